@@ -58,14 +58,14 @@ interface KnownColumn {
   readonly path: string;
 }
 
-/** A key of folders. A folder may say that it is null, which is a value of any type. */
+/** A key of folders. A folder may say that it is null or nothing (`key=`), which is null for any type but text. */
 interface KnownKey {
   readonly key: string;
   /** The first file below such a folder. */
   readonly path: string;
   /** The types that can't hold the values of all folders, each with a file below a folder whose value it can't hold. */
   readonly misfits: Map<FieldType, string>;
-  /** Whether no folder so far has a value other than null. */
+  /** Whether no folder so far has a value. */
   isEmpty: boolean;
 }
 
@@ -146,7 +146,7 @@ export class FieldInference {
     }
     this.keys.set(name, known);
     if (known.key !== key) this.problems.add(meeting(name, known.key, known.path, key, path));
-    if (value === null) return;
+    if (value === null || value === '') return;
     known.isEmpty = false;
     for (const [type, pattern] of keyPatterns)
       if (!pattern.test(value) && !known.misfits.has(type)) known.misfits.set(type, path);

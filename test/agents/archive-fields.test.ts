@@ -95,6 +95,8 @@ describe('the fields of files', () => {
       short(infer(values.map((k) => ({ keys: { k } }))));
     expect(keys('1', '-20')).toEqual(['k int']);
     expect(keys('1', null)).toEqual(['k int']);
+    expect(keys('', '1')).toEqual(['k int']);
+    expect(keys('x', '')).toEqual(['k string']);
     expect(keys('1', 'x')).toEqual(['k string']);
     expect(keys(null)).toEqual(['k string']);
     expect(keys('')).toEqual(['k string']);
@@ -114,7 +116,7 @@ describe('the fields of files', () => {
         { columns: { k: column } },
         ...values.map((k) => ({ columns: { k: 'string' }, keys: { k } }) as const),
       ]);
-    expect(short(both('int', '1', null))).toEqual(['k int']);
+    expect(short(both('int', '1', null, ''))).toEqual(['k int']);
     expect(short(both('int', 'x'))).toEqual(['k string']);
     expect(short(both('float', '1', '2.5'))).toEqual(['k float']);
     expect(short(both('string', '1'))).toEqual(['k string']);

@@ -199,14 +199,18 @@ describe('files of Parquet', () => {
     );
     expect((await index(folder)).report.problems).toEqual([]);
     const nowhere = 'day=__HIVE_DEFAULT_PARTITION__';
-    mkdirSync(join(folder, 'lake', nowhere));
-    await write(folder, rows(4, 6, `${nowhere}/c.parquet`, ', 9 AS day'));
-    expect((await index(folder)).report).toMatchObject({ attached: 1, problems: [] });
+    for (const name of [nowhere, 'day=']) mkdirSync(join(folder, 'lake', name));
+    await write(
+      folder,
+      rows(4, 6, `${nowhere}/c.parquet`, ', 9 AS day'),
+      rows(6, 8, 'day=/d.parquet', ', 9 AS day'),
+    );
+    expect((await index(folder)).report).toMatchObject({ attached: 2, problems: [] });
     const days = async (...words: string[]): Promise<unknown[]> =>
       (await answer(folder, ...words))
         .sort((x, y) => Number(x.userid) - Number(y.userid))
         .map(({ day }) => day);
-    expect(await days()).toEqual([1, 1, 7, 7, null, null]);
+    expect(await days()).toEqual([1, 1, 7, 7, null, null, null, null]);
     expect(await days('day__lt=9')).toEqual([1, 1, 7, 7]);
     expect(await days('day__in=7', 'day__in=9')).toEqual([7, 7]);
     expect((await run(folder, ['verify', 'web'])).code).toBe(0);
