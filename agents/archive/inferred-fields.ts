@@ -81,7 +81,7 @@ const keyPatterns: readonly (readonly [FieldType, RegExp])[] = [
  * Makes the fields of an agent out of the columns of its files, which are given one after another. A column that some files lack is null there;
  * integers and floats together are floats; anything else that differs is a problem, and so are two columns of the same name. In a file below
  * a folder `key=value` the key takes the place of a column of the same name. Where other files have that column and no such folder, it gives the
- * type, and the values of the folders have to be of it; only integers become strings with them.
+ * type, and a folder whose value is not of that type is a problem.
  */
 export class FieldInference {
   private readonly columns = new Map<string, KnownColumn>();
@@ -223,7 +223,8 @@ export class FieldInference {
     const variants = this.stored.get(key) ?? [];
     const { type, unit } = used;
     const misfit = misfits.get(type);
-    if (misfit !== undefined && type === 'int')
+    // An int that the agent has already may be the key of other folders: their values are texts by themselves. A column's are not.
+    if (misfit !== undefined && type === 'int' && used.path === '')
       return { field: { name, type: 'string', column: key }, variants };
     if (misfit !== undefined) this.problems.add(clashOfKey(key, misfit, used));
     return { field: { name, type, column: key, ...(unit === undefined ? {} : { unit }) }, variants };

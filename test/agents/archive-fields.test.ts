@@ -117,12 +117,11 @@ describe('the fields of files', () => {
         ...values.map((k) => ({ columns: { k: 'string' }, keys: { k } }) as const),
       ]);
     expect(short(both('int', '1', null, ''))).toEqual(['k int']);
-    expect(short(both('int', 'x'))).toEqual(['k string']);
     expect(short(both('float', '1', '2.5'))).toEqual(['k float']);
     expect(short(both('string', '1'))).toEqual(['k string']);
     expect(short(both('time', '2026-01-01', null))).toEqual(['k time']);
     expect(short(both('bool', 'true'))).toEqual(['k bool']);
-    expect(both('int', 'x').problems).toEqual([]);
+    expect(both('int', 'x').problems).toEqual([expect.stringContaining('has a value that is no int')]);
     const { columns, problems } = both('time', '2026-01-01', 'monday');
     expect(columns[0]!.field.type).toBe('time');
     expect(problems).toEqual([
