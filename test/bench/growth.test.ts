@@ -59,7 +59,7 @@ describe('growth', () => {
     expect(readFileSync(`${out}.svg`, 'utf8')).not.toMatch(/NaN|Infinity|undefined/);
     expect(readFileSync(`${out}.md`, 'utf8')).toContain('](growth.svg)');
     expect(readdirSync(data)).toEqual([]);
-  }, 120_000);
+  });
 
   it('fills an archive at one rate, and its portions follow one another to the end', () => {
     const portions = portionsOf([10, 20, 40], 40, false);
@@ -130,5 +130,5 @@ describe('made-up segments', () => {
     const page = readFileSync(`${out}.md`, 'utf8');
     for (const { title } of asked) expect(page).toContain(`| ${title} |`);
     expect(readdirSync(data)).toEqual([]);
-  }, 120_000);
+  });
 });

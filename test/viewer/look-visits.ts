@@ -181,7 +181,9 @@ export function lookVisits(visit: Visit): void {
     await expect.poll(() => addressIn(page)).toBe('#/shop');
     // Each row tells its message whole, or three lines of it.
     const row = page.locator('.row').last();
-    expect((await row.locator('.for-text').boundingBox())!.width).toBeGreaterThan(300);
+    await expect
+      .poll(async () => (await row.locator('.for-text').boundingBox())?.width ?? 0)
+      .toBeGreaterThan(300);
     await expectAccessible();
 
     await page.getByRole('button', { name: 'Fields' }).tap();
