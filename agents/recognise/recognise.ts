@@ -1,9 +1,10 @@
 import type { Candidate, CandidateField, LineShape, SampleLine } from './candidate.js';
 import { accessShape } from './access-lines.js';
+import { areLevels } from './head-elements.js';
 import { headShape } from './line-head.js';
 import { jsonCandidate, logfmtCandidate } from './keyed-lines.js';
 import { knownShapes } from './known-lines.js';
-import { partTexts, recordsOf } from './part-texts.js';
+import { partTexts, recordsOf, type PartTexts } from './part-texts.js';
 import { linesOf, type LogSample } from './sample.js';
 import { tableCandidate } from './table-lines.js';
 import { readingOf } from './time-spellings.js';
@@ -70,6 +71,16 @@ function isStatus(text: string): boolean {
   return /^(?:\d{3}|-)$/.test(text);
 }
 
+/**
+ * Whether what stands where syslog has the host is something else: the level of a program that writes its own times, or a name with a colon behind it. A
+ * host may be called as a level is, so that lines with the number of a process, as syslog has it, are taken for syslog.
+ */
+function hostIsNone(texts: PartTexts['texts']): boolean {
+  const hosts = texts.get('host') ?? [];
+  if (hosts.length === 0 || (texts.get('pid') ?? []).length > 0) return false;
+  return areLevels(hosts) || hosts.every((host) => host.endsWith(':'));
+}
+
 /** Lines of a shape with the fields that its parts make; none where hardly a line has the shape, or its time does not read. */
 function plainCandidate(shape: LineShape, lines: readonly SampleLine[], writtenMs: number): Candidate[] {
   const records = recordsOf(lines, shape.start);
@@ -77,6 +88,7 @@ function plainCandidate(shape: LineShape, lines: readonly SampleLine[], writtenM
   if (found.lines === 0 || found.lines < records.length / 4) return [];
   if (shape.needs !== undefined && found.texts.get(shape.needs)!.length < found.lines * neededShareMin)
     return [];
+  if (hostIsNone(found.texts)) return [];
   const fields: CandidateField[] = [];
   let { regex } = shape;
   for (const [name, texts] of found.texts) {

@@ -249,6 +249,21 @@ export const logs: Readonly<Record<string, string>> = {
     '2026-11-17T10:00:00.123456Z 0 [Warning] [MY-010068] [Server] CA certificate ca.pem is self signed.',
     '2026-11-17T10:00:01.123456Z 12 [Note] [MY-010051] [Server] Event Scheduler',
   ),
+  levelprogram: lines(
+    '2026-11-17T10:00:00Z INFO server: listening on 8080',
+    '2026-11-17T10:00:01Z WARN server: slow request',
+    '2026-11-17T10:00:02Z ERROR worker: job failed',
+  ),
+  stamplevel: lines(
+    'Nov 17 10:00:00 INFO server: listening on 8080',
+    'Nov 17 10:00:01 ERROR worker: job failed',
+  ),
+  dovecot: lines(
+    'Nov 17 10:00:00 imap-login: Info: Login: user=<u1>, method=PLAIN',
+    'Nov 17 10:00:01 imap(u1): Info: Logged out in=12 out=34',
+    'Nov 17 10:00:02 imap-login: Info: Login: user=<u2>, method=PLAIN',
+  ),
+  infohost: lines('Nov 17 10:00:00 info sshd[7]: started', 'Nov 17 10:00:01 info kernel: x'),
   plain: lines('this is a log of nothing', 'another line here'),
   uvicorn: lines(
     'INFO:     Started server process [1234]',

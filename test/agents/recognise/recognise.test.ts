@@ -110,6 +110,10 @@ const expected: Readonly<Record<string, readonly [title: string, records: number
   ],
   ruby: ["Ruby's logger", 2, 'time:2006-01-02T15:04:05 pid:int level program message'],
   mysql: ['lines that begin with a time', 2, 'time:rfc3339 pid:int level thread context message'],
+  levelprogram: ['lines that begin with a time', 3, 'time:rfc3339 level logger message'],
+  stamplevel: ['lines that begin with a time', 2, 'time:stamp level logger message'],
+  dovecot: ['lines that begin with a time', 3, 'time:stamp logger level message'],
+  infohost: ['syslog (RFC 3164)', 2, 'time:stamp host program pid:int message'],
   plain: ['lines of text', 2, 'message'],
   uvicorn: ['lines with a level', 3, 'level message'],
 };
