@@ -46,6 +46,11 @@ export class TokenFolder {
     return tokens.sort((a, b) => a.createdMs - b.createdMs);
   }
 
+  /** How many tokens there are, those included that can't be read. */
+  async count(): Promise<number> {
+    return (await this.#ids()).length;
+  }
+
   /** Makes a token, and gives its text, of which only the digest is kept. Throws `limit`, `io`, `disk_full`. */
   async add(wanted: Omit<Token, 'id' | 'digest'>): Promise<{ readonly token: Token; readonly text: string }> {
     if ((await this.#ids()).length >= tokensMax) throw tooMany(this.#directory.location);
@@ -112,10 +117,16 @@ export class TokenFolder {
       return parseTokenFile(id, await textOf(file));
     } catch (error) {
       if (!isLogstrataError(error) || error.path !== undefined) throw error;
-      throw new LogstrataError(error.code, `the token file ${absolute} can't be used: ${error.message}`, {
-        path: absolute,
-        cause: error,
-      });
+      // A newer program can read one that is unsupported.
+      const remedy = error.code === 'unsupported' ? '' : ': remove it and make another token';
+      throw new LogstrataError(
+        error.code,
+        `the token file ${absolute} can't be used: ${error.message}${remedy}`,
+        {
+          path: absolute,
+          cause: error,
+        },
+      );
     } finally {
       await file.close();
     }

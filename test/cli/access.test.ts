@@ -168,6 +168,20 @@ it('a server does not start with a token file that can not be used, and goes on 
   const refused = await run(folder, ['serve', ...anyPorts]);
   expect(refused.code).toBe(1);
   expect(refused.stderr).toContain(`the token file ${path} can't be used`);
+  expect(refused.stderr).toContain('remove it and make another token');
+});
+
+it('tokens are revoked and cleared beside a token file that can not be used', async () => {
+  const folder = workFolder();
+  const { id } = await madeToken(folder);
+  writeFileSync(join(folder, 'data/store/.tokens/0badf00d.json'), '{');
+  const revoked = await run(folder, ['token', 'revoke', id]);
+  expect([revoked.code, revoked.stdout]).toEqual([0, expect.stringContaining(`revoked  ${id} at `)]);
+  const unknown = await run(folder, ['token', 'revoke', '00000000']);
+  expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('there is no token 00000000')]);
+  const cleared = await run(folder, ['token', 'clear', '--yes']);
+  expect([cleared.code, cleared.stdout]).toEqual([0, expect.stringContaining('removed  2 tokens')]);
+  expect((await run(folder, ['token', 'list'])).stdout).toContain('ask for none');
 });
 
 describe('server.tls', () => {

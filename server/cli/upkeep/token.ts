@@ -130,13 +130,14 @@ async function revokeToken(id: string, flags: GlobalFlags): Promise<number> {
   const location = resolve(settings.dataFolder);
   requireData(location);
   const folder = await TokenFolder.open(location);
-  const known = await folder.list();
-  if (!known.some((token) => token.id === id))
+  const { name, revokedMs } = await folder.revoke(id, Date.now()).catch((error: unknown) => {
+    if (!isLogstrataError(error) || error.code !== 'not_found') throw error;
     throw new LogstrataError(
       'not_found',
       `there is no token ${id}: "logstrata token list" shows which there are`,
+      { cause: error },
     );
-  const { name, revokedMs } = await folder.revoke(id, Date.now());
+  });
   const called = name === null ? '' : ` (${name})`;
   await printLines([
     `revoked  ${id}${called} at ${formatTime(revokedMs)} UTC; a running server goes by it when it gets SIGHUP`,
@@ -149,8 +150,7 @@ async function clearTokens(flags: ClearFlags): Promise<number> {
   const location = resolve(settings.dataFolder);
   requireData(location);
   const folder = await TokenFolder.open(location);
-  const tokens = await folder.list();
-  const counted = formatCounted(tokens.length, 'token');
+  const counted = formatCounted(await folder.count(), 'token');
   if (flags.yes !== true)
     throw new UsageError(
       `this removes ${counted}, and then everybody who reaches the listeners may ask`,
