@@ -1,5 +1,5 @@
 import { Histogram, type Registry } from 'prom-client';
-import { durationBoundsMs, type QuerySums } from '../route/query-tally.js';
+import { durationBoundsMs, Durations, type QuerySums } from '../route/query-tally.js';
 import { type Metric, metricPrefix, type Sample } from './metric.js';
 import type { ServerFigures } from './server-figures.js';
 
@@ -105,6 +105,12 @@ const durationName = `${metricPrefix}query_duration_seconds`;
 const durationHelp =
   'Requests of the route from their arrival to the end of the answer, slow clients included, by status.';
 
+/**
+ * Statuses that alerts ask for. They are shown from the start: Prometheus' `increase` of a series whose first value is 1 is 0, so that the first failure
+ * of a server would raise no alert.
+ */
+const statusesShown = [200, 429, 500, 503, 504];
+
 type DurationMetric = Awaited<ReturnType<Histogram<'le' | 'status'>['get']>>;
 
 /** Durations by status. They are counted in plain numbers, and become buckets when somebody asks. */
@@ -131,7 +137,9 @@ export class QueryDurations extends Histogram<'le' | 'status'> {
   }
 
   *#values(): Generator<DurationMetric['values'][number]> {
-    for (const [code, { counts, sumMs }] of this.#newest().queries.tally.byStatus) {
+    const { byStatus } = this.#newest().queries.tally;
+    const shown = new Map(statusesShown.map((code) => [code, new Durations()]));
+    for (const [code, { counts, sumMs }] of new Map([...shown, ...byStatus])) {
       const status = String(code);
       let count = 0;
       for (const [i, inClass] of counts.entries()) {

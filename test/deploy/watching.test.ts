@@ -74,6 +74,14 @@ it('alerts are about metrics that there are', () => {
   }
 });
 
+it('statuses that alerts count begin at 0: what begins at 1 has not increased for Prometheus', () => {
+  const expressions = rules().map(({ expr }) => expr);
+  const counted = expressions.flatMap((expr) => /\{status=~?"([^"]+)"/.exec(expr)?.[1]?.split('|') ?? []);
+  expect(counted).toEqual(expect.arrayContaining(['429', '500', '504']));
+  for (const status of counted)
+    expect(text).toContain(`\nlogstrata_query_duration_seconds_count{status="${status}"} 0\n`);
+});
+
 it('the dashboard shows metrics that there are', () => {
   const { panels, templating } = JSON.parse(readFileSync(dashboardPath, 'utf8')) as {
     panels: readonly Panel[];
