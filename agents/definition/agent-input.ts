@@ -4,6 +4,7 @@ import { byteSizeShape, parseByteSize } from './byte-size.js';
 import type { FileInput, LineFormat, Multiline, Retention, Rotation, SystemInput } from './definition.js';
 import { parseDuration, durationShape } from './duration.js';
 import { LinePattern, startInstructionsMax } from '../patterns/line-pattern.js';
+import { expressionOfShellPattern } from '../patterns/shell-pattern.js';
 import { isWithin, ownFilesReason, realPlace } from '../sources/own-files.js';
 import type { YamlSection } from './yaml-section.js';
 
@@ -130,7 +131,9 @@ function readPath(
     const message = `path leads into the data folder ${dataFolder}: ${ownFilesReason}`;
     section.problem(section.placeOf('path'), message);
   }
-  const captures = readCaptures(section, 'path', namePattern);
+  const expression = expressionOfShellPattern(namePattern);
+  const hint = expression === undefined ? '' : `; ${namePattern} of a shell is written ${expression} here`;
+  const captures = readCaptures(section, 'path', namePattern, undefined, hint);
   return { directory, namePattern, captures };
 }
 
@@ -140,12 +143,13 @@ function readCaptures(
   key: string,
   pattern: string,
   instructionsMax?: number,
+  hint = '',
 ): readonly string[] | undefined {
   try {
     return new LinePattern(pattern, undefined, instructionsMax).groupNames;
   } catch (error) {
     if (!(error instanceof LogstrataError)) throw error;
-    section.problem(section.placeOf(key), `${key} is ${error.message}`);
+    section.problem(section.placeOf(key), `${key} is ${error.message}${hint}`);
     return undefined;
   }
 }

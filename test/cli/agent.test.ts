@@ -143,4 +143,31 @@ describe('check --file', () => {
     const gone = await run(folder, ['check', 'app']);
     expect(gone.stdout).toContain(`\n  note: ${join(folder, 'logs')} is not there; a server waits for it\n`);
   });
+
+  it.each([
+    ['app-*.log', 'app-.*\\.log', 'app-1.log'],
+    ['app?.log', 'app.\\.log', 'app1.log'],
+    ['*.log', '.*\\.log', 'app.log'],
+  ])('says that %s is written %s', async (glob, expression, name) => {
+    const folder = folderWithLog(name, logs['json']!);
+    const yaml = `fields: [{ name: n, type: int }]\nfile: { path: '../logs/${glob}', format: json }\n`;
+    mkdirSync(join(folder, 'agents'), { recursive: true });
+    writeFileSync(join(folder, 'agents/globbed.yaml'), yaml);
+    const { stdout, stderr } = await run(folder, ['check', 'globbed']);
+    expect(`${stdout}${stderr}`).toContain(`${glob} of a shell is written ${expression} here`);
+    for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
+  });
+
+  it('takes no expression for a pattern of a shell', async () => {
+    const folder = folderWithLog('app.txt', logs['json']!);
+    mkdirSync(join(folder, 'agents'), { recursive: true });
+    for (const [name, path] of Object.entries({ a: 'x.*\\.txt', b: 'app-*.log' }))
+      writeFileSync(
+        join(folder, `agents/${name}.yaml`),
+        `fields: [{ name: n, type: int }]\nfile: { path: '../logs/${path}', format: json }\n`,
+      );
+    const { stdout } = await run(folder, ['check']);
+    expect(stdout.split('\n').filter((line) => line.includes('no file there matches'))).toHaveLength(2);
+    expect(stdout).not.toContain('of a shell');
+  });
 });

@@ -2,6 +2,7 @@ import { accessSync, constants, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { LogNames } from '../../../agents/collect/logs/log-names.js';
 import type { FileInput } from '../../../agents/definition/definition.js';
+import { expressionOfShellPattern } from '../../../agents/patterns/shell-pattern.js';
 import { describeSystemError } from '../../../agents/sources/source-error.js';
 import { formatCount, formatCounted } from '../output/figures.js';
 
@@ -18,6 +19,8 @@ export interface PathReport {
   readonly rotated: number;
   /** Of all of those, the ones that this user may not read. */
   readonly unreadable: readonly string[];
+  /** Where nothing matches: `app-*.log` and the expression for it, where that would match something. */
+  readonly shellPattern: { readonly pattern: string; readonly expression: string } | null;
 }
 
 /** Looks at the folder of an agent's logs. */
@@ -26,7 +29,8 @@ export function checkPath({ directory, namePattern }: FileInput): PathReport {
   try {
     entries = readdirSync(directory);
   } catch (error) {
-    return { problem: describeSystemError(error, directory).message, logs: [], rotated: 0, unreadable: [] };
+    const { message } = describeSystemError(error, directory);
+    return { problem: message, logs: [], rotated: 0, unreadable: [], shellPattern: null };
   }
   const names = new LogNames(namePattern);
   const found = entries.flatMap((entry) => names.read(entry) ?? []);
@@ -37,7 +41,15 @@ export function checkPath({ directory, namePattern }: FileInput): PathReport {
     logs: inOrder.filter(({ direct }) => direct).map(({ name }) => name),
     rotated: found.filter(({ direct }) => !direct).length,
     unreadable: unreadable.map(({ name }) => name),
+    shellPattern: found.length === 0 ? shellPatternFor(namePattern, entries) : null,
   };
+}
+
+function shellPatternFor(pattern: string, entries: readonly string[]): PathReport['shellPattern'] {
+  const expression = expressionOfShellPattern(pattern);
+  if (expression === undefined) return null;
+  const names = new LogNames(expression);
+  return entries.some((entry) => names.read(entry) !== null) ? { pattern, expression } : null;
 }
 
 function isReadable(path: string): boolean {
@@ -50,8 +62,13 @@ function isReadable(path: string): boolean {
 }
 
 /** What is there, in lines of a person's. */
-export function describePath({ problem, logs, rotated, unreadable }: PathReport): string[] {
+export function describePath({ problem, logs, rotated, unreadable, shellPattern }: PathReport): string[] {
   if (problem !== null) return [`note: ${problem}; a server waits for it`];
+  if (shellPattern !== null)
+    return [
+      'note: no file there matches: the name in path is a regular expression.',
+      `      ${shellPattern.pattern} of a shell is written ${shellPattern.expression} here`,
+    ];
   if (logs.length + rotated === 0) return ['note: no file there matches; a server waits for one'];
   const generations = formatCounted(rotated, 'rotated one');
   const rest = rotated === 0 ? '' : logs.length === 0 ? generations : `, and ${generations}`;
