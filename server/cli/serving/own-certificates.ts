@@ -9,12 +9,12 @@ interface Renewable {
   renew(certificate: Certificate): void;
 }
 
-/** The certificate of a listener. */
+/** A certificate, and the listeners that answer with it. */
 export class OwnCertificate implements Rereadable {
   readonly #files: TlsFiles;
   readonly #log: CollectLog;
   #current: Certificate;
-  #listener: Renewable | undefined;
+  readonly #listeners: Renewable[] = [];
 
   /** Reads it. Throws a `LogstrataError` that says what is wrong with it. */
   constructor(files: TlsFiles, log: CollectLog) {
@@ -30,7 +30,7 @@ export class OwnCertificate implements Rereadable {
 
   /** From now on this listener is given what is read. */
   isOf(listener: Renewable): void {
-    this.#listener = listener;
+    this.#listeners.push(listener);
   }
 
   fingerprint(): string {
@@ -43,7 +43,7 @@ export class OwnCertificate implements Rereadable {
     const { cert } = this.#files;
     try {
       this.#current = readCertificate(this.#files);
-      this.#listener?.renew(this.#current);
+      for (const listener of this.#listeners) listener.renew(this.#current);
       const { names, expiresMs } = this.#current;
       this.#log.info(
         { cause, cert, names, until: new Date(expiresMs).toISOString() },
@@ -62,17 +62,17 @@ export class OwnCertificate implements Rereadable {
   }
 }
 
-/** The certificates of a server and of its console; undefined where they answer without TLS. */
+/** The certificates of a server and of its console, which may be the same; undefined where they answer without TLS. */
 export interface OwnCertificates {
   readonly query: OwnCertificate | undefined;
   readonly console: OwnCertificate | undefined;
+  /** Each once: what reads it anew gives it to all its listeners. */
+  readonly all: readonly OwnCertificate[];
 }
 
 /** Reads them. Throws a `LogstrataError` that says what is wrong with one. */
 export function readCertificates({ config: { server } }: Settings, log: CollectLog): OwnCertificates {
-  const consoleFiles = server.consoleTls ?? server.tls;
-  return {
-    query: server.tls === null ? undefined : new OwnCertificate(server.tls, log),
-    console: consoleFiles === null ? undefined : new OwnCertificate(consoleFiles, log),
-  };
+  const query = server.tls === null ? undefined : new OwnCertificate(server.tls, log);
+  const console = server.consoleTls === null ? query : new OwnCertificate(server.consoleTls, log);
+  return { query, console, all: [...new Set([query, console])].filter((each) => each !== undefined) };
 }

@@ -154,10 +154,7 @@ async function answer(
     const live = { archive, server, workers, collection: undefined, access, version: packageVersion() };
     await openRoutes(ownConsole, served, undefined, { ...live, settings: settings.config.server });
   }
-  const renewed = [certificates.query, certificates.console].filter(
-    (certificate) => certificate !== undefined,
-  );
-  const rereading = new Rereading([new ChangedTokens(access, log), ...renewed], (work) =>
+  const rereading = new Rereading([new ChangedTokens(access, log), ...certificates.all], (work) =>
     manager.reloading(work),
   );
   await rereading.listen(settings.config.watch);

@@ -108,7 +108,7 @@ async function beginRereading(
   const folder = settings.agentsFolder;
   const things = [
     new ChangedTokens(access, log),
-    ...[certificates.query, certificates.console].filter((certificate) => certificate !== undefined),
+    ...certificates.all,
     new ChangedAgents({ archive, served, collection, folder, log }),
   ];
   const rereading = new Rereading(things, (work) => manager.reloading(work));
