@@ -10,6 +10,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { readConfig } from '../../agents/definition/config-file.js';
 import { recordsOf, root, run, start, workFolder, freePort } from '../cli/process.js';
 
 /** A folder with an agent of numbered lines. */
@@ -143,4 +144,15 @@ it('the unit starts the command that there is, and systemd takes it', () => {
   expect(unit).toContain('ExecReload=/bin/kill -HUP $MAINPID');
   if (!existsSync('/usr/bin/systemd-analyze')) return;
   expect(execFileSync('systemd-analyze', ['verify', path], { encoding: 'utf8' })).toBe('');
+});
+
+it('the unit and commands that are typed find the same folders, in the configuration that is installed', () => {
+  const page = readFileSync(join(root, 'docs/deploy.md'), 'utf8');
+  const [, text] = /^# echo '([^']+)' > \/etc\/logstrata\/config\.yaml$/m.exec(page)!;
+  const path = join(workFolder(), 'installed.yaml');
+  writeFileSync(path, text!);
+  expect(`${readConfig(path).storage.path}`).toBe('/var/lib/logstrata');
+  const unit = readFileSync(join(root, 'deploy/logstrata.service'), 'utf8');
+  expect(unit).toContain('\nStateDirectory=logstrata\n');
+  expect(unit).toMatch(/^ExecStart=.* serve --config \/etc\/logstrata\/config\.yaml$/m);
 });
