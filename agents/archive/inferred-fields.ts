@@ -54,7 +54,7 @@ interface KnownColumn {
   readonly column: string;
   readonly unit?: TimeUnit | undefined;
   type: FieldType;
-  /** The first file that has it. */
+  /** The first file that has it; empty where the agent has the field already. */
   readonly path: string;
 }
 
@@ -108,7 +108,8 @@ export class FieldInference {
     const replaced = this.replacedBy(keys, columns);
     const seen = this.seen.get(columns) ?? new Map<string, readonly ColumnVariant[]>();
     this.seen.set(columns, seen);
-    const known = seen.get([...replaced].join('/'));
+    const combination = [...replaced].join('/');
+    const known = seen.get(combination);
     if (known !== undefined) {
       for (const variant of known) variant.files++;
       return;
@@ -122,7 +123,7 @@ export class FieldInference {
       variants.push(this.variantOf(column, path));
       if (!replaced.has(this.nameOf(column.name))) this.addColumn(column, path);
     }
-    seen.set([...replaced].join('/'), variants);
+    seen.set(combination, variants);
   }
 
   /** The names of fields that a file's folders give and its columns would, too. */
@@ -171,7 +172,8 @@ export class FieldInference {
     }
     if (known.unit !== undefined && isNumber(column.type)) return;
     const type = widened(known.type, column);
-    if (type === undefined) this.problems.add(clash(column, path, known, this.stored.get(column.name)?.[0]));
+    const before = this.stored.get(column.name)?.find((variant) => variant.path === known.path);
+    if (type === undefined) this.problems.add(clash(column, path, known, before));
     else known.type = type;
   }
 
@@ -269,19 +271,22 @@ function twice(column: string, path: string): string {
   return `${path}: several columns have the name ${JSON.stringify(column)}: list the fields without it`;
 }
 
+function placeOf({ path }: KnownColumn): string {
+  return path === '' ? 'in the files so far' : `in ${path}`;
+}
+
 function clash(
   { name, type, stored }: ColumnFacts,
   path: string,
   known: KnownColumn,
-  first: ColumnVariant | undefined,
+  before: ColumnVariant | undefined,
 ): string {
-  const before = first === undefined ? known.type : `${known.type} (${first.stored}) in ${first.path}`;
-  return `${path}: the column ${JSON.stringify(name)} is ${type} (${stored}) here and ${before}: list the fields without it, or make two agents of it`;
+  const other = before === undefined ? known.type : `${known.type} (${before.stored})`;
+  return `${path}: the column ${JSON.stringify(name)} is ${type} (${stored}) here and ${other} ${placeOf(known)}: list the fields without it, or make two agents of it`;
 }
 
-function clashOfKey(key: string, path: string, { type, path: columnPath }: KnownColumn): string {
-  const where = columnPath === '' ? 'elsewhere' : `in ${columnPath}`;
-  return `${path}: the key ${JSON.stringify(key)} of its folder has a value that is no ${type}, which the column is ${where}: list the fields without it, or make two agents of it`;
+function clashOfKey(key: string, path: string, known: KnownColumn): string {
+  return `${path}: the key ${JSON.stringify(key)} of its folder has a value that is no ${known.type}, which the column is ${placeOf(known)}: list the fields without it, or make two agents of it`;
 }
 
 function noTime(time: string, field: InferredField | undefined, times: readonly InferredColumn[]): string {

@@ -131,10 +131,9 @@ function fieldsOfKeys(keys: readonly KeyTexts[], writtenMs: number): CandidateFi
 }
 
 function timeField(name: string, key: string, reading: TimeReading): CandidateField {
-  const { timestamp, template, otherOrder } = reading;
+  const { template, ...rest } = reading;
   const of = { name, type: 'time' as const, source: key };
-  if (timestamp !== undefined)
-    return { ...of, timestamp, ...(otherOrder === undefined ? {} : { otherOrder }) };
+  if (rest.timestamp !== undefined) return { ...of, ...rest };
   if (template === undefined) return of;
   const part = `index . ${JSON.stringify(key)}`;
   return { name, type: 'time', template: `{{if ${part}}}{{slice (${part}) 0 13}}{{end}}` };

@@ -106,8 +106,8 @@ const durationHelp =
   'Requests of the route from their arrival to the end of the answer, slow clients included, by status.';
 
 /**
- * Statuses that alerts ask for. They are shown from the start: Prometheus' `increase` of a series whose first value is 1 is 0, so that the first failure
- * of a server would raise no alert.
+ * Statuses that have a series from the start. Prometheus' `increase` is 0 for a series whose first value is 1, so the first failure of a
+ * server would raise no alert.
  */
 const statusesShown = [200, 429, 500, 503, 504];
 

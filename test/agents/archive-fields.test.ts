@@ -141,7 +141,7 @@ describe('the fields of files', () => {
     const column = infer([{ columns: { k: 'time' } }]);
     expect(infer([{ keys: { k: 'monday' } }], undefined, column).problems).toEqual([
       expect.stringMatching(
-        /^\/a\/0: the key "k" of its folder has a value that is no time, which the column is elsewhere: /,
+        /^\/a\/0: the key "k" of its folder has a value that is no time, which the column is in the files so far: /,
       ),
     ]);
   });

@@ -83,7 +83,7 @@ describe('logstrata check of an archive', () => {
     const { stdout } = await run(folder, ['check', 'web']);
     expect(stdout).toContain('no field is of type time: all rows are placed by when they are attached\n');
     const line = '  - { name: created_at, type: time, source: created_at, unit: s }\n';
-    expect(stdout).toContain(`with the unit (s, ms, us or ns) for it:\n${line}`);
+    expect(stdout).toContain(`say what they count: s, ms, us or ns\n${line}field `);
     writeFileSync(join(folder, 'agents/web.yaml'), `${archive}, time: created_at }\nfields:\n${line}`);
     const listed = await run(folder, ['check', 'web']);
     expect(listed).toMatchObject({ code: 0, stderr: '' });

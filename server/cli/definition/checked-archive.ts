@@ -48,7 +48,7 @@ export function describeArchiveReport(agent: AgentDefinition, report: ArchiveRep
   ];
 }
 
-/** Names that columns of times have, in which programs write times as numbers. */
+/** Names under which programs write times as numbers. */
 const timeLike = /(?:^|_)(?:ts|time|timestamp|datetime|date|epoch|created|at)(?:_|$)/;
 
 function describePlacing(columns: readonly InferredColumn[]): string[] {
@@ -57,13 +57,14 @@ function describePlacing(columns: readonly InferredColumn[]): string[] {
   if (placing !== undefined) return [`the rows have their place by ${placing.name}`];
   const lines = ['no field is of type time: all rows are placed by when they are attached'];
   const numbers = fields.filter(({ type }) => isNumber(type));
-  const likely = numbers.find(({ name }) => timeLike.test(name)) ?? numbers[0];
-  if (likely === undefined) return lines;
-  const listed = `{ name: ${likely.name}, type: time, source: ${yamlText(likely.column)}, unit: s }`;
+  const likely = numbers.filter(({ name }) => timeLike.test(name));
+  if (likely.length === 0) return lines;
   return [
     ...lines,
-    'If numbers are the time, list the fields, with the unit (s, ms, us or ns) for it:',
-    `  - ${listed}`,
+    'If numbers are the time, list the fields, and say what they count: s, ms, us or ns',
+    ...likely.map(
+      ({ name, column }) => `  - { name: ${name}, type: time, source: ${yamlText(column)}, unit: s }`,
+    ),
   ];
 }
 
