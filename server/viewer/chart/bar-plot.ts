@@ -79,6 +79,8 @@ function brushByTouch(plot: uPlot, brush: (left: number, right: number) => void)
     begun = leftOf(event);
     over.setPointerCapture(event.pointerId);
   });
+  // The browser is not to take the brush for the beginning of a scroll: it would end it, and take the next tap for the end of the scroll.
+  over.addEventListener('touchmove', (event) => event.preventDefault(), { passive: false });
   over.addEventListener('pointermove', (event) => {
     if (begun === undefined) return;
     const [left, right] = selected(event);
