@@ -3,7 +3,7 @@ import { joinUnreadable, type UnreadableField } from '../decode/value-counters.j
 
 /**
  * - `loaded`: its records are in the archive, visible and durable.
- * - `known`: all of it was in the archive already.
+ * - `known`: all of it was stored before, though some of it may have been removed since.
  * - `restored`: so it was, but for records that were lost, and are back.
  * - `empty`: there is nothing in it.
  * - `failed`: nothing of it was stored; `error` says why.

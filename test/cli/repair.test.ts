@@ -190,7 +190,7 @@ it('what a repair has lost of a loaded file comes back by loading it beside a se
   const known = await run(folder, ['load', 'nginx', log]);
   expect(known).toMatchObject({
     code: 0,
-    stderr: expect.stringContaining('all of it is in the archive already'),
+    stderr: expect.stringContaining('all of it was stored before'),
   });
   expect(await served()).toBe(answer);
   // Where a killed load was done already, there was nothing left to do.
@@ -229,7 +229,7 @@ it('what is lost of a followed log is told, and loading that stores nothing twic
   const again = await run(folder, ['load', 'many', log]);
   expect(again).toMatchObject({
     code: 0,
-    stderr: expect.stringContaining('all of it is in the archive already'),
+    stderr: expect.stringContaining('all of it was stored before'),
   });
   expect((await run(folder, ['query', 'many'])).stdout).toBe('');
 });

@@ -60,7 +60,7 @@ describe.each(versions)('a store of %s', (version) => {
     const log = join(folder, 'renamed.log');
     writeFileSync(log, readFileSync(join(import.meta.dirname, 'loaded.jsonl')));
     const again = await run(folder, ['load', 'app', log]);
-    expect(again.stdout + again.stderr).toContain('all of it is in the archive already');
+    expect(again.stdout + again.stderr).toContain('all of it was stored before');
     appendFileSync(log, '{"time":"2026-11-20T02:00:00.000Z","n":80}\n');
     expect((await run(folder, ['load', 'app', log])).code).toBe(0);
     expect(recordsOf(await all(folder)).map(({ n }) => n)).toEqual([

@@ -102,7 +102,7 @@ function describeOutcome(file: FileReport): string[] {
       ];
     }
     case 'known':
-      return [`known    ${file.path}: all of it is in the archive already (--again stores it once more)`];
+      return [`known    ${file.path}: all of it was stored before (--again stores it once more)`];
     case 'restored':
       return [];
     case 'still_rejected':
@@ -148,7 +148,7 @@ export function describeSummary(
     summary.failed === 0 &&
     summary.stopped === null
   ) {
-    lines.push('nothing to do: everything is in the archive already');
+    lines.push('nothing to do: everything was stored before');
   }
   if (summary.failed > 0)
     lines.push(
