@@ -4,7 +4,7 @@ import { ListenerGuard } from './listener-guard.js';
 import type { Token } from './token.js';
 import { TokenFolder } from './token-folder.js';
 
-/** Who may ask a server: the tokens of its data folder, at each of its listeners. */
+/** The tokens of a data folder, which decide who may use the query listener and the console of a server. */
 export class Access {
   readonly query: ListenerGuard;
   readonly console: ListenerGuard;
@@ -17,14 +17,17 @@ export class Access {
     this.#location = location;
   }
 
-  /** Reads the tokens of an absolute data folder, which need not be there yet. Throws for one that can't be read: it might be one that was revoked. */
+  /**
+   * Reads the tokens of the data folder at an absolute path; a missing folder has none. Throws where a token can't be read, as it
+   * might be a revoked one.
+   */
   static async open(location: string, log: (message: string) => void): Promise<Access> {
     const access = new Access(location, log);
     await access.reload();
     return access;
   }
 
-  /** Reads the tokens anew. Throws, and goes by those that it has, where one can't be read. */
+  /** Reads the tokens again. Throws where one can't be read, and keeps the tokens that were read before. */
   async reload(): Promise<readonly Token[]> {
     const tokens = await this.#read();
     this.query.take(tokens);
@@ -32,7 +35,7 @@ export class Access {
     return tokens;
   }
 
-  /** A text that changes with the tokens. */
+  /** A text that differs whenever a token was added, removed or revoked. Throws like `reload`. */
   async fingerprint(): Promise<string> {
     const tokens = await this.#read();
     return tokens.map(({ id, revokedMs }) => `${id} ${revokedMs}`).join('\n');

@@ -1,12 +1,18 @@
 import { ProblemError } from '../http/problem.js';
 
-/** Who asks, as far as that is known: a token's holder, or anybody where none is asked for. */
+/**
+ * The client that sends a request: the holder of a token, or an unnamed client where no token is needed. Says which agents it may
+ * query.
+ */
 export class Caller {
   readonly #agents: ReadonlySet<string> | null;
-  /** What keeps it from asking at a moment (ms since the epoch), though it has been let in before: a token that was revoked, or has expired. */
+  /**
+   * Why the client may not go on at `nowMs` (milliseconds since the epoch): its token was revoked or has expired since it was let
+   * in. Else null.
+   */
   readonly objection: (nowMs: number) => ProblemError | null;
 
-  /** @param agents that it may ask about; null for all */
+  /** @param agents that the client may query; null for all */
   constructor(
     agents: readonly string[] | null,
     objection: (nowMs: number) => ProblemError | null = () => null,
@@ -15,16 +21,20 @@ export class Caller {
     this.objection = objection;
   }
 
-  /** Whether there is any agent that it may not ask about. */
+  /** Whether there are agents that the client may not query. */
   get isLimited(): boolean {
     return this.#agents !== null;
   }
 
+  /** Whether the client may query the agent. */
   may(agent: string): boolean {
     return this.#agents?.has(agent) ?? true;
   }
 
-  /** Throws the 403 of an agent that the token is not for, whether or not there is one of that name: it does not tell which there are. */
+  /**
+   * Throws 403 for an agent that the token does not cover, whether or not the agent exists, so that the answer does not reveal
+   * which agents there are.
+   */
   assertMay(agent: string): void {
     if (this.may(agent)) return;
     throw new ProblemError(403, `this token is not for the agent ${JSON.stringify(agent)}`, {
@@ -32,7 +42,7 @@ export class Caller {
     });
   }
 
-  /** Throws the 403 of what shows all agents at once. */
+  /** Throws 403 for a response that shows all agents, where the token is for some agents only. */
   assertMayAll(): void {
     if (!this.isLimited) return;
     throw new ProblemError(403, 'this token is for some agents only, and this shows something of all', {
@@ -41,8 +51,11 @@ export class Caller {
   }
 }
 
-/** Whoever asks where no token is asked for. */
+/** The caller of requests that need no token. */
 export const anybody = new Caller(null);
 
-/** Who has shown no token where one is asked for, of what is answered all the same. */
+/**
+ * The caller of a request without a token that is answered although the listener asks for tokens, such as a probe. It may query no
+ * agent.
+ */
 export const stranger = new Caller([]);

@@ -9,33 +9,37 @@ import {
 } from './access-limits.js';
 import { ProblemError } from '../http/problem.js';
 
-/** A client that has sent wrong tokens. */
+/** The state of a client that has sent wrong tokens. */
 interface FailingClient {
+  /** Wrong tokens since the client's count last began at 0. */
   failures: number;
+  /** Time of the last wrong token, by the clock of `refuse`. */
   lastMs: number;
-  /** Answers to it that wait. */
+  /** Refusals to this client that are being delayed. */
   slowed: number;
 }
 
 /**
- * Counts the wrong tokens of each client, and has those who send many of them wait for the refusal. It is about wrong tokens alone: who
- * has a right one is not slowed by others behind the same address, and a refusal that waits holds no slot of a query.
+ * Counts the wrong tokens of each client, and delays the refusals of clients that send many. Only refusals are delayed: a client
+ * with a right token is not slowed down by others behind the same address. A delayed refusal holds no query slot.
  */
 export class FailedTokens {
-  /** By client; the one that failed the longest time ago first. */
+  /** By client address, ordered by the time of the last wrong token, oldest first. */
   readonly #clients = new Map<string, FailingClient>();
   readonly #log: (message: string) => void;
+  /** Refusals that are being delayed, of all clients. */
   #slowed = 0;
 
-  /** @param log is told of a client's first wrong token, and of its tenth, hundredth and so on */
+  /** @param log is called at a client's 1st, 10th, 100th, … wrong token */
   constructor(log: (message: string) => void) {
     this.#log = log;
   }
 
   /**
-   * Counts a wrong token. Throws `refusal`, or returns what rejects with it in a while; throws 429 where too many wait already.
+   * Counts a wrong token. Throws `refusal` at once, or returns a promise that rejects with `refusal` after a delay. Throws 429
+   * where too many refusals are being delayed already.
    *
-   * @param nowMs of a clock that does not go back
+   * @param nowMs milliseconds of a clock that never goes back
    */
   refuse(client: string, refusal: ProblemError, nowMs: number): Promise<never> {
     const failing = this.#count(client, nowMs);
@@ -45,7 +49,7 @@ export class FailedTokens {
       throw new ProblemError(429, 'too many wrong tokens at once', { headers: { 'Retry-After': '2' } });
     this.#slowed++;
     failing.slowed++;
-    // A shift by more than 30 would come round.
+    // Keeps the power finite: the delay has reached its maximum long before.
     const delayMs = Math.min(failureDelayMsMax, failureDelayMs * 2 ** Math.min(beyond - 1, 30));
     return new Promise((_resolve, reject) => {
       setTimeout(() => {

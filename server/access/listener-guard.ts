@@ -5,24 +5,24 @@ import type { FailedTokens } from './failed-tokens.js';
 import { ProblemError } from '../http/problem.js';
 import { digestOf, tokenIdOf, type ListenerName, type Token } from './token.js';
 
-/** A token that the listener takes, and its holder's rights. */
+/** A token that is accepted at the listener, and the rights of its holder. */
 interface KnownToken {
   readonly token: Token;
   readonly caller: Caller;
 }
 
-/** What is compared where no token has the identity that a text claims: it takes as long, and no text has this digest. */
+/** Compared with where no token has the claimed id, so that an unknown id takes as long as a known one. No token has this digest. */
 const noDigest = Buffer.alloc(32);
 
-/** Lets those ask at one listener who have a token for it. Where no token was ever made for it, it lets everybody. */
+/** Checks the tokens of requests to one listener. While there has never been a token for the listener, everybody is let in. */
 export class ListenerGuard {
   readonly #listener: ListenerName;
   readonly #failed: FailedTokens;
   #tokens: ReadonlyMap<string, KnownToken> = new Map();
   #isAlwaysClosed = false;
-  /** Whoever asks while no token is asked for. */
+  /** The caller while no token is needed. Once tokens are needed, it is refused as well. */
   readonly #anybody = new Caller(null, () => (this.isClosed ? tokenNeeded() : null));
-  /** Wrong tokens so far. */
+  /** Number of wrong tokens since the start. */
   failures = 0;
 
   constructor(listener: ListenerName, failed: FailedTokens) {
@@ -30,17 +30,17 @@ export class ListenerGuard {
     this.#failed = failed;
   }
 
-  /** A token is asked for. */
+  /** Whether the listener asks for a token. */
   get isClosed(): boolean {
     return this.#isAlwaysClosed || this.#tokens.size > 0;
   }
 
-  /** From now on a token is asked for also where all were removed. */
+  /** Makes the listener ask for a token from now on, even if all tokens are removed. */
   close(): void {
     this.#isAlwaysClosed = true;
   }
 
-  /** From now on these tokens count, as far as they are for this listener. */
+  /** Replaces the tokens by those of `tokens` that are for this listener. */
   take(tokens: readonly Token[]): void {
     const own = tokens.filter(({ listeners }) => listeners.includes(this.#listener));
     this.#tokens = new Map(own.map((token) => [token.id, { token, caller: this.#holderOf(token) }]));
@@ -55,11 +55,12 @@ export class ListenerGuard {
   }
 
   /**
-   * Who asks. Throws a 401, or returns what rejects with it in a while where the client has sent many wrong tokens.
+   * Returns the caller of a request. Throws 401; where the client has sent many wrong tokens, returns a promise that rejects with
+   * the 401 after a delay.
    *
-   * @param authorization the header
-   * @param client that the request is counted for
-   * @param nowMs since the epoch, by which tokens expire
+   * @param authorization the header; undefined where the request has none
+   * @param client address under which wrong tokens are counted
+   * @param nowMs milliseconds since the epoch, which decide whether a token has expired
    */
   identify(authorization: string | undefined, client: string, nowMs: number): Caller | Promise<never> {
     if (!this.isClosed) return this.#anybody;
@@ -71,7 +72,10 @@ export class ListenerGuard {
     return this.#failed.refuse(client, wrongToken(known?.token), performance.now());
   }
 
-  /** The token of this text. How long it takes does not tell how much of the text is right. */
+  /**
+   * Finds the token with this text. The comparison takes the same time wherever the text differs, so that the time reveals nothing
+   * about a token.
+   */
   #find(text: string): KnownToken | undefined {
     const id = tokenIdOf(text);
     if (id === undefined) return undefined;
@@ -87,7 +91,10 @@ function tokenNeeded(): ProblemError {
   });
 }
 
-/** The token in a header `Authorization` (RFC 6750, section 2.1); undefined where it has none. Schemes have no case (RFC 9110, section 11.1). */
+/**
+ * The token in an `Authorization` header (RFC 6750, section 2.1); undefined where there is none. The case of the scheme is ignored
+ * (RFC 9110, section 11.1).
+ */
 function bearerOf(authorization: string): string | undefined {
   if (authorization.length > authorizationCharactersMax) return undefined;
   const blank = authorization.indexOf(' ');
@@ -99,7 +106,10 @@ function isInForce({ expiresMs, revokedMs }: Token, nowMs: number): boolean {
   return revokedMs === null && (expiresMs === null || nowMs < expiresMs);
 }
 
-/** What is wrong with a token. Of one that is over that is told: its holder knew it, and would look for a mistyped one. */
+/**
+ * The 401 for a wrong token. It says where the token was revoked or has expired, as its holder would otherwise look for a typing
+ * mistake; only who knows the whole text gets that far.
+ */
 function wrongToken(token: Token | undefined): ProblemError {
   let detail = 'this token is not known here';
   if (token !== undefined && token.revokedMs !== null) detail = `the token ${token.id} was revoked`;

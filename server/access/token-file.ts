@@ -12,10 +12,10 @@ import {
 } from '../../engine/index.js';
 import { listenerNames, type ListenerName, type Token } from './token.js';
 
-/** Of the form that this program writes. */
+/** Version of the format that this program writes. */
 const version = 1;
 
-/** The content of a token's file. */
+/** Encodes a token as the JSON content of its file. Times are ISO 8601 in UTC. */
 export function tokenFileBytes(token: Token): Buffer {
   const { digest, name, agents, listeners, createdMs, expiresMs, revokedMs } = token;
   const content = {
@@ -31,7 +31,7 @@ export function tokenFileBytes(token: Token): Buffer {
   return Buffer.from(`${JSON.stringify(content, undefined, 2)}\n`);
 }
 
-/** The token `id` from the content of its file. Throws `damaged`, and `unsupported` for a form that a newer program wrote. */
+/** Parses the content of the file of the token `id`. Throws `damaged`; `unsupported` for a version that a newer program wrote. */
 export function parseTokenFile(id: string, text: string): Token {
   const object = parseJsonObject(text, 'the file of a token');
   const written = countField(object, 'version');
@@ -62,7 +62,7 @@ function digestField(object: JsonObject): Buffer {
   throw new DamageError('"sha256" should be 64 hexadecimal digits', {});
 }
 
-/** A missing list would be all agents, so null has to be written. */
+/** Null means all agents. It has to be written: a missing member is damage, and must not widen the rights of the token. */
 function agentsField(object: JsonObject): readonly string[] | null {
   if (object['agents'] === null) return null;
   return listField(object, 'agents').map((agent) => {

@@ -9,16 +9,20 @@ import { tokenFileBytesMax, tokensMax } from './access-limits.js';
 import { digestOf, isTokenId, newTokenText, type Token } from './token.js';
 import { parseTokenFile, tokenFileBytes } from './token-file.js';
 
-/** In the data folder, which a service may write to where its configuration is not its own. No agent has this name. */
+/**
+ * Subfolder of the data folder: a service can write there, while its configuration may belong to another user. No agent can have
+ * this name.
+ */
 const folderName = '.tokens';
 const fileEnding = '.json';
 
-/** Only who the data belong to reads them: they name the programs that ask, and what may be asked. */
+/** Only the owner may read the files: they say which programs query what. */
 const fileMode = 0o600;
 
 /**
- * The tokens of a data folder, each a file of its own: so of two commands at once neither undoes what the other did. A file appears and
- * changes in one step, with its content on the disk. A revoked or expired token stays: were the last one to go, all would be let in.
+ * The tokens of a data folder. Each token has a file of its own, so that two commands at the same time do not undo each other's
+ * changes. A file is created or replaced atomically, once its content is durable. Revoked and expired tokens are kept: if the last
+ * token were removed, everybody would be let in.
  */
 export class TokenFolder {
   readonly #directory: Directory;
@@ -27,17 +31,20 @@ export class TokenFolder {
     this.#directory = directory;
   }
 
-  /** The tokens of the data folder at an absolute path, which is made where it is missing and `create` says so. Throws `not_found`, `io`. */
+  /** Opens the tokens of the data folder at an absolute path. Creates a missing folder where `create` is set. Throws `not_found`, `io`. */
   static async open(location: string, options?: { readonly create: boolean }): Promise<TokenFolder> {
     return new TokenFolder(await openRealDirectory(location, options));
   }
 
-  /** The tokens of a copy of a data folder. */
+  /** The tokens in `directory`, which is a copy of a data folder. */
   static of(directory: Directory): TokenFolder {
     return new TokenFolder(directory);
   }
 
-  /** All tokens, in the order in which they were made. Throws for one that can't be read: it might be one that was revoked. */
+  /**
+   * All tokens, oldest first. Throws where a token can't be read, as it might be a revoked one. Throws `limit` for more than
+   * `tokensMax`.
+   */
   async list(): Promise<Token[]> {
     const ids = await this.#ids();
     if (ids.length > tokensMax) throw tooMany(this.#directory.location);
@@ -46,12 +53,15 @@ export class TokenFolder {
     return tokens.sort((a, b) => a.createdMs - b.createdMs);
   }
 
-  /** How many tokens there are, those included that can't be read. */
+  /** Number of token files, unreadable ones included. */
   async count(): Promise<number> {
     return (await this.#ids()).length;
   }
 
-  /** Makes a token, and gives its text, of which only the digest is kept. Throws `limit`, `io`, `disk_full`. */
+  /**
+   * Creates a token. Returns it with its text, which is stored nowhere: the file has only the digest. Throws `limit`, `io`,
+   * `disk_full`.
+   */
   async add(wanted: Omit<Token, 'id' | 'digest'>): Promise<{ readonly token: Token; readonly text: string }> {
     if ((await this.#ids()).length >= tokensMax) throw tooMany(this.#directory.location);
     await this.#directory.makeDirectory(folderName);
@@ -60,7 +70,7 @@ export class TokenFolder {
       const token = { ...wanted, id, digest: digestOf(text) };
       const written = await this.#write(token);
       try {
-        // Unlike a rename this takes no other token's place.
+        // Unlike a rename, a link fails where a token with this id exists, instead of replacing it.
         await this.#directory.link(written, pathOf(id));
       } catch (error) {
         if (isLogstrataError(error) && error.code === 'exists') continue;
@@ -73,7 +83,7 @@ export class TokenFolder {
     }
   }
 
-  /** Takes a token's rights away at `nowMs`, and gives it; one that is revoked stays so. Throws `not_found`. */
+  /** Revokes a token at `nowMs`, and returns it. A token that is revoked already keeps its time. Throws `not_found`. */
   async revoke(id: string, nowMs: number): Promise<Token> {
     const token = await this.#read(id);
     if (token.revokedMs !== null) return token;
@@ -83,7 +93,7 @@ export class TokenFolder {
     return revoked;
   }
 
-  /** Has these tokens and no others: of a copy. */
+  /** Replaces all tokens by `tokens`; used to update a copy of a data folder. */
   async replace(tokens: readonly Token[]): Promise<void> {
     const over = (await this.#ids()).filter((id) => !tokens.some((token) => token.id === id));
     if (tokens.length > 0) await this.#directory.makeDirectory(folderName);
@@ -95,7 +105,7 @@ export class TokenFolder {
     if (tokens.length > 0 || over.length > 0) await this.#directory.syncDirectory(folderName);
   }
 
-  /** Removes every token. From then on none is asked for. */
+  /** Removes all tokens. Afterwards no token is needed. */
   async clear(): Promise<void> {
     await this.#directory.removeDirectory(folderName);
     await this.#directory.syncDirectory('');
@@ -117,7 +127,7 @@ export class TokenFolder {
       return parseTokenFile(id, await textOf(file));
     } catch (error) {
       if (!isLogstrataError(error) || error.path !== undefined) throw error;
-      // A newer program can read one that is unsupported.
+      // An unsupported file may be fine for a newer program, so it should not be removed.
       const remedy = error.code === 'unsupported' ? '' : ': remove it and make another token';
       throw new LogstrataError(
         error.code,
@@ -132,7 +142,10 @@ export class TokenFolder {
     }
   }
 
-  /** Writes a token to a file of another name, unless one is replaced in one step, durably, and gives its path. What a crash leaves of it is no token. */
+  /**
+   * Writes a token durably, and returns the path of the file. Where the directory replaces files atomically, that is the token's
+   * own path; else it is a temporary name that the caller links or renames. A temporary file that a crash leaves behind is ignored.
+   */
   async #write(token: Token): Promise<string> {
     const isWhole = this.#directory.replacesWhole === true;
     const path = isWhole ? pathOf(token.id) : `${folderName}/${token.id}.${process.pid}.new`;

@@ -1,24 +1,28 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 
-/** What is sent at once: `NAME=value` each. */
+/** The assignments of one message, each sent as `NAME=value` (sd_notify(3)). */
 export type Assignments = Readonly<Record<string, string>>;
 
-/** Somebody who passes messages on to the service manager. */
+/** Sends messages to the service manager. */
 export interface Notifications {
   send(assignments: Assignments): void;
-  /** No message comes any more; those that were sent still go out, also once this process has ended. */
+  /** Ends sending. Messages that were sent before are still delivered, even after this process has ended. */
   close(): void;
 }
 
-/** Bytes that wait for the helper, at most: messages are short, and there is one in some seconds. */
+/**
+ * Bytes of messages that may wait for the helper process; further messages are dropped. Messages are short, and there is one every
+ * few seconds.
+ */
 const waitingBytesMax = 64 * 1024;
 
-/** The helper's own code for "there is no systemd-notify". */
+/** Exit code of the helper where `systemd-notify` is not installed. */
 const notFoundCode = 127;
 
 /**
- * What the helper runs: one `systemd-notify` for each line, with what stands between tabs as its arguments. It ignores the signals that
- * systemd, or a terminal, sends to all processes of a service, since the last message comes behind them, and ends when its input does.
+ * The shell script of the helper process. It runs `systemd-notify` once for each line of its input; the parts of a line between
+ * tabs are the arguments. It ignores the signals that systemd, or a terminal, sends to all processes of a service, as the last
+ * message comes after them. It ends when its input ends.
  */
 const script = `trap '' HUP INT TERM
 command -v systemd-notify >/dev/null || exit ${notFoundCode}
@@ -27,17 +31,18 @@ IFS='\t'
 while read -r line; do systemd-notify $line; done`;
 
 /**
- * Sends messages to a datagram socket, which Node has no means for, through a small shell that lives as long as this process. The shell is
- * started by the first message: a process that has taken gigabytes blocks for longer while it starts another one.
+ * Sends messages to the datagram socket of the service manager. Node can't send to a Unix datagram socket, so a small shell process
+ * does. It is started at the first message and lives as long as this process: starting a process later, when this one has taken
+ * gigabytes of memory, would block for longer.
  */
 export class ShellNotifications implements Notifications {
   readonly #socket: string;
   readonly #warn: (message: string) => void;
   #helper: ChildProcess | undefined;
-  /** It can't be had, or is not needed any more. */
+  /** Set once messages can't be sent, or need not be sent any more. */
   #isOver = false;
 
-  /** @param socket is what `NOTIFY_SOCKET` says */
+  /** @param socket the value of `NOTIFY_SOCKET` */
   constructor(socket: string, warn: (message: string) => void) {
     this.#socket = socket;
     this.#warn = warn;
@@ -60,19 +65,19 @@ export class ShellNotifications implements Notifications {
   #start(): ChildProcess {
     const env = { ...process.env, NOTIFY_SOCKET: this.#socket };
     const helper = spawn('/bin/sh', ['-c', script], { env, stdio: ['pipe', 'ignore', 'ignore'] });
-    // What can't be written is told by the end of the helper.
+    // A failed write needs no handling: the helper has ended then, and `exit` reports it.
     helper.stdin?.on('error', () => undefined);
     helper.on('error', (error) => this.#lose(helper, error.message));
     helper.on('exit', (code) => {
       this.#lose(helper, code === notFoundCode ? 'systemd-notify is not installed' : undefined);
     });
-    // Neither may keep this process from ending.
+    // Neither the helper nor its pipe may keep this process from ending.
     helper.unref();
     (helper.stdin as { unref?: () => void } | null)?.unref?.();
     return helper;
   }
 
-  /** The helper has gone: the next message starts another one, unless it is said why that would be of no use. */
+  /** Handles the end of the helper. The next message starts a new one, unless `why` is given: then a new one would fail as well. */
   #lose(helper: ChildProcess, why: string | undefined): void {
     if (this.#isOver || this.#helper !== helper) return;
     this.#helper = undefined;
@@ -84,7 +89,7 @@ export class ShellNotifications implements Notifications {
   }
 }
 
-/** Control characters are blanks: a tab or the end of a line would begin another word or message. */
+/** Replaces control characters by blanks: a tab or a line break would begin another argument or message. */
 function oneLine(text: string): string {
   return text.replace(/\p{Cc}/gu, ' ');
 }

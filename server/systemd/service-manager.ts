@@ -1,14 +1,14 @@
 import { ShellNotifications, type Notifications } from './notifications.js';
 
-/** The variables by which systemd tells a service what it expects of it. */
+/** The environment of the process, with the variables by which systemd configures a service. */
 export type ServiceEnvironment = Record<string, string | undefined>;
 
-/** What an answer to "are you well?" goes by, beside that the event loop turns at all. */
+/** Whether the server is healthy. It is asked before each sign of life, beyond the fact that the event loop runs. */
 export type IsWell = () => boolean;
 
 /**
- * Tells systemd how the server is, by the protocol of sd_notify(3): that it answers, that it reads things anew, that it stops, and, where the
- * unit has `WatchdogSec`, that it is alive.
+ * Reports the state of the server to systemd by the protocol of sd_notify(3): ready, reloading, stopping and, where the unit sets
+ * `WatchdogSec`, signs of life.
  */
 export class ServiceManager {
   readonly #notifications: Notifications | undefined;
@@ -16,18 +16,24 @@ export class ServiceManager {
   #status = '';
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param notifications is undefined where nobody waits for them */
+  /**
+   * @param notifications undefined where no service manager listens
+   * @param watchdogMs the time within which systemd expects a sign of life; undefined where it expects none
+   */
   constructor(notifications: Notifications | undefined, watchdogMs?: number) {
     this.#notifications = notifications;
     this.#watchdogMs = watchdogMs;
   }
 
-  /** What the server does now, for people: `systemctl status` shows it. */
+  /** Sets the status text, which `systemctl status` shows. */
   starting(status: string): void {
     this.#tell({}, status);
   }
 
-  /** The server answers. From now on systemd waits for signs of life, which it gets as long as `isWell`. */
+  /**
+   * Reports that the server is ready. From now on systemd gets signs of life at half of the watchdog's interval, while `isWell`
+   * returns true.
+   */
   ready(status: string, isWell: IsWell): void {
     this.#tell({ READY: '1' }, status);
     if (this.#watchdogMs === undefined || this.#notifications === undefined) return;
@@ -38,7 +44,7 @@ export class ServiceManager {
     this.#timer.unref();
   }
 
-  /** Runs `work`, which reads things anew: systemd says so meanwhile. */
+  /** Runs `work`, which reloads the configuration, and reports to systemd that the server is reloading until it has ended. */
   async reloading(work: () => Promise<void>): Promise<void> {
     const before = this.#status;
     const microseconds = process.hrtime.bigint() / 1000n;
@@ -53,12 +59,12 @@ export class ServiceManager {
     }
   }
 
-  /** The server was told to stop, or stops by itself. */
+  /** Reports that the server is stopping. */
   stopping(status: string): void {
     this.#tell({ STOPPING: '1' }, status);
   }
 
-  /** Nothing is told any more. */
+  /** Ends the signs of life and all messages. */
   close(): void {
     clearInterval(this.#timer);
     this.#notifications?.close();
@@ -71,8 +77,8 @@ export class ServiceManager {
 }
 
 /**
- * The service manager that the environment names; one that is told nothing where it names none. Takes its variables out of the environment:
- * programs that this process starts, such as one that rotates logs, are none of the service manager's.
+ * The service manager that the environment names; one that sends nothing where it names none. Removes the variables from the
+ * environment, so that child processes, such as one that rotates logs, do not report to systemd.
  */
 export function serviceManagerOf(
   environment: ServiceEnvironment,
