@@ -1,11 +1,11 @@
 import { isAgentName } from '../../terms/schema.js';
 import type { Directory } from '../disk/directory.js';
 
-/** The folders of agents in a data folder. */
+/** Lists the agents' folders in a data folder. */
 export class AgentFolders {
   readonly #directory: Directory;
   readonly #onWarning: (message: string) => void;
-  /** Names of which it was told that they are passed over. */
+  /** Names of which a warning was given already. */
   readonly #told = new Set<string>();
 
   constructor(directory: Directory, onWarning: (message: string) => void) {
@@ -13,7 +13,7 @@ export class AgentFolders {
     this.#onWarning = onWarning;
   }
 
-  /** Names of the agents that have anything stored, sorted. A file among the folders is passed over, and named once. */
+  /** Names of the agents that have anything stored, sorted. Skips a file that has an agent's name, and warns of it once. */
   async agents(): Promise<string[]> {
     const names: string[] = [];
     for (const name of await this.#directory.list('')) {

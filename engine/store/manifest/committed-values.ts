@@ -10,8 +10,8 @@ import {
 } from './manifest.js';
 
 /**
- * The values of a manifest with those of the hot batches since laid over them: what the next manifest will say. A batch
- * or a publication is applied once it is durable, never before.
+ * The values of a manifest plus those of the hot batches committed since: what the next manifest will say. A batch or a publication is
+ * applied only once it is durable.
  */
 export class CommittedValues {
   private readonly next: Map<number, number>;
@@ -39,7 +39,7 @@ export class CommittedValues {
     return copy;
   }
 
-  /** The ordinal that the next record of `countWhile` gets. */
+  /** The ordinal that the next record of the partition gets. */
   nextOrdinal(partition: number): number {
     return Math.max(this.next.get(partition) ?? 1, this.ordinalsFrom);
   }
@@ -75,6 +75,7 @@ export class CommittedValues {
     for (const segment of segments) this.applyRuns(segment.runs);
   }
 
+  /** Replaces the checkpoints of sources. `packedInode` is not stored. */
   applyCheckpoints(checkpoints: readonly Checkpoint[]): void {
     for (const { continues, packedInode: _, ...checkpoint } of checkpoints) {
       if (continues !== undefined) this.sources.delete(continues);
@@ -83,11 +84,11 @@ export class CommittedValues {
   }
 
   /**
-   * Takes back what loads that are gone say of their sources: these are unknown, or stored as far as they were before. One that another load
-   * has gone on with since stays known.
+   * Undoes the checkpoints of removed loads: their sources become unknown, or stored up to where they were before. A source that a later
+   * load has continued keeps its checkpoint.
    */
   forget(gone: readonly LoadEntry[]): void {
-    // The newest first: it may have gone on where another of them ended.
+    // Newest first: a load may have continued where another removed load had ended.
     for (const { parts } of gone.toReversed()) {
       for (const { from, until } of parts.toReversed()) {
         if (this.sources.delete(checkpointKey(until)) && from !== null)
@@ -98,15 +99,15 @@ export class CommittedValues {
 
   applyCounters(counters: Counters): void {
     const totals = addCounters(this.totals, counters);
-    // A manifest that was rebuilt may count fewer lines than there are in the files that a load takes over.
+    // The rejected lines that a load takes over may outnumber those counted here, because a manifest that was rebuilt may count fewer.
     this.totals = { ...totals, rejected: Math.max(0, totals.rejected) };
   }
 }
 
 /**
- * What a source is known by: its beginning and, where the stored content was hashed, all of it, since different files
- * may well begin alike (a banner, a licence, column headings). One that is followed is not hashed as a whole: it is known
- * by its file and by what stands before its offset.
+ * The key of a source's checkpoint. A source is identified by the hash of its beginning and, where its stored content was hashed, by that
+ * hash too, since different files may begin alike (a banner, a licence, column headings). A file that is followed is not hashed as a whole:
+ * it is identified by its beginning, its inode, and the offset and hash of the last bytes stored.
  */
 export function checkpointKey(
   checkpoint: Pick<Checkpoint, 'headHash' | 'headBytes' | 'contentHash' | 'offset' | 'inode' | 'tailHash'>,
@@ -116,7 +117,7 @@ export function checkpointKey(
   return `${headBytes}:${headHash}::${inode}:${checkpoint.offset}:${checkpoint.tailHash ?? ''}`;
 }
 
-/** Ascending by position; the runs of live files never share one. */
+/** Compares runs by position, ascending. Runs of live files never overlap. */
 export function compareRuns(a: OrdinalRun, b: OrdinalRun): number {
   return a.partition - b.partition || a.firstOrdinal - b.firstOrdinal;
 }

@@ -5,59 +5,59 @@ import type { Checkpoint, Counters, LoadEntry, RejectedEntry, SegmentEntry } fro
 import type { FarChanges } from './far-changes.js';
 import type { Removal } from './removal.js';
 
-/** Records of one partition that wait for their ordinals: `[partition, records]`. */
+/** Number of records of one partition that need ordinals: `[partition, records]`. */
 export type PartitionCount = readonly [partition: number, records: number];
 
-/** The first ordinal that a partition's records get: `[partition, ordinal]`. */
+/** The first ordinal that a unit's records of a partition get: `[partition, ordinal]`. */
 export type PartitionStart = readonly [partition: number, firstOrdinal: number];
 
-/** What one manifest changes, beside the hot data. */
+/** What one manifest changes, except for the hot files. */
 export interface Publication {
-  /** Files in their final place. */
+  /** New segments. Their files are in their final place already. */
   readonly segments: readonly SegmentEntry[];
-  /** Segments that are no longer live: their records are in `segments`. */
+  /** Files of segments that leave the manifest. Their records are in `segments`, except those in `removal`. */
   readonly removes: readonly string[];
-  /** For each of these, the first partition that was live in it when it was read; null for all. */
+  /** For each of `removes`, the first partition that was live in it when it was read; null where all were. */
   readonly removesLiveFrom?: readonly (number | null)[] | undefined;
   readonly checkpoints: readonly Checkpoint[];
-  /** The positions of `segments` are those of records that loads gave and that are lost: they must still be. */
+  /** Whether `segments` restore records that loads have lost, at their old positions. Publishing requires that they are still lost. */
   readonly restores?: boolean | undefined;
-  /** What a load has given. */
+  /** The entry of the load that is published. */
   readonly load?: LoadEntry | undefined;
-  /** Records of `removes` that are not in `segments`, because they are to be gone. */
+  /** Records of `removes` that are not in `segments`, because they are to be removed. */
   readonly removal?: Removal | undefined;
   readonly rejected: readonly RejectedEntry[];
-  /** A file of rejected lines whose lines are in `segments` or `rejected` now. It must still be what it says. */
+  /** A file of rejected lines whose lines are now in `segments` or `rejected`. Publishing requires that the file is unchanged. */
   readonly takes?: RejectedEntry | undefined;
-  /** Attached files, by their ids, whose rows are in `segments` now: they are attached no more. */
+  /** Ids of attached files whose rows are now in `segments`. They are detached. */
   readonly detaches?: readonly string[] | undefined;
   readonly counters: Counters;
 }
 
 /**
- * The side of the writer that other parts of the engine commit through: the writer of this process, or the channel to
- * that of another. A unit of work has an id; what it builds lies in `building/<id>/` until it is published, and is removed
- * when the unit ends without it, however it ends.
+ * The interface through which other parts of the engine commit: the writer of this process, or the channel to another process's. A unit of
+ * work has an id. It builds its files in `building/<id>/` until it is published, and that folder is removed when the unit ends, however it
+ * ends.
  */
 export interface Committer {
   readonly schema: Schema;
   readonly schemaVersion: number;
-  /** A new id, and the folder to build in. */
+  /** Returns a new id, and creates the folder to build in. */
   begin(): Promise<string>;
-  /** Takes the ordinals of a unit's records. Other commits wait until `publish` or `end`. */
+  /** Reserves ordinals for a unit's records. Other commits wait until `publish` or `end`. */
   reserve(id: string, counts: readonly PartitionCount[]): Promise<readonly PartitionStart[]>;
-  /** Makes the unit's files part of the archive, in one manifest. */
+  /** Publishes the unit's files in one manifest. */
   publish(id: string, publication: Publication): Promise<void>;
-  /** Ends a unit, published or not, and removes what it left. */
+  /** Ends a unit, published or not, and removes the files that it left. */
   end(id: string): Promise<void>;
   append(batch: RecordBatch, extras: CommitExtras, placement: 'live' | 'load'): Promise<AppendResult>;
-  /** Changes what is known of the far tier, in one manifest. Throws `conflict` where a segment is not what it was. */
+  /** Changes what the manifest says of the far tier, in one publication. Throws `conflict` if a segment has changed since. */
   changeFar(changes: FarChanges): Promise<void>;
-  /** Seals what is hot. */
+  /** Seals the hot rows. */
   seal(): Promise<void>;
 }
 
-/** Folder, under the agent's, of a unit's unfinished files. */
+/** Folder of a unit's unfinished files. */
 export function buildingFolder(agent: string, id: string): string {
   return `${agent}/building/${id}`;
 }

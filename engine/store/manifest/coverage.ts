@@ -5,17 +5,17 @@ interface Range {
   readonly end: number;
 }
 
-/** What is known of one partition: ranges that ascend and don't touch, and those that were added since. */
+/** The ranges of one partition: `joined` ascend and do not touch; `added` are not merged into them yet. */
 interface Ranges {
   joined: readonly Range[];
   added: Range[];
 }
 
-/** Positions that are accounted for, as ordinals [first, end) of each partition. */
+/** A set of positions, as ranges of ordinals [first, end) of each partition. */
 export class Coverage {
   private readonly partitions = new Map<number, Ranges>();
 
-  /** Covers the positions of a run. */
+  /** Adds the positions of a run. */
   add({ partition, firstOrdinal, rows }: OrdinalRun): void {
     const range = { first: firstOrdinal, end: firstOrdinal + rows };
     const known = this.partitions.get(partition);
@@ -23,7 +23,7 @@ export class Coverage {
     else known.added.push(range);
   }
 
-  /** The parts of a run whose positions are not covered, in its order. */
+  /** The parts of a run whose positions are not in the set, in order. */
   missing(run: Run): Run[] {
     const parts: Run[] = [];
     const end = run.firstOrdinal + run.rows;
@@ -42,14 +42,14 @@ export class Coverage {
     return parts;
   }
 
-  /** Whether any of the run's positions is covered. */
+  /** Whether any position of the run is in the set. */
   touches({ partition, firstOrdinal, rows }: OrdinalRun): boolean {
     const ranges = this.rangesOf(partition);
     const range = ranges[firstEndingBehind(ranges, firstOrdinal)];
     return range !== undefined && range.first < firstOrdinal + rows;
   }
 
-  /** Those of a partition, joined where they touch. */
+  /** The ranges of a partition, after merging the added ones. */
   private rangesOf(partition: number): readonly Range[] {
     const ranges = this.partitions.get(partition);
     if (ranges === undefined) return [];
@@ -71,7 +71,7 @@ function joined(ranges: Range[]): Range[] {
   return result;
 }
 
-/** Index of the first range that ends behind an ordinal. */
+/** Index of the first range that ends after an ordinal. */
 function firstEndingBehind(ranges: readonly Range[], ordinal: number): number {
   let low = 0;
   let high = ranges.length;

@@ -2,24 +2,24 @@ import { LogstrataError } from '../../terms/errors.js';
 import type { FarCopy, FarLeftover } from './far-copy.js';
 import { isFarOnly, type Manifest, type SegmentEntry } from './manifest.js';
 
-/** What one commit changes of the far tier. */
+/** The changes to the far tier that one commit makes. */
 export interface FarChanges {
   /**
-   * Attempts that begin, with their segments: they are named before anything is sent, so that no row is ever there that nobody knows of.
-   * Without a segment, those that are over; one that counts is left as it is.
+   * Attempts that begin, with their segments. They are recorded before anything is sent, so that the cluster never has rows of an unknown
+   * attempt. An attempt without a segment has ended. One whose copy counts is left unchanged.
    */
   readonly attempts?: readonly FarLeftover[] | undefined;
-  /** Segments, by their files, that have a copy now which was counted on every replica. */
+  /** Files of segments, each with its new copy, which was counted on every replica. */
   readonly shipped: readonly { readonly file: string; readonly copy: FarCopy }[];
-  /** Segments with a copy whose files are no longer read here. */
+  /** Files of shipped segments that are no longer read locally. */
   readonly freed: readonly string[];
-  /** Attempts that have been dropped in the cluster. */
+  /** Attempts whose rows have been dropped in the cluster. */
   readonly dropped: readonly string[];
-  /** Segments, by their files, that are here and whose copies are given up: they stay here. */
+  /** Files of segments that are local and whose copies are given up. They are not shipped again by themselves. */
   readonly home?: readonly string[] | undefined;
 }
 
-/** Those changes made to a manifest, and the files that leave it. Throws `conflict` where a segment is not what it was. */
+/** Applies the changes to a manifest. Returns what changes, and the files that leave it. Throws `conflict` if a segment has changed since. */
 export function changeFar(
   { segments, farLeftovers = [] }: Manifest,
   { attempts = [], shipped, freed, dropped, home = [] }: FarChanges,
@@ -56,7 +56,7 @@ export function changeFar(
   const left = farLeftovers
     .filter(({ attempt }) => !gone.has(attempt))
     .map((leftover) => {
-      // Of the attempts for one segment only the last can come to count.
+      // Of several attempts for one segment only the last can become its copy.
       const next = told.find(({ file }) => file !== undefined && file === leftover.file);
       return next === undefined ? leftover : overSince(next.sinceMs, leftover);
     });
@@ -73,7 +73,10 @@ function overSince(sinceMs: number, { unit, attempt, shard }: FarLeftover): FarL
   return { unit, attempt, shard, sinceMs };
 }
 
-/** What is to be dropped in the far tier once these are the segments. Of a segment that was replaced no attempt can count any more. */
+/**
+ * The far-tier attempts that have to be dropped once `segments` replace those of `before`. An attempt for a segment that was replaced can
+ * no longer become a copy.
+ */
 export function leftoversOf(
   before: Pick<Manifest, 'segments' | 'farLeftovers'> | undefined,
   segments: readonly SegmentEntry[],

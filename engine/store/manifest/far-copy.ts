@@ -1,30 +1,36 @@
-/** A copy of all rows of a sealed segment's file in a cluster: the far tier. Rows of it that are not live here are not answered there either. */
+/**
+ * A copy in the far tier (a cluster) of all rows of a sealed segment's file. Rows of it that are no longer live locally are not answered
+ * from the copy either.
+ */
 export interface FarCopy {
-  /** 16 hexadecimal digits that stay whatever becomes of attempts to ship the segment. */
+  /** Id of the segment in the far tier, 16 hexadecimal digits. It is the same for all attempts to ship the segment. */
   readonly unit: string;
-  /** The attempt that is read, likewise. Rows of others count for nothing. */
+  /** Id of the attempt whose rows are read, 16 hexadecimal digits. Rows of other attempts are ignored. */
   readonly attempt: string;
-  /** Place of its shard in the configuration, from 0. */
+  /** Index of its shard in the configuration, from 0. */
   readonly shard: number;
-  /** As they were counted on every replica. */
+  /** Number of rows, as counted on every replica. */
   readonly rows: number;
-  /** Bytes that were sent for them. */
+  /** Bytes that were sent. */
   readonly bytes: number;
-  /** What the values of the rows add up to: see `FarChecksum`. */
+  /** Checksum of the rows' values: see `FarChecksum`. */
   readonly checksum: string;
-  /** When they were counted (ms). */
+  /** Time of the count (ms). */
   readonly shippedMs: number;
-  /** Whether the segment's file is no longer read here, so that these rows are the only ones. */
+  /** Whether the local file is no longer read, so that the far tier has the only copy of these rows. */
   readonly isOnly: boolean;
 }
 
-/** One try to ship a segment: its rows in the cluster carry the first two numbers. */
+/** One attempt to ship a segment. Its rows in the cluster carry `unit` and `attempt`. */
 export type FarAttempt = Pick<FarCopy, 'unit' | 'attempt' | 'shard'>;
 
-/** An attempt whose rows in a cluster are to be dropped, or would be if it came to nothing. */
+/** An attempt whose rows in the cluster are to be dropped, at once or if the attempt fails. */
 export interface FarLeftover extends FarAttempt {
-  /** Since when it can't count (any more), in ms: queries that have begun before may still read it. Of one under way, when it began. */
+  /**
+   * For an attempt under way, when it began (ms). Otherwise the time since which it cannot be a copy any more: queries that began before
+   * may still read it.
+   */
   readonly sinceMs: number;
-  /** The segment that is shipped, where the attempt may still come to count. */
+  /** The segment that is shipped, while the attempt is under way. */
   readonly file?: string | undefined;
 }

@@ -8,11 +8,11 @@ interface PartitionRows {
   timesSum: number;
 }
 
-/** Counts the rows of a load by partition, and sums up when in their hours they are placed. */
+/** Counts the rows of a load for each partition, and keeps a checksum of their placement times within the hour (`LoadedRun.timesSum`). */
 export class LoadedRows {
   private readonly partitions = new Map<number, PartitionRows>();
 
-  /** Takes rows by their placement times (ms). */
+  /** Adds rows by their placement times (ms). */
   add(timesMs: Float64Array): void {
     for (let row = 0; row < timesMs.length;) {
       const partition = partitionOfTime(timesMs[row]!);
@@ -21,7 +21,7 @@ export class LoadedRows {
       const from = row;
       let sum = known.timesSum;
       let inHourMs = timesMs[row]! - startMs;
-      // The first and the last partition have times beyond their hour too.
+      // The first and the last partition also have times outside their hour.
       do {
         sum = (sum + Math.imul(inHourMs, inHourMs)) >>> 0;
         inHourMs = timesMs[++row]! - startMs;
@@ -30,12 +30,12 @@ export class LoadedRows {
     }
   }
 
-  /** Rows of each partition, ascending. */
+  /** Rows of each partition, in ascending order of partitions. */
   counts(): PartitionCount[] {
     return [...this.partitions].map(([partition, { rows }]) => [partition, rows] as const).sort(ascending);
   }
 
-  /** What each partition was given, ascending: its rows follow one another from its start on. */
+  /** The positions of the rows of each partition, ascending. A partition's rows get consecutive ordinals from its start on. */
   runs(starts: readonly PartitionStart[]): LoadedRun[] {
     return [...starts].sort(ascending).map(([partition, firstOrdinal]) => {
       return { partition, firstOrdinal, ...this.partitions.get(partition)! };
@@ -47,7 +47,7 @@ export class LoadedRows {
     return this.partitions.get(partition)?.rows ?? 0;
   }
 
-  /** Whether a partition was given the same rows, as far as their number and times tell. */
+  /** Whether the partition of `run` has the same number of rows and the same checksum of times. */
   isSame({ partition, rows, timesSum }: LoadedRun): boolean {
     const found = this.partitions.get(partition);
     return found?.rows === rows && found.timesSum === timesSum;
@@ -58,7 +58,7 @@ function ascending(a: readonly [number, number], b: readonly [number, number]): 
   return a[0] - b[0];
 }
 
-/** The newest loads, as many as a manifest has room for: what older ones gave can't be loaded again by itself. */
+/** The newest loads that fit into a manifest. Records of older loads cannot be restored. */
 export function newestLoads(loads: readonly LoadEntry[]): readonly LoadEntry[] {
   let size = 0;
   const tooOld = loads.findLastIndex(({ parts, runs, removed = [] }) => {

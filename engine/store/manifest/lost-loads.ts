@@ -3,7 +3,7 @@ import type { LoadedRun, LoadEntry, Manifest, OrdinalRun, SegmentEntry } from '.
 import { liveRuns } from './manifest.js';
 import { Coverage } from './coverage.js';
 
-/** Records that one load gave and that are not there any more, though retention has not taken them. */
+/** Records of one load that are missing, though neither retention nor a removal has taken them. */
 export interface LostLoad {
   readonly load: LoadEntry;
   /** Their positions, ascending. */
@@ -16,7 +16,7 @@ function liveOf(segments: readonly SegmentEntry[]): Coverage {
   return live;
 }
 
-/** The loads of which records are lost, the oldest first. What loads give lies in sealed segments from the beginning. */
+/** The loads that have lost records, oldest first. Only sealed segments are searched, because loads never write hot rows. */
 export function lostLoads({ loads, segments }: Pick<Manifest, 'loads' | 'segments'>): LostLoad[] {
   if (loads.length === 0) return [];
   const live = liveOf(segments);
@@ -30,14 +30,14 @@ export function lostLoads({ loads, segments }: Pick<Manifest, 'loads' | 'segment
   });
 }
 
-/** Records that are lost, and come back when the files that they came from are loaded again, all of them by one command. */
+/** Lost records that loading their files again restores. All files have to be loaded by one command. */
 export interface Restorable {
   readonly records: number;
-  /** Last known paths of these files, in the order in which they were read. */
+  /** Last known paths of the files, in the order in which they were read. */
   readonly paths: readonly string[];
 }
 
-/** What loading files again brings back, by files. */
+/** The lost records that can be restored, grouped by the files that they came from. */
 export function restorableOf(manifest: Pick<Manifest, 'loads' | 'segments'>): Restorable[] {
   const found = new Map<string, Restorable>();
   for (const { load, runs } of lostLoads(manifest)) {
@@ -49,12 +49,12 @@ export function restorableOf(manifest: Pick<Manifest, 'loads' | 'segments'>): Re
   return [...found.values()];
 }
 
-/** How many records these are. */
+/** The sum of their records. */
 export function restorableRecords(restorable: readonly Restorable[]): number {
   return restorable.reduce((sum, { records }) => sum + records, 0);
 }
 
-/** Throws `conflict` unless all rows of `segments` are lost ones. */
+/** Throws `conflict` unless all rows of `segments` are still lost. */
 export function assertStillLost(manifest: Manifest, segments: readonly SegmentEntry[]): void {
   const lost = new Coverage();
   for (const { runs } of lostLoads(manifest)) for (const run of runs) lost.add(run);
@@ -66,8 +66,8 @@ export function assertStillLost(manifest: Manifest, segments: readonly SegmentEn
 }
 
 /**
- * The loads without what they gave to partitions below `first` and is not in `segments`: it is over, however it has gone. The same list
- * where there is no such thing.
+ * The loads without their runs in partitions below `first` that `segments` no longer hold: retention has taken those. Returns the same list
+ * if nothing changes.
  */
 export function loadsLeft(
   loads: readonly LoadEntry[],
@@ -84,7 +84,7 @@ export function loadsLeft(
   return left.every((load, i) => load === loads[i]) && left.length === loads.length ? loads : left;
 }
 
-/** The load with these of its runs, and what is removed of them. */
+/** The load with the given runs, and the removed positions in their partitions. */
 export function withRuns(
   { removed: _, ...load }: LoadEntry,
   runs: readonly LoadedRun[],

@@ -8,15 +8,18 @@ import type { Manifest } from './manifest.js';
 import { isUnsupported, writtenByAnother } from '../disk/format-version.js';
 import { joinPath } from '../disk/relative-path.js';
 
-/** Sixteen digits, of which the first is 0: no agent publishes 10¹⁵ times, and the number after it is still exact. */
+/**
+ * Manifest numbers have sixteen digits, of which the first is 0. No agent publishes 10¹⁵ times, and up to there the next number is exact as
+ * a double.
+ */
 const manifestPattern = /^manifest-(0\d{15})$/;
 const impossiblePattern = /^manifest-[1-9]\d{15}$/;
 const temporaryPattern = /^manifest-\d{16}\.[0-9a-f]+\.tmp$/;
 
-/** A reader whose file is removed while it opens it looks again; a writer would have to publish this often meanwhile. */
+/** If the manifest is removed while a reader opens it, the reader retries. A writer would have to publish this often in the meantime. */
 const readAttemptsMax = 100;
 
-/** The published manifests: the newest, and the one before it for the readers that are still opening it. */
+/** Published manifests that are kept: the newest, and the one before it for readers that are still opening it. */
 const manifestsKept = 2;
 
 /** Name of the manifest with this number. */
@@ -24,7 +27,7 @@ export function manifestName(number: number): string {
   return `manifest-${String(number).padStart(16, '0')}`;
 }
 
-/** The manifests that are there: their numbers, ascending, and the names of files that no manifest can have. */
+/** The numbers of the manifests in the folder, ascending, and the names of files that look like manifests but have impossible numbers. */
 export async function listManifests(
   directory: Directory,
   agentFolder: string,
@@ -46,8 +49,8 @@ export async function newestManifestNumber(
 }
 
 /**
- * The newest manifest of an agent, or undefined when none was ever published. Throws `damaged` when it is not what was
- * written: the one before it would answer short, so it is never taken instead. Throws `unsupported` for a newer format.
+ * The newest manifest of an agent, or undefined when none was ever published. Throws `damaged` when it is not what was written. The
+ * manifest before it is never used instead, because its answers would lack records. Throws `unsupported` for a newer format.
  */
 export async function readNewestManifest(
   directory: Directory,
@@ -60,7 +63,7 @@ export async function readNewestManifest(
     if (number === undefined) return undefined;
     try {
       const manifest = await readManifestFile(directory, agentFolder, number);
-      // Its name is seen before it is durable; what is answered from it must not be gone after a crash.
+      // The name is visible before it is durable. Answers from this manifest must still hold after a crash.
       await directory.syncDirectory(agentFolder);
       return manifest;
     } catch (error) {
@@ -76,7 +79,7 @@ export async function readNewestManifest(
   );
 }
 
-/** A file that may be the newest manifest, under a name that it never had: to go on without it could answer short. */
+/** The error for a file with an impossible number. It may be the newest manifest with a damaged name, so ignoring it could leave out records. */
 export function impossibleNumber(directory: Directory, path: string): DamageError {
   const where = place(directory, path);
   return new DamageError(
@@ -85,7 +88,7 @@ export function impossibleNumber(directory: Directory, path: string): DamageErro
   );
 }
 
-/** One manifest by its number. Throws like `readNewestManifest`, and `not_found` when it is gone. */
+/** Reads one manifest by its number. Throws like `readNewestManifest`, and `not_found` when it is gone. */
 export async function readManifestFile(
   directory: Directory,
   agentFolder: string,
@@ -124,10 +127,13 @@ async function readWhole(directory: Directory, path: string): Promise<Uint8Array
 }
 
 /**
- * Publishes the agent's next state durably: it is written aside, synced, and linked to the next number, which only one
- * writer can do. Throws `conflict` when another process has published in between; `invalid` for a state that could not be read
- * again; `disk_full`, `io` when it could not be written (the old one stays). When the folder's sync fails, readers may have seen the new state already, and a
- * crash may take it back: `io`, and nothing more can be published until the agent is opened again.
+ * Publishes the agent's next state durably: writes it to a temporary file, syncs it, and links it to the next number, which only one writer
+ * can do.
+ *
+ * @throws LogstrataError `conflict` when another process has published in between; `invalid` for a state that could not be read again;
+ * `limit` for one that is too large; `disk_full` and `io` when it could not be written, in which case the old one stays. If the sync of the
+ * folder fails (`io`), readers may have seen the new state and a crash may undo it: nothing more can be published until the agent is opened
+ * again.
  */
 export async function publishManifest(
   directory: Directory,
@@ -150,7 +156,7 @@ export async function publishManifest(
     throw error;
   }
   if ((await newestManifestNumber(directory, agentFolder)) !== manifest.number) {
-    // The number was free only because another writer is past it already and has removed it.
+    // The number was free only because another writer has passed it and removed its file.
     await directory.remove(path);
     throw conflict(directory, path);
   }
@@ -159,8 +165,8 @@ export async function publishManifest(
 }
 
 /**
- * Puts a state that another folder has published in the place of those in this one, durably; a crash leaves one of them. Nobody else
- * may write to the folder. Throws `disk_full`, `io`.
+ * Replaces the manifests of a folder by one that another folder has published, durably. After a crash the folder has the old or the new
+ * one. Nobody else may write to the folder. Throws `disk_full`, `io`.
  */
 export async function placeManifest(
   directory: Directory,
@@ -179,7 +185,7 @@ export async function placeManifest(
   }
 }
 
-/** What can't be read again would take all records with it once it is the newest: it is read before it is published. */
+/** Throws `invalid` unless the bytes decode to the same manifest. An unreadable newest manifest would make all records unreadable. */
 function assertReadsBack(manifest: Manifest, bytes: Uint8Array): void {
   let problem = 'something of it would be lost';
   try {
@@ -229,7 +235,7 @@ function conflict(directory: Directory, path: string): LogstrataError {
   );
 }
 
-/** Old manifests and what interrupted publications left. A failure is not the publication's: the next one tries again. */
+/** Removes old manifests and the temporary files of interrupted publications. Ignores failures: the next publication tries again. */
 async function removeOld(directory: Directory, agentFolder: string, number: number): Promise<void> {
   try {
     for (const name of await directory.list(agentFolder)) {

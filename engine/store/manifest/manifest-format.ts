@@ -47,22 +47,22 @@ import {
 } from './manifest.js';
 import type { FarCopy, FarLeftover } from './far-copy.js';
 
-/** A change of the JSON that an older program would misread counts the version up. */
+/** Raised with each change of the JSON that an older program would misread. */
 export const manifestVersion = 5;
 const unitNames = Object.keys(timeUnits) as readonly TimeUnit[];
 const manifestText: TextFormat = { magic: 'logstrata-manifest', version: manifestVersion };
 
-/** The bytes of a manifest file: JSON as checked text. */
+/** Encodes a manifest as the bytes of its file: JSON in the checked-text format (`encodeCheckedText`). */
 export function encodeManifest(manifest: Manifest): Uint8Array {
   return encodeCheckedText(manifestText, manifestJson(manifest));
 }
 
-/** Reads the bytes of a manifest file. Throws `damaged` for what was not written so, `unsupported` for another version. */
+/** Decodes the bytes of a manifest file. Throws `damaged` for invalid content, `unsupported` for another version. */
 export function decodeManifest(bytes: Uint8Array): Manifest {
   return readManifest(parseJsonObject(decodeCheckedText(manifestText, bytes), 'the manifest'));
 }
 
-/** JSON with a line for each entry, which people and `diff` can read. */
+/** JSON with one line for each entry, so that people can read it and `diff` works. */
 function manifestJson(manifest: Manifest): string {
   const lines = (items: readonly unknown[]): string =>
     items.length === 0 ? '[]' : `[\n${items.map((item) => JSON.stringify(item)).join(',\n')}\n]`;
@@ -86,7 +86,7 @@ function manifestJson(manifest: Manifest): string {
   );
 }
 
-/** Runs as one list of partition, first ordinal, rows: a segment's runs follow one another, so the first rows are sums. */
+/** Runs as one flat list: partition, first ordinal, rows, and so on. First rows are left out, because a segment's runs are contiguous. */
 export function flatRuns(runs: readonly Run[]): number[] {
   return runs.flatMap(({ partition, firstOrdinal, rows }) => [partition, firstOrdinal, rows]);
 }
@@ -104,7 +104,7 @@ function flatLoadedRun({ partition, firstOrdinal, rows, timesSum }: LoadedRun): 
   return [partition, firstOrdinal, rows, timesSum];
 }
 
-/** As `flatRuns`, of all rows of a segment. */
+/** Like `flatRuns`, for a segment. Asserts that the runs cover all of its rows. */
 function flattenRuns(entry: SegmentEntry): number[] {
   let row = 0;
   for (const run of entry.runs) {
@@ -115,7 +115,7 @@ function flattenRuns(entry: SegmentEntry): number[] {
   return flatRuns(entry.runs);
 }
 
-/** Runs from such a list (`runs`); throws `damaged`. */
+/** Reads the runs from the flat list in field `runs`. Throws `damaged`. */
 export function readRuns(object: JsonObject): Run[] {
   const flat = countsField(object, 'runs');
   if (flat.length % 3 !== 0) throw new DamageError(`"runs" should have three numbers for each run`, {});
@@ -235,7 +235,7 @@ function readRetired(value: unknown): Retired {
   };
 }
 
-/** The fields that records were stored with, by version, from JSON; throws `damaged`. */
+/** Reads the schemas with their versions from JSON. Throws `damaged`. */
 export function readSchemas(object: JsonObject): Manifest['schemas'] {
   return objectsField(object, 'schemas', (item) => ({
     version: countField(item, 'version'),
@@ -243,7 +243,7 @@ export function readSchemas(object: JsonObject): Manifest['schemas'] {
   }));
 }
 
-/** Fields from JSON; throws `damaged`. */
+/** Reads a schema from JSON. Throws `damaged`. */
 export function readSchema(object: JsonObject): Schema {
   const fields = objectsField(object, 'fields', readField);
   try {
@@ -253,7 +253,7 @@ export function readSchema(object: JsonObject): Schema {
   }
 }
 
-/** A field from JSON; throws `damaged`. Footers of segments have them too. */
+/** Reads a field from JSON. Throws `damaged`. Footers of segments hold fields in the same form. */
 export function readField(item: JsonObject): Field {
   const { index, attached } = item;
   return {
@@ -264,13 +264,13 @@ export function readField(item: JsonObject): Field {
   };
 }
 
-/** Which column of attached files a field reads, from JSON; throws `damaged`. */
+/** Reads from JSON which column of attached files a field takes its values from. Throws `damaged`. */
 export function readAttachedColumn(item: JsonObject): AttachedColumn {
   const column = textField(item, 'column');
   return item['unit'] === undefined ? { column } : { column, unit: choiceField(item, 'unit', unitNames) };
 }
 
-/** What a segment's header and a manifest say alike, from JSON; throws `damaged`. */
+/** Reads from JSON what a segment's header and a manifest both say of a segment. Throws `damaged`. */
 export function readSegmentFacts(item: JsonObject): SegmentFacts {
   const footerOffset = countField(item, 'footerOffset');
   return {
@@ -310,14 +310,14 @@ function readSegment(item: JsonObject): SegmentEntry {
   return entry;
 }
 
-/** A number of 64 bits, as 16 hexadecimal digits. */
+/** Reads a 64-bit number as 16 hexadecimal digits. */
 function hexField(item: JsonObject, name: string): string {
   const text = textField(item, name);
   if (/^[0-9a-f]{16}$/.test(text)) return text;
   throw new DamageError(`"${name}" should be 16 hexadecimal digits, not ${JSON.stringify(text)}`, {});
 }
 
-/** A copy in a far tier, from JSON; throws `damaged`. */
+/** Reads a far-tier copy from JSON. Throws `damaged`. */
 export function readFarCopy(item: JsonObject): FarCopy {
   return {
     unit: hexField(item, 'unit'),
@@ -360,7 +360,7 @@ function readNextOrdinals(object: JsonObject): [number, number][] {
   return pairs;
 }
 
-/** A checkpoint from JSON; throws `damaged`. Hot batches carry them too. */
+/** Reads a checkpoint from JSON. Throws `damaged`. Hot batches hold checkpoints in the same form. */
 export function readCheckpoint(item: JsonObject): Checkpoint {
   return {
     ...(item['continues'] === undefined ? {} : { continues: textField(item, 'continues') }),
@@ -390,7 +390,7 @@ function readAttachedList(item: JsonObject): AttachedList {
   };
 }
 
-/** What is kept of rejected lines, from JSON; throws `damaged`. */
+/** Reads the entry of a file of rejected lines from JSON. Throws `damaged`. */
 export function readRejected(item: JsonObject): RejectedEntry {
   return {
     file: textField(item, 'file'),
@@ -401,7 +401,7 @@ export function readRejected(item: JsonObject): RejectedEntry {
   };
 }
 
-/** Counters from JSON; throws `damaged`. */
+/** Reads counters from JSON. Throws `damaged`. */
 export function readCounters(item: JsonObject): Counters {
   return {
     records: countField(item, 'records'),

@@ -4,35 +4,35 @@ import { partitionMax } from '../../terms/limits.js';
 import type { Codec } from '../../parquet/compression.js';
 import type { FarCopy, FarLeftover } from './far-copy.js';
 
-/** Positions of one partition that follow one another. */
+/** Consecutive positions of one partition. */
 export interface OrdinalRun {
   readonly partition: number;
   readonly firstOrdinal: number;
   readonly rows: number;
 }
 
-/** Rows that stand one after another in a segment and whose ordinals do too: the entry of the sparse cursor index. */
+/** Consecutive rows of a segment that have consecutive ordinals: an entry of the sparse cursor index. */
 export interface Run extends OrdinalRun {
-  /** Row of the segment (not of the row group) that holds `firstOrdinal`. */
+  /** Row of the segment (not of the row group) that has `firstOrdinal`. */
   readonly firstRow: number;
 }
 
 /** One live sealed segment. */
 export interface SegmentEntry {
-  /** Path under the agent's folder: `dt=YYYY-MM-DD/<name>.parquet`. */
+  /** Path relative to the agent's folder: `dt=YYYY-MM-DD/<name>.parquet`. */
   readonly file: string;
   readonly bytes: number;
   readonly rows: number;
-  /** Rows of each row group, in the order of the file. */
+  /** Rows of each row group, in file order. */
   readonly rowGroupRows: readonly number[];
-  /** Ascending, by position and by row. */
+  /** Ascending both by position and by row. */
   readonly runs: readonly Run[];
-  /** Bounds of the placement field over all rows; null when no row has one. */
+  /** Minimum and maximum of the placement field over all rows; null when no row has a value. */
   readonly timeMinMs: number | null;
   readonly timeMaxMs: number | null;
   readonly footerOffset: number;
   readonly footerBytes: number;
-  /** crc32 of the footer's bytes, which are checked before any statistic in them is believed. */
+  /** crc32 of the footer's bytes. It is checked before any statistic in the footer is used. */
   readonly footerChecksum: number;
   readonly schemaVersion: number;
   readonly codec: Codec;
@@ -40,191 +40,194 @@ export interface SegmentEntry {
   readonly gramFilterBytes: number;
   /** Bytes of the value filters in the file, their sketches included. */
   readonly valueFilterBytes: number;
-  /** Bytes of the summary, which ends where the footer begins; 0 in a segment that is older than value filters. */
+  /** Bytes of the summary, which ends where the footer begins; 0 in a segment written before value filters were introduced. */
   readonly summaryBytes: number;
-  /** Length of the segment's header, behind the first magic number. */
+  /** Length of the segment's header, which follows the leading magic number. */
   readonly headerBytes: number;
-  /** Files whose records these are now: compaction's inputs, or the hot file that was sealed. */
+  /** Files whose records this segment took over: the inputs of a compaction, or the hot file that was sealed. */
   readonly replaces: readonly string[];
-  /** First partition whose records are live: retention has taken those before. Absent: all are. */
+  /** First partition whose records are live; retention has taken the earlier ones. Absent: all are live. */
   readonly liveFrom?: number | undefined;
-  /** Records that were beyond retention when they were loaded are kept until then (ms). Absent: by their positions. */
+  /** Set for records that were past the retention period when they were loaded: they are kept until this time (ms). Absent: they age by position. */
   readonly keepUntilMs?: number | undefined;
-  /** Its copy in the far tier. Such a segment is not written anew. Absent: it has none. */
+  /** The segment's copy in the far tier, if it has one. Such a segment is not rewritten. */
   readonly far?: FarCopy | undefined;
-  /** It was brought back from the far tier, and is not shipped unless somebody says so. Such a segment is not written anew either. */
+  /** The segment was brought back from the far tier and is shipped again only on demand. It is not rewritten either. */
   readonly stays?: true | undefined;
 }
 
-/** What a segment's own header can say of it. */
+/** The part of an entry that the segment's own header holds too. */
 export type SegmentFacts = Omit<
   SegmentEntry,
   'file' | 'replaces' | 'liveFrom' | 'keepUntilMs' | 'far' | 'stays'
 >;
 
-/** A hot file that the manifest names. At most the last one is still appended to. */
+/** A hot file of the agent. At most the last one is still appended to. */
 export interface HotEntry {
-  /** Path under the agent's folder: `hot/<name>.arrows`. */
+  /** Path relative to the agent's folder: `hot/<name>.arrows`. */
   readonly file: string;
   readonly schemaVersion: number;
-  /** Length that is known to be committed, from a clean close or a failed write; null while it grows. */
+  /** Committed length, known after a clean close or a failed write; null while the file grows. */
   readonly committedBytes: number | null;
-  /** Batches below this length are counted in this manifest's ordinals, checkpoints and counters already. */
+  /** This manifest's ordinals, checkpoints and counters already include the batches below this length. */
   readonly foldedBytes: number;
-  /** Positions of the rows below `foldedBytes`, in their order: what damage there costs. */
+  /** Positions of the rows below `foldedBytes`, in order. They tell what is lost if the file is damaged. */
   readonly runs: readonly Run[];
-  /** When it was begun, by the clock (ms): it is sealed when that day has ended. */
+  /** Creation time by the clock (ms). The file is sealed when that day has ended. */
   readonly createdMs: number;
 }
 
 /**
- * How far one source file has been stored. Its identity is what it begins with, not its name;
- * the bytes are those of the uncompressed content.
+ * How far one source file has been stored. The source is identified by its beginning, not by its name. All offsets and lengths refer to the
+ * uncompressed content, except `packedBytes`.
  */
 export interface Checkpoint {
-  /** crc-free identity: SHA-256 (hex) over the first `headBytes` bytes. */
+  /** SHA-256 (hex) of the first `headBytes` bytes, which identifies the source. */
   readonly headHash: string;
   readonly headBytes: number;
-  /** First byte that is not stored yet. */
+  /** Offset of the first byte that is not stored yet. */
   readonly offset: number;
-  /** The content up to `offset`, where it was read in one go: `xxh64:` and its XXH64 (hex). Else null. */
+  /** `xxh64:` and the XXH64 (hex) of the content up to `offset`, if it was read in one pass; else null. */
   readonly contentHash: string | null;
-  /** SHA-256 (hex) of the last bytes before `offset`, at most `tailBytesMax`. Absent: there is no source, only a mark. */
+  /** SHA-256 (hex) of the last bytes before `offset`, at most `tailBytesMax`. Absent: the checkpoint has no source and is only a mark. */
   readonly tailHash?: string | undefined;
-  /** Device and number of the file that was read, `dev:ino`; absent where there was none. */
+  /** Device and inode of the file that was read, `dev:ino`; absent if it was no file. */
   readonly inode?: string | undefined;
-  /** The same for a compressed file that a load has read. Only the commit looks at it; it is not stored, since copies are known too. */
+  /**
+   * The same for a compressed file that a load has read. Used only during the commit and not stored, because a copy of the file must be
+   * recognised too.
+   */
   readonly packedInode?: string | undefined;
-  /** Length of that file where it is compressed and its content ends at `offset`; else absent. */
+  /** Length of the compressed file, if the source is compressed and its content ends at `offset`; else absent. */
   readonly packedBytes?: number | undefined;
-  /** The stored content ends inside a line that had no line end yet. */
+  /** Whether the stored content ends inside a line that had no line end yet. */
   readonly endsInLine: boolean;
-  /** `checkpointKey` of the checkpoint that this one went on from and takes the place of; absent when it began anew. */
+  /** `checkpointKey` of the checkpoint that this one continues and replaces; absent when the source was read from its start. */
   readonly continues?: string | undefined;
-  /** Last known path, for people. */
+  /** Last known path, for messages. */
   readonly path: string;
-  /** Placement time of the last record (ms), where the next one goes if its time can't be read; null for none. */
+  /** Placement time of the last record (ms); null for none. The next record gets it if its own time cannot be read. */
   readonly lastTimeMs: number | null;
   readonly records: number;
   readonly rejected: number;
 }
 
-/** What one load has stored: which records, and of what. */
+/** What one load has stored, and from which sources. It allows lost records to be restored. */
 export interface LoadEntry {
-  /** The clock (ms) by which it placed records without a readable time, and those of times to come. */
+  /** The clock (ms) by which the load placed records without a readable time, and records with times in the future. */
   readonly nowMs: number;
   /** The sources that gave records, in the order in which they were read. */
   readonly parts: readonly LoadedPart[];
-  /** Ascending, one for each partition: there its records have these positions, in order of time and then of `parts`. */
+  /** The positions of the load's records, one run for each partition, ascending. Within a partition they are in order of time and then of `parts`. */
   readonly runs: readonly LoadedRun[];
-  /** The positions among these whose records somebody has removed: they are not lost. Absent: none. */
+  /** The positions in `runs` whose records were removed on request, and so are not lost. Absent: none. */
   readonly removed?: readonly OrdinalRun[] | undefined;
-  /** Those in partitions below `below` were beyond retention, and are kept until then (ms); absent where none was. */
+  /** Set if the load stored records past the retention period: those in partitions below `below` are kept until `keepUntilMs`. */
   readonly beyond?: { readonly below: number; readonly keepUntilMs: number } | undefined;
 }
 
-/** The part of a source's content that a load has stored. */
+/** The part of a source that a load has stored. */
 export interface LoadedPart {
-  /** How far the source was stored before; null for not at all. */
+  /** How far the source was stored before the load; null for not at all. */
   readonly from: Checkpoint | null;
-  /** How far it is since. */
+  /** How far the source is stored after the load. */
   readonly until: Checkpoint;
-  /** When its file was changed last (ms), by which times were completed that name no year. */
+  /** Modification time of the file (ms), by which times without a year were completed. */
   readonly writtenMs: number;
 }
 
 export interface LoadedRun extends OrdinalRun {
-  /** The squares of the records' placement times (ms after the hour), summed up modulo 2^32. */
+  /** Checksum of the placement times: the sum, modulo 2^32, of the squares of their milliseconds after the start of the hour. */
   readonly timesSum: number;
 }
 
 export interface RejectedEntry {
-  /** Path under the agent's folder: `rejected/<name>.jsonl`. */
+  /** Path relative to the agent's folder: `rejected/<name>.jsonl`. */
   readonly file: string;
   readonly bytes: number;
   readonly lines: number;
-  /** crc32 of those bytes. */
+  /** crc32 of the first `bytes` bytes of the file. */
   readonly checksum: number;
-  /** Highest partition of the agent when it was closed, by which retention goes. Absent until a manifest names the file. */
+  /** Highest partition of the agent when the file was closed; retention ages the file by it. Absent until a manifest names the file. */
   readonly partition?: number | undefined;
 }
 
-/** A list of attached files, which is a file of its own: thousands of them would make each manifest long. */
+/** A list of attached files. It is a file of its own, because thousands of attached files would make each manifest long. */
 export interface AttachedList {
-  /** Path under the agent's folder: `attached/<name>.list`. */
+  /** Path relative to the agent's folder: `attached/<name>.list`. */
   readonly file: string;
   readonly bytes: number;
-  /** crc32 of those bytes. */
+  /** crc32 of the file's bytes. */
   readonly checksum: number;
-  /** How many files it names, and their rows. */
+  /** Number of files in the list, and of their rows. */
   readonly files: number;
   readonly rows: number;
-  /** Files of their indexes, under the agent's folder. */
+  /** Paths of their index files, relative to the agent's folder. */
   readonly indexes: readonly string[];
 }
 
-/** The only truth about an agent's records: what it does not name does not exist. */
+/** The committed state of an agent. Records and files that the newest manifest does not name do not exist. */
 export interface Manifest {
-  /** Counts up by one with each publication. */
+  /** Increases by one with each publication. */
   readonly number: number;
   readonly agent: string;
-  /** The current schema is the last one. Versions count from 1. */
+  /** All schemas that records were stored with. Versions count from 1; the last schema is the current one. */
   readonly schemas: readonly { readonly version: number; readonly schema: Schema }[];
   readonly segments: readonly SegmentEntry[];
   readonly hot: readonly HotEntry[];
-  /** Files of other programs that are answered from where they lie. */
+  /** Lists of files of other programs that are answered in place. */
   readonly attached: readonly AttachedList[];
-  /** First partition of which their rows are live: retention hides those before. Absent: all are. */
+  /** First partition whose rows of attached files are live; retention hides the earlier ones. Absent: all are live. */
   readonly attachedFrom?: number | undefined;
-  /** What is to be dropped in the far tier. Absent: nothing. */
+  /** Attempts to be dropped in the far tier. Absent: none. */
   readonly farLeftovers?: readonly FarLeftover[] | undefined;
-  /** Next ordinal of every partition that ever held a record, for ever: `[partition, next]`, ascending. */
+  /** Next ordinal of every partition that ever held a record: `[partition, next]`, ascending. Entries are never removed. */
   readonly nextOrdinals: readonly (readonly [number, number])[];
-  /** No ordinal below this is given any more, in any partition: a rebuilt manifest does not know which ones were. */
+  /** Smallest ordinal that any partition may assign. A rebuilt manifest raises it, because it does not know which ordinals were used. */
   readonly ordinalsFrom: number;
   /** Highest partition that ever held a committed record (`w` in semantics.md); 0 for none. */
   readonly highestPartition: number;
   readonly checkpoints: readonly Checkpoint[];
-  /** What loads have given, the newest last: as far back as there is room for, and as retention has not taken it. */
+  /** The loads, newest last. Older ones are dropped when the limit on their runs is exceeded or when retention has taken their records. */
   readonly loads: readonly LoadEntry[];
   readonly rejected: readonly RejectedEntry[];
-  /** Counts over the agent's life. */
+  /** Counts over the agent's lifetime. */
   readonly counters: Counters;
-  /** What retention has taken, over the agent's life. */
+  /** What retention has removed over the agent's lifetime. */
   readonly retired: Retired;
   /** How long records are kept. Absent: for ever. */
   readonly retention?: KeptPolicy | undefined;
 }
 
-/** How long, and how much, an agent's records are kept. Null: without end. */
+/** How long, and how many bytes, an agent's records are kept. Null means no limit. */
 export interface RetentionPolicy {
-  /** Age at which records go, in milliseconds. */
+  /** Age (ms) after which records are removed. */
   readonly periodMs: number | null;
-  /** Bytes on the disk; the oldest records go first. The newest partition stays, however large it is. */
+  /** Limit on the bytes on disk. The oldest records are removed first; the newest partition always stays. */
   readonly bytesMax: number | null;
 }
 
-/** The policy that is in force. */
+/** The policy in force, and one that may be waiting to replace it. */
 export interface KeptPolicy extends RetentionPolicy {
-  /** One that was asked for and takes nothing yet: a stricter one, or any once time has leapt. */
+  /** A policy that was asked for and waits for its grace period: because it removes more than the one in force, or because time has leapt. */
   readonly pending?: PendingPolicy | undefined;
 }
 
 export interface PendingPolicy extends RetentionPolicy {
-  /** Time has leapt: until this policy is in force, no record goes for its age. Absent: the policy of before goes on. */
+  /** Set if time has leapt (see `hasLeapt`): until this policy is in force, no record is removed for its age. Absent: the policy in force goes on. */
   readonly leapt?: true | undefined;
-  /** When it was asked for first, by the clock (ms). */
+  /** When it was first asked for, by the clock (ms). */
   readonly sinceMs: number;
-  /** How long it waits from then on. */
+  /** How long it waits from `sinceMs` on. */
   readonly graceMs: number;
 }
 
 export interface Retired {
   readonly records: number;
-  /** Of the segments that left as a whole. */
+  /** Bytes of the segments that were removed as a whole. */
   readonly bytes: number;
   readonly segments: number;
-  /** All of them lay in partitions below this one. */
+  /** All removed records were in partitions below this one. */
   readonly below: number;
 }
 
@@ -233,9 +236,9 @@ export const nothingRetired: Retired = { records: 0, bytes: 0, segments: 0, belo
 export interface Counters {
   readonly records: number;
   readonly rejected: number;
-  /** Values that did not read as their field's type and are stored as null. */
+  /** Values that could not be read as their field's type and are stored as null. */
   readonly unreadableValues: number;
-  /** Byte sequences that were not UTF-8 and became U+FFFD. */
+  /** Byte sequences that were not UTF-8 and were replaced by U+FFFD. */
   readonly replacedBytes: number;
   /** Bytes of input lines. */
   readonly inputBytes: number;
@@ -260,37 +263,37 @@ export function addCounters(a: Counters, b: Counters): Counters {
   };
 }
 
-/** The runs of a segment that are live. */
+/** The live runs of a segment. */
 export function liveRuns(entry: SegmentEntry): readonly Run[] {
   const { runs, liveFrom } = entry;
   return liveFrom === undefined ? runs : runs.filter(({ partition }) => partition >= liveFrom);
 }
 
-/** Records of a segment that are live. */
+/** Number of live records of a segment. */
 export function liveRows(entry: SegmentEntry): number {
   return liveRuns(entry).reduce((sum, { rows }) => sum + rows, 0);
 }
 
-/** Whether a segment's rows are in the far tier alone: then there is no file of it. */
+/** Whether a segment's rows are only in the far tier, so that it has no local file. */
 export function isFarOnly({ far }: SegmentEntry): boolean {
   return far?.isOnly === true;
 }
 
 /**
- * The partition by which a run of a segment ages: its own, but for imported records the hour of the newest of their segment, since their
- * positions tell no time. Those of which none has a time are as the newest.
+ * The partition by which a run of a segment ages. This is the run's own partition, except for imported records, whose positions tell no
+ * time: they age by the hour of the newest record of their segment. If none of those has a time, they age as the newest possible.
  */
 export function ageingPartition({ timeMaxMs }: Pick<SegmentEntry, 'timeMaxMs'>, partition: number): number {
   if (partition !== importedPartition) return partition;
   return timeMaxMs === null ? partitionMax : partitionOfTime(timeMaxMs);
 }
 
-/** First position of a run's rows; the last is `rows - 1` ordinals on. */
+/** Position of the run's first row. The last row is `rows - 1` ordinals higher. */
 export function runStart(run: Run): Position {
   return { partition: run.partition, ordinal: run.firstOrdinal };
 }
 
-/** The files of rejected lines that are known, each as the newest entry says: `hot` is newer. */
+/** Merges entries of files of rejected lines. For a file in both lists the entry of `hot`, which is newer, is taken. */
 export function mergeRejected(
   known: readonly RejectedEntry[],
   hot: readonly RejectedEntry[],
@@ -300,12 +303,12 @@ export function mergeRejected(
   return [...files.values()];
 }
 
-/** The same files, each with the partition that retention goes by: `countWhile` for those that are new, or still grow. */
+/** Sets the partition by which retention ages each file that has none yet: files that are new, or still grow. */
 export function datedRejected(entries: readonly RejectedEntry[], partition: number): RejectedEntry[] {
   return entries.map((entry) => ({ ...entry, partition: entry.partition ?? partition }));
 }
 
-/** Adds a run, joining it to the last one where both rows and ordinals go on. */
+/** Appends a run, or extends the last one if both rows and ordinals are contiguous. */
 export function addRun(runs: Run[], { partition, firstOrdinal, firstRow, rows }: Run): void {
   const last = runs.at(-1);
   if (
@@ -321,21 +324,21 @@ export function addRun(runs: Run[], { partition, firstOrdinal, firstRow, rows }:
 }
 
 /**
- * The time that ages count from: the clock, but never beyond the newest position, so that a clock that jumps ahead makes
- * nothing old.
+ * The time from which ages are counted: the clock, but at most the end of the newest partition. A clock that jumps ahead therefore makes no
+ * record old.
  */
 export function ageReferenceMs(manifest: Pick<Manifest, 'highestPartition'>, nowMs: number): number {
   return Math.min(nowMs, (manifest.highestPartition + 1) * hourMs);
 }
 
-/** The newest version of the fields with the columns of `version`, which may want other filters: segments that are written anew take it. */
+/** The newest schema version with the same columns as `version`; it may ask for other filters. Rewritten segments take it. */
 export function versionToWrite({ schemas }: Manifest, version: number): number {
   const own = schemas.find((known) => known.version === version)?.schema;
   const newest = schemas.findLast(({ schema }) => own !== undefined && sameColumns(schema, own));
   return newest?.version ?? version;
 }
 
-/** Segments whose filters are not those that the fields want: `compact` writes them anew, unless they have been shipped. */
+/** Segments whose filters are not those that their fields ask for. `compact` rewrites them, unless they have been shipped. */
 export function segmentsToRefilter(manifest: Manifest): SegmentEntry[] {
   const known = manifest.schemas.map(({ version }) => version);
   const outdated = new Set(known.filter((version) => versionToWrite(manifest, version) !== version));

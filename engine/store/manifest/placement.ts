@@ -8,15 +8,11 @@ import type { CommittedValues } from './committed-values.js';
 import type { OrdinalRun } from './manifest.js';
 
 /**
- * Where new records are placed: the rules of `semantics.md`, "Where a new record is placed". A record's
- * placement time is its time clamped to 1 … now. One whose time can't be read takes that of the record
- * before it in its source; the first of a source, and every record of an agent without a time field, takes `now`.
- */
-
-/**
- * The placement time of each row, in milliseconds.
+ * The placement time of each row, in milliseconds (semantics.md, "Where a new record is placed"). It is the row's own time, clamped to 1 …
+ * now. A row without a readable time takes the placement time of the row before it in its source. The first row of a source takes `nowMs`,
+ * and so does every row of an agent without a time field.
  *
- * @param parts the rows' sources, in the order of the rows, and the placement time of the record before each
+ * @param parts the rows' sources, in the order of the rows, each with the placement time of the record before its first row
  */
 export function placementTimes(
   schema: Schema,
@@ -41,7 +37,7 @@ function previousOf(previousTimeMs: number | null, nowMs: number): number {
   return Math.max(1, Math.min(previousTimeMs ?? nowMs, nowMs));
 }
 
-/** The placement time of each part's last record; of one without rows that of the record before it. */
+/** The placement time of each part's last row. A part without rows gets that of the record before it. */
 export function partTimes(
   timesMs: Float64Array,
   parts: readonly Pick<SourcePart, 'rows' | 'previousTimeMs'>[],
@@ -53,7 +49,7 @@ export function partTimes(
   });
 }
 
-/** As `partTimes` of `placementTimes`, which looks at every row: only at those that tell. */
+/** Same result as `partTimes(placementTimes(…))`, but reads only the rows that decide it. */
 export function lastPlacementTimes(
   schema: Schema,
   batch: RecordBatch,
@@ -69,7 +65,7 @@ export function lastPlacementTimes(
     if (rows === 0) return previousTimeMs;
     if (field < 0) return nowMs;
     const column = batch.columns[field]!;
-    // The last row with a time says it; where there is none, all have that of the record before them.
+    // The last row that has a time decides. Without one, all rows take the time of the record before them.
     let row = from - 1;
     while (row > first && !isValid(column.validity, row)) row--;
     fillPlacementTimes(last, column, row, nowMs, previousOf(previousTimeMs, nowMs));
@@ -77,7 +73,7 @@ export function lastPlacementTimes(
   });
 }
 
-/** Fills in the times of the rows from `from` on, as many as there are `times`. */
+/** Fills in the placement times of the rows from `from` on, as many as `times` has room for. */
 function fillPlacementTimes(
   times: Float64Array,
   column: Column,
@@ -92,7 +88,7 @@ function fillPlacementTimes(
     return;
   }
   const codes = column.kind === 'dictionary' ? column.codes : null;
-  // Halves, because reading a BigInt64Array makes a heap object for each row.
+  // Read as two 32-bit halves, because reading a BigInt64Array allocates a heap object for each row.
   const halves = new Int32Array(plain.values.buffer, plain.values.byteOffset, plain.values.length * 2);
   for (let i = 0; i < times.length; i++) {
     const row = from + i;
@@ -105,19 +101,20 @@ function fillPlacementTimes(
   }
 }
 
-/** What live placement looks at beside a record's own time. */
+/** What the placement of live records depends on beside their own times. */
 export interface LivePlacement {
   readonly nowMs: number;
   /** `w`: the highest partition that holds any committed record; 0 when there is none. */
   readonly highestPartition: number;
   readonly graceMs: number;
-  /** The lines were read on from a checkpoint after the service was down: then none is late. */
+  /** Whether the lines were read on from a checkpoint after the service was down. Then none is late. */
   readonly catchingUp: boolean;
 }
 
 /**
- * The partition of a live record: the hour of its placement time, but never below `w` unless it is late, so that
- * a client that follows with `after` misses no record that arrives in time.
+ * The partition of a live record: the hour of its placement time, but at least `w` unless the record is late. So a client that follows with
+ * `after` misses no record that arrives in time. A record is late if its time is at least `graceMs` before both now and the start of
+ * partition `w`.
  */
 export function livePartition(timeMs: number, placement: LivePlacement): number {
   const own = partitionOfTime(timeMs);
@@ -127,7 +124,7 @@ export function livePartition(timeMs: number, placement: LivePlacement): number 
   return late ? own : highestPartition;
 }
 
-/** The parts of a batch by source: all of it, where the caller names none. */
+/** The parts of a batch by source. If the caller gives none, the whole batch is one part. */
 export function partsOf(batch: RecordBatch, extras: CommitExtras): readonly SourcePart[] {
   const { parts, previousTimeMs } = extras;
   if (parts === undefined)
@@ -137,7 +134,10 @@ export function partsOf(batch: RecordBatch, extras: CommitExtras): readonly Sour
   return parts.length > 0 ? parts : [{ rows: 0, previousTimeMs: null, catchingUp: false }];
 }
 
-/** The positions that rows get which stand in the order of their partitions: the next ordinals of each. */
+/**
+ * The positions that rows get: the next ordinals of each partition. Rows of one partition must be adjacent: two runs of one partition would
+ * get the same ordinals.
+ */
 export function ordinalRuns(values: CommittedValues, partitions: Float64Array): OrdinalRun[] {
   const runs: OrdinalRun[] = [];
   for (let row = 0; row < partitions.length;) {

@@ -7,8 +7,8 @@ import type { Directory, WritableFile } from '../disk/directory.js';
 import type { RejectedEntry } from './manifest.js';
 
 /**
- * Lines that became no record, kept as JSON Lines with `reason`, `file`, `offset`, perhaps `writtenMs`, and `line` (or `line_base64` where the
- * bytes are not UTF-8), so that they can be looked at, and loaded again once the pattern is mended.
+ * A file of rejected lines in JSON Lines. Each line has `reason`, `file`, `offset`, optionally `writtenMs`, and `line` (or `line_base64` if
+ * the bytes are not UTF-8). The lines can be inspected, and loaded again once the pattern is corrected.
  */
 export class RejectedFile {
   private pending: Uint8Array[] = [];
@@ -27,12 +27,12 @@ export class RejectedFile {
     return this.lineCount;
   }
 
-  /** What a manifest says of the file, once `sync` has returned. */
+  /** The file's entry for a manifest. Valid once `sync` has returned. */
   entry(file: string): RejectedEntry {
     return { file, bytes: this.writtenBytes, lines: this.lineCount, checksum: this.checksum };
   }
 
-  /** Adds what `encodeRejectedLine` has made of a line. */
+  /** Adds a line that `encodeRejectedLine` has encoded. */
   async add(text: Uint8Array): Promise<void> {
     this.pending.push(text);
     this.pendingBytes += text.length;
@@ -64,7 +64,7 @@ const lineFeed = 10;
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** A line as its file has it. */
+/** Encodes a rejected line as a line of the file. */
 export function encodeRejectedLine({ reason, file, offset, line, writtenMs }: RejectedLine): Uint8Array {
   let content: { line: string } | { line_base64: string };
   try {
@@ -91,8 +91,8 @@ function decodeRejectedLine(text: string): RejectedLine {
 }
 
 /**
- * The bytes of a file that count, in pieces of at most `verifyPieceBytes`. Throws `damaged` where there are fewer, and behind the last
- * piece where the checksum differs.
+ * Reads the committed bytes of a file, in pieces of at most `verifyPieceBytes`. Throws `damaged` if the file is shorter, and after the last
+ * piece if the checksum differs.
  */
 export async function* rejectedPieces(
   directory: Directory,
@@ -122,7 +122,7 @@ export async function* rejectedPieces(
   }
 }
 
-/** What a file holds in whole lines, where nothing tells how long it was when it was committed. */
+/** Length, line count and crc32 of the whole lines of a file. For rebuilding, when the committed length is unknown. */
 export async function wholeLines(
   directory: Directory,
   path: string,
@@ -147,7 +147,7 @@ export async function wholeLines(
   }
 }
 
-/** The lines of a file, in groups, in its order. Throws `damaged`, with the offset of the entry, for what was not written so. */
+/** Reads the lines of a file, in groups, in order. Throws `damaged`, with the offset of the line, for invalid content. */
 export async function* readRejectedLines(
   directory: Directory,
   path: string,
@@ -184,7 +184,7 @@ function lineAt(text: string, path: string, offset: number): RejectedLine {
   }
 }
 
-/** Throws `conflict` where a file that a load takes over is not among those that are there, as it was. */
+/** Throws `conflict` if the file that a load takes over is not in `there`, or has changed. */
 export function assertRejectedStill(there: readonly RejectedEntry[], takes: RejectedEntry | undefined): void {
   if (takes === undefined) return;
   const { file, bytes, checksum } = takes;

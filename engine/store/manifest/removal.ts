@@ -3,29 +3,35 @@ import { Coverage } from './coverage.js';
 import { withRuns } from './lost-loads.js';
 import { liveRuns, type LoadEntry, type OrdinalRun, type SegmentEntry } from './manifest.js';
 
-/** Records that somebody wants removed, and not for their age. */
+/** Records that are removed on request, not for their age. */
 export interface Removal {
-  /** Their positions, which no other records get. */
+  /** Positions of the records. They are never assigned again. */
   readonly runs: readonly OrdinalRun[];
-  /** Files of rejected lines that go with them, under the agent's folder. */
+  /** Files of rejected lines that are removed with them, relative to the agent's folder. */
   readonly rejected: readonly string[];
 }
 
-/** What a load is named by: the cursor of the first record of its newest hour, which no other load has. */
+/** The id of a load: the cursor of the first record of its newest hour. No other load has the same. */
 export function loadId({ runs }: LoadEntry): string {
   const { partition, firstOrdinal: ordinal } = runs.at(-1)!;
   return formatCursor({ partition, ordinal });
 }
 
-/** The loads that a removal leaves, and those of which nothing is left. */
+/** The loads after a removal. */
 export interface LeftLoads {
+  /** Loads that still have records or lost records, with their removed positions. */
   readonly left: readonly LoadEntry[];
+  /** Loads that have no live record any more because of the removal. */
   readonly gone: readonly LoadEntry[];
 }
 
 /**
- * The loads without the hours of which all records were removed, and with what was removed of others: those are not lost, and the rest of them may
- * be. Of a load that has no record left nothing is lost either where some was removed. `segments` are those that stay.
+ * Applies a removal to the loads. An hour whose records were all removed is dropped from its load. In other hours the removed positions are
+ * noted, so that they do not count as lost; the rest of the hour may still be lost and restored. Once no record of a load is live, the
+ * hours that the removal touched are dropped entirely.
+ *
+ * @param runs the removed positions
+ * @param segments the segments that stay
  */
 export function loadsWithout(
   loads: readonly LoadEntry[],
@@ -56,7 +62,7 @@ export function loadsWithout(
   return { left, gone };
 }
 
-/** The parts of a run that are covered. */
+/** The parts of a run that are in the set. */
 function coveredParts(coverage: Coverage, { partition, firstOrdinal, rows }: OrdinalRun): OrdinalRun[] {
   const run = { partition, firstOrdinal, firstRow: 0, rows };
   const others = new Coverage();

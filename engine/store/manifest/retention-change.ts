@@ -4,18 +4,18 @@ import type { DiskSpace } from '../disk/directory.js';
 import type { KeptPolicy, PendingPolicy, RetentionPolicy } from './manifest.js';
 import type { OverCount, Taken } from './retention-policy.js';
 
-/** The policy of an agent of which none was ever told. */
+/** The policy of an agent for which none was ever set. */
 export const keptForEver: KeptPolicy = { periodMs: null, bytesMax: null };
 
-/** What became of an agent's retention at one look. */
+/** What one check of an agent's retention has led to. */
 export type RetentionEvent = { readonly agent: string; readonly policy: RetentionPolicy } & (
   | {
-      /** It takes more than what is in force, or time has leapt; it takes nothing before `dueMs`. */
+      /** The policy removes more than the one in force, or time has leapt. It removes nothing before `dueMs`. */
       readonly kind: 'pending';
       readonly leapt: boolean;
       readonly inForce: RetentionPolicy;
       readonly over: OverCount;
-      /** All that there are. */
+      /** Number of all records of the agent. */
       readonly records: number;
       readonly dueMs: number;
     }
@@ -24,14 +24,14 @@ export type RetentionEvent = { readonly agent: string; readonly policy: Retentio
 );
 
 /**
- * Why a policy is in force from now on: it takes nothing more than before, time is back from where it had leapt to, it has waited, it was told
- * to, or the disk is nearly full.
+ * Why a policy is in force from now on: it removes no more than before (`looser`), the time is no longer ahead (`back`), its grace period
+ * has passed (`grace`), it was applied on request (`applied`), or the disk is nearly full (`disk_low`).
  */
 export type PolicyCause = 'looser' | 'back' | 'grace' | 'applied' | 'disk_low';
 
-/** A policy that an agent's file asks for. */
+/** The policy that an agent's file asks for. */
 export interface WantedPolicy extends RetentionPolicy {
-  /** How long it waits where it takes more than the one in force, or time has leapt. */
+  /** How long the policy waits if it removes more than the one in force, or if time has leapt. */
   readonly graceMs: number;
 }
 
@@ -40,21 +40,21 @@ export function samePolicy(a: RetentionPolicy, b: RetentionPolicy): boolean {
   return a.periodMs === b.periodMs && a.bytesMax === b.bytesMax;
 }
 
-/** The longer of two times, the larger of two sizes; null is without end. */
+/** The larger of two limits. Null means no limit. */
 function longer(a: number | null, b: number | null): number | null {
   return a === null || b === null ? null : Math.max(a, b);
 }
 
-/** By what records go while a policy is kept: none for its age while one waits because time has leapt. */
+/** The limits by which records are removed now. While a policy waits because time has leapt, no record is removed for its age. */
 export function takingPolicy({ periodMs, bytesMax, pending }: KeptPolicy): RetentionPolicy {
   return { periodMs: pending?.leapt === true ? null : periodMs, bytesMax };
 }
 
 /**
- * What is in force once `wanted` is asked for: at once as far as it takes nothing that was kept before; what it takes beyond that is
- * pending, and so is all of it where time has leapt. One that is asked for again has waited since the first time.
+ * The policy in force once `wanted` is asked for, and the pending one. The looser of the old and the wanted limits is in force at once. If
+ * `wanted` is stricter than that, or if time has leapt, it is pending. If the same policy is pending already, it keeps its start time.
  *
- * @param hasLeapt whether time has leapt for a policy
+ * @param hasLeapt whether time has leapt, judged by a policy
  */
 function nextPolicy(
   kept: KeptPolicy,
@@ -74,30 +74,32 @@ function nextPolicy(
   return { ...inForce, pending: { ...wanted, ...leapt, sinceMs: waits ? pending.sinceMs : nowMs, graceMs } };
 }
 
-/** When a pending policy takes what it takes, by the clock. */
+/** Time at which a pending policy is to come into force, by the clock (ms). */
 export function dueOf({ sinceMs, graceMs }: PendingPolicy): number {
   return sinceMs + graceMs;
 }
 
-/** What records are kept by. */
+/** The result of one decision on retention. */
 export interface PolicyDecision {
   readonly kept: KeptPolicy;
-  /** Why the policy that was asked for is in force now, where it was not before; else null. */
+  /** Why the wanted policy has come into force now; null if it has not, or was in force before. */
   readonly cause: PolicyCause | null;
-  /** How long a pending policy still waits (ms); null where none does. */
+  /** How long a pending policy still waits (ms); null if none is pending. */
   readonly graceLeftMs: number | null;
 }
 
-/** Decides when a policy that takes more than the one in force takes its place. */
+/** Decides when a stricter policy replaces the one in force. */
 export class PolicyInForce {
-  /** The pending policy, and when it has waited long enough by the clock of the process. */
+  /** The pending policy, and the end of its wait by the process's monotonic clock. */
   private waiting: { readonly pending: PendingPolicy; readonly endsAtMs: number } | undefined;
 
   constructor(private readonly diskSpace: () => Promise<DiskSpace | null>) {}
 
   /**
-   * @param applies whether `wanted` is not to wait
-   * @param hasLeapt whether time has leapt for a policy
+   * Decides which policy is in force now.
+   *
+   * @param applies whether `wanted` is to come into force without waiting
+   * @param hasLeapt whether time has leapt, judged by a policy
    */
   async decide(
     before: KeptPolicy,
@@ -120,7 +122,10 @@ export class PolicyInForce {
     return { kept: { periodMs, bytesMax }, cause, graceLeftMs: null };
   }
 
-  /** By the clock of the process, from when it saw the policy first: a clock that is set ahead takes no records before their time. */
+  /**
+   * The rest of the wait, measured by the monotonic clock since this process first saw the policy. So a system clock that is set ahead does
+   * not remove records early.
+   */
   private graceLeft(pending: PendingPolicy, nowMs: number): number {
     let { waiting } = this;
     if (waiting === undefined || !isDeepStrictEqual(waiting.pending, pending)) {
@@ -137,7 +142,7 @@ export class PolicyInForce {
   }
 }
 
-/** How long records are kept, and how often to look. An archive that is opened with `background` takes them away by itself. */
+/** How long records are kept, and how often that is checked. An archive opened with `background` removes records by itself. */
 export interface Retention extends WantedPolicy {
   readonly intervalMs: number;
 }

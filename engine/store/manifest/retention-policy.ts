@@ -18,37 +18,37 @@ import {
 } from './manifest.js';
 import { loadsLeft } from './lost-loads.js';
 
-/** What a manifest says once records have gone. */
+/** The changes to a manifest when retention removes records. */
 export interface Retirement {
   readonly segments: readonly SegmentEntry[];
-  /** Files of rejected lines that stay, of those that do not grow any more. */
+  /** Files of rejected lines that stay. Files that still grow are not included. */
   readonly rejected: readonly RejectedEntry[];
-  /** What loads gave that stays. */
+  /** The loads, without those that retention has removed. */
   readonly loads: readonly LoadEntry[];
-  /** Files that hold no live record any more, and files of rejected lines that are over. */
+  /** Files of segments without live records, and files of rejected lines that are past retention. */
   readonly removes: readonly string[];
   readonly retired: Retired;
-  /** What goes at this look. */
+  /** What this check removes. */
   readonly taken: Taken;
 }
 
-/** Records that a policy takes, and when they are from: the hours of their positions. */
+/** The number of records that a policy removes, and the range of time of their positions (whole hours). */
 export interface OverCount {
   readonly records: number;
   readonly fromMs: number | null;
   readonly toMs: number | null;
 }
 
-/** What has left the archive at one look. */
+/** What one check removes from the archive. */
 export interface Taken extends OverCount {
-  /** Lines that had become no record. */
+  /** Number of rejected lines. */
   readonly rejectedLines: number;
-  /** Files of records that went as a whole, and their bytes. */
+  /** Number of segments that are removed as a whole, and their bytes. */
   readonly segments: number;
   readonly bytes: number;
 }
 
-/** Adds up records by their partitions. */
+/** Sums up records, and finds their first and last partition. */
 class OverRecords {
   private records = 0;
   private first = Infinity;
@@ -67,20 +67,21 @@ class OverRecords {
   }
 }
 
-/** What retention decides on: files that nothing is written to any more, beside the bytes of those that still grow. */
+/** The facts that retention decides by. `rejected` holds the files that no longer grow. */
 export interface Retirable extends Pick<
   Manifest,
   'segments' | 'rejected' | 'highestPartition' | 'retired' | 'loads'
 > {
+  /** Bytes of the hot files and of files of rejected lines that still grow. */
   readonly hotBytes: number;
   /** Positions of the hot records. */
   readonly hotRuns: readonly AgeingRun[];
 }
 
-/** Rows, and the partition that they age by. */
+/** A number of rows, and the partition that they age by. */
 type AgeingRun = Pick<Run, 'partition' | 'rows'>;
 
-/** The live rows of a segment. */
+/** The live rows of a segment, by the partitions that they age by. */
 function ageingRuns(segment: SegmentEntry): readonly AgeingRun[] {
   return liveRuns(segment).map(({ partition, rows }) => ({
     partition: ageingPartition(segment, partition),
@@ -88,15 +89,15 @@ function ageingRuns(segment: SegmentEntry): readonly AgeingRun[] {
   }));
 }
 
-/** Partitions below these are over: by age, and by the bytes of what is younger. 0 for none. */
+/** Partitions below these bounds are removed: `byAge` for their age, `bySize` because the newer ones use up the bytes. 0 for none. */
 export interface RetentionBounds {
   readonly byAge: number;
   readonly bySize: number;
 }
 
 /**
- * The first partitions that stay. Ages count from the end of an hour to the lower of the clock and the newest position, so that
- * a clock that jumps ahead empties nothing.
+ * The first partitions that stay. An hour's age counts from its end to the lower of the clock and the end of the newest partition, so a
+ * clock that jumps ahead does not empty the archive.
  */
 export function retentionBounds(
   manifest: Pick<Retirable, 'segments' | 'rejected' | 'highestPartition' | 'hotBytes'>,
@@ -114,14 +115,14 @@ function firstOfPeriod(referenceMs: number, periodMs: number): number {
   return Math.max(0, Math.floor((referenceMs - periodMs) / hourMs));
 }
 
-/** The lowest partition so that what lies from it on takes no more than `bytesMax`; the newest one at most. */
+/** The lowest partition such that all partitions from it on take at most `bytesMax`, and at most the newest partition, which always stays. */
 function firstWithin(
   { segments, rejected }: Pick<Retirable, 'segments' | 'rejected'>,
   bytesMax: number,
 ): number {
   const bytes = new Map<number, number>();
   for (const segment of segments) {
-    // What is in the far tier alone takes nothing of the disk.
+    // A segment that is only in the far tier takes no space on the disk.
     if (isFarOnly(segment)) continue;
     for (const { partition, rows } of segment.runs) {
       if (partition < (segment.liveFrom ?? 0)) continue;
@@ -143,9 +144,9 @@ function firstWithin(
 }
 
 /**
- * What retention does to a manifest; undefined when there is nothing to do. Segments that hold no live record any more leave
- * it. One that still holds some says from which partition on; what lies before is not answered any more, and goes when the
- * segment is rewritten or is all over. A file of rejected lines is as old as the newest record was when it was written. Pure.
+ * Applies a policy to a manifest; returns undefined when nothing changes. Segments without live records leave the manifest. A segment that
+ * is partly past retention gets a new `liveFrom`: earlier rows are no longer answered, and their space is freed when the segment is
+ * rewritten or leaves. A file of rejected lines is as old as the newest record was when it was closed. Pure function.
  */
 export function proposeRetirement(
   manifest: Retirable,
@@ -214,8 +215,9 @@ function firstKept(
 }
 
 /**
- * Whether the time that a policy goes by has leapt since records went for their age last: some that are over should have gone long
- * ago. The clock was set ahead and a record of that time has come, nothing came for a long time, or what came is old.
+ * Whether the reference time of ages has leapt ahead since retention last removed records: some records are more than `retentionLeapMsMax`
+ * overdue. Causes: the clock was set ahead and a record with such a time arrived, no record arrived for a long time, or old records
+ * arrived.
  */
 export function hasLeapt(
   { segments, retired, highestPartition, hotRuns }: Retirable,
@@ -230,12 +232,12 @@ export function hasLeapt(
     ...segments.map((segment) => Math.max(segment.keepUntilMs ?? 0, endMs(ageingRuns(segment)) + periodMs)),
     ...hotRuns.map((run) => endMs([run]) + periodMs),
   ].reduce((first, ms) => Math.min(first, ms), Infinity);
-  // What came later than its time has no part in it once records go regularly.
+  // Once retention removes records regularly, records that arrived late do not count as overdue.
   const sinceMs = Math.max(dueMs, retired.below * hourMs + periodMs);
   return referenceMs - sinceMs > retentionLeapMsMax;
 }
 
-/** Counts what a policy takes of an agent's records, hot ones included. */
+/** Counts the records that a policy would remove, hot ones included. */
 export function overCount(target: Retirable, policy: RetentionPolicy, nowMs: number): OverCount {
   const bounds = retentionBounds(target, policy, nowMs);
   const referenceMs = ageReferenceMs(target, nowMs);
@@ -248,7 +250,7 @@ export function overCount(target: Retirable, policy: RetentionPolicy, nowMs: num
   return over.sum();
 }
 
-/** What a unit of loading is about to store, and whether it wants to keep what is over already. */
+/** What a load is about to store, and whether it wants to keep records past the retention period. */
 export interface LoadedRecords {
   readonly agent: string;
   readonly counts: readonly PartitionCount[];
@@ -258,15 +260,15 @@ export interface LoadedRecords {
   readonly beyondRetention: boolean;
 }
 
-/** Partitions below `below` are over; their records, if they are stored all the same, are kept until `keepUntilMs`. */
+/** Records in partitions below `below` are past the retention period; if they are stored all the same, they are kept until `keepUntilMs`. */
 export interface Extension {
   readonly below: number;
   readonly keepUntilMs: number;
 }
 
 /**
- * Throws `invalid` when retention would remove at once some of the records of a load that does not want them beyond it. For
- * one that does, says how long they are kept: the period, from now on. Undefined when none is that old.
+ * How long records of a load that are past the retention period are kept: for that period from now on. Returns undefined if no record is
+ * that old. Throws `invalid` if some are and the load was not asked to keep them, because retention would remove them at once.
  */
 export function extendRetention(loaded: LoadedRecords, periodMs: number | null): Extension | undefined {
   if (periodMs === null) return undefined;
@@ -289,6 +291,6 @@ export function extendRetention(loaded: LoadedRecords, periodMs: number | null):
         `nothing was stored (--beyond-retention stores them, for that period from now on)`,
     );
   }
-  // Up to the next whole hour, as the ages of all records are: none of them goes before its own time.
+  // Rounded up to the next whole hour, because all ages count in hours: no record is removed too early.
   return { below, keepUntilMs: (Math.floor(referenceMs / hourMs) + 1) * hourMs + periodMs };
 }

@@ -3,27 +3,27 @@ import { checkpointKey, type CommittedValues } from './committed-values.js';
 import type { Checkpoint } from './manifest.js';
 
 /**
- * Keeps two who read the same source from storing its lines twice: a load and a collector, or two loads. Each commit was
- * made from what its reader knew of the source; it fails with `conflict` where somebody else has gone on meanwhile.
+ * Prevents two readers of the same source (a load and a collector, or two loads) from storing its lines twice. A commit says what its
+ * reader knew of the source. It fails with `conflict` if another commit has stored more of the source since.
  */
 export class SourceClaims {
   private commits = 0;
-  /** Which commit of a unit a checkpoint came with, for those of this writer's life. */
+  /** For each checkpoint key, the number of the last unit's commit that brought it. Since this writer began. */
   private readonly keys = new Map<string, number>();
-  /** Which commit was the last of a file, of a unit or not. */
+  /** For each inode, the number of the last commit, of a unit or an append, that read it. */
   private readonly inodes = new Map<string, number>();
-  /** Number of the manifest with which a unit stored a part of a file last, by its inode and by what it begins with. */
+  /** Number of the manifest with which a unit last stored a part of a file, by the file's inode and by its beginning. */
   private readonly loaded = new Map<string, number>();
 
-  /** @param firstManifest number of the manifest at which the writer began: of what came before it knows nothing. */
+  /** @param firstManifest number of the newest manifest when the writer began; commits before it are unknown here */
   constructor(private readonly firstManifest: number) {}
 
-  /** Commits so far: what a unit notes when it begins. */
+  /** Number of commits with checkpoints so far. A unit notes it when it begins. */
   get count(): number {
     return this.commits;
   }
 
-  /** Throws `conflict` when a source of a unit that began at `since` was stored by somebody else. */
+  /** Throws `conflict` if another commit has stored a source of a unit since the unit began at count `since`. */
   checkUnit(since: number, checkpoints: readonly Checkpoint[], values: CommittedValues): void {
     for (const checkpoint of checkpoints) {
       const { continues, path } = checkpoint;
@@ -35,12 +35,12 @@ export class SourceClaims {
     }
   }
 
-  /** The same for rows that are appended, whose reader knew the sources as of the manifest `asOf`. */
+  /** The same check for appended rows, whose reader took the checkpoints of its sources from manifest `asOf`. */
   checkAppend(asOf: number | undefined, checkpoints: readonly Checkpoint[], values: CommittedValues): void {
     for (const checkpoint of checkpoints) {
       const { continues, path, inode } = checkpoint;
       const gone = continues !== undefined && values.checkpoint(continues) === undefined;
-      // A file of which nothing is stored may have a copy that was loaded.
+      // The file is new by its inode, but a copy of it may have been loaded.
       const begunAs = continues === undefined ? beginningOf(checkpoint) : '';
       const loaded = Math.max(this.loaded.get(inode ?? '') ?? 0, this.loaded.get(begunAs) ?? 0);
       const known = Math.max(this.firstManifest, loaded);
@@ -48,7 +48,7 @@ export class SourceClaims {
     }
   }
 
-  /** A unit was published with the manifest `manifest`. */
+  /** Notes the publication of a unit with manifest number `manifest`. */
   published(checkpoints: readonly Checkpoint[], manifest: number): void {
     this.appended(checkpoints);
     for (const checkpoint of checkpoints) {
@@ -59,7 +59,7 @@ export class SourceClaims {
     }
   }
 
-  /** Rows were appended. */
+  /** Notes an append. */
   appended(checkpoints: readonly Checkpoint[]): void {
     if (checkpoints.length === 0) return;
     this.commits++;
@@ -70,7 +70,7 @@ export class SourceClaims {
   }
 }
 
-/** The file that was read, compressed or not. */
+/** Inode of the file that was read, compressed or not. */
 function inodeOf({ inode, packedInode }: Checkpoint): string | undefined {
   return inode ?? packedInode;
 }

@@ -3,8 +3,8 @@ import { isLeftName } from '../disk/left-name.js';
 import { isFarOnly, type Manifest, type RejectedEntry } from './manifest.js';
 
 /**
- * Every file of a committed state, under the agent's folder: those that the manifest names, and those of rejected lines that
- * hot batches have come with since.
+ * Paths, relative to the agent's folder, of all files of a committed state: those that the manifest names, and the files of rejected lines
+ * that hot batches have added since.
  */
 export function namedFiles(manifest: Manifest, hotRejected: readonly RejectedEntry[]): Set<string> {
   const files = new Set<string>();
@@ -19,7 +19,7 @@ const ownFolders = /^(dt=\d{4,}-\d\d-\d\d|hot|rejected|attached)$/;
 
 const ownNames = /^[0-9a-f]{12}(-\d{5,})?\.(parquet|arrows|jsonl|list|index)$/;
 
-/** Files of our own making in an agent's folder that its newest state does not name: what crashes have left. */
+/** The archive's own files in an agent's folder that its newest state does not name. Crashes leave such files behind. */
 export async function unnamedFiles(
   directory: Directory,
   agent: string,
@@ -28,7 +28,7 @@ export async function unnamedFiles(
   return (await ownFiles(directory, agent)).filter((file) => !named.has(file));
 }
 
-/** Segments that wait for their removal, which whoever did that has not lived to see. They hold no record that counts. */
+/** Renamed segment files whose removal was interrupted. They hold no live records. */
 export async function leftFiles(directory: Directory, agent: string): Promise<string[]> {
   const files: string[] = [];
   for (const folder of await directory.list(agent)) {
@@ -39,7 +39,7 @@ export async function leftFiles(directory: Directory, agent: string): Promise<st
   return files;
 }
 
-/** Files of our own making in an agent's folder, named by a manifest or not, but for those that wait for their removal. */
+/** The archive's own files in an agent's folder, named by a manifest or not. Excludes renamed segments that wait for their removal. */
 export async function ownFiles(directory: Directory, agent: string): Promise<string[]> {
   const files: string[] = [];
   for (const folder of await directory.list(agent)) {
