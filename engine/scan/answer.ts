@@ -17,30 +17,34 @@ import { eachMade, type Steps } from '../store/reading/steps.js';
 import type { Matches } from './filter/selection.js';
 import { writtenFields } from './write/written-fields.js';
 
-/** How an answer is made. */
+/** The settings and resources that an answer is made with. */
 export interface AnswerWork {
   readonly signal: AbortSignal | undefined;
   readonly pieceBytes: number;
-  /** The most that may have to be read; see `ScanOptions.bytesMax`. */
+  /** The most bytes of columns that the query may have to read; see `ScanOptions.bytesMax`. */
   readonly bytesMax?: number | undefined;
-  /** Where its pieces lie. */
+  /** The memory of its pieces. */
   readonly space: LentSpace;
   readonly stats: ScanStats;
   readonly threads: QueryThreads | null;
   readonly turns: AnswerTurns;
-  /** Told of the beginning and the end of a wait for its turn. */
+  /** Called with true when the answer begins to wait for its turn, and with false when the wait is over. */
   readonly onTurn?: ((waits: boolean) => void) | undefined;
 }
 
-/** How far an answer has come. */
+/** The state of an answer, for its reader. */
 export interface AnswerProgress {
-  /** No piece follows the one that is about to be given, or was given last. */
+  /** No piece follows the one that was yielded last. */
   isAtEnd: boolean;
-  /** The right to have lines written ahead, while the answer has it. */
+  /** The turn that the answer holds, which allows it to write lines ahead; null where it holds none. */
   turn(): Turn | null;
 }
 
-/** Finds the matches of a query and writes them out, in pieces. The piece that was given last stays in the space at the end. */
+/**
+ * Finds the matches of a query and writes them as lines, in pieces of at most `pieceBytes` unless one line is longer. The caller closes
+ * `work.space`, which still holds the last piece at the end. Throws `invalid` for a query that does not fit the schema or has to read more
+ * than `bytesMax`, and `cancelled`.
+ */
 export function* answer(
   snapshot: Snapshot,
   query: Query,
@@ -94,7 +98,7 @@ export function* answer(
   }
 }
 
-/** Whether threads write the rows. Handing over few rows takes longer than writing them, unless the answer is long already. */
+/** Whether threads write the rows. Handing over few rows takes longer than writing them here, unless the answer is long already. */
 function isForThreads({ take }: Matches, rowsBefore: number): boolean {
   return take >= bulkRowsMin || (take >= lineJobRowsMin && rowsBefore >= inlineRowsMax);
 }

@@ -7,7 +7,7 @@ import { ScanLines } from './scan-lines.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
 import type { Scan, ScanOptions } from './plan/scan.js';
 
-/** Nothing has been done yet. */
+/** Statistics with all counters at zero. */
 export function newScanStats(): ScanStats {
   return {
     runs: 0,
@@ -31,26 +31,27 @@ export function newScanStats(): ScanStats {
   };
 }
 
-/** How a scan is to be done, beside what its caller may choose. */
+/** The options of a scan, and the resources that the engine adds to them. */
 export interface ScanSettings extends ScanOptions {
-  /** Threads that read and search; without them everything is done by the thread that asks. */
+  /** Threads that read, search and write. Without them the calling thread does everything. */
   readonly workers?: WorkerPool | undefined;
 }
 
 /**
- * Starts a query on a snapshot, which is the scan's from here on: it is released when the answer has ended, has failed,
- * is ended early (`return` of the iterator, also before its first `next`), or when the signal is aborted. A caller that
- * neither reads the lines nor aborts must call `return`.
+ * Starts a query on a snapshot and takes over the snapshot. The snapshot is released when the answer has ended or failed, when the
+ * iteration is ended early (`return`, also before the first `next`), or when the signal is aborted. A caller that neither reads the lines
+ * nor aborts must call `return`.
  *
- * Errors come from `lines`: `invalid` for a query that does not fit the schema, `cancelled` (or the signal's own reason,
- * where that is a `LogstrataError`), and whatever reading the row groups throws. Nothing is read before the first `next`.
+ * Errors are thrown by `lines`: `invalid` for a query that does not fit the schema; `cancelled`, or the signal's own reason where that is a
+ * `LogstrataError`; and whatever reading the row groups throws. Nothing is read before the first `next`, except for a page whose rows are
+ * all in memory: that is written at once.
  */
 export function executeScan(snapshot: Snapshot, query: Query, options: ScanSettings = {}): Scan {
   const { schema } = snapshot;
   return framedScan(scanLines(snapshot, query, options), query, schema);
 }
 
-/** As `executeScan`, the lines alone: without what the format of the answer has around them. */
+/** Like `executeScan`, but gives the lines alone, without what the format puts before and after them. */
 export function scanLines(snapshot: Snapshot, query: Query, options: ScanSettings): Scan {
   const { signal, pieceBytes, bytesMax, lends, onTurn, workers } = options;
   const stats = newScanStats();

@@ -4,21 +4,21 @@ import type { Query } from './plan/query.js';
 import type { ReadyIterable, Scan } from './plan/scan.js';
 import { writtenFields } from './write/written-fields.js';
 
-/** What stands around the lines of an answer. */
+/** The bytes that a format puts before and after the lines of an answer. */
 interface Frame {
   readonly start: Uint8Array;
   readonly end: Uint8Array;
-  /** Bytes at the beginning of the first line that the start stands in the place of. */
+  /** Length of the beginning of the first line that `start` replaces. */
   readonly replacedBytes: number;
 }
 
 const encoder = new TextEncoder();
 const nothing = new Uint8Array(0);
 
-/** The first element of an array has no comma before it. */
+/** A JSON array. Each line begins with a comma, except that the first element must have none: `[` replaces it. */
 const arrayFrame: Frame = { start: encoder.encode('['), end: encoder.encode(']'), replacedBytes: 1 };
 
-/** What stands around the lines of the answer to a query; null for JSON Lines, which stand by themselves. */
+/** The frame of the answer to a query; null for JSON Lines, which has none. */
 function frameOf(query: Query, schema: Schema): Frame | null {
   const format = query.form?.format ?? 'jsonl';
   switch (format) {
@@ -28,7 +28,7 @@ function frameOf(query: Query, schema: Schema): Frame | null {
       return arrayFrame;
     case 'csv': {
       const names = writtenFields(schema, query).fields.map((field) => schema.fields[field]!.name);
-      // No name of a field needs quotes.
+      // Field names contain no character that would need quotes in CSV.
       return {
         start: encoder.encode(`${['_cursor', ...names].join(',')}\r\n`),
         end: nothing,
@@ -40,24 +40,24 @@ function frameOf(query: Query, schema: Schema): Frame | null {
   }
 }
 
-/** A scan whose lines become the whole answer to a query, with what its format has around them. */
+/** Turns a scan of lines into the whole answer, with what the format puts before and after the lines. */
 export function framedScan(scan: Scan, query: Query, schema: Schema): Scan {
   const frame = frameOf(query, schema);
   return frame === null ? scan : { stats: scan.stats, lines: new FramedLines(scan.lines, frame) };
 }
 
-/** Whole answers of one piece, by that piece: those who are given the same piece are given the same answer. */
+/** Whole answers, by the only piece of their lines: readers that share a piece share the answer too. */
 const wholeAnswers = new WeakMap<Uint8Array, Uint8Array>();
 
-/** Lines with a beginning before and an end behind them. An answer that is one piece and known to be all stays one piece. */
+/** Lines with a start and an end around them. An answer that is known to consist of one piece stays one piece. */
 class FramedLines implements ReadyIterable<Uint8Array> {
   readonly #lines: AsyncIterator<Uint8Array>;
-  /** The same, where it can be asked without waiting. */
+  /** The same iterator, where it supports `now`. */
   readonly #ready: ReadyIterable<Uint8Array> | undefined;
   readonly #frame: Frame;
   #isBegun = false;
   #isEnded = false;
-  /** What follows the beginning that was given. */
+  /** The first piece of lines, while only the start before it has been given. */
   #held: Uint8Array | null = null;
 
   constructor(lines: Scan['lines'], frame: Frame) {
@@ -116,7 +116,7 @@ class FramedLines implements ReadyIterable<Uint8Array> {
     return isOver ? { done: true, value: undefined } : { done: false, value: rest };
   }
 
-  /** An answer whose lines are this piece. The piece itself may be another reader's too, and is not changed. */
+  /** The whole answer whose only piece of lines is `piece`. Copies the piece, because other readers may share it. */
   #whole(piece: Uint8Array): Uint8Array {
     this.#isEnded = true;
     let answer = wholeAnswers.get(piece);

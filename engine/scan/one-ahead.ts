@@ -1,4 +1,6 @@
-/** Gives what `source` gives. Each is made while the caller works on the one before it. Ending early waits for what is being made. */
+/**
+ * Yields the elements of `source`, making each while the caller works on the one before. Ending early waits for the element in progress.
+ */
 export async function* oneAhead<T>(source: AsyncGenerator<T>): AsyncGenerator<T> {
   let next = source.next();
   try {
@@ -6,7 +8,7 @@ export async function* oneAhead<T>(source: AsyncGenerator<T>): AsyncGenerator<T>
       const result = await next;
       if (result.done === true) return;
       next = source.next();
-      // A failure is thrown when the caller asks for it, which it may never do.
+      // Mark the promise as handled: the caller may never ask for the element, and then nobody sees the failure.
       next.catch(() => undefined);
       yield result.value;
     }

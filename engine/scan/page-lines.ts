@@ -7,12 +7,12 @@ import type { Snapshot } from '../store/reading/snapshot.js';
 import { sharePage, SharedPage, sharedPage } from './turn-pages.js';
 import type { ReadyIterable, ScanOptions } from './plan/scan.js';
 
-/** An answer that is there already: at most one piece. */
+/** The lines of an answer that was written at once: at most one piece. */
 export class PageLines implements ReadyIterable<Uint8Array> {
   readonly isAtEnd = true;
   /** Null once it has been given. */
   #page: Uint8Array | null;
-  /** The page that this reader leaves at the end; null when the page is a copy of its own. */
+  /** The shared page that this reader must leave at the end; null where the reader owns its page. */
   #lent: SharedPage | null;
   readonly #signal: AbortSignal | undefined;
 
@@ -22,10 +22,13 @@ export class PageLines implements ReadyIterable<Uint8Array> {
     this.#signal = signal;
   }
 
-  /** The answer, where it can be written at once; the snapshot is then released. Null where it can't; then nothing has been done. */
+  /**
+   * The answer, where it can be written without waiting; the snapshot is then released. Null otherwise; the snapshot is then still held,
+   * and the statistics are unchanged.
+   */
   static of(snapshot: Snapshot, query: Query, stats: ScanStats, options: ScanOptions): PageLines | null {
     const { pieceBytes = answerBytesMax, lends = false, joins = false } = options;
-    // A signal that is made when it is asked for can't have been aborted yet.
+    // A signal that is only made on request cannot have been aborted yet.
     const signal = typeof options.signal === 'function' ? undefined : options.signal;
     if (pieceBytes < answerBytesMax || signal?.aborted === true || !isPageQuery(query)) return null;
     const page = lends ? lendPage(snapshot, query, stats, joins) : ownPage(snapshot, query, stats);
@@ -64,7 +67,7 @@ export class PageLines implements ReadyIterable<Uint8Array> {
   }
 }
 
-/** A page that is its reader's own. */
+/** A page that belongs to its reader. */
 function ownPage(snapshot: Snapshot, query: Query, stats: ScanStats): Uint8Array | null {
   const space = new OwnSpace();
   const page = writePage(snapshot, query, stats, space);
@@ -72,7 +75,10 @@ function ownPage(snapshot: Snapshot, query: Query, stats: ScanStats): Uint8Array
   return page;
 }
 
-/** A page where it was written: now, or with `joins` for the same query in this turn of the event loop. An empty page lies nowhere. */
+/**
+ * A page in the memory that it was written to. With `joins` this may be the page of the same query in this turn of the event loop. An empty
+ * page is a plain empty array, because it needs no memory.
+ */
 function lendPage(
   snapshot: Snapshot,
   query: Query,

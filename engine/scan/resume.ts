@@ -10,14 +10,17 @@ import type { Scan } from './plan/scan.js';
 
 const attemptsMax = 10;
 
-/** Whether a scan may go on in the newest state: a file that its snapshot named was gone, and this has not happened too often. */
+/**
+ * Whether a failed scan may continue in the newest state: a file that its snapshot names was gone, and there have been fewer than 10
+ * attempts.
+ */
 export function canResume(error: unknown, attempt: number): boolean {
   return isLogstrataError(error) && error.code === 'not_found' && attempt < attemptsMax;
 }
 
 /**
- * A scan in a process that is not the writer. The writer may replace and remove a segment while it is read; the scan then
- * goes on in the newest state after the last record that it has given. Cursors never change, so the answer is the same.
+ * Starts a scan in a process that is not the writer. The writer may replace and remove a segment while it is read. The scan then continues
+ * in the newest state after the last record that it gave. The position of a record never changes, so the answer is the same.
  */
 export async function resumeScan(
   takeSnapshot: () => Promise<Snapshot>,
@@ -32,12 +35,12 @@ export async function resumeScan(
   return framedScan({ stats: first.stats, lines }, query, schema);
 }
 
-/** What a newer state has of these records: later ones are no part of an answer that is continued. */
+/** Restricts a newer state to the records of the first one: records that were added later are not part of the answer. */
 function withinRuns({ schema, runs, release }: Snapshot, known: SnapshotRuns): Snapshot {
   return { schema, runs: sharedRuns(known, runs), release };
 }
 
-/** @param takeRest what the newest state has of the records that the first one had */
+/** @param takeRest takes a snapshot of the newest state, restricted to the records of the first one */
 async function* resumingLines(
   first: Scan,
   takeRest: () => Promise<Snapshot>,
@@ -50,7 +53,7 @@ async function* resumingLines(
   for (let attempt = 1; ; attempt++) {
     try {
       for await (const piece of scan.lines) {
-        // Read before the piece is given: a lent piece is written over when the next one is asked for.
+        // Read before the piece is yielded: the memory of a lent piece is reused when the next one is asked for.
         given = first.stats.rowsReturned;
         last = lastPosition(piece, query);
         yield piece;
@@ -59,14 +62,14 @@ async function* resumingLines(
     } catch (error) {
       if (!canResume(error, attempt)) throw error;
       const rest = last === undefined ? query : restOfQuery(query, given, last);
-      // What has begun is not refused any more.
+      // `bytesMax` refuses queries before they begin, so it does not apply to the rest of one.
       scan = scanLines(await takeRest(), rest, { ...options, bytesMax: undefined });
       addStats(first.stats, scan.stats);
     }
   }
 }
 
-/** Adds the counters of a further scan to those of the first one, which its caller has. */
+/** Makes each counter of `total`, which the caller already has, the sum of its value now and the counter of `next`, which still grows. */
 function addStats(total: ScanStats, next: ScanStats): void {
   for (const key of Object.keys(total) as (keyof ScanStats)[]) {
     const before = total[key];

@@ -12,7 +12,7 @@ import type { Snapshot } from '../store/reading/snapshot.js';
 import { Driver } from '../store/reading/steps.js';
 import type { ReadyIterable, ScanOptions } from './plan/scan.js';
 
-/** How the lines of a scan are made and given. */
+/** The options of `ScanLines`. */
 export interface LineSettings extends Pick<ScanOptions, 'pieceBytes' | 'bytesMax' | 'lends' | 'onTurn'> {
   readonly signal: AbortSignal | undefined;
   readonly workers?: WorkerPool | undefined;
@@ -21,8 +21,9 @@ export interface LineSettings extends Pick<ScanOptions, 'pieceBytes' | 'bytesMax
 const nothing = (): null => null;
 
 /**
- * An answer that is more than a page, read once. While its reader has a lent piece it may be paused: it then gives back all that it holds
- * but that piece and the snapshot. When the reader asks for more, a new scan goes on behind the last record that was given.
+ * The lines of an answer that is longer than a page. They can be iterated once. While its reader has a lent piece, the scan can be paused:
+ * it then gives back everything except that piece and the snapshot. When the reader asks for more, a new scan continues after the last
+ * record that was given.
  */
 export class ScanLines implements ReadyIterable<Uint8Array>, PausableScan {
   readonly #snapshot: Snapshot;
@@ -36,11 +37,11 @@ export class ScanLines implements ReadyIterable<Uint8Array>, PausableScan {
   #pieces: Driver<Uint8Array>;
   /** The lent piece that the reader has. */
   #lent: Uint8Array | null = null;
-  /** Resolves when a pause has given back what the scan held; undefined while it is not paused. */
+  /** Settles when a pause has given back what the scan held; undefined while the scan is not paused. */
   #pausing: Promise<void> | undefined;
-  /** The query that goes on behind a pause. */
+  /** The query for the records after the last pause; the whole query where there was none. */
   #rest: Query;
-  /** Calls of `next` and `return` that have not returned. */
+  /** Number of calls of `next` and `return` that have not settled. */
   #pending = 0;
   #isReleased = false;
   #isTaken = false;
@@ -123,7 +124,7 @@ export class ScanLines implements ReadyIterable<Uint8Array>, PausableScan {
     this.#pausing.catch(() => undefined);
   }
 
-  /** Gives back all that is held but the snapshot and the piece that the reader has. */
+  /** Gives back everything except the snapshot and the piece that the reader has. */
   async #giveBack(): Promise<void> {
     const threads = this.#threads;
     await this.#pieces.return();
@@ -145,7 +146,7 @@ export class ScanLines implements ReadyIterable<Uint8Array>, PausableScan {
     const work = {
       signal,
       pieceBytes,
-      // What goes on behind a pause has begun: it is not refused any more.
+      // `bytesMax` refuses queries before they begin, so it does not apply after a pause.
       bytesMax: this.#rest === this.#query ? bytesMax : undefined,
       space: this.#space,
       stats: this.#stats,
@@ -166,7 +167,7 @@ export class ScanLines implements ReadyIterable<Uint8Array>, PausableScan {
     return result;
   }
 
-  /** The reader has done with the piece that it was lent. */
+  /** Called when the reader is done with the piece that it was lent. */
   #takeBack(): void {
     if (this.#lent === null) return;
     this.#lent = null;
@@ -188,13 +189,15 @@ export class ScanLines implements ReadyIterable<Uint8Array>, PausableScan {
     if (this.#pending === 0 && this.#settings.signal?.aborted === true) this.#abandon();
   }
 
-  /** Ends an aborted scan of which no call is under way: no call would notice, and the caller may never make another. */
+  /**
+   * Ends an aborted scan while no call is pending. The abort would otherwise go unnoticed, because the caller may never make another call.
+   */
   #abandon(): void {
     if (this.#isReleased) return;
     if (this.#pausing === undefined) {
       const ended = this.#pieces.return();
       ended.catch(() => undefined);
-      // Threads may still read the snapshot: it is released when they have ended.
+      // Threads may still read the snapshot. It is released when they have ended.
       this.#threads?.track(ended);
     }
     this.#release();

@@ -19,8 +19,8 @@ import type { WorkerPool } from '../workers/worker-pool.js';
 import { writtenFields } from './write/written-fields.js';
 
 /**
- * Matching rows as columns: at most those of one row group, with the fields that the query asks for. The runs give their positions;
- * `firstRow` counts in the batch.
+ * Matching rows of one row group as columns, with the fields that the query asks for. `runs` gives the positions of the rows; their
+ * `firstRow` is an index in `batch`.
  */
 export interface SelectedRows {
   readonly batch: RecordBatch;
@@ -33,9 +33,10 @@ interface SelectSettings {
 }
 
 /**
- * The answer to a query as columns instead of lines, in ascending order of positions: for exports, which need the stored
- * values and not their text. Where another process removes a segment meanwhile, it goes on in the newest state after the
- * last row given; later records are no part of the answer. With threads the next rows are read while the caller works on the last.
+ * The answer to a query as columns instead of lines, in ascending order of positions. For exports, which need the stored values instead of
+ * text. If another process removes a segment meanwhile, the scan continues in the newest state after the last row that it gave; records
+ * that were added later are not part of the answer. With threads the next rows are read while the caller works on the last ones. Errors are
+ * those of `executeScan`.
  */
 export async function* selectRows(
   takeSnapshot: () => Promise<Snapshot>,
@@ -60,7 +61,7 @@ export async function* selectRows(
   }
 }
 
-/** Releases the snapshot in the end, whatever happens, once no thread uses its files any more. */
+/** Releases the snapshot in any case, once no thread uses its files. */
 async function* rowsOfSnapshot(
   snapshot: Snapshot,
   query: Query,
@@ -105,7 +106,7 @@ async function rowsOf(
   });
 }
 
-/** The rows that an answer takes from one unit, and the positions they stand at. */
+/** The indices of the rows that an answer takes from one unit, and their positions. */
 function wantedRows(matches: Matches): { indices: Uint32Array; runs: Run[] } {
   const indices = new Uint32Array(matches.take);
   const runs: Run[] = [];
@@ -130,7 +131,7 @@ function wantedRows(matches: Matches): { indices: Uint32Array; runs: Run[] } {
   return { indices, runs };
 }
 
-/** End of the rows from index `from` on that stand right behind each other. */
+/** End of the consecutive row numbers in `rows` that begin at index `from`. */
 function endOfNeighbours(rows: Uint32Array, from: number, to: number): number {
   let end = from + 1;
   while (end < to && rows[end] === rows[end - 1]! + 1) end++;

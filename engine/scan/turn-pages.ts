@@ -7,7 +7,7 @@ import type { LentSpace } from './write/piece-space.js';
 import type { AnswerForm, Query, ScanStats } from './plan/query.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
 
-/** A page in the room that it was written to, which is given back once the last of its readers has left. */
+/** A page and the memory that it was written to. The memory is given back once the last reader has left. */
 export class SharedPage {
   readonly bytes: Uint8Array;
   readonly #space: LentSpace;
@@ -18,19 +18,20 @@ export class SharedPage {
     this.#space = space;
   }
 
-  /** Counts one reader more, which has to call `leave` too. */
+  /** Adds a reader, who must call `leave` too. */
   join(): this {
     this.#readers++;
     return this;
   }
 
+  /** Must be called once by each reader. The last one gives back the memory. */
   leave(): void {
     assert(this.#readers > 0, 'each reader of a page leaves once');
     if (--this.#readers === 0) this.#space.close();
   }
 }
 
-/** A page, and what it answers. */
+/** A page, and the query that it answers. */
 interface AnsweredQuery {
   readonly runs: Snapshot['runs'];
   readonly schema: Schema;
@@ -39,12 +40,12 @@ interface AnsweredQuery {
   readonly page: SharedPage;
 }
 
-/** The pages of this turn of the event loop, the newest last. */
+/** The pages of this turn of the event loop, oldest first. */
 let pages: AnsweredQuery[] = [];
 
 /**
- * The page that was written in this turn of the event loop for the same query to the same state, with one reader more. Many clients that
- * poll the end of a log ask in the same turn. The statistics say that this query has looked at nothing.
+ * The page that was written in this turn of the event loop for the same query on the same state, joined by one reader; null where there is
+ * none. Many clients that poll the end of a log ask in the same turn. `stats` then say that this query has looked at nothing.
  */
 export function sharedPage({ runs, schema }: Snapshot, query: Query, stats: ScanStats): SharedPage | null {
   for (const known of pages) {
@@ -57,7 +58,10 @@ export function sharedPage({ runs, schema }: Snapshot, query: Query, stats: Scan
   return null;
 }
 
-/** Keeps a page until the turn of the event loop ends, for the same request in that turn. It is not kept longer: nobody may ask again. */
+/**
+ * Keeps a page until the turn of the event loop ends, for the same query in that turn. Keeping it longer would hold memory for a query that
+ * may never come again.
+ */
 export function sharePage(
   { runs, schema }: Snapshot,
   query: Query,
@@ -75,7 +79,7 @@ function endTurn(): void {
   for (const { page } of over) page.leave();
 }
 
-/** Whether two queries without predicates are the same. */
+/** Whether two queries are equal. Neither has predicates. */
 function areAlike(one: Query, other: Query): boolean {
   return (
     one.limit === other.limit &&

@@ -1,19 +1,19 @@
 import type { SnapshotRun, SnapshotRuns } from '../../store/reading/snapshot.js';
 
 /**
- * The rows of `now` at positions that `known` does not have: what has become visible between two states. What lies elsewhere by now, because
- * it was sealed or compacted, is not among them. Both ascend and don't overlap.
+ * The rows of `now` at positions that `known` does not have: the records that have become visible between two states. Records that were
+ * merely moved to another file by sealing or compaction are not included. Both lists ascend, and runs of one list don't overlap.
  */
 export function addedRuns(known: SnapshotRuns, now: SnapshotRuns): SnapshotRun[] {
   return cutRuns(known, now, false);
 }
 
-/** The rows of `now` at positions that `known` has too. */
+/** The rows of `now` at positions that `known` has too. The same preconditions as for `addedRuns`. */
 export function sharedRuns(known: SnapshotRuns, now: SnapshotRuns): SnapshotRun[] {
   return cutRuns(known, now, true);
 }
 
-/** The rows of `now` whose positions `known` has, or has not. */
+/** The rows of `now` whose positions are in `known`, or are not in `known`, as `isWantedKnown` says. */
 function cutRuns(known: SnapshotRuns, now: SnapshotRuns, isWantedKnown: boolean): SnapshotRun[] {
   const cut: SnapshotRun[] = [];
   let next = 0;
@@ -41,7 +41,7 @@ function cutRuns(known: SnapshotRuns, now: SnapshotRuns, isWantedKnown: boolean)
   return cut;
 }
 
-/** Whether a run ends before a position. */
+/** Whether all rows of a run are before a position. */
 function endsBefore(run: SnapshotRun, partition: number, ordinal: number): boolean {
   return run.partition < partition || (run.partition === partition && endOf(run) <= ordinal);
 }
@@ -63,7 +63,7 @@ function partOf(run: SnapshotRun, from: number, to: number): SnapshotRun {
   };
 }
 
-/** Whether one of the ascending runs has a record's position. */
+/** Whether one of the ascending runs contains the position of a record. */
 export function haveRecord(runs: SnapshotRuns, partition: number, ordinal: number): boolean {
   let low = 0;
   let high = runs.length;

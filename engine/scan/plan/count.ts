@@ -2,63 +2,69 @@ import { LogstrataError } from '../../terms/errors.js';
 import type { Position } from '../../terms/cursor.js';
 import type { Predicate, ScanStats } from './query.js';
 
-/** The times in [from, until), in milliseconds since the epoch. */
+/** The half-open interval of times [from, until), in milliseconds since the epoch. */
 export interface TimeBucket {
   readonly from: number;
   readonly until: number;
 }
 
-/** Cuts time into buckets, of which each begins where the one before it ends. */
+/** A division of time into buckets. Each bucket begins where the one before it ends. */
 export interface TimeBuckets {
-  /** The bucket that a time lies in. It is asked about times within the calendar alone (`calendarFromMs`, `calendarEndMs`). */
+  /** The bucket that contains `timeMs`. Called only with times within the calendar (`calendarFromMs` to `calendarEndMs`). */
   bucketOf(timeMs: number): TimeBucket;
 }
 
-/** Which records are counted, and by what. Fields are positions in the schema. */
+/** Which records are counted, and what they are grouped by. Fields are given as indices in the schema. */
 export interface CountQuery {
-  /** The open interval of positions. */
+  /** Bounds of the positions; both are exclusive. */
   readonly after?: Position | undefined;
   readonly before?: Position | undefined;
   readonly predicates: readonly Predicate[];
-  /** By buckets of a field of type `time`. */
+  /** Groups the records by buckets of a field of type `time`. */
   readonly time?: { readonly field: number; readonly buckets: TimeBuckets } | undefined;
-  /** By the values of a field; the `top` most frequent ones are given. */
+  /** Groups the records by the values of a field. The answer has the `top` most frequent values. */
   readonly values?: { readonly field: number; readonly top: number } | undefined;
 }
 
-/** A value as it is answered: `int` and `time` as integers. */
+/** A value in an answer. Values of `int` and `time` fields are integers. */
 export type CountedValue = string | bigint | number | boolean;
 
 export interface CountedBucket extends TimeBucket {
   /** At least one. */
   readonly count: number;
-  /** How many of these have each of the most frequent values, in their order; where records are counted by both. */
+  /**
+   * The number of this bucket's records with each value of `Counts.values.top`, in the same order. Only where records are grouped by time
+   * and by value.
+   */
   readonly values?: readonly number[];
 }
 
-/** How many records match, exactly. */
+/** The exact number of matching records. */
 export interface Counts {
   readonly count: number;
-  /** Buckets that hold records, ascending; and how many records have no time. */
+  /** The buckets that have records, ascending, and the number of records without a time. */
   readonly time?: { readonly buckets: readonly CountedBucket[]; readonly nulls: number };
-  /** The most frequent values first, and of equally frequent ones the least; how many records have another one, and how many none. */
+  /**
+   * The most frequent values, by descending count and then ascending value; the number of records with another value, and of records with
+   * none.
+   */
   readonly values?: {
     readonly top: readonly { readonly value: CountedValue; readonly count: number }[];
     readonly other: number;
     readonly nulls: number;
-    /** Different values, those of `top` included. */
+    /** Number of different values, those of `top` included. */
     readonly distinct: number;
   };
   readonly stats: ScanStats;
 }
 
-/** What a count has too many of to be made exactly in bounded memory. */
+/** Which bound of an exact count in bounded memory was exceeded. */
 export type CountBound = 'buckets' | 'values' | 'cells';
 
-/** A count passes a bound. Somebody who asks for less can have it. */
+/** Error `invalid`: a count would exceed a bound. The same count of a shorter time or in longer buckets may succeed. */
 export class CountBoundError extends LogstrataError {
   readonly bound: CountBound;
-  /** How long a time the records take that were to be counted, about. */
+  /** Approximate time span of the records to be counted, in milliseconds. */
   readonly spanMs: number;
 
   constructor(bound: CountBound, message: string, spanMs = 0) {

@@ -3,49 +3,52 @@ import type { Query } from './query.js';
 import { indexOfRuns } from './run-index.js';
 import type { RowGroup, SnapshotRun, SnapshotRuns } from '../../store/reading/snapshot.js';
 
-/** Rows of one row group whose positions are consecutive, clipped to the cursor bounds. */
+/** Consecutive rows of one row group whose positions are consecutive too, clipped to the cursor bounds. */
 export interface RowRange {
   readonly firstRow: number;
   readonly rows: number;
   readonly partition: number;
-  /** Ordinal of `firstRow`. */
+  /** The ordinal of the row `firstRow`. */
   readonly firstOrdinal: number;
 }
 
-/** Ranges of one row group that follow one another in the order of positions, with no other row group's rows between them. Ascending. */
+/** Ranges of one row group that follow one another in the order of positions, without rows of another row group between them. Ascending. */
 export interface ScanUnit {
   readonly rowGroup: RowGroup;
   readonly ranges: readonly RowRange[];
 }
 
-/** The part of a row group that lies within the cursor bounds, over all of its units. */
+/** The part of a row group that lies within the cursor bounds: the span of its rows, and the number of units that they are split into. */
 export interface RowGroupShare {
   readonly firstRow: number;
   readonly endRow: number;
   readonly units: number;
 }
 
-/** What a query has to look at, and in which direction. Plain data; nothing has been read for it. */
+/** The runs that a query has to look at, and the direction. Making a plan reads no files. */
 export interface ScanPlan {
   readonly runs: SnapshotRuns;
-  /** The runs [first, end) lie within the cursor bounds, at least in part. */
+  /** The runs [first, end) overlap the cursor bounds. */
   readonly first: number;
   readonly end: number;
-  /** Ends of the cursor bounds, which clip the first and the last of these runs. */
+  /** The cursor bounds, both exclusive. They clip the first and the last of these runs. */
   readonly after: Position | undefined;
   readonly before: Position | undefined;
-  /** Rows within the bounds. */
+  /** Number of rows in the runs [first, end), before the ends are clipped. */
   readonly rows: number;
-  /** Row groups that reach into the bounds. */
+  /** Number of row groups that overlap the bounds. */
   readonly rowGroups: number;
-  /** Forward: the first matches are wanted, and are written as they are found. Backward: the last ones, newest first. */
+  /**
+   * Forward: matches are written in the order in which they are found. Backward: the newest matches are found first, and are written in
+   * reverse once the limit is reached.
+   */
   readonly direction: 'forward' | 'backward';
 }
 
 /**
- * Clips the runs to the open interval of the cursors, by binary search. Without `after` the newest matches are wanted, which a walk
- * backward finds. Where the limit is no less than the rows, a walk forward finds the same, and keeps no matches until the end. The time
- * that planning takes hardly grows with the runs, once they are indexed.
+ * Clips the runs to the open interval of the cursors, by binary search. Without `after`, or with `last`, the newest matches are wanted, and
+ * a walk backward finds them. Where the limit is no less than the number of rows, a walk forward has the same result and need not keep the
+ * matches until the end. Once the runs are indexed, planning takes hardly longer for more runs.
  */
 export function planScan(runs: SnapshotRuns, query: Query): ScanPlan {
   const { after, before } = query;
@@ -66,7 +69,7 @@ export function planScan(runs: SnapshotRuns, query: Query): ScanPlan {
   return { runs, first, end, after, before, rows, rowGroups, direction };
 }
 
-/** The part of a row group that lies within the bounds of a plan, and how many units it has there. */
+/** The part of a row group that lies within the bounds of a plan, and the number of units that it has there. */
 export function shareOf(plan: ScanPlan, rowGroup: RowGroup): RowGroupShare {
   const { runs, first, end } = plan;
   let firstRow = Infinity;
@@ -86,26 +89,26 @@ export function shareOf(plan: ScanPlan, rowGroup: RowGroup): RowGroupShare {
   return { firstRow, endRow, units };
 }
 
-/** Goes through what a plan has. */
+/** An iteration over the units of a plan. */
 export interface Walk {
   /** The row group of the next unit; undefined at the end. */
   readonly rowGroup: RowGroup | undefined;
-  /** Goes past the next unit without making it. */
+  /** Skips the next unit without building it. */
   pass(): void;
-  /** The next unit; null where none of its rows lies between the cursors. */
+  /** The next unit; null where none of its rows is within the cursor bounds. */
   take(): ScanUnit | null;
-  /** The rows of a row group within the bounds, and how many units it has on this walk. */
+  /** The part of a row group within the bounds, and its number of units on this walk. */
   shareOf(rowGroup: RowGroup): RowGroupShare;
 }
 
 /**
- * Goes through the units of a plan in its direction. Units are made one at a time, and only those that are wanted: a query that stops early,
- * or can rule out most row groups, makes few.
+ * Walks the units of a plan in its direction. A unit is built only when it is taken, so a query that stops early or rules out most row
+ * groups builds few.
  */
 export class UnitWalk implements Walk {
   readonly #plan: ScanPlan;
   readonly #step: 1 | -1;
-  /** The next run, and the one behind the last. */
+  /** Index of the next run, and the index at which the walk ends. */
   #at: number;
   readonly #end: number;
 
@@ -142,7 +145,7 @@ export class UnitWalk implements Walk {
   }
 }
 
-/** The rows of run number `index` of a plan that lie within its bounds; null where none do. */
+/** The rows of run `index` of a plan that lie within its bounds; null where there are none. */
 export function rangeOfRun(plan: ScanPlan, index: number): RowRange | null {
   const run = plan.runs.at(index)!;
   const skip = index === plan.first ? rowsUpTo(run, plan.after) : 0;
@@ -156,7 +159,10 @@ export function rangeOfRun(plan: ScanPlan, index: number): RowRange | null {
   };
 }
 
-/** How many runs `isLeft` holds for, by binary search: it holds for the first runs up to some run, and for none after that. */
+/**
+ * The number of leading runs for which `isLeft` holds, by binary search. `isLeft` must not hold for any run after one for which it does
+ * not.
+ */
 function countWhile(runs: SnapshotRuns, isLeft: (run: SnapshotRun) => boolean): number {
   let low = 0;
   let high = runs.length;
@@ -178,13 +184,13 @@ function startsBefore(run: SnapshotRun, position: Position): boolean {
   return run.firstOrdinal < position.ordinal;
 }
 
-/** How many of the run's first rows stand at or before `after`. */
+/** How many of the run's first rows are at or before `after`. */
 function rowsUpTo(run: SnapshotRun, after: Position | undefined): number {
   if (after === undefined || run.partition !== after.partition) return 0;
   return Math.min(run.rows, Math.max(0, after.ordinal - run.firstOrdinal + 1));
 }
 
-/** How many of the run's first rows stand before `before`. */
+/** How many of the run's first rows are before `before`. */
 function rowsBefore(run: SnapshotRun, before: Position | undefined): number {
   if (before === undefined || run.partition !== before.partition) return run.rows;
   return Math.min(run.rows, Math.max(0, before.ordinal - run.firstOrdinal));

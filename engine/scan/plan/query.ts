@@ -4,33 +4,37 @@ import type { Predicate } from '../../terms/predicate.js';
 
 export type * from '../../terms/predicate.js';
 
-/** How an answer is written, and which fields it has. */
+/** The format of an answer, and the fields that it has. */
 export interface AnswerForm {
   readonly format: LineFormat;
-  /** Their places in the schema, in the order of the answer, behind the cursor; null for all of them, in the order of the schema. */
+  /**
+   * Indices in the schema of the fields that follow the cursor, in the order of the answer. Null for all fields in the order of the schema.
+   */
   readonly fields: readonly number[] | null;
 }
 
 /**
- * The answer is ascending by position, always. With `after`: the first `limit` matches beyond it (and before
- * `before`, if given). Without: the last `limit` matches (before `before`, if given).
+ * A query for records. The answer is always in ascending order of positions. With `after` it has the first `limit` matches after that
+ * position; without `after`, or with `last`, the last `limit` matches. With `before` only records before that position can match.
  */
 export interface Query {
   readonly limit: number;
   readonly after?: Position | undefined;
   readonly before?: Position | undefined;
-  /** With `after`, too: the last `limit` matches. */
+  /** Asks for the last `limit` matches although `after` is given. */
   readonly last?: true | undefined;
   readonly predicates: readonly Predicate[];
-  /** JSON Lines with all fields where it is absent. */
+  /** Undefined: JSON Lines with all fields. */
   readonly form?: AnswerForm | undefined;
 }
 
-/** What a query cost. Filled while the answer is read; final once it has ended. */
+/** What a query cost. The values grow while the answer is read; they are final once it has ended. */
 export interface ScanStats {
   /** Runs within the cursor bounds. */
   runs: number;
-  /** Row groups within the cursor bounds, and what became of them. */
+  /**
+   * Row groups within the cursor bounds. The counters that follow say how many of them were ruled out by what, and how many were scanned.
+   */
   rowGroups: number;
   rowGroupsPrunedByTime: number;
   rowGroupsPrunedByZone: number;
@@ -43,11 +47,14 @@ export interface ScanStats {
   bytesRead: number;
   columnsDecoded: number;
   columnsCached: number;
-  /** Columns that a text in any field was not sought in, because their filters have not its grams; of row groups that were not ruled out. */
+  /**
+   * For searches of a text in any field: columns that were not searched because their n-gram filters lack n-grams of the text. Counts only
+   * row groups that were not ruled out as a whole.
+   */
   columnsPrunedByGram: number;
   gramPiecesRead: number;
   valuePiecesRead: number;
-  /** Time to find the rows, and time to write them out (without waiting for the client). */
+  /** Milliseconds spent on finding the rows, and on writing them as lines. Waiting for the client is not included. */
   selectMs: number;
   writeMs: number;
 }

@@ -7,21 +7,21 @@ const newline = 10;
 const quote = 34;
 
 /**
- * The query for the rest of an answer of which `given` rows have been given, the last one at position `last`. It goes forward from there:
- * the first row that was given has fixed how far back the newest `limit` matches reach.
+ * The query for the rest of an answer of which `given` rows have been given, the last one at position `last`. Always goes forward from
+ * `last`: for a query for the newest `limit` matches, the first row that was given has already fixed where the answer begins.
  */
 export function restOfQuery(query: Query, given: number, last: Position): Query {
   return { ...query, after: last, limit: query.limit - given };
 }
 
-/** The position of the last record in a piece of the answer to a query, which is whole lines. */
+/** The position of the last record in a piece of an answer. The piece consists of whole lines of the query's format. */
 export function lastPosition(piece: Uint8Array, { form }: Query): Position {
   const format = form?.format ?? 'jsonl';
   const start = (format === 'csv' ? lastRecord(piece) : lastLine(piece)) + cursorAt(format);
   return parseCursor(Buffer.from(piece.subarray(start, start + 16)).toString('latin1'))!;
 }
 
-/** Where the cursor stands in a line. */
+/** Offset of the cursor in a line. */
 function cursorAt(format: LineFormat): number {
   switch (format) {
     case 'jsonl':
@@ -35,12 +35,14 @@ function cursorAt(format: LineFormat): number {
   }
 }
 
-/** Where the last line begins. */
+/** Offset of the last line. */
 function lastLine(piece: Uint8Array): number {
   return piece.lastIndexOf(newline, piece.length - 2) + 1;
 }
 
-/** Where the last record of CSV begins: behind the last end of a line that has as many quotes behind it as close, which is an even number. */
+/**
+ * Offset of the last CSV record. A line end within a quoted value has an odd number of quotes after it; the end of a record an even number.
+ */
 function lastRecord(piece: Uint8Array): number {
   let quotes = 0;
   for (let at = piece.length - 2; at >= 0; at--) {

@@ -4,13 +4,13 @@ import { indexOfRuns } from './run-index.js';
 import type { RowGroup } from '../../store/reading/snapshot.js';
 
 /**
- * Goes through the row groups of a plan, each with all of its ranges at once: for who does not care in which order the rows are. So a
- * row group whose runs alternate with those of others is looked at once.
+ * Walks the row groups of a plan, giving each once with all of its ranges. For callers to whom the order of the rows does not matter: a row
+ * group whose runs alternate with those of others is then filtered once instead of once per unit.
  */
 export class RowGroupWalk implements Walk {
   readonly #plan: ScanPlan;
   readonly #gone = new Set<RowGroup>();
-  /** The first run of the next row group. */
+  /** Index of the first run of the next row group. */
   #at: number;
 
   constructor(plan: ScanPlan) {

@@ -2,7 +2,7 @@ import type { RowGroup, SnapshotRuns } from '../../store/reading/snapshot.js';
 
 const indexes = new WeakMap<SnapshotRuns, RunIndex>();
 
-/** The index of a snapshot's runs, made once for all queries that see the same state. */
+/** The index of a snapshot's runs. It is made once and shared by all queries on the same state. */
 export function indexOfRuns(runs: SnapshotRuns): RunIndex {
   let index = indexes.get(runs);
   if (index === undefined) {
@@ -12,25 +12,28 @@ export function indexOfRuns(runs: SnapshotRuns): RunIndex {
   return index;
 }
 
-/** Numbers of runs. */
+/** Indices of runs. */
 type RunNumbers = readonly number[] | Uint32Array;
 
 const noRuns: RunNumbers = [];
 
-/** A row group of more runs has their numbers in an array of four bytes each. */
+/** Row groups with more runs than this keep the indices in a `Uint32Array`, at four bytes each. */
 const numbersMax = 64;
 
-/** Sums over the runs before each run. With them planning takes about the same time however many runs there are. A run is named by its index. */
+/**
+ * Prefix sums over the runs of a snapshot. With them the time to plan a query hardly depends on the number of runs. Each array has one
+ * element more than there are runs; element `i` is about the runs before run `i`.
+ */
 export class RunIndex {
-  /** Rows of the runs before each run; one more than there are runs. */
+  /** Number of rows in the runs before each run. */
   readonly #rowsBefore: Float64Array;
-  /** Row groups whose first run stands before each run; one more than there are runs. */
+  /** Number of row groups whose first run is before each run. */
   readonly #begunBefore: Uint32Array;
-  /** Row groups whose last run stands before each run; one more than there are runs. */
+  /** Number of row groups whose last run is before each run. */
   readonly #endedBefore: Uint32Array;
-  /** Runs in the far tier before each run; null where there are none. */
+  /** Number of runs in the far tier before each run; null where no run is there. */
   readonly #farBefore: Uint32Array | null;
-  /** Ascending. */
+  /** Indices of the runs of each row group, ascending. */
   readonly #runsOf = new Map<RowGroup, RunNumbers>();
 
   constructor(runs: SnapshotRuns) {
@@ -54,7 +57,7 @@ export class RunIndex {
     for (let i = 0; i < runs.length; i++) this.#endedBefore[i + 1]! += this.#endedBefore[i]!;
   }
 
-  /** Rows of the runs [first, end). */
+  /** Number of rows in the runs [first, end). */
   rows(first: number, end: number): number {
     return this.#rowsBefore[end]! - this.#rowsBefore[first]!;
   }
@@ -65,12 +68,12 @@ export class RunIndex {
     return before !== null && first < end && before[end]! > before[first]!;
   }
 
-  /** Row groups whose runs reach into [first, end): all that have one there, and those that have some on either side. */
+  /** Number of row groups with a run in [first, end), plus those that have runs on both sides of it and none inside. */
   rowGroups(first: number, end: number): number {
     return end <= first ? 0 : this.#begunBefore[end]! - this.#endedBefore[first]!;
   }
 
-  /** The row group's runs within [first, end), ascending. */
+  /** Indices of the row group's runs within [first, end), ascending. */
   runsOf(rowGroup: RowGroup, first: number, end: number): RunNumbers {
     const runs = this.#runsOf.get(rowGroup) ?? noRuns;
     const from = lowerBound(runs, first);
@@ -89,7 +92,7 @@ function farBefore(runs: SnapshotRuns): Uint32Array | null {
   return before;
 }
 
-/** Index of the first of the ascending values that is not below `value`. */
+/** Index of the first of the ascending `values` that is not less than `value`; their length where there is none. */
 function lowerBound(values: RunNumbers, value: number): number {
   let low = 0;
   let high = values.length;

@@ -1,48 +1,53 @@
 import type { ScanStats } from './query.js';
 
 export interface Scan {
-  /** The answer in the form that the query asks for, in pieces of whole lines and what stands around them. Read once. Ending early (return, or the signal) stops the work. */
+  /**
+   * The answer in the format of the query, in pieces that begin and end between lines; the first and last also have what the format puts
+   * around the lines. Can be iterated once. Ending the iteration early (`return`, or the signal) stops the work.
+   */
   readonly lines: AsyncIterable<Uint8Array> | ReadyIterable<Uint8Array>;
   readonly stats: ScanStats;
 }
 
 export interface ScanOptions {
-  /** Stops the scan. A function is asked for it, always for the same one, where the scan lasts long enough to be stopped. */
+  /**
+   * Stops the scan. A function is called only if the scan lasts long enough to be stopped; it must always return the same signal. This
+   * saves short scans the cost of making one.
+   */
   readonly signal?: AbortSignal | (() => AbortSignal) | undefined;
-  /** Memory of one piece of the answer; the default is `answerBytesMax`. */
+  /** Bytes of one piece of the answer; the default is `answerBytesMax`. */
   readonly pieceBytes?: number | undefined;
   /**
-   * A query that may have to read more bytes of columns than this is refused before it reads any: `invalid`, with how many they are. See
-   * `readingEstimate`. A short page from memory is answered in any case.
+   * A query that may have to read more bytes of columns than this fails with `invalid` before it reads any; the message says how many bytes
+   * they are. See `readingEstimate`. A short page that is in memory is always answered.
    */
   readonly bytesMax?: number | undefined;
   /**
-   * Pieces are lent: each may be read until the next one is asked for or the scan is ended, and lies in memory that is written to
-   * again then. That saves a copy of the whole answer. Their reader goes on to the end or calls `return`, also after an abort. By
-   * default a piece is its reader's own.
+   * Pieces are lent: a piece may be read until the next one is asked for or the scan ends; then its memory is reused. This saves copying
+   * the whole answer. The reader must iterate to the end or call `return`, also after an abort. By default a piece belongs to its reader.
    */
   readonly lends?: boolean | undefined;
   /**
-   * Lent pieces may be those that another scan was given in the same turn of the event loop, for the same query to the same state: the same
-   * object then, which never stands for other bytes, so that what is made of it can be used again. What such a scan cost stands in the
-   * statistics of the first one alone.
+   * A lent piece may be shared with another scan in the same turn of the event loop, if it is the same query on the same state. Such scans
+   * get the same object, and that object never holds other bytes, so the caller may cache what it derives from it. Only the first scan's
+   * statistics include the cost.
    */
   readonly joins?: boolean | undefined;
   /**
-   * Called with true when the scan begins to wait until other long answers let it have memory, and with false when that is over: it does
-   * nothing meanwhile.
+   * Called with true when the scan begins to wait for memory that other long answers use, and with false when the wait is over. The scan
+   * does nothing in between.
    */
   readonly onTurn?: ((waits: boolean) => void) | undefined;
 }
 
-/** What can be asked for without waiting, too. */
+/** An iterator that can also be asked without waiting. */
 export interface ReadyIterable<T> extends AsyncIterableIterator<T, void> {
   /**
-   * The next one, if it can be had without waiting for anything; null where it can't, and while a call of `next` is under way. Then
-   * `next` gives it.
+   * The next element, if it is available without waiting. Null where it is not, and while a call of `next` is pending; `next` then gives
+   * the element.
    */
   now(): IteratorResult<T, void> | null;
-  /** What was given last is all there is: nothing but the end follows. */
+  /** Whether the element that was given last was the last one. */
   readonly isAtEnd: boolean;
   return(): Promise<IteratorResult<T, void>>;
 }
