@@ -2,10 +2,10 @@ import { bufferBytes } from '../../memory/allocator.js';
 import { sharedMemory, type SharedMemory } from '../../memory/shared-memory.js';
 import { answerBytesMax, cellsOfBlock } from '../../terms/limits.js';
 
-/** The distance between two cells: the bytes of a piece, and the slack behind it that kernels need. */
+/** Distance between the cells of a block: the bytes of a piece, plus the padding after it that kernels may touch. */
 const strideBytes = bufferBytes(answerBytesMax);
 
-/** Cells that lie one behind the other. */
+/** Consecutive cells in one allocation. */
 interface Block {
   readonly address: number;
   /** Addresses of free cells. */
@@ -13,12 +13,12 @@ interface Block {
 }
 
 /**
- * Memory for the pieces of answers: cells of one size in the memory that kernels and threads share, each of which is given back by
- * itself. They are cut from blocks, so that a piece that waits for a slow client does not divide the memory that columns need.
+ * Memory for the pieces of answers: cells of one size in the memory that kernels and threads share. Each cell is given back individually.
+ * Cells are cut from larger blocks, so that a piece that waits for a slow client does not fragment the memory that columns need.
  */
 export class AnswerCells {
   readonly #memory: SharedMemory;
-  /** Blocks that have free cells, the one that was made first before the others. */
+  /** Blocks that have free cells, oldest first. */
   readonly #blocks: Block[] = [];
   readonly #blockOf = new Map<number, Block>();
 
@@ -26,12 +26,12 @@ export class AnswerCells {
     this.#memory = memory;
   }
 
-  /** How many are in use. */
+  /** Number of cells in use. */
   get taken(): number {
     return this.#blockOf.size;
   }
 
-  /** The address of a cell of `answerBytesMax` bytes, of any content, with slack behind them; null when there is no memory. */
+  /** The address of a cell of `answerBytesMax` bytes plus padding, with undefined contents; null when there is no memory. */
   take(): number | null {
     const block = this.#blocks[0] ?? this.#addBlock();
     if (block === null) return null;
@@ -41,7 +41,7 @@ export class AnswerCells {
     return address;
   }
 
-  /** Gives a cell back. */
+  /** Gives back a cell that `take` returned. */
   give(address: number): void {
     const block = this.#blockOf.get(address)!;
     this.#blockOf.delete(address);
@@ -59,7 +59,7 @@ export class AnswerCells {
     return block;
   }
 
-  /** Gives back the memory of a block that nobody has a cell of, but for one such block: short answers come one after another. */
+  /** Frees the memory of a block whose cells are all free. One such block is kept, because short answers come one after another. */
   #drop(block: Block): void {
     if (this.#blocks.every((other) => other === block || other.free.length < cellsOfBlock)) return;
     this.#blocks.splice(this.#blocks.indexOf(block), 1);
@@ -69,7 +69,7 @@ export class AnswerCells {
 
 let own: AnswerCells | undefined;
 
-/** The cells of this thread's shared memory. */
+/** The cells in the shared memory of this thread. */
 export function answerCells(): AnswerCells {
   own ??= new AnswerCells(sharedMemory());
   return own;

@@ -2,15 +2,18 @@ import { idleScansMax, lineJobsMax, lineJobsOfAllMax, turnMs, turnPatienceMs } f
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import { throwIfAborted } from '../../store/reading/pace.js';
 
-/** A scan that can be paused, so that others get its memory. */
+/** A scan that can be paused, so that other scans get its memory. */
 export interface PausableScan {
-  /** The turn that it has. */
+  /** The turn that it holds; null where it holds none. */
   readonly turn: Turn | null;
-  /** Gives back all that it holds, also its turn, but not the piece that its caller has. It goes on when its caller asks for the next piece. */
+  /**
+   * Gives back everything that it holds, its turn included, except the piece that its caller has. It continues when its caller asks for the
+   * next piece.
+   */
   pause(): void;
 }
 
-/** The right to have lines written ahead. Given back once none of them is in memory any more. */
+/** Permission to write lines ahead. It is given back once none of these lines is in memory. */
 export class Turn {
   readonly #turns: AnswerTurns;
   readonly #sinceMs = performance.now();
@@ -20,12 +23,12 @@ export class Turn {
     this.#turns = turns;
   }
 
-  /** Whether it is to be given back, because others wait and it has lasted long enough. */
+  /** Whether it should be given back: others wait, and it has lasted at least `turnMs`. */
   get isOver(): boolean {
     return this.#turns.isWanted && performance.now() - this.#sinceMs >= turnMs;
   }
 
-  /** May be called again. */
+  /** Gives the turn back. Further calls do nothing. */
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
@@ -38,27 +41,33 @@ interface Waiter {
 }
 
 /**
- * Bounds the memory that all long answers take together: lines are written ahead for only a few of them at a time, which take turns. While
- * others wait, an answer whose client takes nothing for a moment is paused.
+ * Bounds the memory of all long answers together. Only a few of them at a time write lines ahead, and they take turns. While others wait,
+ * an answer whose client has not asked for more for `turnPatienceMs` is paused.
  */
 export class AnswerTurns {
   #free: number;
-  /** Answers that wait: for their first lines, and for the next ones. They are served alternately, so that first lines come soon. */
+  /**
+   * Answers that wait for a turn to write their first lines, and those that wait to write further ones. The two queues are served
+   * alternately, so that first lines come soon.
+   */
   readonly #waiting: Readonly<Record<'first' | 'next', Waiter[]>> = { first: [], next: [] };
   #isForFirst = true;
-  /** Scans whose callers have a piece and have not asked for the next one, and since when. The longest such wait comes first. */
+  /**
+   * Scans whose callers have a piece and have not asked for the next, with the time since when, in milliseconds. The longest wait comes
+   * first.
+   */
   readonly #idle = new Map<PausableScan, number>();
-  /** About how many turns scans that were paused will soon give back. */
+  /** Approximate number of turns that paused scans are about to give back. */
   #coming = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param threads that write lines */
+  /** @param threads number of threads that write lines */
   constructor(threads: number) {
-    // Each turn has one job more, whose lines are being taken.
+    // One more than `jobsPerTurn`: the job whose lines are being read by the client still holds memory.
     this.#free = Math.floor(lineJobsOfAllMax / (jobsPerTurn(threads) + 1));
   }
 
-  /** Whether somebody waits for a turn. */
+  /** Whether an answer waits for a turn. */
   get isWanted(): boolean {
     return this.#wanted > 0;
   }
@@ -67,7 +76,10 @@ export class AnswerTurns {
     return this.#waiting.first.length + this.#waiting.next.length;
   }
 
-  /** A turn, or a promise of it where none is free. The caller must hold no memory that others wait for. */
+  /**
+   * Takes a turn; a promise of it where none is free, which rejects when `signal` is aborted. The caller must hold no memory that others
+   * may wait for.
+   */
   take(which: 'first' | 'next', signal: AbortSignal | undefined): Turn | Promise<Turn> {
     if (this.#free > 0) {
       this.#free--;
@@ -97,7 +109,7 @@ export class AnswerTurns {
     });
   }
 
-  /** Gives a turn that has been released to the next answer that waits. */
+  /** Passes a released turn to the next answer that waits. */
   pass(): void {
     this.#coming = Math.max(0, this.#coming - 1);
     const { first, next } = this.#waiting;
@@ -107,14 +119,17 @@ export class AnswerTurns {
     else waiter.take(new Turn(this));
   }
 
-  /** Says that the caller of a scan has a piece. Where too many callers have one, the scan that has waited longest is paused. */
+  /**
+   * Notes that the caller of a scan has a piece. If more than `idleScansMax` callers have one, the scan that has been idle longest is
+   * paused.
+   */
   idle(scan: PausableScan): void {
     this.#idle.set(scan, performance.now());
     if (this.#idle.size > idleScansMax) this.#pause(this.#idle.keys().next().value!);
     if (this.isWanted) this.#watch();
   }
 
-  /** Tells that a scan goes on, or has ended. */
+  /** Notes that a scan continues or has ended. */
   busy(scan: PausableScan): void {
     this.#idle.delete(scan);
   }
@@ -124,7 +139,10 @@ export class AnswerTurns {
     scan.pause();
   }
 
-  /** Checks the answers that have a turn, again and again while others wait for one. */
+  /**
+   * Pauses idle scans that hold a turn, once their client has taken nothing for `turnPatienceMs`, as many as answers wait. Sets a timer for
+   * the next check while answers wait.
+   */
   #watch(): void {
     if (this.#timer !== undefined || !this.isWanted) return;
     const nowMs = performance.now();
@@ -145,7 +163,7 @@ export class AnswerTurns {
   }
 }
 
-/** How many jobs of one answer may be under way, or written and not taken. */
+/** How many jobs of one answer may be running, or finished with lines that have not been taken. */
 export function jobsPerTurn(threads: number): number {
   return Math.max(1, Math.min(2 * threads, lineJobsMax));
 }
@@ -153,7 +171,7 @@ export function jobsPerTurn(threads: number): number {
 const turnsOfPools = new WeakMap<WorkerPool, AnswerTurns>();
 const turnsWithoutThreads = new AnswerTurns(0);
 
-/** The turns that all answers share whose lines these threads write. */
+/** The turns shared by all answers whose lines the threads of `pool` write. */
 export function turnsOf(pool: WorkerPool | undefined): AnswerTurns {
   if (pool === undefined) return turnsWithoutThreads;
   let turns = turnsOfPools.get(pool);

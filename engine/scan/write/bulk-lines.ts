@@ -15,19 +15,19 @@ import { settled, type Steps } from '../../store/reading/steps.js';
 import type { Matches } from '../filter/selection.js';
 import type { WrittenFields } from './written-fields.js';
 
-/** A piece, and what gives back its memory. */
+/** A piece, and the function that gives back its memory. */
 interface HeldPiece extends Piece {
   free(): void;
 }
 
-/** What a job writes of one row group. */
+/** The rows of one row group that a job writes. */
 interface JobShare {
   readonly source: BulkSource;
   readonly held: HeldColumns;
   readonly parts: readonly LinePart[];
 }
 
-/** What many lines are written with. */
+/** What `BulkLines` works with. */
 export interface BulkWork extends ScanWork {
   readonly threads: QueryThreads;
   readonly turns: AnswerTurns;
@@ -35,29 +35,29 @@ export interface BulkWork extends ScanWork {
 }
 
 /**
- * Writes the matches of row groups on several threads at once, when it is this answer's turn. A job writes a few pieces. Row groups with few
- * matches share a job. Some jobs are begun ahead of the one whose lines are taken. Columns are let go as soon as no thread reads them, so
- * that a slow client holds the memory of its lines and no more.
+ * Writes the matches of row groups on several threads, while the answer holds a turn. A job writes a few pieces; row groups with few
+ * matches share a job. Some jobs are begun ahead of the one whose lines are being taken. Columns are released as soon as no thread reads
+ * them, so that a slow client holds only the memory of its lines.
  */
 export class BulkLines {
   readonly #fields: WrittenFields;
   readonly #pieceBytes: number;
-  /** What a job is to write, about. */
+  /** Approximate number of bytes that a job writes. */
   readonly #jobBytes: number;
   readonly #space: LentSpace;
   readonly #work: BulkWork;
   readonly #jobsMax: number;
-  /** Matches with rows to be handed over, and the jobs under way or done: both in the order of the answer. */
+  /** Matches with rows that no job has yet, and the jobs that are running or finished. Both in the order of the answer. */
   readonly #sources: BulkSource[] = [];
   readonly #jobs: Promise<readonly HeldPiece[]>[] = [];
-  /** The lines of a job are being taken. */
+  /** Whether the lines of a job are being taken. */
   #isGiving = false;
   #turn: Turn | null = null;
-  /** About how long a line is, by the columns that were held last. */
+  /** Approximate length of a line in bytes, from the columns that were held last. */
   #lineBytes: number;
   #isClosed = false;
 
-  /** @param space decides whether pieces are lent to the reader, or are its own */
+  /** @param space decides whether pieces are lent to the reader or belong to it */
   constructor(fields: WrittenFields, pieceBytes: number, space: LentSpace, work: BulkWork) {
     this.#fields = fields;
     this.#lineBytes = this.#fields.keys.fixedBytes;
@@ -68,26 +68,26 @@ export class BulkLines {
     this.#jobsMax = jobsPerTurn(work.threads.count);
   }
 
-  /** Kept while any line that was written has not been taken. */
+  /** The turn that the answer holds. It is kept while any line that was written has not been taken. */
   get turn(): Turn | null {
     return this.#turn;
   }
 
-  /** Adds matches behind those that are there, and gives the pieces that have to be taken before more can be begun. */
+  /** Appends matches, and yields the pieces that have to be taken before more matches can be added. */
   *write(matches: Matches): Steps<Uint8Array> {
     this.#sources.push(new BulkSource(matches, this.#fields, this.#work, this.#work.threads));
     yield* this.#begin(1);
     while (!this.#hasRoom()) yield* this.#takeOne(1);
   }
 
-  /** The pieces of all that is left. */
+  /** Yields the pieces of everything that is left. */
   *finish(): Steps<Uint8Array> {
     yield* this.#begin(0);
     while (this.#jobs.length > 0) yield* this.#takeOne(0);
     this.#passTurn();
   }
 
-  /** Gives back what is held; what threads still use, and the turn, when they have done with it. */
+  /** Gives back what is held. Memory that threads still use, and the turn, are given back when the threads are done. */
   close(): void {
     this.#isClosed = true;
     const ended = this.#jobs.splice(0).map((job) => job.then(freeAll, () => undefined));
@@ -95,20 +95,23 @@ export class BulkLines {
     else this.#work.threads.track(Promise.all(ended).then(() => this.#passTurn()));
   }
 
-  /** Whether more matches may be added before others are handed over: one row group is read ahead; of those in memory, what fills a job. */
+  /**
+   * Whether more matches may be added before the present ones are handed over. One row group is read ahead. Of row groups in memory as many
+   * are added as fill a job.
+   */
   #hasRoom(): boolean {
     const { length } = this.#sources;
     if (length <= 1) return true;
     return length < lineJobRowGroupsMax && this.#sources.at(-1)!.isAtHand && !this.#fillJob();
   }
 
-  /** Whether there are rows enough for a whole job. */
+  /** Whether the rows that no job has yet are enough for a whole job. */
   #fillJob(): boolean {
     const rows = this.#sources.reduce((sum, { rowsLeft }) => sum + rowsLeft, 0);
     return rows * this.#lineBytes >= this.#jobBytes;
   }
 
-  /** Gives the pieces of the job that comes next. All but `left` matches that have to be waited for are begun. */
+  /** Yields the pieces of the oldest job. Meanwhile begins further jobs, see `#begin`. */
   *#takeOne(left: number): Steps<Uint8Array> {
     const { pace, stats } = this.#work;
     const startMs = performance.now();
@@ -133,7 +136,7 @@ export class BulkLines {
     yield* this.#begin(left);
   }
 
-  /** Hands over rows of the matches as far as jobs may be begun; the last `left` matches only once their columns have been read. */
+  /** Begins jobs while fewer than `#jobsMax` exist. The last `left` matches are handed over only once their columns have been read. */
   *#begin(left: number): Steps<never> {
     while (this.#jobs.length < this.#jobsMax) {
       const source = this.#sources[0];
@@ -143,7 +146,7 @@ export class BulkLines {
     }
   }
 
-  /** Takes a turn where this answer has none. False where its turn is over and it still holds lines, which have to be taken first. */
+  /** Takes a turn where the answer holds none. False where its turn is over while it still has lines, which have to be taken first. */
   *#takeTurn(): Steps<never, boolean> {
     if (this.#turn?.isOver === true) {
       if (this.#jobs.length > 0 || this.#isGiving) return false;
@@ -161,7 +164,7 @@ export class BulkLines {
       this.#turn = yield* settled(taking);
     } finally {
       onTurn?.(false);
-      // A turn that comes after the answer has ended is given back.
+      // The answer ended while it waited: a turn that comes later is given back.
       if (this.#turn === null)
         taking.then(
           (turn) => turn.release(),
@@ -176,10 +179,10 @@ export class BulkLines {
     this.#turn = null;
   }
 
-  /** Whether to wait with the first rows until further ones can share their job. */
+  /** Whether to delay the rows of `source`, so that further rows can share their job. */
   #mayWait(source: BulkSource, left: number): boolean {
     if (!source.isRead) return this.#sources.length <= left;
-    // A thread that has nothing else to do gets as many as there are; otherwise further row groups can go along with few rows.
+    // While fewer jobs than threads exist, an idle thread gets the rows that there are. Otherwise few rows wait for further row groups.
     return (
       this.#jobs.length >= this.#work.threads.count &&
       this.#sources.length < lineJobRowGroupsMax &&
@@ -187,13 +190,13 @@ export class BulkLines {
     );
   }
 
-  /** The rows of the next job: those of `first`, and while they don't fill it those of the next that need not be waited for. */
+  /** The rows of the next job: those of `first`, and while they don't fill it, rows of the next matches whose columns are in memory. */
   *#gather(first: BulkSource): Steps<never, JobShare[]> {
     const shares = [this.#takeShare(first, yield* first.hold(), this.#jobBytes)];
     let bytesLeft = this.#jobBytes - bytesOfShare(shares[0]!);
     while (shares.length < lineJobRowGroupsMax && bytesLeft > 0 && shares[0]!.held.block !== null) {
       const next = this.#sources[0];
-      // Nothing is waited for from here on, because columns are held.
+      // Nothing may be waited for while columns are held.
       const held = next === undefined || next === first ? null : next.holdAtHand();
       if (held === null) break;
       if (held.block === null) {
@@ -224,7 +227,7 @@ export class BulkLines {
 
   async #writeShares(shares: readonly JobShare[]): Promise<readonly HeldPiece[]> {
     const blocks = shares.map(({ held }) => held.block).filter((block) => block !== null);
-    // Elsewhere, each job would have to take a copy of the columns along.
+    // Columns that are not in the kernels' memory would have to be copied into each job.
     const address = blocks.length < shares.length ? null : sharedMemory().allocate(lineArgumentBytes);
     if (address === null) return this.#writeHere(shares);
     try {
@@ -235,7 +238,7 @@ export class BulkLines {
   }
 
   async #writeHere(shares: readonly JobShare[]): Promise<HeldPiece[]> {
-    // So that it is not done before the lines that come first are taken.
+    // Wait for the job before, so that lines are not written here before they are needed.
     await this.#jobs.at(-1)?.catch(() => undefined);
     await this.#work.pace.pause();
     if (this.#isClosed) return [];
@@ -283,7 +286,7 @@ export class BulkLines {
     }
   }
 
-  /** Cells for the lines of the shares, with some to spare; what they don't suffice for goes on the heap. */
+  /** Allocates cells for the lines of the shares, with 25 % to spare. Lines that don't fit in the cells are written to the heap. */
   #takeCells(shares: readonly JobShare[]): number[] {
     if (this.#pieceBytes > answerBytesMax) return [];
     const sharesBytes = shares.reduce((sum, share) => sum + bytesOfShare(share), 0);
@@ -304,12 +307,12 @@ function freeAll(pieces: readonly HeldPiece[]): void {
   for (const { free } of pieces) free();
 }
 
-/** About how long the lines of a share are. */
+/** Approximate length of the lines of a share, in bytes. */
 function bytesOfShare({ held, parts }: JobShare): number {
   return rowsOfParts(parts) * held.lineBytes;
 }
 
-/** Blocks of one length, one behind the other. */
+/** Concatenates blocks of equal length. */
 function blocksTogether(blocks: readonly KernelBlock[]): KernelBlock {
   const { length } = blocks[0]!;
   const together = new Uint32Array(blocks.length * length);

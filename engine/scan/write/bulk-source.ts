@@ -11,32 +11,32 @@ import { resultOf, settled, type Steps } from '../../store/reading/steps.js';
 import type { Matches } from '../filter/selection.js';
 import type { WrittenFields } from './written-fields.js';
 
-/** Digits of a number, roughly, and what stands in every line besides keys and values. */
+/** Approximate bytes of a number, and of what each line has besides keys and values. */
 const numberBytes = 12;
 const frameBytes = 32;
 
-/** The columns of a row group, for as long as they are held. */
+/** The columns of a row group while they are held. */
 export interface HeldColumns {
   readonly columns: readonly Column[];
-  /** What describes them to threads; null where not all of them lie in the kernels' memory. */
+  /** The description of the columns for threads; null where not all of them are in the kernels' memory. */
   readonly block: KernelBlock | null;
-  /** About how long a line is. */
+  /** Approximate length of a line in bytes. */
   readonly lineBytes: number;
 }
 
-/** Matches of a row group on their way to threads: their columns, held while any thread reads them. */
+/** Matches of a row group that threads will write, and their columns, which are held while any thread reads them. */
 export class BulkSource {
   readonly #fields: WrittenFields;
   readonly #rows: number;
   readonly #parts: PartCutter;
   readonly #columns: RowGroupColumns;
-  /** Reads the columns ahead; undefined where they were in memory. */
+  /** Settles when the columns have been read ahead; undefined where they were in memory. */
   readonly #reading: Promise<void> | undefined;
   #isRead = false;
   #lease = new ColumnLease();
   #held: HeldColumns | undefined;
   #jobs = 0;
-  /** Not yet taken. */
+  /** Number of rows that have not been taken. */
   rowsLeft: number;
 
   constructor(matches: Matches, fields: WrittenFields, work: ScanWork, threads: QueryThreads) {
@@ -51,12 +51,12 @@ export class BulkSource {
     threads.track(this.#reading);
   }
 
-  /** Whether its columns are in memory. */
+  /** Whether all of its columns are in memory. */
   get isAtHand(): boolean {
     return this.#columns.areAtHand;
   }
 
-  /** Whether its columns have been read ahead, though they may have left memory since. */
+  /** Whether its columns have been read ahead. They may have been evicted since. */
   get isRead(): boolean {
     return this.#isRead || this.#reading === undefined;
   }
@@ -71,7 +71,7 @@ export class BulkSource {
     }
   }
 
-  /** The columns, held from here on until every job that was begun with them has ended. */
+  /** Gets the columns and holds them until every job that was begun with them has ended. */
   *hold(): Steps<never, HeldColumns> {
     if (this.#held !== undefined) return this.#held;
     if (this.#reading !== undefined && !this.isAtHand) yield* settled(this.#reading);
@@ -83,7 +83,7 @@ export class BulkSource {
     }
   }
 
-  /** As `hold`, where they need not be waited for; else null. */
+  /** Like `hold`, where nothing has to be waited for; else null. */
   holdAtHand(): HeldColumns | null {
     if (this.#held !== undefined) return this.#held;
     if (!this.isAtHand) return null;
@@ -98,7 +98,7 @@ export class BulkSource {
     return this.#held;
   }
 
-  /** The next `rows` rows, which a job is begun for; `ended` tells of its end. */
+  /** Takes the next `rows` rows for a job. The caller must call `ended` when the job has ended. */
   take(rows: number): LinePart[] {
     const parts = this.#parts.take(rows);
     this.rowsLeft -= Math.min(rows, this.rowsLeft);
@@ -106,19 +106,20 @@ export class BulkSource {
     return parts;
   }
 
+  /** Notes that a job has ended. Releases the columns after the last one. */
   ended(): void {
     this.#jobs--;
     if (this.#jobs === 0) this.letGo();
   }
 
-  /** Lets go of the columns; no job that was begun with them may be under way. */
+  /** Releases the columns. No job that uses them may be running. */
   letGo(): void {
     this.#held = undefined;
     this.#lease.release();
   }
 }
 
-/** What was made of the columns of a row group last, by its first column. Column objects stay the same while they are in memory. */
+/** The last `HeldColumns` of a row group, by its first column. A column stays the same object while it is in memory. */
 const heldLast = new WeakMap<Column, { readonly keys: LineKeys; readonly held: HeldColumns }>();
 
 function heldColumns(written: WrittenFields, columns: readonly Column[]): HeldColumns {
@@ -141,7 +142,7 @@ function lineBytes({ keys }: LineKeys, columns: readonly Column[]): number {
   return columns.reduce((sum, column) => sum + valueBytes(column), frameBytes + keyBytes);
 }
 
-/** About how long a value is. */
+/** Approximate length of a value in bytes. */
 function valueBytes(column: Column): number {
   if (column.kind === 'dictionary') return valueBytes(column.values);
   if (column.kind !== 'bytes') return numberBytes;

@@ -11,10 +11,12 @@ import {
 } from '../../kernels/json-rows.js';
 import type { WrittenFields } from './written-fields.js';
 
-/** Columns as they are written, those that queries have asked for again and again: the pool gives each the same. */
+/**
+ * The kernel's descriptions of columns that queries have used before. While a column is in the buffer pool, it is always the same object.
+ */
 const known = new WeakMap<Column, JsonColumn>();
 
-/** The columns of the fields that an answer has, as the kernel takes them. */
+/** Describes the columns of an answer's fields for the kernel. */
 export function jsonColumns(columns: readonly Column[], { fields, schema }: WrittenFields): JsonColumn[] {
   return columns.map((column, i) => jsonColumn(column, schema.fields[fields[i]!]!.type));
 }
@@ -30,7 +32,7 @@ function jsonColumn(column: Column, type: FieldType): JsonColumn {
 
 function newJsonColumn(column: Column, type: FieldType): JsonColumn {
   if (column.kind !== 'dictionary') return plainColumn(column, type, column.validity, nullJsonColumn.codes);
-  // Without an entry every row is null, and its code stands for nothing.
+  // Without dictionary entries every row is null, and the codes are meaningless.
   if (column.values.length === 0) return nullJsonColumn;
   return plainColumn(column.values, type, column.validity, column.codes);
 }

@@ -1,9 +1,9 @@
 import { lineBytesMax, writeJsonRows, type LineOutput, type LineTable } from '../../kernels/json-rows.js';
 import type { PieceSpace } from './piece-space.js';
 
-/** Rows of a row group, and the positions they stand at: the ordinal of a row is `ordinalOfRow0` + row. */
+/** Rows of a row group and their positions: the ordinal of row `r` is `ordinalOfRow0 + r`. */
 export interface PlacedRows {
-  /** Rows in their order; null for those from one row to another. */
+  /** Row numbers, ascending; null where the rows are consecutive. */
   readonly rows: Uint32Array | null;
   readonly partition: number;
   readonly ordinalOfRow0: number;
@@ -11,18 +11,21 @@ export interface PlacedRows {
 
 const nothing = new Uint8Array(0);
 
-/** Lines, and how many they are. */
+/** Whole lines, and the number of rows that they are. */
 export interface Piece {
   readonly bytes: Uint8Array;
   readonly rows: number;
 }
 
-/** Gathers lines into pieces of at most `pieceBytes`, which begin and end with a line. Only a line that is longer by itself makes a longer piece. */
+/**
+ * Collects lines in pieces of at most `pieceBytes`. Pieces begin and end with a line. A line that is longer than that makes a piece of its
+ * own.
+ */
 export class JsonLines {
   readonly #pieceBytes: number;
   readonly #space: PieceSpace;
   readonly #output: LineOutput = { bytes: nothing, at: 0 };
-  /** Of the piece that comes next. */
+  /** Number of rows in the piece that is being filled. */
   #rows = 0;
 
   constructor(pieceBytes: number, space: PieceSpace) {
@@ -30,14 +33,14 @@ export class JsonLines {
     this.#space = space;
   }
 
-  /** How many lines have been written since the last piece. */
+  /** Number of lines written since the last piece. */
   get rows(): number {
     return this.#rows;
   }
 
   /**
-   * Writes the lines of rows[first], rows[first + 1], … up to `to` (of the rows `first`, `first` + 1, … without a list), and
-   * returns the index of the first row for which the piece has no room: `take` it then, and go on.
+   * Writes the lines of rows[first], rows[first + 1], …, up to index `to` (exclusive); without a list, of the rows `first` to `to`. Returns
+   * the index of the first row for which the piece has no room. The caller then calls `take`, and continues with that row.
    */
   write(table: LineTable, placed: PlacedRows, first: number, to: number): number {
     const output = this.#output;
@@ -45,13 +48,17 @@ export class JsonLines {
     const isBegun = output.bytes.length > 0;
     if (!isBegun) output.bytes = this.#space.open(this.#pieceBytes);
     let next = writeJsonRows(table, rows, first, to, partition, ordinalOfRow0, output);
-    // How much the first line may take is asked only now: nearly all have room, and are written sooner than that is known.
+    // The maximum length of the first line is computed only after it did not fit: nearly all lines fit, and are written faster than that
+    // length is computed.
     if (!isBegun && next === first && first < to) next = this.#writeLong(table, placed, first);
     this.#rows += next - first;
     return next;
   }
 
-  /** The first line of a piece, which it had no room for: it stands alone, and without the room that its escapes might have taken. */
+  /**
+   * Writes a line that is too long for a piece, as a piece of its own. The piece is cut to the written length: the room allows for escapes
+   * that the line may not have.
+   */
   #writeLong(table: LineTable, placed: PlacedRows, first: number): number {
     const output = this.#output;
     const { rows, partition, ordinalOfRow0 } = placed;

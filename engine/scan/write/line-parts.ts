@@ -3,15 +3,18 @@ import { JsonLines, type Piece, type PlacedRows } from './json-lines.js';
 import type { PieceSpace } from './piece-space.js';
 import { countInRange, listSelected, lowerBound, type Matches } from '../filter/selection.js';
 
-/** Rows of one row group whose positions go together: those at [first, end) of the list, or these rows where there is none. */
+/**
+ * Rows of one row group whose ordinals all have the same distance to the row number: rows[first] up to rows[end] (exclusive) of the list,
+ * or the rows `first` to `end` without a list.
+ */
 export interface LinePart extends PlacedRows {
   readonly first: number;
   readonly end: number;
 }
 
-/** The rows that an answer takes from one unit, in its order. */
+/** The rows that an answer takes from one unit, in the order of the answer. */
 export function* partsOf({ unit, selection, skip, take }: Matches): Generator<LinePart> {
-  // One list for all ranges: most have few rows.
+  // One list for all ranges, because most ranges have few rows.
   const listed = selection.kind === 'rows' ? new Uint32Array(selection.rows) : null;
   let toSkip = skip;
   let left = take;
@@ -39,12 +42,12 @@ export function* partsOf({ unit, selection, skip, take }: Matches): Generator<Li
   }
 }
 
-/** How many rows the parts have. */
+/** Total number of rows of the parts. */
 export function rowsOfParts(parts: readonly LinePart[]): number {
   return parts.reduce((sum, { first, end }) => sum + end - first, 0);
 }
 
-/** Takes parts off the rows of an answer, from the first one on. */
+/** Takes parts from the front of an answer's rows. */
 export class PartCutter {
   readonly #parts: Iterator<LinePart>;
   #rest: LinePart | undefined;
@@ -53,7 +56,7 @@ export class PartCutter {
     this.#parts = parts[Symbol.iterator]();
   }
 
-  /** The next `rows` rows; fewer where no more are left. */
+  /** The next `rows` rows; fewer where fewer are left. */
   take(rows: number): LinePart[] {
     const taken: LinePart[] = [];
     for (let left = rows; left > 0;) {
@@ -73,23 +76,26 @@ export class PartCutter {
   }
 }
 
-/** Rows to be written, and the table that has them. */
+/** Rows to write, and the table that has them. */
 export interface TablePart {
   readonly table: LineTable;
   readonly part: LinePart;
 }
 
-/** The parts of tables as numbers alone: a message takes a fraction of the time that it takes of as many objects. */
+/** The parts of several tables as numbers. Sending these to a thread takes a fraction of the time that as many objects take. */
 export interface PackedParts {
-  /** For each part its table, how many rows it has, the first one of these where no list has them (else -1), partition and ordinal of row 0. */
+  /**
+   * Five numbers for each part: the table; the number of rows; the first row, or -1 where the rows are in the list; the partition; the
+   * ordinal of row 0.
+   */
   readonly numbers: Float64Array;
-  /** The lists of rows, one behind the other. */
+  /** The concatenated lists of rows. */
   readonly rows: Uint32Array;
 }
 
 const numbersOfPart = 5;
 
-/** The parts of the tables 0, 1, … */
+/** Packs the parts of the tables 0, 1, …. */
 export function packParts(tables: readonly (readonly LinePart[])[]): PackedParts {
   const numbers = new Float64Array(tables.reduce((sum, parts) => sum + parts.length, 0) * numbersOfPart);
   const listed = (parts: readonly LinePart[]): number =>
@@ -109,7 +115,7 @@ export function packParts(tables: readonly (readonly LinePart[])[]): PackedParts
   return { numbers, rows };
 }
 
-/** The parts that were packed, with the tables that they belong to. */
+/** Unpacks what `packParts` packed, and adds the tables. */
 export function* unpackParts(
   { numbers, rows }: PackedParts,
   tables: readonly LineTable[],
@@ -126,7 +132,7 @@ export function* unpackParts(
   }
 }
 
-/** The parts as lines, in pieces of at most `pieceBytes`; only a line that is longer by itself makes a longer one. */
+/** Writes the parts as lines, in pieces of at most `pieceBytes`. A line that is longer makes a piece of its own. */
 export function writeParts(parts: Iterable<TablePart>, pieceBytes: number, space: PieceSpace): Piece[] {
   const lines = new JsonLines(pieceBytes, space);
   const pieces: Piece[] = [];

@@ -5,34 +5,34 @@ import { buffersOf, builtModule, type Finished, type Task } from '../../workers/
 import { unpackParts, writeParts, type PackedParts } from './line-parts.js';
 import { CellSpace } from './piece-space.js';
 
-/** Rows to be written as lines, out of columns that lie in a memory of the thread that asks. */
+/** Rows to write as lines. Their columns are in the shared memory of the thread that asks. */
 export interface LinesJob {
   /**
-   * The tables, one behind the other and as numbers alone: a thread reads those in a fraction of the time that it takes to make
-   * objects of a message, which for a few hundred rows is longer than writing them.
+   * The concatenated descriptions of the tables, as numbers. A thread reads them in a fraction of the time that it takes to deserialise
+   * objects, which for a few hundred rows takes longer than writing them.
    */
   readonly blocks: KernelBlock;
   readonly tables: number;
   readonly format: LineFormat;
   readonly columnCount: number;
-  /** The most bytes of a line without its strings. */
+  /** The maximum length of a line without its strings, in bytes. */
   readonly fixedBytes: number;
-  /** Lent to the kernels for as long as the job takes. */
+  /** Memory that the kernels may use during the job. */
   readonly scratch: MemoryRange;
-  /** Addresses of the cells of that memory that the pieces are written to, one to each. */
+  /** Addresses of the cells in that memory for the pieces, one cell for each. */
   readonly cells: readonly number[];
   readonly parts: PackedParts;
-  /** A longer piece has one line alone. */
+  /** Maximum bytes of a piece, unless it consists of one line. */
   readonly pieceBytes: number;
 }
 
-/** A piece and its rows: how long it is where it lies in the next of the cells, or itself. */
+/** A piece and its number of rows. `piece` is its length where it is in the next cell, else the bytes themselves. */
 export interface WrittenPiece {
   readonly piece: number | Uint8Array;
   readonly rows: number;
 }
 
-/** Writes rows as lines, in pieces: the work of `linesTask`. */
+/** Writes rows as lines, in pieces. Runs on a thread. */
 export function work(job: LinesJob): Finished<readonly WrittenPiece[]> {
   const { format, blocks, columnCount, fixedBytes, scratch, cells, parts, pieceBytes } = job;
   const memory = foreignMemory(scratch);
@@ -55,7 +55,7 @@ export function work(job: LinesJob): Finished<readonly WrittenPiece[]> {
   };
 }
 
-/** Has rows written as lines. */
+/** Writes rows as lines on a thread. */
 export const linesTask: Task<LinesJob, readonly WrittenPiece[]> = {
   module: builtModule(import.meta.url),
   work,

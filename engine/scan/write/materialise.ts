@@ -19,28 +19,28 @@ interface Material {
 }
 
 /**
- * Writes matches as lines. Columns are only read here, and only of row groups that have a match. The last few row groups are kept
- * pinned, because the runs of two segments can alternate row by row. They are let go before each piece that is handed out: a slow
- * reader must not keep memory from other queries. The owner calls `close`.
+ * Writes matches as lines. Reads columns only here, and only of row groups that have a match. The columns of the last few row groups stay
+ * pinned, because the runs of two segments can alternate row by row. They are released before each piece is handed out, so that a slow
+ * reader keeps no memory from other queries. The owner calls `close`.
  */
 export class Materialiser {
   readonly #fields: WrittenFields;
   readonly #lines: JsonLines;
   readonly #work: ScanWork;
-  /** In the order of their last use. */
+  /** Pinned columns by row group, least recently used first. */
   readonly #held = new Map<RowGroup, Material>();
   #heldBytes = 0;
-  /** Of the row groups that have been read. */
+  /** The columns of all row groups that have been read. */
   readonly #columns = new WeakMap<RowGroup, RowGroupColumns>();
 
-  /** @param work what it holds is given back before it waits for memory */
+  /** @param work `onWait` is replaced: before waiting for memory, the materialiser releases its columns */
   constructor(fields: WrittenFields, lines: JsonLines, work: Omit<ScanWork, 'onWait'>) {
     this.#fields = fields;
     this.#lines = lines;
     this.#work = { ...work, onWait: () => this.close() };
   }
 
-  /** The pieces that the matches fill; what they leave begun stays in the lines. */
+  /** Yields the pieces that the matches fill. Lines that do not fill a piece stay in the `JsonLines`. */
   *write(matches: Matches): Steps<Uint8Array> {
     const { stats, pace } = this.#work;
     let startMs = performance.now();
@@ -60,10 +60,10 @@ export class Materialiser {
     stats.writeMs += performance.now() - startMs;
   }
 
-  /** The lines that are left, as a piece, where there are any. */
+  /** Yields the remaining lines as a piece, if there are any. */
   *finish(): Steps<Uint8Array> {
     const piece = this.#lines.take();
-    // While the caller has the piece, the columns are not kept in memory.
+    // No columns are pinned while the caller has the piece.
     this.close();
     if (piece === null) return;
     this.#work.stats.rowsReturned += piece.rows;
@@ -103,7 +103,7 @@ export class Materialiser {
     }
   }
 
-  /** Gives back what takes memory from others; what is written after that is read again. */
+  /** Releases the pinned columns. Columns that are needed later are read again. */
   close(): void {
     for (const [rowGroup, { lease }] of this.#held) if (!lease.isEmpty) this.#forget(rowGroup);
   }

@@ -9,7 +9,7 @@ import type { Query, ScanStats } from '../plan/query.js';
 import type { RowGroup, Snapshot } from '../../store/reading/snapshot.js';
 import { writtenFields, type PageTable, type WrittenFields } from './written-fields.js';
 
-/** Rows of a row group that follow one another, and its columns. */
+/** Consecutive rows of a row group, and the table of its columns. */
 interface PagePart {
   readonly rowGroup: RowGroup;
   readonly range: RowRange;
@@ -18,15 +18,15 @@ interface PagePart {
 
 const noLines = new Uint8Array(0);
 
-/** Whether a query asks for a few rows and has no filter. */
+/** Whether a query asks for at most `pageRowsMax` rows and has no predicates. */
 export function isPageQuery({ limit, predicates }: Query): boolean {
   return predicates.length === 0 && Number.isInteger(limit) && limit > 0 && limit <= pageRowsMax;
 }
 
 /**
- * The whole answer to a query that `isPageQuery`, in one go, where its rows are in memory. Most requests for the end of a log, or for the
- * pages before it, are of this kind. Nothing is filtered, pinned or waited for, and so none of the objects for that is made. Empty where
- * there are no rows. Null, with the statistics untouched, where some rows are not in memory or don't fit one piece.
+ * Writes the whole answer to a query for which `isPageQuery` holds, if all of its rows are in memory. Most requests for the end of a log,
+ * or for the pages before it, are of this kind. Nothing is filtered, pinned or waited for, so none of the objects for that are made. Empty
+ * where there are no rows. Null, with the statistics unchanged, where some rows are not in memory or don't fit in one piece.
  */
 export function writePage(
   { runs, schema }: Pick<Snapshot, 'runs' | 'schema'>,
@@ -54,7 +54,7 @@ export function writePage(
   return piece;
 }
 
-/** The first `rows` rows of a plan, or the last ones, in the order of the answer; null where some are not in memory. */
+/** The first or last `rows` rows of a plan, in the order of the answer; null where some are not in memory. */
 function pageParts(plan: ScanPlan, rows: number, written: WrittenFields): PagePart[] | null {
   const parts: PagePart[] = [];
   const isForward = plan.direction === 'forward';
@@ -97,7 +97,7 @@ function tableOf(rowGroup: RowGroup, written: WrittenFields): PageTable | null {
   return page;
 }
 
-/** The lines as one piece; null where they need more. */
+/** Writes the lines as one piece; null where they don't fit in one. */
 function writeParts(parts: readonly PagePart[], space: PieceSpace): Uint8Array | null {
   const lines = new JsonLines(answerBytesMax, space);
   let rowsBefore = 0;

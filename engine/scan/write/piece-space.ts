@@ -2,19 +2,21 @@ import { sharedMemory, type SharedMemory } from '../../memory/shared-memory.js';
 import { answerBytesMax } from '../../terms/limits.js';
 import { answerCells } from './answer-cells.js';
 
-/** Where the pieces of an answer are written. */
+/** Allocates the memory of the pieces of an answer. */
 export interface PieceSpace {
-  /** Room for a piece of `sizeBytes`, of any content. Kernels that write to it where it lies have slack behind it. */
+  /**
+   * Memory for a piece of `sizeBytes`, with undefined contents. Where it is in the kernels' memory, padding that they may touch follows.
+   */
   open(sizeBytes: number): Uint8Array;
-  /** Ends the piece in the room that was opened last: what its reader is given. */
+  /** Finishes a piece in the memory that was opened last. Returns the bytes for the reader. */
   end(piece: Uint8Array): Uint8Array;
 }
 
 const nothingToFree = (): void => undefined;
 
 /**
- * Lends the reader of an answer its pieces where they were written, one at a time: in one room of the kernels' memory, or in the cells that
- * threads have written. A piece may be read until the next one is begun or lent. The owner calls `close`.
+ * Lends a reader the pieces of an answer where they were written, one at a time: in a cell of this space, or in the cells that threads have
+ * filled. A piece may be read until the next one is begun or lent. The owner calls `close`.
  */
 export class LentSpace implements PieceSpace {
   #room: Uint8Array | undefined;
@@ -22,7 +24,7 @@ export class LentSpace implements PieceSpace {
   #freeLent: () => void = nothingToFree;
 
   open(sizeBytes: number): Uint8Array {
-    // A room more than twice as large, made for one long line, is not used again.
+    // A buffer of more than twice the size was made for one long line, and is not used again.
     const known = this.#room;
     if (known !== undefined && known.length >= sizeBytes && known.length <= 2 * sizeBytes)
       return known.subarray(0, sizeBytes);
@@ -42,14 +44,14 @@ export class LentSpace implements PieceSpace {
     return piece;
   }
 
-  /** Gives the reader a piece that lies elsewhere, until `free` is called. */
+  /** Lends a piece in memory elsewhere. `free` is called when the reader is done with it. */
   lend(piece: Uint8Array, free: () => void): Uint8Array {
     this.close();
     this.#freeLent = free;
     return piece;
   }
 
-  /** Gives back the memory of the piece that was given last. */
+  /** Gives back the memory of the last piece. */
   close(): void {
     if (this.#cell !== null) answerCells().give(this.#cell);
     this.#cell = null;
@@ -60,7 +62,7 @@ export class LentSpace implements PieceSpace {
   }
 }
 
-/** As `LentSpace`, for readers that keep what they are given: each piece is a copy. */
+/** Like `LentSpace`, for readers that keep the pieces: each piece is a copy. */
 export class OwnSpace extends LentSpace {
   override end(piece: Uint8Array): Uint8Array {
     return copyOf(piece);
@@ -73,18 +75,18 @@ export class OwnSpace extends LentSpace {
   }
 }
 
-/** The bytes in memory of their own. */
+/** Copies the bytes to a buffer of their own. */
 export function copyOf(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const copy = new Uint8Array(bytes.length);
   copy.set(bytes);
   return copy;
 }
 
-/** Cells of another thread's memory, one for each piece; those that there is no cell for, or that don't fit one, go on the heap. */
+/** Cells of another thread's memory, one for each piece. Pieces that don't fit in a cell, or for which none is left, go to the heap. */
 export class CellSpace implements PieceSpace {
   readonly #memory: SharedMemory;
   readonly #cells: readonly number[];
-  /** Cells that have a piece. */
+  /** Number of cells that have a piece. */
   filled = 0;
 
   constructor(memory: SharedMemory, cells: readonly number[]) {
@@ -103,7 +105,7 @@ export class CellSpace implements PieceSpace {
       this.filled++;
       return piece;
     }
-    // A message moves the whole buffer: of a buffer that is mostly unused, the piece alone is copied.
+    // A message transfers the whole buffer. Where less than half of it is used, only the piece is copied.
     return piece.length * 2 < piece.buffer.byteLength ? copyOf(piece) : piece;
   }
 }

@@ -7,8 +7,8 @@ import { settled, type Steps } from '../../store/reading/steps.js';
 import type { ScanWork } from '../filter/row-group-filter.js';
 
 /**
- * The columns of a row group that lines are written from. They may be let go and read again; the statistics of the scan count those that
- * are still in memory then once.
+ * The columns of a row group that lines are written from. They may be released and read again; columns that are still in memory then are
+ * counted only once in the statistics of the scan.
  */
 export class RowGroupColumns {
   readonly #fields: readonly number[];
@@ -30,16 +30,18 @@ export class RowGroupColumns {
     return open !== undefined && this.#fields.every((field) => open.isAtHand(field));
   }
 
-  /** A lease for them, which gives back what the scan holds before it waits for memory. */
+  /** A new lease. Before it waits for memory, it calls `onWait` so that the scan gives back what it holds. */
   newLease(): ColumnLease {
     const { pace, onWait } = this.#work;
     return new ColumnLease({ signal: pace.signal, onWait });
   }
 
-  /** The columns in the order of the fields, held by the lease, to write `rows` rows. Nothing is waited for where they are at hand. */
+  /**
+   * The columns in the order of the fields, pinned by `lease`, for writing `rows` rows. Yields a promise only where they are not in memory.
+   */
   *read(lease: ColumnLease, rows: number): Steps<never, Column[]> {
     const { stats } = this.#work;
-    // Where many rows are written, the columns are the first to leave memory: keeping them costs others more than decoding them again.
+    // Columns that many rows are written from are evicted first: keeping them would cost other queries more than decoding them again.
     const use = rows < bulkRowsMin ? 'again' : 'once';
     this.#open ??= yield* settled(this.#opening);
     const counters = newReadCounters();

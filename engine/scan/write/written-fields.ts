@@ -3,27 +3,27 @@ import { lineKeysOf, type LineKeys, type LineTable } from '../../kernels/json-ro
 import type { Schema } from '../../terms/schema.js';
 import type { AnswerForm, Query } from '../plan/query.js';
 
-/** A row group as pages are written from it. */
+/** The table of a row group that pages are written from. */
 export interface PageTable {
   readonly table: LineTable;
-  /** Rows that are known to be too many for one piece. */
+  /** The smallest number of rows that is known not to fit in one piece. */
   rowsTooMany: number;
 }
 
-/** The fields that an answer has, in its order, and what stands before their values. */
+/** The fields of an answer in its order, and the keys of their values. */
 export interface WrittenFields {
   readonly schema: Schema;
-  /** Their places in the schema. Columns of other fields are not read. */
+  /** Indices of the fields in the schema. Columns of other fields are not read. */
   readonly fields: readonly number[];
   readonly keys: LineKeys;
-  /** Of row groups that are in memory, by the columns of all fields. */
+  /** Tables of row groups that are in memory, by the array of all their columns. */
   readonly tables: WeakMap<readonly Column[], PageTable>;
 }
 
 const ofSchemas = new WeakMap<Schema, WrittenFields>();
 const ofForms = new WeakMap<AnswerForm, WrittenFields>();
 
-/** What the answer to a query is written from: the same object for the same form of the same schema, so that what is made of it is kept. */
+/** The fields of the answer to a query. Returns the same object for the same form and schema, so that tables made from it can be reused. */
 export function writtenFields(schema: Schema, { form }: Query): WrittenFields {
   const known = form === undefined ? ofSchemas.get(schema) : ofForms.get(form);
   if (known?.schema === schema) return known;
