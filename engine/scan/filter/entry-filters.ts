@@ -8,7 +8,7 @@ import {
 } from '../../kernels/entry-filter.js';
 import { filteredEntriesMin, searchesBeforeFilter } from '../../terms/limits.js';
 
-/** What is known of the entries of a dictionary, for as long as the column is in memory. */
+/** A filter over the entries of a dictionary, kept while the column is in memory. `bitmap` is null until the filter is made. */
 interface EntryFilter {
   searches: number;
   shift: number;
@@ -18,9 +18,9 @@ interface EntryFilter {
 const known = new WeakMap<BytesColumn, EntryFilter>();
 
 /**
- * Whether a dictionary may have an entry that is these bytes: false only when it has not. Most dictionaries of an archive lack what a
- * query asks for, and such a query takes most of its time for reading all of their entries. So a dictionary gets a filter once it has been
- * searched so often that making the filter takes no longer than the searches have.
+ * Whether a dictionary may have `wanted` as an entry; false only where it has not. Most dictionaries lack what a query asks for, and such a
+ * query spends most of its time reading all of their entries. So a dictionary gets a filter once it has been searched so often that making
+ * the filter takes no longer than the searches have taken.
  */
 export function mayHaveExact(entries: BytesColumn, wanted: Uint8Array): boolean {
   if (entries.length < filteredEntriesMin) return true;

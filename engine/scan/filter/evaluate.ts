@@ -15,8 +15,8 @@ import type { Comparison, IntComparison, PreparedPredicate } from './predicate.j
 import { matchString, selectStrings } from './string-search.js';
 
 /**
- * Overwrites the bits of `out` for the rows [from, to) of a plain column with whether they match the predicate; `from` is
- * a multiple of 8. A null never matches.
+ * Sets the bits of `out` for the rows [from, to) of a plain column to whether they match the predicate. `from` must be a multiple of 8. A
+ * null never matches.
  */
 export function evaluatePlain(
   predicate: PreparedPredicate,
@@ -35,7 +35,7 @@ export function evaluatePlain(
   if (column.validity !== null) andRange(out, column.validity, from, to);
 }
 
-/** As `evaluatePlain`, but the bits of nulls are of any value. */
+/** Like `evaluatePlain`, but leaves the bits of nulls undefined. */
 function compare(
   comparison: Comparison,
   column: PlainColumn,
@@ -66,7 +66,7 @@ function evaluateInt(
 ): void {
   const { low, high } = comparison;
   if (low > high) {
-    // No integer is greater than the greatest one, or less than the least.
+    // The range of `> int64Max` or `< int64Min` is empty, and its bounds may not fit in 64 bits.
     out.fill(0, from >> 3, (to + 7) >> 3);
     return;
   }
@@ -74,8 +74,8 @@ function evaluateInt(
 }
 
 /**
- * The entries of a dictionary that match, one byte each, or null when there are none. A dictionary has far fewer
- * entries than rows, and most row groups have none that matches.
+ * The entries of a dictionary that match, one byte for each entry; null when none matches. A dictionary has far fewer entries than the row
+ * group has rows, and most row groups have no entry that matches.
  */
 export function matchingEntries(predicate: PreparedPredicate, column: DictionaryColumn): Uint8Array | null {
   const entries = column.values.length;
@@ -88,7 +88,7 @@ export function matchingEntries(predicate: PreparedPredicate, column: Dictionary
   return wanted;
 }
 
-/** Whether entries may match, as far as a filter of all entries tells. */
+/** Whether entries may match, according to the dictionary's filter. */
 function mayHaveEntries({ needles }: PreparedPredicate, entries: BytesColumn): boolean {
   return (
     needles.length === 0 ||
@@ -96,7 +96,7 @@ function mayHaveEntries({ needles }: PreparedPredicate, entries: BytesColumn): b
   );
 }
 
-/** As `evaluatePlain`, for a dictionary column whose matching entries are known. */
+/** Like `evaluatePlain`, for a dictionary column. `wanted` is the result of `matchingEntries`. */
 export function evaluateDictionary(
   column: DictionaryColumn,
   wanted: Uint8Array,
@@ -108,7 +108,7 @@ export function evaluateDictionary(
   if (column.validity !== null) andRange(out, column.validity, from, to);
 }
 
-/** Whether a row matches: for string columns of which earlier predicates have left few rows. */
+/** Whether one row matches. For string columns where earlier predicates have left few rows. */
 export function matchRow(predicate: PreparedPredicate, column: BytesColumn, row: number): boolean {
   if (!isValid(column.validity, row)) return false;
   return predicate.anyOf.some((comparison) => {
@@ -117,10 +117,10 @@ export function matchRow(predicate: PreparedPredicate, column: BytesColumn, row:
   });
 }
 
-/** Bytes of strings searched in one step, so that a step lasts a few milliseconds. */
+/** Bytes of strings searched in one step, chosen so that a step takes a few milliseconds. */
 const stepBytesMax = 4 * 1024 * 1024;
 
-/** Where a step that begins at row `from` (a multiple of 8) ends: at `to`, or at a multiple of 8 before it. */
+/** The end of a step that begins at row `from`, a multiple of 8: `to`, or a multiple of 8 before it. */
 export function stepEnd(column: Column, from: number, to: number): number {
   if (column.kind !== 'bytes') return to;
   const { offsets } = column;

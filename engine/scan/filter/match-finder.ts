@@ -11,43 +11,43 @@ import { settled, type Steps } from '../../store/reading/steps.js';
 
 interface BegunRowGroup {
   readonly looking: Steps<never, Selection>;
-  /** What that has given; a row group may have several units. */
+  /** The result of `looking`, once it is known. It is kept because a row group may have several units. */
   selection: Selection | undefined;
   unitsLeft: number;
 }
 
-/** A unit takes a microsecond at most to be considered or passed by, asking the pace as long as some. */
+/** Considering or skipping a unit takes a microsecond at most; calling `Pace.pause` takes as long as several units. */
 const unitsBetweenPauses = 256;
 
-/** A unit, and the rows of its row group that match. */
+/** A unit, and the matching rows of its row group. */
 interface SelectedUnit {
   readonly unit: ScanUnit;
   readonly selection: Selection;
 }
 
 /**
- * Walks the units of a plan for their matches. The filters of many row groups are asked together, and what they rule out is passed by. With
- * threads it also begins to look at units ahead: at one more after each unit that it has gone past. So a scan that ends early has
- * looked at no more than twice as many as it needed.
+ * Walks the units of a plan and finds their matches. The filters of many row groups are asked together, and row groups that they rule out
+ * are skipped. With threads it also begins to filter units ahead: one more after each unit that is done. So a scan that ends early has
+ * filtered at most twice as many units as it needed.
  */
 export class MatchFinder {
   readonly #plan: ScanPlan;
   readonly #filter: RowGroupFilter;
   readonly #work: ScanWork;
-  /** Row groups that are being looked at, or have further units. */
+  /** Row groups whose filtering has begun and that have units left. */
   readonly #begunRowGroups = new Map<RowGroup, BegunRowGroup>();
-  /** Units that are being looked at, the next one first. */
+  /** Units whose filtering has begun, the next one first. */
   readonly #begun: ScanUnit[] = [];
   readonly #units: Walk;
-  /** Goes ahead of `#units`, by as many of them as are considered. */
+  /** A second walk, which is `#considered` units ahead of `#units`. */
   readonly #unitsAhead: Walk;
   #considered = 0;
-  /** Until the filters of those have been asked. */
+  /** Settles when the filters of the considered units have been asked; null when nothing is pending. */
   #asking: Promise<unknown> | null = null;
-  /** Units that were taken or passed by. */
+  /** Number of units that were taken or skipped. */
   #gone = 0;
 
-  /** @param Units goes through the plan */
+  /** @param Units the class that walks the plan */
   constructor(
     plan: ScanPlan,
     filter: RowGroupFilter,
@@ -61,18 +61,18 @@ export class MatchFinder {
     this.#unitsAhead = new Units(plan);
   }
 
-  /** The matches of an answer of `limit` rows, in its order. */
+  /** Yields the matches of an answer of `limit` rows, in the order of the answer. */
   *matches(limit: number): Steps<Matches> {
     if (this.#plan.direction === 'forward') {
       yield* this.#first(limit);
       return;
     }
     const newest = yield* this.newest(limit);
-    // Each is removed from the list before it is written, so that a long answer gives memory back as it proceeds.
+    // Each is removed from the list before it is yielded, so that a long answer frees memory as it proceeds.
     for (let matches = newest.pop(); matches !== undefined; matches = newest.pop()) yield matches;
   }
 
-  /** The first `limit` matches, as they are found. */
+  /** Yields the first `limit` matches as they are found. */
   *#first(limit: number): Steps<Matches> {
     let left = limit;
     while (left > 0) {
@@ -86,7 +86,7 @@ export class MatchFinder {
     }
   }
 
-  /** The last `limit` matches, newest unit first. */
+  /** Finds the last `limit` matches. Returns them newest unit first. */
   *newest(limit: number): Steps<never, Matches[]> {
     const found: Matches[] = [];
     let left = limit;
@@ -108,7 +108,7 @@ export class MatchFinder {
     return found;
   }
 
-  /** The next unit that nothing stored beside its values has ruled out; undefined at the end. */
+  /** The next unit that the filters and bounds have not ruled out, with its matches; undefined at the end. */
   *#next(): Steps<never, SelectedUnit | undefined> {
     const { pace, stats } = this.#work;
     yield* settled(pace.pause());
@@ -122,14 +122,15 @@ export class MatchFinder {
     return { unit, selection };
   }
 
-  /** Begins to look at the unit to be taken next, and at what may follow it. */
+  /** Begins to filter the next unit, and some of those after it. */
   *#beginAhead(): Steps<never> {
     const { pruning } = this.#filter;
     const aheadMax = this.#work.threads === null ? 1 : rowGroupsAheadMax;
     while (this.#begun.length <= Math.min(this.#gone, aheadMax - 1)) {
       const isNew = this.#considered === 0;
       if (isNew) yield* this.#considerNext();
-      // What has been begun is taken while filters are asked, and before it is known what those in memory say of ever more row groups.
+      // If a unit has been begun, let it be taken before waiting for filters, and before considering further row groups whose filters are
+      // in memory.
       if (this.#begun.length > 0 && (this.#asking !== null || (isNew && pruning.asks))) return;
       if (this.#asking !== null) yield* settled(this.#asking);
       const { rowGroup } = this.#units;
@@ -148,8 +149,8 @@ export class MatchFinder {
   }
 
   /**
-   * Has the filters of the next units asked, of ever more as the scan goes on: where they rule out nearly all, it waits for them a
-   * few times and not for each.
+   * Asks the filters of the next units. The number of units grows as the scan goes on, so that a scan whose filters rule out nearly
+   * everything waits a few times instead of once per unit.
    */
   *#considerNext(): Steps<never> {
     const { pruning } = this.#filter;
@@ -168,7 +169,7 @@ export class MatchFinder {
     void this.#asking?.then(() => (this.#asking = null));
   }
 
-  /** Counts a unit that is left behind. */
+  /** Counts a skipped unit. */
   *#goOn(): Steps<never> {
     this.#gone++;
     if (this.#gone % unitsBetweenPauses === 0) yield* settled(this.#work.pace.pause());

@@ -9,48 +9,52 @@ import { RemainingRows } from './remaining-rows.js';
 import type { Selection } from './selection.js';
 import { bitmapBytes, listRange } from '../../kernels/bitmap.js';
 
-/** Row groups to be narrowed down to the rows that match. Their columns lie in a memory that the asking thread shares. */
+/** Row groups to filter. Their columns are in the shared memory of the asking thread. */
 export interface NarrowJob {
-  /** In the order in which they are asked. */
+  /** In the order in which they are evaluated. */
   readonly predicates: readonly PreparedPredicate[];
   /**
-   * For each row group its rows, first and end of its share, and a column for each predicate, as `columnLayout` gives it; zeros where it is
-   * not to be asked. As numbers alone: so many objects would take longer to read than their columns.
+   * The words of each row group, see `wordsPerRowGroup`: the number of its rows, the first row and the end of its share, and for each
+   * predicate the `columnLayout` of its column, or zeros where the predicate is not evaluated on this row group. These are numbers because
+   * deserialising so many objects would take longer than reading the columns.
    */
   readonly rowGroups: Uint32Array<ArrayBuffer>;
-  /** How far the memory reaches that has the columns. */
+  /** End of the columns in the memory. */
   readonly memoryBytes: number;
-  /** Lent to the kernels for as long as the job takes. */
+  /** Memory that the kernels may use during the job. */
   readonly scratch: MemoryRange;
 }
 
-/** How many words describe a row group with so many predicates. */
+/** Number of words that describe a row group, for this number of predicates. */
 export function wordsPerRowGroup(predicates: number): number {
   return 3 + predicates * wordsPerLayout;
 }
 
-/** What was found in a row group. No row matches: because a dictionary has no matching entry, or because no value matches. */
+/**
+ * The outcomes for a row group. No row matches, because a dictionary has no matching entry (`noEntry`) or because no value matches
+ * (`noRow`).
+ */
 export const noEntry = 0;
 export const noRow = 1;
-/** Some rows match: they are listed, or marked in a bitmap where that takes fewer bytes. */
+/** Some rows match. They are given as a list or as a bitmap, whichever takes fewer bytes. */
 export const rowsListed = 2;
 export const rowsMarked = 3;
 
-/** What has been found in the row groups of a job. */
+/** The result of a job. */
 export interface Narrowed {
-  /** For each row group one of the words above, and how many rows match. */
+  /** Two words for each row group: one of the outcomes above, and the number of matching rows. */
   readonly found: Uint32Array;
-  /** For each predicate how many rows it was asked about, and how many of them match. */
+  /** Two numbers for each predicate: the number of rows that it was evaluated on, and how many of them match. */
   readonly seen: Float64Array;
-  /** All lists, one behind the other, and all bitmaps. */
+  /** The concatenated lists, and the concatenated bitmaps. */
   readonly rows: Uint16Array;
   readonly bits: Uint8Array;
 }
 
-/** The two bitmaps of this thread, used again for each row group. */
+/** The two bitmaps of this thread. They are reused for each row group. */
 const rooms: Uint8Array[] = [];
 
-/** The next of two bitmaps in turn, of zeros. */
+/** Returns the two bitmaps alternately, filled with zeros. */
 function nextRoom(sizeBytes: number): Uint8Array {
   const known = rooms.shift();
   const room = known?.length === sizeBytes ? known.fill(0) : new Uint8Array(sizeBytes);
@@ -59,12 +63,12 @@ function nextRoom(sizeBytes: number): Uint8Array {
   return room;
 }
 
-/** A predicate, and where the words of its column stand in those of a row group. */
+/** A predicate, and the offset of its column's words among those of a row group. */
 interface JobPredicate extends AskedPredicate {
   readonly columnAt: number;
 }
 
-/** The rows of each row group that match: the work of `narrowTask`. */
+/** Finds the matching rows of each row group. Runs on a thread. */
 export function work(job: NarrowJob): Finished<Narrowed> {
   const { rowGroups, memoryBytes, scratch } = job;
   const memory = foreignMemory(scratch);
@@ -102,7 +106,7 @@ export function work(job: NarrowJob): Finished<Narrowed> {
 
 const noPause = (): undefined => undefined;
 
-/** Adds the remaining rows to the lists or to the bitmaps; returns which of them it was. */
+/** Adds the remaining rows to the lists or to the bitmaps. Returns the outcome that says which. */
 function addFound(
   remaining: RemainingRows,
   { firstRow, endRow }: RowGroupShare,
@@ -135,7 +139,7 @@ function together<Kind extends Uint8Array | Uint16Array>(
   return all;
 }
 
-/** The rows of each row group that match; the row groups have `rowsOfRowGroups` rows. */
+/** The matching rows of each row group. `rowsOfRowGroups` are the row counts of the row groups, in the order of the job. */
 export function selectionsOf(
   { found, rows, bits }: Narrowed,
   rowsOfRowGroups: readonly number[],
@@ -157,5 +161,5 @@ export function selectionsOf(
   });
 }
 
-/** Has row groups narrowed down to the rows that match. */
+/** Finds the matching rows of row groups on a thread. */
 export const narrowTask: Task<NarrowJob, Narrowed> = { module: builtModule(import.meta.url), work };

@@ -20,13 +20,13 @@ import type { Selection } from './selection.js';
 import { settled, type Steps } from '../../store/reading/steps.js';
 import { newReadCounters } from '../../store/reading/read-counters.js';
 
-/** A row group that threads are to look at. */
+/** A row group that a thread is to filter. */
 interface QueuedRowGroup extends Undecided {
   readonly rows: number;
   readonly share: RowGroupShare;
-  /** What was found; null where the thread that asks has to look by itself, undefined while that is not known. */
+  /** The matching rows. Undefined while they are not known; null where the asking thread has to filter the row group itself. */
   found: Selection | null | undefined;
-  /** Settles when it is known, once that is under way. */
+  /** Settles when `found` is known; undefined until a job has begun. */
   begun: Promise<void> | undefined;
 }
 
@@ -39,8 +39,8 @@ interface HeldRowGroup {
 const wordsOfColumns = new WeakMap<Column, Uint32Array | null>();
 
 /**
- * The words of a column of which all lies in the kernels' memory. Null for any other, and for strings without a dictionary: of those, one row
- * group is enough for a thread.
+ * The layout words of a column that is entirely in the kernels' memory. Null for other columns, and for strings without a dictionary,
+ * because one row group of those is enough work for a thread.
  */
 function wordsOf(column: Column): Uint32Array | null {
   let words = wordsOfColumns.get(column);
@@ -54,14 +54,14 @@ function wordsOf(column: Column): Uint32Array | null {
 }
 
 /**
- * Has threads look for the matching rows of many row groups whose columns are in memory. One job has several of
- * them: comparing the rows of one takes hardly longer than handing it over.
+ * Filters many row groups whose columns are in memory on threads. A job has several of them, because comparing the rows of one takes hardly
+ * longer than handing it over.
  */
 export class NarrowingQueue {
   readonly #threads: QueryThreads;
   readonly #stats: ScanStats;
   readonly #signal: AbortSignal | undefined;
-  /** Row groups that no job has been begun for. */
+  /** Row groups that are in no job yet. */
   #queued: QueuedRowGroup[] = [];
 
   constructor(threads: QueryThreads, stats: ScanStats, signal: AbortSignal | undefined) {
@@ -70,7 +70,7 @@ export class NarrowingQueue {
     this.#signal = signal;
   }
 
-  /** Adds a row group. The steps give its rows, or null where the thread that asks has to look by itself. */
+  /** Adds a row group. The steps return its matching rows, or null where the asking thread has to filter it itself. */
   add(undecided: Undecided, rows: number, share: RowGroupShare): Steps<never, Selection | null> {
     const queued: QueuedRowGroup = { ...undecided, rows, share, found: undefined, begun: undefined };
     this.#queued.push(queued);
@@ -84,7 +84,7 @@ export class NarrowingQueue {
     return queued.found ?? null;
   }
 
-  /** Begins jobs for all queued row groups, because the rows of one of them are waited for. */
+  /** Begins jobs for all queued row groups, because one of them is needed now. */
   #beginAll(): void {
     const all = this.#queued.splice(0);
     const each = Math.max(narrowJobRowGroupsMin, Math.ceil(all.length / this.#threads.count));
@@ -113,7 +113,10 @@ export class NarrowingQueue {
     for (const queued of rowGroups) queued.found ??= null;
   }
 
-  /** Pins the columns of a row group and adds it to `held`, if threads can read all of them. Returns the bytes of its columns, else 0. */
+  /**
+   * Pins the columns of a row group and adds it to `held`, if threads can read all of them. Returns the bytes of its columns, or 0 if it
+   * was not added.
+   */
   #hold(queued: QueuedRowGroup, lease: ColumnLease, held: HeldRowGroup[]): number {
     const { open, predicates } = queued;
     const fields = predicates.map(({ predicate }) => predicate.field);

@@ -6,19 +6,22 @@ import { evaluateDictionary, evaluatePlain, stepEnd, matchingEntries } from './e
 import type { PreparedPredicate } from './predicate.js';
 import type { RemainingRows } from './remaining-rows.js';
 
-/** A predicate, and how many rows it was asked about and has let pass. */
+/** A predicate, with the number of rows that it was evaluated on and how many of them matched. */
 export interface AskedPredicate {
   readonly predicate: PreparedPredicate;
   rowsSeen: number;
   rowsPassed: number;
 }
 
-/** What has ruled out rows: a dictionary, which has no matching entry, so that no row was looked at; or their values. */
+/**
+ * What excluded rows: `dictionary` where a dictionary has no matching entry, so that no row was looked at; `values` where rows were
+ * compared.
+ */
 export type NarrowedBy = 'dictionary' | 'values';
 
 /**
- * Leaves the rows that match all predicates, asked one after another until no row is left. This is the one loop, on whichever thread:
- * `ask` gets hold of the column and leaves the rows that match it. Returns what no row is left by; `values` where some are.
+ * Evaluates the predicates one after another until no row is left, and leaves the rows that match all of them in `remaining`. All threads
+ * use this function; `ask` gets the column and evaluates one predicate. Returns what excluded the last row; `values` where rows are left.
  */
 export function* narrow<Asked extends AskedPredicate>(
   predicates: readonly Asked[],
@@ -36,7 +39,7 @@ export function* narrow<Asked extends AskedPredicate>(
   return 'values';
 }
 
-/** Leaves the rows whose value in the column matches. `pause` is called between steps of a few milliseconds. */
+/** Leaves the rows whose value in the column matches. Calls `pause` between steps of a few milliseconds. */
 export function* narrowByColumn(
   predicate: PreparedPredicate,
   column: Column,
@@ -66,7 +69,7 @@ export function* narrowByColumn(
   return 'values';
 }
 
-/** Counts a row group that has been narrowed down. */
+/** Adds a filtered row group to the statistics. */
 export function countNarrowed(
   stats: ScanStats,
   { firstRow, endRow }: RowGroupShare,

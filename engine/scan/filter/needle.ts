@@ -4,29 +4,29 @@ import { buildSearchTables, type SearchTables } from '../../kernels/substring.js
 import { foldCodePoint, foldNeedle, hasCaseVariants } from '../../terms/fold.js';
 import type { NeedleOp } from '../plan/query.js';
 
-/** What a string predicate looks for, prepared once a query. */
+/** The text of a string predicate, prepared once per query. */
 export interface Needle {
   readonly op: NeedleOp;
-  /** UTF-8 as given: what `exact` compares with. */
+  /** The text as UTF-8. `exact` compares with it. */
   readonly raw: Uint8Array;
-  /** Folded UTF-8: what the other operators look for, and what gram filters are asked. */
+  /** The case-folded text as UTF-8. The other operators search for it, and n-gram filters are asked for it. */
   readonly folded: Uint8Array;
   /** The folded code points. */
   readonly points: Uint32Array;
   /**
-   * Folding ASCII letters alone finds all matches, except in rows with U+017F or U+212A: no other character of the needle has case variants
-   * beyond ASCII.
+   * Whether folding ASCII letters alone finds all matches, except in rows with U+017F or U+212A. It does where no character of the needle
+   * beyond ASCII has case variants.
    */
   readonly asciiFolding: boolean;
-  /** Has a letter (k or s) that U+212A or U+017F folds to. */
+  /** Whether the needle has a letter (k or s) that U+212A or U+017F folds to. */
   readonly meetsFoldingToAscii: boolean;
-  /** For `like` with a needle that is not empty. */
+  /** Only for `like` with a non-empty needle. */
   readonly tables: SearchTables | null;
-  /** The bytes that are compared, as kernels take them: the raw ones for `exact`, else the folded ones. */
+  /** The bytes to compare, in the form that kernels take: the raw bytes for `exact`, else the folded ones. */
   readonly kernel: KernelNeedle;
 }
 
-/** Throws `invalid` for text that is no Unicode (a lone surrogate), which no stored value can equal. */
+/** Prepares a needle. Throws `invalid` for text with a lone surrogate, which is not valid Unicode and equals no stored value. */
 export function prepareNeedle(op: NeedleOp, value: string): Needle {
   if (/\p{Surrogate}/u.test(value)) {
     throw new LogstrataError('invalid', `${JSON.stringify(value)} is not valid Unicode text`);

@@ -18,38 +18,43 @@ import type {
 } from '../plan/query.js';
 
 /**
- * A filter as it is evaluated, prepared once a query: a row matches where one of the comparisons holds. Only filters on a set of values have
- * several.
+ * A predicate on one field, prepared once per query. A row matches where one of the comparisons holds. Only predicates on a set of values
+ * have several.
  */
 export interface PreparedPredicate {
   readonly field: number;
   readonly anyOf: readonly Comparison[];
-  /** Every value that matches holds one of these texts. Empty where values can match that hold none. */
+  /** Every matching value contains one of these texts. Empty where values without any of them can match. */
   readonly needles: readonly Needle[];
-  /** Every value that matches is one of these, or holds its text. Empty where filters of row groups can't be asked. */
+  /**
+   * Every matching value equals one of these values or contains its text. Empty where the filters of row groups cannot answer the
+   * predicate.
+   */
   readonly asked: readonly Asked[];
 }
 
-/** A text that may stand in any field of type string, prepared once a query. */
+/** A text that is searched in all fields of type string, prepared once per query. */
 export interface PreparedAnywhere {
-  /** One for each such field: it holds the text. */
+  /** One predicate for each string field: it contains the text. */
   readonly members: readonly PreparedPredicate[];
-  /** The rows match in which none of them does. */
+  /** Inverts the predicate: rows match where no field contains the text. */
   readonly isAbsent: boolean;
 }
 
-/** What a row has to match, all of it. */
+/** The predicates of a query. A row has to match all of them. */
 export interface PreparedPredicates {
   readonly onField: readonly PreparedPredicate[];
   readonly anywhere: readonly PreparedAnywhere[];
-  /** As they were asked. */
+  /** The predicates as they were given. */
   readonly asked: readonly Predicate[];
 }
 
-/** A comparison as the kernels take it. With `outside`, the values match that lie outside the range, or don't match the needle. */
+/**
+ * A comparison in the form that kernels take. With `outside`, the values match that are outside the range, or that don't match the needle.
+ */
 export type Comparison = IntComparison | FloatComparison | StringComparison;
 
-/** Both ends belong to the range. */
+/** A range that includes both ends. */
 export interface Range<T> {
   readonly low: T;
   readonly high: T;
@@ -65,7 +70,7 @@ export interface StringComparison {
   readonly outside: boolean;
 }
 
-/** Checks a query against the schema and prepares its predicates; throws `invalid`. */
+/** Checks a query against the schema and prepares its predicates. Throws `invalid`. */
 export function preparePredicates(query: Query, schema: Schema): PreparedPredicates {
   if (!Number.isInteger(query.limit) || query.limit < 0) {
     throw new LogstrataError('invalid', `limit ${query.limit} is not a whole number from 0 on`);
@@ -177,7 +182,10 @@ function askedOne(comparison: Comparison): Asked | null {
   return { hash: { low: low!, high: high! }, shortHash: shortHashOf(comparison.low), folded: noText };
 }
 
-/** As other programs store integers of 32 bits, with a sign or without. */
+/**
+ * The XXH64 hash of the value as four bytes, as files of other programs store 32-bit integers, signed or unsigned. Null where it needs more
+ * bits.
+ */
 function shortHashOf(value: bigint): Asked['shortHash'] {
   if (value < -(2n ** 31n) || value >= 2n ** 32n) return null;
   const bytes = new Uint8Array(Int32Array.of(Number(BigInt.asIntN(32, value))).buffer);
@@ -187,7 +195,7 @@ function shortHashOf(value: bigint): Asked['shortHash'] {
 
 const noText = new Uint8Array(0);
 
-/** Gram filters can't tell of shorter texts. */
+/** The n of the n-grams: filters cannot answer for shorter texts. */
 const askedTextBytesMin = 3;
 
 function predicateKind(type: FieldType): SinglePredicate['kind'] {
@@ -243,7 +251,7 @@ function floatRange(op: CompareOp, value: number): Range<number> {
   }
 }
 
-/** The least double greater than `value`; infinity stays. Doubles of one sign stand in the order of their bits. */
+/** The least double greater than `value`; infinity stays. Uses that doubles of one sign are ordered like their bits. */
 function nextUp(value: number): number {
   if (value === Infinity) return value;
   if (value === 0) return Number.MIN_VALUE;

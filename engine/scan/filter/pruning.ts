@@ -15,28 +15,28 @@ import {
 } from './ranked-predicate.js';
 import { zoneVerdict } from './zone-verdict.js';
 
-/** A row group of which only the values can tell which rows match, and the predicates that they have to be compared with. */
+/** A row group where only the values can tell which rows match, and the predicates that they have to be compared with. */
 export interface Undecided {
   readonly kind: 'undecided';
   readonly open: OpenRowGroup;
   readonly predicates: RankedPredicate[];
-  /** Texts that may stand in any field. */
+  /** Texts that are searched in any field. */
   readonly anywhere: readonly RankedAnywhere[];
 }
 
-/** What can be said of the rows of a row group before any column is read. */
+/** What is known of a row group's rows before any column is read: all match, none matches, or undecided. */
 export type Pruned = Undecided | { readonly kind: 'all' } | { readonly kind: 'none' };
 
 const none: Pruned = { kind: 'none' };
 
-/** A segment with row groups that nobody has asked about yet. */
+/** A segment, and its row groups whose filters have not been asked yet. */
 interface ToAsk {
   readonly filters: AskableFilters;
   readonly rulings: SegmentRulings;
   rowGroups: number[];
 }
 
-/** Where a row group that is ruled out is counted. */
+/** The counter for row groups that are ruled out, by reason. */
 const counterOf = {
   [ruling.byTime]: 'rowGroupsPrunedByTime',
   [ruling.byZone]: 'rowGroupsPrunedByZone',
@@ -45,22 +45,26 @@ const counterOf = {
 } as const;
 
 /**
- * Rules out row groups by what is stored beside the values: what costs least is asked first. Each row group is considered, then its
- * filters are asked together with those of others, and only what is not ruled out by then is opened.
+ * Rules out row groups by what is stored beside the values, in the order of the cost of asking. `consider` a row group first; then `ask`
+ * asks its filters together with those of other row groups; only row groups for which `isRuledOut` is false are opened and passed to
+ * `prune`.
  */
 export class Pruning {
   readonly #predicates: readonly RankedPredicate[];
   readonly #anywhere: readonly RankedAnywhere[];
-  /** Those on the field whose bounds the manifest has. */
+  /** The predicates on the field whose bounds the manifest has. */
   readonly #onTime: readonly PreparedPredicate[];
-  /** What filters of row groups are asked: whole values first, then the longest text, which has the most grams that can be missing. */
+  /**
+   * The questions to the filters of row groups: whole values first, then by descending length of the text, because a longer text has more
+   * n-grams that can be missing.
+   */
   readonly #questions: readonly FilterQuestion[];
-  /** By what the questions ask for, their numbers. */
+  /** Index in `#questions` of each predicate that is asked. */
   readonly #numbers = new Map<RankedPredicate, number>();
   readonly #segments = new Map<AskableFilters, ToAsk>();
-  /** Those with row groups to ask about. */
+  /** Segments with row groups to ask about. */
   #toAsk: ToAsk[] = [];
-  /** The segment that was needed last: the next row group is mostly of the same one. */
+  /** The segment that was looked up last. The next row group is mostly in the same one. */
   #last: ToAsk | undefined;
   readonly #threads: QueryThreads | null;
   readonly #stats: ScanStats;
@@ -81,7 +85,7 @@ export class Pruning {
     this.#stats = stats;
   }
 
-  /** A filter on a field is a text that may stand in one field alone, as far as filters of row groups are asked. */
+  /** To the filters, a predicate on a field is the same as a text in any of the fields, where there is only that field. */
   #questionsOf(predicates: readonly RankedPredicate[]): FilterQuestion[] {
     const alone = predicates.map((ranked): RankedAnywhere => ({ members: [ranked], isAbsent: false }));
     const asked = [...alone, ...this.#anywhere]
@@ -102,12 +106,12 @@ export class Pruning {
     return questions;
   }
 
-  /** Whether filters are asked at all, which takes a while. */
+  /** Whether filters are asked at all. That may take a while. */
   get asks(): boolean {
     return this.#questions.length > 0;
   }
 
-  /** Finds out what is known of a row group without a wait. `ask` asks for the rest. */
+  /** Notes what is known of a row group without a wait. `ask` asks its filters, if necessary. */
   consider(rowGroup: RowGroup): void {
     const segment = this.#segmentOf(rowGroup);
     if (segment.rulings.of(rowGroup.index) !== ruling.unknown) return;
@@ -118,7 +122,10 @@ export class Pruning {
     segment.rowGroups.push(rowGroup.index);
   }
 
-  /** Asks the filters of the row groups that have been considered. Null where there is nothing to wait for. Never rejects. */
+  /**
+   * Asks the filters of the row groups that have been considered. Null where there is nothing to wait for. Never rejects: `prune` throws
+   * the failures.
+   */
   ask(): Promise<unknown> | null {
     const answers: Promise<void>[] = [];
     for (const segment of this.#toAsk.splice(0)) {
@@ -131,13 +138,13 @@ export class Pruning {
         threads: this.#threads,
         counters: this.#stats,
       });
-      // Threads give the same promise for all that is asked at once.
+      // Threads return the same promise for everything that is asked at once.
       if (answer !== null && answer !== answers.at(-1)) answers.push(answer);
     }
     return answers.length === 0 ? null : Promise.all(answers);
   }
 
-  /** Whether a row group that has been considered, and asked about, is ruled out. Counts, once, what has done so. */
+  /** Whether a row group is ruled out, after `consider` and `ask`. Counts the reason in the statistics once per row group. */
   isRuledOut(rowGroup: RowGroup): boolean {
     const { rulings } = this.#segmentOf(rowGroup);
     const known = rulings.of(rowGroup.index);
@@ -163,7 +170,10 @@ export class Pruning {
     return segment;
   }
 
-  /** What the manifest and a footer in memory say. One that is not in memory is longer than the pieces of filters: it comes after them. */
+  /**
+   * What the bounds in the manifest and a footer in memory say. A footer that is not in memory is not read here: it is longer than the
+   * pieces of filters, which are therefore asked before.
+   */
   #rulingInMemory(rowGroup: RowGroup): Ruling {
     if (this.#isApartInTime(rowGroup)) return ruling.byTime;
     if (this.#isForAll || !rowGroup.isOpen()) return ruling.mayMatch;
@@ -173,8 +183,8 @@ export class Pruning {
   }
 
   /**
-   * The predicates that only the values of a row group can decide, or filters beside them; null where its bounds rule it out. Nothing of it is
-   * counted.
+   * The predicates that the bounds of a row group leave undecided; null where the bounds rule it out. Asks no filters, and adds nothing to
+   * the statistics on pruning.
    */
   *leftByBounds(rowGroup: RowGroup): Steps<never, readonly RankedPredicate[] | null> {
     if (this.#isApartInTime(rowGroup)) return null;
@@ -183,7 +193,10 @@ export class Pruning {
     return left && [...left.predicates, ...left.anywhere.flatMap(({ members }) => members)];
   }
 
-  /** What is known of a row group that is not ruled out, without its columns. Throws what asking its filters has thrown. */
+  /**
+   * What is known of a row group that `isRuledOut` has not ruled out, without reading its columns. Throws what asking its filters has
+   * thrown.
+   */
   *prune(rowGroup: RowGroup): Steps<never, Pruned> {
     const stats = this.#stats;
     if (this.#isForAll) return this.#every();
@@ -211,7 +224,10 @@ export class Pruning {
     return isDecided ? this.#every() : { kind: 'undecided', open, predicates, anywhere };
   }
 
-  /** Texts that may stand in a row group, with the fields whose filters allow for them; null where the filters say that no row matches. */
+  /**
+   * The texts in any field that a row group may contain, each with the fields whose filters allow for it; null where the filters say that
+   * no row matches.
+   */
   #leftByFilters(
     anywhere: readonly RankedAnywhere[],
     rulings: SegmentRulings,
@@ -232,7 +248,7 @@ export class Pruning {
     return left;
   }
 
-  /** Nothing is asked of a row. */
+  /** Whether the query has no predicates. */
   get #isForAll(): boolean {
     return this.#predicates.length === 0 && this.#anywhere.length === 0;
   }
@@ -242,14 +258,14 @@ export class Pruning {
     return { kind: 'all' };
   }
 
-  /** Whether the bounds in the manifest leave no row to match. That needs no file. */
+  /** Whether the time bounds in the manifest say that no row matches. Reads no file. */
   #isApartInTime({ timeMinMs, timeMaxMs, rows }: RowGroup): boolean {
     if (this.#onTime.length === 0 || timeMinMs === null || timeMaxMs === null) return false;
     const zone = { min: BigInt(timeMinMs), max: BigInt(timeMaxMs), nullCount: 0, rows };
     return this.#onTime.some((predicate) => zoneVerdict(predicate, zone) === 'none');
   }
 
-  /** What zone maps leave undecided; null where they say that no row matches. */
+  /** The predicates that zone maps leave undecided; null where they say that no row matches. */
   #leftByZones(open: OpenRowGroup): Pick<Undecided, 'predicates' | 'anywhere'> | null {
     const predicates: RankedPredicate[] = [];
     for (const ranked of this.#predicates) {
@@ -270,7 +286,7 @@ export class Pruning {
   }
 }
 
-/** The length of the shortest text that is asked for; whole values count as longer than any. */
+/** Length of the shortest text that is asked for. A whole value counts as longer than any text. */
 function shortestAsked({ members }: RankedAnywhere): number {
   return Math.min(
     ...members[0]!.predicate.asked.map(({ hash, folded }) =>

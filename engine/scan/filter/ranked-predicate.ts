@@ -3,47 +3,47 @@ import type { AskedPredicate } from './narrowing.js';
 import type { PreparedAnywhere, PreparedPredicate } from './predicate.js';
 import { streamedSearchOf, type StreamedSearch } from './streamed-search.js';
 
-/** A predicate of a query, with what the row groups so far have shown: it decides which predicate is asked first. */
+/** A predicate of a query, with what the row groups so far have shown. It decides the order of evaluation. */
 export interface RankedPredicate extends AskedPredicate {
-  /** Of a row, in about the time that comparing a number takes. */
+  /** Estimated cost for one row, where 1 is reading a dictionary code. */
   cost: number;
   readonly streamed: StreamedSearch;
 }
 
-/** Nothing has been seen yet. */
+/** Prepares a predicate for ranking, before any row has been seen. */
 export function rankedPredicate(predicate: PreparedPredicate): RankedPredicate {
   const cost = compareCost(predicate);
   return { predicate, cost, streamed: streamedSearchOf(predicate), rowsSeen: 0, rowsPassed: 0 };
 }
 
-/** A text that may stand in any of several fields, with what has been seen of each. */
+/** A text that is searched in several fields, with what has been seen of each. */
 export interface RankedAnywhere {
   readonly members: readonly RankedPredicate[];
   readonly isAbsent: boolean;
 }
 
-/** Nothing has been seen yet. */
+/** Prepares a text in any field for ranking, before any row has been seen. */
 export function rankedAnywhere({ members, isAbsent }: PreparedAnywhere): RankedAnywhere {
   return { members: members.map(rankedPredicate), isAbsent };
 }
 
 const dictionaryCost = 1;
-/** That of a plain column of numbers. */
+/** Cost of comparing a number in a plain column. */
 export const numericCost = 2;
 
-/** The cost for each row that is excluded. The predicate with the lowest rank is asked first. */
+/** The cost per excluded row. Predicates are evaluated in ascending order of rank. */
 export function rank(ranked: RankedPredicate): number {
-  // Until rows have been seen, half of them are taken to pass.
+  // A prior of 32 passed out of 64 rows: half of the rows are assumed to pass until others have been seen.
   const passed = (ranked.rowsPassed + 32) / (ranked.rowsSeen + 64);
   return ranked.cost / (1.01 - passed);
 }
 
-/** What a predicate costs for a row, once its column has been seen. */
+/** The cost of a predicate for one row, once its column has been seen. */
 export function costOf(predicate: PreparedPredicate, column: Column): number {
   return column.kind === 'dictionary' ? dictionaryCost : compareCost(predicate);
 }
 
-/** What it costs where each value is compared. */
+/** The cost where each value is compared. */
 function compareCost({ anyOf }: PreparedPredicate): number {
   return anyOf.reduce((sum, comparison) => {
     if (comparison.kind !== 'string') return sum + numericCost;

@@ -6,20 +6,21 @@ import { UnitWalk, type ScanPlan } from '../plan/plan.js';
 import type { Pruning } from './pruning.js';
 import type { ScanWork } from './row-group-filter.js';
 
-/** What an answer has. */
+/** The fields and the length of an answer. */
 export interface AnswerSize {
-  /** The fields that it is written from. */
+  /** Indices of the fields that the lines have. */
   readonly fields: readonly number[];
   /** The most records. */
   readonly limit: number;
 }
 
 /**
- * How many bytes of columns a query reads at the most, of files that nothing is in memory of. That is, of row groups that times and zone
- * maps do not rule out, the chunks that its filters look at; and the chunks that the answer is written from, of as many row groups as it has
- * records, the largest ones. It ends where rows that match for sure are as many as the answer may have. Filters that lie beside values are not asked, so
- * that it is far too much where these rule out most. What is read for it are footers, which the query needs itself and which stay in memory;
- * these, and filters, come on top.
+ * An upper bound of the bytes of columns that a query reads if nothing is in memory. It is the sum, over the row groups that times and zone
+ * maps do not rule out, of the chunks that predicates are evaluated on; plus the chunks that the lines are written from, of the `limit` row
+ * groups where they are largest. The walk ends once the rows that certainly match are as many as `limit`.
+ *
+ * The filters beside the values are not asked, so the bound is far too high where they rule out most row groups. Only footers are read,
+ * which the query needs anyway and which stay in memory. The bytes of footers and filters are not included.
  */
 export function* readingEstimate(
   plan: ScanPlan,
@@ -40,7 +41,7 @@ export function* readingEstimate(
     yield* settled(pace.pause());
     throwIfAborted(pace.signal);
     if (rowGroup.far !== undefined) {
-      // The cluster looks at rows; what comes over the network is what matches.
+      // The far tier's cluster reads the rows itself. Only the matching rows come over the network.
       const { rowBytes } = rowGroup.far;
       const rows = walk.take()?.ranges.reduce((sum, range) => sum + range.rows, 0) ?? 0;
       farBytes = Math.max(farBytes, rowBytes * Math.min(limit, (farRows += rows)));
@@ -60,16 +61,16 @@ export function* readingEstimate(
     );
     written.push(chunks.add(open, fields));
   }
-  // The largest first.
+  // Descending, to take the largest.
   written.sort((a, b) => b - a);
   return written.slice(0, limit).reduce((sum, bytes) => sum + bytes, filterBytes + farBytes);
 }
 
-/** Chunks that have been counted. */
+/** The column chunks that have been counted. */
 class Chunks {
   readonly #counted = new Set<ChunkSize>();
 
-  /** Counts the chunks of fields, and gives the bytes of those that were not counted before. */
+  /** Counts the chunks of fields. Returns the bytes of those that were not counted before. */
   add(open: OpenRowGroup, fields: readonly number[]): number {
     let bytes = 0;
     for (const field of fields) {
@@ -82,7 +83,7 @@ class Chunks {
   }
 }
 
-/** What a query is refused with that would read more than it may. */
+/** The `invalid` error for a query that would read more than it may. */
 export function tooMuchToRead(bytes: number, bytesMax: number): LogstrataError {
   return new LogstrataError(
     'invalid',

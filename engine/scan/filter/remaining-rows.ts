@@ -2,10 +2,10 @@ import { andRange, bitmapBytes, countRange, flipRange, listRange, setRange } fro
 import type { RowGroupShare } from '../plan/plan.js';
 import type { Selection } from './selection.js';
 
-/** Gives a bitmap of so many bytes, all zeros. */
+/** Allocates a bitmap of `sizeBytes`, filled with zeros. */
 export type AllocateBitmap = (sizeBytes: number) => Uint8Array;
 
-/** The rows of a share that no predicate has excluded yet. A bitmap is made only when some are left and some are not. */
+/** The rows of a share that no predicate has excluded yet. A bitmap is made only once some rows are excluded and some are left. */
 export class RemainingRows {
   readonly #rows: number;
   readonly #share: RowGroupShare;
@@ -15,8 +15,8 @@ export class RemainingRows {
   #count: number;
 
   /**
-   * @param rows of the whole row group
-   * @param makeRoom is asked for two bitmaps at most
+   * @param rows number of rows in the whole row group
+   * @param makeRoom is called at most twice
    */
   constructor(
     rows: number,
@@ -33,19 +33,19 @@ export class RemainingRows {
     return this.#count;
   }
 
-  /** Where predicates are to be evaluated: all rows in [from, to), `from` a multiple of 8. */
+  /** The rows that predicates are evaluated on: [from, to), where `from` is a multiple of 8. */
   get range(): { readonly from: number; readonly to: number } {
     return { from: this.#share.firstRow & ~7, to: this.#share.endRow };
   }
 
-  /** A bitmap for the rows that match a predicate, to be given to `keep`. Its bits within the range are of any value, the others 0. */
+  /** A bitmap to write the matches of a predicate to, for `keep`. The bits within the range are undefined, the others are 0. */
   room(): Uint8Array {
     const room = this.#spare ?? this.#makeRoom(bitmapBytes(this.#rows));
     this.#spare = null;
     return room;
   }
 
-  /** Keeps only rows that match: `matches` has the bits of the range, and belongs to this object from here on. */
+  /** Keeps only rows that match. `matches` has the bits of the range; it belongs to this object afterwards. */
   keep(matches: Uint8Array): void {
     const { from, to } = this.range;
     if (this.#bits === null) {
@@ -59,7 +59,7 @@ export class RemainingRows {
     this.#count = countRange(this.#bits, this.#share.firstRow, to);
   }
 
-  /** Keeps only rows of which `isMatch` holds, asked one by one. */
+  /** Keeps only rows for which `isMatch` holds. It is called once for each remaining row. */
   keepEach(isMatch: (row: number) => boolean): void {
     const bits = this.#allBits();
     const rows = new Uint32Array(this.#count);
@@ -71,12 +71,12 @@ export class RemainingRows {
     }
   }
 
-  /** Keeps none. */
+  /** Excludes all rows. */
   clear(): void {
     this.#count = 0;
   }
 
-  /** The same rows, to be narrowed down by themselves. */
+  /** A copy of the remaining rows that can be narrowed independently. */
   copy(): RemainingRows {
     const copy = new RemainingRows(this.#rows, this.#share);
     copy.#bits = this.#bits === null ? null : this.#bits.slice();
@@ -84,13 +84,13 @@ export class RemainingRows {
     return copy;
   }
 
-  /** Keeps only the rows that are left of a copy. */
+  /** Keeps only the rows that `copy` still has. */
   keepThoseOf(copy: RemainingRows): void {
     if (copy.#count === 0) this.clear();
     else this.keep(copy.#allBits().slice());
   }
 
-  /** Keeps only the rows that are not left of a copy. */
+  /** Excludes the rows that `copy` still has. */
   takeAway(copy: RemainingRows): void {
     if (copy.#count === 0) return;
     const { from, to } = this.range;

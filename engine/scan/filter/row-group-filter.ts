@@ -30,21 +30,21 @@ import type { Selection } from './selection.js';
 import { selectTask } from './select-task.js';
 import { mayMatchStreamed } from './streamed-search.js';
 
-/** What the parts of one scan have in common. */
+/** What the parts of one scan share. */
 export interface ScanWork {
   readonly stats: ScanStats;
   readonly pace: Pace;
-  /** Null where everything is done by the thread that asks. */
+  /** Null where the asking thread does everything. */
   readonly threads: QueryThreads | null;
-  /** What the thread that answers does itself; by default what suits a scan that has lines to write besides. */
+  /** What the answering thread does itself. The default suits a scan that also writes lines. */
   readonly inline?: InlineLimits | undefined;
-  /** Called before a wait for memory: gives back what the scan holds. */
+  /** Called before a wait for memory, to give back what the scan holds. */
   readonly onWait?: (() => void) | undefined;
 }
 
 /**
- * Finds the rows of row groups that match all predicates: what costs least and excludes most is asked first, and nothing
- * is read any more once no row is left.
+ * Finds the rows of row groups that match all predicates. Evaluates first what costs least and excludes most, and reads nothing more once
+ * no row is left.
  */
 export class RowGroupFilter {
   readonly #pruning: Pruning;
@@ -68,14 +68,14 @@ export class RowGroupFilter {
     this.#queue = threads === null ? null : new NarrowingQueue(threads, stats, pace.signal);
   }
 
-  /** What rules out row groups before any of them is looked at. */
+  /** Rules out row groups before they are looked at. */
   get pruning(): Pruning {
     return this.#pruning;
   }
 
   /**
-   * Begins to look for the matching rows of the share of a row group that is not ruled out. The steps give them, or throw: bits outside the share are 0, and `all` means all
-   * rows of the share. The steps need not be taken.
+   * Begins to find the matching rows of the share of a row group that is not ruled out. The steps return them, or throw. Bits outside the
+   * share are 0, and `all` means all rows of the share. The caller need not run the steps.
    */
   look(rowGroup: RowGroup, share: RowGroupShare): Steps<never, Selection> {
     const { rows } = rowGroup;
@@ -118,7 +118,7 @@ export class RowGroupFilter {
     return this.#afterAhead(ahead, rows, share);
   }
 
-  /** The rows that are found before they are needed; `undecided` where they are only looked for when they are needed. */
+  /** The matching rows, found before they are needed; `undecided` where the row group is filtered only when its rows are needed. */
   async #narrowAhead(
     pruning: Promise<Pruned>,
     rows: number,
@@ -161,7 +161,10 @@ export class RowGroupFilter {
     return remaining.selection();
   }
 
-  /** Leaves the rows that hold the text in some field, or in none. A row in which it has been found is not looked at again. */
+  /**
+   * Leaves the rows that contain the text in some field, or in none. Once the text has been found in a row, its other fields are not
+   * searched.
+   */
   *#askAnywhere(
     { members, isAbsent }: RankedAnywhere,
     open: OpenRowGroup,
@@ -180,7 +183,7 @@ export class RowGroupFilter {
     return narrowedBy;
   }
 
-  /** Leaves the rows that match. The column is let go then: nothing is held while the next one waits for memory. */
+  /** Leaves the rows that match. Releases the column at the end, so that none is held while the next one waits for memory. */
   *#ask(ranked: RankedPredicate, open: OpenRowGroup, remaining: RemainingRows): Steps<never, NarrowedBy> {
     const { stats, pace, onWait } = this.#work;
     const { predicate } = ranked;
@@ -209,7 +212,7 @@ export class RowGroupFilter {
     const { from, to } = remaining.range;
     const textBytes = column.offsets[to]! - column.offsets[from]!;
     const hasThreads = this.#work.threads !== null;
-    // A column that lies elsewhere would have to be copied to the thread.
+    // A column in other memory would have to be copied to the thread.
     const isShared = arraysOf(column).every((array) => sharedMemory().holds(array));
     const facts = { hasThreads, isShared, textBytes, rows: to - from, rowsLeft: remaining.count };
     const place = placeOfText(facts, this.#own, this.#inline);
@@ -224,7 +227,7 @@ export class RowGroupFilter {
     return 'values';
   }
 
-  /** The rows [from, to) that match, found by another thread; null where there is no memory to lend it. */
+  /** The bits of the rows [from, to) that match, found by another thread; null where there is no memory for its kernels. */
   #searchThere(
     predicate: PreparedPredicate,
     column: BytesColumn,

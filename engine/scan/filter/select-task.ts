@@ -6,18 +6,18 @@ import { evaluatePlain } from './evaluate.js';
 import type { PreparedPredicate } from './predicate.js';
 import { bitmapBytes } from '../../kernels/bitmap.js';
 
-/** Rows of a plain column to be compared with a predicate. The column lies in a memory that the asking thread shares. */
+/** Rows of a plain column to compare with a predicate. The column is in the shared memory of the asking thread. */
 export interface SelectJob {
   readonly predicate: PreparedPredicate;
   readonly layout: ColumnLayout;
-  /** Lent to the kernels for as long as the job takes. */
+  /** Memory that the kernels may use during the job. */
   readonly scratch: MemoryRange;
-  /** The rows [from, to); `from` is a multiple of 8. */
+  /** The rows [from, to). `from` is a multiple of 8. */
   readonly from: number;
   readonly to: number;
 }
 
-/** A bitmap with the rows that match, one bit a row from row 0 on: the work of `selectTask`. */
+/** Returns a bitmap of the matching rows, one bit per row from row 0 on. Runs on a thread. */
 export function work({ predicate, layout, scratch, from, to }: SelectJob): Finished<Uint8Array> {
   const memory = foreignMemory(scratch);
   const column = columnAt(memory.bufferUpTo(layoutEnd(layout)), layout);
@@ -29,7 +29,7 @@ export function work({ predicate, layout, scratch, from, to }: SelectJob): Finis
   return { result: bits, transfer: [bits.buffer] };
 }
 
-/** Has rows of a plain column compared with a predicate. */
+/** Compares the rows of a plain column with a predicate on a thread. */
 export const selectTask: Task<SelectJob, Uint8Array> = {
   module: builtModule(import.meta.url),
   work,

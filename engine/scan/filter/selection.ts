@@ -1,23 +1,23 @@
 import { countRange, listRange } from '../../kernels/bitmap.js';
 import type { RowRange, ScanUnit } from '../plan/plan.js';
 
-/** The rows of a row group that match. */
+/** The matching rows of a row group. */
 export type Selection =
   | { readonly kind: 'none' }
   | { readonly kind: 'all' }
-  /** One bit a row of the row group, least significant first. */
+  /** One bit for each row of the row group, least significant bit first. */
   | { readonly kind: 'bits'; readonly bits: Uint8Array }
-  /** Ascending rows of the row group, where that takes less memory: a row group has at most 64 Ki rows. */
+  /** Ascending row numbers, where that takes less memory. Two bytes each suffice, because a row group has at most 64 Ki rows. */
   | { readonly kind: 'rows'; readonly rows: Uint16Array };
 
-/** How many rows of the ranges match. */
+/** Number of matching rows in the ranges. */
 export function countSelected(selection: Selection, ranges: readonly RowRange[]): number {
   let count = 0;
   for (const range of ranges) count += countInRange(selection, range);
   return count;
 }
 
-/** How many rows of a range match. */
+/** Number of matching rows in a range. */
 export function countInRange(selection: Selection, range: RowRange): number {
   const end = range.firstRow + range.rows;
   switch (selection.kind) {
@@ -33,8 +33,8 @@ export function countInRange(selection: Selection, range: RowRange): number {
 }
 
 /**
- * The same rows within the ranges in as little memory as it takes: a selection is kept until the newest matches have all
- * been found, which can be many row groups later.
+ * The same rows within the ranges in the form that takes the least memory. A selection is kept until all of the newest matches have been
+ * found, which can be many row groups later.
  */
 export function compactSelection(
   selection: Selection,
@@ -47,11 +47,11 @@ export function compactSelection(
   for (const range of ranges) {
     at = listRange(selection.bits, range.firstRow, range.firstRow + range.rows, rows, at);
   }
-  // The ranges ascend by position; in a hot row group their rows need not.
+  // The ranges ascend by position; in a hot row group their row numbers need not ascend.
   return { kind: 'rows', rows: rows.sort() };
 }
 
-/** Writes the matching rows of a range to `rows`, ascending, and returns their number; there must be room for all. */
+/** Writes the matching rows of a range to `rows`, ascending, and returns their number. `rows` must have room for all. */
 export function listSelected(selection: Selection, range: RowRange, rows: Uint32Array): number {
   const end = range.firstRow + range.rows;
   switch (selection.kind) {
@@ -71,7 +71,7 @@ export function listSelected(selection: Selection, range: RowRange, rows: Uint32
   }
 }
 
-/** Index of the first of the ascending `rows` that is at least `row`. */
+/** Index of the first of the ascending `rows` that is at least `row`; their length where there is none. */
 export function lowerBound(rows: Uint16Array | Uint32Array, row: number): number {
   let low = 0;
   let high = rows.length;
@@ -83,7 +83,7 @@ export function lowerBound(rows: Uint16Array | Uint32Array, row: number): number
   return low;
 }
 
-/** Matches of one unit that the answer has: `take` of them, after the first `skip`. */
+/** Matches of one unit that are part of the answer: `take` of them, after the first `skip`. */
 export interface Matches {
   readonly unit: ScanUnit;
   readonly selection: Selection;

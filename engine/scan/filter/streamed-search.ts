@@ -7,24 +7,24 @@ import type { ReadCounters } from '../../store/reading/read-counters.js';
 import { settled, type Steps } from '../../store/reading/steps.js';
 import { isRare, streamLimits } from './places.js';
 
-/** The search for what one predicate looks for, over the columns of a query that are not kept in memory. */
+/** The search for the needles of one predicate in columns that are not kept in memory, over a whole query. */
 export interface StreamedSearch {
-  /** Every value that matches holds one of them. Empty where columns are to be decoded. */
+  /** Every matching value contains one of them. Empty where columns have to be decoded. */
   readonly needles: readonly KernelNeedle[];
   searched: number;
-  /** Of the columns searched, those that could not be ruled out. */
+  /** How many of the searched columns could not be ruled out. */
   mayMatch: number;
 }
 
-/** Nothing has been searched yet. */
+/** Prepares the search, before any column has been searched. */
 export function streamedSearchOf(predicate: PreparedPredicate): StreamedSearch {
   return { needles: kernelNeedlesOf(predicate), searched: 0, mayMatch: 0 };
 }
 
 /**
- * Whether a row of the row group may match. A column of strings that is not in memory is searched without keeping it there, where that
- * pays: most row groups are ruled out so, which takes half the time of decoding them, and drives nothing out of memory. Of a column that
- * is better read and decoded, true.
+ * Whether a row of the row group may match. Searches a string column that is not in memory without keeping it, where that pays: most row
+ * groups are ruled out that way, which takes half the time of decoding the column and evicts nothing. True where the column should be
+ * decoded instead.
  */
 export function* mayMatchStreamed(
   search: StreamedSearch,
@@ -41,7 +41,7 @@ export function* mayMatchStreamed(
   return mayMatch;
 }
 
-/** The needles of a predicate; none where a row can match that holds none of a few known byte sequences. */
+/** The needles of a predicate; empty where a row can match without containing one of a few known byte sequences. */
 function kernelNeedlesOf({ needles }: PreparedPredicate): KernelNeedle[] {
   if (needles.length > streamLimits.needles) return [];
   const isSearchable = needles.every(

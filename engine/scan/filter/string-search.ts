@@ -24,9 +24,9 @@ import {
 import type { Needle } from './needle.js';
 
 /**
- * Overwrites the bits of `out` for the rows [from, to) with whether they match; `from` is a multiple of 8. Nulls are
- * compared as the empty strings that the column has for them. Bytes are compared where that gives the same as the regular expression
- * `/…/iu`, else code points.
+ * Sets the bits of `out` for the rows [from, to) to whether they match. `from` must be a multiple of 8. A null is compared as the empty
+ * string that the column has for it. The result is that of the regular expression `/…/iu`. Compares bytes where that gives the same result,
+ * else code points.
  */
 export function selectStrings(
   column: BytesColumn,
@@ -46,7 +46,7 @@ export function selectStrings(
     if (needle.meetsFoldingToAscii) addRowsFoldingToAscii(column, needle, from, to, out);
   } else {
     out.fill(0, from >> 3, (to + 7) >> 3);
-    // Every character of the needle with case variants beyond ASCII needs a byte beyond ASCII in the row.
+    // A row can match only if it has a byte beyond ASCII: some character of the needle is beyond ASCII and has case variants.
     const text = bytes.subarray(offsets[from]!, offsets[to]!);
     for (let row = rowBeyondAscii(text, offsets, from, to, from); row < to;) {
       if (matchByPoints(bytes, offsets[row]!, offsets[row + 1]!, needle)) out[row >> 3]! |= 1 << (row & 7);
@@ -55,7 +55,7 @@ export function selectStrings(
   }
 }
 
-/** Whether one row matches: for the few rows that earlier predicates have left. */
+/** Whether one row matches. For rows that earlier predicates have left, where these are few. */
 export function matchString(column: BytesColumn, needle: Needle, row: number): boolean {
   const { bytes } = column;
   const start = column.offsets[row]!;
@@ -111,7 +111,7 @@ const foldingToAscii = ['\u017f', '\u212a'].map((letter) => {
   return { tables: buildSearchTables(bytes), needle: kernelNeedle(bytes, false) };
 });
 
-/** A row that matches a needle of ASCII letters without holding their bytes has one of these letters. */
+/** U+017F and U+212A. A row that matches a needle of ASCII letters without containing its bytes contains one of them. */
 export const lettersFoldingToAscii = foldingToAscii.map(({ needle }) => needle);
 
 /** Adds the rows that match only because U+017F or U+212A folds to an ASCII letter of the needle. */
@@ -134,7 +134,7 @@ function addRowsFoldingToAscii(
   }
 }
 
-/** The first row of [row, to) with a byte beyond ASCII, or `to`. `text` is the bytes of the rows [from, to). */
+/** The first row of [row, to) with a byte beyond ASCII; `to` where there is none. `text` has the bytes of the rows [from, to). */
 function rowBeyondAscii(
   text: Uint8Array,
   offsets: Uint32Array,
@@ -149,7 +149,7 @@ function rowBeyondAscii(
   return at === text.length ? to : rowAt(offsets, row, to, at + base);
 }
 
-/** Compares code points, folded one by one. */
+/** Compares code points, folding them one by one. */
 function matchByPoints(bytes: Uint8Array, start: number, end: number, needle: Needle): boolean {
   switch (needle.op) {
     case 'exact':
@@ -186,7 +186,7 @@ function hasSuffix(bytes: Uint8Array, start: number, end: number, points: Uint32
   return true;
 }
 
-/** Folded rows go here; it grows to the longest row met, which `valueBytesMax` bounds. */
+/** Folded rows are written here. It grows to the longest row seen, which `valueBytesMax` bounds. */
 let scratch: Buffer = Buffer.alloc(4096);
 
 function foldedContains(bytes: Uint8Array, start: number, end: number, folded: Uint8Array): boolean {

@@ -2,10 +2,10 @@ import { assert, assertNever } from '../../terms/assert.js';
 import type { Comparison, PreparedPredicate, Range, StringComparison } from './predicate.js';
 import type { ZoneMap } from '../../columns/zone-map.js';
 
-/** What a zone map says of a predicate over its rows: no row matches, every row does, or only the values can tell. */
+/** What a zone map says of a predicate: no row matches, every row matches, or only the values can tell. */
 export type ZoneVerdict = 'none' | 'all' | 'some';
 
-/** The verdict of a column chunk's zone map; `some` where it lacks bounds. Null matches nothing. */
+/** The verdict of a column chunk's zone map; `some` where it has no bounds. A null matches no predicate. */
 export function zoneVerdict(predicate: PreparedPredicate, zone: ZoneMap | null): ZoneVerdict {
   if (zone === null) return 'some';
   if (zone.nullCount === zone.rows) return 'none';
@@ -49,7 +49,7 @@ function exactVerdict({ needle, outside }: StringComparison, min: Uint8Array, ma
   return verdictOf(fromMin < 0 || fromMax > 0, fromMin === 0 && fromMax === 0, outside);
 }
 
-/** The verdict on values that all lie apart from a range, or all within it; `outside` asks for those apart. */
+/** The verdict where all values are outside of a range (`apart`) or all within it. `outside` inverts the range. */
 function verdictOf(apart: boolean, within: boolean, outside: boolean): ZoneVerdict {
   if (apart) return outside ? 'all' : 'none';
   if (within) return outside ? 'none' : 'all';
