@@ -2,45 +2,45 @@ import type { Column } from '../columns/column.js';
 import type { FieldType } from '../terms/schema.js';
 
 /**
- * What a file that another program wrote says of itself: its columns and where their values lie. Plain data, which is sent to threads and
- * stored as JSON. Reading it reads the footer alone.
+ * Description of a file that another program wrote: its columns and where their values are stored. Plain data that is sent
+ * to threads and stored as JSON. Making one reads the footer (of Arrow, the headers of batches too), not the values.
  */
 export interface ForeignFile {
   readonly format: ForeignFormat;
   readonly rows: number;
   /** `xxh64:` and the XXH64 (hex) of the footer's bytes: the same in every copy of the file. */
   readonly footerHash: string;
-  /** A stream without a mark at its end, which may go on. */
+  /** Set for an Arrow stream without an end-of-stream mark: its writer may still be appending. */
   readonly isOpen?: true;
-  /** The program that wrote the file, as it calls itself; empty where it does not say. */
+  /** The program that wrote the file, as the file names it; empty where it does not. */
   readonly writtenBy: string;
-  /** In the order of the file. A nested column is one of these: its values are JSON text. */
+  /** In the order of the file. A nested column is one entry, whose values are JSON text. */
   readonly columns: readonly ForeignColumn[];
   readonly rowGroups: readonly ForeignRowGroup[];
 }
 
 export type ForeignFormat = 'parquet' | 'arrow';
 
-/** Who decodes a column: our own kernels, or a library that reads everything and takes longer. */
+/** The decoder of a column: `fast` is our own kernels; `complete` reads every type, encoding and codec value by value, which is slower. */
 export type ReadingWay = 'fast' | 'complete';
 
 export interface ForeignColumn {
-  /** As the file names it. */
+  /** The name in the file. */
   readonly name: string;
-  /** The type of field that takes its values without loss, where there is one. */
+  /** The field type that holds the column's values without loss where there is one; else `string`. */
   readonly type: FieldType;
   readonly way: ReadingWay;
-  /** Its type as its format calls it, for people: `INT64 TIMESTAMP(MICROS)`. */
+  /** The type in the terms of its format, for display: `INT64 TIMESTAMP(MICROS)`. */
   readonly stored: string;
-  /** Why it is read the complete way, for people: `nested`, `INT96`; empty for the fast way. */
+  /** Why the column is decoded in the complete way, for display: `nested`, `INT96`; empty for the fast way. */
   readonly reason: string;
-  /** How a stored value becomes a value of `type`. */
+  /** How a stored value is converted to a value of `type`. */
   readonly values: ForeignValues;
-  /** Whether rows may lack a value. */
+  /** Whether rows may be null. */
   readonly nullable: boolean;
-  /** Integers of 64 bits without a sign. Its `type` is `int` in a file whose values all fit into that, else `string`. */
+  /** Set for unsigned 64-bit integers. Their `type` is `int` in a file all of whose values fit a signed 64-bit integer, else `string`. */
   readonly isUnsigned64?: true;
-  /** How Parquet stores its values; not there for Arrow, nor for a nested column. */
+  /** How Parquet stores the values. Not set for Arrow and for nested columns. */
   readonly parquet?: ParquetStorage;
 }
 
@@ -48,56 +48,56 @@ export interface ForeignColumn {
 export interface ParquetStorage {
   /** Number of the physical type (`Type` of parquet.thrift). */
   readonly type: number;
-  /** Bytes of each value of a FIXED_LEN_BYTE_ARRAY; else 0. */
+  /** Bytes per value of a FIXED_LEN_BYTE_ARRAY; else 0. */
   readonly valueBytes: number;
-  /** Whether integers have no sign. */
+  /** Whether integers are unsigned. */
   readonly isUnsigned: boolean;
-  /** Decimal digits behind the point of a DECIMAL that is stored as an integer; else 0. */
+  /** Decimal digits after the point of a DECIMAL that is stored as an integer; else 0. */
   readonly scale: number;
 }
 
 /**
- * How stored values become ours. `ticks` are integers since the epoch, `perMs` of them a millisecond, or `ms` milliseconds each: times are
- * rounded down to milliseconds. A time without a zone is taken for UTC.
+ * How stored values are converted. `ticks` are integers since the epoch: `perMs` of them make a millisecond, or each is `ms`
+ * milliseconds. Times are rounded down to milliseconds. A time without a zone is taken as UTC.
  */
 export type ForeignValues =
   | { readonly kind: 'same' }
   | { readonly kind: 'ticks'; readonly perMs: number; readonly ms: number }
-  /** As text: unsigned integers of 64 bits, decimals, UUIDs, times of day, intervals. */
+  /** Converted to text: unsigned 64-bit integers, decimals, UUIDs, times of day, intervals. */
   | { readonly kind: 'text' }
-  /** Bytes as text: what is no UTF-8 becomes U+FFFD. */
+  /** Bytes taken as UTF-8 text: each invalid sequence becomes U+FFFD. */
   | { readonly kind: 'bytes' }
-  /** Nested values as JSON. */
+  /** Nested values, written as JSON. */
   | { readonly kind: 'json' };
 
 export interface ForeignRowGroup {
   readonly rows: number;
-  /** One for each column of the file. */
+  /** One per column of the file. */
   readonly chunks: readonly ForeignChunk[];
 }
 
-/** The values of a column in a row group. */
+/** The column chunk: the values of a column in a row group. */
 export interface ForeignChunk {
-  /** Offset in the file of its first page, the dictionary's included; of an Arrow batch: of its message. */
+  /** Offset in the file of the first page, which may be the dictionary page. For an Arrow batch, the offset of its message. */
   readonly offset: number;
-  /** Of all its pages with their headers. */
+  /** Bytes of all pages with their headers. */
   readonly bytes: number;
-  /** Parquet's number of the codec (`CompressionCodec` of parquet.thrift); 0 for none. */
+  /** The codec's number in `CompressionCodec` of parquet.thrift; 0 for none. */
   readonly codec: number;
-  /** As the file says, which nothing relies on. */
+  /** As the file claims; no reader relies on it. */
   readonly uncompressedBytes: number;
-  /** Rows without a value as a column of `type` has them: a float that is no finite number is none. Null where it is not known. */
+  /** Number of null rows after conversion to `type`, where NaN and infinite floats become null. Null where it is not known. */
   readonly nullCount: number | null;
-  /** Bounds of the values as values of the column's `type`, sure to enclose all of them; null where nothing is known. */
+  /** Bounds, as values of the column's `type`, that are sure to enclose all values; null where none are known. */
   readonly min: ForeignBound | null;
   readonly max: ForeignBound | null;
-  /** Parquet's split-block Bloom filter of the chunk, with its header. `bytes` is 0 where the file does not say. */
+  /** Parquet's split-block Bloom filter of the chunk, header included. `bytes` is 0 where the file does not give the length. */
   readonly bloomFilter: { readonly offset: number; readonly bytes: number } | null;
-  /** Where Parquet's `OffsetIndex` of the chunk stands, which says where its pages lie. */
+  /** Position of the chunk's `OffsetIndex` (parquet.thrift), which gives the offsets of its pages. */
   readonly offsetIndex?: { readonly offset: number; readonly bytes: number } | undefined;
 }
 
-/** An integer (or time in milliseconds, or 0 and 1 of a bool) as decimal text, a float, or text. */
+/** A bound. Integers, times in milliseconds, and booleans as 0 and 1 are decimal text. */
 export type ForeignBound =
   | { readonly kind: 'int'; readonly value: string }
   | { readonly kind: 'float'; readonly value: number }
@@ -110,66 +110,69 @@ export interface RowSpan {
 }
 
 /**
- * Where the pages of a chunk lie. `offsets` has the offset in the file of each data page's header, and of the end of the last page;
- * `firstRows` the row, in the row group, that each begins with, and the rows of the row group.
+ * The data pages of a chunk. `offsets` has the file offset of each page's header, then the end of the last page. `firstRows`
+ * has the row of the row group that each page begins with, then the number of rows of the row group.
  */
 export interface PageTable {
   readonly offsets: readonly number[];
   readonly firstRows: readonly number[];
 }
 
-/** Where a file is. Plain data. */
+/** Location of a file or object. Plain data. */
 export interface ForeignPlace {
-  /** An absolute path, or that of an object: `s3://bucket/key`. */
+  /** An absolute path, or an object as `s3://bucket/key`. */
   readonly path: string;
-  /** What of an object is on this machine. */
+  /** For an object, the parts of it that are on this machine. */
   readonly copy?: LocalCopy | undefined;
 }
 
-/** A version of an object, parts of which are in a folder of ours. */
+/** A version of an object and the folder on this machine that holds parts of it. */
 export interface LocalCopy {
-  /** Absolute. */
+  /** Absolute path. */
   readonly folder: string;
-  /** What the folder is called in messages and checksums, whatever folder it is in. */
+  /** Name of the folder in messages and checksums; does not depend on where the folder is. */
   readonly name: string;
-  /** Of the object. */
+  /** Size of the object. */
   readonly bytes: number;
 }
 
-/** Values that are to be read. Plain data: another thread reads them. */
+/** A request to decode values. Plain data, since another thread decodes. */
 export interface ForeignRead extends ForeignPlace {
   readonly format: ForeignFormat;
-  /** Which column, for the complete way, and what it holds. */
+  /** Number of the column in the file, which the complete way finds it by. */
   readonly columnIndex: number;
   readonly column: ForeignColumn;
   readonly rowGroup: number;
   readonly rowGroupRows: number;
   readonly chunk: ForeignChunk;
-  /** The spans that the row group is divided into, ascending, without gaps. */
+  /** The spans that the row group is divided into, ascending and without gaps. */
   readonly spans: readonly RowSpan[];
-  /** The span that is wanted. Others may come with it, where the same pages hold them. */
+  /** Index of the span that is wanted. Others that lie in the same pages may be returned with it. */
   readonly wanted: number;
-  /** Where it is known from an earlier reading. */
+  /** The pages as an earlier reading found them; null where none did. */
   readonly pages: PageTable | null;
-  /** Where it is not, what the file itself says of its pages will do: nobody needs the checksum of all of the chunk. */
+  /**
+   * Where `pages` is null: whether the file's own `OffsetIndex` may be used to find them. The chunk is then not read as a
+   * whole, so the result has no checksum.
+   */
   readonly takesOffsetIndex?: boolean | undefined;
 }
 
-/** What came of a reading. */
+/** The result of a reading. */
 export interface DecodedSpans {
-  /** The wanted span, and those that came with it. The columns are dense and lie on the heap. */
+  /** The wanted span and those that were decoded with it. The columns are dense (a null takes a slot) and on the heap. */
   readonly spans: readonly DecodedSpan[];
-  /** Where the pages lie, for the next reading; null where that is not known, or means nothing. */
+  /** The pages that were found, for the next reading; null where they are not known, or where the format has none. */
   readonly pages: PageTable | null;
   readonly bytesRead: number;
-  /** crc32 of all bytes of the chunk, where all of them were read. */
+  /** crc32 of the whole chunk; null where only parts of it were read. */
   readonly checksum: number | null;
-  /** Byte sequences in strings that were no UTF-8 and became U+FFFD. */
+  /** Number of invalid UTF-8 sequences in strings that became U+FFFD. */
   readonly replaced: number;
 }
 
 export interface DecodedSpan {
-  /** Index in the spans of the reading. */
+  /** Index in `ForeignRead.spans`. */
   readonly span: number;
   readonly column: Column;
 }

@@ -1,12 +1,12 @@
 import { LogstrataError } from '../terms/errors.js';
 import { valueBytesMax } from '../terms/limits.js';
 
-/** The JSON of a nested value, which is written part by part. */
+/** Builds the JSON text of a nested value from parts. */
 export class JsonText {
   #parts: string[] = [];
   #length = 0;
 
-  /** Adds a part. Throws `limit` when the value becomes too long. */
+  /** Appends a part. Throws `limit` when the value exceeds `valueBytesMax` characters. */
   add(text: string): void {
     this.#length += text.length;
     if (this.#length > valueBytesMax)
@@ -14,12 +14,12 @@ export class JsonText {
     this.#parts.push(text);
   }
 
-  /** Adds `{"name":`, or `,"name":` for what is not the first. */
+  /** Appends `{"name":` for the first field of an object, `,"name":` for later ones. */
   addName(name: string, isFirst: boolean): void {
     this.add(`${isFirst ? '' : ','}${JSON.stringify(name)}:`);
   }
 
-  /** Adds what `writeKey` writes as the key of an object: a string as it is, anything else as the string that its JSON is. */
+  /** Appends the key of an object, which `writeKey` writes as JSON: a string as it is; other JSON is quoted as a string. */
   addKey(writeKey: () => void): void {
     const before = this.#parts;
     this.#parts = [];
@@ -29,7 +29,7 @@ export class JsonText {
     this.add(`${key.startsWith('"') ? key : JSON.stringify(key)}:`);
   }
 
-  /** What was added; the next value begins. */
+  /** Returns the text and clears the builder for the next value. */
   take(): string {
     const text = this.#parts.join('');
     this.#parts = [];

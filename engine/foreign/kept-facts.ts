@@ -2,14 +2,17 @@ import { promises as fs } from 'node:fs';
 import { foreignFootersMax } from '../terms/limits.js';
 import type { ForeignPlace } from './foreign-file.js';
 
-/** What this thread has read of the files that it was asked about last, as long as their size and the time of their last change stay. */
+/**
+ * Caches facts about files for this thread, up to `foreignFootersMax` of them; the least recently used go first. A file's
+ * facts are read again when its size or modification time changes.
+ */
 export class KeptFacts<T> {
   readonly #kept = new Map<string, T>();
 
-  /** @param read gives the facts of a file; it throws where there is none */
+  /** @param read reads the facts of a file; throws where the file is missing or invalid */
   constructor(private readonly read: (place: ForeignPlace) => Promise<T>) {}
 
-  /** The facts of a file. Throws what `read` throws. */
+  /** Returns the facts of a file, from the cache where possible. Throws what `read` throws. */
   async of(place: ForeignPlace): Promise<T> {
     const key = await keyOf(place);
     if (key === null) return await this.read(place);
@@ -22,7 +25,7 @@ export class KeptFacts<T> {
   }
 }
 
-/** Null for a file that is not there. Of an object, the folder is that of one version. */
+/** Cache key of a file; null where the file does not exist. The folder of an object's copy identifies its version. */
 async function keyOf({ path, copy }: ForeignPlace): Promise<string | null> {
   if (copy !== undefined) return copy.folder;
   const stats = await fs.stat(path, { bigint: true }).catch(() => null);

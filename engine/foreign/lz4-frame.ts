@@ -1,16 +1,19 @@
 import { FormatError } from '../parquet/format.js';
 
-/** The LZ4 frame format (https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md), whose blocks may refer to what comes before them. */
+/**
+ * Reads the LZ4 frame format (https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md). Its blocks may refer back to
+ * earlier blocks.
+ */
 
 const frameMagic = 0x184d2204;
 const matchBytesMin = 4;
 
-/** Whether a frame begins here. */
+/** Whether `bytes` begin with the magic number of a frame. */
 export function isLz4Frame(bytes: Uint8Array): boolean {
   return bytes.length >= 7 && viewOf(bytes).getUint32(0, true) === frameMagic;
 }
 
-/** The content of a frame, which must have `length` bytes. Checksums are passed over. Throws `FormatError`. */
+/** Decompresses a frame whose content must have `length` bytes. Checksums are not verified. Throws `FormatError`. */
 export function lz4FrameContent(bytes: Uint8Array, length: number): Uint8Array {
   if (!isLz4Frame(bytes)) throw new FormatError('no LZ4 frame', 0);
   const view = viewOf(bytes);
@@ -46,7 +49,7 @@ function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
-/** Decompresses a block into `target` from `done` on, where matches may reach back before that. Returns where it ends. */
+/** Decompresses a block into `target` from offset `done`. Matches may refer to bytes before that. Returns the end offset of the output. */
 function decompressBlock(block: Uint8Array, target: Uint8Array, done: number): number {
   let at = 0;
   const longer = (length: number): number => {
@@ -72,7 +75,7 @@ function decompressBlock(block: Uint8Array, target: Uint8Array, done: number): n
     const length = longer(token & 15) + matchBytesMin;
     if (distance === 0 || distance > done || length > target.length - done)
       throw new FormatError('an LZ4 block that refers outside its content', at);
-    // One byte after another: a match may reach into what it makes.
+    // Copy byte by byte: a match may overlap the bytes that it produces.
     for (const end = done + length; done < end; done++) target[done] = target[done - distance]!;
   }
   return done;

@@ -11,14 +11,14 @@ import { codecNumber } from '../parquet/format.js';
 import { LogstrataError } from '../terms/errors.js';
 import { isLz4Frame, lz4FrameContent } from './lz4-frame.js';
 
-/** Bytes of the two lengths before a block of Hadoop's LZ4. */
+/** Bytes of the two lengths (content, block) before each block of Hadoop's LZ4 format. */
 const hadoopHeaderBytes = 8;
-/** Content that node:zlib gives out at once, at most. */
+/** Largest output buffer (`chunkSize`) that node:zlib allocates at once. */
 const zlibPieceBytesMax = 1024 * 1024;
 
 /**
- * The decompressor of Parquet's `codec`, ready to be called. Throws `unsupported` for one that nobody writes. A
- * decompressor throws `FormatError` or gives false for what is malformed.
+ * Returns the decompressor of Parquet's `codec`. Throws `unsupported` for an unknown codec. The decompressor throws
+ * `FormatError` or returns false for malformed input.
  */
 export async function openPageDecompressor(codec: number): Promise<Decompress> {
   switch (codec) {
@@ -27,7 +27,7 @@ export async function openPageDecompressor(codec: number): Promise<Decompress> {
     case codecNumber.snappy:
       return (bytes, target) => snappyDecompress(bytes, target, target.length) === target.length;
     case codecNumber.gzip:
-      // Some writers mean zlib's own format, and several members may stand one behind another.
+      // unzip also takes zlib's own format, which some writers store, and several gzip members in sequence.
       return decompressByZlib(unzipSync);
     case codecNumber.brotli:
       return decompressByZlib(brotliDecompressSync);
@@ -48,7 +48,7 @@ function copyPage(bytes: Uint8Array, target: Uint8Array): boolean {
   return true;
 }
 
-/** What node:zlib decompresses with `decompress`. */
+/** Adapts a decompress function of node:zlib. */
 function decompressByZlib(decompress: typeof unzipSync | typeof brotliDecompressSync): Decompress {
   return (bytes, target) => {
     const { length } = target;
@@ -66,7 +66,10 @@ function decompressByZlib(decompress: typeof unzipSync | typeof brotliDecompress
   };
 }
 
-/** Where Node has ZSTD itself, which is faster, it reads one frame that says how long its content is. */
+/**
+ * Node's own ZSTD, where it exists, is faster, but takes only one frame that states its content size. Other input goes to
+ * the second decoder.
+ */
 async function openZstd(): Promise<Decompress> {
   const ofOneFrame = await openDecompressor('zstd');
   const ofFrames = await openFramesDecompressor();
@@ -74,7 +77,10 @@ async function openZstd(): Promise<Decompress> {
     (zstdContentBytes(bytes) === target.length && ofOneFrame(bytes, target)) || ofFrames(bytes, target);
 }
 
-/** What writers called LZ4 before there was LZ4_RAW: a frame, blocks of Hadoop, or one block as such. */
+/**
+ * Decompresses the codec LZ4, which preceded LZ4_RAW. Writers stored three formats under it: LZ4 frames, Hadoop's blocks, or
+ * one bare block.
+ */
 function decompressOlderLz4(bytes: Uint8Array, target: Uint8Array): boolean {
   if (isLz4Frame(bytes)) {
     target.set(lz4FrameContent(bytes, target.length));
@@ -83,7 +89,7 @@ function decompressOlderLz4(bytes: Uint8Array, target: Uint8Array): boolean {
   return decompressHadoop(bytes, target) || lz4Decompress(bytes, target, target.length) === target.length;
 }
 
-/** Blocks, each behind its length and that of its content, which are big-endian. */
+/** Decompresses Hadoop's format: blocks that are each preceded by the lengths of content and block, as big-endian 32-bit integers. */
 function decompressHadoop(bytes: Uint8Array, target: Uint8Array): boolean {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   let at = 0;

@@ -3,8 +3,8 @@ import { DamageError, LogstrataError } from '../terms/errors.js';
 import type { ForeignRead } from './foreign-file.js';
 
 /**
- * Has `decode` do a reading. A `FormatError` becomes a `DamageError` with the path, offset, row group and column, and any other error that
- * names no path gets one.
+ * Runs `decode`. Turns a `FormatError` into a `DamageError` with the path, offset, row group and column, and adds the path
+ * to any other error that has none.
  */
 export async function withErrorsNamed<T>(
   read: ForeignRead,
@@ -16,7 +16,7 @@ export async function withErrorsNamed<T>(
     const { path, column, rowGroup, chunk } = read;
     const place = `${path}: column "${column.name}" of row group ${rowGroup}`;
     if (error instanceof FormatError) {
-      // What several parts of a column contradict each other in has no place of its own.
+      // A contradiction between parts of a column has no offset of its own: name the beginning of the chunk.
       const offset = Math.max(error.offset, chunk.offset);
       const message = `${place}, at byte ${offset}: ${error.message}`;
       throw new DamageError(message, { path, offset, rowGroup, column: column.name, cause: error });

@@ -6,8 +6,8 @@ import { foreignSiblingBytesMax, foreignSpanBytesMax } from '../terms/limits.js'
 import type { DecodedSpan, ForeignRead } from './foreign-file.js';
 
 /**
- * The columns of the spans of a reading that goes through all rows from the first on: the wanted one, and others as far as there is memory
- * for them.
+ * Builds the columns of spans from rows that are decoded one by one from the first row of the row group: the wanted span,
+ * and other spans while they fit into `foreignSiblingBytesMax`.
  */
 export class SpanColumns {
   readonly spans: DecodedSpan[] = [];
@@ -24,18 +24,18 @@ export class SpanColumns {
     this.#begin();
   }
 
-  /** The builder of the row that comes next; null where nobody needs its value. */
+  /** The builder for the next row; null where the next row's value is not needed. */
   get builder(): ColumnBuilder | null {
     return this.#builder;
   }
 
-  /** Whether no further row is of use. */
+  /** Whether no later row is needed. */
   get isComplete(): boolean {
     const { spans, wanted } = this.#read;
     return this.#span >= spans.length || (this.#span > wanted && this.#builder === null);
   }
 
-  /** Ends a row, whose value is set or missing. Throws `limit` when the wanted span takes too much. */
+  /** Ends a row, whose value has been set or is null. Throws `limit` when the wanted span exceeds `foreignSpanBytesMax`. */
   endRow(): void {
     this.#row++;
     this.#state.rows++;

@@ -1,4 +1,4 @@
-/** Values of other programs that have no type of ours, as text. */
+/** Text of stored values for which there is no field type. */
 
 /** A decimal with all its digits: `decimalText(-5n, 2)` is `-0.05`. */
 export function decimalText(unscaled: bigint, scale: number): string {
@@ -8,7 +8,7 @@ export function decimalText(unscaled: bigint, scale: number): string {
   return `${unscaled < 0n ? '-' : ''}${digits.slice(0, point)}.${digits.slice(point)}`;
 }
 
-/** Quotient, rounded down, and what remains, which is never negative. */
+/** Quotient rounded down, and the remainder, which is never negative. */
 function divided(value: bigint, by: bigint): [quotient: bigint, rest: bigint] {
   const rest = ((value % by) + by) % by;
   return [(value - rest) / by, rest];

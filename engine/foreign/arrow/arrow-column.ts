@@ -5,10 +5,10 @@ import type { ArrowField, ArrowType } from './arrow-schema.js';
 
 const dayMs = 86_400_000;
 
-/** What becomes of a field of the outermost level: as `columnTypeOf` has it for Parquet. All are read the complete way. */
+/** The column of a top-level field, as `columnTypeOf` gives it for Parquet. All Arrow columns are decoded in the complete way. */
 export function arrowColumnOf(field: ArrowField): ForeignColumn {
   const { name, isNullable, dictionary } = field;
-  // A run has the type of its values.
+  // A run-end encoded field has the type of its values.
   const isRuns = field.type.kind === 'run end encoded';
   const { type } = isRuns ? field.children[1]! : field;
   const encoded = dictionary !== null ? ' in a dictionary' : isRuns ? ' in runs' : '';
@@ -61,7 +61,7 @@ function meaningOf(type: ArrowType): Meaning {
   }
 }
 
-/** A type for people: `timestamp[us]`. */
+/** A type for display: `timestamp[us]`. */
 function typeText(type: ArrowType): string {
   switch (type.kind) {
     case 'int':

@@ -7,56 +7,56 @@ import { withForeignSource, type ForeignSource } from '../source/foreign-source.
 import { readArrowSchema, type ArrowField } from './arrow-schema.js';
 import { FlatTable } from './flat-table.js';
 
-/** A record batch, or the values of a dictionary. Offsets are those in the file. */
+/** A record batch, or the values of a dictionary. `offset` and `bodyAt` are offsets in the file. */
 export interface ArrowBatch {
   readonly offset: number;
   readonly rows: number;
-  /** Where buffers are counted from. */
+  /** Offset of the body, which buffer offsets are relative to. */
   readonly bodyAt: number;
   readonly bodyBytes: number;
-  /** Length and count of nulls of each field, the outer before the inner ones. */
+  /** Length and null count of each field, depth first: each field before its children. */
   readonly nodes: readonly number[];
-  /** Offset in the body and bytes of each buffer. */
+  /** Offset in the body and number of bytes of each buffer. */
   readonly buffers: readonly number[];
   readonly codec: 'none' | 'lz4 frame' | 'zstd';
-  /** Buffers with the bytes of each column of views. */
+  /** For each column of views, the number of buffers that hold its bytes. */
   readonly viewBuffers: readonly number[];
 }
 
 export interface ArrowDictionary {
   readonly id: bigint;
-  /** Whether its values come behind those that there are. */
+  /** Whether its values are appended to the dictionary's earlier ones instead of replacing them. */
   readonly isDelta: boolean;
-  /** It is for batches from this one on. */
+  /** Number of the first batch that the dictionary applies to. */
   readonly firstBatch: number;
   readonly values: ArrowBatch;
 }
 
-/** What an Arrow file or stream says of itself. */
+/** Schema and positions of all batches of an Arrow file or stream. */
 export interface ArrowIndex {
   readonly fields: readonly ArrowField[];
   readonly batches: readonly ArrowBatch[];
   readonly dictionaries: readonly ArrowDictionary[];
-  /** A stream without the mark of its end: it may still be written, or its writer leaves that out, as the format allows. */
+  /** Set for a stream without an end-of-stream mark: it may still be written, or its writer leaves the mark out, as the format allows. */
   readonly isOpen: boolean;
-  /** The footer or the schema, and all headers of batches. */
+  /** The bytes of the footer or the schema, and of all batch headers. */
   readonly headers: readonly Uint8Array[];
 }
 
 const fileMagic = 'ARROW1';
-/** The footer's length, and the magic number. */
+/** Size of the footer's length and the magic number after it. */
 const tailBytes = 4 + fileMagic.length;
-/** Before the length of each message, since version 0.15 of the format. */
+/** Marker before the length of each message, since version 0.15 of the format. */
 const continuation = 0xffff_ffff;
 const headerKind = { schema: 1, dictionary: 2, batch: 3 } as const;
-/** Numbers of integers that are read of a message. */
+/** A `FieldNode` and a `Buffer` of Message.fbs are two 64-bit integers each. */
 const nodeWords = 2;
 
 const indexes = new KeptFacts((place) => withForeignSource(place, readIndex));
 
 /**
- * The index of an Arrow file (https://arrow.apache.org/docs/format/Columnar.html#ipc-file-format) or stream, which this thread reads once.
- * Throws `DamageError` with the path and offset, `unsupported`, `not_found` and `io`.
+ * Returns the index of an Arrow file (https://arrow.apache.org/docs/format/Columnar.html#ipc-file-format) or stream, cached
+ * per thread. Throws `DamageError` with the path and offset, `unsupported`, `not_found` and `io`.
  */
 export async function arrowIndexOf(place: ForeignPlace): Promise<ArrowIndex> {
   return await indexes.of(place);
@@ -106,7 +106,7 @@ class IndexReader {
     this.#fields = fields;
     for (const { offset } of dictionaries) await this.#readMessage(offset, headerKind.dictionary);
     for (const { offset } of batches) await this.#readMessage(offset, headerKind.batch);
-    // Of a file, a dictionary is for all batches, wherever it stands.
+    // In a file, a dictionary applies to all batches, wherever it is stored.
     const forAll = this.#dictionaries.map((dictionary) => ({ ...dictionary, firstBatch: 0 }));
     return this.#index(forAll, false);
   }
@@ -123,9 +123,9 @@ class IndexReader {
   }
 
   /**
-   * Reads the message at `offset`, without its body. Returns where the next one begins; null behind the last of a stream.
+   * Reads the header of the message at `offset`. Returns the offset of the next message; null after the end-of-stream mark.
    *
-   * @param expected of a file, the kind that its footer says it is
+   * @param expected for a file, the kind of message that the footer states
    */
   async #readMessage(offset: number, expected: number | null): Promise<number | null> {
     const { size } = this.source;
@@ -181,7 +181,7 @@ class IndexReader {
   }
 }
 
-/** What `read` gives; its errors get the place in the file of the bytes that begin at `offset`. */
+/** Calls `read`; adds `offset`, the position of the bytes in the file, to the offset of a `FormatError`. */
 function at<T>(offset: number, read: () => T): T {
   try {
     return read();

@@ -1,7 +1,7 @@
 import { foreignColumnsMax, jsonDepthMax } from '../../terms/limits.js';
 import type { FlatTable } from './flat-table.js';
 
-/** Ticks of a second, by Arrow's number of the unit. */
+/** Ticks per second, by the number of `TimeUnit`. */
 const perSecond = [1n, 1000n, 1_000_000n, 1_000_000_000n] as const;
 
 /** A type of Schema.fbs (https://github.com/apache/arrow/blob/main/format/Schema.fbs). */
@@ -10,15 +10,15 @@ export type ArrowType =
   | { readonly kind: 'int'; readonly bits: number; readonly isSigned: boolean }
   | { readonly kind: 'float'; readonly bits: number }
   | { readonly kind: 'decimal'; readonly bits: number; readonly precision: number; readonly scale: number }
-  /** Text or bytes, with offsets of `bits`. */
+  /** Text or bytes, with offsets of `bits` bits. */
   | { readonly kind: 'bytes'; readonly isText: boolean; readonly bits: number }
   | { readonly kind: 'bytes view'; readonly isText: boolean }
   | { readonly kind: 'fixed bytes'; readonly width: number }
-  /** Days of 32 bits, or milliseconds of 64. */
+  /** Days in 32 bits, or milliseconds in 64. */
   | { readonly kind: 'date'; readonly bits: number }
   | { readonly kind: 'time of day'; readonly bits: number; readonly perSecond: bigint }
   | { readonly kind: 'timestamp' | 'duration'; readonly perSecond: bigint }
-  /** Months; days and milliseconds; months, days and nanoseconds. */
+  /** By `unit`: 0 months; 1 days and milliseconds; 2 months, days and nanoseconds. */
   | { readonly kind: 'interval'; readonly unit: number }
   | { readonly kind: 'list' | 'list view'; readonly bits: number }
   | { readonly kind: 'map' }
@@ -30,11 +30,11 @@ export interface ArrowField {
   readonly isNullable: boolean;
   readonly type: ArrowType;
   readonly children: readonly ArrowField[];
-  /** Where values are numbers of entries in a dictionary. */
+  /** Set where values are codes, i.e. indexes of dictionary entries; null otherwise. */
   readonly dictionary: { readonly id: bigint; readonly codes: ArrowType } | null;
 }
 
-/** The fields of a `Schema`. Throws `FormatError` for one that is none, too large, or of another byte order. */
+/** Reads the fields of a `Schema`. Throws `FormatError` for one that is invalid, too large, or big-endian. */
 export function readArrowSchema(schema: FlatTable): ArrowField[] {
   if (schema.short(0, 0) !== 0) schema.fail('integers in big-endian order, which are not read');
   let fields = 0;
@@ -66,7 +66,7 @@ function intType(type: FlatTable): ArrowType {
   return { kind: 'int', bits, isSigned: type.bool(1, false) };
 }
 
-/** The number of the union `Type`, and what it holds. */
+/** Reads the union `Type`: its number, and the table that it refers to. */
 function readType(field: FlatTable): ArrowType {
   const number = field.byte(2, 0);
   const type = field.table(3) ?? field.fail('a field without a type');

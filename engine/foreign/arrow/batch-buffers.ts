@@ -8,7 +8,7 @@ import { lz4FrameContent } from '../lz4-frame.js';
 import { readForeignBytes } from '../source/foreign-bytes.js';
 import type { ArrowBatch } from './arrow-index.js';
 
-/** Decompresses bytes that become `length` bytes. */
+/** Decompresses bytes to exactly `length` bytes. */
 type Decompress = (bytes: Uint8Array, length: number) => Uint8Array;
 
 const decompressors: Record<ArrowBatch['codec'], () => Promise<Decompress>> = {
@@ -25,16 +25,16 @@ const decompressors: Record<ArrowBatch['codec'], () => Promise<Decompress>> = {
   },
 };
 
-/** What a reading has taken so far. */
+/** Counts what a reading has read and allocated so far. */
 export class ReadingTally {
-  /** Of the file. */
+  /** Bytes read from the file. */
   bytesRead = 0;
-  /** crc32 of these bytes, in the order of reading. */
+  /** crc32 of these bytes, in the order in which they were read. */
   checksum = 0;
-  /** Of memory. */
+  /** Bytes of memory. */
   #contentBytes = 0;
 
-  /** Counts bytes before they are allocated. Throws `limit` when there are too many. */
+  /** Counts bytes before they are allocated. Throws `limit` when they exceed `foreignSpanBytesMax`. */
   count(contentBytes: number): void {
     this.#contentBytes += contentBytes;
     if (this.#contentBytes > foreignSpanBytesMax)
@@ -42,7 +42,7 @@ export class ReadingTally {
   }
 }
 
-/** The buffers of a batch. */
+/** Reads the buffers of a batch. */
 export class BatchBuffers {
   private constructor(
     private readonly place: ForeignPlace,
@@ -55,12 +55,12 @@ export class BatchBuffers {
     return new BatchBuffers(place, batch, tally, await decompressors[batch.codec]());
   }
 
-  /** Bytes of a buffer as it is stored: 0 for one that is left out. */
+  /** Bytes of a buffer as stored; 0 for one that the writer left out. */
   storedBytes(buffer: number): number {
     return this.batch.buffers[2 * buffer + 1]!;
   }
 
-  /** The bytes [from, to) of a buffer's content, to its end where `to` is not given. Throws `FormatError`, `limit` and `io`. */
+  /** Returns the bytes [from, to) of a buffer's content; up to its end without `to`. Throws `FormatError`, `limit` and `io`. */
   read(buffer: number, from = 0, to?: number): Uint8Array {
     const { batch } = this;
     const at = batch.bodyAt + batch.buffers[2 * buffer]!;
@@ -77,7 +77,7 @@ export class BatchBuffers {
     return content.subarray(from, end);
   }
 
-  /** A compressed buffer begins with the length of its content, or -1 where it is not compressed nevertheless. */
+  /** Decompresses a buffer. It begins with the length of its content, which is -1 where this buffer is stored uncompressed. */
   #content(stored: Uint8Array, at: number): Uint8Array {
     if (stored.length < 8) throw new FormatError('a compressed buffer without its length', at);
     const length = Number(new DataView(stored.buffer, stored.byteOffset).getBigInt64(0, true));

@@ -2,20 +2,20 @@ import { FormatError } from '../../parquet/format.js';
 import type { ArrowBatch } from './arrow-index.js';
 import type { ArrowField, ArrowType } from './arrow-schema.js';
 
-/** Where a field of a batch lies: the numbers of its node and of its buffers. Those that it holds come behind it. */
+/** Position of a field in a batch: its node and its buffers. The positions of its children follow. */
 export interface FieldPlace {
   readonly field: ArrowField;
-  /** Of the values, or of the codes where there is a dictionary. */
+  /** Type of the values; with a dictionary, type of the codes. */
   readonly type: ArrowType;
   readonly rows: number;
   readonly nullCount: number;
-  /** Number of its first buffer, and how many it has itself. */
+  /** Number of its first buffer, and the count of its own buffers (without its children's). */
   readonly buffer: number;
   readonly buffers: number;
   readonly children: readonly FieldPlace[];
 }
 
-/** Where the fields of a batch lie. Throws `FormatError` for a batch that lacks some. */
+/** Positions of the fields in a batch. Throws `FormatError` for a batch that lacks some. */
 export function fieldPlaces(fields: readonly ArrowField[], batch: ArrowBatch): FieldPlace[] {
   let node = 0;
   let buffer = 0;
@@ -44,7 +44,10 @@ export function fieldPlaces(fields: readonly ArrowField[], batch: ArrowBatch): F
   return fields.map(place);
 }
 
-/** Buffers of a field itself, the one of its nulls included (https://arrow.apache.org/docs/format/Columnar.html#buffer-listing-for-each-layout). */
+/**
+ * Number of a field's own buffers, including the validity bitmap
+ * (https://arrow.apache.org/docs/format/Columnar.html#buffer-listing-for-each-layout).
+ */
 function buffersOf(type: ArrowType): number {
   switch (type.kind) {
     case 'null':
@@ -63,7 +66,7 @@ function buffersOf(type: ArrowType): number {
   }
 }
 
-/** Bytes of the buffers of a field and those that it holds. */
+/** Bytes of the buffers of a field and its children. */
 export function placeBytes(place: FieldPlace, batch: ArrowBatch): number {
   let bytes = 0;
   for (let i = place.buffer; i < place.buffer + place.buffers; i++) bytes += batch.buffers[2 * i + 1]!;

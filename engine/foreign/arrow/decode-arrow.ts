@@ -10,9 +10,10 @@ import { fieldPlaces } from './buffer-plan.js';
 import { FieldReader } from './field-reader.js';
 
 /**
- * Decodes a column of a record batch of an Arrow file or stream. Of buffers that are not compressed, it reads what the wanted span needs;
- * of others all, and gives the spans beside as far as there is memory for them. Blocks while it reads: it is for a thread. Throws
- * `DamageError` with the path, offset, row group and column, `limit` for what takes too much memory, `not_found` and `io`.
+ * Decodes a column of a record batch of an Arrow file or stream. Of uncompressed buffers it reads only what the wanted span
+ * needs. Compressed ones are read as a whole, and other spans are returned too while they fit into memory. Blocks while it
+ * reads: for worker threads. Throws `DamageError` with the path, offset, row group and column, `limit` where too much memory
+ * is needed, `not_found` and `io`.
  */
 export async function decodeArrow(read: ForeignRead): Promise<DecodedSpans> {
   return await withErrorsNamed(read, decode);

@@ -16,9 +16,9 @@ import {
   type ValueReader,
 } from './value-reader.js';
 
-/** Reads fields of one batch, with the dictionaries that are for it. */
+/** Reads fields of one batch, with the dictionaries that apply to it. */
 export class FieldReader {
-  /** Dictionaries that are being read: one that holds itself is malformed. */
+  /** Ids of dictionaries that are being read, to detect a dictionary that contains itself. */
   readonly #open = new Set<bigint>();
 
   constructor(
@@ -28,13 +28,13 @@ export class FieldReader {
     private readonly tally: ReadingTally,
   ) {}
 
-  /** Reads rows of a field. Throws `FormatError`, `limit` and `io`. */
+  /** Reads a range of rows of a field. Throws `FormatError`, `limit` and `io`. */
   async read(range: FieldRange): Promise<ValueReader> {
     const { place, to } = range;
     const { type, field } = place;
     if (to > place.rows)
       throw new FormatError(`the field "${field.name}" has ${place.rows} rows, not ${to}`, 0);
-    // Where no row has a value, some writers leave the buffers out.
+    // Where all rows are null, some writers leave the buffers out.
     if (place.buffers > 0 && type.kind !== 'union' && place.nullCount === place.rows) return missingReader;
     if (field.dictionary !== null) return await this.#readCodes(range, field, field.dictionary.id);
     const leaf = readLeaf(range);
@@ -56,7 +56,7 @@ export class FieldReader {
     }
   }
 
-  /** Reads rows of one of the fields that a field holds; all of them without bounds. */
+  /** Reads a range of rows of a child field; without bounds, all rows. */
   async #child(range: FieldRange, index: number, from = 0, to?: number): Promise<ValueReader> {
     const place = range.place.children[index]!;
     return await this.read({ ...range, place, from, to: to ?? place.rows });
@@ -125,7 +125,7 @@ export class FieldReader {
     });
   }
 
-  /** A value of a union is that of one of its fields. */
+  /** Each value of a union is a value of one of its child fields. */
   async #readUnion(range: FieldRange, isDense: boolean, typeIds: readonly number[]): Promise<ValueReader> {
     const { place, buffers, from, to } = range;
     const ids = elementsOf(buffers, place.buffer, 1, from, to);
@@ -152,7 +152,7 @@ export class FieldReader {
     });
   }
 
-  /** Runs of equal values: where each ends, and its value. */
+  /** Reads run-end encoded values: the end row of each run, and its value. */
   async #readRuns(range: FieldRange): Promise<ValueReader> {
     const [endsPlace] = range.place.children;
     const runs = endsPlace!.rows;
@@ -160,7 +160,7 @@ export class FieldReader {
     if (type.kind !== 'int') throw new FormatError('runs without ends', 0);
     const ends = integersOf({ ...range, place: endsPlace!, from: 0, to: runs }, type.bits, true);
     const values = await this.#child(range, 1, 0, runs);
-    /** The first run that ends behind a row. */
+    /** The run that contains a row: the first one that ends after it. */
     const runOf = (row: number): number => {
       let [low, high] = [0, runs];
       while (low < high) {
@@ -214,7 +214,7 @@ export class FieldReader {
     };
   }
 
-  /** The last dictionary of this number that is for the batch, and what was added to it. */
+  /** Reads the dictionary `id` as it applies to the batch: the last full one, followed by its deltas. */
   async #dictionaryOf(field: ArrowField, id: bigint): Promise<{ reader: ValueReader; rows: number }[]> {
     if (this.#open.has(id)) throw new FormatError('a dictionary that holds itself', 0);
     this.#open.add(id);
@@ -235,7 +235,7 @@ export class FieldReader {
   }
 }
 
-/** A reader of rows that are rows of another one. */
+/** A reader whose row `row` is row `rowOf(row)` of another reader. */
 function mapped(reader: ValueReader, rowOf: (row: number) => number): ValueReader {
   const { leaf, text } = reader;
   return {

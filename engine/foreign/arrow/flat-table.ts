@@ -1,8 +1,9 @@
 import { FormatError } from '../../parquet/format.js';
 
 /**
- * A table of the FlatBuffers format (https://flatbuffers.dev/internals/), whose fields are asked for by their numbers. Every place is
- * checked, and a list has no more elements than bytes: methods throw `FormatError` for what does not lie in the bytes.
+ * A table of the FlatBuffers format (https://flatbuffers.dev/internals/), whose fields are read by their numbers. Every
+ * offset is checked, and a list can't claim more elements than there are bytes: methods throw `FormatError` for what lies
+ * outside the bytes.
  */
 export class FlatTable {
   readonly #view: DataView;
@@ -17,7 +18,7 @@ export class FlatTable {
     this.#vtableBytes = this.#uint16(this.#vtable);
   }
 
-  /** The table that `bytes` are. */
+  /** The root table of `bytes`. */
   static root(bytes: Uint8Array): FlatTable {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     if (bytes.length < 8) throw new FormatError('too few bytes for a table', 0);
@@ -39,13 +40,13 @@ export class FlatTable {
     return at === 0 ? absent : this.#int32(at);
   }
 
-  /** A count or place: an integer of 64 bits that is not negative and that a double holds exactly; 0 where it is absent. */
+  /** A count or offset: a 64-bit integer that is not negative and that a double holds exactly; 0 where the field is absent. */
   size(id: number): number {
     const at = this.#field(id);
     return at === 0 ? 0 : this.#size(at);
   }
 
-  /** An integer of 64 bits that names something; 0 where it is absent. */
+  /** A 64-bit integer that is an id; 0 where the field is absent. */
   long(id: number): bigint {
     const at = this.#field(id);
     return at === 0 ? 0n : this.#view.getBigInt64(this.#checked(at, 8), true);
@@ -77,13 +78,13 @@ export class FlatTable {
     return Array.from({ length }, (_, i) => this.#int32(at + 4 * i));
   }
 
-  /** A list of structures of `words` integers of 64 bits each, as one list. */
+  /** A vector of structures of `words` 64-bit integers each, flattened. */
   sizes(id: number, words: number): number[] {
     const { at, length } = this.#vector(id, 8 * words);
     return Array.from({ length: length * words }, (_, i) => this.#size(at + 8 * i));
   }
 
-  /** Blocks of the footer of an Arrow file: an offset, a length of 32 bits, and one of 64. */
+  /** The `Block`s of an Arrow footer: an offset, a 32-bit length, and a 64-bit length. */
   blocks(id: number): { offset: number; metadataBytes: number; bodyBytes: number }[] {
     const { at, length } = this.#vector(id, 24);
     return Array.from({ length }, (_, i) => ({
@@ -97,7 +98,7 @@ export class FlatTable {
     throw new FormatError(message, this.#at);
   }
 
-  /** Where a field lies; 0 where it is absent. */
+  /** Offset of a field; 0 where it is absent. */
   #field(id: number): number {
     const slot = 4 + 2 * id;
     if (slot + 2 > this.#vtableBytes) return 0;

@@ -28,7 +28,7 @@ const nanosPerSecond = 1_000_000_000n;
 const inlineViewBytes = 12;
 const viewBytes = 16;
 
-/** Reads rows of a field of a type that holds no other; null for one that does. */
+/** Reads a range of rows of a field without children; null for a field of a nested type. */
 export function readLeaf(range: FieldRange): ValueReader | null {
   const { place, buffers, from, to } = range;
   const { type } = place;
@@ -82,7 +82,7 @@ interface IntegerMeaning {
   readonly isJson: boolean;
 }
 
-/** What integers of a type mean; null for a type that is stored otherwise. */
+/** The format of a type that is stored as integers; null for other types. */
 function integerMeaning(type: ArrowType): IntegerMeaning | null {
   const signed = (bits: number, text: (value: bigint) => string, isJson = false): IntegerMeaning => ({
     bits,
@@ -109,7 +109,7 @@ function integerMeaning(type: ArrowType): IntegerMeaning | null {
   }
 }
 
-/** Integers of 8 to 256 bits. */
+/** Reads integers of 8, 16, 32, 64, 128 or 256 bits. */
 export function integersOf(
   { place, buffers, from, to }: FieldRange,
   bits: number,
@@ -151,8 +151,8 @@ function stringsOf(range: FieldRange, bits: number): (row: number) => Uint8Array
 }
 
 /**
- * Strings of which each has its length and either its bytes, or their first four, the number of a buffer and an offset in it
- * (https://arrow.apache.org/docs/format/Columnar.html#variable-size-binary-view-layout).
+ * Reads string views. Each has its length and either its bytes (up to 12), or its first four bytes, the number of a buffer
+ * and an offset in that buffer (https://arrow.apache.org/docs/format/Columnar.html#variable-size-binary-view-layout).
  */
 function viewsOf({ place, buffers, from, to }: FieldRange): (row: number) => Uint8Array {
   const views = elementsOf(buffers, place.buffer + 1, viewBytes, from, to);
@@ -176,7 +176,7 @@ function viewsOf({ place, buffers, from, to }: FieldRange): (row: number) => Uin
   };
 }
 
-/** Months; days and milliseconds; or months, days and nanoseconds. */
+/** Text of an interval. By length: months; days and milliseconds; or months, days and nanoseconds. */
 function intervalOf(bytes: Uint8Array): string {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const int = (at: number): bigint => BigInt(view.getInt32(at, true));

@@ -6,12 +6,13 @@ import { arrowColumnOf } from './arrow-column.js';
 import { arrowIndexOf, type ArrowBatch, type ArrowIndex } from './arrow-index.js';
 import { fieldPlaces, placeBytes, type FieldPlace } from './buffer-plan.js';
 
-/** Of each buffer, the hash of a file has so many bytes. */
+/** Number of bytes of each buffer that go into the file's hash. */
 const hashedBytes = 256;
 
 /**
- * Describes an Arrow file or stream, whose record batches are its row groups: reads the footer and the headers of batches, or all headers
- * of a stream. Throws `DamageError` with the path and offset for what is malformed, `unsupported`, `not_found` and `io`.
+ * Describes an Arrow file or stream, whose record batches count as row groups. Reads the footer and the batch headers; of a
+ * stream all headers. Throws `DamageError` with the path and offset for a malformed file, `unsupported`, `not_found` and
+ * `io`.
  */
 export async function readArrowFile(place: ForeignPlace): Promise<ForeignFile> {
   const index = await arrowIndexOf(place);
@@ -35,7 +36,8 @@ export async function readArrowFile(place: ForeignPlace): Promise<ForeignFile> {
 
 function chunkOf(place: FieldPlace, batch: ArrowBatch): ForeignChunk {
   const { type, nullCount } = place;
-  // Dictionaries, runs and unions have nulls inside, and what is no finite number becomes null.
+  // Dictionaries, runs and unions have nulls in their children, and floats that are not finite become null, so the stored
+  // count is not ours.
   const isKnown =
     place.field.dictionary === null && !['null', 'float', 'union', 'run end encoded'].includes(type.kind);
   const bytes = placeBytes(place, batch);
@@ -52,8 +54,8 @@ function chunkOf(place: FieldPlace, batch: ArrowBatch): ForeignChunk {
 }
 
 /**
- * What makes a file the same as another: the headers, and the first bytes of its buffers. Headers say nothing of the values, so that those
- * of two days may be the same.
+ * The bytes that identify a file: the headers, and the first bytes of buffers (of at most `foreignHashedBuffersMax`).
+ * Headers alone do not depend on the values, so two days of logs could have equal ones.
  */
 async function hashedContent({ headers, batches }: ArrowIndex, source: ForeignSource): Promise<Uint8Array> {
   const parts = [...headers];

@@ -4,14 +4,14 @@ import type { JsonText } from '../json-text.js';
 import type { BatchBuffers } from './batch-buffers.js';
 import type { FieldPlace } from './buffer-plan.js';
 
-/** The rows of a field of a batch, of which some range was read. Methods throw `FormatError` for what is malformed. */
+/** Gives the values of a field in a range of rows of a batch. Methods throw `FormatError` for malformed data. */
 export interface ValueReader {
   isMissing(row: number): boolean;
-  /** The value of a row that has one; null where rows are nested. */
+  /** Reads the value of a row that is not null; null where the field is nested. */
   readonly leaf: ((row: number) => LeafValue) | null;
-  /** The text of a value that `leaf` gave. */
+  /** Text of a value that `leaf` returned. */
   readonly text: (value: LeafValue) => string;
-  /** Writes a row as JSON; `null` for one that is missing. */
+  /** Writes a row as JSON; a null row as `null`. */
   write(row: number, json: JsonText): void;
 }
 
@@ -23,13 +23,13 @@ export interface FieldRange {
   readonly to: number;
 }
 
-/** Which rows of a field have a value. */
+/** Returns a function that tells whether a row is not null. */
 export function presenceOf({ place, buffers, from, to }: FieldRange): (row: number) => boolean {
   if (place.nullCount === 0 || buffers.storedBytes(place.buffer) === 0) return () => true;
   return bitsOf(buffers, place.buffer, from, to);
 }
 
-/** The bits [from, to) of a buffer. */
+/** Reads the bits [from, to) of a buffer, addressed by row. */
 export function bitsOf(
   buffers: BatchBuffers,
   buffer: number,
@@ -41,7 +41,7 @@ export function bitsOf(
   return (row) => (bytes[Math.floor(row / 8) - first]! & (1 << (row & 7))) !== 0;
 }
 
-/** The elements [from, to) of a buffer, of `width` bytes each. */
+/** Reads the elements [from, to) of a buffer, of `width` bytes each. */
 export function elementsOf(
   buffers: BatchBuffers,
   buffer: number,
@@ -53,7 +53,10 @@ export function elementsOf(
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
-/** Where the rows [from, to) of a field begin and end in what it holds, which ascends. The last is the end of the last row. */
+/**
+ * Reads the offsets of the rows [from, to) into the field's bytes or items, and the end offset of the last row. Checks that
+ * they ascend.
+ */
 export function offsetsOf({ place, buffers, from, to }: FieldRange, bits: number): Float64Array {
   const offsets = new Float64Array(to - from + 1);
   if (to === from) return offsets;
@@ -87,7 +90,7 @@ export function leafReader(
   };
 }
 
-/** A reader of rows that all lack a value. */
+/** A reader whose rows are all null. */
 export const missingReader: ValueReader = leafReader(
   () => false,
   () => false,
@@ -95,7 +98,7 @@ export const missingReader: ValueReader = leafReader(
   true,
 );
 
-/** A reader of nested values, of which `write` gets the rows that have one. */
+/** A reader of nested values. `write` is called only for rows that are not null. */
 export function nestedReader(
   isPresent: (row: number) => boolean,
   write: (row: number, json: JsonText) => void,

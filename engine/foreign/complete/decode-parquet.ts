@@ -14,9 +14,9 @@ import type { LeafNode, SchemaNode } from './schema-node.js';
 import { setJson, valueSetter } from './set-value.js';
 
 /**
- * Decodes a column of a row group of a Parquet file, of any type, encoding and codec, value by value. Gives all spans of the row group, but
- * for those that there is no memory for. Blocks while it reads: it is for a thread. Throws `DamageError` with the path, offset, row group
- * and column, `limit` for what takes too much memory, `unsupported`, `not_found` and `io`.
+ * Decodes a column of a row group of a Parquet file, of any type, encoding and codec, value by value. Returns all spans of
+ * the row group that fit into memory. Blocks while it reads: for worker threads. Throws `DamageError` with the path, offset,
+ * row group and column, `limit` where too much memory is needed, `unsupported`, `not_found` and `io`.
  */
 export async function decodeParquetCompletely(read: ForeignRead): Promise<DecodedSpans> {
   return await withErrorsNamed(read, async ({ chunk }) => {
@@ -71,7 +71,7 @@ function leafTypes(node: SchemaNode): LeafNode['type'][] {
   }
 }
 
-/** The crc32 of a column chunk, which its pages were read from a moment ago. */
+/** The crc32 of a column chunk. Its pages have just been read, so it comes from the system's cache. */
 function checksumOf(place: ForeignPlace, { offset, bytes }: ForeignChunk): number {
   let checksum = 0;
   for (let at = 0; at < bytes; at += verifyPieceBytes) {

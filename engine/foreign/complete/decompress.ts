@@ -2,14 +2,14 @@ import { FormatError } from '../../parquet/format.js';
 import { pageBytesMax } from '../../terms/limits.js';
 import { openPageDecompressor } from '../page-codec.js';
 
-/** Decompresses bytes that become `length` bytes. Throws `FormatError` where they become others. */
+/** Decompresses bytes to `length` bytes. Throws `FormatError` where the content has another length. */
 export type DecompressPage = (bytes: Uint8Array, length: number) => Uint8Array;
 
-/** The decompressor of pages of Parquet's `codec`, into memory of their own. Throws `unsupported` for one that nobody writes. */
+/** Returns a decompressor of pages for Parquet's `codec`, which allocates its output. Throws `unsupported` for an unknown codec. */
 export async function openDecompressedPages(codec: number): Promise<DecompressPage> {
   const decompress = await openPageDecompressor(codec);
   return (bytes, length) => {
-    // What a header claims is allocated only up to here.
+    // Check before allocating what a header claims.
     if (length > pageBytesMax) throw new FormatError(`a page of ${length} bytes, which is too large`, 0);
     const target = new Uint8Array(length);
     if (decompress(bytes, target)) return target;

@@ -15,14 +15,14 @@ import {
 import type { LeafType } from './schema-node.js';
 import type { ByteStrings, StoredValues } from './stored-values.js';
 
-/** A value with its type of Parquet applied: ticks of a time are a bigint still, and strings are bytes. */
+/** A value as the Parquet type defines it: a time is still a bigint of ticks, and strings are bytes. */
 export type LeafValue = boolean | number | bigint | Uint8Array;
 
-/** What the values of a leaf mean. */
+/** How the values of a leaf are read and written as text. */
 export interface LeafFormat {
   readonly read: (values: StoredValues, i: number) => LeafValue;
   readonly text: (value: LeafValue) => string;
-  /** Whether the text is JSON as it is; else it is a string in JSON. */
+  /** Whether the text is valid JSON; otherwise it is written as a JSON string. */
   readonly isJson: boolean;
 }
 
@@ -31,7 +31,7 @@ const dayNanos = 86_400n * perSecond.NANOS;
 /** The Julian day number of 1970-01-01. */
 const epochJulianDay = 2_440_588n;
 
-/** The format of a leaf. An annotation that does not belong to the physical type means nothing, as in `columnTypeOf`. */
+/** The format of a leaf. An annotation that does not fit the physical type is ignored, as in `columnTypeOf`. */
 export function leafFormatOf(leaf: LeafType): LeafFormat {
   switch (leaf.type) {
     case physicalType.boolean:
@@ -133,8 +133,8 @@ function bytesAt(values: StoredValues, i: number): Uint8Array {
 }
 
 /**
- * Nanoseconds since the epoch: an INT96 has those of the day, then the Julian day in four bytes. Spark makes it of microseconds, whose sum
- * overflows 64 bits for years from 287396 on, and so it does here.
+ * An INT96 timestamp in nanoseconds since the epoch. It stores 8 bytes of nanoseconds of the day, then the Julian day in 4.
+ * Spark computes microseconds, which overflow 64 bits for years from 287396 on; this gives the same values.
  */
 function int96Nanos(bytes: Uint8Array): bigint {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
@@ -144,14 +144,14 @@ function int96Nanos(bytes: Uint8Array): bigint {
   return BigInt.asIntN(64, (day * dayNanos + nanosOfDay - belowMicro) / 1000n) * 1000n + belowMicro;
 }
 
-/** Months, days and milliseconds, each of four bytes. */
+/** Text of an INTERVAL: months, days and milliseconds, each in four bytes. */
 function parquetInterval(bytes: Uint8Array): string {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const [months, days, ms] = [0, 4, 8].map((at) => BigInt(view.getUint32(at, true)));
   return intervalText(months!, days!, ms!, perSecond.MILLIS);
 }
 
-/** A geometry, which is stored as WKB, as GeoJSON (RFC 7946). */
+/** Converts a geometry, which is stored as WKB, to GeoJSON (RFC 7946). */
 function geometryJson(bytes: Uint8Array): string {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   try {

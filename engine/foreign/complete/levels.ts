@@ -1,16 +1,16 @@
 import { FormatError } from '../../parquet/format.js';
 
-/** Bits that integers up to `max` need. */
+/** Number of bits that integers up to `max` need. */
 export function bitsOf(max: number): number {
   return 32 - Math.clz32(max);
 }
 
 /**
- * Reads `count` integers of the RLE/bit-packing hybrid from `bytes`
- * (https://parquet.apache.org/docs/file-format/data-pages/encodings/#RLE). Throws `FormatError` where there are fewer, or one is above
- * `max`.
+ * Fills `target` with integers of the RLE/bit-packing hybrid
+ * (https://parquet.apache.org/docs/file-format/data-pages/encodings/#RLE). Throws `FormatError` where `bytes` hold fewer, or
+ * one is above `max`.
  *
- * @param width bits of each, 0 to 32
+ * @param width bits per integer, 0 to 32
  */
 export function readHybrid<T extends Uint8Array | Uint16Array | Uint32Array>(
   bytes: Uint8Array,
@@ -44,7 +44,7 @@ export function readHybrid<T extends Uint8Array | Uint16Array | Uint32Array>(
       continue;
     }
     const run = Math.min(((header - 1) / 2) * 8, count - done);
-    // Some writers leave out the zeros that fill up the last eight.
+    // Some writers omit the padding of the last group of eight values.
     if (at + Math.ceil((run * width) / 8) > bytes.length) throw new FormatError('too few integers', at);
     unpack(bytes, at, width, target, done, done + run, max);
     done += run;
@@ -53,7 +53,7 @@ export function readHybrid<T extends Uint8Array | Uint16Array | Uint32Array>(
   return target;
 }
 
-/** Integers of `width` bits, the least significant bit first, which `bytes` holds from `at` on. */
+/** Unpacks integers of `width` bits each, least significant bit first, from byte `at` of `bytes` to target[from, to). */
 function unpack(
   bytes: Uint8Array,
   at: number,
@@ -78,12 +78,12 @@ function unpack(
   }
 }
 
-/** Bytes of `count` levels in the older encoding BIT_PACKED. */
+/** Number of bytes of `count` levels in the older encoding BIT_PACKED. */
 export function bitPackedBytes(count: number, width: number): number {
   return Math.ceil((count * width) / 8);
 }
 
-/** Reads levels in the older encoding BIT_PACKED, the most significant bit first. `bytes` has `bitPackedBytes`. */
+/** Decodes levels in the older encoding BIT_PACKED, most significant bit first. `bytes` must have `bitPackedBytes` bytes. */
 export function readBitPacked(
   bytes: Uint8Array,
   width: number,

@@ -4,16 +4,16 @@ import { KeptFacts } from '../kept-facts.js';
 import { readFooter, withParquetFooter } from '../parquet/read-parquet-file.js';
 import { schemaNodes, type SchemaNode } from './schema-node.js';
 
-/** What a footer says of column chunks, those inside of nested columns too. */
+/** Schema tree and column chunks of a footer, including the chunks inside nested columns. */
 export interface NestedFooter {
   readonly columns: readonly SchemaNode[];
-  /** Their `chunks` are one for each leaf of the schema. */
+  /** Their `chunks` have one entry per leaf of the schema. */
   readonly rowGroups: readonly ForeignRowGroup[];
 }
 
 const footers = new KeptFacts((place) => withParquetFooter(place, readNestedFooter));
 
-/** The footer of a Parquet file, which this thread reads once. Throws as `readParquetFile` does. */
+/** Returns the footer of a Parquet file, cached per thread. Throws as `readParquetFile` does. */
 export async function nestedFooterOf(place: ForeignPlace): Promise<NestedFooter> {
   return await footers.of(place);
 }
@@ -22,7 +22,7 @@ function readNestedFooter(footer: Uint8Array, footerAt: number): NestedFooter {
   const elements: ThriftFields[] = [];
   const { rowGroups } = readFooter(footer, footerAt, {
     element: (element) => elements.push(element),
-    // Described as if each were a nested column by itself: of such a one, only its place is read.
+    // Present each leaf as a nested column of its own (`flat: null`): of these only the position is read.
     columns: ({ leaves }) =>
       Array.from({ length: leaves }, (_, leaf) => ({
         name: `leaf ${leaf}`,

@@ -11,25 +11,25 @@ import { bitPackedBytes, bitsOf, readBitPacked, readHybrid } from './levels.js';
 import type { LeafType } from './schema-node.js';
 import { decodeValues, prefixed, type StoredValues } from './stored-values.js';
 
-/** The entries of a data page. */
+/** The entries of a data page: one per value or missing value, with its levels. */
 export interface LeafPage {
   readonly entries: number;
-  /** Null where each entry has a value. */
+  /** Definition levels; null where every entry has a value. */
   readonly definitions: Uint16Array | null;
-  /** Null where each entry is a row. */
+  /** Repetition levels; null where every entry is a row. */
   readonly repetitions: Uint16Array | null;
-  /** Values of the entries that have one; with `codes`, what these refer to. */
+  /** The values of the entries that have one; with `codes`, the dictionary that these index. */
   readonly values: StoredValues;
   readonly codes: Uint32Array | null;
 }
 
 const headerBytesUsual = 16 * 1024;
-/** Structures and lists of a header with statistics. */
+/** Limit on structures and list elements in a header with statistics. */
 const headerBounds: ThriftBounds = { valuesMax: 1000, handedOver: new Map() };
 
 const noBytes = new Uint8Array(0);
 
-/** The pages of a column chunk, one after another. Methods throw `FormatError` with the offset in the file, and `io`. */
+/** Reads the pages of a column chunk in order. Methods throw `FormatError` with the offset in the file, and `io`. */
 export class PageReader {
   readonly #end: number;
   #at: number;
@@ -46,7 +46,7 @@ export class PageReader {
     this.#end = offset + bytes;
   }
 
-  /** The next data page; null behind the last. */
+  /** Reads the next data page; null after the last. */
   next(): LeafPage | null {
     while (this.#at < this.#end) {
       const begin = this.#at;
@@ -61,7 +61,7 @@ export class PageReader {
     return null;
   }
 
-  /** Null for a page without entries of the column: a dictionary, an index. */
+  /** Null for a page that is not a data page. A dictionary page is kept for the data pages after it. */
   #readPage(): LeafPage | null {
     const { fields, bodyAt } = this.#readHeader();
     const size = fields.size(3);
@@ -140,7 +140,7 @@ export class PageReader {
     const repetitions = levels(repetitionMax, 0, repetitionBytes);
     const definitions = levels(definitionMax, repetitionBytes, levelBytes);
     const rest = body.subarray(levelBytes);
-    // Where there is no value, some writers compress nothing to nothing.
+    // Where all rows are null, some writers store no bytes although the header says that they are compressed.
     const isCompressed = header.bool(7, true) && rest.length > 0;
     const values = isCompressed ? this.decompress(rest, contentBytes - levelBytes) : rest;
     return this.#page(entries, definitions, repetitions, header.size(4), values);
@@ -174,7 +174,7 @@ export class PageReader {
   }
 }
 
-/** A field that says how many values there are, which have memory before they are read. */
+/** Reads a field that gives a number of values. It is limited, because memory is allocated for them before they are read. */
 function countOf(fields: ThriftFields, id: number): number {
   const count = fields.size(id);
   return count > foreignPageValuesMax ? fields.fail(`a page of ${count} values, which is too many`) : count;

@@ -4,7 +4,7 @@ import { leafFormatOf, type LeafFormat, type LeafValue } from './leaf-format.js'
 import type { LeafPage, PageReader } from './page-reader.js';
 import type { LeafType, ListNode, MapNode, SchemaNode } from './schema-node.js';
 
-/** The entries of a column chunk, one after another. */
+/** Iterates over the entries of a column chunk. */
 export class LeafCursor {
   readonly format: LeafFormat;
   #page: LeafPage | null;
@@ -19,24 +19,24 @@ export class LeafCursor {
     this.#page = this.#nextPage();
   }
 
-  /** -1 behind the last entry. */
+  /** Definition level of the current entry; -1 after the last entry. */
   get definition(): number {
     if (this.#page === null) return -1;
     return this.#page.definitions === null ? this.type.definitionMax : this.#page.definitions[this.#entry]!;
   }
 
-  /** 0 where a row begins; behind the last entry, too. */
+  /** Repetition level of the current entry; 0 at the beginning of a row and after the last entry. */
   get repetition(): number {
     return this.#page?.repetitions?.[this.#entry] ?? 0;
   }
 
-  /** The value of the entry, which must have one. */
+  /** The value of the current entry, which must have one. */
   get value(): LeafValue {
     const { values, codes } = this.#page!;
     return this.format.read(values, codes === null ? this.#value : codes[this.#value]!);
   }
 
-  /** Goes to the next entry. Throws `FormatError` where there was none. */
+  /** Goes to the next entry. Throws `FormatError` after the last one. */
   advance(): void {
     const page = this.#page;
     if (page === null) throw new FormatError('fewer values than rows', 0);
@@ -56,17 +56,20 @@ export class LeafCursor {
   }
 }
 
-/** Puts the entries of the leaves of a column together to values. Methods throw `FormatError` where these contradict each other. */
+/**
+ * Assembles rows from the entries of a column's leaves (Dremel's record assembly). Methods throw `FormatError` where the
+ * leaves contradict each other.
+ */
 export class RowReader {
   readonly #json = new JsonText();
 
-  /** @param cursors those of the node's leaves */
+  /** @param cursors the cursors of the node's leaves, in order */
   constructor(
     private readonly node: SchemaNode,
     private readonly cursors: readonly LeafCursor[],
   ) {}
 
-  /** The next row of a column that is not nested; null where it has no value. */
+  /** Reads the next row of a column that is not nested; null where it has no value. */
   value(): LeafValue | null {
     const cursor = this.cursors[0]!;
     const value = cursor.definition < cursor.type.definitionMax ? null : cursor.value;
@@ -74,7 +77,7 @@ export class RowReader {
     return value;
   }
 
-  /** The next row as JSON; null where it has no value. Throws `limit` for one that is too long. */
+  /** Reads the next row as JSON; null where it has no value. Throws `limit` for one that is too long. */
   json(): string | null {
     const isMissing = this.#isMissing(this.node);
     this.#write(this.node);
@@ -84,7 +87,7 @@ export class RowReader {
     return isMissing ? null : text;
   }
 
-  /** Passes over the next row. */
+  /** Skips the next row. */
   skipRow(): void {
     for (const cursor of this.cursors)
       do cursor.advance();
@@ -102,7 +105,7 @@ export class RowReader {
     return this.#isBelow(node, node.presentFrom);
   }
 
-  /** Whether the leaves of a node end below a level of definition, which all of them do, or none. */
+  /** Whether the definition levels of a node's leaves are below `level`. Throws where only some of them are. */
   #isBelow(node: SchemaNode, level: number): boolean {
     const [first, ...others] = this.#cursorsOf(node);
     if (first!.definition < 0) throw new FormatError('fewer values than rows', 0);
@@ -113,7 +116,7 @@ export class RowReader {
     return isBelow;
   }
 
-  /** Whether another item follows of a list whose last one has been read. */
+  /** Whether the list continues with another item after the one that was just read. */
   #isContinued(node: ListNode | MapNode): boolean {
     const [first, ...others] = this.#cursorsOf(node);
     const { repetition } = first!;

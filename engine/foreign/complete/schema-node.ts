@@ -3,16 +3,17 @@ import type { ThriftFields } from '../../parquet/thrift-reader.js';
 import { readAnnotation, type Annotation } from '../parquet/annotation.js';
 
 /**
- * A field of a Parquet schema as a tree of values (https://github.com/apache/parquet-format/blob/master/LogicalTypes.md#nested-types).
- * Levels say how much of the tree there is in an entry of a column chunk: a value of a node is missing where the definition level of its
+ * A field of a Parquet schema as a tree of values
+ * (https://github.com/apache/parquet-format/blob/master/LogicalTypes.md#nested-types). A definition level says down to which
+ * depth the tree is present in an entry of a column chunk: a node's value is missing where the definition level of its
  * leaves is below `presentFrom`.
  */
 export type SchemaNode = LeafNode | ListNode | MapNode | StructNode;
 
 interface NodeBase {
-  /** 0 for a value that can't be missing by itself. */
+  /** Definition level from which the value is present; 0 for a value that can't be null itself. */
   readonly presentFrom: number;
-  /** Its column chunks among those of the file. */
+  /** Index of its first column chunk among those of the row group, and their number. */
   readonly firstLeaf: number;
   readonly leaves: number;
 }
@@ -39,9 +40,9 @@ export interface StructNode extends NodeBase {
 }
 
 interface Repeated {
-  /** There is an item where the definition level is not below this. */
+  /** The list has an item where the definition level is at least this. */
   readonly itemFrom: number;
-  /** An entry of this repetition level begins another item of the same list. */
+  /** An entry of this repetition level begins the next item of the same list. */
   readonly itemLevel: number;
 }
 
@@ -56,13 +57,13 @@ export interface LeafType {
   readonly repetitionMax: number;
 }
 
-/** The columns of a schema whose elements, the root first, are complete and not nested too deeply. */
+/** Builds the trees of all columns. `elements` is a complete schema, the root first, that is not nested too deeply. */
 export function schemaNodes(elements: readonly ThriftFields[]): SchemaNode[] {
   const builder = new NodeBuilder(elements);
   return builder.columns();
 }
 
-/** An element, and those that it holds. */
+/** A `SchemaElement` and its children. */
 interface Element {
   readonly fields: ThriftFields;
   readonly repeats: number;
@@ -86,11 +87,11 @@ class NodeBuilder {
     return { fields, repeats: fields.size(3, repetition.required), children };
   }
 
-  /** @param definition, level those of what the element lies in */
+  /** @param definition, level the definition and repetition levels of the enclosing element */
   #node(element: Element, definition: number, level: number): SchemaNode {
     switch (element.repeats) {
       case repetition.repeated:
-        // A repeated field that is not in a list or map is a list by itself, which is never missing.
+        // A repeated field outside a list or map is itself a list, which is never null.
         return this.#list(definition, level, 0, () => this.#value(element, definition + 1, level + 1, 0));
       case repetition.optional:
         return this.#value(element, definition + 1, level, definition + 1);
@@ -138,7 +139,7 @@ class NodeBuilder {
     return { kind: 'list', presentFrom, firstLeaf, leaves, ...levels, item };
   }
 
-  /** The items of a list: what the repeated field holds, or that field itself in files of older writers. */
+  /** The items of a list: the child of the repeated field or, in files of older writers, the repeated field itself. */
   #item(list: Element, repeated: Element, definition: number, level: number): SchemaNode {
     const [inner] = repeated.children;
     const name = repeated.fields.text(4);
@@ -160,7 +161,7 @@ class NodeBuilder {
   }
 }
 
-/** What a group is: its logical type, MAP or LIST, or the older converted type, MAP, MAP_KEY_VALUE or LIST. */
+/** The kind of a group by its logical type MAP or LIST, or by the older converted types MAP, MAP_KEY_VALUE and LIST. */
 function groupKind(fields: ThriftFields): 'map' | 'list' | 'struct' {
   const logical = fields.has(10) ? fields.struct(10) : null;
   const converted = fields.size(6, -1);

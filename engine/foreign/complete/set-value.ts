@@ -7,8 +7,8 @@ import { ticksToMs } from '../parquet/ticks.js';
 import type { LeafValue } from './leaf-format.js';
 
 /**
- * How a value of a column that is not nested is set, which returns the sequences in it that were no UTF-8. It throws `FormatError` for an
- * integer that `int` has no room for.
+ * Returns a function that sets a value of a column that is not nested. It returns the number of invalid UTF-8 sequences that
+ * were replaced, and throws `FormatError` for an integer beyond the range of `int`.
  */
 export function valueSetter(
   { values }: ForeignColumn,
@@ -36,7 +36,7 @@ export function valueSetter(
   };
 }
 
-/** Sets a row of a column of JSON; null for none. */
+/** Sets a row of a column of JSON; null leaves it null. */
 export function setJson(builder: ColumnBuilder, json: string | null): void {
   assert(builder.kind === 'string', 'JSON is text');
   if (json !== null) builder.setString(json);

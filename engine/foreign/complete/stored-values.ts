@@ -4,7 +4,7 @@ import { pageBytesMax } from '../../terms/limits.js';
 import { readHybrid } from './levels.js';
 import type { LeafType } from './schema-node.js';
 
-/** Values as a page stores them: numbers, 0 and 1 for booleans, or bytes. */
+/** Values as a page stores them: numbers, booleans as 0 and 1, or bytes. */
 export type StoredValues =
   Int32Array | BigInt64Array | Float32Array | Float64Array | Uint8Array | ByteStrings;
 
@@ -18,10 +18,10 @@ export interface ByteStrings {
 /** Bytes of an INT96. */
 const int96Bytes = 12;
 
-/** More values than blocks of a writer have: a greater claim would be allocated. */
+/** Largest number of values in a delta block, well above what writers use. It limits the memory that a header can claim. */
 const deltaBlockMax = 64 * 1024;
 
-/** Decodes `count` values of a page. Throws `FormatError` for what is malformed, and for an encoding that is not of this type. */
+/** Decodes `count` values of a page. Throws `FormatError` for malformed data, and for an encoding that does not fit the type. */
 export function decodeValues(
   number: number,
   { type, valueBytes }: LeafType,
@@ -55,7 +55,7 @@ export function decodeValues(
   throw new FormatError(`values of the physical type ${type} in encoding ${number}`, 0);
 }
 
-/** Bytes behind their length of four bytes, and where they end. */
+/** Reads bytes that are preceded by their length in four bytes. Returns them and their end offset. */
 export function prefixed(bytes: Uint8Array, at: number): { content: Uint8Array; end: number } {
   if (at + 4 > bytes.length) throw new FormatError('a length that is not there', at);
   const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(at, true);
@@ -93,7 +93,7 @@ function plainValues(type: number, valueBytes: number, bytes: Uint8Array, count:
     const starts = Uint32Array.from({ length: count }, (_, i) => i * width);
     return { bytes, starts, ends: starts.map((start) => start + width) };
   }
-  // A copy, because numbers must be aligned.
+  // A copy, because typed arrays must be aligned.
   const { buffer } = bytes.slice(0, count * width);
   if (type === physicalType.int32) return new Int32Array(buffer);
   if (type === physicalType.int64) return new BigInt64Array(buffer);
@@ -113,7 +113,7 @@ function plainStrings(bytes: Uint8Array, count: number): ByteStrings {
   return { bytes, starts, ends };
 }
 
-/** BYTE_STREAM_SPLIT: all first bytes of the values, then all second ones. */
+/** Decodes BYTE_STREAM_SPLIT, which stores the first bytes of all values, then all second bytes, and so on. */
 function joined(bytes: Uint8Array, count: number, width: number): Uint8Array {
   if (bytes.length < count * width)
     throw new FormatError(`${count} values of ${width} bytes are not there`, 0);
@@ -123,7 +123,7 @@ function joined(bytes: Uint8Array, count: number, width: number): Uint8Array {
   return values;
 }
 
-/** DELTA_LENGTH_BYTE_ARRAY. */
+/** Decodes DELTA_LENGTH_BYTE_ARRAY. */
 function deltaLengths(bytes: Uint8Array, count: number): ByteStrings {
   const reader = new DeltaReader(bytes);
   const lengths = reader.integers(new Int32Array(count));
@@ -143,7 +143,7 @@ function stringsBehind(bytes: Uint8Array, from: number, lengths: Int32Array): By
   return { bytes, starts, ends };
 }
 
-/** DELTA_BYTE_ARRAY: of each value, how much of it is as in the one before, and the rest. */
+/** Decodes DELTA_BYTE_ARRAY. It stores of each value the length of the prefix that it shares with the value before, and the rest. */
 function deltaStrings(bytes: Uint8Array, count: number): ByteStrings {
   const reader = new DeltaReader(bytes);
   const prefixes = reader.integers(new Int32Array(count));
@@ -156,7 +156,7 @@ function deltaStrings(bytes: Uint8Array, count: number): ByteStrings {
     if (prefix < 0 || prefix > before) throw new FormatError(`${prefix} bytes of a value of ${before}`, 0);
     before = prefix + lengths[i]!;
     total += before;
-    // A few bytes can claim any number of long values.
+    // A few stored bytes can claim many long values.
     if (total > pageBytesMax) throw new FormatError(`a page of more than ${pageBytesMax} bytes`, 0);
   }
   const values = new Uint8Array(total);
@@ -174,7 +174,7 @@ function deltaStrings(bytes: Uint8Array, count: number): ByteStrings {
   return { bytes: values, starts, ends };
 }
 
-/** Reads DELTA_BINARY_PACKED sequences, one behind another. */
+/** Reads consecutive DELTA_BINARY_PACKED sequences. */
 class DeltaReader {
   readonly view: DataView;
   offset = 0;
@@ -183,7 +183,7 @@ class DeltaReader {
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   }
 
-  /** Fills `target`. */
+  /** Fills `target` with the next sequence. */
   integers<T extends Int32Array | BigInt64Array>(target: T): T {
     const blockValues = this.#varint(this.offset);
     const miniblocks = this.#varint(blockValues.end);
@@ -191,7 +191,7 @@ class DeltaReader {
     if (count.value < target.length)
       throw new FormatError(`${count.value} values, not ${target.length}`, this.offset);
     if (target.length === 0) {
-      // The first value is there nevertheless.
+      // A sequence without values still stores a first value.
       this.offset = this.#varint(count.end).end;
       return target;
     }

@@ -1,8 +1,8 @@
 import type { ThriftFields } from '../../parquet/thrift-reader.js';
 
 /**
- * What the schema says of the meaning of a physical type: the `LogicalType` of parquet.thrift, or the older `ConvertedType` where there
- * is none (https://github.com/apache/parquet-format/blob/master/LogicalTypes.md).
+ * The annotation that gives a physical type its meaning: the `LogicalType` of parquet.thrift, or the older `ConvertedType`
+ * where there is none (https://github.com/apache/parquet-format/blob/master/LogicalTypes.md).
  */
 export type Annotation =
   | { readonly kind: 'none' | 'text' | 'date' | 'binary JSON' | 'UUID' | 'float16' | 'interval' | 'geometry' }
@@ -12,7 +12,7 @@ export type Annotation =
 
 export type TimeUnit = 'MILLIS' | 'MICROS' | 'NANOS';
 
-/** Ids of the fields of the union `LogicalType`. */
+/** Field ids of the union `LogicalType`. */
 const logicalId = {
   string: 1,
   enum: 4,
@@ -31,7 +31,7 @@ const logicalId = {
 
 const none: Annotation = { kind: 'none' };
 
-/** The annotation of a `SchemaElement` that is no group. One that this does not know is none. */
+/** The annotation of a `SchemaElement` that is not a group. An unknown one counts as none. */
 export function readAnnotation(element: ThriftFields): Annotation {
   const logical = element.has(10) ? readLogicalType(element.struct(10)) : none;
   return logical.kind === 'none' ? readConvertedType(element) : logical;
@@ -66,7 +66,7 @@ function timeOf(kind: 'time of day' | 'timestamp', type: ThriftFields): Annotati
   return { kind, unit, isUtc: type.bool(1) };
 }
 
-/** The numbers of `ConvertedType`. */
+/** Reads the number of `ConvertedType`. */
 function readConvertedType(element: ThriftFields): Annotation {
   const type = element.size(6, -1);
   switch (type) {
@@ -84,7 +84,7 @@ function readConvertedType(element: ThriftFields): Annotation {
     case 9:
     case 10:
       return { kind: 'timestamp', unit: type === 9 ? 'MILLIS' : 'MICROS', isUtc: true };
-    case 11: // UINT_8 and, doubling, up to INT_64
+    case 11: // UINT_8, UINT_16, UINT_32, UINT_64, then INT_8 to INT_64
     case 12:
     case 13:
     case 14:
@@ -102,7 +102,7 @@ function readConvertedType(element: ThriftFields): Annotation {
   }
 }
 
-/** The annotation for people; empty for none. */
+/** The annotation for display; empty for none. */
 export function annotationText(annotation: Annotation): string {
   switch (annotation.kind) {
     case 'none':

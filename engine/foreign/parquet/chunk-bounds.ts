@@ -9,17 +9,17 @@ type Side = 'min' | 'max';
 
 const decoder = new TextDecoder();
 
-/** What is known of a column chunk without statistics. */
+/** The facts of a column chunk without statistics. */
 export const nothingKnown: ChunkFacts = { nullCount: null, min: null, max: null };
 
 /**
- * What the `Statistics` of parquet.thrift say of a column chunk of `rows` rows, as values of the column's type. A bound is left out where
- * it is not sure to enclose all values.
+ * Reads the `Statistics` (parquet.thrift) of a column chunk of `rows` rows, as values of the column's type. A bound that is
+ * not sure to enclose all values is null.
  */
 export function chunkFacts(statistics: ThriftFields, column: ColumnType, rows: number): ChunkFacts {
   const storedNulls = statistics.size(3, -1);
   if (storedNulls > rows) statistics.fail(`${storedNulls} rows without a value of ${rows}`);
-  // The older fields are in the order of signed bytes, which is none of strings and of integers without a sign.
+  // The deprecated `min` and `max` compare as signed bytes, which is not the order of strings and unsigned integers.
   const { type, isUnsigned } = column.parquet;
   const hasOldOrder =
     !isUnsigned && type !== physicalType.byteArray && type !== physicalType.fixedLengthBytes;
@@ -30,7 +30,8 @@ export function chunkFacts(statistics: ThriftFields, column: ColumnType, rows: n
   const min = minBytes === null ? null : boundOf(minBytes, column, 'min');
   const max = maxBytes === null ? null : boundOf(maxBytes, column, 'max');
   if (column.type !== 'float') return { nullCount: storedNulls < 0 ? null : storedNulls, min, max };
-  // One that is no number spoils the other. What is no number has no value here, and no bound tells whether there is one.
+  // NaN and infinite values are null in our columns. A bound that is not finite makes the other one useless too. Finite
+  // bounds do not rule out NaN, so the null count is known only where the NaN count (field 9) is 0.
   const isSpoilt = (minBytes === null) !== (min === null) || (maxBytes === null) !== (max === null);
   const isInteger = type !== physicalType.float && type !== physicalType.double;
   const allFinite = isInteger || (statistics.size(9, -1) === 0 && min !== null && max !== null);
@@ -38,7 +39,7 @@ export function chunkFacts(statistics: ThriftFields, column: ColumnType, rows: n
   return isSpoilt ? { nullCount, min: null, max: null } : { nullCount, min, max };
 }
 
-/** A bound as a value of the column's type; null where its bytes are none, or where it would not be sure. */
+/** A bound as a value of the column's type; null where the bytes are invalid, or where the bound would not be sure. */
 function boundOf(bytes: Uint8Array, column: ColumnType, side: Side): ForeignBound | null {
   const { type, isUnsigned, scale } = column.parquet;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
@@ -78,16 +79,16 @@ function floatBound(value: number): ForeignBound | null {
 }
 
 /**
- * A bound of bytes for the texts that they become. Bytes that are no UTF-8 become U+FFFD (EF BF BD) there, which may change their order:
- * what they have in common with a bound that is ASCII, or below EF for the least, does not change. So a bound ends where that does, and
- * the greatest then counts up its last byte.
+ * A bound of byte strings, for the texts that they are decoded to. Decoding turns invalid UTF-8 into U+FFFD (EF BF BD),
+ * which may change the order. A prefix that values share with the bound keeps its order where it is ASCII (`max`), or below
+ * EF (`min`). So the bound is cut at the first byte that is not, and the last byte of a cut `max` is incremented.
  */
 function textBound(bytes: Uint8Array, side: Side): ForeignBound | null {
   const tooHigh = side === 'min' ? 0xef : 0x80;
   let end = bytes.findIndex((byte) => byte >= tooHigh);
   if (side === 'min') {
     if (end < 0) end = bytes.length;
-    // Part of a character is none: what is left of it is smaller still.
+    // Also cut off an incomplete character: a shorter `min` is only lower.
     const kept = decoder.decode(bytes.subarray(0, end));
     const wrongAt = kept.indexOf('\ufffd');
     return { kind: 'text', value: wrongAt < 0 ? kept : kept.slice(0, wrongAt) };

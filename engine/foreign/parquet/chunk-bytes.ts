@@ -5,26 +5,29 @@ import { foreignChunkReadMax, verifyPieceBytes } from '../../terms/limits.js';
 import type { ForeignChunk, ForeignPlace } from '../foreign-file.js';
 import { readForeignBytes } from '../source/foreign-bytes.js';
 
-/** Older writers left the dictionary's header out of the bytes of a chunk, which is at most so long (https://issues.apache.org/jira/browse/PARQUET-816). */
+/**
+ * Older writers did not count the dictionary page's header in the size of a chunk; such a header has at most so many bytes
+ * (https://issues.apache.org/jira/browse/PARQUET-816).
+ */
 export const missingBytesMax = 100;
 
-/** Bytes that were read, and where they begin in the file. */
+/** Bytes that were read, and their offset in the file. */
 interface Piece {
   readonly at: number;
   readonly bytes: Uint8Array;
 }
 
-/** The bytes of a column chunk, by their offset in the file. What is kept is read once. */
+/** Reads the bytes of a column chunk, by their offset in the file. Bytes that were read ahead are not read again. */
 export class ChunkBytes {
-  /** Where the chunk ends as the file says. */
+  /** End offset of the chunk as the file gives it. */
   readonly end: number;
-  /** Where its last page ends at the latest. */
+  /** Upper bound of the end offset of the last page. */
   readonly pagesEnd: number;
-  /** Bytes that were read of the file. */
+  /** Total of bytes read from the file. */
   bytesRead = 0;
   readonly #place: ForeignPlace;
   readonly #chunk: ForeignChunk;
-  /** This reading's own: a file that another has taken the place of meanwhile must not be taken for it. */
+  /** Opened for this reading only: the shared `openFiles` may still hold a file that was replaced under the same path. */
   readonly #files = new OpenFiles(1);
   readonly #kept: Piece[] = [];
 
@@ -35,7 +38,10 @@ export class ChunkBytes {
     this.pagesEnd = this.end + missingBytesMax;
   }
 
-  /** Reads all of the chunk, and keeps it where it is not too large. Returns its crc32. Throws `FormatError`, `not_found` and `io`. */
+  /**
+   * Reads the whole chunk, and keeps it in memory where it is not too large. Returns its crc32. Throws `FormatError`,
+   * `not_found` and `io`.
+   */
   readWhole(): number {
     const { offset, bytes } = this.#chunk;
     if (bytes <= foreignChunkReadMax) return crc32(this.#keep(offset, bytes));
@@ -45,21 +51,21 @@ export class ChunkBytes {
     return checksum;
   }
 
-  /** Reads the bytes [at, end) at once, and keeps them, where they are not too many. Throws as `bytesAt` does. */
+  /** Reads the bytes [at, end) at once and keeps them in memory; does nothing where they are too many. Throws as `bytesAt` does. */
   readAhead(at: number, end: number): void {
     if (end - at > foreignChunkReadMax) return;
     this.#check(at, end - at);
     this.#keep(at, end - at);
   }
 
-  /** The bytes [at, at + length), which lie in the chunk. Throws `FormatError`, `not_found` and `io`. */
+  /** Returns the bytes [at, at + length), which must lie in the chunk. Throws `FormatError`, `not_found` and `io`. */
   bytesAt(at: number, length: number): Uint8Array {
     this.#check(at, length);
     const kept = this.#kept.find((piece) => at >= piece.at && at + length <= piece.at + piece.bytes.length);
     return kept?.bytes.subarray(at - kept.at, at - kept.at + length) ?? this.#read(at, length);
   }
 
-  /** Bytes of the file that are not of the chunk. Throws as `bytesAt` does. */
+  /** Returns bytes of the file outside the chunk. Throws as `bytesAt` does. */
   bytesBeside(at: number, length: number): Uint8Array {
     return this.#read(at, length);
   }

@@ -16,12 +16,12 @@ import {
 import type { ForeignRead, PageTable, RowSpan } from '../foreign-file.js';
 import type { ChunkBytes } from './chunk-bytes.js';
 
-/** Whether a page has codes of a dictionary's entries. */
+/** Whether values in the encoding are codes, i.e. indexes of dictionary entries. */
 export function hasCodes(pageEncoding: number): boolean {
   return pageEncoding === encoding.rleDictionary || pageEncoding === encoding.plainDictionary;
 }
 
-/** A page as its header describes it. Offsets are those of the file. */
+/** A page with its header. `at` and `bodyAt` are offsets in the file. */
 export interface Page<H extends AnyPageHeader = AnyPageHeader> {
   readonly at: number;
   readonly bodyAt: number;
@@ -38,20 +38,20 @@ export interface DataPage extends Page<AnyDataPageHeader> {
 /** The pages that hold a span. */
 export interface SpanPages {
   readonly dictionary: DictionaryPage | null;
-  /** At least one, one behind another. */
+  /** At least one; consecutive. */
   readonly pages: readonly DataPage[];
-  /** Where all data pages lie. */
+  /** All data pages of the chunk. */
   readonly table: PageTable;
 }
 
-/** Most headers are smaller; larger ones are read again. */
+/** Bytes that are read for a header at first. Most headers are smaller; for larger ones more is read. */
 const headerBytesUsual = 4096;
-/** Structures and elements of lists in a header. */
+/** Limit on structures and list elements in a header. */
 const headerBounds: ThriftBounds = { valuesMax: 1000, handedOver: new Map() };
 
 /**
- * Finds the pages that hold a span by the headers of all pages. Throws `FormatError` with the offset in the file for headers that contradict
- * themselves or the row group.
+ * Finds the pages of a span by reading the headers of all pages in turn. Throws `FormatError` with the offset in the file
+ * for headers that contradict each other or the row group.
  */
 export function walkPages(bytes: ChunkBytes, { chunk, rowGroupRows }: ForeignRead, span: RowSpan): SpanPages {
   let dictionary: DictionaryPage | null = null;
@@ -81,7 +81,7 @@ export function walkPages(bytes: ChunkBytes, { chunk, rowGroupRows }: ForeignRea
   return { dictionary, pages, table: { offsets: [...offsets, at], firstRows: [...firstRows, row] } };
 }
 
-/** Finds the pages that hold a span where it is known where pages lie. Reads their headers, and the dictionary's. Throws as `walkPages`. */
+/** Finds the pages of a span by a known page table. Reads only their headers, and the dictionary page's. Throws as `walkPages` does. */
 export function pagesOfTable(
   bytes: ChunkBytes,
   { chunk }: ForeignRead,
@@ -118,7 +118,7 @@ function isData(page: Page): page is Page<AnyDataPageHeader> {
   return page.header.kind === 'data';
 }
 
-/** Reads the header of the page at `at`, which ends before `end`. */
+/** Reads the header of the page at offset `at`; header and body end at `end` at the latest. */
 function readPage(bytes: ChunkBytes, at: number, end = bytes.end): Page {
   const most = Math.min(end - at, foreignPageHeaderBytesMax);
   for (let length = Math.min(most, headerBytesUsual); ; length = Math.min(most, 2 * length)) {
@@ -134,7 +134,7 @@ function readPage(bytes: ChunkBytes, at: number, end = bytes.end): Page {
   }
 }
 
-/** Memory is taken for what a header claims, up to here. */
+/** Throws `FormatError` for a page that claims more bytes or values than the limits, because decoding allocates what the header claims. */
 function checkClaims(header: AnyPageHeader, at: number): void {
   const bytes = Math.max(header.bytes, header.uncompressedBytes);
   if (header.kind !== 'other' && bytes > pageBytesMax)
@@ -144,7 +144,7 @@ function checkClaims(header: AnyPageHeader, at: number): void {
     throw new FormatError(`a page of ${values} values, but at most ${foreignPageValuesMax} are read`, at);
 }
 
-/** The body of a page as it lies in the file. Throws `FormatError` where its header has another checksum. */
+/** Returns the body of a page as stored. Throws `FormatError` where its crc32 differs from the header's. */
 export function bodyOf(bytes: ChunkBytes, { at, bodyAt, header }: Page): Uint8Array {
   const body = bytes.bytesAt(bodyAt, header.bytes);
   if (header.checksum !== null && crc32(body) !== header.checksum)

@@ -5,15 +5,15 @@ import { spreadCodes } from '../../kernels/spread.js';
 import { encoding, FormatError } from '../../parquet/format.js';
 import type { StoredPage } from './stored-page.js';
 
-/** Codes of a dictionary fit a byte up to so many entries. */
+/** Up to this many dictionary entries, a code fits one byte. */
 const byteEntriesMax = 256;
 
-/** Codes of pages that stand one behind another. */
+/** Collects the dictionary codes of consecutive pages. */
 export class CodePages {
   readonly #codes: Uint8Array | Uint16Array;
   readonly #entries: PlainColumn;
 
-  /** @param entries as the column has them, at least one */
+  /** @param entries the dictionary's entries, converted to the column's type; at least one */
   constructor(rows: number, entries: PlainColumn) {
     this.#codes = entries.length <= byteEntriesMax ? new Uint8Array(rows) : new Uint16Array(rows);
     this.#entries = entries;
@@ -24,7 +24,7 @@ export class CodePages {
     return { kind: 'dictionary', length: codes.length, codes, values: this.#entries, validity: null };
   }
 
-  /** Takes the rows of a page from `row` on. Throws `FormatError`. */
+  /** Adds the rows of a page, from row `row` on. Throws `FormatError`. */
   add(page: StoredPage, row: number): void {
     const { present, rows, bits } = page;
     const codes = this.#codes.subarray(row, row + rows);
@@ -33,18 +33,18 @@ export class CodePages {
   }
 }
 
-/** Reads the codes of a page to the front of `codes`. Throws `FormatError`, for a code beyond the dictionary too. */
+/** Decodes the codes of a page to the beginning of `codes`. Throws `FormatError`, also for a code beyond the dictionary. */
 function decodeCodes(page: StoredPage, codes: Uint8Array | Uint16Array, entries: number): void {
   const width = page.values[0] ?? 0;
   if (width > 8 * codes.BYTES_PER_ELEMENT) {
-    // Wider than needed: each code fits all the same.
+    // The bit width is larger than the array's elements, but no valid code is.
     codes.set(decodeEntryCodes(page, entries));
     return;
   }
   checkCodes(page, decodeHybrid(page.values, 1, page.present, width, codes), codes, entries);
 }
 
-/** The codes of a page, for a dictionary of any size. Throws `FormatError`, for a code beyond the dictionary too. */
+/** Decodes the codes of a page, for a dictionary of any size. Throws `FormatError`, also for a code beyond the dictionary. */
 export function decodeEntryCodes(page: StoredPage, entries: number): Uint32Array {
   const codes = new Uint32Array(page.present);
   checkCodes(page, decodeHybrid(page.values, 1, page.present, page.values[0] ?? 0, codes), codes, entries);
@@ -61,7 +61,7 @@ function checkCodes(
   if (largestCode(codes, present) >= entries) throw new FormatError('a code beyond the dictionary', at);
 }
 
-/** Booleans of pages that stand one behind another, as codes of 0 and 1. */
+/** Collects the booleans of consecutive pages as codes 0 and 1. */
 export class BoolPages {
   readonly #codes: Uint8Array;
 
@@ -80,7 +80,7 @@ export class BoolPages {
     };
   }
 
-  /** Takes the rows of a page from `row` on. Throws `FormatError`. */
+  /** Adds the rows of a page, from row `row` on. Throws `FormatError`. */
   add(page: StoredPage, row: number): void {
     const { present, rows, bits, at, values } = page;
     const codes = this.#codes.subarray(row, row + rows);
@@ -89,7 +89,7 @@ export class BoolPages {
         throw new FormatError(`${values.length} bytes for ${present} bits`, at);
       spreadBits(values, present, codes);
     } else if (page.encoding === encoding.rle) {
-      // The length of the runs stands before them.
+      // The runs are preceded by their length in four bytes.
       const read = present === 0 ? 0 : values.length < 4 ? -1 : decodeHybrid(values, 4, present, 1, codes);
       if (read < 0) throw new FormatError('malformed runs', at);
     } else {

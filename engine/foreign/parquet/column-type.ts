@@ -5,17 +5,17 @@ import { valueBytesMax } from '../../terms/limits.js';
 import type { ForeignColumn, ForeignValues, ParquetStorage } from '../foreign-file.js';
 import { annotationText, readAnnotation, type Annotation, type TimeUnit } from './annotation.js';
 
-/** What becomes of the values of a column that is not nested. */
+/** The field type of a column that is not nested, and how its values are converted. */
 export interface ColumnType extends Pick<ForeignColumn, 'type' | 'stored' | 'values'> {
   readonly parquet: ParquetStorage;
-  /** What our own kernels do not take; empty where they take all. */
+  /** Why our own kernels can't decode the column; empty where they can. */
   readonly reason: string;
 }
 
-/** A double holds every integer of so many decimal digits, and every power of ten up to this one. */
+/** A double represents exactly every integer of up to 15 decimal digits, and every power of ten up to 10^22. */
 const exactDigitsMax = 15;
 const exactPowerMax = 22;
-/** A signed integer of 64 bits holds every integer of so many decimal digits. */
+/** A signed 64-bit integer holds every integer of up to 18 decimal digits. */
 const int64DigitsMax = 18;
 
 const dayMs = 86_400_000;
@@ -32,7 +32,7 @@ const typeNames = new Map<number, string>([
   [physicalType.fixedLengthBytes, 'FIXED_LEN_BYTE_ARRAY'],
 ]);
 
-/** A type of ours, and how values get there. */
+/** A field type, and how stored values are converted to it. */
 export interface Meaning {
   readonly type: FieldType;
   readonly values: ForeignValues;
@@ -48,7 +48,7 @@ function timeTicks(perMs: number, ms: number, reason = ''): Meaning {
   return { type: 'time', values: { kind: 'ticks', perMs, ms }, reason };
 }
 
-/** What the values of a `SchemaElement` that is no group become. Throws `FormatError` for what is no type. */
+/** The column type of a `SchemaElement` that is not a group. Throws `FormatError` for an invalid type. */
 export function columnTypeOf(element: ThriftFields): ColumnType {
   const type = element.size(1);
   const name = typeNames.get(type) ?? element.fail(`an unknown physical type ${type}`);
@@ -66,7 +66,7 @@ export function columnTypeOf(element: ThriftFields): ColumnType {
   };
 }
 
-/** An annotation that does not belong to the physical type means nothing. */
+/** An annotation that does not fit the physical type is ignored. */
 function meaningOf(type: number, valueBytes: number, annotation: Annotation): Meaning {
   switch (type) {
     case physicalType.boolean:
@@ -106,7 +106,7 @@ function integerMeaning(type: number, annotation: Annotation): Meaning {
   return { type: 'int', values: same, reason: '' };
 }
 
-/** An integer where there are no digits behind the point, a float where it has all digits, else text. */
+/** DECIMAL becomes `int` without digits after the point, `float` where a double has all of its digits, else text. */
 export function decimalMeaning({ precision, scale }: { precision: number; scale: number }): Meaning {
   const reason = `DECIMAL(${precision}, ${scale})`;
   if (scale === 0 && precision <= int64DigitsMax) return { type: 'int', values: same, reason };

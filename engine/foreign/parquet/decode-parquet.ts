@@ -24,29 +24,29 @@ import { readDataPage, readDictionaryPage, type PageReading, type StoredPage } f
 import { StringPages } from './string-pages.js';
 import { validText } from './valid-text.js';
 
-/** Rows of pages that stand one behind another. */
+/** The decoded rows of consecutive pages. */
 interface DecodedPages {
   readonly column: Column;
   readonly replaced: number;
 }
 
-/** What pages are decoded with. */
+/** Parameters of decoding pages. */
 interface Decoding {
   readonly column: ForeignColumn;
   readonly stored: ParquetStorage;
   readonly reading: PageReading;
 }
 
-/** What takes the values of pages. */
+/** Collects the values of pages. */
 interface PageTarget {
   add(page: StoredPage, row: number): void;
 }
 
 /**
- * Decodes a column of a row group of a Parquet file by our own kernels: the pages that hold the wanted span, and all spans that these hold
- * wholly. Where it is not known where pages lie, all of the chunk is read once, and only then has a checksum. Blocks while it reads and
- * decodes: it is for a thread. Throws `DamageError` with the path, offset, row group and column, `unsupported` for what is read the
- * complete way, `limit`, `not_found` and `io`.
+ * Decodes a column of a row group of a Parquet file with our own kernels: the pages that hold the wanted span, and all spans
+ * that lie wholly in these pages. Where the page positions are unknown, the whole chunk is read once, and only then the
+ * result has a checksum. Blocks while it reads and decodes: for worker threads. Throws `DamageError` with the path, offset,
+ * row group and column, `unsupported` for a column that needs the complete way, `limit`, `not_found` and `io`.
  */
 export async function decodeParquet(read: ForeignRead): Promise<DecodedSpans> {
   return await withErrorsNamed(read, async ({ chunk }) => {
@@ -90,7 +90,7 @@ function decodePages(found: SpanPages, decoding: Decoding): DecodedPages {
   const rows = rowsOf(found);
   if (rows === 0) return { column: nullColumn(column.type, 0), replaced: 0 };
   const pageBytes = found.pages.reduce((sum, { header }) => sum + header.uncompressedBytes, 0);
-  // A value takes eight bytes at most, or where it ends four beside its own ones.
+  // A number takes at most 8 bytes; a string takes its bytes and a 4-byte offset.
   if (Math.max(pageBytes, rows * 8) > foreignSpanBytesMax)
     throw new FormatError(
       `pages of more than ${foreignSpanBytesMax} bytes hold the span`,
@@ -110,13 +110,13 @@ function decodePages(found: SpanPages, decoding: Decoding): DecodedPages {
       const bits = addPages(found, rows, target, decoding);
       return { column: { ...target.column, validity: bits }, replaced };
     }
-    // Entries that are no values of the column's type: the rows have to be looked at.
+    // Some entries have no value of the column's type, so rows with them become null: decode without a dictionary.
     return decodePlain(found, rows, decoding, dictionaryOf(found, decoding));
   }
   return decodePlain(found, rows, decoding, entries);
 }
 
-/** The entries of the dictionary as they are stored, where pages refer to them. */
+/** The dictionary's entries as stored; null where no page refers to them. */
 function dictionaryOf({ dictionary, pages }: SpanPages, { stored, reading }: Decoding): PlainColumn | null {
   if (dictionary === null || !pages.some(({ header }) => hasCodes(header.encoding))) return null;
   const page = readDictionaryPage(dictionary, reading);
@@ -131,7 +131,7 @@ function isText({ type }: ParquetStorage): boolean {
   return type === physicalType.byteArray || type === physicalType.fixedLengthBytes;
 }
 
-/** Entries as values of the column's type. `dropped` are none. */
+/** Converts entries to the column's type. `dropped` is the number of entries that have no value of that type. */
 function convertEntries(
   entries: PlainColumn,
   { column, stored }: Decoding,
@@ -141,7 +141,7 @@ function convertEntries(
   return { ...convertNumbers(entries, column, stored, bits), replaced: 0 };
 }
 
-/** Decodes all rows to a column without a dictionary. `entries` are as they are stored. */
+/** Decodes all rows into a column without a dictionary. `entries` are as stored. */
 function decodePlain(
   found: SpanPages,
   rows: number,
@@ -162,7 +162,7 @@ function decodePlain(
   return { column: { ...numbers, validity: bits }, replaced: 0 };
 }
 
-/** Decodes all pages to the target. Returns the bits of the rows, 1 = present, where there may be some without a value. */
+/** Decodes all pages into the target. Returns the validity bits, 1 = present; null where no row can be null. */
 function addPages(
   { pages }: SpanPages,
   rows: number,

@@ -6,13 +6,13 @@ import type { ChunkBytes } from './chunk-bytes.js';
 import { pagesOfTable, walkPages, type SpanPages } from './chunk-pages.js';
 import { readOffsetIndex } from './offset-index.js';
 
-/** The pages that hold the wanted span, and the crc32 of all of the chunk where it was read for that and is asked for. */
+/** The pages of the wanted span; and the crc32 of the whole chunk, null where it was not read or not asked for. */
 export interface FoundPages {
   readonly found: SpanPages;
   readonly checksum: number | null;
 }
 
-/** Finds the pages of a reading. Where it is not known where they lie, all of the chunk is read at once. Throws as `walkPages` does. */
+/** Finds the pages of a reading. Where their positions are unknown, reads the whole chunk at once. Throws as `walkPages` does. */
 export function findPages(bytes: ChunkBytes, read: ForeignRead, wantsChecksum: boolean): FoundPages {
   const span = read.spans[read.wanted]!;
   if (read.pages !== null) return { found: pagesOfTable(bytes, read, span, read.pages), checksum: null };
@@ -24,8 +24,8 @@ export function findPages(bytes: ChunkBytes, read: ForeignRead, wantsChecksum: b
 }
 
 /**
- * The pages that hold a span as the file's own index says where they lie; null where there is none, it would save nothing, or the pages are
- * not what it says.
+ * Finds the pages of a span by the file's `OffsetIndex`. Null where there is none or it may not be used, where it would save
+ * nothing (a single span), or where it does not agree with the pages.
  */
 function pagesAsTold(bytes: ChunkBytes, read: ForeignRead, span: RowSpan): SpanPages | null {
   const { chunk, spans, rowGroupRows, takesOffsetIndex } = read;
@@ -41,12 +41,13 @@ function pagesAsTold(bytes: ChunkBytes, read: ForeignRead, span: RowSpan): SpanP
   }
 }
 
-/** What kernels need beside a page, for each of its rows: a value or code, and where it ends. */
+/** Bytes that kernels need besides the page, per row: a value or code, and its end offset. */
 const callBytesPerRow = 16;
 
 /**
- * Has `use` work with memory that each page is decompressed to: where there is room, memory of the kernels, which then need no copy of it
- * and which is not asked of the machine again and again. Calls of kernels may need `besideBytes` more than decoding does.
+ * Calls `use` with an allocator of the buffer that each page is decompressed to. The buffer is in kernel memory where that
+ * has room: kernels then need no copy of the page, and no memory is allocated from the system for each reading.
+ * `besideBytes` is what kernel calls need beyond decoding.
  */
 export function withPageRoom<T>(
   { pages, dictionary }: SpanPages,

@@ -22,7 +22,7 @@ import type { StoredPage } from './stored-page.js';
 
 type Values = BigInt64Array | Float64Array;
 
-/** Numbers of pages that stand one behind another, in one array: first as they are stored, with a sign and eight bytes each. */
+/** Collects the numbers of consecutive pages in one array, as stored but widened to signed 64-bit integers or doubles. */
 export class NumberPages {
   readonly #stored: ParquetStorage;
   readonly #is32: boolean;
@@ -30,7 +30,7 @@ export class NumberPages {
   readonly #values: Values;
   readonly #entries: NumberColumn | null;
 
-  /** @param entries of the dictionary, as they are stored */
+  /** @param entries the dictionary's entries, as stored */
   constructor(rows: number, stored: ParquetStorage, entries: NumberColumn | null) {
     const { type } = stored;
     this.#stored = stored;
@@ -40,7 +40,7 @@ export class NumberPages {
     this.#entries = entries;
   }
 
-  /** The numbers as they are stored. */
+  /** The numbers as stored. */
   get column(): NumberColumn {
     const values = this.#values;
     const common = { length: values.length, validity: null };
@@ -49,7 +49,7 @@ export class NumberPages {
       : { kind: 'int64', ...common, values };
   }
 
-  /** Takes the rows of a page from `row` on. Throws `FormatError`. */
+  /** Adds the rows of a page, from row `row` on. Throws `FormatError`. */
   add(page: StoredPage, row: number): void {
     const { present, rows, bits } = page;
     if (present > 0) this.#decode(page, this.#values.subarray(row, row + present));
@@ -88,7 +88,7 @@ export class NumberPages {
     }
   }
 
-  /** Reads numbers of their own width. */
+  /** Reads numbers of the stored width, 32 or 64 bits. */
   #widen(source: Uint8Array, count: number, target: Values): void {
     if (!this.#is32)
       copyFromShared(source.subarray(0, count * 8), new Uint8Array(target.buffer, target.byteOffset), 0);
@@ -101,7 +101,7 @@ function tooShort({ present, values, at }: StoredPage): FormatError {
   return new FormatError(`${values.length} bytes for ${present} numbers`, at);
 }
 
-/** Whether some stored numbers have no value of the column's type, so that rows with them have none. */
+/** Whether some stored numbers may have no value of the column's type. Rows with them become null. */
 export function mayDrop({ values }: ForeignColumn, { type }: ParquetStorage): boolean {
   return (
     type === physicalType.float || type === physicalType.double || (values.kind === 'ticks' && values.ms > 1)
@@ -109,8 +109,9 @@ export function mayDrop({ values }: ForeignColumn, { type }: ParquetStorage): bo
 }
 
 /**
- * Stored numbers as values of the column's type, in the same memory. Rows whose number is none of the type become 0, and their bits in
- * `bits` too, which has one a row where `mayDrop` says so. Returns how many. Throws `FormatError` for what the file says is not there.
+ * Converts stored numbers to the column's type, in place. A number that the type can't hold becomes 0, and its bit in `bits`
+ * is cleared; `bits` has one bit per row and is needed where `mayDrop` is true. Returns the number of these. Throws
+ * `FormatError` for unsigned integers above the maximum that the file states.
  */
 export function convertNumbers(
   stored: NumberColumn,

@@ -3,12 +3,12 @@ import { readThrift, type ThriftBounds } from '../../parquet/thrift-reader.js';
 import { foreignPagesMax } from '../../terms/limits.js';
 import type { ForeignChunk, PageTable } from '../foreign-file.js';
 
-/** Bytes of an index of the most pages that are read, of some twenty bytes each. */
+/** Upper bound of the size of an index: the most pages that are read, about twenty bytes each. */
 export const offsetIndexBytesMax = 24 * foreignPagesMax;
 
 /**
- * Where the pages of a chunk lie, as the structure `OffsetIndex` says that another program wrote beside it. Null for one that is malformed,
- * or contradicts the chunk: then the pages themselves tell it.
+ * Reads an `OffsetIndex` (parquet.thrift), which the file's writer stored outside the chunk. Null where it is malformed or
+ * contradicts the chunk; the page headers are read instead then.
  */
 export function readOffsetIndex(
   bytes: Uint8Array,
@@ -19,7 +19,7 @@ export function readOffsetIndex(
   const firstRows: number[] = [];
   let end = -1;
   const bounds: ThriftBounds = {
-    // What it says besides is a number for each page.
+    // Besides the pages, the index only has one number per page.
     valuesMax: foreignPagesMax + 8,
     handedOver: new Map([
       [

@@ -6,29 +6,29 @@ import { OpenFiles } from '../../store/disk/open-files.js';
 import type { ForeignPlace } from '../foreign-file.js';
 import { readForeignBytes } from '../source/foreign-bytes.js';
 
-/** A Bloom filter that a file has of a column chunk; `bytes` is 0 where the file does not say. */
+/** A Bloom filter that the file itself has of a column chunk. `bytes` is 0 where the file does not give the length. */
 export interface OwnFilter {
   readonly offset: number;
   readonly bytes: number;
 }
 
-/** What asking a filter has come to. */
+/** The answer of a filter. */
 export interface OwnFilterAnswer {
-  /** Whether one of the values may be there. True of a filter that can't be what it claims. */
+  /** Whether one of the values may be in the chunk. True for a filter that is not valid. */
   readonly mayHave: boolean;
   readonly bytesRead: number;
-  /** The header, and blocks. */
+  /** Number of reads: the header, and one per block. */
   readonly piecesRead: number;
 }
 
-/** A header has three structures of one empty structure each, and takes some twenty bytes. */
+/** Upper bound of the header's size. It has three structures that each hold an empty one, and takes about twenty bytes. */
 const headerBytesMax = 64;
 const headerBounds: ThriftBounds = { valuesMax: 16, handedOver: new Map() };
 
 /**
- * Asks the split-block Bloom filter that another program wrote into a file: reads its header, and one block for each value. Nothing in the
- * format tells whether a filter is whole; one whose header contradicts itself or the footer is not asked. Throws `not_found` and `io`, and
- * `absent` for bytes of an object that are not on this machine.
+ * Tests values against the split-block Bloom filter that another program wrote into the file. Reads its header, and one
+ * block per value. The format has no checksum; a filter whose header contradicts itself or the footer is not used. Throws
+ * `not_found` and `io`, and `absent` for bytes of an object that are not on this machine.
  */
 export function askOwnFilter(
   place: ForeignPlace,
@@ -63,7 +63,7 @@ export function askOwnFilter(
   }
 }
 
-/** Where blocks begin behind the `BloomFilterHeader`, and their bytes; null for one that is malformed, or of another kind. */
+/** Reads the `BloomFilterHeader`: its size, and the size of the blocks after it. Null where it is malformed or of another kind. */
 function readHeader(bytes: Uint8Array): { headerBytes: number; filterBytes: number } | null {
   try {
     const { fields, end } = readThrift(bytes, 0, headerBounds);

@@ -9,29 +9,26 @@ import type { ColumnType } from './column-type.js';
 import { RowGroupReader } from './row-group-reader.js';
 import { SchemaReader, type SchemaColumn } from './schema-columns.js';
 
-/** Read at once from the end of a file: most footers fit. */
+/** Bytes that are read from the end of a file at first: most footers fit. */
 const tailReadBytes = 64 * 1024;
 /** The magic number of a file whose footer is encrypted. */
 const encryptedMagic = 'PARE';
-/** The magic number at both ends, and the footer's length. */
+/** Size of the magic numbers at both ends and of the footer's length. */
 const fileBytesMin = magic.length + tailBytes;
 
-/** Values of the footer beside its lists of columns and row groups, and values that describe a column of a row group. */
+/** Limits on the number of Thrift values: in the footer outside its lists of columns and row groups, and per column of a row group. */
 const footerValuesMax = 100_000;
 const chunkValuesMax = 1000;
 
 /**
- * Reads the footer of a Parquet file of any program. Throws `DamageError` with the path and offset for what is malformed, `unsupported`
+ * Describes a Parquet file by its footer. Throws `DamageError` with the path and offset for a malformed file, `unsupported`
  * for an encrypted footer, `not_found` and `io`.
  */
 export function readParquetFile(place: ForeignPlace): Promise<ForeignFile> {
   return withParquetFooter(place, describeFooter);
 }
 
-/**
- * Has `read` read the footer of a Parquet file, which begins at `footerAt`. Throws as `readParquetFile` does, for a `FormatError` of
- * `read` too.
- */
+/** Calls `read` with the footer of a Parquet file and its offset. Throws as `readParquetFile` does, also for a `FormatError` of `read`. */
 export async function withParquetFooter<T>(
   place: ForeignPlace,
   read: (footer: Uint8Array, footerAt: number) => T,
@@ -77,12 +74,12 @@ function describeFooter(footer: Uint8Array, footerAt: number): ForeignFile {
   const orders = fields.structs(7);
   const { columns, groups } = decide(schema.columns, rowGroups, (leaf) => {
     const order = orders[leaf];
-    // TYPE_ORDER, or IEEE_754_TOTAL_ORDER.
+    // TYPE_ORDER, or IEEE_754_TOTAL_ORDER. Bounds in an unknown order mean nothing.
     return order === undefined || order.has(1) || order.has(2);
   });
   return {
     format: 'parquet',
-    // What the file says besides is wrong in some.
+    // `FileMetaData.num_rows` is wrong in some files.
     rows: rowGroups.rows,
     footerHash: contentHash(footer),
     writtenBy: fields.text(6),
@@ -90,15 +87,15 @@ function describeFooter(footer: Uint8Array, footerAt: number): ForeignFile {
     rowGroups: groups,
   };
 }
-/** Who else looks at a footer while it is read. */
+/** Callbacks of code that follows the reading of a footer. */
 interface FooterVisitor {
-  /** Gets each `SchemaElement`. */
+  /** Called with each `SchemaElement`. */
   element?(element: ThriftFields): void;
-  /** The columns that row groups are described by, where these are not the schema's. */
+  /** The columns to describe row groups by, instead of the schema's. */
   columns?(schema: SchemaReader): readonly SchemaColumn[];
 }
 
-/** Reads the structure `FileMetaData`, which begins at `footerAt` of the file. Throws `FormatError` for one that can't be right. */
+/** Reads the structure `FileMetaData`, which is at offset `footerAt` of the file. Throws `FormatError` for an invalid one. */
 export function readFooter(
   footer: Uint8Array,
   footerAt: number,
@@ -135,7 +132,7 @@ export function readFooter(
   return { fields, schema, rowGroups: reader() };
 }
 
-/** The columns, and the row groups without bounds that mean nothing, now that all row groups are known. */
+/** Settles the columns now that all row groups are known, and removes bounds that mean nothing. */
 function decide(
   schemaColumns: readonly SchemaColumn[],
   { rowGroups, reasons }: RowGroupReader,
@@ -155,7 +152,7 @@ function decide(
   return { columns, groups };
 }
 
-/** Whether a column of 64-bit integers without a sign may hold some that `int` has no room for. */
+/** Whether a column of unsigned 64-bit integers may hold some above the range of `int`. */
 function hasLargeIntegers(
   column: SchemaColumn,
   index: number,

@@ -11,20 +11,20 @@ const codecNames = new Map<number, string>([
   [codecNumber.brotli, 'Brotli'],
 ]);
 
-/** Pages begin behind the magic number at the beginning of the file. */
+/** Pages begin after the magic number at the beginning of the file. */
 const pagesBegin = 4;
 
-/** Reads the `RowGroup`s of parquet.thrift, which come one by one. */
+/** Takes the `RowGroup`s of parquet.thrift one by one. */
 export class RowGroupReader {
   readonly rowGroups: ForeignRowGroup[] = [];
-  /** By column: why our own kernels can't read it in all row groups; nothing for the others. */
+  /** For each column that our own kernels can't read in some row group, the reason. */
   readonly reasons = new Map<SchemaColumn, string>();
   rows = 0;
 
   /**
-   * @param columns those of the schema
-   * @param leaves column chunks of a row group
-   * @param pagesEnd where the footer begins
+   * @param columns the columns of the schema
+   * @param leaves number of column chunks per row group
+   * @param pagesEnd offset of the footer, which all pages end before
    */
   constructor(
     private readonly columns: readonly SchemaColumn[],
@@ -32,7 +32,7 @@ export class RowGroupReader {
     private readonly pagesEnd: number,
   ) {}
 
-  /** Takes the next row group. Throws `FormatError` for what contradicts the schema, or lies outside the file. */
+  /** Adds the next row group. Throws `FormatError` where it contradicts the schema or reaches beyond the file. */
   add(group: ThriftFields, index: number, length: number): void {
     if (length * this.columns.length > foreignChunksMax)
       group.fail(`${length} row groups of ${this.columns.length} columns, which is more than can be read`);
@@ -53,7 +53,7 @@ export class RowGroupReader {
     });
   }
 
-  /** @param rows of the row group */
+  /** @param rows number of rows of the row group */
   #readChunk(chunk: ThriftFields, column: SchemaColumn, rows: number, rowGroup: number): ForeignChunk {
     const place = `column "${column.name}" of row group ${rowGroup}`;
     if ((chunk.binary(1)?.length ?? 0) > 0) chunk.fail(`${place} lies in another file, "${chunk.text(1)}"`);
@@ -68,10 +68,10 @@ export class RowGroupReader {
     const codec = fields.size(4);
     const reason = reasonOf(codec, fields.integers(2));
     if (reason !== '' && !this.reasons.has(column)) this.reasons.set(column, reason);
-    // Where there are no rows, some writers say that pages lie at offset 0.
+    // For a chunk without rows, some writers store offset 0.
     const bytes = rows === 0 ? 0 : fields.size(7);
     const dataAt = fields.size(9);
-    // Some writers say 0 where there is no dictionary, others although there is one, at the first page.
+    // Without a dictionary some writers store 0; with one, some store 0 although the dictionary is the first page.
     const dictionaryAt = fields.size(11, 0);
     const offset = dictionaryAt >= pagesBegin ? Math.min(dictionaryAt, dataAt) : dataAt;
     if (bytes > 0 && (offset < pagesBegin || offset + bytes > this.pagesEnd))
@@ -88,7 +88,7 @@ export class RowGroupReader {
     };
   }
 
-  /** The same holds for what says where pages lie. */
+  /** An index that lies outside the file is left out, as a filter is. */
   #offsetIndexOf(chunk: ThriftFields): Pick<ForeignChunk, 'offsetIndex'> {
     if (!chunk.has(4) || !chunk.has(5)) return {};
     const offset = chunk.size(4);
@@ -98,7 +98,7 @@ export class RowGroupReader {
     return isPossible && bytes > 0 ? { offsetIndex: { offset, bytes } } : {};
   }
 
-  /** Filters are a help that one can do without: what lies outside the file is left out. */
+  /** Filters are optional: one that lies outside the file is left out. */
   #bloomFilterOf(fields: ThriftFields): ForeignChunk['bloomFilter'] {
     if (!fields.has(14)) return null;
     const offset = fields.size(14);
@@ -107,14 +107,14 @@ export class RowGroupReader {
   }
 }
 
-/** Why our own kernels can't read a chunk; empty where they can. */
+/** Why our own kernels can't read a chunk with this codec and these encodings; empty where they can. */
 function reasonOf(codec: number, encodings: readonly number[]): string {
   if (codecNames.has(codec) || codec > codecNumber.lz4) return codecNames.get(codec) ?? `codec ${codec}`;
   const unknown = encodings.find((number) => number > encoding.byteStreamSplit);
   return unknown === undefined ? '' : `encoding ${unknown}`;
 }
 
-/** The range of the file that has all chunks of a nested column. */
+/** The chunk of a nested column: the byte range that encloses all of its leaf chunks. */
 function enclosing(chunks: readonly ForeignChunk[]): ForeignChunk {
   const filled = chunks.filter(({ bytes }) => bytes > 0);
   const offset = filled.reduce((least, chunk) => Math.min(least, chunk.offset), Infinity);

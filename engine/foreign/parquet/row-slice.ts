@@ -1,7 +1,7 @@
 import type { Column, PlainColumn, Validity } from '../../columns/column.js';
 import { bitmapBytes, countRange } from '../../kernels/bitmap.js';
 
-/** The rows [from, to) of a column. Shares its memory, but for offsets and bits that have to be others. */
+/** Returns the rows [from, to) of a column. Shares its memory, except for offsets and bits that have to be shifted. */
 export function sliceRows(column: Column, from: number, to: number): Column {
   const rows = { length: to - from, validity: sliceBits(column.validity, from, to) };
   if (column.kind === 'dictionary') return { ...column, ...rows, codes: column.codes.subarray(from, to) };
@@ -23,7 +23,7 @@ function slicePlain(column: PlainColumn, from: number, to: number): PlainColumn 
   }
 }
 
-/** The bits of the rows; null where all are present. */
+/** The validity bits of the rows; null where all are present. */
 function sliceBits(bits: Validity, from: number, to: number): Validity {
   if (bits === null || countRange(bits, from, to) === to - from) return null;
   const slice = new Uint8Array(bitmapBytes(to - from));

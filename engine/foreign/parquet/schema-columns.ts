@@ -3,41 +3,41 @@ import type { ThriftFields } from '../../parquet/thrift-reader.js';
 import { foreignColumnsMax, jsonDepthMax } from '../../terms/limits.js';
 import { columnTypeOf, type ColumnType } from './column-type.js';
 
-/** A field of the outermost level of a file's schema. */
+/** A top-level field of a file's schema. */
 export interface SchemaColumn {
   readonly name: string;
   readonly isNullable: boolean;
-  /** Null for one that holds others, or several values a row. */
+  /** The column's type; null for a nested field, i.e. a group or a repeated field. */
   readonly flat: ColumnType | null;
-  /** Its type for people, where `flat` does not say it. */
+  /** The type for display, also of a nested field. */
   readonly stored: string;
-  /** Which column chunks of a row group it consists of. */
+  /** Index of the first of its column chunks in a row group, and their number (`leaves`). */
   readonly firstLeaf: number;
   readonly leaves: number;
 }
 
-/** What groups are called that have one of these as their `ConvertedType`: LIST, MAP and MAP_KEY_VALUE. */
+/** Names of groups by their `ConvertedType`: 1 is MAP, 2 MAP_KEY_VALUE, 3 LIST. */
 const groupNames = new Map([
   [1, 'MAP'],
   [2, 'MAP'],
   [3, 'LIST'],
 ]);
 
-/** Reads the `SchemaElement`s of parquet.thrift, which come one by one: the root, then each field before those that it holds. */
+/** Takes the `SchemaElement`s of parquet.thrift one by one. They come depth first: the root, then each group before its fields. */
 export class SchemaReader {
   readonly columns: SchemaColumn[] = [];
   #leaves = 0;
-  /** Fields that the groups still hold which the next element lies in, the outermost first. */
+  /** For each group that is still open, outermost first, the number of its fields that have not come yet. */
   readonly #missing: number[] = [];
   #top: ThriftFields | undefined;
   #topLeaf = 0;
 
-  /** Column chunks of a row group. */
+  /** Number of column chunks per row group. */
   get leaves(): number {
     return this.#leaves;
   }
 
-  /** Takes the next element. Throws `FormatError` for a schema that is none, or too large. */
+  /** Adds the next element. Throws `FormatError` for a schema that is invalid or too large. */
   add(element: ThriftFields, index: number, length: number): void {
     if (length > foreignColumnsMax)
       element.fail(`a schema of ${length} columns, but at most ${foreignColumnsMax} are possible`);
@@ -59,7 +59,7 @@ export class SchemaReader {
     if (this.#missing.length === 1) this.#finish();
   }
 
-  /** Throws `FormatError` when groups lack columns; `fields` is where the schema stands. */
+  /** Throws `FormatError` where groups lack fields. The error has the position of `fields`, the structure that holds the schema. */
   end(fields: ThriftFields): void {
     if (this.#missing.length !== 1 || this.#missing[0] !== 0)
       fields.fail('a schema with fewer columns than it says');

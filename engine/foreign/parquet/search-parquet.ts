@@ -12,18 +12,19 @@ import { hasCodes, type DataPage, type SpanPages } from './chunk-pages.js';
 import { findPages, withPageRoom } from './found-pages.js';
 import { readDataPage, readDictionaryPage, type PageReading, type StoredPage } from './stored-page.js';
 
-/** What a search has shown of the wanted span, and of those that came with it. */
+/** For each span that was searched, whether it may hold a needle. */
 export interface SearchedSpans {
   readonly spans: readonly { readonly span: number; readonly mayHold: boolean }[];
   readonly bytesRead: number;
 }
 
-/** Bytes that are no UTF-8 become U+FFFD only when they are decoded. */
+/** Invalid UTF-8 becomes U+FFFD only on decoding, so a needle with U+FFFD can't be searched in stored bytes. */
 const replacement = Buffer.from('\ufffd');
 
 /**
- * Looks for needles in the strings of pages as they are stored: nothing is decoded, and what no needle stands in is no value that holds
- * one. Null where the strings do not stand there as they are, so that they have to be decoded. Blocks, and throws, as `decodeParquet` does.
+ * Searches needles in the strings of pages as they are stored, without decoding them. A span without a hit holds no value
+ * with a needle. Null where the encoding does not store the strings as such, so that they have to be decoded. Blocks, and
+ * throws, as `decodeParquet` does.
  */
 export async function searchParquet(
   read: ForeignRead,
@@ -47,7 +48,7 @@ export async function searchParquet(
   });
 }
 
-/** Whether all strings stand in the data pages or in the dictionary. */
+/** Whether all strings are stored as such, in data pages or in the dictionary. */
 function areStoredPlain({ pages, dictionary }: SpanPages): boolean {
   return pages.every(
     ({ header }) => header.encoding === encoding.plain || (hasCodes(header.encoding) && dictionary !== null),
@@ -66,7 +67,7 @@ function searchPages(
   const mayHold = withPageRoom(found, needlesBytes(needles), (room: Arena) => {
     const reading: PageReading = { bytes, codec: chunk.codec, decompress, isNullable: column.nullable, room };
     const isCoded = pages.some(({ header }) => hasCodes(header.encoding));
-    // Pages of codes hold a needle where an entry does: which of them, decoding will tell.
+    // A page of codes may hold a needle where some dictionary entry does. Only decoding tells which pages refer to that entry.
     const mayCoded =
       isCoded && dictionary !== null && holdsIn(readDictionaryPage(dictionary, reading), needles);
     return pages.map((page) =>
@@ -88,7 +89,7 @@ function endOf({ firstRow, header }: DataPage): number {
   return firstRow + header.rows;
 }
 
-/** Whether a needle may stand in a string of the page. Throws `FormatError` where the page does not consist of its strings. */
+/** Whether some string of the page may hold a needle. Throws `FormatError` where the strings do not fill the page. */
 function holdsIn({ values, present, at }: StoredPage, needles: readonly KernelNeedle[]): boolean {
   const verdict: BlockVerdict = present === 0 ? 'none' : searchPlainStrings(values, present, needles);
   if (verdict === 'malformed') throw new FormatError('strings that do not fill their page', at);

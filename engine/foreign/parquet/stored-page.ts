@@ -6,39 +6,39 @@ import { codecNumber, encoding, FormatError } from '../../parquet/format.js';
 import { bodyOf, type DataPage, type DictionaryPage } from './chunk-pages.js';
 import type { ChunkBytes } from './chunk-bytes.js';
 
-/** The values of a page as they are stored, one for each row that has one. */
+/** The values of a page as they are stored; null rows have none. */
 export interface StoredPage {
   readonly rows: number;
-  /** Rows that have a value. */
+  /** Number of rows that are not null. */
   readonly present: number;
-  /** One bit a row, 1 = present; null where all are. */
+  /** Validity bits, 1 = present; null where all rows are. */
   readonly bits: Uint8Array | null;
   readonly encoding: number;
-  /** Decompressed. Valid until the next page is read. */
+  /** Decompressed. Valid only until the next page is read. */
   readonly values: Uint8Array;
   /** Offset of the page in the file, for errors. */
   readonly at: number;
 }
 
-/** What pages are read with. */
+/** Parameters of reading pages. */
 export interface PageReading {
   readonly bytes: ChunkBytes;
   readonly codec: number;
   readonly decompress: Decompress;
   /** Whether pages have definition levels. */
   readonly isNullable: boolean;
-  /** Gives the memory that a page is decompressed to. */
+  /** Allocates the buffer that a page is decompressed to. */
   readonly room: Arena;
 }
 
-/** The entries of a dictionary. Throws `FormatError` for a page that can't be read, or that its header does not fit. */
+/** Reads the entries of a dictionary page. Throws `FormatError` for a page that can't be read, or that contradicts its header. */
 export function readDictionaryPage(page: DictionaryPage, reading: PageReading): StoredPage {
   const { entries, uncompressedBytes } = page.header;
   const values = decompressed(page, bodyOf(reading.bytes, page), uncompressedBytes, reading);
   return { rows: entries, present: entries, bits: null, encoding: encoding.plain, values, at: page.at };
 }
 
-/** The values of a data page. Throws `FormatError` for a page that can't be read, or that its header does not fit. */
+/** Reads the values of a data page. Throws `FormatError` for a page that can't be read, or that contradicts its header. */
 export function readDataPage(page: DataPage, reading: PageReading): StoredPage {
   const { header, at } = page;
   const body = bodyOf(reading.bytes, page);
@@ -51,7 +51,7 @@ export function readDataPage(page: DataPage, reading: PageReading): StoredPage {
       ? readLevels(body, repetitionBytes, levelsEnd, rows, at)
       : allPresent(rows);
     const stored = body.subarray(levelsEnd);
-    // Where there is no value, some writers compress nothing to nothing.
+    // Where all rows are null, some writers store no bytes although the header says that they are compressed.
     const isCompressed = header.compressed && stored.length > 0;
     const values = isCompressed
       ? decompressed(page, stored, header.uncompressedBytes - levelsEnd, reading)
@@ -85,7 +85,7 @@ function allPresent(rows: number): { bits: null; present: number } {
   return { bits: null, present: rows };
 }
 
-/** Where the levels of a page of version 1 stand. */
+/** Byte range of the definition levels in a page of version 1. */
 function levelsRange(
   content: Uint8Array,
   levelEncoding: number,
@@ -113,7 +113,7 @@ function readLevels(
   return { bits: present === rows ? null : bits, present };
 }
 
-/** The older encoding of levels, the most significant bit first. */
+/** Decodes definition levels in the older encoding BIT_PACKED, most significant bit first. */
 function readBitPacked(source: Uint8Array, rows: number): { bits: Uint8Array | null; present: number } {
   const bits = new Uint8Array(bitmapBytes(rows));
   let present = 0;

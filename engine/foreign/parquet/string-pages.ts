@@ -11,22 +11,22 @@ import type { ParquetStorage } from '../foreign-file.js';
 import { decodeEntryCodes } from './code-pages.js';
 import type { StoredPage } from './stored-page.js';
 
-/** Bytes before each string in PLAIN. */
+/** Bytes of the length before each string in PLAIN. */
 const lengthBytes = 4;
 
-/** Strings of pages that stand one behind another, in one array of bytes. */
+/** Collects the strings of consecutive pages in one byte array. */
 export class StringPages {
   readonly #rows: number;
   readonly #offsets: Uint32Array;
-  /** Of each value of a column of fixed length; else 0. */
+  /** Bytes per value of a FIXED_LEN_BYTE_ARRAY; else 0. */
   readonly #valueBytes: number;
   readonly #entries: BytesColumn | null;
   #bytes: Uint8Array;
   #end = 0;
 
   /**
-   * @param bytes that the strings take, about
-   * @param entries of the dictionary, as they are stored
+   * @param bytes estimate of the strings' total size
+   * @param entries the dictionary's entries, as stored
    */
   constructor(
     rows: number,
@@ -41,13 +41,13 @@ export class StringPages {
     this.#bytes = new Uint8Array(bytes);
   }
 
-  /** The strings as they are stored, which need not be UTF-8. */
+  /** The strings as stored, which need not be UTF-8. */
   get column(): BytesColumn {
     const bytes = this.#bytes.subarray(0, this.#end);
     return { kind: 'bytes', length: this.#rows, offsets: this.#offsets, bytes, validity: null };
   }
 
-  /** Takes the rows of a page from `row` on. Throws `FormatError`. */
+  /** Adds the rows of a page, from row `row` on. Throws `FormatError`. */
   add(page: StoredPage, row: number): void {
     const { present, rows, bits } = page;
     const offsets = this.#offsets.subarray(row, row + rows + 1);
@@ -60,7 +60,7 @@ export class StringPages {
     if (bits !== null) spreadOffsets(offsets, bits, rows, present);
   }
 
-  /** Reads the strings of a page; their offsets begin at 0. */
+  /** Decodes the strings of a page. Writes offsets relative to the page's first string. */
   #decode(page: StoredPage, offsets: Uint32Array): void {
     const { present, values, at } = page;
     switch (page.encoding) {
@@ -117,7 +117,7 @@ export class StringPages {
     this.#append(taken.bytes, page.at);
   }
 
-  /** Writes the offsets of values of fixed length. Returns their bytes, which the page has. */
+  /** Writes the offsets of fixed-length values. Returns their total bytes, after checking that the page has them. */
   #fixedBytes({ present, values, at }: StoredPage, offsets: Uint32Array): number {
     const bytes = present * this.#valueBytes;
     if (bytes > values.length) throw new FormatError(`${values.length} bytes for ${present} values`, at);
@@ -137,7 +137,7 @@ export class StringPages {
     this.#end += bytes.length;
   }
 
-  /** The bytes behind the last string, at least `bytes`. */
+  /** The free part of the buffer, which is enlarged to at least `bytes`. */
   #room(bytes: number, at: number): Uint8Array {
     this.#checkRoom(bytes, at);
     const needed = this.#end + bytes;

@@ -1,10 +1,10 @@
-/** How ticks become milliseconds: as in `ForeignValues`. */
+/** Length of a tick, as in `ForeignValues`. */
 export interface TickLength {
   readonly perMs: number;
   readonly ms: number;
 }
 
-/** Ticks as milliseconds, rounded down. */
+/** Converts ticks to milliseconds, rounded down. */
 export function ticksToMs(ticks: bigint, { perMs, ms }: TickLength): bigint {
   const per = BigInt(perMs);
   const whole = ticks / per;

@@ -4,7 +4,10 @@ import { FormatError } from '../../parquet/format.js';
 import { foreignSpanBytesMax } from '../../terms/limits.js';
 import { repairFactorMax, repairUtf8Into } from '../../terms/utf8.js';
 
-/** Strings as UTF-8, and how many sequences of bytes in them were none and became U+FFFD. Throws `FormatError` when they grow too long. */
+/**
+ * Makes strings valid UTF-8: each invalid sequence becomes U+FFFD, and `replaced` counts them. Throws `FormatError` when
+ * they grow too long.
+ */
 export function validText(column: BytesColumn): { column: BytesColumn; replaced: number } {
   const { bytes, offsets, length } = column;
   const used = bytes.subarray(offsets[0], offsets[length]);
@@ -12,7 +15,7 @@ export function validText(column: BytesColumn): { column: BytesColumn; replaced:
   return repaired(column);
 }
 
-/** Whether no string begins within a character of bytes that are UTF-8 as a whole. */
+/** Whether no string begins inside a character, in bytes that are valid UTF-8 as a whole. */
 function beginsWithCharacters({ bytes, offsets, length }: BytesColumn): boolean {
   for (let row = 0; row < length; row++)
     if ((bytes[offsets[row]!]! & 0xc0) === 0x80 && offsets[row]! < bytes.length) return false;
@@ -22,7 +25,7 @@ function beginsWithCharacters({ bytes, offsets, length }: BytesColumn): boolean 
 function repaired(column: BytesColumn): { column: BytesColumn; replaced: number } {
   const { bytes, offsets, length } = column;
   const bytesMax = repairFactorMax * (offsets[length]! - offsets[0]!);
-  // Memory that is not written to is none of the machine's: usually most of it.
+  // The upper bound may be allocated: the system provides only pages of memory that are written, usually few of them.
   const target = new Uint8Array(Math.min(bytesMax, foreignSpanBytesMax));
   const targetOffsets = new Uint32Array(length + 1);
   let end = 0;

@@ -4,8 +4,9 @@ import type { DecodedSpans, ForeignRead } from '../foreign-file.js';
 import { decodeParquet } from '../parquet/decode-parquet.js';
 
 /**
- * Reads and decodes a column of a row group of a file that another program wrote: the wanted span, and others that come with it. Throws
- * `DamageError` with the path, offset, row group and column, `limit` for what takes too much memory, `unsupported`, `not_found` and `io`.
+ * Reads and decodes a column of a row group of another program's file: the wanted span, and others that come with it. Throws
+ * `DamageError` with the path, offset, row group and column, `limit` where too much memory is needed, `unsupported`,
+ * `not_found` and `io`.
  */
 export async function decodeForeign(read: ForeignRead): Promise<DecodedSpans> {
   if (read.format === 'arrow') return await decodeArrow(read);

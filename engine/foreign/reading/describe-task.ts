@@ -6,14 +6,14 @@ export interface DescribeJob extends ForeignPlace {
   readonly format: ForeignFormat;
 }
 
-/** Reads what a file of another program says of itself, on a thread. Throws as `readForeignFile` does. */
+/** Describes another program's file on a worker thread. Throws as `readForeignFile` does. */
 export const describeForeignTask: Task<DescribeJob, ForeignFile> = {
   module: builtModule(import.meta.url),
   isLong: true,
   work,
 };
 
-/** What a thread does for a file. */
+/** Runs on the worker thread: describes the file. */
 export async function work({ path, format, copy }: DescribeJob): Promise<Finished<ForeignFile>> {
   return { result: await readForeignFile(path, format, copy), transfer: [] };
 }

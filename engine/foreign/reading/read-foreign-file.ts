@@ -3,9 +3,9 @@ import type { ForeignFile, ForeignFormat, LocalCopy } from '../foreign-file.js';
 import { readParquetFile } from '../parquet/read-parquet-file.js';
 
 /**
- * What a file that another program wrote says of itself. Reads its footer, and of an Arrow file the headers of
- * its batches. Throws `DamageError` with the path and offset for a file
- * that is malformed or of another format, `unsupported` for one that can't be read, `not_found` and `io`.
+ * Describes a file that another program wrote. Reads its footer and, of an Arrow file, the headers of its batches. Throws
+ * `DamageError` with the path and offset for a file that is malformed or of another format, `unsupported` for one that can't
+ * be read, `not_found` and `io`.
  */
 export async function readForeignFile(
   path: string,

@@ -4,7 +4,7 @@ import type { ForeignFile, ForeignFormat } from '../foreign-file.js';
 import { readForeignFile } from './read-foreign-file.js';
 import { describedRanges } from './read-ranges.js';
 
-/** What an object that another program wrote says of itself. Throws as `readForeignFile` and `ObjectStorage.withBytes` do. */
+/** Describes an object that another program wrote. Throws as `readForeignFile` and `ObjectStorage.withBytes` do. */
 export async function readForeignObject(
   objects: ObjectStorage,
   version: ObjectVersion,

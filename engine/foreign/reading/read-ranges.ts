@@ -7,18 +7,18 @@ interface Range {
   readonly to: number;
 }
 
-/** Read at once from the end of a file, and from the beginning of one of Arrow: most footers fit. */
+/** Bytes that are fetched from the end of a file, and for Arrow from its beginning too: most footers fit. */
 const footerBytes = 64 * 1024;
 
-/** What is likely needed of a file of so many bytes to describe it. */
+/** Byte ranges that describing a file of `bytes` bytes most likely needs. */
 export function describedRanges(format: ForeignFormat, bytes: number): Range[] {
   const end = { from: Math.max(0, bytes - footerBytes), to: bytes };
   return format === 'arrow' ? [{ from: 0, to: Math.min(bytes, footerBytes) }, end] : [end];
 }
 
-/** What is likely needed for a reading: it decodes these bytes, and rarely others. */
+/** Byte ranges that a reading needs. Rarely it needs others too. */
 export function readRanges({ format, column, chunk, pages, spans, wanted }: ForeignRead): Range[] {
-  // Where the buffers of a batch lie is not known before its header has been read.
+  // The positions of a batch's buffers are known only after its header has been read.
   if (format === 'arrow') return [];
   const whole = { from: chunk.offset, to: chunk.offset + chunk.bytes + missingBytesMax };
   if (pages === null || column.way !== 'fast') return [whole];

@@ -1,6 +1,6 @@
 import { addStripes, finishXxh64, newLanes, stripeBytes } from '../../kernels/xxh64.js';
 
-/** `xxh64:` and the XXH64 (hex) of `bytes`. */
+/** Returns the XXH64 of `bytes` as `xxh64:` and 16 hex digits. */
 export function contentHash(bytes: Uint8Array): string {
   const lanes = newLanes();
   addStripes(lanes, bytes);

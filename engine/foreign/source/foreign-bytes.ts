@@ -3,10 +3,11 @@ import { readCopy } from '../../store/objects/object-blocks.js';
 import type { ForeignPlace } from '../foreign-file.js';
 
 /**
- * Reads bytes of a file from `at` on until `target` is full or the file ends; returns the bytes read. Waits for the disk: it is for a
- * thread. Throws `not_found` and `io` with the path, and `absent` for those of an object that are not on this machine.
+ * Reads bytes of a file from offset `at` until `target` is full or the file ends; returns the number of bytes read.
+ * Synchronous: for worker threads. Throws `not_found` and `io` with the path, and `absent` for bytes of an object that are
+ * not on this machine.
  *
- * @param files those that stay open
+ * @param files the file handles that are kept open
  */
 export function readForeignBytes(
   { path, copy }: ForeignPlace,

@@ -6,16 +6,16 @@ import { readCopy } from '../../store/objects/object-blocks.js';
 import { DamageError, LogstrataError } from '../../terms/errors.js';
 import type { ForeignPlace } from '../foreign-file.js';
 
-/** A file of another program that is open. */
+/** An open file of another program. */
 export class ForeignSource {
   constructor(
     readonly path: string,
-    /** Bytes. */
+    /** Size in bytes. */
     readonly size: number,
     private readonly readInto: (target: Uint8Array, from: number, at: number) => Promise<number>,
   ) {}
 
-  /** The bytes [at, at + length). Throws `FormatError` where the file ends before that. */
+  /** Returns the bytes [at, at + length). Throws `FormatError` where the file ends before that. */
   async read(at: number, length: number): Promise<Uint8Array> {
     if (at + length > this.size) throw new FormatError(`${length} bytes, which the file does not have`, at);
     const bytes = new Uint8Array(length);
@@ -30,8 +30,8 @@ export class ForeignSource {
 }
 
 /**
- * Opens a file for `use`. A `FormatError` with the offset in the file becomes a `DamageError` with the path; throws `not_found` and `io`
- * besides, and `absent` for bytes of an object that are not on this machine.
+ * Opens a file for `use` and closes it afterwards. A `FormatError` with its offset becomes a `DamageError` with the path.
+ * Also throws `not_found`, `io`, and `absent` for bytes of an object that are not on this machine.
  */
 export async function withForeignSource<T>(
   { path, copy }: ForeignPlace,
