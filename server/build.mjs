@@ -1,7 +1,8 @@
 /**
- * Joins the modules of dist/ into dist/program, which is what is run and installed: Node takes most of the time of a short command to find,
- * read and link some six hundred modules. Packages of others stay where they are. What a worker thread runs is joined apart, so that a
- * thread reads only what its tasks need. Names and lines are left as they are, for the reports of errors.
+ * Bundles the modules of dist/ into dist/program, which is what is installed and run: without bundling, Node spends most of the time of a
+ * short command on finding, reading and linking some six hundred modules. Packages of node_modules are not bundled. The code of worker
+ * threads has a bundle of its own, so that a thread reads only what its tasks need. Code is not minified, so that error reports show names
+ * and lines.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
@@ -11,10 +12,10 @@ import { rolldown } from 'rolldown';
 const dist = fileURLToPath(new URL('../dist', import.meta.url));
 const program = join(dist, 'program');
 
-/** Shared modules are joined to files of at least so many bytes: a thousand lines are read sooner than another file is found. */
+/** Minimum size in bytes of a chunk of shared modules: reading a thousand lines is faster than finding another file. */
 const sharedBytesMin = 20_000;
 
-/** Files below a folder of dist/, by their paths in dist/, with `/` between. */
+/** Paths of the files below a folder of dist/, relative to dist/, with `/` as the separator. */
 function filesBelow(folder, ending) {
   return readdirSync(join(dist, folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith(ending))
@@ -25,7 +26,10 @@ function pathOf(file) {
   return relative(dist, file).split(sep).join('/');
 }
 
-/** A module asks for the URL of its own file to find others beside it. It gets the one that it would have by itself in dist/program. */
+/**
+ * Replaces `import.meta.url` of a bundled module by the URL that the module would have at its own path in dist/program, because modules use
+ * it to find files beside them.
+ */
 const ownPlaces = {
   name: 'own-places',
   transform(code, id) {
@@ -37,17 +41,20 @@ const ownPlaces = {
   },
 };
 
-/** Joins the modules that `entries` need. Each entry keeps its path. */
+/**
+ * Bundles `entries` with the modules that they import. Each entry keeps its path; shared chunks go into `folder`. Returns pairs of a file's
+ * name and its content.
+ */
 async function joined(entries, folder, codeSplitting) {
   const bundle = await rolldown({
     input: Object.fromEntries(entries.map((path) => [path.replace(/\.js$/, ''), join(dist, path)])),
     platform: 'node',
-    // Modules of ours name each other by paths.
+    // Our own modules are imported by paths, packages by names.
     external: (id) => !/^[./]|^[A-Z]:\\/.test(id),
-    // A constant has its name wherever it is used, too.
+    // Keeps the names of constants where they are used.
     optimization: { inlineConst: false },
     plugins: [ownPlaces],
-    // Some modules are imported at once by one and later by another.
+    // Rolldown warns of modules that are imported statically in one place and dynamically in another. Both are intended.
     onLog: (level, log, report) => log.code === 'INEFFECTIVE_DYNAMIC_IMPORT' || report(level, log),
   });
   const { output } = await bundle.generate({
@@ -61,7 +68,8 @@ async function joined(entries, folder, codeSplitting) {
   return output.map(({ fileName, code }) => [fileName, Buffer.from(code)]);
 }
 
-// A module with a task names its own file as what threads import. So does the one that begins threads, but for the file beside it.
+// The entries for threads: modules with a task name their own file, which threads import. The module that starts threads does so too, but
+// names the file beside it (`thread.js`), so it is not in this list.
 const tasks = [...filesBelow('engine', '.js'), ...filesBelow('agents', '.js')].filter((path) =>
   readFileSync(join(dist, path), 'utf8').includes('module: builtModule(import.meta.url)'),
 );
@@ -77,7 +85,7 @@ const files = new Map([
   ...copied.map((path) => [path, readFileSync(join(dist, path))]),
 ]);
 
-// What is there and the same is left alone: it may be running.
+// Files whose content has not changed are not written: a running process may use them.
 for (const [path, bytes] of files) {
   const file = join(program, path);
   if (existsSync(file) && readFileSync(file).equals(bytes)) continue;
@@ -87,5 +95,5 @@ for (const [path, bytes] of files) {
 for (const path of filesBelow('program', ''))
   if (!files.has(path.slice('program/'.length))) rmSync(join(dist, path));
 
-// Says when the last build was, to the tests: what is younger is not in it.
+// Records the time of the build for the tests: sources that are newer are not in it.
 writeFileSync(join(dist, 'build-ended'), '');

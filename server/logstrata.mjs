@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The command as npm links to it. It is there before anything is built: npx remembers what it has found of a clone, so that of a clone
-// where it has found no command it would say "not found" for ever after, also once that is built. An old Node must be able to read it.
+// The command that npm links to. It exists before anything is built, because npx remembers whether a clone has a command: without one it
+// would report "not found" even after a build. An old Node must be able to parse this file.
 import './node-version.mjs';
 import { existsSync } from 'fs';
 import { fileURLToPath } from 'url';

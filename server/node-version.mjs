@@ -1,11 +1,11 @@
-// Says which Node is needed, and ends, where this one is older. What needs a newer one is imported or run behind this. Node from 12.20 on
-// reads this file: it must name nothing that came later.
+// Ends the process with a message where Node is too old. Imports that need a newer Node come after this one. Node 12.20 and later must be
+// able to run this file, so it must not import anything newer by name.
 import { readFileSync } from 'fs';
 
 const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 const needed = engines.node.replace('>=', '');
 
-/** Numbers that compare as versions do. */
+/** The version as one number, so that versions can be compared. */
 const rank = (version) =>
   version.split('.').reduce((sum, part, i) => sum + parseInt(part, 10) * [1e6, 1e3, 1][i], 0);
 

@@ -2,8 +2,8 @@ import type { CountedValue, Counts } from '../../engine/index.js';
 import type { CountRequest } from './count-request.js';
 
 /**
- * A count as one line of JSON: `{"agent":…,"count":…,"time":{…},"values":{…}}`, the last two where they were asked for. Integers have all of
- * their digits.
+ * A count as one line of JSON: `{"agent":…,"count":…,"time":{…},"values":{…}}`. `time` and `values` are left out where they were not asked
+ * for. Integers are written with all digits.
  */
 export function countJson(agent: string, { time, value }: CountRequest, counts: Counts): string {
   const members = [`"agent":${JSON.stringify(agent)}`, `"count":${counts.count}`];
@@ -28,8 +28,9 @@ export function countJson(agent: string, { time, value }: CountRequest, counts: 
 }
 
 /**
- * A count as CSV (RFC 4180) with a header. By time a line for each bucket, with a column for each of the values that are counted too; by
- * values alone a line for each of them. What has no time, or no value, is a line whose first cells are empty, where there is any.
+ * A count as CSV (RFC 4180) with a header. Counted by time, it has one line per bucket, with a column for each value that is counted as
+ * well; counted by values alone, one line per value. Records without a time or value are a last line that begins with empty cells, if there
+ * are any.
  */
 export function countCsv({ time, value }: CountRequest, counts: Counts): string {
   if (time !== undefined && counts.time !== undefined) {
@@ -54,7 +55,7 @@ export function countCsv({ time, value }: CountRequest, counts: Counts): string 
   return csvLines([['count'], [String(counts.count)]]);
 }
 
-/** A value as it stands in an answer, without quotes. */
+/** A value as text, without quotes. */
 export function valueText(value: CountedValue): string {
   return String(value);
 }
@@ -63,12 +64,12 @@ function jsonValue(value: CountedValue): string {
   return typeof value === 'bigint' ? String(value) : JSON.stringify(value);
 }
 
-/** A whole number with every digit, also where numbers are written by their powers of ten. */
+/** A whole number with all digits: `String` would write a large one with an exponent. */
 function digits(value: number): string {
   return Number.isSafeInteger(value) ? String(value) : BigInt(value).toString();
 }
 
-/** The empty text has quotes, which tell it from no value. */
+/** A CSV cell. The empty text is quoted, which distinguishes it from a missing value. */
 function csvText(text: string): string {
   return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -11,26 +11,28 @@ import { parsePosition, readParameters, type FilterContext } from '../request/pa
 import { didYouMean, listNames } from '../request/suggestion.js';
 import { parseTimeStep, stepFor, timeBuckets } from './time-step.js';
 
-/** How a count is answered. */
+/** The format of the response. */
 export type CountFormat = 'json' | 'csv';
 
-/** What a request wants counted, and how it is told. */
+/** A parsed count request: what to count, and how to answer. */
 export interface CountRequest {
   readonly query: CountQuery;
-  /** The field of time and its step, as they were asked for; undefined where nothing is counted by time. */
+  /** The time field to count by, its step and zone as given; undefined where the count is not by time. */
   readonly time?: { readonly field: Field; readonly step: string; readonly zone: string } | undefined;
+  /** The field to count by value; undefined where there is none. */
   readonly value?: { readonly field: Field } | undefined;
   readonly format: CountFormat;
 }
 
 const names = ['by', 'top', 'zone', 'format', 'after', 'before'] as const;
 
-/** Values that are given unless another number is asked for. */
+/** Number of values to return where the request does not say. */
 export const topDefault = 10;
 
 /**
- * Reads the query string of a count: filters as a query has them, `by` for a field of time with a step and for one without, `top`,
- * `zone`, `format`, `after` and `before`. Throws a `ProblemError` with status 400 that names the parameter at fault.
+ * Parses the query string of a count request. It may have filters as a query has them, and the parameters `by` (`<field>:<step>` for a
+ * field of type time, `<field>` for another), `top`, `zone`, `format`, `after` and `before`. Throws a `ProblemError` with status 400 that
+ * names the parameter at fault.
  */
 export function parseCountRequest(rawQuery: string, context: FilterContext): CountRequest {
   const { given, predicates } = readParameters(rawQuery, names, context, ['by']);
@@ -135,7 +137,10 @@ function unknownField(name: string, fields: readonly Field[]): ProblemError {
   );
 }
 
-/** What a client is told whose count passed a bound: a 400 that says what to ask for instead. Anything else is returned as it is. */
+/**
+ * The error to answer with after a count has failed: a 400 that says what to ask for instead where the count exceeded a bound, else `error`
+ * itself.
+ */
 export function countProblem(error: unknown): unknown {
   if (!(error instanceof CountBoundError)) return error;
   switch (error.bound) {

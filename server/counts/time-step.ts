@@ -2,25 +2,25 @@ import { calendarEndMs, calendarFromMs, type TimeBucket, type TimeBuckets } from
 import { instantOfWallClock, zoneOffset } from '../request/time-zone.js';
 
 const dayMs = 86_400_000;
-/** The first Monday since the epoch: days and weeks that are counted together are counted from here on. */
+/** The first Monday after the epoch. Buckets of several days or weeks are counted from there. */
 const firstMondayMs = 4 * dayMs;
 const monthsOfYear = 12;
-/** Of one unit: more of them is never what is meant. */
+/** Upper bound of the number before a unit: a larger one is surely a mistake. */
 const unitsMax = 10_000;
 
 const unitsMs = { s: 1000, m: 60_000, h: 3_600_000, d: dayMs, w: 7 * dayMs } as const;
 const unitsMonths = { mo: 1, y: monthsOfYear } as const;
 
-/** Steps that people ask for, each some times the one before it. */
+/** Common steps, in ascending order. */
 const usualSteps = ['1s', '5s', '15s', '1m', '5m', '15m', '1h', '3h', '6h', '12h', '1d', '1w', '1mo', '1y'];
 
-/** How long the buckets are that time is cut into. */
+/** The length of the buckets that time is divided into. */
 export type TimeStep =
   | { readonly kind: 'clock'; readonly ms: number }
   | { readonly kind: 'days'; readonly days: number }
   | { readonly kind: 'months'; readonly months: number };
 
-/** Reads a step as it is written; a sentence where it is none. */
+/** Parses a step as users write it, such as `15m`. Returns a sentence that says what is wrong where it is not valid. */
 export function parseTimeStep(text: string): TimeStep | { readonly problem: string } {
   const match = /^(\d{1,5})(s|m|h|d|w|mo|y)$/i.exec(text);
   const count = Number(match?.[1] ?? 0);
@@ -40,7 +40,7 @@ export function parseTimeStep(text: string): TimeStep | { readonly problem: stri
   };
 }
 
-/** The shortest of the usual steps that cuts so long a time into at most so many buckets. */
+/** The shortest common step that divides `spanMs` into at most `buckets` buckets; the longest one where none does. */
 export function stepFor(spanMs: number, buckets: number): string {
   const fits = (step: string): boolean => {
     const parsed = parseTimeStep(step);
@@ -54,9 +54,9 @@ function shortestMs(step: TimeStep): number {
   return (step.kind === 'days' ? step.days : step.months * 28) * dayMs;
 }
 
-/** Buckets of a step in a zone. Throws `invalid` for an unknown zone. */
+/** Makes the buckets of a step in a time zone. Throws `invalid` for an unknown zone. */
 export function timeBuckets(step: TimeStep, zone: string): TimeBuckets {
-  // So that a zone that is none is found out before the first time.
+  // Throws for an unknown zone now, instead of at the first time to be counted.
   zoneOffset(zone, 0);
   switch (step.kind) {
     case 'clock':
@@ -68,7 +68,7 @@ export function timeBuckets(step: TimeStep, zone: string): TimeBuckets {
   }
 }
 
-/** What a clock on the wall shows from when up to when, as if it were UTC. */
+/** A span of local time, as what a wall clock shows, in milliseconds as if it were UTC. */
 type WallSpan = TimeBucket;
 
 function daysOf(wallMs: number, days: number): WallSpan {
@@ -83,22 +83,22 @@ function monthsOf(wallMs: number, months: number): WallSpan {
   return { from: monthStart(first), until: monthStart(first + months) };
 }
 
-/** The first moment of a month, counted from that of January of the year 0. */
+/** The start of a month as local time. `month` counts from January of the year 0. */
 function monthStart(month: number): number {
   const date = new Date(0);
-  // Date.UTC takes years below 100 for 1900 and later.
+  // Date.UTC would take years below 100 as 1900 and later.
   date.setUTCFullYear(Math.floor(month / monthsOfYear), month % monthsOfYear, 1);
   return date.getTime();
 }
 
 /**
- * Days and longer, from local midnight to local midnight as `since` and `until` have them: a day lasts 23 or 25 hours where clocks are
- * put forward or back.
+ * Buckets of whole days, weeks, months or years, from local midnight to local midnight as for the operators `since` and `until`. A day has
+ * 23 or 25 hours where clocks are put forward or back.
  */
 class CalendarBuckets implements TimeBuckets {
   readonly #spanOf: (wallMs: number) => WallSpan;
   readonly #zone: string;
-  /** Most times lie where the one before did. */
+  /** The bucket found last: most times are in the same bucket as the time before. */
   #latest: TimeBucket = { from: 0, until: 0 };
 
   constructor(spanOf: (wallMs: number) => WallSpan, zone: string) {
@@ -115,7 +115,8 @@ class CalendarBuckets implements TimeBuckets {
   #find(timeMs: number): TimeBucket {
     const span = this.#spanOf(timeMs + zoneOffset(this.#zone, timeMs));
     const bucket = this.#bucketOfSpan(span);
-    // Clocks that are put back just after midnight show the end of a day that is over.
+    // Where clocks are put back across midnight, they show the end of the previous day again, after its bucket has ended. These times
+    // belong to the next bucket.
     return timeMs < bucket.until ? bucket : this.#bucketOfSpan(this.#spanOf(span.until));
   }
 
@@ -125,8 +126,9 @@ class CalendarBuckets implements TimeBuckets {
 }
 
 /**
- * Shorter than a day. A bucket begins whenever a clock shows a multiple of the step since midnight, or jumps over one. So an hour that comes
- * twice when clocks are put back is two buckets of an hour, and where they are put back by half an hour one of an hour and a half.
+ * Buckets shorter than a day. A bucket begins whenever the local clock shows a multiple of the step since midnight, or jumps over one. So
+ * where clocks are put back by an hour, the repeated hour makes two buckets of an hour each; where they are put back by half an hour, there
+ * is one bucket of an hour and a half.
  */
 class ClockBuckets implements TimeBuckets {
   readonly #stepMs: number;
@@ -159,21 +161,21 @@ class ClockBuckets implements TimeBuckets {
     return this.#endOf(changeMs);
   }
 
-  /** What the clock shows between two multiples. The last of a day ends with it. */
+  /** The local time between two multiples of the step around `wallMs`. The last span of a day ends at midnight. */
   #spanOf(wallMs: number): WallSpan {
     const midnightMs = Math.floor(wallMs / dayMs) * dayMs;
     const from = midnightMs + Math.floor((wallMs - midnightMs) / this.#stepMs) * this.#stepMs;
     return { from, until: Math.min(from + this.#stepMs, midnightMs + dayMs) };
   }
 
-  /** Whether a clock that is put forward or back at this moment shows a multiple, or jumps over one. */
+  /** Whether a clock change at this moment begins a bucket: the clock then shows a multiple of the step, or has jumped over one. */
   #beginsAt(changeMs: number): boolean {
     const beforeMs = changeMs + zoneOffset(this.#zone, changeMs - 1);
     const afterMs = changeMs + zoneOffset(this.#zone, changeMs);
     return this.#spanOf(afterMs).from >= Math.min(beforeMs, afterMs);
   }
 
-  /** The moment at which the offset changes, behind `fromMs` and not behind `toMs`: there is one such moment. */
+  /** Finds by bisection the moment after `fromMs`, at or before `toMs`, at which the offset changes. There must be exactly one. */
   #changeBetween(fromMs: number, toMs: number): number {
     const offsetMs = zoneOffset(this.#zone, fromMs);
     let below = fromMs;
@@ -187,14 +189,14 @@ class ClockBuckets implements TimeBuckets {
   }
 }
 
-/** A time in a zone as a clock and a calendar there show it: `2026-11-24 05:30:00`. Null where no calendar reaches. */
+/** A time as local date and time of a zone: `2026-11-24 05:30:00`. Null outside the years that the calendar covers. */
 export function wallClock(timeMs: number, zone: string): string | null {
   if (timeMs < calendarFromMs || timeMs >= calendarEndMs) return null;
   const date = new Date(timeMs + zoneOffset(zone, timeMs));
   return date.toISOString().slice(0, -'.000Z'.length).replace('T', ' ');
 }
 
-/** The offset of a zone at a time as it is written behind one: `+01:00`. */
+/** The offset of a zone at a time, in ISO 8601: `+01:00`. */
 export function offsetText(timeMs: number, zone: string): string {
   const minutes = Math.round(zoneOffset(zone, timeMs) / 60_000);
   const two = (value: number): string => String(value).padStart(2, '0');

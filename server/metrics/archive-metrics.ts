@@ -1,7 +1,7 @@
 import type { AgentFigures } from '../../engine/index.js';
 import type { Metric, Sample } from './metric.js';
 
-/** A figure of an agent; undefined for one that does not do such a thing by itself. */
+/** Reads a figure of an agent; undefined where the agent has no such figure. */
 type Read = (agent: AgentFigures) => number | undefined;
 
 function byAgent(type: Metric['type'], name: string, help: string, read: Read): Metric {
@@ -34,7 +34,7 @@ function byCodec(name: string, help: string, figure: 'files' | 'bytes'): Metric 
   };
 }
 
-/** What is stored, and what becomes of it. */
+/** Metrics of stored records and of background work. */
 export const archiveMetrics: readonly Metric[] = [
   byAgent('gauge', 'damaged', 'Whether the records can not be read (1).', (agent) => Number(agent.isDamaged)),
   byAgent('gauge', 'records', 'Records that are there, in files of the archive.', ({ records }) => records),

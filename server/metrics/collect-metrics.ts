@@ -23,7 +23,7 @@ function byAgent(
   };
 }
 
-/** Of a reason the words that many lines share: what follows a colon is about one line. */
+/** The part of a reason for rejecting a line that many lines share: what follows a colon is about the one line. */
 function kindOf(reason: string): string {
   return reason.split(':', 1)[0]!.slice(0, reasonCharactersMax);
 }
@@ -37,7 +37,7 @@ function* rejectedByReason({ collecting }: ServerFigures): Generator<Sample> {
   }
 }
 
-/** Files that are imported, or answered from where they lie. */
+/** The state of archives of files, whether they are imported or attached. */
 function* archives({
   importing,
   attaching,
@@ -48,7 +48,7 @@ function* archives({
   yield* Object.entries(attaching);
 }
 
-/** Logs that are followed, and archives of files. */
+/** Metrics of followed logs and of archives of files. */
 export const collectMetrics: readonly Metric[] = [
   byAgent('counter', 'records_total', 'Records collected since the start.', ({ records }) => records),
   byAgent('counter', 'bytes_total', 'Bytes of lines collected since the start.', ({ bytes }) => bytes),

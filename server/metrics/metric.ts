@@ -1,12 +1,12 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { ServerFigures } from './server-figures.js';
 
-/** A value, and the values of the labels in their order. */
+/** A value, and the values of the metric's labels in the order of `labels`. */
 export type Sample = readonly [value: number, ...labels: readonly string[]];
 
-/** A metric that is read when it is asked for: it costs nothing meanwhile. */
+/** A metric. Its value is read from the figures only when the metrics are requested. */
 export interface Metric {
-  /** Without the prefix that all have. */
+  /** Without `metricPrefix`. */
   readonly name: string;
   readonly type: 'counter' | 'gauge';
   readonly help: string;
@@ -16,7 +16,7 @@ export interface Metric {
 
 export const metricPrefix = 'logstrata_';
 
-/** Has a registry read a metric from the figures that are the newest then. */
+/** Registers a metric. At each request it is read from `newest()`. */
 export function register(registry: Registry, metric: Metric, newest: () => ServerFigures): void {
   const { name, help, type, labels = [] } = metric;
   const options = { name: `${metricPrefix}${name}`, help, labelNames: [...labels], registers: [registry] };

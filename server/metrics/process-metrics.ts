@@ -13,7 +13,7 @@ function ofThreads(name: string, help: string, figure: 'busy' | 'waiting' | 'thr
   };
 }
 
-/** The process itself. */
+/** Metrics of the process and its threads. */
 export const processMetrics: readonly Metric[] = [
   {
     name: 'build_info',
@@ -33,13 +33,13 @@ export const processMetrics: readonly Metric[] = [
   ofThreads('thread_jobs_waiting', 'Jobs that wait for a thread.', 'waiting'),
 ];
 
-/** How often the delay of the event loop is measured, in milliseconds: shorter delays than that are not seen, and cost nothing. */
+/** Resolution of the measured delay of the event loop, in milliseconds. Shorter delays are not seen; a finer timer would cost more. */
 const eventLoopPrecisionMs = 20;
 
-/** Metrics of the library that are left out: they name gauges as counters, or say nothing that an operator could go by. */
+/** Default metrics of prom-client that are left out: they are gauges named like counters, or of no use to an operator. */
 const unwanted = /^nodejs_(?:active_|heap_space_|eventloop_lag_min_)/;
 
-/** Processor time, memory, files, delays of the event loop and garbage collection, under the names that all programs use. */
+/** Registers prom-client's default metrics under their usual names: CPU time, memory, open files, event loop delay, garbage collection. */
 export function registerProcess(registry: Registry): void {
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: eventLoopPrecisionMs });
   for (const { name } of registry.getMetricsAsArray())

@@ -3,7 +3,7 @@ import { durationBoundsMs, Durations, type QuerySums } from '../route/query-tall
 import { type Metric, metricPrefix, type Sample } from './metric.js';
 import type { ServerFigures } from './server-figures.js';
 
-/** A sum over the queries on each agent. */
+/** A counter of a sum over the queries of each agent. */
 function byAgent(name: string, help: string, read: (sums: QuerySums) => number): Metric {
   return {
     name,
@@ -25,7 +25,7 @@ function ofQueries(
   return { name, type, help, read: ({ queries }) => [[read(queries)]] };
 }
 
-/** What ruled out row groups. */
+/** The checks that rule out row groups, and their sums. */
 const pruned: readonly (readonly [reason: string, read: (sums: QuerySums) => number])[] = [
   ['time', (sums) => sums.rowGroupsPrunedByTime],
   ['zone', (sums) => sums.rowGroupsPrunedByZone],
@@ -38,7 +38,7 @@ function sumOf({ queries }: ServerFigures, read: (sums: QuerySums) => number): n
   return [...queries.tally.byAgent.values()].reduce((sum, sums) => sum + read(sums), 0);
 }
 
-/** Queries: what came, what it cost, and what the memory had of it. */
+/** Metrics of queries: their number, their cost, and hits in the pool of decoded columns. */
 export const queryMetrics: readonly Metric[] = [
   ofQueries('queries_running', 'gauge', 'Queries whose scan runs.', ({ running }) => running),
   ofQueries('queries_waiting', 'gauge', 'Queries that wait for others to end.', ({ waiting }) => waiting),
@@ -113,10 +113,10 @@ const statusesShown = [200, 429, 500, 503, 504];
 
 type DurationMetric = Awaited<ReturnType<Histogram<'le' | 'status'>['get']>>;
 
-/** Durations by status. They are counted in plain numbers, and become buckets when somebody asks. */
+/** The histogram of durations by status. The tally counts durations in plain numbers; they become buckets when the metrics are requested. */
 export class QueryDurations extends Histogram<'le' | 'status'> {
   readonly #newest: () => ServerFigures;
-  /** The same without a value: the library's own account of it, to which the values are added. */
+  /** The same histogram without values: provides the metadata of the metric, to which the values are added. */
   readonly #described: Histogram<'le' | 'status'>;
 
   constructor(registry: Registry, newest: () => ServerFigures) {
@@ -131,7 +131,7 @@ export class QueryDurations extends Histogram<'le' | 'status'> {
     return { ...(await this.#described.get()), values: [...this.#values()] };
   }
 
-  /** What the text of all metrics is made of. */
+  /** prom-client calls this for the text of all metrics. */
   getForPromString(): Promise<DurationMetric> {
     return this.get();
   }

@@ -4,20 +4,20 @@ import type { CollectStatus } from '../../agents/collect/logs/collect-counts.js'
 import type { ArchiveFigures } from '../../engine/index.js';
 import type { QueryTally } from '../route/query-tally.js';
 
-/** What a server has done and how it stands, as it is when somebody asks. */
+/** The figures of a server at the time of a request for them. */
 export interface ServerFigures {
   readonly version: string;
   readonly transport: string;
   readonly isReady: boolean;
   readonly archive: ArchiveFigures;
   readonly queries: QueryFigures;
-  /** By agent; empty where nothing is collected. */
+  /** By agent; empty where the server collects nothing. */
   readonly collecting: Readonly<Record<string, CollectStatus>>;
   readonly importing: Readonly<Record<string, ImportStatus>>;
   readonly attaching: Readonly<Record<string, AttachStatus>>;
-  /** Wrong tokens, by listener. */
+  /** Number of requests with a wrong token, by listener. */
   readonly wrongTokens: Readonly<Record<string, number>>;
-  /** By what they are for. */
+  /** By the pool of threads. */
   readonly threads: Readonly<Record<string, ThreadFigures>>;
 }
 
@@ -26,16 +26,16 @@ export interface QueryFigures {
   readonly slow: number;
   readonly running: number;
   readonly waiting: number;
-  /** Answers under way, those that wait for their client included. */
+  /** Responses that are being sent, those included that wait for their client. */
   readonly answers: number;
-  /** Queries that run at once. */
+  /** Number of queries that may run at the same time. */
   readonly runningMax: number;
 }
 
 export interface ThreadFigures {
   readonly busy: number;
-  /** Jobs that wait for one. */
+  /** Jobs that wait for a thread. */
   readonly waiting: number;
-  /** At most. */
+  /** Maximum number of threads. */
   readonly threads: number;
 }

@@ -6,13 +6,13 @@ import { processMetrics, registerProcess } from './process-metrics.js';
 import { QueryDurations, queryMetrics } from './query-metrics.js';
 import type { ServerFigures } from './server-figures.js';
 
-/** A server's figures in the text format of Prometheus. */
+/** Writes the figures of a server in the text format of Prometheus. */
 export class ServerMetrics {
   readonly #registry = new Registry();
   readonly #read: () => Promise<ServerFigures>;
   #newest!: ServerFigures;
 
-  /** @param read takes the figures anew */
+  /** @param read returns the current figures; called once per request */
   constructor(read: () => Promise<ServerFigures>) {
     this.#read = read;
     const newest = (): ServerFigures => this.#newest;

@@ -1,6 +1,6 @@
 import { assertNever, type FieldPredicate, type Predicate, type Schema } from '../../engine/index.js';
 
-/** Filters as a query string of the route has them: `status__gte=500&host__exact=a`. */
+/** Filters as parameters of a query string, percent-encoded: `status__gte=500`, `host__exact=a`. */
 export function filterText(predicates: readonly Predicate[], schema: Schema): string[] {
   return predicates.flatMap((predicate) => {
     if (predicate.kind === 'anywhere')

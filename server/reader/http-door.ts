@@ -14,20 +14,22 @@ import {
 } from '../../engine/index.js';
 import { filterText } from './filter-text.js';
 
-/** Questions to the writer that are under way at once; more wait. */
+/** Concurrent requests to the writer; further ones wait. */
 const connectionsMax = 64;
-/** What a problem says is shortened to this. */
+/** Longer details of a problem are cut. */
 const detailCharactersMax = 500;
 const problemBytesMax = 64 * 1024;
 
 export interface HttpDoorOptions {
-  /** A scheme, a host and a port: those of the writer's console. */
+  /** Scheme, host and port of the writer's console. */
   readonly address: string;
+  /** Access token; null where the console needs none. */
   readonly token: string | null;
-  /** Certificates, PEM, that vouch for the writer's; null for those of Node. */
+  /** PEM certificates of the authorities that are trusted to sign the writer's; null for Node's default ones. */
   readonly ca: string | null;
 }
 
+/** Limits of a request. */
 interface Asked {
   readonly bytesMax: number;
   readonly timeoutMs: number;
@@ -39,7 +41,10 @@ interface Answer {
   readonly body: Buffer;
 }
 
-/** Asks the console of the writer over HTTP. */
+/**
+ * Queries the writer's console over HTTP. Methods throw `conflict` and `timeout` where the writer answers 409 and 504; `unavailable` where
+ * it answers with another error or can't be reached.
+ */
 export class HttpDoor implements WriterDoor {
   readonly address: string;
   readonly #options: HttpDoorOptions;
@@ -97,7 +102,7 @@ export class HttpDoor implements WriterDoor {
     try {
       return await this.#askOnce(path, asked);
     } catch (error) {
-      // A connection that was idle may be closed by the writer just when it is used again.
+      // The writer may close an idle connection at the moment it is reused. Then nothing was answered, so the request is repeated.
       if (!(error instanceof IdleConnectionError)) throw error;
       return this.#askOnce(path, asked);
     }
@@ -111,7 +116,7 @@ export class HttpDoor implements WriterDoor {
       if (signal?.aborted === true) return reject(signal.reason as Error);
       const request = begin(`${this.address}${path}`, { agent: this.#agent, headers });
       let isAnswered = false;
-      /** Why we have ended it. */
+      /** Why the request was aborted here; undefined where it was not. */
       let reason: Error | undefined;
       const end = (why: Error): void => {
         reason = why;
@@ -185,11 +190,13 @@ export class HttpDoor implements WriterDoor {
   }
 }
 
+/** Limits of requests with a short response. */
 const short: Asked = { bytesMax: borderBytesMax, timeoutMs: farConnectMsMax };
 
+/** The writer has closed a reused connection before it answered. */
 class IdleConnectionError extends Error {}
 
-/** An object; an empty one where there is none. */
+/** Parses a body. Returns an empty object where it is not a JSON object. */
 function jsonOf(body: Buffer): object {
   try {
     const value: unknown = JSON.parse(body.toString());
