@@ -6,8 +6,8 @@ import type { ConsoleRoute } from './console-route.js';
 import { sendJson } from './json-response.js';
 
 /**
- * `GET /api/agents`: the names of the agents that are served, as the public service gives them:
- * `{"agents":["app","nginx"]}`. A token for some agents is shown those.
+ * `GET /api/agents`: the names of the agents that are served, in the format of the public service: `{"agents":["app","nginx"]}`. A caller
+ * whose token is for some agents gets only those.
  */
 export class AgentsRoute implements ConsoleRoute {
   readonly rights = 'by agent';

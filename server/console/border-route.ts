@@ -8,10 +8,13 @@ import type { RequestTarget } from '../request/request-check.js';
 import { noSniffHeaders } from '../route/problem-response.js';
 import type { ConsoleRoute } from './console-route.js';
 
-/** The agents of a writer, for readers on other machines. */
+/** The agents of a writer by name, as readers on other machines query them. */
 export type WrittenAgents = ReadonlyMap<string, { readonly store: AgentStore }>;
 
-/** The store of one of them that a caller may ask for. */
+/**
+ * The store of the agent named in the path `/api/{what}/{agent_name}`. Throws 404 for an unknown agent, 403 for one that the caller may not
+ * query.
+ */
 export function writtenStore(
   agents: WrittenAgents,
   rawPath: string,
@@ -31,8 +34,8 @@ const head: ResponseHead = {
 };
 
 /**
- * `GET /api/border/{agent_name}?known=…`: where each record of an agent is (`encodeBorder`), without the units of the far tier where the
- * reader has those of this tag.
+ * `GET /api/border/{agent_name}?known=…`: the border of an agent, which says where each of its records is, as JSON (`encodeBorder`). Leaves
+ * out the units of the far tier where `known` is their current tag, as the reader has them then.
  */
 export class BorderRoute implements ConsoleRoute {
   readonly rights = 'by agent';

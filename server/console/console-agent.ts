@@ -1,16 +1,16 @@
 import type { FieldDefinition } from '../../agents/definition/definition.js';
 import type { ReadableStore } from '../../engine/index.js';
 
-/** What of an agent's definition the console shows. */
+/** The part of an agent's definition that the console shows. */
 export interface ShownDefinition {
   readonly fields: readonly Pick<FieldDefinition, 'name' | 'type' | 'description'>[];
 }
 
-/** An agent that the console shows. */
+/** An agent as the console uses it. */
 export interface ConsoleAgent {
   readonly definition: ShownDefinition;
   readonly store: ReadableStore;
 }
 
-/** The agents that are served, by name: those of the moment at which it is asked. */
+/** The agents by name. The map is live: it always holds the agents that are served at present. */
 export type ConsoleAgents = ReadonlyMap<string, ConsoleAgent>;

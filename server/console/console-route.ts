@@ -3,14 +3,14 @@ import type { TransportRequest, TransportResponse } from '../http/transport.js';
 import type { RequestTarget } from '../request/request-check.js';
 
 /**
- * What answers a path of the console. The router has checked the request; `target` is where it leads. What is returned resolves when the
- * answer has ended, and is undefined where it has already. A failure that is thrown, or that it rejects with, is answered as a problem, so
- * it comes before the first byte.
+ * Answers the requests for one path of the console, or for all paths below it. The router has checked the request; `target` is its path and
+ * query. `answer` returns a promise that resolves when the response has ended, or undefined if it has ended already. An error that it
+ * throws or rejects with is answered as a problem, so it may fail only before the first byte of the response.
  */
 export interface ConsoleRoute {
   /**
-   * What the caller's token has to be for, where tokens are asked for. `none`: there need not be one, as nothing of the archive is shown.
-   * `by agent`: the route looks itself at which agents it is for. By default all agents.
+   * The rights that a token needs, where tokens are asked for. `none`: no token is needed, as the route shows nothing of the archive. `by
+   * agent`: the route itself checks which agents the token is for. By default the token must be for all agents.
    */
   readonly rights?: 'none' | 'by agent';
   answer(
@@ -21,5 +21,5 @@ export interface ConsoleRoute {
   ): Promise<void> | undefined;
 }
 
-/** Paths, each with what answers it. One that ends with a slash answers for all below it that no longer one does. */
+/** The routes by path. A path that ends with a slash also stands for all paths below it that no longer path covers. */
 export type ConsoleRoutes = Readonly<Record<string, ConsoleRoute>>;

@@ -9,26 +9,26 @@ import { checkRequest, type CheckRules } from '../request/request-check.js';
 import { sendProblem } from '../route/problem-response.js';
 import type { ConsoleRoute, ConsoleRoutes } from './console-route.js';
 
-/** The interface of the console is read-only too. */
+/** The console can only be read, like the query listener. */
 const methods = ['GET', 'HEAD'];
 
-/** What may be behind a probe: it asks by whatever name or address its configuration has. */
+/** The rules for probes. Any Host is accepted, as a probe may use any name or address of the server. */
 const probeRules: CheckRules = { methods, hosts: null };
 
 export interface RouterOptions {
-  /** Names besides `localhost` that the console is asked by; null: any. */
+  /** Host names besides `localhost` that are accepted; null for any. */
   readonly hosts: CheckRules['hosts'];
-  /** They are answered from the start, by whatever Host and whoever asks. */
+  /** Routes that are answered from the start, for any Host and with or without a token. */
   readonly probes: ConsoleRoutes;
-  /** Tells who asks; without one everybody may. */
+  /** Checks the tokens of requests; without it everybody is let in. */
   readonly guard?: ListenerGuard | undefined;
-  /** Tells whom a request is counted for. */
+  /** Finds the client of a request behind trusted proxies. */
   readonly proxies: TrustedProxies;
-  /** Is told failures on our side, one sentence each. */
+  /** Called with one sentence for each internal failure. */
   readonly log: (message: string) => void;
 }
 
-/** From a request on the console to what answers it. */
+/** Dispatches the requests to the console to its routes. */
 export class ConsoleRouter {
   readonly #rules: CheckRules;
   readonly #options: RouterOptions;
@@ -40,7 +40,7 @@ export class ConsoleRouter {
     this.#rules = { methods, hosts: options.hosts };
   }
 
-  /** From now on it answers these, too. Until then they are a 503. */
+  /** Adds the routes that need the archive. Until then they are answered with 503. */
   open(routes: ConsoleRoutes): void {
     this.#routes = routes;
   }
@@ -70,7 +70,7 @@ export class ConsoleRouter {
     return route.answer(request, response, target, caller);
   }
 
-  /** Who asks a probe: most have no token, and are answered all the same. */
+  /** The caller of a probe. Most probes send no token and are answered all the same; a wrong token is refused. */
   #prober(request: TransportRequest): Caller | Promise<never> {
     const hasNone = request.header('authorization') === undefined;
     return hasNone && this.#options.guard?.isClosed === true ? stranger : this.#identify(request);
@@ -91,7 +91,7 @@ export class ConsoleRouter {
   }
 }
 
-/** What answers for a path: the one with the longest of the paths that lead to it. */
+/** The route of a path: the one with the longest matching key. */
 function routeOf(path: string, routes: ConsoleRoutes): ConsoleRoute | undefined {
   let longest = '';
   for (const key of Object.keys(routes)) {
@@ -101,12 +101,12 @@ function routeOf(path: string, routes: ConsoleRoutes): ConsoleRoute | undefined 
   return routes[longest];
 }
 
-/** What a path is answered that nothing is at. */
+/** The 404 for a path that has no route. */
 export function nothingThere(): ProblemError {
   return new ProblemError(404, 'there is nothing at this path of the console');
 }
 
-/** The route says what is wrong with a path that can't be decoded. */
+/** Decodes a path to find its route. A path that can't be decoded is used as it is, and the route reports the error. */
 function decoded(rawPath: string): string {
   try {
     return percentDecode(rawPath, false, 'the path');
@@ -115,7 +115,7 @@ function decoded(rawPath: string): string {
   }
 }
 
-/** Our own bugs with the place in the code. */
+/** An error for the log. Errors that only a bug explains include the stack. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return isLogstrataError(error) ? error.message : (error.stack ?? error.message);

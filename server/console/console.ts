@@ -13,41 +13,44 @@ import { Readiness } from './readiness.js';
 
 export interface ConsoleOptions {
   readonly address: ListenAddress;
-  /** Names besides `localhost`, in lowercase, that it is asked by. */
+  /** Host names besides `localhost`, in lowercase, that are accepted. */
   readonly hosts: readonly string[];
-  /** Proxies whose `X-Forwarded-For` names the client. */
+  /** Addresses of proxies whose header `X-Forwarded-For` is trusted to name the client. */
   readonly trustedProxies?: readonly string[];
-  /** Tells who asks; without one everybody may, and others than the users of this machine must not reach it. */
+  /** Checks tokens. Without it everybody is let in, so only users of this machine may be able to reach the console. */
   readonly guard?: ListenerGuard | undefined;
-  /** Has it answer over TLS. */
+  /** With a certificate the console uses TLS. */
   readonly certificate?: Certificate | undefined;
-  /** A client that takes nothing of its answer for this long is gone. */
+  /** Milliseconds after which a client that takes nothing of its response is disconnected. */
   readonly clientTimeoutMs: number;
-  /** For failures on our side, one sentence each. */
+  /** Called with one sentence for each internal failure. */
   readonly log: (message: string) => void;
 }
 
-/** The listener for operators, beside the public one with its single route. */
+/** The running console, which is the listener for operators beside the public query listener. */
 export interface RunningConsole {
-  /** `http://host:port`, or `https://`, with the port that was taken. */
+  /** `http://host:port` or `https://host:port`, with the actual port. */
   readonly address: string;
   /**
-   * The archive is open: from now on it answers these routes. Until then it answers the probes alone, and is not ready.
+   * Says that the archive is open: from now on the console answers `routes`. Until then it answers only the probes, as not ready.
    *
-   * @param troubles says what keeps the server from being ready
+   * @param troubles returns what keeps the server from being ready
    */
   open(routes: ConsoleRoutes, troubles: () => Promise<readonly Trouble[]>): void;
-  /** New connections get this certificate; those that are open go on. Only where it was started with one. */
+  /** Uses this certificate for new connections; open ones continue. Only allowed where the console was started with a certificate. */
   renew(certificate: Certificate): void;
-  /** From now on it is not ready, and still answers. */
+  /** Makes the readiness probe answer that the server is stopping. All else is still answered. */
   stopping(): void;
-  /** Stops listening, finishes what has begun, and breaks what has not ended after `timeoutMs`. Nothing happens the second time. */
+  /**
+   * Stops listening, waits for responses that have begun, and closes the connections that are left after `timeoutMs`. Calling it again has
+   * no effect.
+   */
   close(options: { readonly timeoutMs: number }): Promise<void>;
 }
 
 /**
- * Starts the console, before the archive is open. Throws `invalid` for an address that it may not have, or that can't be had, naming it; the
- * cause of the latter is the system's.
+ * Starts the console, before the archive is open. Throws `invalid`, with the address, where the address is not allowed
+ * (`checkConsoleAddress`) or can't be listened on; the system's error is the cause then.
  */
 export async function startConsole(options: ConsoleOptions): Promise<RunningConsole> {
   const { address, hosts, trustedProxies = [], guard, certificate, clientTimeoutMs, log } = options;
@@ -60,7 +63,7 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
     proxies: new TrustedProxies(trustedProxies),
     log,
   });
-  // It has few clients, so what every system has is enough.
+  // Node's HTTP server, which runs on every system, is fast enough for the few clients of a console.
   const transport = new NodeTransport(router.handle, clientTimeoutMs, certificate);
   const port = await transport.listen(address.host, address.port);
   return {
@@ -79,8 +82,8 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
 }
 
 /**
- * Throws `invalid` for an address where others than the users of this machine would reach the console, and nobody asks them for a token. Where
- * one is asked for, it will be for as long as the console listens there.
+ * Throws `invalid` where users of other machines would reach the console and no token is needed. Where one is needed, makes the guard ask
+ * for tokens from now on, even if all of them are removed.
  */
 export function checkConsoleAddress({ host, port }: ListenAddress, guard: ListenerGuard | undefined): void {
   if (isLoopback(host)) return;

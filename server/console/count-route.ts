@@ -18,12 +18,12 @@ import type { ConsoleAgent, ConsoleAgents } from './console-agent.js';
 import type { ConsoleRoute } from './console-route.js';
 
 export interface CountOptions {
-  /** The zone of times without an offset, and of buckets where a request names none. */
+  /** The time zone of times without an offset, and of buckets where the request names none. */
   readonly timezone: string;
-  /** The longest that a count may take. */
+  /** Upper bound of the duration of a count. */
   readonly queryTimeoutMs: number;
   readonly now: () => number;
-  /** Those of the route: what counts cost is counted with what queries do, and slow ones are listed with them. */
+  /** The tally and the slow list of the query route: counts are included in both. */
   readonly tally: QueryTally;
   readonly slow: SlowQueries;
 }
@@ -31,8 +31,8 @@ export interface CountOptions {
 const contentTypes = { json: 'application/json', csv: 'text/csv; charset=utf-8; header=present' } as const;
 
 /**
- * `GET /api/count/{agent_name}`: how many records match, by buckets of time, by the most frequent values of a field, or by both. Counts and
- * queries share the slots of the server.
+ * `GET /api/count/{agent_name}`: counts the matching records, by buckets of time, by the most frequent values of a field, or by both.
+ * Counts and queries share the slots of the server (`Admission`).
  */
 export class CountRoute implements ConsoleRoute {
   readonly rights = 'by agent';
@@ -59,7 +59,7 @@ export class CountRoute implements ConsoleRoute {
     const { timezone, now } = this.#options;
     const asked = parseCountRequest(rawQuery, { schema: agent.store.schema, timezone, now: now() });
     if (request.method === 'HEAD') return response.send(headOf(asked), null);
-    // To be read before anything is waited for.
+    // The request can't be read any more after the first `await`.
     const packs = acceptsGzip(request.header('accept-encoding'));
     const asker = { agent: name, client: request.remoteAddress, rawQuery, packs };
     return this.#run(agent, asked, response, asker);
@@ -96,7 +96,7 @@ export class CountRoute implements ConsoleRoute {
     }
   }
 
-  /** Notes a count that was slow. */
+  /** Adds the count to the slow list where it was slow. */
   #note(asker: Asker, startMs: number, cost: Pick<SlowCost, 'failure' | 'stats' | 'bytes'>): void {
     const { slow, now } = this.#options;
     const totalMs = performance.now() - startMs;
@@ -105,11 +105,13 @@ export class CountRoute implements ConsoleRoute {
   }
 }
 
-/** Who asks, for what, and how the answer is to come. */
+/** The facts of a request that the log and the response need. */
 interface Asker {
   readonly agent: string;
+  /** Address of the client. */
   readonly client: string;
   readonly rawQuery: string;
+  /** Whether the client accepts gzip. */
   readonly packs: boolean;
 }
 

@@ -6,7 +6,7 @@ const head: ResponseHead = {
   headers: { 'Content-Type': 'application/json', 'Cache-Control': 'no-store', ...noSniffHeaders },
 };
 
-/** Answers with a value as JSON. */
+/** Answers 200 with a value as JSON. */
 export function sendJson(response: TransportResponse, value: unknown): Promise<void> | undefined {
   return response.send(head, Buffer.from(`${JSON.stringify(value)}\n`));
 }

@@ -3,7 +3,7 @@ import type { ServerMetrics } from '../metrics/server-metrics.js';
 import { noSniffHeaders } from '../route/problem-response.js';
 import type { ConsoleRoute } from './console-route.js';
 
-/** `GET /metrics`: the figures of the server, as Prometheus reads them. */
+/** `GET /metrics`: the metrics of the server, in the text format of Prometheus. */
 export class MetricsRoute implements ConsoleRoute {
   readonly #metrics: ServerMetrics;
 

@@ -7,14 +7,15 @@ import type { ConsoleRoute } from './console-route.js';
 import { sendJson } from './json-response.js';
 import type { Readiness } from './readiness.js';
 
-/** `GET /livez`: the process answers. */
+/** `GET /livez`: 200 while the process can answer. */
 export const livenessRoute: ConsoleRoute = {
   answer: (_request, response) => sendJson(response, { status: 'live' }),
 };
 
 /**
- * `GET /readyz`: whether the server can do all that it should, or a 503 that gives the reasons, by agent where they are one's. They name agents and
- * files, so that who has no token for these is told that there are some, and no more: a probe goes by the status.
+ * `GET /readyz`: 200 where the server can do all that it should, else 503 with the reasons, each with its agent where it concerns one.
+ * Reasons may name agents and files, so a caller without a token for all agents gets those of its own agents, and learns that there are
+ * others; a probe only needs the status.
  */
 export class ReadinessRoute implements ConsoleRoute {
   readonly #readiness: Readiness;

@@ -1,28 +1,28 @@
 import type { Trouble } from '../../engine/index.js';
 
-/** Whether a server can answer for, and store, all that it should. */
+/** Whether the server can answer queries and store records as it should. */
 export class Readiness {
   /** Undefined until the archive is open. */
   #troubles: (() => Promise<readonly Trouble[]>) | undefined;
   #isStopping = false;
 
-  /** The archive is open; from now on it is asked what is wrong with it. */
+  /** Says that the archive is open. From now on `troubles` is asked what is wrong with it. */
   open(troubles: () => Promise<readonly Trouble[]>): void {
     this.#troubles = troubles;
   }
 
-  /** The server was told to stop. */
+  /** Says that the server is stopping. */
   stop(): void {
     this.#isStopping = true;
   }
 
-  /** Why it is not ready yet, or no more, which tells nothing of what it holds; null in between. */
+  /** The reason where the server is starting or stopping; else null. It reveals nothing about the archive, so everybody may see it. */
   get passing(): string | null {
     if (this.#isStopping) return 'the server is shutting down';
     return this.#troubles === undefined ? 'the archive is being opened' : null;
   }
 
-  /** Everything that keeps it from being ready; empty where it is. */
+  /** Everything that keeps the server from being ready; empty where it is ready. */
   async troubles(): Promise<readonly Trouble[]> {
     const { passing } = this;
     return passing === null ? this.#troubles!() : [{ reason: passing }];

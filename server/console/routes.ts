@@ -13,20 +13,20 @@ import { SchemaRoute } from './schema-route.js';
 import { SlowRoute } from './slow-route.js';
 import { ViewerRoute } from './viewer-route.js';
 
-/** What the routes answer of. */
+/** What the routes of the console use. */
 export interface ServedThings {
   readonly agents: ConsoleAgents;
-  /** The same, for readers on other machines; undefined where this server is one. */
+  /** The same agents as readers on other machines query them; undefined where this server is a reader itself. */
   readonly written?: WrittenAgents | undefined;
   readonly route: QueryRoute;
-  /** Gives slots to counts, of those that the route has. */
+  /** The slots of the query route, which counts use as well. */
   readonly admission: Admission;
   readonly counts: Omit<CountOptions, 'tally' | 'slow'>;
-  /** Takes the figures of the server anew. */
+  /** Returns the current figures of the server. */
   readonly figures: () => Promise<ServerFigures>;
 }
 
-/** All that the console answers for an open archive. */
+/** The routes of the console that need an open archive. */
 export function makeRoutes({
   agents,
   written,

@@ -11,14 +11,15 @@ import { writtenStore, type WrittenAgents } from './border-route.js';
 import type { ConsoleRoute } from './console-route.js';
 import type { CountOptions } from './count-route.js';
 
-/** Says whether there may be more rows behind the last of an answer. */
+/** Response header: whether there may be more rows beyond the last one of the response. */
 export const moreHeader = 'Logstrata-More';
 
 const parameters = ['tag', 'from', 'to', 'direction', 'limit', 'fields'] as const;
 
 /**
- * `GET /api/rows/{agent_name}`: records between two positions, for readers on other machines, in ClickHouse's format `Native`. Filters are those of
- * queries, fields are named by their places; who means others than the agent has by now gets a 409. It shares the slots of the server.
+ * `GET /api/rows/{agent_name}`: records between two positions, for readers on other machines, in ClickHouse's format `Native`. Filters are
+ * written as in queries. Fields are given by their index in the schema, so the parameter `tag` must be the schema's current tag; otherwise
+ * the answer is 409. Uses the slots of the server.
  */
 export class RowsRoute implements ConsoleRoute {
   readonly rights = 'by agent';
@@ -60,7 +61,7 @@ export class RowsRoute implements ConsoleRoute {
 }
 
 function parseRows(rawQuery: string, schema: Schema, timezone: string, now: number): RowsQuestion {
-  // Filters can only be read where they mean the same fields.
+  // Filters can only be parsed once it is known that reader and writer have the same fields.
   const tag = schemaTag(schema);
   if (!rawQuery.split('&').includes(`tag=${tag}`))
     throw new ProblemError(409, 'the fields of the agent are not those that the reader knows');

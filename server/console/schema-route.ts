@@ -8,8 +8,8 @@ import type { ConsoleRoute } from './console-route.js';
 import { sendJson } from './json-response.js';
 
 /**
- * `GET /api/schema/{agent_name}`: the fields of an agent in the order of its records, as the public service gives them:
- * `{"name":"nginx","schema":[{"name":"time","type":"time"},…]}`. A field that has a description has it here, too.
+ * `GET /api/schema/{agent_name}`: the fields of an agent in the order that they have in its records, in the format of the public service:
+ * `{"name":"nginx","schema":[{"name":"time","type":"time"},…]}`. Unlike there, a field may have a description.
  */
 export class SchemaRoute implements ConsoleRoute {
   readonly rights = 'by agent';

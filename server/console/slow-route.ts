@@ -3,7 +3,7 @@ import type { SlowQueries } from '../route/slow-queries.js';
 import type { ConsoleRoute } from './console-route.js';
 import { sendJson } from './json-response.js';
 
-/** `GET /api/slow`: the last queries over `server.slow_query`, the newest first. */
+/** `GET /api/slow`: the most recent queries that took longer than `server.slow_query`, newest first. */
 export class SlowRoute implements ConsoleRoute {
   readonly #slow: SlowQueries;
 

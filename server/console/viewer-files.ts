@@ -6,12 +6,12 @@ import { gzipSync } from 'node:zlib';
 import { LogstrataError } from '../../engine/index.js';
 import { noSniffHeaders } from '../route/problem-response.js';
 
-/** A file of the viewer, ready to be sent. */
+/** A file of the viewer as it is sent. */
 export interface ViewerFile {
   readonly bytes: Buffer;
-  /** Undefined where it would not be shorter. */
+  /** Undefined where compression would not make it smaller. */
   readonly gzip: Buffer | undefined;
-  /** In quotes, as the header has it. */
+  /** Entity tag with its quotes, as in the header. */
   readonly etag: string;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -24,8 +24,8 @@ const types: Readonly<Record<string, string>> = {
 };
 
 /**
- * What the page may load and do: files of this server, and requests to it. No script or style stands in the page itself, so that nothing
- * that a log line smuggles in would run, and no other site may show the page in a frame.
+ * The Content-Security-Policy of the page: it may only load files of this server and send requests to this server. The page has no inline
+ * scripts or styles, so a script that a log line injects does not run, and no other site may show the page in a frame.
  */
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
@@ -33,12 +33,12 @@ const policy =
 
 const pageHeaders = { 'Content-Security-Policy': policy, 'Referrer-Policy': 'no-referrer' };
 
-/** The name of such a file has a hash of its content, so it never changes. */
+/** For files whose name contains a hash of the content, which therefore never change. */
 const keptFor = 'public, max-age=31536000, immutable';
 
 /**
- * Reads the viewer's files, by their paths on the console: a few, of some 200 kB together. `/` is the page. Throws `not_found` where the
- * viewer is not built.
+ * Reads the viewer's files, some 200 kB in total, by their paths on the console. `/` is the page. Throws `not_found` where the viewer is
+ * not built.
  */
 export function readViewerFiles(): ReadonlyMap<string, ViewerFile> {
   const folder = viewerFolder();
@@ -52,7 +52,7 @@ export function readViewerFiles(): ReadonlyMap<string, ViewerFile> {
   return files;
 }
 
-/** Built code lies beside the viewer in `dist`; what runs from its sources finds it there, too. */
+/** The built viewer: next to the built server in `dist`, or in `dist` of the project where the server runs from its sources. */
 function viewerFolder(): string {
   const root = fileURLToPath(new URL('../..', import.meta.url));
   const built = join(root, 'viewer');

@@ -4,9 +4,9 @@ import { nothingThere } from './console-router.js';
 import type { ConsoleRoute } from './console-route.js';
 import { readViewerFiles, type ViewerFile } from './viewer-files.js';
 
-/** `GET /` and what belongs to it: the viewer, whose files are read once, when the first of them is asked for. */
+/** `GET /` and the files of the page: the viewer. The files are read at the first request. */
 export class ViewerRoute implements ConsoleRoute {
-  /** The files tell nothing of anybody's logs, and the page must be there to ask for a token. */
+  /** The files reveal nothing about the logs, and the page must load to ask the user for a token. */
   readonly rights = 'none';
   #files: ReadonlyMap<string, ViewerFile> | undefined;
 
@@ -15,7 +15,7 @@ export class ViewerRoute implements ConsoleRoute {
     const file = this.#files.get(request.rawPath);
     if (file === undefined) throw nothingThere();
     const isGzip = file.gzip !== undefined && acceptsGzip(request.header('accept-encoding'));
-    // Two forms of a file are two answers, and have a tag each.
+    // The compressed form needs a tag of its own: it is a different representation of the file.
     const etag = isGzip ? `${file.etag.slice(0, -1)}-gzip"` : file.etag;
     const headers = { ...file.headers, ETag: etag };
     if (isKnown(request.header('if-none-match'), etag)) return response.send({ status: 304, headers }, null);
@@ -27,7 +27,7 @@ export class ViewerRoute implements ConsoleRoute {
   }
 }
 
-/** Whether a client has this answer already (RFC 9110, section 13.1.2). */
+/** Whether the client already has the response with this tag (RFC 9110, section 13.1.2). */
 function isKnown(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false;
   return header.split(',').some((tag) => {
