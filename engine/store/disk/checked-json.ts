@@ -1,6 +1,9 @@
 import { DamageError } from '../../terms/errors.js';
 
-/** A JSON object whose fields are read one by one, each with a check. A field that is missing or odd throws `damaged`. */
+/**
+ * A parsed JSON object. The functions below read its fields one by one, with checks. They throw `damaged` for a field that is missing or of
+ * another type.
+ */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 function mismatch(key: string, expected: string, value: unknown): DamageError {
@@ -8,7 +11,7 @@ function mismatch(key: string, expected: string, value: unknown): DamageError {
   return new DamageError(`"${key}" should be ${expected}, but is ${shown.slice(0, 100)}`, {});
 }
 
-/** Parses `text`, which must be a JSON object; throws `damaged`. `what` names it in the message. */
+/** Parses `text`, which must be a JSON object. Throws `damaged`. `what` names the text in the message. */
 export function parseJsonObject(text: string, what: string): JsonObject {
   let value: unknown;
   try {
@@ -19,7 +22,7 @@ export function parseJsonObject(text: string, what: string): JsonObject {
   return asObject(value, what);
 }
 
-/** `value` as an object; `key` names it in the message. Throws `damaged`, as all of these do. */
+/** Returns `value` as an object. Throws `damaged`. `key` names the value in the message. */
 export function asObject(value: unknown, key: string): JsonObject {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw mismatch(key, 'an object', value);
@@ -27,19 +30,19 @@ export function asObject(value: unknown, key: string): JsonObject {
   return value as JsonObject;
 }
 
-/** A list of anything. */
+/** Reads a list whose items are not checked. */
 export function listField(object: JsonObject, key: string): readonly unknown[] {
   const value = object[key];
   if (!Array.isArray(value)) throw mismatch(key, 'a list', value);
   return value;
 }
 
-/** A list of objects, each turned into what `read` makes of it. */
+/** Reads a list of objects, and maps each with `read`. */
 export function objectsField<T>(object: JsonObject, key: string, read: (item: JsonObject) => T): T[] {
   return listField(object, key).map((item) => read(asObject(item, key)));
 }
 
-/** A list of whole numbers from 0 on. */
+/** Reads a list of integers from 0 on. */
 export function countsField(object: JsonObject, key: string): number[] {
   const list = listField(object, key);
   for (const value of list) {
@@ -50,7 +53,7 @@ export function countsField(object: JsonObject, key: string): number[] {
   return list as number[];
 }
 
-/** A whole number from 0 to `max`. */
+/** Reads an integer from 0 to `max`. */
 export function countField(object: JsonObject, key: string, max = Number.MAX_SAFE_INTEGER): number {
   const value = object[key];
   if (!Number.isSafeInteger(value) || (value as number) < 0 || (value as number) > max) {
@@ -59,43 +62,43 @@ export function countField(object: JsonObject, key: string, max = Number.MAX_SAF
   return value as number;
 }
 
-/** A whole number from 0 on, or null. */
+/** Reads an integer from 0 on, or null. */
 export function countOrNullField(object: JsonObject, key: string): number | null {
   return object[key] === null ? null : countField(object, key);
 }
 
-/** A time in milliseconds, before the epoch too. */
+/** Reads a time in milliseconds, which may be before the epoch. */
 export function timeField(object: JsonObject, key: string): number {
   const value = object[key];
   if (typeof value !== 'number') throw mismatch(key, 'a time in milliseconds', value);
   return value;
 }
 
-/** A time in milliseconds, or null. */
+/** Reads a time in milliseconds, or null. */
 export function timeOrNullField(object: JsonObject, key: string): number | null {
   return object[key] === null ? null : timeField(object, key);
 }
 
-/** A text. */
+/** Reads a string. */
 export function textField(object: JsonObject, key: string): string {
   const value = object[key];
   if (typeof value !== 'string') throw mismatch(key, 'a text', value);
   return value;
 }
 
-/** A text, or null. */
+/** Reads a string, or null. */
 export function textOrNullField(object: JsonObject, key: string): string | null {
   return object[key] === null ? null : textField(object, key);
 }
 
-/** True or false. */
+/** Reads a boolean. */
 export function flagField(object: JsonObject, key: string): boolean {
   const value = object[key];
   if (typeof value !== 'boolean') throw mismatch(key, 'true or false', value);
   return value;
 }
 
-/** One of a closed set of texts. */
+/** Reads a string that must be one of `choices`. */
 export function choiceField<T extends string>(object: JsonObject, key: string, choices: readonly T[]): T {
   const value = object[key];
   const found = choices.find((choice) => choice === value);
@@ -103,7 +106,7 @@ export function choiceField<T extends string>(object: JsonObject, key: string, c
   return found;
 }
 
-/** Whether two values are the same once they are JSON: a field that is undefined is one that is missing. */
+/** Whether two values are equal as JSON. A field that is undefined equals one that is missing. */
 export function isSameData(a: unknown, b: unknown): boolean {
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return a === b;
   if (Array.isArray(a) !== Array.isArray(b)) return false;

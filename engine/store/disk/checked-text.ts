@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib';
 import { DamageError } from '../../terms/errors.js';
 import { otherFormat } from './format-version.js';
 
-/** What a file of checked text begins with, and the version of its content that this program reads and writes. */
+/** The magic word of a file of checked text, and the format version that this program reads and writes. */
 export interface TextFormat {
   /** Lowercase letters and hyphens. */
   readonly magic: string;
@@ -18,15 +18,15 @@ function headerLine({ magic, version }: TextFormat, text: Uint8Array): string {
 }
 
 /**
- * Text as the bytes of a file: one line `<magic> <version> <bytes> <crc32>`, then the text. The checksum (8 hexadecimal digits) covers the
- * line up to itself and the text, so every flipped bit shows.
+ * Encodes text as the bytes of a file: a header line `<magic> <version> <bytes> <crc32>`, then the text. The crc32 (8 hexadecimal digits)
+ * covers the header line up to itself and the text, so that any flipped bit is detected.
  */
 export function encodeCheckedText(format: TextFormat, text: string): Uint8Array {
   const bytes = Buffer.from(text);
   return Buffer.concat([Buffer.from(headerLine(format, bytes)), bytes]);
 }
 
-/** The text of such a file. Throws `damaged` for what was not written so, `unsupported` for another version. */
+/** Decodes the bytes of such a file. Throws `damaged` for invalid content, `unsupported` for another version. */
 export function decodeCheckedText(format: TextFormat, bytes: Uint8Array): string {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const header = headerPattern.exec(buffer.toString('latin1', 0, headerBytesMax));

@@ -1,48 +1,51 @@
 /**
- * The file port: all that storage asks of a file system. One test suite runs on each implementation
- * (`real-directory`, and the tests' `memory-directory` with its crashes and faults).
+ * The file port: everything that storage needs from a file system. One test suite runs against each implementation (`real-directory`, and
+ * the tests' `memory-directory`, which simulates crashes and faults).
  *
- * Paths are relative to the archive's folder, with `/`, never absolute and never with `..`.
- * Failures are `LogstrataError`s: `not_found`, `exists`, `disk_full`, `io`, each with the path.
+ * Paths are relative to the archive's folder, with `/`, never absolute and never with `..`. Failures are `LogstrataError`s with the path:
+ * `not_found`, `exists`, `disk_full`, `io`.
  */
 export interface Directory {
-  /** Where the folder is, for messages: an absolute path, or a name in memory. */
+  /** The folder's location, for messages: an absolute path, or a name for a folder in memory. */
   readonly location: string;
-  /** Where the file system has `path`, for threads that read it by themselves. Not there for what only this thread can read. */
+  /** Absolute path of `path` in the file system, for threads that read the file themselves. Absent if only this thread can read the files. */
   absolutePath?(path: string): string;
   /**
-   * Files are made whole and can't be added to: a file that is created takes the place of one of its name in one step, once it is synced. Absent:
-   * `create` refuses a name that is taken, and `openWrite` opens what is there.
+   * Set if files are written once, as a whole (objects). `create` then replaces a file of the same name in one step when the new one is
+   * synced, and there is no `openWrite`. If absent, `create` throws `exists` for a name that is taken.
    */
   readonly replacesWhole?: true;
-  /** Names of the files and folders in `path`, sorted; empty when `path` is not there. */
+  /** Names of the files and folders in `path`, sorted. Empty if `path` does not exist. */
   list(path: string): Promise<string[]>;
-  /** Whether `path` is there and a folder. */
+  /** Whether `path` exists and is a folder. */
   isFolder(path: string): Promise<boolean>;
-  /** Creates `path` and its parents where missing, durably. */
+  /** Creates `path` and missing parents, durably. */
   makeDirectory(path: string): Promise<void>;
-  /** Opens for reading at any position, and never waits, whatever stands there. Throws `not_found`, and `io` for what is no regular file. */
+  /**
+   * Opens a file for reading at any position. Throws `not_found`, and `io` for anything but a regular file. Never blocks, not even on a
+   * named pipe.
+   */
   openRead(path: string): Promise<ReadableFile>;
   /**
-   * Creates a new file; throws `exists` when there is one. Durable once `sync` and `syncDirectory` have returned. `mode` says who may read
-   * it: by default everybody whom the folders let.
+   * Creates a new file. Throws `exists` if there is one. The file is durable once `sync` and `syncDirectory` have returned. `mode` holds
+   * the permission bits, by default 0644.
    */
   create(path: string, mode?: number): Promise<WritableFile>;
   /** Opens an existing file for writing at any position. Throws `not_found`. */
   openWrite(path: string): Promise<WritableFile>;
-  /** Gives a file a second name; throws `exists` when that is taken: what makes publishing exclusive. */
+  /** Makes a hard link. Throws `exists` if the name `to` is taken, which makes publishing a manifest exclusive. */
   link(from: string, to: string): Promise<void>;
-  /** Moves a file or folder, replacing a file at `to`. */
+  /** Moves a file or folder. Replaces a file at `to`. */
   rename(from: string, to: string): Promise<void>;
-  /** Removes a file. No error when it is not there. */
+  /** Removes a file. No error if it does not exist. */
   remove(path: string): Promise<void>;
-  /** Removes a folder and everything in it. No error when it is not there. */
+  /** Removes a folder and everything in it. No error if it does not exist. */
   removeDirectory(path: string): Promise<void>;
   /** Makes the names in a folder durable (fsync of the folder). */
   syncDirectory(path: string): Promise<void>;
-  /** Bytes of a file. Throws `not_found`. */
+  /** Size of a file in bytes. Throws `not_found`. */
   size(path: string): Promise<number>;
-  /** How large the disk is, and what of it is free for this process; null where that can't be told. */
+  /** Size of the disk, and the space that is free for this process; null if the file system does not tell. */
   diskSpace(): Promise<DiskSpace | null>;
 }
 
@@ -55,21 +58,24 @@ export interface ReadableFile {
   readonly path: string;
   size(): Promise<number>;
   /**
-   * `length` bytes from `position` on; fewer only when the file ends there. The result is the caller's own:
-   * it starts at an 8-byte aligned offset of its ArrayBuffer.
+   * Reads `length` bytes from `position` on; fewer only at the end of the file. The result belongs to the caller and starts at an 8-byte
+   * aligned offset of its ArrayBuffer.
    */
   read(position: number, length: number): Promise<Uint8Array>;
-  /** Reads to `target`, which may lie in a shared memory. Returns the bytes read: fewer than it has only when the file ends there. */
+  /**
+   * Reads into `target`, which may be in shared memory. Returns the number of bytes read; less than `target` has room for only at the end
+   * of the file.
+   */
   readInto(position: number, target: Uint8Array): Promise<number>;
   close(): Promise<void>;
 }
 
 export interface WritableFile {
   readonly path: string;
-  /** Writes all of `bytes` at `position`, or throws; after a failure the file's content there is unknown. */
+  /** Writes all of `bytes` at `position`, or throws. After a failure the content there is undefined. */
   write(position: number, bytes: Uint8Array): Promise<void>;
   truncate(length: number): Promise<void>;
-  /** Makes the content durable (fdatasync). After a failure nothing written since the last success may be relied on. */
+  /** Makes the content durable (fdatasync). After a failure, nothing written since the last successful call can be relied on. */
   sync(): Promise<void>;
   close(): Promise<void>;
 }

@@ -10,7 +10,7 @@ function isSystemError(error: unknown): error is SystemError {
   return error instanceof Error && 'code' in error && typeof error.code === 'string';
 }
 
-/** Whether `error` is the operating system's failure `code` (`ENOENT`, …). */
+/** Whether `error` is a system error with one of these codes (`ENOENT`, …). */
 export function hasSystemCode(error: unknown, ...codes: readonly string[]): boolean {
   return isSystemError(error) && codes.includes(error.code);
 }
@@ -62,7 +62,7 @@ function describe(code: string, action: string, path: string): [ErrorCode, strin
   }
 }
 
-/** What is wrong with something that should be a regular file; undefined for one. */
+/** What is wrong with something that should be a regular file; undefined for a regular file. */
 export function problemOfKind(stats: Stats): string | undefined {
   if (stats.isFile()) return undefined;
   const kind = stats.isDirectory() ? 'a folder' : stats.isFIFO() ? 'a named pipe' : 'no regular file';
@@ -70,8 +70,8 @@ export function problemOfKind(stats: Stats): string | undefined {
 }
 
 /**
- * The `LogstrataError` for a failed call of the file system, with a message that a person can act on.
- * Errors that are ours already, and those that are no system errors, come back as they are.
+ * Converts a failed system call to a `LogstrataError` whose message tells a person what to do. Returns `LogstrataError`s, and errors that
+ * are not system errors, unchanged.
  */
 export function fileSystemError(error: unknown, action: string, path: string, offset?: number): unknown {
   if (!isSystemError(error) || error instanceof LogstrataError) return error;

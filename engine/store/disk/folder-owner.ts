@@ -1,14 +1,14 @@
 import { promises as fs } from 'node:fs';
 
-/** Who is to own what is made. */
+/** The user and group that own new files. */
 export interface Owner {
   readonly uid: number;
   readonly gid: number;
 }
 
 /**
- * Whose everything that this process makes in the folder at `absolute` is to be: when root writes into a folder of another user,
- * that user has to go on with it. Undefined when it is the process's own. Fails as `stat` does.
+ * The owner of everything that this process creates in the folder at `absolute`. When root writes into another user's folder, that user
+ * must be able to continue with the files. Undefined if the files may stay the process's own. Throws like `stat`.
  */
 export async function ownerFor(absolute: string): Promise<Owner | undefined> {
   if (process.getuid?.() !== 0) return undefined;

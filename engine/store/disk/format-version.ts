@@ -1,14 +1,14 @@
 import { isLogstrataError, LogstrataError } from '../../terms/errors.js';
 
-/** Whether what was read is of a format that only another version of the program knows: it is not damaged. */
+/** Whether an error says that a file has a format of another program version. Such a file is not damaged. */
 export function isUnsupported(error: unknown): error is LogstrataError & { code: 'unsupported' } {
   return isLogstrataError(error) && error.code === 'unsupported';
 }
 
 /**
- * The error for a file of another format than the one that this program reads, without its name, which `writtenByAnother` adds.
+ * The error for a file whose format version this program does not read. `writtenByAnother` adds the file's name.
  *
- * @param format what counts the versions, as people are told of it: `segment format`
+ * @param format what the version counts, as shown to people: `segment format`
  */
 export function otherFormat(format: string, found: number, known: number): LogstrataError {
   const has = `it has ${format} ${found}, known is ${known}`;
@@ -21,7 +21,7 @@ export function otherFormat(format: string, found: number, known: number): Logst
   );
 }
 
-/** `error` of `otherFormat`, said of `what`, as people are told of it, which is the file at `path`. */
+/** The error `otherFormat`, completed with `what` (the file as shown to people) and `path`. */
 export function writtenByAnother(what: string, path: string, error: LogstrataError): LogstrataError {
   return new LogstrataError('unsupported', `${what} ${error.message}`, { path });
 }

@@ -3,30 +3,33 @@ import type { Directory, ReadableFile } from './directory.js';
 
 const suffix = '.left';
 
-/** Names of sealed segments. A name that another program may have given is none. */
+/** Names of sealed segments. Files with other names may belong to other programs. */
 const segmentName = /\/[0-9a-f]{12}-\d{5,}\.parquet$/;
 
 /**
- * The name of a segment's file that has left the manifest and waits for its removal: patterns for Parquet files don't find it, so that no other tool
- * counts its records beside those of the file which took its place. Null for a file that is no segment.
+ * The name that a segment's file gets when it has left the manifest and waits for its removal. File patterns for Parquet do not match it,
+ * so no other tool counts its records in addition to those of the file that replaced it. Null for a file that is no segment.
  */
 export function leftName(path: string): string | null {
   return segmentName.test(`/${path}`) ? path + suffix : null;
 }
 
-/** Whether a name in the folder of a day is that of a segment which waits for its removal. */
+/** Whether a name in the folder of a day is that of a segment that waits for its removal. */
 export function isLeftName(name: string): boolean {
   return name.endsWith(suffix) && segmentName.test(`/${name.slice(0, -suffix.length)}`);
 }
 
-/** Opens the file of a segment by its name, or where it waits for its removal: who read the manifest before may go on reading it. */
+/**
+ * Opens a segment's file under its name, or under the name by which it waits for removal, so that queries that read an older manifest can
+ * continue.
+ */
 export async function openSegment(directory: Directory, path: string): Promise<ReadableFile> {
   const left = leftName(path);
   try {
     return await directory.openRead(path);
   } catch (error) {
     if (left === null || !isLogstrataError(error) || error.code !== 'not_found') throw error;
-    // What is told is the name that was asked for.
+    // Report the error for the name that was asked for.
     return directory.openRead(left).catch(() => {
       throw error;
     });

@@ -10,14 +10,13 @@ interface OpenFile {
 }
 
 /**
- * Files that a worker thread keeps open between its jobs, because opening one takes longer than reading a piece that is in
- * the system's memory: up to a bound, the least recently used are closed first, and all that have not been used for a while,
- * so that a removed file gives its disk space back. Everything here waits for the disk: it is not for the main thread, but where that has
- * nothing else to do.
+ * Files that a worker thread keeps open between its jobs, because opening a file takes longer than reading a piece of it that is in the
+ * page cache. Beyond a limit the least recently used file is closed. Files that were unused for a while are closed too, so that a removed
+ * file releases its disk space. All calls block on the disk: use this on the main thread only where it has nothing else to do.
  */
 export class OpenFiles {
   readonly #filesMax: number;
-  /** By absolute path, in the order of their last use. */
+  /** By absolute path, least recently used first. */
   readonly #files = new Map<string, OpenFile>();
   /** The path that was read last. */
   #newest = '';
@@ -27,15 +26,12 @@ export class OpenFiles {
     this.#filesMax = filesMax;
   }
 
-  /** How many are open. */
+  /** Number of open files. */
   get count(): number {
     return this.#files.size;
   }
 
-  /**
-   * Reads from `position` on until `target` is full or the file ends; returns the bytes read. Throws `not_found` or `io` with
-   * the path.
-   */
+  /** Reads from `position` on until `target` is full or the file ends. Returns the number of bytes read. Throws `not_found` or `io` with the path. */
   read(path: string, position: number, target: Uint8Array): number {
     const descriptor = this.#open(path);
     try {
@@ -53,7 +49,7 @@ export class OpenFiles {
 
   #open(path: string): number {
     const known = this.#files.get(path);
-    // Many reads of one file follow one another, and each takes hardly longer than this.
+    // Fast path: reads of one file usually follow each other, and a read takes hardly longer than updating the order of use.
     if (known !== undefined && path === this.#newest) return known.descriptor;
     this.#newest = path;
     if (known !== undefined) {
@@ -69,7 +65,7 @@ export class OpenFiles {
     return descriptor;
   }
 
-  /** Where the process has all the files that it may have, others are closed for this one. */
+  /** Opens a file. If the process has reached its limit on open files, closes others first. */
   #openNew(path: string): number {
     for (;;) {
       try {
@@ -109,7 +105,7 @@ export class OpenFiles {
   }
 }
 
-/** Opens a file by its name, or, of a segment, where it waits for its removal. */
+/** Opens a file under its name. A segment is also found under the name by which it waits for its removal. */
 function openThere(path: string): number {
   const left = leftName(path);
   try {
@@ -119,15 +115,15 @@ function openThere(path: string): number {
     try {
       return openRegular(left);
     } catch {
-      // What is told is the name that was asked for.
+      // Report the error for the name that was asked for.
       throw error;
     }
   }
 }
 
-/** Opens a file to read. Throws `io` for what is no regular file, and never waits for it. */
+/** Opens a regular file for reading. Throws `io` for anything else. Never blocks. */
 function openRegular(path: string): number {
-  // Without O_NONBLOCK, opening a named pipe waits for a writer, and the thread with it.
+  // Without O_NONBLOCK, opening a named pipe would block the thread until there is a writer.
   const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   const problem = problemOfKind(fstatSync(descriptor));
   if (problem === undefined) return descriptor;
@@ -135,5 +131,5 @@ function openRegular(path: string): number {
   throw new LogstrataError('io', `cannot open ${path}: ${problem}`, { path });
 }
 
-/** The files of this thread. */
+/** The open files of this thread. */
 export const openFiles = new OpenFiles();

@@ -1,7 +1,7 @@
 import type { MemoryLease } from '../../memory/memory-lease.js';
 import type { MemoryRange } from '../../memory/shared-memory.js';
 
-/** The lent memory that a page's rows lie in, which is free once each of them has been copied or written elsewhere. */
+/** The lent memory of a page of rows. It is freed once all rows have been copied or written elsewhere. */
 export class PageMemory {
   #rowsLeft: number;
 
@@ -13,18 +13,18 @@ export class PageMemory {
     this.#rowsLeft = rows;
   }
 
-  /** Where another thread finds the page, as `packBatch` has written it. */
+  /** The range of memory in which another thread finds the page, as `packBatch` has written it. */
   get range(): MemoryRange {
     return this.lease.range;
   }
 
-  /** Says that so many rows more are no longer needed here. */
+  /** Marks `rows` more rows as no longer needed. */
   done(rows: number): void {
     this.#rowsLeft -= rows;
     if (this.#rowsLeft <= 0) this.free();
   }
 
-  /** Says that none of them is. */
+  /** Frees the memory at once. */
   free(): void {
     this.lease.free();
     this.onFree(this);

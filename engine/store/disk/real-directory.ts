@@ -8,7 +8,7 @@ import { fileSystemError, hasSystemCode, problemOfKind } from './file-system-err
 import { ownerFor, type Owner } from './folder-owner.js';
 import { pathParts } from './relative-path.js';
 
-/** Reads beyond this length are first clamped to the file's size, so that a wrong length can't take the memory. */
+/** A longer read is limited to the size of the file first, so that a wrong length cannot allocate too much memory. */
 const readUnclampedBytesMax = 1024 * 1024;
 
 class RealFile implements ReadableFile, WritableFile {
@@ -93,7 +93,7 @@ class RealFile implements ReadableFile, WritableFile {
   }
 }
 
-/** Reads until `target` is full or the file ends. */
+/** Reads until `target` is full or the file ends. Returns the number of bytes read. */
 async function readAll(handle: FileHandle, position: number, target: Uint8Array): Promise<number> {
   let done = 0;
   while (done < target.length) {
@@ -105,8 +105,8 @@ async function readAll(handle: FileHandle, position: number, target: Uint8Array)
 }
 
 /**
- * Makes a folder with those above it that are not there yet, and gives what was made, the innermost first. Node's own way never ends
- * where the system says of a folder that is there that nothing can be made in it by that name, as below `/proc`.
+ * Creates a folder and its missing parents. Returns the created folders, innermost first. Node's recursive `mkdir` is not used: it loops
+ * forever below folders such as `/proc`, which exist but in which nothing can be created.
  */
 async function makeFolders(absolute: string): Promise<string[]> {
   const missing: string[] = [];
@@ -117,14 +117,14 @@ async function makeFolders(absolute: string): Promise<string[]> {
       await fs.mkdir(folder);
       made.unshift(folder);
     } catch (error) {
-      // Another process may have been faster.
+      // Another process may have created it meanwhile.
       if (!hasSystemCode(error, 'EEXIST') || !(await isFolder(folder))) throw error;
     }
   }
   return made;
 }
 
-/** Throws where the path leads through something that is no folder. */
+/** Whether `path` is a folder; false if it does not exist. Throws if a part of the path is not a folder. */
 async function isFolder(path: string): Promise<boolean> {
   try {
     return (await fs.stat(path)).isDirectory();
@@ -162,7 +162,7 @@ class RealDirectory implements Directory {
     await this.#run('create the folder', path, async (absolute) => {
       for (const made of await makeFolders(absolute)) {
         if (this.#owner !== undefined) await fs.chown(made, this.#owner.uid, this.#owner.gid);
-        // Or a crash could take the new name away.
+        // Without this a crash could undo the new name.
         await syncFolder(dirname(made));
       }
     });
@@ -211,7 +211,7 @@ class RealDirectory implements Directory {
   async diskSpace(): Promise<DiskSpace | null> {
     try {
       const { blocks, bavail, bsize } = await fs.statfs(this.location);
-      // Some file systems, as those over a network, have no size.
+      // Some file systems, such as network file systems, report no size.
       return blocks > 0 ? { sizeBytes: blocks * bsize, freeBytes: bavail * bsize } : null;
     } catch {
       return null;
@@ -233,11 +233,11 @@ class RealDirectory implements Directory {
     { owner, mode }: { readonly owner?: Owner | undefined; readonly mode?: number } = {},
   ): Promise<RealFile> {
     return this.#run(action, path, async (absolute) => {
-      // Without O_NONBLOCK, opening a named pipe waits for a writer.
+      // Without O_NONBLOCK, opening a named pipe would block until there is a writer.
       const handle = await fs.open(absolute, flags | constants.O_NONBLOCK, mode);
       const stats = await handle.stat();
       const problem = problemOfKind(stats);
-      // What is written to may be a device; nothing is read of one.
+      // Writing to a device is allowed; reading from one is not.
       if (problem !== undefined && (flags === constants.O_RDONLY || stats.isDirectory())) {
         await handle.close();
         throw new LogstrataError('io', `cannot ${action} ${absolute}: ${problem}`, { path: absolute });
@@ -268,7 +268,7 @@ async function syncFolder(absolute: string): Promise<void> {
   try {
     await handle.sync();
   } catch (error) {
-    // Some systems have no fsync of a folder; there the names are as durable as the file system makes them.
+    // Some systems do not support fsync of a folder. There the names are as durable as the file system makes them.
     if (!hasSystemCode(error, 'EINVAL', 'ENOTSUP', 'EOPNOTSUPP')) throw error;
   } finally {
     await handle.close();
@@ -276,8 +276,9 @@ async function syncFolder(absolute: string): Promise<void> {
 }
 
 /**
- * The folder `absolutePath` of the real file system as a file port. A missing one is created with its parents, durably, or
- * is `not_found`. What root makes in a folder of another user belongs to that user and the folder's group. Throws `invalid` when the path is not absolute or names something else than a folder.
+ * Opens the folder `absolutePath` of the real file system as a file port. If it is missing, it is created durably with its parents
+ * (`create`), or `not_found` is thrown. What root creates in another user's folder gets that folder's user and group. Throws `invalid` if
+ * the path is not absolute or not a folder.
  */
 export async function openRealDirectory(
   absolutePath: string,
@@ -286,7 +287,7 @@ export async function openRealDirectory(
   if (!isAbsolute(absolutePath)) {
     throw new LogstrataError('invalid', `the data folder must be an absolute path, not "${absolutePath}"`);
   }
-  // Two spellings of one folder must give one location: messages and the writer lock name it.
+  // Two spellings of one folder must give the same location, because messages and the writer lock use it.
   const location = resolve(absolutePath);
   try {
     if (options.create && !existsSync(location)) await new RealDirectory(location).makeDirectory('');

@@ -1,8 +1,8 @@
 import { assert } from '../../terms/assert.js';
 
 /**
- * The parts of a path of the file port (`directory.ts`): relative, with `/`, without `..`; '' and '.' are the
- * archive's folder itself. Names come from us or were checked before (`isAgentName`), so anything else is our bug.
+ * Splits a path of the file port (`directory.ts`), which is relative, with `/` and without `..`. '' and '.' are the archive's folder.
+ * Asserts that the path is valid: all names are our own or were checked before (`isAgentName`).
  */
 export function pathParts(path: string): string[] {
   if (path === '' || path === '.') return [];
@@ -16,7 +16,7 @@ export function pathParts(path: string): string[] {
   return parts;
 }
 
-/** The folder that `path` lies in; '' for the archive's folder. */
+/** The parent folder of `path`; '' for the archive's folder. */
 export function parentPath(path: string): string {
   const slash = path.lastIndexOf('/');
   return slash < 0 ? '' : path.slice(0, slash);
@@ -27,7 +27,7 @@ export function baseName(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }
 
-/** `name` in the folder `path`, which may be ''. */
+/** The path of `name` in the folder `path`, which may be ''. */
 export function joinPath(path: string, name: string): string {
   return path === '' || path === '.' ? name : `${path}/${name}`;
 }

@@ -7,24 +7,21 @@ import { packBatch, packedBytes, unpackBatch } from '../../columns/packed-batch.
 import type { Directory, ReadableFile, WritableFile } from './directory.js';
 import type { PageMemory } from './page-memory.js';
 
-/**
- * Sorted runs that loading puts aside until the whole unit has been read. A run is rows in ascending order of their
- * placement times, read back a page at a time while runs are merged. The file is private to one load session and gone
- * with it, so it has no format of record: each page is its placement times and then a packed batch.
- */
-
-/** Rows in order of time, with the placement time of each. */
+/** Rows in order of time, with their placement times. */
 export interface SortedPage {
   readonly batch: RecordBatch;
-  /** Ascending; one a row. */
+  /** The placement time (ms) of each row, ascending. */
   readonly timesMs: Float64Array;
-  /** Memory of the batch. */
+  /** Memory of the batch in bytes. */
   readonly bytes: number;
-  /** The lent memory that the columns lie in; absent for those of the heap. */
+  /** The lent memory that holds the columns; absent for columns on the heap. */
   readonly memory?: PageMemory;
 }
 
-/** Rows in ascending order of time, in pages. `order` breaks ties: the rows of a lower order came first. */
+/**
+ * Rows in ascending order of placement time, read back a page at a time while runs are merged. Of rows with the same time, those of the run
+ * with the lower `order` come first.
+ */
 export interface SortedRun {
   readonly order: number;
   readonly rows: number;
@@ -34,7 +31,7 @@ export interface SortedRun {
   readPage(index: number): Promise<SortedPage>;
 }
 
-/** A run that stays in memory; `pages` must ascend. Each page can be read once, so that it goes with its rows. */
+/** A run that stays in memory. `pages` must ascend. Each page can be read only once, so that its memory can be released with its rows. */
 export function memoryRun(pages: readonly SortedPage[], order: number): SortedRun {
   assert(pages.length > 0, 'a sorted run has rows');
   const last = pages.at(-1)!;
@@ -54,13 +51,17 @@ export function memoryRun(pages: readonly SortedPage[], order: number): SortedRu
   };
 }
 
-/** Rows of a page so that it has about `sortedPageBytes`: as many runs as are merged at once must fit in memory. */
+/** Number of rows for which a page has about `sortedPageBytes`. Pages are small because a page of each run that is merged must fit in memory. */
 function pageRows({ batch, bytes }: SortedPage): number {
   const rowBytes = Math.max(1, bytes / Math.max(1, batch.length));
   return Math.max(1, Math.min(sortedPageRowsMax, Math.floor(sortedPageBytes / rowBytes)));
 }
 
-/** One file of spilled runs. Not synced: it need not outlive the process. */
+/**
+ * A temporary file for sorted runs that a load puts aside until it has read the whole unit. The file belongs to one load session and is
+ * removed with it. So it is not synced, and its format is not versioned: each page is a count of rows (u32, padded to 8 bytes), the
+ * placement times (f64), and a packed batch.
+ */
 export class SpillFile {
   private position = 0;
   private reader: ReadableFile | undefined;
@@ -80,7 +81,7 @@ export class SpillFile {
     return this.position;
   }
 
-  /** Writes one run; `pages` must ascend. */
+  /** Writes one run. `pages` must ascend. */
   async writeRun(pages: AsyncIterable<SortedPage> | Iterable<SortedPage>, order: number): Promise<SortedRun> {
     const index: { offset: number; bytes: number }[] = [];
     let rows = 0;
@@ -103,7 +104,7 @@ export class SpillFile {
     return { order, rows, minMs, maxMs, pages: index.length, readPage: (i) => this.readPage(index[i]!) };
   }
 
-  /** The bytes of a page, valid until the next one. */
+  /** The encoded page. The bytes are valid until the next call. */
   private encodePage(batch: RecordBatch, timesMs: Float64Array): Uint8Array {
     const timesBytes = timesMs.length * 8;
     const bytes = 8 + timesBytes + packedBytes(batch);
@@ -115,7 +116,7 @@ export class SpillFile {
     return this.scratch.subarray(0, bytes);
   }
 
-  /** Writes placement times alone, and returns where. */
+  /** Writes placement times without rows, and returns their offset. */
   async writeTimes(timesMs: Float64Array): Promise<number> {
     const offset = this.position;
     const { buffer, byteOffset, byteLength } = timesMs;
@@ -124,7 +125,7 @@ export class SpillFile {
     return offset;
   }
 
-  /** What `writeTimes` wrote at `offset`. */
+  /** Reads the times that `writeTimes` wrote at `offset`. */
   async readTimes(offset: number, rows: number): Promise<Float64Array> {
     const { buffer, byteOffset } = await this.readBytes({ offset, bytes: rows * 8 });
     return new Float64Array(buffer, byteOffset, rows);
