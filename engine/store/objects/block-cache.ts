@@ -7,17 +7,17 @@ import type { Directory } from '../disk/directory.js';
 import { openRealDirectory } from '../disk/real-directory.js';
 import { encodeBlock } from './object-blocks.js';
 
-/** After it was full, so much of it is free: one by one it would be full again at once. */
+/** Share of the cache that is freed when it is full. Evicting single blocks would make it full again at once. */
 const freedShare = 1 / 16;
 
 /**
- * Blocks of objects on this machine's disk, a file for each, up to a bound: those that were not used for longest are removed. Blocks that
- * are pinned stay. They are nothing but copies: no crash, and no other process that removes some, costs more than another request.
+ * A cache of blocks of objects on the local disk, one file for each block, with a limit on its size. The least recently used blocks are
+ * evicted; pinned blocks stay. The blocks are only copies: if a crash or another process removes some, they are requested again.
  */
 export class BlockCache {
   readonly #folder: string;
   readonly #bytesMax: number;
-  /** Files, `<folder of the version>/<block>`, in the order of their last use. */
+  /** Files, `<folder of the version>/<block>`, least recently used first. */
   readonly #blocks = new Set<string>();
   readonly #pins = new Map<string, number>();
   #directory: Promise<Directory> | undefined;
@@ -28,12 +28,12 @@ export class BlockCache {
     this.#bytesMax = bytesMax;
   }
 
-  /** At most so many bytes are there, but for blocks that are pinned. */
+  /** Size of the cached blocks, counting each as a full block. May exceed the limit by blocks that are pinned. */
   get bytes(): number {
     return this.#blocks.size * objectBlockBytes;
   }
 
-  /** Where the blocks of a version of an object are. */
+  /** The folder and name of the blocks of a version of an object. */
   async copyOf(path: string, etag: string, bytes: number): Promise<LocalCopy> {
     const directory = await this.#open();
     const hash = createHash('sha256').update(`${path}\n${etag}\n${bytes}`).digest('hex');
@@ -43,7 +43,7 @@ export class BlockCache {
     return { folder, name, bytes };
   }
 
-  /** Whether a block is there, which then stays until it is unpinned. */
+  /** Pins a block and returns whether it is cached. A pinned block is not evicted until it is unpinned. */
   pin({ name }: LocalCopy, block: number): boolean {
     const file = `${name}/${block}`;
     this.#pins.set(file, (this.#pins.get(file) ?? 0) + 1);
@@ -59,16 +59,16 @@ export class BlockCache {
     else this.#pins.set(file, pins);
   }
 
-  /** Says that a block is not there, or not whole. */
+  /** Notes that a block is missing or damaged. */
   forget({ name }: LocalCopy, block: number): void {
     this.#blocks.delete(`${name}/${block}`);
   }
 
-  /** Throws `disk_full` and `io`. */
+  /** Writes a block. Throws `disk_full` and `io`. */
   async write({ name }: LocalCopy, block: number, bytes: Uint8Array): Promise<void> {
     const directory = await this.#open();
     const file = `${name}/${block}`;
-    // What is there is damaged, or another process has just written the same.
+    // An existing file is damaged, or another process has just written the same block.
     await directory.remove(file);
     await writeNew(directory, file, name, encodeBlock(name, block, bytes));
     this.#blocks.add(file);
@@ -90,7 +90,7 @@ export class BlockCache {
     this.#evicting = undefined;
   }
 
-  /** What an earlier process has left counts from the beginning; which of it was used last is not known. */
+  /** Opens the cache's folder. Blocks of an earlier process are found again, in no particular order of use. */
   #open(): Promise<Directory> {
     this.#directory ??= this.#find();
     return this.#directory;
@@ -121,7 +121,7 @@ async function writeNew(
     }
   } catch (error) {
     if (!isLogstrataError(error)) throw error;
-    // Another process writes the same.
+    // Another process has written the same block.
     if (error.code === 'exists') return;
     if (error.code !== 'not_found') throw error;
     await directory.makeDirectory(folder);

@@ -10,10 +10,10 @@ import { blockBytes } from './object-blocks.js';
 import type { ObjectVersion } from './object-client.js';
 import { Turns } from './requests.js';
 
-/** Gives the bytes [from, to) of a version of an object. */
+/** Reads the bytes [from, to) of a version of an object. */
 type ReadRange = (version: ObjectVersion, from: number, to: number) => Promise<Uint8Array>;
 
-/** Blocks [from, to) that one request brings. */
+/** Blocks [from, to) that are fetched by one request. */
 export interface BlockRun {
   readonly from: number;
   readonly to: number;
@@ -22,7 +22,7 @@ export interface BlockRun {
 const gapBlocksMax = objectGapBytesMax / objectBlockBytes;
 const runBlocksMax = objectRequestBytesMax / objectBlockBytes;
 
-/** Blocks of one object that are asked for in the same turn of the event loop. */
+/** Blocks of one object that were asked for in the same turn of the event loop. */
 interface Gathering {
   readonly version: ObjectVersion;
   readonly copy: LocalCopy;
@@ -31,14 +31,14 @@ interface Gathering {
 }
 
 /**
- * Fetches blocks of objects into the cache, in few requests: those that are asked for in the same turn, as the columns of a row group are,
- * go together where they lie near each other. A block that is under way is not asked for again.
+ * Fetches blocks of objects into the cache, in few requests. Blocks that are asked for in the same turn of the event loop, such as those of
+ * the columns of a row group, are fetched together if they are near each other. A block that is being fetched is not requested again.
  */
 export class BlockFetching {
   readonly #cache: BlockCache;
   readonly #read: ReadRange;
   readonly #turns = new Turns(objectRequestsMax);
-  /** By folder of the version. */
+  /** By the name of the version's folder. */
   readonly #gatherings = new Map<string, Gathering>();
   /** By folder and block. */
   readonly #underWay = new Map<string, Promise<void>>();
@@ -48,7 +48,7 @@ export class BlockFetching {
     this.#read = read;
   }
 
-  /** Returns once all of them are in the cache. Throws what reading and the cache throw. */
+  /** Returns once all blocks are in the cache. Throws the errors of reading and of the cache. */
   async fetch(version: ObjectVersion, copy: LocalCopy, blocks: readonly number[]): Promise<void> {
     const waits = new Set<Promise<void>>();
     for (const block of blocks) {
@@ -58,7 +58,7 @@ export class BlockFetching {
       if (known === undefined) this.#underWay.set(name, done);
       waits.add(done);
     }
-    // All of them: what is still written must not be taken for missing by those who ask again.
+    // Wait for all, even after a failure: a retry must not take a block that is still being written for a missing one.
     const ends = await Promise.allSettled(waits);
     const failed = ends.find((end) => end.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
@@ -101,7 +101,7 @@ export class BlockFetching {
   }
 }
 
-/** The requests that bring blocks: what lies between some that are near each other comes with them. */
+/** The requests that fetch the given blocks. Blocks in a small gap between two wanted ones are fetched as well. */
 export function runsOf(blocks: readonly number[]): BlockRun[] {
   const runs: { from: number; to: number }[] = [];
   for (const block of blocks.toSorted((a, b) => a - b)) {

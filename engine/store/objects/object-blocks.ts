@@ -6,24 +6,24 @@ import { LogstrataError } from '../../terms/errors.js';
 import { objectBlockBytes, objectBlocksKept } from '../../terms/object-limits.js';
 import { fileSystemError, hasSystemCode } from '../disk/file-system-error.js';
 
-/** A block is a file: this, its crc32, then its bytes. */
+/** A block's file is this magic, the crc32 (little endian), and the block's bytes. */
 const magic = 'LSB1';
 const headBytes = 8;
 
-/** How many blocks an object has. */
+/** Number of blocks of an object. */
 export function blocksOf(objectBytes: number): number {
   return Math.ceil(objectBytes / objectBlockBytes);
 }
 
-/** Bytes of a block: the last one of an object has fewer. */
+/** Bytes of a block. The last block of an object may be shorter. */
 export function blockBytes(objectBytes: number, block: number): number {
   return Math.min(objectBlockBytes, objectBytes - block * objectBlockBytes);
 }
 
 /**
- * A block as the bytes of its file. The checksum covers where it belongs as well.
+ * Encodes a block as the bytes of its file. The checksum also covers the block's name and number, so that a misplaced file is detected.
  *
- * @param name of the folder of its object's version
+ * @param name name of the folder of the object's version
  */
 export function encodeBlock(name: string, block: number, bytes: Uint8Array): Uint8Array {
   const file = new Uint8Array(headBytes + bytes.length);
@@ -37,13 +37,15 @@ function checksumOf(name: string, block: number, bytes: Uint8Array): number {
   return crc32(bytes, crc32(`${name}/${block} `));
 }
 
-/** The blocks that this thread has read last: headers and footers are read in small pieces. */
+/** The blocks that this thread read last. They are kept because headers and footers are read in small pieces. */
 const kept = new Map<string, Uint8Array>();
 
 /**
- * Reads the bytes of an object from `at` on that are on this machine. Waits for the disk: it is for a thread, or for little. Returns the
- * bytes read: fewer than `target` has only where the object ends. Throws `absent` with the offset of the first block that is not there, or
- * is not what was written, and `io`.
+ * Reads bytes of an object from `at` on out of its blocks on the local disk. It blocks on the disk, so call it on a worker thread or for
+ * little data.
+ *
+ * @returns the number of bytes read; less than `target` has room for only at the end of the object
+ * @throws LogstrataError `absent`, with the offset of the first block that is missing or damaged; `io`
  */
 export function readCopy(path: string, copy: LocalCopy, at: number, target: Uint8Array): number {
   const length = Math.max(0, Math.min(target.length, copy.bytes - at));
@@ -82,7 +84,7 @@ function isBlock(content: Uint8Array, name: string, block: number): boolean {
   );
 }
 
-/** The content of a file that has so many bytes; null for any other, and for one that is not there. */
+/** The content of a file of exactly `bytes` bytes; null for a file of another length, or a missing one. */
 function readSmallFile(path: string, bytes: number): Uint8Array | null {
   let descriptor;
   try {
@@ -92,7 +94,7 @@ function readSmallFile(path: string, bytes: number): Uint8Array | null {
     throw fileSystemError(error, 'open', path);
   }
   try {
-    // One byte more, which must not be there.
+    // Try to read one byte more, to detect a longer file.
     const content = new Uint8Array(bytes + 1);
     let done = 0;
     for (let read = 1; read > 0 && done < content.length; done += read)

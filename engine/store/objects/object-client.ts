@@ -1,11 +1,11 @@
 import type { ObjectPlace } from './object-path.js';
 
-/** What tells whether an object is still the same. */
+/** The attributes by which a change of an object is detected. */
 export interface ObjectStamp {
   readonly bytes: number;
-  /** When it was written, in whole seconds as milliseconds: headers say no more. */
+  /** Modification time in milliseconds, truncated to seconds, because HTTP headers have no finer resolution. */
   readonly mtimeMs: number;
-  /** What the storage calls this version, without quotes. */
+  /** The storage's ETag of this version, without quotes. */
   readonly etag: string;
 }
 
@@ -20,17 +20,17 @@ export interface ListedObject extends ObjectStamp {
 
 export interface ObjectPage {
   readonly objects: readonly ListedObject[];
-  /** What the next page is asked by; undefined behind the last. */
+  /** Token to request the next page with; undefined for the last page. */
   readonly next: string | undefined;
 }
 
-/** Why a request has failed. */
+/** A failed request. */
 export class ObjectFailure extends Error {
   constructor(
     message: string,
-    /** Of the answer; undefined where there was none. */
+    /** HTTP status of the response; undefined if there was none. */
     readonly status: number | undefined,
-    /** Whether the same request may succeed next time. */
+    /** Whether the failure is temporary, so that the same request may succeed later. */
     readonly isPassing: boolean,
     options: ErrorOptions = {},
   ) {
@@ -39,20 +39,20 @@ export class ObjectFailure extends Error {
   }
 }
 
-/** Requests to an object storage, one by one: nothing is tried again here. They throw `ObjectFailure`, or the signal's reason. */
+/** Single requests to an object storage, without retries. They throw `ObjectFailure`, or the signal's reason. */
 export interface ObjectClient {
-  /** A page of the objects of a bucket whose keys begin with `prefix`, in the order of the keys. */
+  /** A page of the objects of a bucket whose keys begin with `prefix`, in the order of keys. */
   list(bucket: string, prefix: string, from: string | undefined, signal: AbortSignal): Promise<ObjectPage>;
   stamp(place: ObjectPlace, signal: AbortSignal): Promise<ObjectStamp>;
-  /** The bytes [from, to) of the version that `etag` names, all of them. */
+  /** Reads the bytes [from, to) of the version with ETag `etag`. Fails if the response is shorter. */
   read(place: ObjectPlace, etag: string, from: number, to: number, signal: AbortSignal): Promise<Uint8Array>;
-  /** Puts an object in its place in one step. With `onlyNew` it fails with 412 where there is one. Gives what the storage calls it. */
+  /** Writes an object atomically. With `onlyNew` it fails with status 412 if the object exists. Returns the new ETag. */
   put(place: ObjectPlace, bytes: Uint8Array, onlyNew: boolean, signal: AbortSignal): Promise<string>;
-  /** Begins an object that comes in parts; gives the name of the upload. */
+  /** Begins a multipart upload; returns its id. */
   beginParts(place: ObjectPlace, signal: AbortSignal): Promise<string>;
-  /** Puts a part, which are counted from 1; gives what the storage calls it. */
+  /** Uploads a part; returns its ETag. Parts are numbered from 1. */
   putPart(place: ObjectPlace, part: PartOf, bytes: Uint8Array, signal: AbortSignal): Promise<string>;
-  /** Makes an object of its parts, in one step. Gives what the storage calls it. */
+  /** Completes a multipart upload atomically, given the ETags of its parts. Returns the object's ETag. */
   endParts(
     place: ObjectPlace,
     upload: string,
@@ -60,12 +60,12 @@ export interface ObjectClient {
     signal: AbortSignal,
   ): Promise<string>;
   dropParts(place: ObjectPlace, upload: string, signal: AbortSignal): Promise<void>;
-  /** Removes an object. No error where there is none. */
+  /** Removes an object. No error if it does not exist. */
   remove(place: ObjectPlace, signal: AbortSignal): Promise<void>;
   close(): void;
 }
 
-/** A part of an object that is uploaded. */
+/** A part of a multipart upload. */
 export interface PartOf {
   readonly upload: string;
   readonly number: number;

@@ -6,12 +6,12 @@ import type { ObjectParts } from './object-parts.js';
 import type { FoundObject, ObjectStorage } from './object-storage.js';
 
 /**
- * The objects below a prefix as files that are written once and read whole: for copies. What there is is listed once, and known from then on: nobody
- * else may write there.
+ * A file port over the objects below a prefix, for backups. Files are written once, from start to end. The objects are listed once, when
+ * the directory is opened; nobody else may write below the prefix.
  */
 export class ObjectDirectory implements Directory {
   readonly replacesWhole = true;
-  /** Without a slash at its end. */
+  /** `s3://bucket/prefix`, without a slash at the end. */
   readonly location: string;
   readonly #storage: ObjectStorage;
   readonly #sizes: Map<string, number>;
@@ -22,7 +22,7 @@ export class ObjectDirectory implements Directory {
     this.#sizes = sizes;
   }
 
-  /** @param location `s3://bucket/prefix`. Throws what `ObjectStorage.list` does. */
+  /** @param location `s3://bucket/prefix`. Throws like `ObjectStorage.list`. */
   static async open(location: string, storage: ObjectStorage): Promise<ObjectDirectory> {
     const prefix = location.replace(/\/$/, '');
     const sizes = new Map<string, number>();
@@ -43,12 +43,12 @@ export class ObjectDirectory implements Directory {
     return Promise.resolve([...this.#sizes.keys()].some((file) => file.startsWith(`${path}/`)));
   }
 
-  /** Objects have no folders. */
+  /** Does nothing: object storage has no folders. */
   makeDirectory(): Promise<void> {
     return Promise.resolve();
   }
 
-  /** An object is durable once it is put. */
+  /** Does nothing: an object is durable once it is written. */
   syncDirectory(): Promise<void> {
     return Promise.resolve();
   }
@@ -144,7 +144,7 @@ class ReadObject implements ReadableFile {
   }
 }
 
-/** Takes bytes in their order, and puts them in parts. It is there once `sync` has returned. */
+/** Writes an object sequentially, as a multipart upload if it is long. The object exists once `sync` has returned. */
 class WrittenObject implements WritableFile {
   readonly path: string;
   readonly #storage: ObjectStorage;
@@ -167,7 +167,7 @@ class WrittenObject implements WritableFile {
       'an object is written from its beginning to its end, once',
     );
     this.#bytes += bytes.length;
-    // The caller may use its memory again.
+    // Copied, because the caller may reuse its memory.
     this.#pieces.push(bytes.slice());
     this.#waiting += bytes.length;
     if (this.#waiting >= objectPartBytes) await this.#putPart();
@@ -203,7 +203,7 @@ class WrittenObject implements WritableFile {
     );
   }
 
-  /** What was not synced is given up. */
+  /** Drops the upload if it was not synced. */
   async close(): Promise<void> {
     if (!this.#isWhole) await this.#parts?.drop();
   }

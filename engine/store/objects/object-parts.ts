@@ -2,7 +2,7 @@ import type { ObjectClient } from './object-client.js';
 import { objectPlace } from './object-path.js';
 import { request, type RequestLimits } from './requests.js';
 
-/** An object that comes in parts. It is there once `end` has returned, and not at all before. */
+/** A multipart upload. The object exists once `end` has returned, and not at all before. */
 export class ObjectParts {
   readonly #client: ObjectClient;
   readonly #path: string;
@@ -24,7 +24,7 @@ export class ObjectParts {
     return new ObjectParts(client, path, limits, upload);
   }
 
-  /** Puts the next part. */
+  /** Uploads the next part. */
   async put(bytes: Uint8Array): Promise<void> {
     const part = { upload: this.#upload, number: this.#parts.length + 1 };
     this.#parts.push(
@@ -40,7 +40,7 @@ export class ObjectParts {
     );
   }
 
-  /** Forgets the parts: they would be paid for. */
+  /** Aborts the upload, because the storage would charge for its parts. */
   async drop(): Promise<void> {
     await request('give up', this.#path, this.#limits, (signal) =>
       this.#client.dropParts(objectPlace(this.#path), this.#upload, signal),

@@ -1,4 +1,4 @@
-/** An object of an object storage. */
+/** Bucket and key of an object. */
 export interface ObjectPlace {
   readonly bucket: string;
   readonly key: string;
@@ -6,17 +6,17 @@ export interface ObjectPlace {
 
 const scheme = 's3://';
 
-/** Whether a path, or a pattern of paths, is of objects: `s3://bucket/key`. */
+/** Whether a path, or a path pattern, names objects: `s3://bucket/key`. */
 export function isObjectPath(path: string): boolean {
   return path.startsWith(scheme);
 }
 
-/** The path of an object. */
+/** The `s3://` path of an object. */
 export function objectPath({ bucket, key }: ObjectPlace): string {
   return `${scheme}${bucket}/${key}`;
 }
 
-/** Bucket and key of a path; the key is empty where there is none. */
+/** Bucket and key of an `s3://` path. The key is empty if the path has none. */
 export function objectPlace(path: string): ObjectPlace {
   const [bucket = '', ...parts] = path.slice(scheme.length).split('/');
   return { bucket, key: parts.join('/') };

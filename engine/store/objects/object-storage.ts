@@ -17,13 +17,13 @@ import { request, requestLimitsDefault, type RequestLimits } from './requests.js
 import { openS3Client, type S3Settings } from './s3-client.js';
 
 export interface ObjectSettings extends S3Settings {
-  /** Where what is fetched is kept: an absolute path. */
+  /** Absolute path of the folder for cached blocks. */
   readonly cacheFolder: string;
   readonly cacheBytes?: number | undefined;
   readonly limits?: Partial<RequestLimits> | undefined;
 }
 
-/** An object of a listing. */
+/** An object found by listing. */
 export interface FoundObject extends ObjectStamp {
   readonly path: string;
 }
@@ -35,8 +35,8 @@ export interface ByteRange {
 }
 
 /**
- * The objects that `s3://` paths name. What is read of them lies on this machine's disk first, in blocks. The client is loaded with the first
- * request. Requests are tried again a bounded number of times; errors have the path, and say what somebody can do.
+ * Access to objects by their `s3://` paths. Reads go through a cache of blocks on the local disk. The client library is loaded with the
+ * first request. Requests are retried a limited number of times. Errors name the path and say what can be done.
  */
 export class ObjectStorage {
   readonly #settings: ObjectSettings;
@@ -52,7 +52,7 @@ export class ObjectStorage {
     this.#fetching = new BlockFetching(this.#cache, (version, from, to) => this.read(version, from, to));
   }
 
-  /** The objects whose paths begin with `prefix`, in pages. Throws `limit` for too many, `not_found` and `io`. */
+  /** The objects whose paths begin with `prefix`, in pages. Throws `limit` for too many objects, `not_found` and `io`. */
   async *list(prefix: string): AsyncGenerator<readonly FoundObject[]> {
     const { bucket, key } = objectPlace(prefix);
     const client = await this.#open();
@@ -70,13 +70,13 @@ export class ObjectStorage {
     }
   }
 
-  /** What an object is now. Throws `not_found` and `io`. */
+  /** Size, time and ETag of the current version of an object. Throws `not_found` and `io`. */
   async stamp(path: string): Promise<ObjectStamp> {
     const client = await this.#open();
     return await request('look at', path, this.#limits, (signal) => client.stamp(objectPlace(path), signal));
   }
 
-  /** Bytes of a version of an object, which are not kept. Throws `damaged` where it is another one by now, or gone, and `io`. */
+  /** Reads bytes of a version of an object, without caching them. Throws `damaged` if the object was replaced or removed, and `io`. */
   async read({ path, etag }: ObjectVersion, from: number, to: number): Promise<Uint8Array> {
     const client = await this.#open();
     try {
@@ -88,7 +88,7 @@ export class ObjectStorage {
     }
   }
 
-  /** Puts an object in its place in one step. With `onlyNew` it throws `conflict` where there is one. Throws `io`. */
+  /** Writes an object atomically. With `onlyNew` it throws `conflict` if the object exists. Throws `io`. */
   async put(path: string, bytes: Uint8Array, onlyNew = false): Promise<void> {
     const client = await this.#open();
     await request('write', path, this.#limits, (signal) =>
@@ -96,20 +96,20 @@ export class ObjectStorage {
     );
   }
 
-  /** Begins an object that comes in parts. Throws `io`. */
+  /** Begins a multipart upload. Throws `io`. */
   async beginParts(path: string): Promise<ObjectParts> {
     return await ObjectParts.begin(await this.#open(), path, this.#limits);
   }
 
-  /** Removes an object. No error where there is none. Throws `io`. */
+  /** Removes an object. No error if it does not exist. Throws `io`. */
   async remove(path: string): Promise<void> {
     const client = await this.#open();
     await request('remove', path, this.#limits, (signal) => client.remove(objectPlace(path), signal));
   }
 
   /**
-   * Has `use` read of an object what lies on this machine: `ranges` are there, and whatever else it turns out to need is fetched, and `use`
-   * called again. Throws what `use` throws, and as `read` does.
+   * Calls `use`, which reads cached blocks of an object. The blocks of `ranges` are fetched before. If `use` throws `absent` because it
+   * needs another block, that block is fetched and `use` is called again. Throws the errors of `use` and of `read`.
    */
   async withBytes<T>(
     version: ObjectVersion,
@@ -138,7 +138,7 @@ export class ObjectStorage {
     return this.#client;
   }
 
-  /** Ends connections. */
+  /** Closes the connections. */
   async close(): Promise<void> {
     const client = await this.#client?.catch(() => undefined);
     client?.close();
@@ -146,7 +146,7 @@ export class ObjectStorage {
   }
 }
 
-/** The blocks of an object that one reading needs. They stay where they are until it is over. */
+/** The blocks of an object that one reading needs. They are pinned in the cache until `release`. */
 class NeededBlocks {
   readonly #copy: LocalCopy;
   readonly #cache: BlockCache;
@@ -175,14 +175,17 @@ class NeededBlocks {
     if (!this.#cache.pin(this.#copy, block)) this.#missing.push(block);
   }
 
-  /** Those that have to be fetched. */
+  /** Returns the blocks that have to be fetched, and forgets them. */
   take(): readonly number[] {
     const missing = this.#missing;
     this.#missing = [];
     return missing;
   }
 
-  /** Takes in that a reading has found a block missing; throws `error` where it is another one. */
+  /**
+   * Notes the block that a reading found missing, and asks for twice as many blocks ahead each time. Rethrows any other error. Throws `io`
+   * if the same block is missing again and again.
+   */
   miss(error: unknown, path: string): void {
     if (!isLogstrataError(error) || error.code !== 'absent' || error.path !== path) throw error;
     const block = Math.floor(error.offset! / objectBlockBytes);
@@ -207,7 +210,7 @@ class NeededBlocks {
   }
 }
 
-/** Rows whose object is another one by now, or gone, are damage to those who need them. */
+/** Converts "replaced" and "not found" to damage, because the archive has rows that need the old version of the object. */
 function asDamage(error: unknown, path: string, offset: number): unknown {
   if (!isLogstrataError(error)) return error;
   if (error.code === 'conflict') {

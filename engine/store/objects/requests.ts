@@ -4,10 +4,10 @@ import { objectAttemptsMax, objectRequestMsMax, objectRetryMs } from '../../term
 import { ObjectFailure } from './object-client.js';
 
 export interface RequestLimits {
-  /** Of one attempt, with its answer. */
+  /** Timeout of one attempt (ms), including its response. */
   readonly msMax: number;
   readonly attemptsMax: number;
-  /** Before the second attempt; it doubles with each. */
+  /** Delay before the second attempt (ms). It doubles with each further attempt. */
   readonly retryMs: number;
 }
 
@@ -18,11 +18,11 @@ export const requestLimitsDefault: RequestLimits = {
 };
 
 /**
- * Has a request made, again where it may succeed then, a bounded number of times.
+ * Makes a request, and retries it after temporary failures a limited number of times.
  *
- * @param doing as in "cannot read s3://bucket/key", for the error
- * @param path of the object, or of the beginning of keys
- * @throws LogstrataError with the path: `conflict` where the object is another one, `not_found` and `io`
+ * @param doing the action for the error message, as in "cannot read s3://bucket/key"
+ * @param path path of the object, or prefix of keys
+ * @throws LogstrataError with the path: `conflict` if the object was replaced (status 412), `not_found` and `io`
  */
 export async function request<T>(
   doing: string,
@@ -37,7 +37,7 @@ export async function request<T>(
       if (!(error instanceof ObjectFailure)) throw error;
       if (!error.isPassing || attempt >= attemptsMax) throw failed(doing, path, error, attempt);
     }
-    // Those who failed together don't come back together.
+    // Random jitter, so that requests that failed together are not retried together.
     await delay(retryMs * 2 ** (attempt - 1) * (0.5 + Math.random()));
   }
 }
@@ -66,7 +66,7 @@ function codeOf({ status }: ObjectFailure): ErrorCode {
   return status === 412 ? 'conflict' : 'io';
 }
 
-/** Lets a bounded number of requests go at once, the others in their order. */
+/** Limits the number of requests that run at once. Further ones wait in order. */
 export class Turns {
   #free: number;
   readonly #waiting: (() => void)[] = [];

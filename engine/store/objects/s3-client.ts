@@ -7,21 +7,24 @@ import { ObjectFailure } from './object-client.js';
 import type { ObjectPlace } from './object-path.js';
 import { failureOf } from './s3-failure.js';
 
-/** Where an S3 service is. What is undefined is as the environment, or the profile, says to every program that uses the client. */
+/** How to reach an S3 service. For settings that are undefined, the AWS client uses the environment or the profile, as in other programs. */
 export interface S3Settings {
   readonly endpoint?: string | undefined;
   readonly region?: string | undefined;
   readonly profile?: string | undefined;
-  /** Buckets are named in the path, not in the host; by default where there is an endpoint. */
+  /** Whether the bucket is in the path of the URL instead of the host name. By default true if there is an endpoint. */
   readonly pathStyle?: boolean | undefined;
 }
 
 type Sdk = typeof S3;
 
-/** The region of a storage that has none, as most that are not of Amazon: requests are signed with one. */
+/** The region to sign requests with for a service other than Amazon's, which usually has none. */
 const regionOfEndpoint = 'us-east-1';
 
-/** Objects of a service that speaks S3, through Amazon's own client, which is loaded here. Throws `unsupported` where it is not installed. */
+/**
+ * Opens a client for a service that speaks S3. It uses Amazon's client library, which is loaded here. Throws `unsupported` if the library
+ * is not installed.
+ */
 export async function openS3Client(settings: S3Settings): Promise<ObjectClient> {
   let sdk: Sdk;
   try {
@@ -39,10 +42,10 @@ export async function openS3Client(settings: S3Settings): Promise<ObjectClient> 
     ...(region === undefined ? {} : { region }),
     ...(profile === undefined ? {} : { profile }),
     forcePathStyle: pathStyle,
-    // What is tried again, and how often, is for those who ask: a body that is cut off counts too.
+    // The library must not retry: `request` decides that, because a response body that breaks off has to be retried as well.
     maxAttempts: 1,
     requestChecksumCalculation: 'WHEN_REQUIRED',
-    // Of a range there is no checksum, and not every service knows how to say so.
+    // There is no checksum of a range, and some services cannot say so.
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: {
       connectionTimeout: objectConnectMsMax,
@@ -72,7 +75,7 @@ class S3ObjectClient implements ObjectClient {
     const command = new this.#sdk.ListObjectsV2Command({
       Bucket: bucket,
       Prefix: prefix,
-      // XML has no way to say some of the characters that keys may have.
+      // Keys may have characters that XML cannot represent.
       EncodingType: 'url',
       ...(from === undefined ? {} : { ContinuationToken: from }),
     });
@@ -110,7 +113,7 @@ class S3ObjectClient implements ObjectClient {
     });
     const answer = await asked(() => this.#client.send(command, { abortSignal: signal }));
     const found = answer.ETag === undefined ? etag : withoutQuotes(answer.ETag);
-    // Not every service goes by If-Match.
+    // Some services ignore If-Match.
     if (found !== etag) {
       (answer.Body as NodeJS.ReadableStream & { destroy(): void }).destroy();
       throw new ObjectFailure('the object is another one', 412, false);
@@ -183,7 +186,7 @@ class S3ObjectClient implements ObjectClient {
   }
 }
 
-/** The body, which has to have so many bytes. It is let go of in any case: what is left of it would keep its connection. */
+/** Reads the response body, which must have `length` bytes. It is destroyed in any case, because an unread rest would keep its connection busy. */
 async function bodyOf(
   { Body, $metadata }: S3.GetObjectCommandOutput,
   length: number,
@@ -215,7 +218,7 @@ function tooMany(length: number, status: number | undefined): ObjectFailure {
   return new ObjectFailure(`the answer has more than the ${length} bytes that were asked for`, status, false);
 }
 
-/** What `ask` gives; whatever else it throws becomes an `ObjectFailure`. */
+/** Calls `ask` and converts its errors to `ObjectFailure`. */
 async function asked<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();
@@ -224,7 +227,7 @@ async function asked<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What an answer must have, without quotes. */
+/** A value that the response must have, without quotes. */
 function given(text: string | undefined, what: string): string {
   if (text === undefined) throw new ObjectFailure(`the answer lacks ${what}`, 200, false);
   return withoutQuotes(text);
@@ -238,7 +241,7 @@ function withoutQuotes(etag: string): string {
   return etag.replace(/^(?:W\/)?"|"$/g, '');
 }
 
-/** A key as a URL has it; one that is malformed stays as it is. */
+/** Decodes a URL-encoded key. A malformed one is returned unchanged. */
 function decoded(key: string): string {
   try {
     return decodeURIComponent(key.replaceAll('+', ' '));

@@ -1,12 +1,12 @@
 import { ObjectFailure } from './object-client.js';
 
-/** What an error of the client has. */
+/** The fields of an error of the client library. */
 interface ClientError extends Error {
   readonly code?: unknown;
   readonly $metadata?: { readonly httpStatusCode?: number };
 }
 
-/** Failures of connections, after which the next one may succeed. */
+/** Error codes of failed connections. A retry may succeed. */
 const passingCodes: ReadonlySet<unknown> = new Set([
   'ECONNRESET',
   'ECONNREFUSED',
@@ -17,7 +17,7 @@ const passingCodes: ReadonlySet<unknown> = new Set([
   'ERR_STREAM_PREMATURE_CLOSE',
 ]);
 
-/** Names by which services say the same, some of them with a status that does not tell. */
+/** Error names by which services report temporary failures, sometimes with a status that does not tell. */
 const passingNames: ReadonlySet<string> = new Set([
   'TimeoutError',
   'RequestTimeout',
@@ -28,7 +28,7 @@ const passingNames: ReadonlySet<string> = new Set([
   'ThrottlingException',
 ]);
 
-/** What somebody can do about failures, by the name that the service or the client gives them. */
+/** Advice to the user, by the name that the service or the client gives the error. */
 const advice: ReadonlyMap<string, string> = new Map([
   [
     'CredentialsProviderError',
@@ -47,14 +47,14 @@ const advice: ReadonlyMap<string, string> = new Map([
   ['ECONNREFUSED', 'nobody listens there: look at s3: endpoint in config.yaml'],
 ]);
 
-/** What somebody can do about a status that came without a name, as that of an answer without a body. */
+/** Advice by status, for responses without an error name, such as those without a body. */
 const adviceOfStatus: ReadonlyMap<number | undefined, string> = new Map([
   [403, 'the credentials are not accepted, or lack the permissions s3:ListBucket and s3:GetObject'],
   [404, 'no such object'],
   [412, 'the object is another one'],
 ]);
 
-/** The failure that an error of the client is. */
+/** Converts an error of the client library to an `ObjectFailure`. */
 export function failureOf(error: unknown): ObjectFailure {
   if (error instanceof ObjectFailure) return error;
   if (!(error instanceof Error)) return new ObjectFailure(String(error), undefined, false);
@@ -62,7 +62,7 @@ export function failureOf(error: unknown): ObjectFailure {
   const status = $metadata?.httpStatusCode;
   const key = typeof code === 'string' && status === undefined ? code : name;
   const hint = advice.get(key) ?? adviceOfStatus.get(status);
-  // An answer without a body has no more of a name than its status.
+  // The name in an error without a body is made from its status and tells nothing more.
   const isNamed = !/^(?:\d+|NotFound|Forbidden|Unknown\w*)$/.test(key);
   const said = message === '' || message === key || message === 'UnknownError' ? key : `${key}: ${message}`;
   const parts = [status === undefined ? [] : [`${status}`], isNamed ? [said] : []].flat();
@@ -74,6 +74,6 @@ function isPassing({ name, code, $metadata }: ClientError): boolean {
   const status = $metadata?.httpStatusCode;
   if (passingNames.has(name)) return true;
   if (status === undefined) return passingCodes.has(code);
-  // A status of success has a body that could not be read.
+  // A success status means that the body could not be read.
   return status >= 500 || status === 429 || status < 300;
 }
