@@ -10,17 +10,18 @@ import type {
   StringComparison,
 } from '../filter/predicate.js';
 
-/** A longer condition is left out: servers read statements up to a size. */
+/** Maximum length of a condition in characters, because servers limit the size of a statement. A longer condition is left out. */
 const conditionLengthMax = 60_000;
 
-/** U+017F and U+212A, the only characters beyond ASCII that fold to a letter of ASCII. */
+/** U+017F and U+212A as escaped UTF-8: the only characters beyond ASCII that fold to an ASCII letter. */
 const foldingToAscii = ['\\xC5\\xBF', '\\xE2\\x84\\xAA'];
 
 const nothing = '0';
 
 /**
- * SQL that holds for every row that matches all predicates, where rows are stored with the fields of `stored`. It may hold for more: what it
- * lets pass is compared here again, so that the answer does not depend on how a server folds or compares. Null where it has nothing to say.
+ * A ClickHouse SQL condition that holds for every row that matches all predicates, for rows that are stored with the fields of `stored`. It
+ * may hold for further rows: the rows that it selects are filtered again here, so that the answer does not depend on how a server folds
+ * case or compares. Null where there are no predicates.
  */
 export function farCondition(
   { onField, anywhere }: PreparedPredicates,
@@ -38,7 +39,7 @@ export function farCondition(
   return conditions.length === 0 ? null : conditions.join(' AND ');
 }
 
-/** Whether `farCondition` holds for the rows that match and for no others, so that a server may count them. */
+/** Whether `farCondition` holds for exactly the matching rows, so that a server may count them. */
 export function isExactCondition(
   { onField, anywhere }: PreparedPredicates,
   schema: Schema,
@@ -53,7 +54,7 @@ export function isExactCondition(
   });
 }
 
-/** A needle with the letters k or s is also held by texts with characters beyond ASCII that fold to these. */
+/** A needle with the letters k or s also matches texts with a character beyond ASCII that folds to one of them. */
 function isExactComparison(comparison: Comparison): boolean {
   if (comparison.kind !== 'string') return true;
   const { op, folded, asciiFolding, meetsFoldingToAscii } = comparison.needle;
@@ -64,19 +65,19 @@ function comparisonsOf({ anyOf: comparisons }: PreparedPredicate, column: string
   return anyOf(comparisons.map((comparison) => conditionOf(comparison, column)));
 }
 
-/** Whether there is anything that rows have to match. */
+/** Whether there is any predicate. */
 export function areFiltered({ onField, anywhere }: PreparedPredicates): boolean {
   return onField.length + anywhere.length > 0;
 }
 
-/** Whether filters on whole texts are asked, so that much need not be read to find little. */
+/** Whether a predicate asks for whole string values. Few rows match such a predicate. */
 export function findsWholeTexts({ onField }: PreparedPredicates): boolean {
   const isWhole = (comparison: Comparison): boolean =>
     comparison.kind === 'string' && comparison.needle.op === 'exact' && !comparison.outside;
   return onField.some(({ anyOf: comparisons }) => comparisons.every(isWhole));
 }
 
-/** The fields that predicates look at. */
+/** The fields that predicates are evaluated on. */
 export function fieldsOf({ onField, anywhere }: PreparedPredicates): number[] {
   return [...onField, ...anywhere.flatMap(({ members }) => members)].map(({ field }) => field);
 }
@@ -89,7 +90,7 @@ function anyOf(conditions: readonly string[]): string {
   return conditions.length === 0 ? nothing : `(${conditions.join(' OR ')})`;
 }
 
-/** A field as rows are stored, and how it is read. */
+/** The stored column of a field, and whether its values can be used without a conversion. Null where the rows have no values for it. */
 function keptField(
   field: number,
   schema: Schema,
@@ -104,7 +105,7 @@ function keptField(
 
 function fieldCondition(predicate: PreparedPredicate, schema: Schema, stored: Schema): string {
   const kept = keptField(predicate.field, schema, stored);
-  // Null matches nothing.
+  // Null matches no predicate.
   if (kept === null) return nothing;
   const { column, isSame } = kept;
   if (!isSame) return `isNotNull(${column})`;
@@ -112,12 +113,12 @@ function fieldCondition(predicate: PreparedPredicate, schema: Schema, stored: Sc
   return condition.length > conditionLengthMax ? `isNotNull(${column})` : condition;
 }
 
-/** Holds where it is not sure that a value of the field holds the text. */
+/** A condition that holds unless a value of the field certainly contains the text. */
 function withoutSure({ field, anyOf: [only] }: PreparedPredicate, schema: Schema, stored: Schema): string {
   const kept = keptField(field, schema, stored);
   if (kept?.isSame !== true || only?.kind !== 'string') return '1';
   const without = textCondition({ ...only, outside: true }, kept.column);
-  // Every value holds the empty text, and null does not.
+  // Every value contains the empty text; only null does not.
   const condition = without === nothing ? `isNull(${kept.column})` : `ifNull(${without}, 1)`;
   return condition.length > conditionLengthMax ? '1' : condition;
 }
@@ -151,7 +152,8 @@ function textCondition({ needle, outside }: StringComparison, column: string): s
   if (op === 'exact') return `${column} ${outside ? '!=' : '='} ${textLiteral(raw)}`;
   if (folded.length === 0) return outside ? nothing : `isNotNull(${column})`;
   if (outside) {
-    // What is left out matches for sure: with the letters of ASCII folded, or as it was given.
+    // The condition may only exclude rows that certainly match. These are the ones that match after folding ASCII letters, or, where the
+    // needle has other letters with case, those that contain the text as it was given.
     return asciiFolding ? `NOT ${holds(op, column, folded, true)}` : `NOT ${holds(op, column, raw, false)}`;
   }
   if (asciiFolding) return orFoldingToAscii(holds(op, column, folded, true), column, meetsFoldingToAscii);
@@ -161,7 +163,10 @@ function textCondition({ needle, outside }: StringComparison, column: string): s
   return orFoldingToAscii(holds('like', column, part, true), column, meets);
 }
 
-/** Whether a value holds a text at the place that the operator says; with `folds`, after letters of ASCII were made small ones. */
+/**
+ * A condition that a value contains a text at the place that the operator says. With `folds`, the ASCII letters of the value are lowered
+ * first.
+ */
 function holds(op: Needle['op'], column: string, text: Uint8Array, folds: boolean): string {
   const literal = textLiteral(text);
   const value = folds ? `lower(${column})` : column;
@@ -187,7 +192,7 @@ function orFoldingToAscii(condition: string, column: string, meets: boolean): st
   return `(${[condition, ...others].join(' OR ')})`;
 }
 
-/** The longest run of ASCII in a text whose other characters have case variants. */
+/** The longest run of ASCII characters in a needle. */
 function longestAscii({ points }: Needle): Uint8Array {
   let longest = { start: 0, length: 0 };
   let start = 0;

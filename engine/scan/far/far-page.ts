@@ -11,7 +11,7 @@ import type { Schema } from '../../terms/schema.js';
 import type { RowRange } from '../plan/plan.js';
 import { PlacedColumns } from './placed-columns.js';
 
-/** Rows that the cluster has answered, as a row group in memory with the fields of `schema`. They ascend by position, with gaps. */
+/** Rows that a far tier has answered, as a row group in memory with the fields of `schema`. They ascend by position, with gaps. */
 export class FarPage implements RowGroup, OpenRowGroup {
   readonly index = 0;
   readonly hot = false;
@@ -26,8 +26,8 @@ export class FarPage implements RowGroup, OpenRowGroup {
   readonly #placed = new PlacedColumns();
 
   /**
-   * @param asked the fields of the answer
-   * @param stored those that its rows were shipped with
+   * @param asked the fields that were asked for, and that the answer has
+   * @param stored the fields that the rows were shipped with
    */
   constructor(
     readonly file: string,
@@ -58,7 +58,7 @@ export class FarPage implements RowGroup, OpenRowGroup {
     return this.#answer.ordinals[row]!;
   }
 
-  /** How many rows stand before a position; with `orAt`, also at it. */
+  /** The number of rows before a position; with `orAt`, a row at that position is included. */
   rowsBefore(partition: number, ordinal: number, orAt: boolean): number {
     let low = 0;
     let high = this.rows;
@@ -71,7 +71,7 @@ export class FarPage implements RowGroup, OpenRowGroup {
     return low;
   }
 
-  /** The rows [from, to) as ranges of positions that follow one another. */
+  /** The rows [from, to) as ranges of consecutive positions. */
   ranges(from: number, to: number): RowRange[] {
     const ranges: RowRange[] = [];
     for (let first = from; first < to;) {
@@ -106,13 +106,13 @@ export class FarPage implements RowGroup, OpenRowGroup {
     return true;
   }
 
-  /** Those of many rows lie where threads find them while the lease holds them. */
+  /** For many rows the columns are copied to shared memory while the lease holds them, so that threads can read them. */
   columns(fields: readonly number[], _: ReadCounters, lease: ColumnLease): Column[] {
     const columns = fields.map((field) => this.#column(field));
     return this.rows < lineJobRowsMin ? columns : columns.map((column) => this.#placed.hold(column, lease));
   }
 
-  /** Not all fields have been asked for. */
+  /** Always null, because the page has only the fields that were asked for. */
   columnsNow(): null {
     return null;
   }
@@ -137,7 +137,7 @@ export class FarPage implements RowGroup, OpenRowGroup {
   }
 }
 
-/** Those of the fields that rows with the fields of `stored` have, and as what they are stored. */
+/** The stored fields, with their stored types, that `fields` need. Fields without stored values are left out. */
 export function askedFields(fields: readonly number[], schema: Schema, stored: Schema): Schema {
   const names = new Set(fields.map((field) => schema.fields[field]!.name));
   return {

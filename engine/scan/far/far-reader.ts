@@ -20,26 +20,26 @@ import { areFiltered, farCondition, findsWholeTexts } from './far-condition.js';
 import { askedFields, type FarPage } from './far-page.js';
 import { FarStream } from './far-stream.js';
 
-/** Windows of an answer without filters have a few pages, so that one is on its way while another is written. */
+/** Pages per window of an answer without predicates, so that one page is on its way while another is written. */
 const pagesOfWindow = 4;
 
-/** What a scan reads of the far tier. */
+/** What a scan reads from the far tier. */
 export interface FarWish {
   readonly schema: Schema;
   readonly predicates: PreparedPredicates;
-  /** The fields that are read of what matches. */
+  /** The fields of matching rows that are read. */
   readonly fields: readonly number[];
 }
 
-/** Rows that the streams of a window are asked for. */
+/** A range of runs whose rows are asked for together, and the streams that answer. */
 interface Window {
-  /** Its runs are [first, end) of the plan, those that are near among them. */
+  /** Covers the runs [first, end) of the plan. Runs among them that are not in the far tier are skipped. */
   readonly first: number;
   readonly end: number;
   readonly streams: ReadonlyMap<string, FarStream>;
 }
 
-/** Units of one stream, and the ends of their rows. */
+/** The part of a window that one stream answers, with the positions of its first and last row. */
 interface StreamPart {
   readonly far: FarRows;
   readonly copies: Map<string, FarCopy>;
@@ -50,7 +50,7 @@ interface StreamPart {
   readonly runs: OrdinalRun[];
 }
 
-/** Rows of a page that follow one another in the answer: those of its runs, in the direction of the plan. */
+/** Consecutive rows of the answer that are in one page: the row spans of its runs, in the direction of the plan. */
 interface Gathered {
   readonly page: FarPage;
   readonly spans: RowSpan[];
@@ -62,8 +62,9 @@ interface RowSpan {
 }
 
 /**
- * Reads the far runs of a plan in its direction. Runs that lie together are asked for together, as a window: each of its shards gets one question,
- * all at once. With filters a window looks at ever more rows, so that a rare match takes few questions and a frequent one little work.
+ * Reads the far runs of a plan in its direction. Neighbouring runs are asked for together as a window: each shard that has rows of them
+ * gets one question, all at the same time. With predicates, each window covers more rows than the one before, so that a rare match takes
+ * few questions and a frequent one little work.
  */
 export class FarReader {
   readonly #plan: ScanPlan;
@@ -87,7 +88,7 @@ export class FarReader {
     else signal?.addEventListener('abort', this.#onAbort, { once: true });
   }
 
-  /** Ends the questions that are under way. */
+  /** Cancels the questions that are pending. */
   close(): void {
     this.#work.pace.signal?.removeEventListener('abort', this.#onAbort);
     this.#end(undefined);
@@ -107,7 +108,10 @@ export class FarReader {
     return this.#plan.direction === 'forward';
   }
 
-  /** The matches of the runs [first, end), which are far, in the direction of the plan: those of a page together, all that it has. */
+  /**
+   * Yields the matches of the runs [first, end), which are all far, in the direction of the plan. The matches of a page are given together.
+   * They may be more than `limit`, which returns the number of rows that are still wanted.
+   */
   *matches(first: number, end: number, limit: () => number): Steps<Matches> {
     let gathered: Gathered | null = null;
     for (let k = 0; k < end - first; k++) {
@@ -134,13 +138,16 @@ export class FarReader {
         if (limit() <= 0) return;
         if (!this.#isFiltered && found >= range.rows) break;
       }
-      // An answer is never silently short.
+      // Without predicates every row must be answered. A missing row is an error, so that an answer is never silently short.
       if (!this.#isFiltered && found !== range.rows) throw this.#rowsAt(index).lacking(found, range);
     }
     if (gathered !== null) yield* this.#give(gathered);
   }
 
-  /** The rows of a page that lie in a range. The range is over when the page has rows beyond it: no later page has any of the range. */
+  /**
+   * The rows of a page that are in a range. `isOver` is true where the page has rows beyond the range, so that no later page has rows of
+   * it.
+   */
   #rowsOf(page: FarPage, range: RowRange): RowSpan & { readonly isOver: boolean } {
     const { partition, firstOrdinal, rows } = range;
     const from = page.rowsBefore(partition, firstOrdinal, false);
@@ -164,7 +171,7 @@ export class FarReader {
     if (take > 0) yield { unit: { rowGroup: page, ranges }, selection, skip: 0, take };
   }
 
-  /** Where the rows of a run are. */
+  /** Where the rows of a run are stored. */
   #rowsAt(index: number): FarRows {
     return this.#plan.runs.at(index)!.rowGroup.far!;
   }
@@ -178,7 +185,7 @@ export class FarReader {
     return known.streams.get(group)!;
   }
 
-  /** Asks for the window that begins with a run. */
+  /** Asks for the window that begins with run `index`. */
   #begin(index: number, limit: number): Window {
     const { parts, last } = this.#partsFrom(index, limit);
     const streams = new Map<string, FarStream>();
@@ -205,14 +212,15 @@ export class FarReader {
       const stream = new FarStream(question, this.#ending.signal, ({ bytes }) => {
         this.#work.stats.bytesRead += bytes;
       });
-      // A row that is not live may lie between two that are.
+      // Without predicates no more rows are wanted than the part has live rows. Rows that are no longer live may lie between them; then the
+      // stream asks for a further page.
       stream.begin(this.#isFiltered ? limit : Math.min(limit, part.rows));
       streams.set(group, stream);
     }
     return { first: Math.min(index, last), end: Math.max(index, last) + 1, streams };
   }
 
-  /** The far runs from one on that make up a window, by their streams. */
+  /** The far runs of the window that begins with run `index`, grouped by stream, and the index of the last run. */
   #partsFrom(index: number, limit: number): { parts: Map<string, StreamPart>; last: number } {
     const { runs, first, end } = this.#plan;
     const step = this.#isForward ? 1 : -1;

@@ -9,14 +9,14 @@ import type { Predicate } from '../../terms/predicate.js';
 import type { Schema } from '../../terms/schema.js';
 import { FarPage } from './far-page.js';
 
-/** How much longer each further page of a stream may be. */
+/** Factor by which each further page of a stream may be longer. */
 const pageGrowth = 4;
 
 /** What one stream asks for. */
 export interface StreamQuestion {
   readonly far: FarRows;
   readonly copies: readonly FarCopy[];
-  /** Both ends belong to it. */
+  /** Both ends are inclusive. */
   readonly from: Position;
   readonly to: Position;
   readonly direction: 'forward' | 'backward';
@@ -24,24 +24,24 @@ export interface StreamQuestion {
   readonly predicates: readonly Predicate[];
   readonly asked: Schema;
   readonly schema: Schema;
-  /** All its rows, ascending, where no filter chooses among them. */
+  /** All rows of the answer, ascending; undefined where predicates select among them. */
   readonly expected: readonly OrdinalRun[] | undefined;
 }
 
 /**
- * The rows of one shard between two positions, page by page in one direction. The next page is asked for when the one before it has come, so
- * that one is on its way while another is written.
+ * The rows of one shard between two positions, page by page in one direction. The next page is asked for as soon as the one before has
+ * arrived, so that it is on its way while that one is written.
  */
 export class FarStream {
   readonly #question: StreamQuestion;
   readonly #signal: AbortSignal;
   readonly #onPage: (page: FarPage) => void;
-  /** Rows of a page, so that it has about `farAnswerBytes`. */
+  /** The number of rows that take about `farAnswerBytes`. */
   readonly #pageRows: number;
-  /** Rows of the page that was asked for last. */
+  /** Number of rows of the page that was asked for last. */
   #size = 0;
   #next: Promise<FarAnswer> | null = null;
-  /** What has not been asked for yet; null where nothing is left. */
+  /** The range that has not been asked for yet; null where nothing is left. */
   #rest: { readonly from: Position; readonly to: Position } | null;
   #page: FarPage | null = null;
 
@@ -60,13 +60,13 @@ export class FarStream {
     this.#pageRows = Math.max(1, Math.min(farRowsMax, Math.floor(farAnswerBytes / rowBytes)));
   }
 
-  /** Asks for the first rows, of which no more than `limit` are wanted. */
+  /** Asks for the first page, with at most `limit` rows. */
   begin(limit: number): void {
     this.#size = Math.min(limit, this.#pageRows);
     this.#ask();
   }
 
-  /** The page that is read, or the next one where there is none; null at the end. `limit` is what is wanted of the pages to come. */
+  /** The current page, or the next one where there is none; null at the end. `limit` is the number of rows wanted from here on. */
   *page(limit: number): Steps<never, FarPage | null> {
     if (this.#page !== null) return this.#page;
     if (this.#next === null) this.#askMore(limit);
@@ -83,19 +83,19 @@ export class FarStream {
     return this.#page;
   }
 
-  /** The page has been read. */
+  /** Ends the use of the current page. */
   leave(): void {
     this.#page = null;
   }
 
-  /** Where many rows turn out not to match, pages grow. */
+  /** Asks for the next page. Pages grow, because many rows turned out not to match. */
   #askMore(limit: number): void {
     if (this.#rest === null) return;
     this.#size = Math.min(this.#pageRows, Math.max(limit, this.#size * pageGrowth));
     this.#ask();
   }
 
-  /** What lies behind the rows of an answer; null where that is nothing. */
+  /** The range after the rows of an answer, in the direction of the stream; null where it is empty. */
   #behind({ partitions, ordinals }: FarAnswer): { from: Position; to: Position } | null {
     const { direction, from, to } = this.#question;
     const isForward = direction === 'forward';
@@ -123,7 +123,7 @@ export class FarStream {
     };
     this.#rest = null;
     this.#next = far.source().ask(question, this.#signal);
-    // A failure is thrown when the page is wanted, which it may never be.
+    // Mark the promise as handled: a failure is thrown when the page is asked for, which may never happen.
     this.#next.catch(() => undefined);
   }
 }

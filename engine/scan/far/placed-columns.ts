@@ -11,11 +11,11 @@ interface Placed {
   holders: number;
 }
 
-/** Columns of the heap, copied to the memory of the kernels for as long as anybody holds them: threads write lines of what lies there. */
+/** Copies of heap columns in the kernels' memory, where threads that write lines can read them. A copy is kept while a lease holds it. */
 export class PlacedColumns {
   readonly #placed = new Map<Column, Placed>();
 
-  /** The copy, held by the lease; the column itself where there is no memory. */
+  /** The copy of a column, held by the lease; the column itself where there is no memory. */
   hold(column: Column, lease: ColumnLease): Column {
     const placed = this.#placed.get(column) ?? this.#place(column);
     if (placed === null) return column;

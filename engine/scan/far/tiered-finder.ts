@@ -11,7 +11,7 @@ import { areFiltered, fieldsOf } from './far-condition.js';
 import { FarPage } from './far-page.js';
 import { FarReader, type FarWish } from './far-reader.js';
 
-/** Runs [first, end) of a plan that are all far, or all near. */
+/** Runs [first, end) of a plan that are all in the far tier, or all in files or hot. */
 interface Stretch {
   readonly first: number;
   readonly end: number;
@@ -23,7 +23,7 @@ export interface Finder {
   matches(limit: number): Steps<Matches>;
 }
 
-/** Who finds the matches of a plan. Where all of its runs are near, nothing is different from what it would be without a far tier. */
+/** Chooses the finder for a plan. Plans without far runs are searched as if there were no far tier. */
 export function finderOf(
   plan: ScanPlan,
   filter: RowGroupFilter,
@@ -36,7 +36,7 @@ export function finderOf(
     : new MatchFinder(plan, filter, work, Units);
 }
 
-/** Finds the matches of a plan among the runs that are near. */
+/** A finder that skips the far runs of a plan. */
 export function nearFinder(
   plan: ScanPlan,
   filter: RowGroupFilter,
@@ -52,9 +52,9 @@ export function nearFinder(
 }
 
 /**
- * Finds the matches of a plan of which some runs are in the far tier: it goes through the stretches one after another, and asks each for the
- * rows that are still missing. For the last rows of an archive it goes backward and keeps what it finds. Where that would take too much memory,
- * it only finds the position of the first row, and then reads forward from there.
+ * Finds the matches of a plan that has far runs. It searches the stretches one after another, each for the rows that are still missing. For
+ * the last rows it goes backward and keeps the matches. Where they would take too much memory, it only finds the position of the first one,
+ * and then reads forward from there.
  */
 class TieredFinder implements Finder {
   readonly #plan: ScanPlan;
@@ -88,7 +88,7 @@ class TieredFinder implements Finder {
     for (let next = kept.matches.pop(); next !== undefined; next = kept.matches.pop()) yield next;
   }
 
-  /** The plan from a position on, forward. */
+  /** The plan for reading forward from a position on. */
   #from({ partition, ordinal }: Position): ScanPlan {
     const { runs, before } = this.#plan;
     const after = { partition, ordinal: ordinal - 1 };
@@ -121,7 +121,7 @@ class TieredFinder implements Finder {
     return new MatchFinder(plan, this.#filter, this.#work, this.#Units);
   }
 
-  /** The last matches, newest first; where they are too many to be kept, where the first of them is. */
+  /** The last matches, newest first; null where they are too many to keep. `start` is the position of the first of them. */
   *#last(limit: number): Steps<never, { readonly matches: Matches[] | null; readonly start: Position }> {
     const plan = this.#plan;
     const isLong = limit > farKeptRowsMax;
