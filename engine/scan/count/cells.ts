@@ -3,11 +3,11 @@ import { countCellsMax } from '../../terms/limits.js';
 const roomAtFirst = 4;
 
 /**
- * Numbers of records by bucket and value, of which each has a number. When there are too many, it is full and keeps none: then only
- * a few values can be counted by bucket.
+ * Counts of records by bucket and value. Both are given as numbers. When there are too many counts, they are dropped and `isFull` is set;
+ * then counts by bucket are only possible for a few values, in a second pass.
  */
 export class Cells {
-  /** Those of each bucket, as far as values were counted in it. */
+  /** The counts of each bucket, indexed by value, up to the largest value counted in it. */
   #ofBuckets: Float64Array[] = [];
   #room = 0;
   #isFull = false;
@@ -16,6 +16,7 @@ export class Cells {
     return this.#isFull;
   }
 
+  /** Adds `rows` to a count. Does nothing once the cells are full. */
   add(bucket: number, value: number, rows: number): void {
     if (this.#isFull) return;
     const known = this.#ofBuckets[bucket];
@@ -23,13 +24,13 @@ export class Cells {
     if (cells !== null) cells[value]! += rows;
   }
 
-  /** Keeps none any more. */
+  /** Drops all counts. */
   fill(): void {
     this.#isFull = true;
     this.#ofBuckets = [];
   }
 
-  /** Keeps those of the values `chosen`, which are numbered by their places in it from here on. */
+  /** Keeps the counts of the values in `chosen`. From now on a value is given as its index in `chosen`. */
   choose(chosen: readonly number[]): void {
     this.#ofBuckets = this.#ofBuckets.map((cells) => Float64Array.from(chosen, (value) => cells[value] ?? 0));
   }
@@ -42,14 +43,14 @@ export class Cells {
     const known = this.#ofBuckets[bucket];
     const length = Math.max(roomAtFirst, 2 ** (32 - Math.clz32(value)));
     this.#room += length - (known?.length ?? 0);
-    // Twice as many, because room is made in powers of two.
+    // The factor is 2 because arrays are allocated in powers of two.
     if (this.#room > 2 * countCellsMax) {
       this.fill();
       return null;
     }
     const cells = new Float64Array(length);
     if (known !== undefined) cells.set(known);
-    // Buckets come in any order. A hole in the list costs nothing.
+    // Buckets come in any order. All missing buckets share one empty array.
     while (this.#ofBuckets.length < bucket) this.#ofBuckets.push(noCells);
     this.#ofBuckets[bucket] = cells;
     return cells;

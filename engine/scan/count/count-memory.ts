@@ -3,11 +3,15 @@ import { countMemoryBytesMax } from '../../terms/limits.js';
 
 let takenBytes = 0;
 
-/** What one count has of the memory that all of them share. It is given back in the `finally` of the function that made it. */
+/**
+ * The memory that one count uses, as part of a limit on all counts together. Call `release` in the `finally` of the function that made it.
+ */
 export class CountMemory {
   #bytes = 0;
 
-  /** Takes so many bytes more, or with a negative number gives some back. Throws `limit` where other counts have too much. */
+  /**
+   * Takes that many bytes; a negative number gives bytes back. Throws `limit` where all counts together would exceed `countMemoryBytesMax`.
+   */
   take(bytes: number): void {
     if (bytes > 0 && takenBytes + bytes > countMemoryBytesMax)
       throw new LogstrataError(
@@ -18,6 +22,7 @@ export class CountMemory {
     takenBytes += bytes;
   }
 
+  /** Gives back everything that was taken. */
   release(): void {
     takenBytes -= this.#bytes;
     this.#bytes = 0;

@@ -21,35 +21,35 @@ import { tallyCells, tallyCounts, tallyEachRow, type HeldRowGroup } from './tall
 import type { Tally } from './tally.js';
 import { bucketsBetween } from './time-ranges.js';
 
-/** A row group whose columns are held, and what is to be counted of it. */
+/** A row group whose columns are held, and what is counted of it. */
 interface ReadyRowGroup {
   readonly held: HeldRowGroup;
-  /** Null where one row after the other is looked at. */
+  /** Null where the rows are counted one by one. */
   readonly toCount: RowsToCount | null;
 }
 
-/** What a count is done with. */
+/** What a count works with. */
 export interface CountWork extends ScanWork {
-  /** Bytes of columns that the thread which answers counts by, once they are in memory, before others do. */
+  /** Bytes of columns that the answering thread counts itself, where they are in memory. Threads count the rest. */
   readonly inlineBytesMax: number;
 }
 
 const noStarts = new BigInt64Array(0);
 
 /**
- * Counts row groups into a tally, in any order. With threads those in memory are counted by them, several in one job, and the columns of
- * others are read ahead; at most a few jobs are under way.
+ * Counts row groups into a tally, in any order. With threads, they count the row groups that are in memory, several in one job, and the
+ * columns of others are read ahead. The number of jobs at a time is bounded.
  */
 export class CountQueue {
   readonly #query: CountQuery;
   readonly #tally: Tally;
   readonly #work: CountWork;
-  /** Where values are counted by bucket in a second pass; null in the first. */
+  /** Not null in the second pass, which only counts values by bucket: the column of each value in the answer, or -1. */
   readonly #columnOf: Int32Array | null;
-  /** In memory when they were added, for the next job. */
+  /** Row groups for the next job. They were in memory when they were added. */
   #queued: RowGroupCount[] = [];
   readonly #jobs: InOrder;
-  /** Bytes of the columns that this thread has counted by. */
+  /** Bytes of the columns that this thread has counted. */
   #inlineBytes = 0;
 
   constructor(query: CountQuery, tally: Tally, work: CountWork, columnOf: Int32Array | null) {
@@ -60,7 +60,7 @@ export class CountQueue {
     this.#jobs = new InOrder(work.threads === null ? 0 : 2 * work.threads.count);
   }
 
-  /** Adds a row group. What is returned has to be waited for before the next. */
+  /** Adds a row group. If a promise is returned, it must be awaited before the next call. */
   add(group: RowGroupCount): Promise<void> | void {
     const fields = this.#fieldsOf(group);
     const isAtHand = fields.every((field) => group.open.isAtHand(field));
@@ -71,13 +71,13 @@ export class CountQueue {
     if (this.#queued.length === countJobRowGroupsMax) return this.#begin();
   }
 
-  /** Counts what is left. */
+  /** Counts the remaining row groups, and waits for all jobs. */
   async finish(): Promise<void> {
     if (this.#queued.length > 0) await this.#begin();
     await this.#jobs.drain();
   }
 
-  /** Waits for what is under way, which is of no use any more. */
+  /** Waits for the jobs that are running and ignores their results. */
   drop(): Promise<void> {
     return this.#jobs.drop();
   }
@@ -105,7 +105,7 @@ export class CountQueue {
     try {
       const held = this.#holdNow(group, lease);
       const ready = this.#ready(held);
-      // What takes long is left to threads from the second row group on.
+      // A row group that takes long makes the budget of this thread used up, so that threads count the following ones.
       this.#inlineBytes += isLong(ready) ? Infinity : bytesOf(held);
       this.#countHere(ready);
     } finally {
@@ -113,14 +113,14 @@ export class CountQueue {
     }
   }
 
-  /** As `#hold`, where all columns are at hand. */
+  /** Like `#hold`, where all columns are in memory. */
   #holdNow(group: RowGroupCount, lease: ColumnLease): HeldRowGroup {
     const held = resultOf(this.#hold(group, lease));
     assert(!(held instanceof Promise), 'what is at hand need not be waited for');
     return held;
   }
 
-  /** The columns by which a row group is counted, held by the lease. */
+  /** Gets the columns that a row group is counted by, held by the lease. */
   *#hold(group: RowGroupCount, lease: ColumnLease): Steps<never, HeldRowGroup> {
     const fields = this.#fieldsOf(group);
     const columns =
@@ -143,7 +143,7 @@ export class CountQueue {
     }
   }
 
-  /** Has a thread count row groups. Those that have left memory meanwhile, or lie elsewhere, are counted by this one. */
+  /** Counts row groups on a thread. This thread counts those that have been evicted meanwhile, or are not in shared memory. */
   async #countThere(groups: readonly RowGroupCount[]): Promise<void> {
     for (let next = 0; next < groups.length;) {
       const lease = this.#newLease();
@@ -166,7 +166,7 @@ export class CountQueue {
     }
   }
 
-  /** Null where the columns are not in memory that threads share. */
+  /** Like `#hold`; null where the columns are not in memory that threads share. */
   #holdAtHand(group: RowGroupCount, lease: ColumnLease): HeldRowGroup | null {
     if (!this.#fieldsOf(group).every((field) => group.open.isAtHand(field))) return null;
     const own = this.#newLease();
@@ -186,7 +186,7 @@ export class CountQueue {
     );
   }
 
-  /** What is to be counted of a row group, once its columns tell what its zone maps don't. */
+  /** What is counted of a row group. Where the zone maps did not tell the buckets, the time column does. */
   #ready({ group, time, value }: HeldRowGroup): ReadyRowGroup {
     const buckets = group.buckets ?? this.#bucketsOf(time);
     const held = { group: { ...group, buckets }, time, value };
@@ -253,7 +253,7 @@ export class CountQueue {
 
 const nothingMore = async (): Promise<void> => undefined;
 
-/** Whether counting takes long enough for another thread: values have to be numbered first. */
+/** Whether counting takes long enough for another thread: values without a dictionary have to be numbered first. */
 function isLong({ toCount }: ReadyRowGroup): boolean {
   return toCount !== null && toCount.value !== null && toCount.value.kind !== 'dictionary';
 }

@@ -4,28 +4,31 @@ import { foreignMemory, workingOn, type MemoryRange } from '../../memory/shared-
 import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
 import { countRows, type RowCounts, type RowsToCount } from './row-counts.js';
 
-/** Row groups whose rows are to be counted. Their columns lie in a memory that the asking thread shares. */
+/** Row groups whose rows are to be counted. Their columns are in the shared memory of the asking thread. */
 export interface CountJob {
   /**
-   * For each row group its rows, from where to where some are counted, how many, whether by bucket and value, how many buckets there are,
-   * and the layouts of its two columns, as `columnLayout` gives them; zeros for one that there is not. As numbers alone: so many objects
-   * would take longer to read than to count.
+   * For each row group: its number of rows; the first and the end of the rows of which some are counted; how many are; 1 if they are
+   * counted by bucket and value too, else 0; the number of buckets; and the `columnLayout` of its time and value columns, or zeros for a
+   * column that it does not have. These are numbers because deserialising so many objects would take longer than counting.
    */
   readonly rowGroups: Uint32Array<ArrayBuffer>;
-  /** The rows that are counted, and the starts of the buckets, of one row group behind the other. */
+  /** The bitmaps of the counted rows, and the starts of the buckets, concatenated in the order of the row groups. */
   readonly bits: Uint8Array<ArrayBuffer>;
   readonly starts: BigInt64Array<ArrayBuffer>;
-  /** How far the memory reaches that has the columns. */
+  /** End of the columns in the memory. */
   readonly memoryBytes: number;
-  /** Lent to the kernels for as long as the job takes. */
+  /** Memory that the kernels may use during the job. */
   readonly scratch: MemoryRange;
 }
 
-/** What was counted in the row groups of a job. */
+/** The result of a job. */
 export interface Counted {
-  /** For each row group six words: nulls of time and of value, and how many counts and rows each list has; and 1, or 0 for none. */
+  /**
+   * For each row group six words: the nulls of time and of value; the length of `ranges`; and the lengths of `codes`, `firstRows` and
+   * `pairs`, each plus 1, or 0 where the list is null.
+   */
   readonly shapes: Uint32Array;
-  /** All lists, one behind the other. */
+  /** All lists, concatenated. */
   readonly lists: Uint32Array;
 }
 
@@ -33,7 +36,7 @@ const timeAt = 6;
 const valueAt = timeAt + wordsPerLayout;
 const wordsPerRowGroup = valueAt + wordsPerLayout;
 
-/** Describes row groups to a thread. */
+/** Packs row groups for a thread. */
 export function packCounts(
   rowGroups: readonly (RowsToCount & { readonly rows: number })[],
 ): Pick<CountJob, 'rowGroups' | 'bits' | 'starts'> {
@@ -55,7 +58,7 @@ export function packCounts(
   return { rowGroups: words, bits, starts };
 }
 
-/** What was counted in each row group. */
+/** Unpacks the counts of each row group. */
 export function unpackCounts({ shapes, lists }: Counted): RowCounts[] {
   const found: RowCounts[] = [];
   let at = 0;
@@ -80,7 +83,7 @@ export function unpackCounts({ shapes, lists }: Counted): RowCounts[] {
 
 const wordsPerShape = 6;
 
-/** Counts the rows of each row group: the work of `countTask`. */
+/** Counts the rows of each row group. Runs on a thread. */
 export function work(job: CountJob): Finished<Counted> {
   const { rowGroups, memoryBytes, scratch } = job;
   const memory = foreignMemory(scratch);
@@ -131,5 +134,5 @@ function together(lists: readonly Uint32Array[]): Uint32Array<ArrayBuffer> {
   return all;
 }
 
-/** Has the rows of row groups counted. */
+/** Counts the rows of row groups on a thread. */
 export const countTask: Task<CountJob, Counted> = { module: builtModule(import.meta.url), work };

@@ -30,18 +30,18 @@ import { ValueTable } from './value-table.js';
 
 export interface CountSettings {
   readonly signal?: AbortSignal | undefined;
-  /** Threads that read, search and count; without them everything is done by the thread that asks. */
+  /** Threads that read, search and count. Without them the calling thread does everything. */
   readonly workers?: WorkerPool | undefined;
-  /** Bytes of columns in memory that are counted by without threads; the default is what has been measured to pay. */
+  /** Bytes of columns in memory that are counted without threads. The default was measured to be fastest. */
   readonly inlineBytesMax?: number | undefined;
 }
 
 /**
- * Counts the matching records of an agent's newest state. Where another process removes a segment meanwhile, it counts again in the state
- * that is then the newest.
+ * Counts the matching records of an agent's newest state. If another process removes a segment meanwhile, it counts again in the state that
+ * is then the newest.
  *
- * Throws `invalid` for a query that does not fit the schema, `CountBoundError`, `cancelled` (or the signal's own reason, where that is a
- * `LogstrataError`), `limit` where other counts have all the memory, and whatever reading the row groups throws.
+ * Throws `invalid` for a query that does not fit the schema; `CountBoundError`; `cancelled`, or the signal's own reason where that is a
+ * `LogstrataError`; `limit` where other counts use all the memory; and whatever reading the row groups throws.
  */
 export async function countRecords(
   takeSnapshot: () => Promise<Snapshot>,
@@ -58,10 +58,13 @@ export async function countRecords(
   }
 }
 
-/** Matches take no time here: no line is written. */
+/** The number of matches is not limited, because no lines are written. */
 const inlineCountLimits: InlineLimits = { ...inlineLimits, matches: Infinity };
 
-/** Releases the snapshot in the end, whatever happens, once no thread uses its files any more. */
+/**
+ * Counts the matching records of a snapshot. Releases the snapshot in any case, once no thread uses its files. Throws the errors of
+ * `countRecords`.
+ */
 export async function countSnapshot(
   snapshot: Snapshot,
   query: CountQuery,
@@ -81,7 +84,7 @@ export async function countSnapshot(
   }
 }
 
-/** One count of one snapshot. */
+/** One count on one snapshot. */
 class Count {
   readonly #schema: Schema;
   readonly #query: CountQuery;
@@ -92,7 +95,7 @@ class Count {
   #far: Promise<readonly FarGroupCount[] | null> | undefined;
 
   constructor({ schema, runs }: Snapshot, query: CountQuery, work: CountWork, memory: CountMemory) {
-    // All that match are wanted.
+    // Without a limit, all matches are counted.
     const whole = { ...query, limit: Number.MAX_SAFE_INTEGER };
     checkFields(query, schema);
     this.#schema = schema;
@@ -110,7 +113,7 @@ class Count {
   async run(): Promise<Counts> {
     const { predicates, time, values } = this.#query;
     const isSum = time === undefined && values === undefined;
-    // What lies between the cursors is known without a look at it.
+    // Without predicates the plan knows the number of records.
     if (isSum && predicates.length === 0) return { count: this.#plan.rows, stats: this.#work.stats };
     const count = await this.#pass(null);
     const top = this.#top();
@@ -118,7 +121,7 @@ class Count {
     return this.#counts(count, top);
   }
 
-  /** Goes through all matches, and counts them into the tally. Returns how many there are. */
+  /** Walks all matches and counts them into the tally. Returns the number of matches. */
   async #pass(columnOf: Int32Array | null): Promise<number> {
     const { time, values } = this.#query;
     const filter = new RowGroupFilter(this.#schema, this.#predicates, this.#work);
@@ -149,7 +152,7 @@ class Count {
     return count;
   }
 
-  /** What servers of a far tier have counted, which is the same in both passes; null where all rows are looked at here. */
+  /** The counts from the servers of the far tier, which both passes share; null where all rows have to be read here. */
   #countFar(): Promise<readonly FarGroupCount[] | null> {
     const { runs, first, end } = this.#plan;
     if (!indexOfRuns(runs).hasFar(first, end)) return Promise.resolve(null);
@@ -158,14 +161,17 @@ class Count {
     return this.#far;
   }
 
-  /** The numbers of the values that are answered. */
+  /** The numbers of the values that the answer names. */
   #top(): number[] {
     const { values } = this.#query;
     if (values === undefined) return [];
     return mostFrequent(this.#tally.values!, values.top, this.#schema.fields[values.field]!.type);
   }
 
-  /** Has the cells of the answer in the columns of the tally, at the places of the values in `top`. */
+  /**
+   * Makes the cells of the tally those of the answer: one column for each value of `top`, in that order. Counts again where the first pass
+   * had too many cells.
+   */
   async #countCells(top: readonly number[]): Promise<void> {
     const tally = this.#tally;
     const cells = tally.buckets.length * top.length;
@@ -208,7 +214,9 @@ class Count {
   }
 }
 
-/** How long a time the records of a plan take that a filter on the counted field lets pass, by the hours that they are placed in. */
+/**
+ * The time span of a plan's records in milliseconds, from the hours of their partitions, restricted by filters on the counted time field.
+ */
 function spanMs(
   { runs, first, end }: ScanPlan,
   predicates: readonly PreparedPredicate[],

@@ -16,23 +16,23 @@ import type { Tally } from './tally.js';
 import { bucketsBetween } from './time-ranges.js';
 import { ValueBytes } from './value-bytes.js';
 
-/** What is counted, of which agent's fields. */
+/** What is counted by, and the fields of the agent. */
 export interface FarCountWish {
   readonly query: CountQuery;
   readonly schema: Schema;
   readonly predicates: PreparedPredicates;
 }
 
-/** What one shard has counted. */
+/** The counts of one shard. */
 export interface FarGroupCount {
   readonly counted: FarCounted;
-  /** By the numbers of their ranges; null where the rows have no such field. */
+  /** The buckets of the counted ranges; null where the rows lack the time field, or none is counted by. */
   readonly buckets: readonly TimeBucket[] | null;
-  /** Whether the rows have the field that is counted by its values. */
+  /** Whether the rows have the field that is counted by value. */
   readonly hasValues: boolean;
 }
 
-/** Live rows of a copy that a plan has. */
+/** The live rows of a copy that a plan has. */
 interface PlannedUnit {
   readonly far: FarRows;
   readonly copy: FarCopy;
@@ -40,7 +40,7 @@ interface PlannedUnit {
   rows: number;
 }
 
-/** How rows are asked for that have one set of fields. */
+/** A question to one shard about rows that have the same fields. */
 interface Asking {
   readonly question: Omit<FarCountQuestion, 'units' | 'time'>;
   readonly time: Field | null;
@@ -50,8 +50,8 @@ interface Asking {
 }
 
 /**
- * Has the servers count the far rows of a plan. Null where that can't be exact, or takes more than an answer has room for: then the rows have to be
- * looked at. Throws `unavailable` where a shard can't answer.
+ * Lets the servers count the far rows of a plan. Null where their count would not be exact or would exceed what an answer has room for;
+ * then the rows have to be read. Throws `unavailable` where a shard does not answer.
  */
 export async function countFar(
   plan: ScanPlan,
@@ -79,7 +79,7 @@ export async function countFar(
   }
 }
 
-/** The units that a plan has rows of; null where rows are not in a cluster. */
+/** The units that have rows of a plan; null where some far rows are not in a cluster. */
 function plannedUnits(plan: ScanPlan): readonly PlannedUnit[] | null {
   const units = new Map<string, PlannedUnit>();
   for (let i = plan.first; i < plan.end; i++) {
@@ -102,7 +102,7 @@ function plannedUnits(plan: ScanPlan): readonly PlannedUnit[] | null {
   return [...units.values()];
 }
 
-/** Null where a server can't count what matches. */
+/** The questions to the shards; null where a server's count would not be exact. */
 function askingsOf(units: readonly PlannedUnit[], wish: FarCountWish): readonly Asking[] | null {
   const askings: Asking[] = [];
   const groups = new Map<string, PlannedUnit[]>();
@@ -139,7 +139,9 @@ function askingOf(
   return { far, time, question: { agent, shard: copy.shard, condition, value } };
 }
 
-/** The field as it is stored: null where rows don't have it, or none is asked for; undefined where its values are converted when they are read. */
+/**
+ * The stored form of a field. Null where rows don't have it or `field` is undefined; undefined where its values would have to be converted.
+ */
 function keptField(field: number | undefined, schema: Schema, stored: Schema): Field | null | undefined {
   if (field === undefined) return null;
   const { name, type } = schema.fields[field]!;
@@ -168,7 +170,7 @@ async function countGroup(
   const counted = await source.count(asked, signal);
   if (counted === null) return null;
   const sum = counted.rows.reduce((all, count) => all + count, 0);
-  // A count is never silently short.
+  // Without predicates the count must be the number of live rows. A difference is an error, so that a count is never silently short.
   if (!areFiltered(predicates) && sum !== rows) throw far.lacking(sum, { ...firstOf(units), rows });
   return { counted, buckets, hasValues: question.value !== null };
 }
@@ -178,9 +180,9 @@ function firstOf([first]: readonly FarCountUnit[]): OrdinalRun {
 }
 
 /**
- * Adds what servers have counted to a tally; gives how many rows that is.
+ * Adds the counts of servers to a tally. Returns the number of rows that they are.
  *
- * @param columnOf where values are counted by bucket in a second pass, and nothing else; null in the first
+ * @param columnOf null in the first pass; in the second, which only counts values by bucket, the column of each value or -1
  */
 export function tallyFar(
   tally: Tally,

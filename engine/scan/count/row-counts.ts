@@ -11,42 +11,45 @@ import { andRange, countRange } from '../../kernels/bitmap.js';
 import { countCodes, countPairs, countRanges, type CountedRows } from '../../kernels/count.js';
 import { numberBytes, numberWords } from '../../kernels/dictionary.js';
 
-/** Rows of a row group that are counted, with the columns that tell by what. Both may be null: then nothing is counted by them. */
+/** Rows of a row group to count, and the columns to count by. A column that is not counted by is null. */
 export interface RowsToCount {
   readonly counted: CountedRows;
-  /** How many rows are counted. */
+  /** Number of rows in `counted`. */
   readonly count: number;
   readonly time: Column | null;
-  /** Starts of the buckets that the times lie in; empty without times. */
+  /** The starts of the buckets that the times are in, ascending; empty without times. */
   readonly starts: BigInt64Array;
   readonly value: Column | null;
-  /** By bucket and value, too. */
+  /** Whether to count by bucket and value, too. */
   readonly wantsPairs: boolean;
 }
 
-/** The values of a column by number: those of its dictionary, or of rows. */
+/** The values of a column as numbers: dictionary codes, or numbers that were assigned here. */
 interface Numbered {
   readonly codes: Uint8Array | Uint16Array;
   readonly entries: number;
-  /** Where the value of each number is; null for those of the dictionary. */
+  /** The first row with each number; null where the numbers are dictionary codes. */
   readonly firstRows: Uint32Array | null;
 }
 
-/** What was counted in a row group. Its values are named by their numbers in it. */
+/** The counts of a row group. Values are named by their numbers in the row group. */
 export interface RowCounts {
   readonly timeNulls: number;
   readonly valueNulls: number;
-  /** By bucket; empty where nothing is counted by time. */
+  /** Counts by bucket; empty where nothing is counted by time. */
   readonly ranges: Uint32Array;
-  /** By value; null where only one row after the other can tell, which is then left to the caller with all that has to do with values. */
+  /**
+   * Counts by value. Null where values can only be counted row by row, which the caller has to do then, including everything else that
+   * concerns values.
+   */
   readonly codes: Uint32Array | null;
-  /** Rows with each of the values; null for a dictionary. */
+  /** A row with each of the values; null where the numbers are dictionary codes. */
   readonly firstRows: Uint32Array | null;
-  /** By bucket and value: the values of a bucket lie together. Null where there are too many for that. */
+  /** Counts by bucket and value; those of one bucket are consecutive. Null where they would be too many. */
   readonly pairs: Uint32Array | null;
 }
 
-/** Counts the rows of a row group. It is given columns wherever they lie, and reads no others. */
+/** Counts the rows of a row group. Reads only the columns it is given, whatever memory they are in. */
 export function countRows({ counted, count, time, starts, value, wantsPairs }: RowsToCount): RowCounts {
   const times = time === null ? null : present(counted, count, time.validity);
   const values = value === null ? null : present(counted, count, value.validity);
@@ -56,12 +59,12 @@ export function countRows({ counted, count, time, starts, value, wantsPairs }: R
     wantsPairs && numbered !== null && timeValues !== null
       ? pairsOf(timeValues, starts, numbered, both(times!.rows, value!.validity))
       : null;
-  // Where every row has both, they are sums of what both have together.
+  // Where every row has both a time and a value, the other counts are sums of the pairs.
   const areSums = pairs !== null && times!.nulls === 0 && values!.nulls === 0;
   const ranges = new Uint32Array(time === null ? 0 : starts.length);
   if (areSums) addRanges(pairs, ranges);
   else if (timeValues !== null) countRanges(timeValues, times!.rows, starts, ranges);
-  // Without a column there is nothing to count; with one that has no numbers the caller counts.
+  // Null where there is a column but its values have no numbers, so that the caller has to count; empty without a column.
   const codes = value !== null && numbered === null ? null : new Uint32Array(numbered?.entries ?? 0);
   if (areSums) addCodes(pairs, codes!);
   else if (numbered !== null) countCodes(numbered.codes, values!.rows, codes!);
@@ -75,20 +78,20 @@ export function countRows({ counted, count, time, starts, value, wantsPairs }: R
   };
 }
 
-/** Adds the counts of the codes of each range. */
+/** Adds up the counts of each range over all codes. */
 function addRanges(pairs: Uint32Array, ranges: Uint32Array): void {
   const codes = pairs.length / ranges.length;
   for (let range = 0, at = 0; range < ranges.length; range++)
     for (const end = at + codes; at < end; at++) ranges[range]! += pairs[at]!;
 }
 
-/** Adds the counts of each code in all ranges. */
+/** Adds up the counts of each code over all ranges. */
 function addCodes(pairs: Uint32Array, codes: Uint32Array): void {
   for (let at = 0; at < pairs.length;)
     for (let code = 0; code < codes.length; code++, at++) codes[code]! += pairs[at]!;
 }
 
-/** Counted rows in which a column has a value. */
+/** The counted rows in which a column has a value. */
 interface PresentRows {
   readonly rows: CountedRows;
   readonly count: number;
@@ -101,7 +104,7 @@ function present(counted: CountedRows, count: number, validity: Validity): Prese
   return { rows, count: present, nulls: count - present };
 }
 
-/** Those of the rows that are present. */
+/** The counted rows that are present in `validity`. */
 function both(counted: CountedRows, validity: Validity): CountedRows {
   if (validity === null) return counted;
   const { from, to } = counted;
@@ -116,7 +119,10 @@ function integersOf(column: Column): BigInt64Array {
   return plain.values;
 }
 
-/** Null where the values have no dictionary, and numbering them would take longer than looking at each, or takes too much memory. */
+/**
+ * Numbers the values of a column. Null where they have no dictionary, and numbering them would take longer than looking at each row, or too
+ * much memory.
+ */
 function numberedOf(column: Column, count: number): Numbered | null {
   if (column.kind === 'dictionary')
     return { codes: column.codes, entries: column.values.length, firstRows: null };

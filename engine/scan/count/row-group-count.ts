@@ -10,26 +10,29 @@ import type { ScanUnit } from '../plan/plan.js';
 import type { Selection } from '../filter/selection.js';
 import { bucketOfTime, bucketsBetween } from './time-ranges.js';
 
-/** What is known of a field of a row group before its column is read: it is null or the same in all rows, or its column has to tell. */
+/**
+ * What is known of a field in a row group before its column is read: it is null in all rows, it has one bucket or value in all rows, or the
+ * column has to be read.
+ */
 export type Known<One> =
   { readonly kind: 'null' } | { readonly kind: 'one'; readonly one: One } | { readonly kind: 'column' };
 
-/** The rows of a row group that are counted, and what has to be read for that. */
+/** The counted rows of a row group, and what has to be read for that. */
 export interface RowGroupCount {
   readonly open: OpenRowGroup;
-  /** Rows of the row group. */
+  /** Number of rows in the row group. */
   readonly rows: number;
   readonly counted: CountedRows;
-  /** How many of them are counted. */
+  /** Number of rows that are counted. */
   readonly count: number;
-  /** Null where nothing is counted by it. */
+  /** Null where the query does not count by it. */
   readonly time: Known<TimeBucket> | null;
   readonly value: Known<bigint | Uint8Array> | null;
-  /** Buckets that its times can lie in, where the column has to tell in which; null where there are too many, or that is not known. */
+  /** The buckets that its times may be in, where the column has to be read; null where they are too many or not known. */
   readonly buckets: readonly TimeBucket[] | null;
 }
 
-/** Finds out what the zone maps of a row group tell. Reads nothing. */
+/** Finds out what the zone maps of a row group tell. Reads no columns. */
 export function rowGroupCount(
   query: CountQuery,
   schema: Schema,
@@ -61,7 +64,7 @@ function valueOf({ values }: CountQuery, schema: Schema, open: OpenRowGroup): Ro
   if (values === undefined) return null;
   const zone = open.zone(values.field);
   if (isAllNull(zone)) return { kind: 'null' };
-  // Files of other programs may hold floats that are none of ours, which their bounds and counts of nulls don't tell of.
+  // Files of other programs may have NaN and infinite floats, which become null here. Their bounds and null counts don't include these.
   if (zone === null || zone.nullCount > 0 || schema.fields[values.field]!.type === 'float')
     return { kind: 'column' };
   const { min, max } = zone;

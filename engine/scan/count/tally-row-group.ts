@@ -9,14 +9,14 @@ import type { Tally } from './tally.js';
 import { bucketOfTime } from './time-ranges.js';
 import { integerBytes, ValueBytes, valuesOfRows } from './value-bytes.js';
 
-/** A row group whose columns are held: null for those that nothing is counted by, or that need not be read. */
+/** A row group whose columns are held. A column is null where nothing is counted by it, or where it need not be read. */
 export interface HeldRowGroup {
   readonly group: RowGroupCount;
   readonly time: Column | null;
   readonly value: Column | null;
 }
 
-/** Adds what kernels have counted. The codes must be there: else `tallyEachRow` counts. */
+/** Adds the counts of kernels to a tally. `counts.codes` must not be null; else use `tallyEachRow`. */
 export function tallyCounts(tally: Tally, { group, value }: HeldRowGroup, counts: RowCounts): void {
   const { ranges, codes, pairs } = counts;
   const buckets = bucketNumbers(tally, group, ranges);
@@ -24,7 +24,7 @@ export function tallyCounts(tally: Tally, { group, value }: HeldRowGroup, counts
   tally.timeNulls += group.time?.kind === 'null' ? group.count : counts.timeNulls;
   tally.valueNulls += group.value?.kind === 'null' ? group.count : counts.valueNulls;
   if (group.time === null || group.value === null || buckets === null || values === null) return;
-  // One bucket, or one value, has as many as all.
+  // With one bucket, the counts by value are the pairs; with one value, those by bucket are.
   const ofPairs = pairs ?? (ranges.length === 0 ? codes! : values.length === 1 ? ranges : null);
   if (ofPairs === null) tally.cells.fill();
   else if (ranges.length === 0 && codes!.length === 0) tally.cells.add(buckets[0]!, values[0]!, group.count);
@@ -39,7 +39,9 @@ function addPairs(tally: Tally, buckets: Int32Array, values: Int32Array, pairs: 
   }
 }
 
-/** Counts by bucket; the number of each bucket that has any, in the order of the ranges. Null where there is none. */
+/**
+ * Adds the counts by bucket. Returns the number of each bucket that has rows, in the order of the ranges; null where there are no times.
+ */
 function bucketNumbers(
   tally: Tally,
   { time, buckets, count }: RowGroupCount,
@@ -60,7 +62,7 @@ function bucketNumbers(
   return numbers;
 }
 
-/** Counts by value; the number of each value that occurs, in the order of the codes. Null where there is none. */
+/** Adds the counts by value. Returns the number of each value that occurs, in the order of the codes; null where there are no values. */
 function valueNumbers(
   { values: table }: Tally,
   { value, count }: RowGroupCount,
@@ -85,7 +87,7 @@ function valueNumbers(
   return numbers;
 }
 
-/** Counts one row after the other: where there are too many buckets or values for anything else. */
+/** Counts row by row, where there are too many buckets or values for kernels. */
 export function tallyEachRow(tally: Tally, held: HeldRowGroup, buckets: TimeBuckets | null): void {
   const { group } = held;
   const rows = rowsOf(group);
@@ -102,7 +104,11 @@ export function tallyEachRow(tally: Tally, held: HeldRowGroup, buckets: TimeBuck
   }
 }
 
-/** Counts by bucket and value alone, one row after the other. @param columnOf where a value is counted, by its number; -1 for nowhere */
+/**
+ * Counts row by row, only by bucket and value.
+ *
+ * @param columnOf the column that each value is counted in, by its number; -1 for none
+ */
 export function tallyCells(
   tally: Tally,
   held: HeldRowGroup,
@@ -151,7 +157,7 @@ function bucketsOfRows(
       continue;
     }
     const time = Number(values[row]!);
-    // Where a bucket ends, doubles are exact.
+    // Doubles represent the ends of buckets exactly, so that rounding cannot move a time to another bucket.
     if (time < bucket.from || time >= bucket.until) {
       bucket = bucketOfTime(buckets, values[row]!);
       number = tally.bucketOf(bucket);

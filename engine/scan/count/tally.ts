@@ -3,10 +3,10 @@ import { CountBoundError, type TimeBucket } from '../plan/count.js';
 import { Cells } from './cells.js';
 import type { ValueTable } from './value-table.js';
 
-/** What has been counted so far: by bucket, by value, and by both. Buckets and values are named by their numbers. */
+/** The counts so far: by bucket, by value, and by both. Buckets and values are named by numbers. */
 export class Tally {
   readonly buckets: TimeBucket[] = [];
-  /** By the number of the bucket. */
+  /** Indexed by the number of the bucket. */
   readonly bucketCounts: number[] = [];
   readonly #bucketsByStart = new Map<number, number>();
   timeNulls = 0;
@@ -17,13 +17,13 @@ export class Tally {
 
   readonly #spanMs: number;
 
-  /** @param spanMs how long a time the records take, about: for messages */
+  /** @param spanMs approximate time span of the records in milliseconds, for `CountBoundError` */
   constructor(values: ValueTable | null, spanMs: number) {
     this.values = values;
     this.#spanMs = spanMs;
   }
 
-  /** The number of a bucket. Throws where there are too many. */
+  /** The number of a bucket. Throws `CountBoundError` for more than `countBucketsMax`. */
   bucketOf(bucket: TimeBucket): number {
     let known = this.#bucketsByStart.get(bucket.from);
     if (known !== undefined) return known;

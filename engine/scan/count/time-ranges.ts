@@ -7,7 +7,7 @@ const calendarEnd = BigInt(calendarEndMs);
 const beforeCalendar: TimeBucket = { from: -(2 ** 63), until: calendarFromMs };
 const behindCalendar: TimeBucket = { from: calendarEndMs, until: 2 ** 63 };
 
-/** The bucket of any 64-bit time: where no calendar reaches, all times have one. */
+/** The bucket of any 64-bit time. All times before the calendar are in one bucket, and all times after it in another. */
 export function bucketOfTime(buckets: TimeBuckets, time: bigint): TimeBucket {
   if (time < calendarFrom) return beforeCalendar;
   if (time >= calendarEnd) return behindCalendar;
@@ -15,7 +15,7 @@ export function bucketOfTime(buckets: TimeBuckets, time: bigint): TimeBucket {
   return { from: Math.max(from, calendarFromMs), until: Math.min(until, calendarEndMs) };
 }
 
-/** The buckets that times in [min, max] can lie in, ascending; null where there are more than `most`. */
+/** The buckets from that of `min` to that of `max`, ascending; null where there are more than `most`. */
 export function bucketsBetween(
   buckets: TimeBuckets,
   min: bigint,

@@ -2,7 +2,7 @@ import type { FieldType } from '../../terms/schema.js';
 import { compareValues } from './value-bytes.js';
 import type { ValueTable } from './value-table.js';
 
-/** The numbers of the `top` most frequent values, the most frequent first; of equally frequent ones the least comes first. */
+/** The numbers of the `top` most frequent values, by descending count and then ascending value. */
 export function mostFrequent(table: ValueTable, top: number, type: FieldType): number[] {
   const { counts } = table;
   const isBefore = (one: number, other: number): boolean => {
@@ -19,7 +19,7 @@ export function mostFrequent(table: ValueTable, top: number, type: FieldType): n
   return best;
 }
 
-/** Where a value belongs among those that are in order. */
+/** The index at which a value has to be inserted to keep the order. */
 function placeOf(
   value: number,
   ordered: readonly number[],

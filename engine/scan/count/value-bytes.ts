@@ -7,12 +7,12 @@ import type { ValueTable } from './value-table.js';
 const zero = new Uint8Array(8);
 const text = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** The bytes of an integer, as a column has them. */
+/** The bytes of an integer in the form that a column has. */
 export function integerBytes(value: bigint): Uint8Array {
   return new Uint8Array(BigInt64Array.of(value).buffer);
 }
 
-/** The values of a column as a table of values takes them, by row. */
+/** The values of a column in the form that a `ValueTable` takes, by row. */
 export class ValueBytes {
   readonly #column: PlainColumn;
   readonly #bytes: Uint8Array;
@@ -26,21 +26,18 @@ export class ValueBytes {
     }
   }
 
-  /** The number of the value of a row, which is given one. */
+  /** The number of the value of a row. A new value gets a number. */
   add(table: ValueTable, row: number): number {
     const column = this.#column;
     if (column.kind === 'bytes')
       return table.add(this.#bytes, column.offsets[row]!, column.offsets[row + 1]!);
-    // Both zeros of floats are one value.
+    // −0 and +0 are one value.
     if (column.kind === 'float64' && column.values[row] === 0) return table.add(zero, 0, 8);
     return table.add(this.#bytes, 8 * row, 8 * row + 8);
   }
 }
 
-/**
- * The number of the value of each of the rows; -1 for null. A value of a dictionary is looked up once. Values that have no number are given
- * one.
- */
+/** The number of the value of each of the rows; -1 for null. New values get numbers. Each entry of a dictionary is looked up once. */
 export function valuesOfRows(column: Column, rows: Uint32Array, table: ValueTable): Int32Array {
   const { validity } = column;
   const found = new Int32Array(rows.length);
@@ -59,7 +56,7 @@ export function valuesOfRows(column: Column, rows: Uint32Array, table: ValueTabl
   return found;
 }
 
-/** A value of a field, of its bytes. */
+/** Decodes a value of a field from its bytes. */
 export function countedValue(bytes: Uint8Array, type: FieldType): CountedValue {
   if (type === 'string') return text.decode(bytes);
   const own = bytes.slice().buffer;
@@ -76,7 +73,7 @@ export function countedValue(bytes: Uint8Array, type: FieldType): CountedValue {
   }
 }
 
-/** Orders values of a field by their bytes: strings byte by byte, others by their size. */
+/** Compares two values of a field: strings byte by byte, others as numbers. */
 export function compareValues(a: Uint8Array, b: Uint8Array, type: FieldType): number {
   if (type === 'string') return Buffer.compare(a, b);
   const [one, other] = [countedValue(a, type), countedValue(b, type)];

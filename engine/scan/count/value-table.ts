@@ -6,22 +6,22 @@ import type { CountMemory } from './count-memory.js';
 
 const valuesAtFirst = 256;
 const textBytesAtFirst = 4096;
-/** Of a value beside its text: where it ends, its hash, its count, and two slots. */
+/** Bytes per value besides its text: its end, its hash, its count, and two slots. */
 const valueBytes = 4 + 4 + 8 + 2 * 4;
 
 const two31 = 2 ** 31;
 const part31 = 2 ** -31;
 
-/** Bytes that are hashed together, by a key for each two of them, and for each of the last three. */
+/** Bytes that are hashed with one set of keys: one key for each two bytes, and one for each of the up to three bytes at the end. */
 const blockBytes = 64;
 const keysOfBlock = blockBytes / 2 + 3;
-/** 2^31 − 1, modulo which hashes are computed. */
+/** 2^31 − 1. Hashes are computed modulo this prime. */
 const prime = two31 - 1;
 
 /**
- * Numbers different values, given as bytes, and counts each. The hash of a block of bytes is the sum of its words times keys chosen by
- * chance, and that of a value a polynomial of those of its blocks at a place chosen by chance (multilinear and polynomial hashing): nobody who
- * writes to a log can choose values that collide.
+ * Assigns numbers to different values, given as bytes, and counts each. The hash of a block of bytes is the sum of its words, each times a
+ * random key; the hash of a value is the polynomial of its block hashes at a random point (multilinear and polynomial hashing). The keys
+ * are chosen at run time, so that nobody who writes to a log can choose values that collide.
  */
 export class ValueTable {
   readonly #memory: CountMemory;
@@ -32,41 +32,42 @@ export class ValueTable {
   #textView = new DataView(this.#text.buffer);
   #viewed: Uint8Array = this.#text;
   #view: DataView = this.#textView;
-  /** Ends of the values in the text. */
+  /** End of each value in `#text`. */
   #ends = new Uint32Array(valuesAtFirst);
   #hashes = new Uint32Array(valuesAtFirst);
   #counts = new Float64Array(valuesAtFirst);
-  /** The number of a value and 1; 0 for none. */
+  /** The number of a value plus 1; 0 for an empty slot. */
   #slots = new Int32Array(2 * valuesAtFirst);
   #size = 0;
 
-  /** @param field its name, for messages */
+  /** @param field name of the field, for messages */
   constructor(memory: CountMemory, field: string) {
     memory.take(valuesAtFirst * valueBytes + textBytesAtFirst);
     this.#memory = memory;
     this.#field = field;
   }
 
-  /** Different values. */
+  /** Number of different values. */
   get size(): number {
     return this.#size;
   }
 
-  /** How often each value was counted, by its number. */
+  /** The count of each value, by its number. */
   get counts(): Float64Array {
     return this.#counts.subarray(0, this.#size);
   }
 
-  /** A value, by its number. To be read before the next is added. */
+  /** The bytes of a value. They may be read until the next value is added. */
   valueOf(value: number): Uint8Array {
     return this.#text.subarray(this.#startOf(value), this.#ends[value]);
   }
 
+  /** Adds `rows` to the count of a value. */
   count(value: number, rows: number): void {
     this.#counts[value]! += rows;
   }
 
-  /** The number of the value bytes[from, to), which is given one where it has none. */
+  /** The number of the value bytes[from, to). A new value gets a number. Throws `CountBoundError` where there are too many. */
   add(bytes: Uint8Array, from: number, to: number): number {
     const hash = this.#hashOf(bytes, from, to);
     const slot = this.#slotOf(hash, bytes, from, to);
@@ -75,7 +76,7 @@ export class ValueTable {
     return this.#append(slot, hash, bytes, from, to);
   }
 
-  /** The number of a value; -1 where it has none. */
+  /** The number of the value bytes[from, to); -1 where it has none. */
   find(bytes: Uint8Array, from: number, to: number): number {
     return this.#slots[this.#slotOf(this.#hashOf(bytes, from, to), bytes, from, to)]! - 1;
   }
@@ -105,7 +106,7 @@ export class ValueTable {
     return fold(hash * place) >>> 0;
   }
 
-  /** The slot of a value, or the one that it would have. */
+  /** The slot of a value, or the empty slot where it belongs. */
   #slotOf(hash: number, bytes: Uint8Array, from: number, to: number): number {
     const slots = this.#slots;
     const mask = slots.length - 1;
@@ -127,7 +128,7 @@ export class ValueTable {
     return true;
   }
 
-  /** What several bytes of an array are read by. Many values of one array are given one after the other. */
+  /** A view that reads several bytes at once. It is cached, because consecutive values mostly come from one array. */
   #viewOf(bytes: Uint8Array): DataView {
     if (bytes !== this.#viewed) {
       this.#viewed = bytes;
@@ -172,7 +173,7 @@ export class ValueTable {
     this.#memory.take(-known.length);
   }
 
-  /** Twice the room for values. */
+  /** Doubles the capacity for values. */
   #makeRoom(): void {
     const room = 2 * this.#ends.length;
     this.#memory.take((room - this.#ends.length) * valueBytes);
@@ -190,13 +191,13 @@ export class ValueTable {
   }
 }
 
-/** A number congruent modulo 2^31 − 1 to one below 2^53, itself below 2^32. */
+/** Reduces a number below 2^53 modulo 2^31 − 1, though only to a number below 2^32. */
 function fold(value: number): number {
   const upper = Math.floor(value * part31);
   return value - upper * two31 + upper;
 }
 
-/** Spreads hashes over the bits that slots are chosen by. */
+/** Mixes the bits of a hash, because slots are chosen by the low ones. */
 function scattered(hash: number): number {
   const mixed = Math.imul(hash ^ (hash >>> 15), 0x9e3779b1);
   return mixed ^ (mixed >>> 15);
