@@ -16,7 +16,7 @@ import type { AgentState } from '../reading/agent-state.js';
 import type { SnapshotRun, SnapshotRuns } from '../reading/snapshot.js';
 import { MergedSegments } from './merged-segments.js';
 
-/** What such a load works with. */
+/** What a load of records with cursors depends on. */
 export interface CursorLoadContext {
   readonly directory: Directory;
   readonly state: AgentState;
@@ -24,13 +24,14 @@ export interface CursorLoadContext {
   readonly now: () => number;
   readonly workers: WorkerPool;
   readonly codec: Codec;
-  /** Has the state be the newest one. */
+  /** Refreshes the state to the newest committed one. */
   readonly refresh: () => Promise<void>;
 }
 
 /**
- * A load of records that bring their cursors with them. They keep the order in which they come, whatever their times, in segments of their own:
- * a segment ends where a new day begins in them, so that retention, which takes such segments as a whole, can go by their times.
+ * A load of records that bring their cursors with them (see `CursorSession`). The records keep the order in which they come, whatever their
+ * times, and get segments of their own. A segment ends where a new day begins, because retention removes such segments as a whole, by their
+ * times.
  */
 export class CursorLoad implements CursorSession {
   readonly schema: Schema;
@@ -43,7 +44,7 @@ export class CursorLoad implements CursorSession {
   private records = 0;
   private previousTimeMs: number | null = null;
   private newestMs = 0;
-  /** The day of the newest record of the segment under way; −1 for none. */
+  /** Day of the newest record of the current segment; −1 for none. */
   private day = -1;
   private segmentRows = 0;
   private isOpen = true;
@@ -89,7 +90,7 @@ export class CursorLoad implements CursorSession {
     this.segmentRows += batch.length;
   }
 
-  /** Small segments are not worth a day of their own. */
+  /** Begins a new segment with a new day, unless the current one is small: a small segment for each day would not be worthwhile. */
   private async beginDay(day: number): Promise<void> {
     if (day > this.day && this.segmentRows >= rowGroupRowsMax) {
       await this.segments.cut();
@@ -113,7 +114,10 @@ export class CursorLoad implements CursorSession {
     );
   }
 
-  /** Cursors must go on in order of time: those of the agent's other records all come behind imported ones. */
+  /**
+   * Throws `conflict` if the agent has other records that are older: the cursors of all other records sort after those of imported ones, so
+   * cursors would no longer be in order of time.
+   */
   private refuseEarlier(): void {
     const { state } = this.context;
     const snapshot = state.snapshot();
@@ -137,7 +141,7 @@ export class CursorLoad implements CursorSession {
     this.isOpen = false;
     const { committer, state, refresh } = this.context;
     const segments = await this.segments.finish();
-    // Nobody else commits from here on: what is true now is when it is published.
+    // Nobody else can commit after `reserve`, so these checks still hold when the segments are published.
     await committer.reserve(this.id, []);
     await refresh();
     this.refuseEarlier();
@@ -164,7 +168,7 @@ export class CursorLoad implements CursorSession {
   }
 }
 
-/** Behind the last of the ordinals from `row` on that follow one another. */
+/** Index after the last of the consecutive ordinals that begin at `row`. */
 function endOfRun(ordinals: Float64Array, row: number): number {
   let end = row + 1;
   while (end < ordinals.length && ordinals[end] === ordinals[end - 1]! + 1) end++;

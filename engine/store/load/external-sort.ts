@@ -7,8 +7,8 @@ import { ascendAll, joinPages, sortPage } from './sorted-page.js';
 import { memoryRun, SpillFile, type SortedPage, type SortedRun } from '../disk/spill.js';
 
 /**
- * Sorts any number of rows by time in bounded memory: pages gather into sorted runs of a row group's size, runs beyond
- * `sortMemoryBytesMax` go to a file, and all of them are merged.
+ * Sorts any number of rows by time in bounded memory. Pages are gathered into sorted runs of a row group's size; once the runs exceed
+ * `sortMemoryBytesMax`, further ones are written to a file. In the end all runs are merged.
  */
 export class ExternalSort {
   private pending: SortedPage[] = [];
@@ -18,7 +18,7 @@ export class ExternalSort {
   private memoryBytes = 0;
   private spillFile: SpillFile | undefined;
 
-  /** @param path of the file for what does not fit in memory; created when there is some */
+  /** @param path path of the file for runs that do not fit in memory; it is created when needed */
   constructor(
     private readonly directory: Directory,
     private readonly path: string,
@@ -29,7 +29,7 @@ export class ExternalSort {
     return this.runs.length === 0 && this.pendingRows === 0;
   }
 
-  /** Takes rows in any order; of equal times those that are taken first come first. */
+  /** Adds rows in any order. Rows with the same time keep the order in which they were added. */
   async add(page: SortedPage): Promise<void> {
     const { batch, bytes } = page;
     if (this.pendingRows + batch.length > rowGroupRowsMax || this.pendingBytes + bytes > rowGroupBytesMax) {
@@ -56,16 +56,16 @@ export class ExternalSort {
     this.pendingBytes = 0;
   }
 
-  /** The file for what does not fit in memory. */
+  /** The file for runs that do not fit in memory. */
   async spill(): Promise<SpillFile> {
     this.spillFile ??= await SpillFile.create(this.directory, this.path);
     return this.spillFile;
   }
 
   /**
-   * All rows in order of time, in slices that come some at a time; nothing can be added afterwards.
+   * All rows in order of time, as slices, several at a time. Nothing can be added afterwards.
    *
-   * @param before a run whose rows came before all of these, of equal times too
+   * @param before a run whose rows come before all added ones of the same time
    */
   async *sorted(before?: SortedRun): AsyncGenerator<readonly PageSlice[]> {
     await this.endRun();

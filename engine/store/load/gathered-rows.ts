@@ -6,7 +6,7 @@ import type { PageSlice } from './merge-runs.js';
 import { gatherBatch, type RowSlices } from '../../columns/take.js';
 import type { SortedPage } from '../disk/spill.js';
 
-/** Slices of pages, in order, that become one batch. They are kept as numbers, because runs that interleave row by row give very many. */
+/** A list of slices of pages that become one batch. It is kept as plain numbers, because runs that interleave row by row give a great many slices. */
 export class GatheredRows {
   private readonly pages: SortedPage[] = [];
   private readonly pageOf: number[] = [];
@@ -49,7 +49,7 @@ export class GatheredRows {
     return times;
   }
 
-  /** The rows where they lie. */
+  /** The rows as references into the pages, without copying. */
   slices(): RowSlices {
     return {
       rows: this.rowCount,
@@ -60,19 +60,19 @@ export class GatheredRows {
     };
   }
 
-  /** For each page where another thread finds it; null for those of the heap. */
+  /** For each page the range of lent memory in which another thread finds it; null for pages on the heap. */
   lentRanges(): (MemoryRange | null)[] {
     return this.pages.map(({ memory }) => memory?.range ?? null);
   }
 
-  /** Gives back the memory that pages were lent with, as far as these rows needed it. */
+  /** Releases these rows of the lent memory of their pages. */
   release(): void {
     for (let i = 0; i < this.pageOf.length; i++) {
       this.pages[this.pageOf[i]!]!.memory?.done(this.toOf[i]! - this.fromOf[i]!);
     }
   }
 
-  /** As `slices`, where the memory of each page may move to another thread: pages of the heap that have other rows too are copied. */
+  /** Like `slices`, but the memory of each page may be moved to another thread: a page on the heap that also has other rows is copied. */
   ownSlices(schema: Schema): RowSlices {
     const slices = this.slices();
     const { pages, pageOf, fromOf, toOf } = slices;
@@ -122,7 +122,7 @@ function slicesOfPage(
   };
 }
 
-/** Puts merged slices together as pages of at most `rowsMax` rows. A page that stays whole is handed on as it is. */
+/** Joins merged slices to pages of at most `rowsMax` rows. A slice that is a whole page is passed on without a copy. */
 export async function* mergedPages(
   schema: Schema,
   merged: AsyncIterable<readonly PageSlice[]>,

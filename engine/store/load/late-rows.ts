@@ -1,23 +1,23 @@
 import type { PartitionStart } from '../manifest/committer.js';
 import { addRun, type Run } from '../manifest/manifest.js';
 
-/** Rows of one partition that stand one behind another in a segment. */
+/** Number of consecutive rows of a segment that belong to one partition. */
 export type PartitionRows = readonly [partition: number, rows: number];
 
-/** The positions of the rows of some segments: for each segment its runs, in the order of its rows. */
+/** The runs of each segment, in the order of its rows. */
 export interface SegmentRuns {
   readonly inTime: Run[][];
   readonly late: Run[][];
 }
 
 /**
- * Rows that came too late to be written where they belong are written into segments of their own. Their positions are
- * where they belong: between those of the rows around them, whose runs they cut in two. This gives every row its ordinal,
- * those that came in time and the late ones together in order of time.
+ * Assigns ordinals to all rows of a load. Late rows are written to segments of their own, but their positions are in order of time among
+ * all rows. So a late row splits the run of the rows around it.
  *
- * @param inTime for each segment the partitions of its rows; all rows ascend by time
- * @param late the same for the segments of the late rows, which ascend among themselves
- * @param after for each late row how many of the rows that came in time stand before it
+ * @param inTime for each segment of rows that came in time, the partitions of its rows; all these rows ascend by time
+ * @param late the same for the segments of late rows, which ascend among themselves
+ * @param after for each late row, the number of rows in time that precede it
+ * @param starts the first ordinal of each partition
  */
 export function placeRuns(
   inTime: readonly (readonly PartitionRows[])[],

@@ -48,25 +48,28 @@ export interface LoadContext {
   readonly now: () => number;
   readonly codec: Codec;
   readonly workers: WorkerPool;
-  /** The agent's retention period; null for ever. */
+  /** The agent's retention period (ms); null for no limit. */
   readonly periodMs: number | null;
   /** Highest partition that holds a record of the agent, as far as this process knows; 0 for none. */
   readonly highestPartition: () => number;
-  /** What the agent's rejected lines take, as far as this process knows. */
+  /** Bytes of the agent's rejected lines, as far as this process knows. */
   readonly rejectedBytes: () => number;
 }
 
 /**
- * A sort that ends in sealed segments. As long as rows come nearly in order of time, as those of logs do, a window puts them
- * in order and row groups are written while the rest is still being read. Rows that belong before what was written go
- * through an external sort: few of them get segments of their own, and once there are many everything is sorted
- * externally, with what was written read back. `commit` publishes the segments in one manifest.
+ * A load session: sorts a unit's rows by time into sealed segments. While rows are nearly in order, as those of logs are, a window puts
+ * them in order, and row groups are written while the rest is still being read. Rows that belong before rows already written are late and
+ * go through an external sort. If they are few, they get segments of their own; once there are more than `lateRowsMax`, everything is
+ * sorted externally, and what was written is read back. `commit` publishes the segments in one manifest.
  */
 export class LoadUnit implements LoadSession {
   readonly schema: Schema;
-  /** The version of the schema when the load began: the agent's fields may change meanwhile. */
+  /** Schema version when the load began. The agent's fields may change meanwhile. */
   private readonly schemaVersion: number;
-  /** The time when the load began. Records without a time are placed by it, so a later load with the same clock places them the same. */
+  /**
+   * The clock (ms) when the load began. Records without a time are placed by it. It is stored, so that a restoring load places them in the
+   * same way.
+   */
   private readonly nowMs: number;
   private readonly rows = new LoadedRows();
   private readonly folder: string;
@@ -75,14 +78,14 @@ export class LoadUnit implements LoadSession {
   private readonly sort: ExternalSort;
   private readonly times: StreamedTimes;
   private readonly assemblies: SegmentAssembly[] = [];
-  /** Null once too many rows came late. */
+  /** Null once too many rows were late. */
   private window: SortWindow | null;
-  /** Memory that batches brought with them and that is still needed. */
+  /** Lent memory of batches that is still needed. */
   private readonly lent = new Set<PageMemory>();
   private lateCount = 0;
   private rejectedFile: RejectedFile | undefined;
   private rejectedCount = 0;
-  /** What rejected lines may still take. */
+  /** Bytes left for rejected lines. */
   private rejectedRoomBytes: number;
   private recordCount = 0;
   private state: 'open' | 'committing' | 'ended' = 'open';
@@ -103,7 +106,7 @@ export class LoadUnit implements LoadSession {
     this.times = new StreamedTimes(() => this.sort.spill());
     this.window = new SortWindow(schema);
     const { takes, rejectedBytesMax = rejectedBytesMaxDefault } = options;
-    // Those of a file that the unit takes the place of are there already.
+    // Lines of a file that the load takes over are in the archive already, so they are not limited again.
     this.rejectedRoomBytes = takes === undefined ? rejectedBytesMax - context.rejectedBytes() : Infinity;
   }
 
@@ -142,7 +145,7 @@ export class LoadUnit implements LoadSession {
     return lastTimeMs;
   }
 
-  /** The memory that a batch brings with it, until it is free. */
+  /** Tracks the lent memory of a batch until it is freed; null for a batch on the heap. */
   private memoryOf({ lease, length }: LoadBatch): PageMemory | null {
     if (lease === undefined) return null;
     const memory = new PageMemory(lease, length, (freed) => this.lent.delete(freed));
@@ -160,7 +163,7 @@ export class LoadUnit implements LoadSession {
     if (late < rows) window.add(late === 0 ? page : slicePage(page, late, rows));
     this.lateCount += late;
     if (this.lateCount > lateRowsMax) {
-      // The rows of the window came before those to come, and no late row has the time of one of them.
+      // The window's rows are added to the sort before any later ones. No late row has the same time as one of them, so equal times stay in order.
       for (const waiting of await window.releaseAll()) await this.sort.add(onHeap(this.schema, waiting));
       this.window = null;
     } else if (window.isFull) {
@@ -227,7 +230,7 @@ export class LoadUnit implements LoadSession {
       rejected,
       takes,
       detaches: extras.detaches,
-      // A line that was counted as rejected before is counted as a record now, or stays counted.
+      // A line that was counted as rejected before now counts as a record, or is still rejected.
       counters: {
         ...extras.counters,
         records: this.recordCount,
@@ -245,7 +248,7 @@ export class LoadUnit implements LoadSession {
     return result;
   }
 
-  /** What it has given, where it came from something that can be read again. */
+  /** The load's entry for the manifest; undefined if its sources cannot be read again. */
   private entry(
     { parts = [] }: LoadExtras,
     starts: readonly PartitionStart[],
@@ -263,7 +266,7 @@ export class LoadUnit implements LoadSession {
     return extendRetention(loaded, periodMs);
   }
 
-  /** Writes what is still to be written: all but the ordinals. */
+  /** Writes all remaining rows. Afterwards only the ordinals are missing. */
   private async assemble(onProgress: (fraction: number) => void): Promise<SegmentAssembly> {
     if (this.window !== null) {
       if (this.sort.isEmpty) this.times.end();
@@ -285,7 +288,7 @@ export class LoadUnit implements LoadSession {
     return this.assembly();
   }
 
-  /** What was written, as a run of the sort. */
+  /** Reads the written segments back as a sorted run. */
   private async readBack(): Promise<SortedRun> {
     const segments = await this.assembly().finishUnplaced(this.schemaVersion);
     return runOfSegments(this.assemblyContext, segments, this.times);
@@ -314,7 +317,7 @@ export class LoadUnit implements LoadSession {
     await this.rejectedFile.close();
     const file = `rejected/${this.id}.jsonl`;
     await moveIntoPlace(directory, agent, `${this.folder}/rejected.jsonl`, file);
-    // What is rejected once more is no younger for it.
+    // A line that is rejected again keeps its age for retention.
     const { partition } = this.options.takes ?? {};
     const entry = this.rejectedFile.entry(file);
     return [partition === undefined ? entry : { ...entry, partition }];
@@ -332,7 +335,7 @@ export class LoadUnit implements LoadSession {
   private async end(): Promise<void> {
     this.state = 'ended';
     for (const memory of this.lent) memory.free();
-    // The unit may hold back every other commit: it ends whatever can't be closed.
+    // Always end the unit, even if closing fails: it may hold the commit lock.
     await everyStep([() => this.sort.close(), () => this.context.committer.end(this.id)]);
   }
 }

@@ -1,10 +1,10 @@
 import { sortRunsMergedMax } from '../../terms/limits.js';
 import type { SortedPage, SortedRun } from '../disk/spill.js';
 
-/** Slices that a merge hands on together: each step between two asynchronous functions costs as much as many rows. */
+/** Number of slices that a merge yields together, because a step of an async generator costs as much as many rows. */
 const slicesMax = 1024;
 
-/** Rows `from` to `to` of a page: the unit in which a merge hands rows on without copying them. */
+/** Rows [from, to) of a page. A merge passes on slices instead of copying rows. */
 export interface PageSlice {
   readonly page: SortedPage;
   readonly from: number;
@@ -19,8 +19,9 @@ interface Head {
 }
 
 /**
- * All rows of `runs` in ascending order of time, equal times in the order of the runs, in slices that come some at a time.
- * A run is opened when its first row is near, so that the runs of a log that is already in order are read one after another.
+ * Merges sorted runs: yields all rows in ascending order of time, as slices, several at a time. Of equal times, those of the run with the
+ * lower `order` come first. A run is opened only when its first row is next, so the runs of a log that is already in order are read one
+ * after another.
  */
 export async function* mergeRuns(runs: readonly SortedRun[]): AsyncGenerator<readonly PageSlice[]> {
   const waiting = [...runs].sort((a, b) => a.minMs - b.minMs || a.order - b.order);
@@ -41,7 +42,7 @@ export async function* mergeRuns(runs: readonly SortedRun[]): AsyncGenerator<rea
     slices.push({ page: first.page, from: first.row, to });
     first.row = to;
     const ended = to === first.page.batch.length;
-    // A page is not held on to once its rows have been handed over.
+    // Yield at the end of a page, so that the merge does not keep pages whose rows were consumed.
     if (ended || slices.length === slicesMax) {
       yield slices;
       slices = [];
@@ -51,7 +52,7 @@ export async function* mergeRuns(runs: readonly SortedRun[]): AsyncGenerator<rea
   if (slices.length > 0) yield slices;
 }
 
-/** End of the rows of `first` that come before any row of the other heads and of the run that waits. */
+/** End of the rows of `first` that come before all rows of the other heads and of the next unopened run. */
 function endOfSlice(heads: readonly Head[], first: Head, waiting: SortedRun | undefined): number {
   let to = first.page.batch.length;
   const second = firstHead(heads, first);
@@ -70,7 +71,7 @@ async function nextPage(heads: Head[], head: Head): Promise<void> {
   head.row = 0;
 }
 
-/** The head whose row comes first, other than `except`. Few runs are open at once, so a scan beats a heap. */
+/** The head whose row comes first, except `except`. A linear scan is faster than a heap, because few runs are open at once. */
 function firstHead(heads: readonly Head[], except: Head | null): Head | undefined {
   let best: Head | undefined;
   let bestMs = 0;
@@ -85,13 +86,13 @@ function firstHead(heads: readonly Head[], except: Head | null): Head | undefine
   return best;
 }
 
-/** End of the rows of `head`, from its current one up to `end`, that come before a row of another run at `timeMs`. */
+/** End of the rows of `head`, from its current row up to `end`, that come before a row of another run at `timeMs`. */
 function rowsBefore(head: Head, end: number, timeMs: number, order: number): number {
   const times = head.page.timesMs;
   const tiesFirst = head.run.order < order;
   let low = head.row;
   let high = end;
-  // Interleaved runs mostly go on by a row or two, so look there before halving the rest.
+  // Galloping search: interleaved runs mostly advance by a row or two, so try small steps before bisecting.
   let step = 1;
   while (low + step < high && before(times[low + step]!, timeMs, tiesFirst)) {
     low += step;
@@ -110,7 +111,7 @@ function before(a: number, b: number, tiesFirst: boolean): boolean {
   return a < b || (a === b && tiesFirst);
 }
 
-/** The most runs whose time ranges share a moment: so many a merge has open at once. */
+/** The largest number of runs whose time ranges overlap at one moment, which is the number that a merge has open at once. */
 export function overlap(runs: readonly SortedRun[]): number {
   const starts = runs.map((run) => run.minMs).sort((a, b) => a - b);
   const ends = runs.map((run) => run.maxMs).sort((a, b) => a - b);
@@ -129,8 +130,8 @@ export function overlap(runs: readonly SortedRun[]): number {
 }
 
 /**
- * Merges runs into fewer until at most `sortRunsMergedMax` share a moment. Neighbours in order are merged together, which
- * keeps equal times in the order of their source.
+ * Merges runs until at most `sortRunsMergedMax` overlap at any moment. Each merge takes runs of consecutive `order`, so equal times keep
+ * the order of their sources.
  */
 export async function reduceRuns(
   runs: readonly SortedRun[],

@@ -16,22 +16,22 @@ export interface MergeTarget {
   readonly directory: Directory;
   readonly workers: WorkerPool;
   readonly agent: string;
-  /** The unit of work that the segments are built in. */
+  /** The unit of work that builds the segments. */
   readonly id: string;
-  /** Files that the new segments take the place of. */
+  /** Files that the new segments replace. */
   readonly replaces: readonly string[];
   readonly keepUntilMs: number | undefined;
   readonly schema: Schema;
   readonly schemaVersion: number;
   readonly codec: Codec;
-  /** How many segments the unit has written before these; 0 if absent. */
+  /** Number of segments that the unit has built before these; 0 if absent. */
   readonly firstNumber?: number | undefined;
 }
 
-/** Writes rows that come in the order of their positions as new segments of one day. */
+/** Writes rows that come in order of position as new segments. All rows of a segment must be of one day, except for imported records. */
 export class MergedSegments {
   private readonly entries: SegmentEntry[] = [];
-  /** Where they are, and what they will be called. */
+  /** Current path of each finished segment, and its final name. */
   private readonly built: { readonly path: string; readonly file: string }[] = [];
   private pending: RecordBatch[] = [];
   private pendingRows = 0;
@@ -47,12 +47,12 @@ export class MergedSegments {
     this.encoding = new InOrder(target.workers.depth);
   }
 
-  /** Whether rows were taken that are not encoded yet. */
+  /** Whether rows were added that are not encoded yet. */
   get hasPending(): boolean {
     return this.pendingRows > 0;
   }
 
-  /** Takes rows whose ordinals follow one another. Returns whether a row group was full and has been encoded. */
+  /** Adds rows with consecutive ordinals. Returns whether a row group was filled and encoded. */
   async add(batch: RecordBatch, partition: number, firstOrdinal: number): Promise<boolean> {
     let ended = false;
     for (let from = 0; from < batch.length;) {
@@ -71,12 +71,12 @@ export class MergedSegments {
     return ended;
   }
 
-  /** Number of the segment under way among those of the unit. */
+  /** Number of the current segment within the unit. */
   private get number(): number {
     return (this.target.firstNumber ?? 0) + this.entries.length;
   }
 
-  /** @param isLast no more rows come to the segment */
+  /** @param isLast whether the segment gets no more rows */
   private async endRowGroup(isLast: boolean): Promise<void> {
     if (this.pendingRows === 0) return;
     const { pending } = this;
@@ -89,7 +89,7 @@ export class MergedSegments {
     const { writer } = this;
     await encodeInTurn(
       this.encoding,
-      // What moves to a thread must be nobody else's; where this thread encodes, the rows can stay where they lie.
+      // Rows that move to a thread must not be shared, so they are copied. Rows that this thread encodes are used in place.
       () =>
         encodeOnPool(
           workers,
@@ -123,22 +123,22 @@ export class MergedSegments {
     this.rowGroups = 0;
   }
 
-  /** Ends the segment under way: what comes next is in another one. */
+  /** Ends the current segment. Later rows go to another one. */
   async cut(): Promise<void> {
     await this.endRowGroup(true);
     await this.endSegment();
   }
 
-  /** Writes what is left, and says what the segments are. */
+  /** Writes the remaining rows, moves the segments into place, and returns their entries. */
   async finish(): Promise<readonly SegmentEntry[]> {
     await this.cut();
     const { directory, agent } = this.target;
-    // All at once and last: until what they replace has left, other tools see the same records twice.
+    // All segments are moved together at the end, to shorten the time during which other tools see both them and the segments that they replace.
     for (const { path, file } of this.built) await moveIntoPlace(directory, agent, path, file);
     return this.entries;
   }
 
-  /** Gives up the segment under way, if there is one. */
+  /** Discards the current segment, if there is one. */
   async abort(): Promise<void> {
     await this.encoding.drop();
     await this.writer?.abort();

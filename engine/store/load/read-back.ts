@@ -16,20 +16,20 @@ import { copyOfRows } from './sorted-page.js';
 import type { SortedPage, SortedRun } from '../disk/spill.js';
 import type { StreamedTimes } from './streamed-times.js';
 
-/** A segment of a load that was finished only to be read again. */
+/** A finished segment of a load that will be read back and rewritten. */
 export interface BuiltSegment {
   readonly written: WrittenSegment;
   readonly path: string;
 }
 
-/** What reading segments back takes. */
+/** What reading segments back depends on. */
 export interface ReadBackContext {
   readonly directory: Directory;
   readonly schema: Schema;
   readonly workers: WorkerPool;
 }
 
-/** Rows of a row group, which counts over all segments. */
+/** A page: rows [from, to) of a row group. Row groups are numbered over all segments. */
 interface PagePlace {
   readonly index: number;
   readonly from: number;
@@ -37,10 +37,9 @@ interface PagePlace {
 }
 
 /**
- * The rows of finished segments as a run that comes before all others: what a load takes when too many rows belong before
- * those that it has written. Its pages must be read in order. A row group is decoded when its turn comes and stays as it is
- * stored, with its dictionaries; its rows are copied out a page at a time, so that what a merge gathers of them holds on to
- * those rows alone.
+ * Reads finished segments as a sorted run that comes before all others. A load does this when too many rows belong before those that it has
+ * written. The pages must be read in order. A row group is decoded when its first page is read, and stays dictionary-encoded. Each page is
+ * a copy, so that a merge that keeps some rows does not keep the whole row group.
  */
 export function runOfSegments(
   context: ReadBackContext,
@@ -60,7 +59,7 @@ export function runOfSegments(
       open = { index, batch: { length: rows, columns }, timesMs: await times.read(index) };
     }
     const copy = copyOfRows(context.schema, open, from, to);
-    // Nothing of it is needed while the next one is read.
+    // Release the row group before the next one is read.
     if (to === rows) open = null;
     return copy;
   };
@@ -83,8 +82,8 @@ function pagesOf(index: number, rows: number): PagePlace[] {
 }
 
 /**
- * The columns of a row group. Where they can, threads decode them: they have the memory for that already, which the kernels
- * of this thread would take once more and keep.
+ * Reads the columns of a row group. Threads decode them if possible, because they have memory for decoding already; the kernels of this
+ * thread would allocate it a second time and keep it.
  */
 function readColumns(
   { directory, schema, workers }: ReadBackContext,

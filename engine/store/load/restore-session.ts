@@ -18,13 +18,13 @@ import { rowsBefore, sortPage } from './sorted-page.js';
 import { batchBytes } from '../../columns/column.js';
 
 /**
- * A load that brings back what is lost of an earlier one: it takes the same rows in the same order, finds the position that each
- * of them had, and publishes those that are lost under these positions. Throws `invalid` at its commit where the rows are not the same
- * in an hour of which some are lost, and `conflict` where they are not lost any more by then; nothing is kept then.
+ * A load that restores the lost records of an earlier one. It takes the same rows in the same order, determines the position that each row
+ * had, and publishes the lost ones at their old positions. `commit` throws `invalid` if an hour with lost rows does not have the same rows
+ * as before, and `conflict` if they are no longer lost. Nothing is kept then.
  */
 export class RestoreUnit implements LoadSession {
   readonly schema: Schema;
-  /** Rejected lines are kept since the earlier load: none is taken here. */
+  /** Always 0: the rejected lines of the earlier load are still in the archive. */
   readonly rejected = 0;
   private readonly schemaVersion: number;
   private readonly sort: ExternalSort;
@@ -73,7 +73,7 @@ export class RestoreUnit implements LoadSession {
     }
   }
 
-  /** Takes the rows of hours of which some are lost, into memory of their own. */
+  /** Keeps a copy of the rows in hours that have lost rows. */
   private async take(batch: LoadBatch, timesMs: Float64Array): Promise<void> {
     const rows: number[] = [];
     timesMs.forEach((timeMs, row) => {
@@ -107,7 +107,7 @@ export class RestoreUnit implements LoadSession {
     return { id: null, records: this.records, rejected: 0, bytesOnDisk, segments: segments.length };
   }
 
-  /** Positions were given in order of time: who has which can only be told where all rows of the hour are the same. */
+  /** Within an hour positions were assigned in order of time. So the position of a row is known only if the hour has exactly the same rows. */
   private requireSameRows(): void {
     const other = this.lost.load.runs.find((run) => this.wanted.has(run.partition) && !this.rows.isSame(run));
     if (other === undefined) return;
@@ -122,7 +122,7 @@ export class RestoreUnit implements LoadSession {
     );
   }
 
-  /** Writes the rows that are lost, as segments of a day each. */
+  /** Writes the lost rows, as segments of one day each. */
   private async write(): Promise<SegmentEntry[]> {
     const lost = new Coverage();
     for (const run of this.lost.runs) lost.add(run);
@@ -158,7 +158,7 @@ export class RestoreUnit implements LoadSession {
   }
 }
 
-/** Gives on those rows of a slice that are lost, each under the position that it had. */
+/** Passes on the rows of a slice that are lost, each with its old position. */
 async function placeSlice(
   { page: { batch, timesMs }, from, to }: PageSlice,
   next: Map<number, number>,
@@ -167,7 +167,7 @@ async function placeSlice(
 ): Promise<void> {
   for (let row = from; row < to;) {
     const partition = partitionOfTime(timesMs[row]!);
-    // The last partition has times behind its hour too.
+    // The last partition also has times after its hour.
     const end = Math.min(to, Math.max(row + 1, rowsBefore(timesMs, (partition + 1) * hourMs)));
     const firstOrdinal = next.get(partition)!;
     next.set(partition, firstOrdinal + end - row);
@@ -180,7 +180,7 @@ async function placeSlice(
   }
 }
 
-/** Segments that are written one day after another. */
+/** Writes segments day by day. */
 class Days {
   private readonly entries: SegmentEntry[] = [];
   private segments: MergedSegments | undefined;

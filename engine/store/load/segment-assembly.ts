@@ -23,7 +23,7 @@ import type { Codec } from '../../parquet/compression.js';
 export interface AssemblyContext {
   readonly directory: Directory;
   readonly agent: string;
-  /** The unit of work that the segments are built in. */
+  /** The unit of work that builds the segments. */
   readonly unit: string;
   readonly schema: Schema;
   readonly codec: Codec;
@@ -36,21 +36,24 @@ interface UnfinishedSegment {
   writer: SegmentWriter | undefined;
   readonly path: string;
   readonly day: number;
-  /** Rows of each partition, ascending. */
+  /** Number of rows of each partition, ascending. */
   readonly counts: [partition: number, rows: number][];
   rowGroups: number;
-  /** Its first row group is the only one. Late rows may cut its runs into more than the partitions that are counted. */
+  /** Whether the first row group is the only one. (The number of runs may still exceed that of `counts`, because late rows split runs.) */
   isAlone: boolean;
 }
 
-/** A row group that is no larger has ended with its day, or with the rows: it has room for any row of the same day. */
+/**
+ * A first row group of at most this size is its segment's only one: it had room for more rows of the day, so it was ended by a new day or
+ * by the end of the rows.
+ */
 const aloneRowsMax = 4096;
 const aloneBytesMax = 1024 * 1024;
 
 /**
- * Cuts rows that ascend by time into row groups and segments: a row group ends at its bounds and with its day, a segment
- * with its day and at `segmentRowGroupsMax`. Segments stay without their `_cursor` columns and footers until the
- * ordinals are known. Row groups are encoded on the threads of the pool and written in order.
+ * Divides rows that ascend by time into row groups and segments. A row group ends at its size limits and at the end of its day; a segment
+ * ends at the end of its day and at `segmentRowGroupsMax`. The `_cursor` columns and footers are written once the ordinals are known. Row
+ * groups are encoded on the threads of the pool and written in order.
  */
 export class SegmentAssembly {
   private readonly segments: UnfinishedSegment[] = [];
@@ -58,15 +61,15 @@ export class SegmentAssembly {
   private day = -1;
   private readonly encoding: InOrder;
   private written: UnfinishedSegment | undefined;
-  /** Segments from here on hold late rows; −1 while there are none. */
+  /** Index of the first segment of late rows; −1 while there are none. */
   private lateFrom = -1;
-  /** For each late row how many of the other rows stand before it. */
+  /** For each late row, the number of rows in time that precede it. */
   private readonly rowsBeforeLate: number[] = [];
 
   /**
    * @param firstFile number of the first file in the unit's folder
-   * @param times where the placement times of the rows are put aside; null when nobody will ask for them
-   * @param depth row groups encoded while the next one is taken
+   * @param times stores the placement times of the rows; null if they will not be needed
+   * @param depth number of row groups that are encoded while the next one is gathered
    */
   constructor(
     private readonly context: AssemblyContext,
@@ -77,12 +80,12 @@ export class SegmentAssembly {
     this.encoding = new InOrder(depth);
   }
 
-  /** Files that were begun. */
+  /** Number of files that were begun. */
   get files(): number {
     return this.segments.length;
   }
 
-  /** Takes the next rows. They must not come before those already taken. */
+  /** Adds the next rows. They must not come before those added already. */
   async add(slices: readonly PageSlice[]): Promise<void> {
     for (const { page, from, to } of slices) {
       for (let row = from; row < to;) {
@@ -93,7 +96,7 @@ export class SegmentAssembly {
     }
   }
 
-  /** Takes rows as far as the row group goes, and returns where that is; −1 when the row group has to end first. */
+  /** Adds rows as far as the current row group has room for them, and returns where it stopped; −1 if the row group has to be ended first. */
   private take(page: SortedPage, from: number, to: number): number {
     const { gathered } = this;
     const day = dayNumber(partitionOfTime(page.timesMs[from]!));
@@ -122,7 +125,7 @@ export class SegmentAssembly {
       gathered.rows <= aloneRowsMax && gathered.bytes <= aloneBytesMax && segment.rowGroups === 1;
     if (this.lateFrom >= 0) await this.placeLate(timesMs);
     else await this.times?.add(timesMs);
-    // The rows are put together once a thread is free for them. So only rows that are being encoded lie in memory twice.
+    // The rows are gathered only when a thread is free for them, so that only rows being encoded are in memory twice.
     await encodeInTurn(
       this.encoding,
       async () => {
@@ -159,7 +162,7 @@ export class SegmentAssembly {
 
   private async write(segment: UnfinishedSegment, encoded: EncodedRowGroup): Promise<void> {
     if (segment.writer === undefined) {
-      // Only the segment being written keeps its file open: a sparse agent's file may hold years of days.
+      // Only the current segment keeps its file open, because the file of a sparse agent may span years of days.
       await this.written?.writer?.endRows();
       const { directory, schema, codec } = this.context;
       const runsAlone = segment.isAlone ? segment.counts.length : null;
@@ -170,15 +173,15 @@ export class SegmentAssembly {
   }
 
   /**
-   * Writes the rest of the rows. What is added from now on are late rows: they ascend among themselves, each comes behind
-   * those of the others that have the same time, and they get segments of their own.
+   * Ends the rows in time; all rows added later are late. Late rows ascend among themselves, each follows the rows in time with the same
+   * time, and they get segments of their own.
    */
   async beginLate(): Promise<void> {
     await this.endRowGroup();
     this.lateFrom = this.segments.length;
   }
 
-  /** Writes the rest of the rows. No more can be added. */
+  /** Writes the remaining rows. No more can be added. */
   async flush(): Promise<void> {
     await this.endRowGroup();
     await this.encoding.drain();
@@ -186,8 +189,9 @@ export class SegmentAssembly {
   }
 
   /**
-   * Gives the records their ordinals, writes what was missing and makes the files durable. The entries name the files as
-   * they will be called under the agent's folder; `path` is where they are now.
+   * Assigns the ordinals, completes the files and makes them durable.
+   *
+   * @returns the entries, with the final names relative to the agent's folder, and the current path of each file
    */
   async finish(
     starts: readonly PartitionStart[],
@@ -207,9 +211,7 @@ export class SegmentAssembly {
     return finished;
   }
 
-  /**
-   * Ends the segments with ordinals that mean nothing. They are never published, but read back, and their rows are written to others.
-   */
+  /** Completes the segments with meaningless ordinals. They are never published: they are read back and their rows rewritten. */
   async finishUnplaced(schemaVersion: number): Promise<{ written: WrittenSegment; path: string }[]> {
     await this.flush();
     const finished: { written: WrittenSegment; path: string }[] = [];
@@ -225,7 +227,7 @@ export class SegmentAssembly {
     return finished;
   }
 
-  /** Closes what is open. The files stay for the folder's removal. */
+  /** Closes open files. They are removed with the unit's folder. */
   async abort(): Promise<void> {
     await this.encoding.drop();
     await everyStep(

@@ -6,11 +6,11 @@ import { ascendAll } from './sorted-page.js';
 import { memoryRun, type SortedPage } from '../disk/spill.js';
 
 /**
- * The latest rows of a load. Logs are in order except for rows that come a little late. So the older half of a full window is in its final
- * order, and can be handed on while the rest of the file is still being read.
+ * Buffers the latest rows of a load. In logs, rows come at most a little late. So when the window is full, its older half is almost
+ * certainly in final order and can be written while the rest of the file is still being read.
  */
 export class SortWindow {
-  /** Each page ascends; those before `#freshFrom` ascend from one to the next. */
+  /** The rows of each page ascend. The pages before `#freshFrom` also ascend from one to the next. */
   #pages: SortedPage[] = [];
   #freshFrom = 0;
   #rows = 0;
@@ -19,7 +19,7 @@ export class SortWindow {
 
   constructor(private readonly schema: Schema) {}
 
-  /** The time of the last row that was handed on, in milliseconds: a row before it comes too late for the window. */
+  /** Time (ms) of the last released row. An earlier row is too late for the window. */
   get releasedMs(): number {
     return this.#releasedMs;
   }
@@ -28,19 +28,19 @@ export class SortWindow {
     return this.#rows >= 2 * rowGroupRowsMax || this.#bytes >= sortMemoryBytesMax;
   }
 
-  /** Takes a page that ascends, of which no row is before `releasedMs`. */
+  /** Adds a page whose rows ascend and are not before `releasedMs`. */
   add(page: SortedPage): void {
     this.#pages.push(page);
     this.#rows += page.batch.length;
     this.#bytes += page.bytes;
   }
 
-  /** Hands on the first rows in order of time, as pages, until what stays is half of a full window. */
+  /** Releases the first rows in order of time, until half of the window is left. */
   async release(): Promise<SortedPage[]> {
     return this.#releaseDownTo(rowGroupRowsMax, sortMemoryBytesMax / 2);
   }
 
-  /** Hands on all rows in order of time. */
+  /** Releases all rows in order of time. */
   async releaseAll(): Promise<SortedPage[]> {
     return this.#releaseDownTo(0, 0);
   }
@@ -58,7 +58,7 @@ export class SortWindow {
     return this.#pages.splice(0, count);
   }
 
-  /** Brings all pages into one order. Those that are in order as they came are left as they are. */
+  /** Sorts all pages into one order. Pages that are in order already are kept unchanged. */
   async #order(): Promise<void> {
     if (!ascendAll(this.#pages)) {
       const runs = runsOf(this.#pages, this.#freshFrom).map((pages, order) => memoryRun(pages, order));
@@ -72,7 +72,7 @@ export class SortWindow {
   }
 }
 
-/** The pages in runs, each as long as it ascends, in the order in which they came. */
+/** Groups the pages into ascending runs, in the order in which they came. */
 function runsOf(pages: readonly SortedPage[], sorted: number): SortedPage[][] {
   const runs: SortedPage[][] = sorted === 0 ? [] : [pages.slice(0, sorted)];
   for (const page of pages.slice(sorted)) {

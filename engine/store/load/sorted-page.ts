@@ -3,7 +3,7 @@ import type { Schema } from '../../terms/schema.js';
 import { batchBytes } from '../../columns/column.js';
 import { type SortedPage } from '../disk/spill.js';
 
-/** Sorts rows by time; equal times stay in their order. Logs are mostly in order already, which costs one look. */
+/** Sorts rows by time. The sort is stable. Rows that are in order already, as logs mostly are, are only scanned once. */
 export function sortPage(page: SortedPage): SortedPage {
   const { timesMs, batch } = page;
   if (ascends(timesMs)) return page;
@@ -17,7 +17,7 @@ export function sortPage(page: SortedPage): SortedPage {
   return { batch: taken, timesMs: sorted, bytes: page.bytes };
 }
 
-/** One page of the rows of several, one after another. */
+/** Concatenates pages to one. */
 export function joinPages(schema: Schema, pages: readonly SortedPage[]): SortedPage {
   if (pages.length === 1) return pages[0]!;
   const batch = gatherBatch(wholeBatches(pages.map((page) => page.batch)), schema);
@@ -30,7 +30,7 @@ export function joinPages(schema: Schema, pages: readonly SortedPage[]): SortedP
   return { batch, timesMs, bytes: batchBytes(batch) };
 }
 
-/** Rows [from, to) of a page, sharing its memory where the columns can. */
+/** Rows [from, to) of a page. They share its memory where the columns allow it. */
 export function slicePage({ batch, timesMs, bytes }: SortedPage, from: number, to: number): SortedPage {
   const share = (to - from) / Math.max(1, batch.length);
   return {
@@ -40,7 +40,7 @@ export function slicePage({ batch, timesMs, bytes }: SortedPage, from: number, t
   };
 }
 
-/** A copy of a page on the heap, which may be kept for long and handed on. */
+/** Copies a page in lent memory to the heap and frees the lent memory. A page on the heap is returned unchanged. */
 export function onHeap(schema: Schema, page: SortedPage): SortedPage {
   if (page.memory === undefined) return page;
   const copy = copyOfRows(schema, page, 0, page.batch.length);
@@ -48,7 +48,7 @@ export function onHeap(schema: Schema, page: SortedPage): SortedPage {
   return copy;
 }
 
-/** Rows [from, to) of a page in memory of their own: few rows must not hold on to the memory of many. */
+/** Copies rows [from, to) of a page, so that a few rows do not keep the memory of many alive. */
 export function copyOfRows(
   schema: Schema,
   { batch, timesMs }: Omit<SortedPage, 'bytes'>,
@@ -59,7 +59,7 @@ export function copyOfRows(
   return { batch: copy, timesMs: timesMs.slice(from, to), bytes: batchBytes(copy) };
 }
 
-/** Whether no row of the pages comes before the one in front of it. */
+/** Whether the rows of all pages, taken together, ascend by time. */
 export function ascendAll(pages: readonly SortedPage[]): boolean {
   return pages.every((page, i) => {
     const before = pages[i - 1]?.timesMs;
@@ -67,13 +67,13 @@ export function ascendAll(pages: readonly SortedPage[]): boolean {
   });
 }
 
-/** Whether no time is before the one in front of it. */
+/** Whether the times ascend. Equal times are allowed. */
 export function ascends(times: Float64Array): boolean {
   for (let i = 1; i < times.length; i++) if (times[i]! < times[i - 1]!) return false;
   return true;
 }
 
-/** Where the rows at or after `timeMs` begin, of those from `low` to `high`. */
+/** Index of the first time in [low, high) that is not before `timeMs`. The times must ascend. */
 export function rowsBefore(timesMs: Float64Array, timeMs: number, low = 0, high = timesMs.length): number {
   while (low < high) {
     const middle = (low + high) >>> 1;

@@ -1,7 +1,7 @@
 import { rowsBefore } from './sorted-page.js';
 import type { SpillFile } from '../disk/spill.js';
 
-/** Where the placement times of a row group lie in the temporary file. */
+/** The placement times of a row group in the temporary file. */
 interface TimesPlace {
   readonly firstRow: number;
   readonly rows: number;
@@ -11,8 +11,8 @@ interface TimesPlace {
 }
 
 /**
- * The placement times of the rows that a load has handed on to be encoded. They lie in the load's temporary file: they are
- * needed only when rows come that belong before some of these.
+ * The placement times of the rows that a load has handed on to be encoded. They are kept in the load's temporary file, because they are
+ * needed only if late rows come.
  */
 export class StreamedTimes {
   private readonly places: TimesPlace[] = [];
@@ -29,12 +29,12 @@ export class StreamedTimes {
     return this.places.at(-1)!.maxMs;
   }
 
-  /** Nobody will ask for the times of rows from here on, as when the last rows of a load are all in order. */
+  /** Stops collecting. Called when no late row can come any more. */
   end(): void {
     this.ended = true;
   }
 
-  /** Takes the times of the next row group, which ascend. */
+  /** Adds the times of the next row group, which ascend. */
   async add(timesMs: Float64Array): Promise<void> {
     if (this.ended) return;
     const spill = await this.spill();
@@ -45,13 +45,13 @@ export class StreamedTimes {
     this.rows += timesMs.length;
   }
 
-  /** The times of a row group. */
+  /** Reads the times of a row group. */
   async read(rowGroup: number): Promise<Float64Array> {
     const { offset, rows } = this.places[rowGroup]!;
     return (await this.spill()).readTimes(offset, rows);
   }
 
-  /** For each of `timesMs`, which ascend, the number of rows that come before it: all up to its own time. */
+  /** For each of `timesMs`, which ascend, the number of rows whose time is at most that. */
   async countBefore(timesMs: Float64Array): Promise<number[]> {
     const counts: number[] = [];
     let rowGroup = 0;
