@@ -4,15 +4,15 @@ import { decodeForeign } from '../../foreign/reading/decode-foreign.js';
 import { assert } from '../../terms/assert.js';
 import { changeColumn, type ValueChange } from './column-source.js';
 
-/** A column of all spans of a row group, one reading after another. */
+/** The values of a column in all spans of a row group. */
 export interface AllSpans {
   /** By span. */
   readonly columns: readonly Column[];
-  /** crc32 of the bytes of the chunk; null where they were not read in one go. */
+  /** crc32 of the column chunk's bytes; null if they were not read in one pass. */
   readonly checksum: number | null;
 }
 
-/** Reads a column of all spans of a row group; which of them `read` wants means nothing. */
+/** Reads a column in all spans of a row group. `read.wanted` is ignored. */
 export async function readAllSpans(read: ForeignRead, change: ValueChange): Promise<AllSpans> {
   const found = new Map<number, Column>();
   let { pages } = read;

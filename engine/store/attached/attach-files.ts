@@ -4,7 +4,7 @@ import type { AttachingCommitter, MovedFile } from './change-lists.js';
 import type { ForeignWork } from './foreign-work.js';
 import { planFile } from './plan-file.js';
 
-/** What is to be changed of the files that an agent answers from where they lie. */
+/** Changes to the files that an agent answers in place. */
 export interface AttachRequest {
   readonly adds: readonly FileToAttach[];
   readonly moves: readonly MovedFile[];
@@ -14,28 +14,28 @@ export interface AttachRequest {
 
 export interface AttachOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Called when a file has been read. */
+  /** Called after each file that was read. */
   readonly onProgress?: ((filesRead: number, files: number) => void) | undefined;
 }
 
 export interface AttachResult {
   readonly attached: readonly AttachedFile[];
-  /** The files that can't be attached. */
+  /** The files that cannot be attached. */
   readonly problems: readonly { readonly path: string; readonly error: LogstrataError }[];
 }
 
-/** Where files are attached. */
+/** What attaching files depends on. */
 export interface AttachContext {
   readonly committer: AttachingCommitter;
   readonly now: () => number;
   readonly work: ForeignWork;
-  /** Files that are read at once. */
+  /** Number of files that are read at once. */
   readonly filesAtOnce: number;
 }
 
 /**
- * Reads the files, and commits all of them in one manifest, in their order. One that can't be read stays out, as a problem. Throws what
- * committing throws; nothing is changed then.
+ * Reads the files, and commits all of them in one manifest, in order. A file that cannot be read is left out and returned as a problem.
+ * Throws the errors of the commit; nothing is changed then.
  */
 export async function attachFiles(
   { committer, now, work, filesAtOnce }: AttachContext,

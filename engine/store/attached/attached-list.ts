@@ -25,7 +25,7 @@ import { rowsOfFile, type AttachedFile } from './attached-file.js';
 
 const listText: TextFormat = { magic: 'logstrata-attached', version: 1 };
 
-/** Writes a list of attached files, durably. It counts once a manifest names it. */
+/** Writes a list of attached files durably. It becomes effective once a manifest names it. */
 export async function writeAttachedList(
   directory: Directory,
   agent: string,
@@ -49,7 +49,7 @@ export async function writeAttachedList(
   return { file, bytes: bytes.length, checksum: crc32(bytes), files: files.length, rows, indexes };
 }
 
-/** Reads a list. Throws `damaged` for what is not what the manifest names, `not_found` and `io`. */
+/** Reads a list. Throws `damaged` if it is not what the manifest describes, `not_found` and `io`. */
 export async function readAttachedList(
   directory: Directory,
   agent: string,

@@ -15,23 +15,23 @@ import type { ForeignWork } from './foreign-work.js';
 import { assertSameFile } from './same-file.js';
 import { spansOf } from './spans.js';
 
-/** Where indexes are built. */
+/** What building indexes depends on. */
 export interface IndexContext {
   readonly directory: Directory;
   readonly agent: string;
   readonly committer: AttachingCommitter;
   readonly work: ForeignWork;
-  /** Columns that are read at once. */
+  /** Number of columns that are read at once. */
   readonly columnsAtOnce: number;
 }
 
 export interface IndexProgress {
-  /** Of the file, read so far, and of all columns that are to be read. */
+  /** Bytes of the file's columns that were read so far, and the total to be read. */
   readonly bytesRead: number;
   readonly bytes: number;
 }
 
-/** What indexing one file has come to. */
+/** The result of indexing one file. */
 export interface IndexedFile {
   readonly index: FileIndex;
   readonly decodedBytes: number;
@@ -42,16 +42,16 @@ interface IndexedField {
   readonly source: ColumnSource & { readonly kind: 'column' };
 }
 
-/** Whether a file has an index of all fields as they are read now. */
+/** Whether a file has an index that covers all fields as they are read now. */
 export function isIndexed({ index }: AttachedFile, { fields }: Schema): boolean {
   if (index === undefined) return false;
-  // Fields that the file has no column for are in no index, which is found when it is built: those that are in it count.
+  // An index lists the fields for which the file has no column in `without`; they are covered too.
   const known = (field: Field) =>
     index.fields.some((own) => own.name === field.name && isSameReading(own, field));
   return fields.every((field) => known(field) || index.without.includes(field.name));
 }
 
-/** Indexes of some files, which are committed together: a manifest for each of thousands of small files would take longer than they do. */
+/** Indexes of several files that are committed together, because one manifest per file would take longer than indexing thousands of small files. */
 export class IndexBatch {
   readonly #context: IndexContext;
   readonly #id: string;
@@ -67,14 +67,14 @@ export class IndexBatch {
     return new IndexBatch(context, await context.committer.begin());
   }
 
-  /** Files that were begun, those that could not be indexed included. */
+  /** Number of files that were begun, including those that could not be indexed. */
   get files(): number {
     return this.#number;
   }
 
   /**
-   * Reads all columns of an attached file, a row group after another, and writes its index beside our segments. Throws `DamageError` for a
-   * file that has changed, is gone or is malformed; the others of the batch stay.
+   * Reads all columns of an attached file, row group by row group, and writes its index to the agent's folder. Throws `DamageError` for a
+   * file that has changed, is gone or is malformed; the rest of the batch is not affected.
    */
   async add(file: AttachedFile, onProgress: (progress: IndexProgress) => void): Promise<IndexedFile> {
     const { directory, agent } = this.#context;
@@ -95,7 +95,7 @@ export class IndexBatch {
     return { index, decodedBytes: built.decodedBytes };
   }
 
-  /** Makes the indexes part of the archive, in one manifest. */
+  /** Publishes the indexes in one manifest. */
   async commit(): Promise<void> {
     if (this.#indexes.length === 0) return;
     const indexes = this.#indexes;
@@ -172,14 +172,14 @@ function filtersOfSpans(columns: readonly ColumnIndex[]): RowGroupFilters[] {
   });
 }
 
-/** Has the columns of a file indexed on threads. */
+/** Indexes the columns of a file on threads. */
 class ColumnReader {
   readonly #context: IndexContext;
   readonly #attached: AttachedFile;
   readonly #described: ForeignFile;
   readonly #fields: readonly IndexedField[];
   readonly #onProgress: (progress: IndexProgress) => void;
-  /** Of all columns that are read. */
+  /** Bytes of all columns that are to be read. */
   readonly #bytes: number;
   #bytesRead = 0;
 
@@ -200,7 +200,7 @@ class ColumnReader {
     this.#bytes = described.rowGroups.reduce((sum, group) => sum + bytesOf(group), 0);
   }
 
-  /** All columns of a row group, some at once: the largest first, so that no thread has one left to do when the others are done. */
+  /** Indexes all columns of a row group, several at a time. The largest come first, so that the threads finish at about the same time. */
   async read(rowGroup: number): Promise<ColumnIndex[]> {
     const { chunks } = this.#described.rowGroups[rowGroup]!;
     const bytes = this.#fields.map(({ source }) => chunks[source.columnIndex]!.bytes);

@@ -9,53 +9,50 @@ import type { AttachedFile, FileIdentity, FilePlan } from './attached-file.js';
 import type { FileIndex } from './file-index.js';
 import { writeAttachedList } from './attached-list.js';
 
-/** A list, and the files in it. */
+/** A list and the files in it. */
 export interface OpenList {
   readonly list: AttachedList;
   readonly files: readonly AttachedFile[];
 }
 
-/** An attached file that lies elsewhere now, or was touched: its footer is the same. */
+/** An attached file that was moved or touched, with its new path, size and time. Its footer is unchanged. */
 export interface MovedFile extends Pick<FileIdentity, 'bytes' | 'mtimeMs' | 'etag'> {
   readonly id: string;
   readonly path: string;
 }
 
-/** What one commit changes of the attached files. */
+/** The changes that one commit makes to attached files. */
 export interface AttachedChanges {
   readonly adds: readonly FilePlan[];
   readonly moves: readonly MovedFile[];
-  /** Ids. The positions of their rows are never given again. */
+  /** Ids of files. The positions of their rows are never assigned again. */
   readonly removes: readonly string[];
-  /** New indexes of attached files, in their final place. Those of files that are not attached any more are left out. */
+  /** New indexes of attached files, in their final place. Indexes of files that are no longer attached are ignored. */
   readonly indexes?: readonly { readonly id: string; readonly index: FileIndex }[];
 }
 
-/** What became of files that were to be attached. */
+/** The result for the files that were to be attached. */
 export interface AttachedResult {
   readonly added: readonly AttachedFile[];
-  /** Paths of those for whose placements there was no room. */
+  /** Paths of the files whose placements exceeded the limit on memory. */
   readonly refused: readonly string[];
 }
 
-/** A committer that attaches files. */
+/** A committer that can change attached files. */
 export interface AttachingCommitter extends Committer {
-  /**
-   * Makes changes of attached files in one manifest. A file that is attached already, at the same path with the same footer, stays as it is.
-   *
-   */
+  /** Makes the changes in one manifest. A file that is attached already, with the same path and footer, is left unchanged. */
   attach(changes: AttachedChanges): Promise<AttachedResult>;
 }
 
-/** What a manifest names once changes are made. */
+/** The lists that the manifest names after the changes. */
 export interface ChangedLists extends AttachedResult {
   readonly lists: readonly AttachedList[];
-  /** Files of lists that are new, and those that are not named any more. */
+  /** New list files, and files that the manifest no longer names. */
   readonly written: readonly string[];
   readonly left: readonly string[];
 }
 
-/** Writes the lists that changes concern. The positions of new files are taken from `values`, which count them. */
+/** Writes the lists that the changes affect. The positions of new files are taken from `values`, which is updated. */
 export async function changeLists(
   directory: Directory,
   agent: string,
@@ -75,7 +72,7 @@ export async function changeLists(
   const added = fitting.map((plan) => withPositions(plan, values));
   const kept: AttachedList[] = [];
   const left: string[] = [];
-  // What is to be written: the files of changed lists and of one that has room, then the new ones.
+  // The files of changed lists and of the last list if it has room, then the new files.
   const files: AttachedFile[] = [];
   for (const open of lists) {
     const hasRoom = added.length > 0 && open.files.length < attachedFilesOfListMax && open === lists.at(-1);
@@ -96,7 +93,10 @@ export async function changeLists(
   return { lists: [...kept, ...written], added, refused, written: written.map(({ file }) => file), left };
 }
 
-/** The files for whose runs there is room. Rows in no order of time take one for each hour and span, in memory while the agent is open. */
+/**
+ * The files that fit into the limit on placements. Rows that are in no order of time need a placement for each hour and span, which stays
+ * in memory while the agent is open.
+ */
 function fittingFiles(
   lists: readonly OpenList[],
   plans: readonly FilePlan[],

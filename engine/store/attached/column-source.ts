@@ -13,33 +13,33 @@ import { int64Max, int64Min } from '../../terms/limits.js';
 import { timeUnits, type Field, type FieldType, type TimeUnit } from '../../terms/schema.js';
 import type { FileToAttach } from './attached-file.js';
 
-/** How a field is read from an attached file. */
+/** How a field's values are obtained from an attached file. */
 export type ColumnSource =
   | {
       readonly kind: 'column';
-      /** In the file. */
+      /** Index of the column in the file. */
       readonly columnIndex: number;
       readonly column: ForeignColumn;
-      /** The unit of the bounds in the file, where they are numbers and the values times. */
+      /** The unit of the column's bounds, if they are numbers and the field's values are times. */
       readonly boundUnit: TimeUnit | null;
-      /** What becomes of the decoded values. */
+      /** How the decoded values are converted. */
       readonly change: ValueChange;
     }
-  /** What a folder `key=value` says is the value of all rows. */
+  /** A folder name `key=value` gives the value of all rows. */
   | { readonly kind: 'constant'; readonly text: string }
   /** The file has no such column, or its folder says null: all rows are null. */
   | { readonly kind: 'missing' };
 
-/** What becomes of decoded values before they are those of a field. */
+/** How decoded values become values of a field. */
 export interface ValueChange {
-  /** Numbers that count this since the epoch become times first. */
+  /** If not null, numbers are first converted to times: they count this unit since the epoch. */
   readonly unit: TimeUnit | null;
   readonly conversion: Conversion;
-  /** Of the field. */
+  /** Type of the field. */
   readonly type: FieldType;
 }
 
-/** How a field is read from a file whose folders say `constants`. */
+/** How a field is read from a file. `constants` are the values given by its folders. */
 export function columnSource(
   field: Field,
   file: ForeignFile,
@@ -63,19 +63,19 @@ export function columnSource(
   const boundUnit = unit;
   if (column.type === 'float' || column.way === 'complete')
     return { kind, columnIndex, column, boundUnit, change: { unit, conversion: 'none', type: 'time' } };
-  // The decoder makes times of integers by itself.
+  // The decoder converts integers to times by itself.
   const asTime: ForeignColumn = { ...column, type: 'time', values: { kind: 'ticks', ...timeUnits[unit] } };
   const change = { unit: null, conversion: 'none', type: 'time' } as const;
   return { kind, columnIndex, column: asTime, boundUnit, change };
 }
 
-/** The values of a field, of decoded ones. */
+/** Converts decoded values to values of the field. */
 export function changeColumn(column: Column, { unit, conversion, type }: ValueChange): Column {
   const timed = unit === null ? column : timesOf(column, unit);
   return convertColumn(timed, conversion, type);
 }
 
-/** Times of numbers that count units since the epoch, rounded down to milliseconds; null for what is no possible time. */
+/** Converts numbers that count `unit` since the epoch to times, rounded down to milliseconds. Impossible times become null. */
 function timesOf(column: Column, unit: TimeUnit): Column {
   if (column.kind === 'bytes') return column;
   if (column.kind === 'dictionary') {
@@ -86,7 +86,7 @@ function timesOf(column: Column, unit: TimeUnit): Column {
   return timesAt(column, unit, column.length, (row) => (isValid(column.validity, row) ? row : -1));
 }
 
-/** @param at where in `numbers` the value of a row is; -1 for null */
+/** @param at index of a row's value in `numbers`; -1 for null */
 function timesAt(
   numbers: NumberColumn,
   unit: TimeUnit,
@@ -105,7 +105,7 @@ function timesAt(
   return numberColumn('int64', rows, values.buffer, 0, validity);
 }
 
-/** Digits of a float beyond microseconds are those of its binary form, not of the time. */
+/** The time of a number. Floats are rounded to microseconds first: further digits come from their binary form, not from the time. */
 function timeOf(value: bigint | number, unit: TimeUnit): bigint | null {
   const { perMs, ms } = timeUnits[unit];
   if (typeof value === 'bigint') {
@@ -118,7 +118,7 @@ function timeOf(value: bigint | number, unit: TimeUnit): bigint | null {
   return Number.isSafeInteger(time) ? BigInt(time) : null;
 }
 
-/** The same value in all rows; null in all of them where the text is none of the type. */
+/** A column with the same value in all rows. They are null if the text is not a value of the type. */
 export function constantColumn(text: string, type: FieldType, rows: number): Column {
   const entry = constantValue(text, type);
   if (entry === null) return convertColumn(rowsOf(text, rows), 'toNull', type);
@@ -158,16 +158,16 @@ function constantValue(text: string, type: FieldType): bigint | number | Uint8Ar
   }
 }
 
-/** What is known of a constant's rows without making them. */
+/** The zone map of a constant column, without building the column. */
 export function constantZone(text: string, type: FieldType, rows: number): ZoneMap {
   const value = constantValue(text, type);
   return { nullCount: value === null ? rows : 0, rows, min: value, max: value };
 }
 
 /**
- * What a file says of the values of a column in a row group, for `rows` of its rows; null where that is nothing of use.
+ * The zone map of `rows` rows of a column chunk, from the statistics in the file; null if they are of no use.
  *
- * @param rowGroupRows rows of the row group
+ * @param rowGroupRows rows of the whole row group
  */
 export function zoneOfChunk(
   { column, boundUnit, change }: ColumnSource & { kind: 'column' },
@@ -178,7 +178,8 @@ export function zoneOfChunk(
   const bound = (value: ForeignBound | null) => boundValue(value, column.type, boundUnit);
   const hasNone = nullCount === 0;
   const hasOnly = nullCount === rowGroupRows;
-  // Where some rows of the row group are null, or it is not known, one null says of several rows no more than is true: some may be.
+  // If only some rows of the row group are null, or if that is unknown, a null count of 1 stands for "some rows may be null". That is
+  // possible only if the zone has more than one row.
   if (!hasNone && !hasOnly && rows === 1) return null;
   const nulls = hasNone ? 0 : hasOnly ? rows : 1;
   return convertZone({ nullCount: nulls, rows, min: bound(min), max: bound(max) }, change.conversion);

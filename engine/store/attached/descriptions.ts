@@ -8,21 +8,21 @@ import type { ForeignWork } from './foreign-work.js';
 import { assertSameFile } from './same-file.js';
 import { spansOfFile } from './spans.js';
 
-/** What is known of an attached file. */
+/** The metadata of an attached file. */
 export interface Description {
-  /** What it says of itself. */
+  /** The file's own metadata. */
   readonly file: ForeignFile;
-  /** What its index says; null where there is none, or a damaged one, which `verify` reports. */
+  /** The facts of its index; null if there is no index or it is damaged, which `verify` reports. */
   readonly facts: IndexFacts | null;
 }
 
 /**
- * What attached files say of themselves, read when it is first needed. It is kept in memory up to a bound; that of the files that were least
- * recently used is forgotten first.
+ * A cache of the metadata of attached files. It is read when first needed and kept in memory up to a limit; the least recently used is
+ * dropped first.
  */
 export class Descriptions {
   readonly #chunksMax: number;
-  /** By id of the file, in the order of their last use. */
+  /** By id of the file, least recently used first. */
   readonly #known = new Map<string, Description>();
   readonly #underWay = new Map<string, Promise<Description>>();
   #chunks = 0;
@@ -35,7 +35,7 @@ export class Descriptions {
     this.#chunksMax = chunksMax;
   }
 
-  /** What is in memory; undefined where it has to be read. */
+  /** The cached description; undefined if it has to be read. */
   known(id: string): Description | undefined {
     const file = this.#known.get(id);
     if (file === undefined) return undefined;
@@ -44,7 +44,7 @@ export class Descriptions {
     return file;
   }
 
-  /** Reads it, once for all who ask meanwhile. Throws `DamageError` for a file that has changed or is gone. */
+  /** Reads the description. Concurrent calls for one file share the reading. Throws `DamageError` for a file that has changed or is gone. */
   read(file: AttachedFile, work: ForeignWork): Promise<Description> {
     const known = this.#underWay.get(file.id);
     if (known !== undefined) return known;

@@ -16,21 +16,24 @@ import { isUnsupported, writtenByAnother } from '../disk/format-version.js';
 
 const factsText: TextFormat = { magic: 'logstrata-index', version: 1 };
 
-/** The index of an attached file, which lies in our folder: the filters, their sketches and summary, as in a segment, then the facts. */
+/**
+ * The index of an attached file, in the agent's folder. The file has the filters, their sketches and the summary in the same form as a
+ * segment, followed by the facts.
+ */
 export interface FileIndex {
-  /** Path under the agent's folder: `attached/<name>.index`. */
+  /** Path relative to the agent's folder: `attached/<name>.index`. */
   readonly file: string;
   readonly bytes: number;
-  /** Where the summary begins, and its length. The facts come behind it, up to the end of the file. */
+  /** Offset and length of the summary. The facts follow it, up to the end of the file. */
   readonly summaryOffset: number;
   readonly summaryBytes: number;
-  /** Which fields it has, and how they were read. */
+  /** The indexed fields, as they were read. */
   readonly fields: readonly Field[];
-  /** Fields that the file has no column for. */
+  /** Names of fields for which the file has no column. */
   readonly without: readonly string[];
 }
 
-/** What an index knows beside filters: of each of its fields. */
+/** What an index holds besides filters, for each of its fields. */
 export interface IndexFacts {
   readonly fields: readonly FieldFacts[];
 }
@@ -38,7 +41,7 @@ export interface IndexFacts {
 export interface FieldFacts {
   /** By span of the file. */
   readonly zones: readonly ZoneFacts[];
-  /** By row group: crc32 of the bytes that it was made of; null where that is not known. */
+  /** By row group: crc32 of the column chunk that was indexed; null if unknown. */
   readonly checksums: readonly (number | null)[];
 }
 
@@ -47,7 +50,7 @@ export interface ZoneFacts {
   readonly bounds: Bounds | null;
 }
 
-/** The facts as the end of an index file. */
+/** Encodes the facts as the end of an index file. */
 export function encodeFacts({ fields }: IndexFacts): Uint8Array {
   const lines = fields.map(({ zones, checksums }) =>
     JSON.stringify({
@@ -60,7 +63,10 @@ export function encodeFacts({ fields }: IndexFacts): Uint8Array {
   return encodeCheckedText(factsText, `{"fields":[\n${lines.join(',\n')}\n]}\n`);
 }
 
-/** Reads the facts of an index of a file with so many spans and row groups. Throws `damaged`, `not_found` and `io`. */
+/**
+ * Reads the facts of an index. `spans` and `rowGroups` are the numbers of the file's spans and row groups. Throws `damaged`, `not_found`
+ * and `io`.
+ */
 export async function readFacts(
   directory: Directory,
   agent: string,
@@ -114,7 +120,7 @@ function hexOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex');
 }
 
-/** Whether an index has a field as it is read now. */
+/** Whether an indexed field is read in the same way as the field is now. */
 export function isSameReading(a: Field, b: Field): boolean {
   return (
     a.type === b.type &&

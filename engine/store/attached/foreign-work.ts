@@ -13,18 +13,18 @@ import type { Task } from '../../workers/task.js';
 import type { ByteRange, ObjectStorage } from '../objects/object-storage.js';
 import type { FileIdentity } from './attached-file.js';
 
-/** Has a task done, on a thread where there are any. It reads at most `readBytes`. */
+/** Runs a task, on a thread if there are any. It reads at most `readBytes`. */
 export type RunTask = <Job, Result>(task: Task<Job, Result>, job: Job, readBytes: number) => Promise<Result>;
 
-/** What all work on files of other programs is done with. */
+/** What work on files of other programs depends on. */
 export interface ForeignMeans {
-  /** For columns that are read the complete way, value by value. */
+  /** Runs tasks for columns that are read in the complete way, value by value. */
   readonly guard: GuardedThread;
-  /** Where `s3://` paths lead; absent where there is none. */
+  /** Access to `s3://` paths; absent if none is configured. */
   readonly objects?: ObjectStorage | undefined;
 }
 
-/** A file, and which version of it is wanted where it is an object. */
+/** A file. For an object, the version that is wanted. */
 export interface ForeignVersion extends Pick<FileIdentity, 'etag' | 'bytes'> {
   readonly path: string;
 }
@@ -33,31 +33,31 @@ export interface ForeignVersion extends Pick<FileIdentity, 'etag' | 'bytes'> {
 export interface ColumnOfFile {
   readonly file: ForeignVersion;
   readonly column: ForeignColumn;
-  /** What it reads first; further readings are of the same row groups. */
+  /** The first readings. Any further ones are of the same row groups. */
   readonly reads: readonly ForeignRead[];
-  /** Of an object: what is fetched along, because it is likely needed soon and lies near. */
+  /** For an object: byte ranges near those of `reads` that are fetched with them because they are likely needed soon. */
   readonly beside?: readonly ByteRange[] | undefined;
 }
 
-/** Who does the work on files of other programs. */
+/** Runs tasks on files of other programs: on the pool's threads, or on a guarded thread. */
 export class ForeignWork {
   readonly #means: ForeignMeans;
   readonly #run: RunTask;
 
-  /** @param run for all but the complete way: what takes linear time and bounded memory */
+  /** @param run runs all tasks except those of the complete way; they take linear time and bounded memory */
   constructor(means: ForeignMeans, run: RunTask) {
     this.#means = means;
     this.#run = run;
   }
 
-  /** What a file says of itself. Throws as `readForeignFile` does. */
+  /** Reads a file's metadata. Throws as `readForeignFile` does. */
   describe(file: ForeignVersion, format: ForeignFormat): Promise<ForeignFile> {
     return withPlace(this.#means.objects, file, describedRanges(format, file.bytes), (place) =>
       this.#run(describeForeignTask, { ...place, format }, file.bytes),
     );
   }
 
-  /** Has a task done that reads bytes of a file as they stand there. Throws what it throws. */
+  /** Runs a task that reads raw bytes of a file. Throws the task's errors. */
   readBytes<Job, Result>(
     task: Task<Job, Result>,
     jobOf: (place: ForeignPlace) => Job,
@@ -67,7 +67,7 @@ export class ForeignWork {
     return withPlace(this.#means.objects, file, ranges, (place) => this.#run(task, jobOf(place), file.bytes));
   }
 
-  /** Has a task done that reads a column. Throws what it throws, and `limit` where that took too long or too much memory. */
+  /** Runs a task that reads a column. Throws the task's errors, and `limit` if it takes too much time or memory. */
   read<Job, Result>(
     task: Task<Job, Result>,
     jobOf: (place: ForeignPlace) => Job,
@@ -82,7 +82,7 @@ export class ForeignWork {
   }
 }
 
-/** Has `use` work on a file where it is; of an object, on what is on this machine (`ObjectStorage.withBytes`). */
+/** Calls `use` with the place of a file. For an object that is its blocks on the local disk (`ObjectStorage.withBytes`). */
 async function withPlace<T>(
   objects: ObjectStorage | undefined,
   { path, etag, bytes }: ForeignVersion,

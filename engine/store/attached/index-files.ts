@@ -4,24 +4,24 @@ import { attachedFilesOfListMax } from '../../terms/limits.js';
 import type { AttachedFile } from './attached-file.js';
 import { IndexBatch, isIndexed, type IndexContext } from './build-index.js';
 
-/** How often what was indexed is committed. */
+/** Interval (ms) between commits of finished indexes. */
 const commitIntervalMs = 5000;
 
 export interface IndexOptions {
   readonly signal?: AbortSignal | undefined;
-  /** At most so many files are indexed; all if absent. */
+  /** Maximum number of files to index; all if absent. */
   readonly filesMax?: number | undefined;
-  /** Ids of files that are passed over. */
+  /** Ids of files to skip. */
   readonly except?: ReadonlySet<string> | undefined;
-  /** Those that have an index get a new one. */
+  /** Whether files that have an index are indexed again. */
   readonly again?: boolean | undefined;
   readonly onProgress?: ((progress: IndexingProgress) => void) | undefined;
 }
 
 export interface IndexingProgress {
-  /** The file that is read. */
+  /** The file that is being read. */
   readonly path: string;
-  /** Files that are done, and all that are to be indexed. */
+  /** Number of finished files, and of all files to index. */
   readonly filesDone: number;
   readonly files: number;
   /** Bytes of those files. */
@@ -33,27 +33,27 @@ export interface IndexResult {
   readonly indexed: readonly {
     readonly id: string;
     readonly path: string;
-    /** Of the file, of its decoded values, and of the index. */
+    /** Bytes of the file, of its decoded values, and of the index. */
     readonly bytes: number;
     readonly decodedBytes: number;
     readonly indexBytes: number;
   }[];
-  /** The files that can't be indexed. They are answered all the same, or fail their queries. */
+  /** The files that could not be indexed. Queries read them without an index, or fail. */
   readonly problems: readonly {
     readonly id: string;
     readonly path: string;
     readonly error: LogstrataError;
   }[];
-  /** Files that are left to do, without those that were passed over or can't be indexed. */
+  /** Number of files that still need an index, without those that were skipped or failed. */
   readonly left: number;
 }
 
-/** While the index of one file is written and made durable, columns of the other are read, so that threads always have work. */
+/** While the index of one file is written and synced, columns of the other file are read, so that the threads always have work. */
 const filesAtOnce = 2;
 
 /**
- * Indexes attached files, those with the newest records first, two at once. They are committed every few seconds, and when this is
- * stopped, so that what was done stays. Throws the signal's reason, and what committing throws.
+ * Indexes attached files, the newest records first, two files at a time. Finished indexes are committed every few seconds and when the work
+ * is aborted. Throws the signal's reason, and the errors of the commit.
  */
 export async function indexFiles(
   context: IndexContext,
@@ -78,7 +78,7 @@ export async function indexFiles(
       const ends = await Promise.allSettled(Array.from({ length: filesAtOnce }, some));
       const failed = ends.find((end) => end.status === 'rejected');
       if (failed !== undefined) {
-        // Jobs that it dropped fail in words of their own.
+        // Report the abort itself: aborted jobs fail with other errors.
         signal?.throwIfAborted();
         throw failed.reason;
       }
@@ -90,21 +90,21 @@ export async function indexFiles(
   return { indexed, problems, left: missing.length - chosen.length };
 }
 
-/** Files of which the next are indexed until all are. */
+/** The queue of files to index, with its progress. */
 class Indexing {
   readonly indexed: IndexResult['indexed'][number][] = [];
   readonly problems: IndexResult['problems'][number][] = [];
   readonly #files: readonly AttachedFile[];
   readonly #tell: (progress: IndexingProgress) => void;
   readonly #bytes: number;
-  /** Of files that are done. */
+  /** Bytes of the finished files. */
   #bytesDone = 0;
   #filesDone = 0;
   #next = 0;
-  /** Of each file that is read: the bytes that are done. */
+  /** Bytes done of each file that is being read. */
   readonly #underWay = new Map<AttachedFile, number>();
 
-  /** @param tell may throw, which ends all that is under way */
+  /** @param tell reports progress; if it throws, the indexing ends */
   constructor(files: readonly AttachedFile[], tell: (progress: IndexingProgress) => void) {
     this.#files = files;
     this.#tell = tell;
@@ -115,14 +115,14 @@ class Indexing {
     return this.#next < this.#files.length;
   }
 
-  /** Adds one file after another to a batch, until it is full or the time is over. Throws what is no fault of a file. */
+  /** Adds files to a batch, one after another, until the batch is full or the time is over. Throws errors that are no fault of a file. */
   async fill(batch: IndexBatch, endMs: number): Promise<void> {
     while (this.isLeft && batch.files < attachedFilesOfListMax && performance.now() <= endMs) {
       const file = this.#files[this.#next++]!;
       try {
         await this.#add(batch, file);
       } catch (error) {
-        // Who adds files beside ends with the one that is under way.
+        // Make the other concurrent calls stop after their current file.
         this.#next = this.#files.length;
         throw error;
       } finally {
@@ -155,7 +155,7 @@ class Indexing {
   }
 }
 
-/** Whether the file is at fault, so that the others can go on. */
+/** Whether the error is the file's fault, so that other files can still be indexed. */
 function isFault(error: unknown): error is LogstrataError {
   return isLogstrataError(error) && ['damaged', 'unsupported', 'limit', 'timeout', 'io'].includes(error.code);
 }

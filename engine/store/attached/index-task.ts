@@ -24,7 +24,7 @@ import type { FileIdentity } from './attached-file.js';
 import type { ValueChange } from './column-source.js';
 import { assertSameFile } from './same-file.js';
 
-/** A column of a row group of an attached file, which is to be indexed. */
+/** A column of a row group of an attached file that is to be indexed. */
 export interface IndexJob {
   readonly read: ForeignRead;
   readonly attached: FileIdentity;
@@ -32,24 +32,24 @@ export interface IndexJob {
   readonly field: Field;
 }
 
-/** What the index has of a column in one span. */
+/** The index of a column in one span. */
 export interface SpanIndex {
   readonly nullCount: number;
-  /** Null where there are none, or they are too long to keep. */
+  /** Minimum and maximum; null if there are none, or if they are too long to keep. */
   readonly bounds: Bounds | null;
   readonly filters: ChunkFilters;
 }
 
-/** What the index has of a column in one row group. */
+/** The index of a column in one row group. */
 export interface ColumnIndex {
   readonly spans: readonly SpanIndex[];
-  /** crc32 of the chunk's bytes; null where it is not known. */
+  /** crc32 of the column chunk's bytes; null if unknown. */
   readonly checksum: number | null;
-  /** Of the decoded values. */
+  /** Bytes of the decoded values. */
   readonly decodedBytes: number;
 }
 
-/** Reads a column and makes its filters. Throws `DamageError` for a file that has changed, is gone or is malformed. */
+/** Reads a column and builds its filters. Throws `DamageError` for a file that has changed, is gone or is malformed. */
 export async function work({ read, attached, change, field }: IndexJob): Promise<Finished<ColumnIndex>> {
   await assertSameFile(read.path, read.format, attached);
   const { columns, checksum } = await readAllSpans(read, change);
@@ -74,10 +74,10 @@ function indexOf(column: Column, field: Field): SpanIndex {
   });
 }
 
-/** What kernels need beside strings and a folded copy of them: bitmaps of grams, and a table of the distinct ones. */
+/** Memory that the kernels need besides the strings and a case-folded copy: bitmaps of grams, and a table of the distinct ones. */
 const callBytesMax = 8 * 1024 * 1024;
 
-/** Has `use` work with strings that lie in the kernels' memory, where there is room: else each of the calls copies them there. */
+/** Calls `use` with the strings in the kernels' memory, if there is room for them. Otherwise each kernel call copies them there. */
 function withStringsHeld<T>(column: PlainColumn, use: (held: PlainColumn) => T): T {
   if (column.kind !== 'bytes') return use(column);
   const sizeBytes = arraysOf(column).reduce((sum, { byteLength }) => sum + bufferBytes(byteLength), 0);
@@ -87,8 +87,8 @@ function withStringsHeld<T>(column: PlainColumn, use: (held: PlainColumn) => T):
 }
 
 /**
- * What the entries of a dictionary alone tell, without a look at each row's value; null where they repeat too little for that. A dictionary
- * of values that repeat tells by itself what a span has, as in segments of ours, so that there are no filters.
+ * Indexes a column by the entries of its dictionary, without reading the rows; null if the values repeat too little. As in our own
+ * segments, a dictionary of repeating values tells which values a span has, so no filters are built.
  */
 function indexOfEntries(column: DictionaryColumn): SpanIndex | null {
   const { length, validity } = column;
@@ -99,15 +99,15 @@ function indexOfEntries(column: DictionaryColumn): SpanIndex | null {
 }
 
 /**
- * Other programs write values that repeat without a dictionary, too: then whole values have a filter, which is small, and texts are searched.
- * Entries that are there twice are more than their values.
+ * Filters for values that repeat. Other programs also write repeating values without a dictionary. Such a column gets a filter of whole
+ * values, which is small, and no gram filter, so its texts are searched.
  */
 function filtersOfRepeated(column: Column, present: PlainColumn, { type, index }: Field): ChunkFilters {
   if (column.kind === 'dictionary' || (type !== 'string' && type !== 'int')) return noChunkFilters;
   return { grams: null, values: buildValueFilter(present, index) };
 }
 
-/** Has a column of a row group indexed. */
+/** Indexes a column of a row group on a thread. */
 export const indexTask: Task<IndexJob, ColumnIndex> = {
   module: builtModule(import.meta.url),
   isLong: true,

@@ -3,8 +3,8 @@ import { objectGapBytesMax, objectRequestBytesMax } from '../../terms/object-lim
 import type { ByteRange } from '../objects/object-storage.js';
 
 /**
- * Where the same column of the row groups beside one lies, as far as one request brings it along: small row groups of an object would be a
- * request each, and a query that needs one mostly needs those beside it.
+ * Byte ranges of the same column in neighbouring row groups, as far as they fit into one request. Otherwise each small row group of an
+ * object would take a request of its own, and a query that needs one mostly needs its neighbours too.
  */
 export function nearChunks({ rowGroups }: ForeignFile, columnIndex: number, rowGroup: number): ByteRange[] {
   const found: ByteRange[] = [];
@@ -17,7 +17,7 @@ export function nearChunks({ rowGroups }: ForeignFile, columnIndex: number, rowG
   const own = rangeOf(rowGroup);
   if (own === null) return [];
   let { from, to } = own;
-  // The newest rows are asked for most, and mostly stand at the end: what comes before is brought along first.
+  // Preceding row groups first: the newest rows are queried most and are mostly at the end of a file.
   for (const step of [-1, 1]) {
     for (let index = rowGroup + step; ; index += step) {
       const other = rangeOf(index);

@@ -5,14 +5,14 @@ import { builtModule, type Finished, type Task } from '../../workers/task.js';
 import type { FileIdentity } from './attached-file.js';
 import { assertSameFile } from './same-file.js';
 
-/** Values that are looked for in a row group of an attached file, by the filters that the file itself has. */
+/** Values that are looked up in the Bloom filters that an attached file itself has, for one row group. */
 export interface OwnFilterJob extends ForeignPlace {
   readonly format: ForeignFormat;
   readonly attached: FileIdentity;
   readonly questions: readonly OwnQuestion[];
 }
 
-/** A column of the row group, of which a row that matches has one of the values. */
+/** A column's filter, and the hashes of the values of which a matching row has one. */
 export interface OwnQuestion {
   readonly filter: OwnFilter;
   readonly hashes: readonly ValueHash[];
@@ -46,7 +46,7 @@ export async function work({
   return { result: { isRuledOut, bytesRead, piecesRead }, transfer: [] };
 }
 
-/** Has the filters asked that a file itself has. */
+/** Asks a file's own filters on a thread. */
 export const ownFilterTask: Task<OwnFilterJob, OwnFilterAnswers> = {
   module: builtModule(import.meta.url),
   work,

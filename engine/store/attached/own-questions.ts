@@ -6,10 +6,10 @@ import type { ColumnSource } from './column-source.js';
 import type { OwnQuestion } from './own-filter-task.js';
 
 /**
- * The questions of a query that the filters of a row group's own file can answer: those for whole values of columns whose values are stored
- * as they are asked for.
+ * The questions of a query that the file's own Bloom filters can answer: those for whole values, in columns whose stored values equal the
+ * field's.
  *
- * @param sourceOf how a field is read from the file
+ * @param sourceOf returns how a field is read from the file
  */
 export function ownQuestions(
   questions: readonly FilterQuestion[],
@@ -27,7 +27,7 @@ export function ownQuestions(
   });
 }
 
-/** The hash of a value as it is stored in a column; null where it is stored otherwise, or more is asked than a whole value. */
+/** The hash of a value in the form in which the column stores it; null if the stored form differs, or if the question is not for a whole value. */
 function hashIn({ column, change }: ColumnSource & { kind: 'column' }, asked: Asked): ValueHash | null {
   const { parquet, type, values } = column;
   if (parquet === undefined || change.unit !== null || change.conversion !== 'none') return null;
@@ -40,7 +40,7 @@ function hashIn({ column, change }: ColumnSource & { kind: 'column' }, asked: As
   return isText && !hasReplacement(asked.folded) ? asked.hash : null;
 }
 
-/** U+FFFD stands for bytes that are no UTF-8, and so for others than those of the value. */
+/** U+FFFD may stand for bytes that are not UTF-8, so the stored bytes may differ from those of the value. */
 const replacement = Buffer.from('\ufffd');
 
 function hasReplacement(text: Uint8Array): boolean {

@@ -15,7 +15,7 @@ import type { ValueChange } from './column-source.js';
 import { spanTimes } from './row-order.js';
 import { spansOf } from './spans.js';
 
-/** Row groups of a file, and the column of it that places their rows. */
+/** Row groups of a file, and the column that places their rows. */
 export interface PlaceJob extends ForeignPlace {
   readonly format: ForeignFormat;
   readonly columnIndex: number;
@@ -23,28 +23,28 @@ export interface PlaceJob extends ForeignPlace {
   readonly change: ValueChange;
   readonly rowGroups: readonly PlacedRowGroup[];
   readonly nowMs: number;
-  /** The placement time (ms) of the row before them; null when there is none. */
+  /** Placement time (ms) of the row before the first one; null if there is none. */
   readonly previousMs: number | null;
 }
 
-/** A row group, by its number in the file. */
+/** A row group, with its number in the file. */
 export interface PlacedRowGroup {
   readonly rowGroup: number;
   readonly rows: number;
   readonly chunk: ForeignChunk;
 }
 
-/** Where rows go. */
+/** The hours of the rows. */
 export interface PlacedSpans {
   readonly spans: readonly SpanHours[];
-  /** The placement time (ms) of the last row; `previousMs` of the job where there is none. */
+  /** Placement time (ms) of the last row; the job's `previousMs` if there is no row. */
   readonly lastMs: number | null;
-  /** Bounds of the times; null where no row has one. */
+  /** Minimum and maximum of the times; null if no row has one. */
   readonly timeMinMs: number | null;
   readonly timeMaxMs: number | null;
 }
 
-/** Rows of a span in the hours that they go to. */
+/** The number of rows of a span in each hour. */
 export interface SpanHours {
   readonly isOrdered: boolean;
   /** As `SpanPlacement.previousMs`. */
@@ -52,7 +52,7 @@ export interface SpanHours {
   readonly rows: ReadonlyMap<number, number>;
 }
 
-/** Reads the column that places rows, and no other. Throws `DamageError` for what is malformed. */
+/** Reads only the column that places rows. Throws `DamageError` for malformed data. */
 export async function work(job: PlaceJob): Promise<Finished<PlacedSpans>> {
   const spans: SpanHours[] = [];
   const bounds = new TimeBounds();
@@ -75,7 +75,7 @@ async function timesOfRowGroup(job: PlaceJob, rowGroup: PlacedRowGroup): Promise
   return (await readAllSpans(readOf(job, rowGroup), job.change)).columns;
 }
 
-/** The reading of the column in one of its row groups. */
+/** The read request for the placing column in one row group. */
 export function readOf(
   { path, copy, format, columnIndex, column }: Omit<PlaceJob, 'rowGroups'>,
   { rowGroup, rows: rowGroupRows, chunk }: PlacedRowGroup,
@@ -101,7 +101,7 @@ function hoursOf(placedMs: Float64Array): { isOrdered: boolean; rows: Map<number
   return { isOrdered, rows };
 }
 
-/** The least and the greatest of times. */
+/** Minimum and maximum of times. */
 class TimeBounds {
   timeMinMs: number | null = null;
   timeMaxMs: number | null = null;
@@ -117,7 +117,7 @@ class TimeBounds {
   }
 }
 
-/** Has the rows of row groups placed. */
+/** Determines the hours of the rows of row groups on a thread. */
 export const placeTask: Task<PlaceJob, PlacedSpans> = {
   module: builtModule(import.meta.url),
   isLong: true,

@@ -18,15 +18,15 @@ import { encodePlacements, type SpanPlacement } from './span-placements.js';
 import { fileStamp, type FileStamp } from './same-file.js';
 import { spansOfFile } from './spans.js';
 
-/** Rows whose times a thread reads before it does something else. */
+/** Number of rows that a thread places in one task, so that other tasks can run in between. */
 const portionRows = 2_000_000;
 
 /**
- * Reads of a file what must be known before its rows have positions: its footer, and the column that places them.
+ * Reads what is needed to assign positions to a file's rows: its footer, and the column that places them.
  *
- * @param nowMs the clock, by which rows without a readable time, and those of times to come, are placed
- * @throws DamageError for a malformed file; `invalid` for one whose column can't place rows, `conflict` for one that changes
- *   meanwhile, `unsupported`, `not_found` and `io`
+ * @param nowMs the clock, by which rows without a readable time, and rows with times in the future, are placed
+ * @throws DamageError for a malformed file; `invalid` if the column cannot place rows, `conflict` if the file changes meanwhile,
+ * `unsupported`, `not_found` and `io`
  */
 export async function planFile(
   file: FileToAttach,
@@ -39,7 +39,7 @@ export async function planFile(
   const described = await work.describe({ path, ...before }, format);
   assertAnswerable(path, described, schema);
   const placement = await placeRows(file, before, described, schema, nowMs, work);
-  // What was read of an object was read of one version.
+  // All reads of an object are of one version, so it need not be checked again.
   const after = object ?? (await fileStamp(path));
   if (before.bytes !== after.bytes || before.mtimeMs !== after.mtimeMs)
     throw new LogstrataError('conflict', `${path} changes while it is read`, { path });
@@ -77,7 +77,7 @@ async function placeRows(
   return { ...placement, placedBy };
 }
 
-/** The column that places the rows of a file. Throws `invalid` for a file where none can. */
+/** The column that places the rows of a file. Throws `invalid` if there is none that can. */
 export function placingSource(
   path: string,
   field: Field,
@@ -136,7 +136,7 @@ async function placeAll(
   };
 }
 
-/** Row groups in order, in portions that a thread reads at once. */
+/** Divides row groups into consecutive portions, one for each task. */
 function portionsOf(rowGroups: readonly ForeignRowGroup[], columnIndex: number): PlacedRowGroup[][] {
   const portions: PlacedRowGroup[][] = [];
   let rowsLeft = 0;
@@ -151,7 +151,7 @@ function portionsOf(rowGroups: readonly ForeignRowGroup[], columnIndex: number):
   return portions;
 }
 
-/** The hours of a file, and how many rows of each span go to which of them. */
+/** The hours of a file, and the number of rows of each span in each hour. */
 function placementOf(spans: readonly SpanHours[]): Pick<FilePlan, 'hours' | 'placements'> {
   const sums = new Map<number, number>();
   for (const { rows } of spans)
@@ -166,8 +166,8 @@ function placementOf(spans: readonly SpanHours[]): Pick<FilePlan, 'hours' | 'pla
 }
 
 /**
- * Throws for a file that can't be answered from. A footer can claim any number of rows, and each span takes memory: `limit` for too many. Names
- * of columns may repeat in a file: `invalid` where a field takes one of those.
+ * Throws if queries cannot be answered from a file: `limit` if its footer claims more rows than fit in memory, since each span takes
+ * memory; `invalid` if a field's column name occurs several times in the file.
  */
 export function assertAnswerable(
   path: string,
@@ -191,7 +191,7 @@ function invalid(path: string, problem: string): LogstrataError {
   return new LogstrataError('invalid', `${path} ${problem}`, { path });
 }
 
-/** All rows go to the hour of one time. */
+/** The placement of a file whose rows all go to the hour of `nowMs`. */
 function allAt(nowMs: number, file: ForeignFile): FilePlacement {
   const hour = partitionOfTime(nowMs);
   const spans = spansOfFile(file.rowGroups.map(({ rows }) => rows)).map(({ from, to }) => ({

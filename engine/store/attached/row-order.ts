@@ -12,13 +12,13 @@ export interface PlacedBy {
   readonly column: ForeignColumn;
   readonly chunk: ForeignChunk;
   readonly change: ValueChange;
-  /** The clock (ms) by which rows without a readable time, and those of times to come, are placed. */
+  /** The clock (ms) by which rows without a readable time, and rows with times in the future, are placed. */
   readonly nowMs: number;
 }
 
 const timeOnly = { fields: [{ name: 'time', type: 'time' }] } as const;
 
-/** The placement times (ms) of a span's rows; `previousMs` is that of the row before them. */
+/** The placement times (ms) of a span's rows. `previousMs` is the placement time of the row before them. */
 export function spanTimes(times: Column, nowMs: number, previousMs: number | null): Float64Array {
   const rows = times.length;
   const batch = { length: rows, columns: [times] };
@@ -26,9 +26,9 @@ export function spanTimes(times: Column, nowMs: number, previousMs: number | nul
 }
 
 /**
- * The rows of a span in the order of their positions: by hour, and in the order of the file within one.
+ * The rows of a span in the order of their positions: by hour, and in file order within an hour.
  *
- * @param read another column of the same row group, whose spans these are
+ * @param read the read request for another column of the same row group, with the same spans
  */
 export async function hourOrder(
   placedBy: PlacedBy,
@@ -44,7 +44,7 @@ export async function hourOrder(
   return { order: stableOrder(hours), bytesRead: decoded.bytesRead };
 }
 
-/** The indexes of `keys` in ascending order of the keys, equal ones as they stand. */
+/** A stable sort: the indexes of `keys` in ascending order of the keys. */
 function stableOrder(keys: Float64Array): Uint32Array {
   const counts = new Map<number, number>();
   for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1);

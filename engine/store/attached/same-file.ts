@@ -6,10 +6,10 @@ import { fileSystemError, problemOfKind } from '../disk/file-system-error.js';
 import type { ObjectStorage } from '../objects/object-storage.js';
 import type { AttachedFile, FileIdentity } from './attached-file.js';
 
-/** What tells that nobody has written to a file: of an object also its ETag. */
+/** The attributes by which a change of a file is detected. An object also has an ETag. */
 export type FileStamp = Pick<FileIdentity, 'bytes' | 'mtimeMs' | 'etag'>;
 
-/** Size and time of change of a file, in whole milliseconds. Throws `not_found` and `io`, also for what is no regular file. */
+/** Size and modification time of a file, in whole milliseconds. Throws `not_found` and `io`, and `damaged` for anything but a regular file. */
 export async function fileStamp(path: string): Promise<FileStamp> {
   try {
     const stats = await fs.stat(path);
@@ -22,8 +22,8 @@ export async function fileStamp(path: string): Promise<FileStamp> {
 }
 
 /**
- * Throws `damaged` unless the file is there and still the one that was attached. A copy of it with another time of change is. Of an object
- * nothing is read but the version that was attached, so nothing is to be looked at.
+ * Throws `damaged` unless the file exists and is the one that was attached. A copy with another modification time passes. An object is not
+ * checked, because only the attached version of it is ever read.
  */
 export async function assertSameFile(
   path: string,
@@ -45,7 +45,7 @@ export async function assertSameFile(
   );
 }
 
-/** Throws `damaged` unless an object is there and of the version that was attached; `io` where the storage does not tell. */
+/** Throws `damaged` unless an object exists and has the version that was attached; `io` if the storage cannot be asked. */
 export async function assertSameObject(
   { path, etag }: AttachedFile,
   objects: ObjectStorage | undefined,
@@ -66,7 +66,7 @@ function timeText(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** A file that is gone is damage to those who need its rows. */
+/** Converts `not_found` to damage, because rows of the file are needed. */
 async function present<T>(path: string, use: () => Promise<T>): Promise<T> {
   try {
     return await use();

@@ -10,7 +10,7 @@ import { builtModule, type Finished, type Task } from '../../workers/task.js';
 import type { FileIdentity } from './attached-file.js';
 import { assertSameFile } from './same-file.js';
 
-/** A column of strings of an attached file to be searched. Every value that is looked for holds one of the needles. */
+/** A column of strings of an attached file to be searched. Every value that matches contains one of the needles. */
 export interface SearchJob {
   readonly read: ForeignRead;
   readonly attached: FileIdentity;
@@ -27,7 +27,7 @@ export async function work({ read, attached, needles }: SearchJob): Promise<Fini
   return { result: { spans: searched, bytesRead }, transfer: [] };
 }
 
-/** Whether a needle stands in the bytes of all values together. True also where there is no memory to look. */
+/** Whether the concatenated bytes of all values contain a needle. Also true if there is no memory for the search. */
 function mayHold(column: Column, needles: readonly KernelNeedle[]): boolean {
   const values = column.kind === 'dictionary' ? column.values : column;
   if (values.kind !== 'bytes') return true;
@@ -44,5 +44,5 @@ function mayHold(column: Column, needles: readonly KernelNeedle[]): boolean {
   });
 }
 
-/** Has a column of a row group searched. */
+/** Searches a column of a row group on a thread. */
 export const searchTask: Task<SearchJob, SearchedSpans> = { module: builtModule(import.meta.url), work };

@@ -1,33 +1,33 @@
 import { DamageError } from '../../terms/errors.js';
 
-/** Where the rows of one span go. */
+/** The hours of the rows of one span. */
 export interface SpanPlacement {
-  /** Whether the rows stand in the order of their hours, so that they are in the order of their positions. */
+  /** Whether the rows are in order of their hours, and so in the order of their positions. */
   readonly isOrdered: boolean;
-  /** The placement time (ms) of the row before the span, where its first row has none of its own; else null. */
+  /** Placement time (ms) of the row before the span, if the span's first row has no time of its own; else null. */
   readonly previousMs: number | null;
-  /** How many rows go to which hour, ascending: `hour` is an index in the hours of the file. */
+  /** The number of rows in each hour, ascending. `hour` is an index into the hours of the file. */
   readonly hours: HourCounts;
 }
 
-/** Rows of an hour. */
+/** Number of rows in an hour. */
 export interface HourRows {
   readonly hour: number;
   readonly rows: number;
 }
 
-/** Hours of a span, ascending. An array of them is one. */
+/** The hours of a span, ascending. An array is a valid implementation. */
 export interface HourCounts extends Iterable<HourRows> {
   readonly length: number;
   at(index: number): HourRows | undefined;
 }
 
-/** Of more hours than these a span has numbers and no objects, which take five times as much. */
+/** From this many hours on a span is packed into a typed array; objects would take five times as much memory. */
 const packedMin = 16;
 
-/** Hours without an object for each. */
+/** Hours in a typed array. */
 class PackedHours implements HourCounts {
-  /** Hour and rows of each. */
+  /** Pairs of hour and rows. */
   constructor(private readonly numbers: Uint32Array) {}
 
   get length(): number {
@@ -56,8 +56,8 @@ const orderedFlag = 1;
 const previousFlag = 2;
 
 /**
- * Placements as base64 of LEB128 numbers. For each span: flags, the previous time where there is one, the number of hours, and for each hour
- * how far it is from the one before and its rows. A span whose rows lie in a few hours takes some ten bytes.
+ * Encodes placements as base64 of LEB128 numbers. For each span: flags, the previous time if there is one, the number of hours, and for
+ * each hour the difference from the previous hour and its rows. A span with few hours takes about ten bytes.
  */
 export function encodePlacements(placements: readonly SpanPlacement[]): string {
   const bytes: number[] = [];
@@ -76,11 +76,11 @@ export function encodePlacements(placements: readonly SpanPlacement[]): string {
 }
 
 /**
- * Reads what `encodePlacements` has written.
+ * Decodes what `encodePlacements` has written.
  *
  * @param spanRows rows of each span
- * @param hours of the file
- * @throws DamageError for anything else
+ * @param hours number of hours of the file
+ * @throws DamageError for invalid content
  */
 export function decodePlacements(text: string, spanRows: readonly number[], hours: number): SpanPlacement[] {
   const bytes = Buffer.from(text, 'base64');

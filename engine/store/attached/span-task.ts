@@ -9,35 +9,35 @@ import { changeColumn, type ValueChange } from './column-source.js';
 import { hourOrder, type PlacedBy } from './row-order.js';
 import { assertSameFile } from './same-file.js';
 
-/** A column of an attached file that is to be read, and what becomes of it. */
+/** A column of an attached file that is to be read, and how its values are converted. */
 export interface SpanJob {
   readonly read: ForeignRead;
   readonly attached: FileIdentity;
   readonly change: ValueChange;
-  /** crc32 of the bytes of the chunk when it was indexed; null where that is not known. */
+  /** crc32 of the column chunk's bytes when it was indexed; null if unknown. */
   readonly checksum: number | null;
-  /** What the rows are put in order by; null where the spans of the row group are in order. */
+  /** How to put the rows in the order of their positions; null if the spans of the row group are in order. */
   readonly order: SpanOrder | null;
 }
 
-/** How the spans of a row group come in the order of their positions. */
+/** What is needed to put the rows of a row group's spans in the order of their positions. */
 export interface SpanOrder {
-  /** The column that placed the rows, as the values of the read are read. */
+  /** The column that placed the rows. It is read in the same way as the requested column. */
   readonly placedBy: PlacedBy;
-  /** By span: the placement time (ms) of the row before it; null where its first row has a time, or there is none. */
+  /** By span: the placement time (ms) of the row before it; null if the span's first row has a time, or if there is no row before it. */
   readonly previousMs: readonly (number | null)[];
-  /** By span: its rows are in the order of their positions as they stand. */
+  /** By span: whether its rows are in the order of their positions already. */
   readonly isOrdered: readonly boolean[];
 }
 
-/** The wanted span, and those that came with it, as the scan reads them. */
+/** The wanted span, and others that were decoded with it. */
 export interface ReadSpans {
   readonly spans: readonly { readonly span: number; readonly column: Column; readonly bytes: number }[];
   readonly pages: PageTable | null;
   readonly bytesRead: number;
 }
 
-/** Reads and decodes. Throws `DamageError` for a file that has changed, is gone or is malformed. */
+/** Reads and decodes a column. Throws `DamageError` for a file that has changed, is gone or is malformed. */
 export async function work({
   read,
   attached,
@@ -69,5 +69,5 @@ export async function work({
   return { result: { spans, pages: decoded.pages, bytesRead }, transfer: buffersOf(arrays) };
 }
 
-/** Has a span of a column read and decoded. */
+/** Reads and decodes a span of a column on a thread. */
 export const spanTask: Task<SpanJob, ReadSpans> = { module: builtModule(import.meta.url), work };
