@@ -2,15 +2,15 @@ import { spawn } from 'node:child_process';
 import { dirname } from 'node:path';
 import type { CollectLog } from './logs/collect-log.js';
 
-/** A command that hangs must not stop the next one for ever. */
+/** A hanging command is ended after this time, because it would keep the next one from running. */
 const timeLimitMs = 60_000;
 
-/** What is kept of what a command says, for the message when it fails. */
+/** How much of a command's error output is kept for the message when it fails. */
 const saidBytesMax = 2000;
 
 /**
- * Runs `file.rotate.run` after rotations: by the shell, in the folder of the agent's file, one at a time. Rotations while it
- * runs have it run once more. A command that fails is told; nothing else depends on it.
+ * Runs the command `file.rotate.run` after rotations, by the shell in the folder of the agent's file, one at a time.
+ * Rotations during a run cause one more run. A failure is logged; nothing else depends on the command.
  */
 export class AfterRotation {
   private running: Promise<void> | undefined;
@@ -36,7 +36,7 @@ export class AfterRotation {
     });
   }
 
-  /** Resolves when no command runs. */
+  /** Resolves when no command is running. */
   async idle(): Promise<void> {
     while (this.running !== undefined) await this.running;
   }
@@ -49,7 +49,7 @@ export class AfterRotation {
   }
 }
 
-/** Runs a command of the shell; gives what went wrong, or null. */
+/** Runs a shell command. Returns what went wrong, or null. */
 function runCommand(command: string, folder: string): Promise<string | null> {
   return new Promise((resolve) => {
     const stdio: ['ignore', 'ignore', 'pipe'] = ['ignore', 'ignore', 'pipe'];

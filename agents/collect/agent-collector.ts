@@ -31,37 +31,40 @@ import { Truncations } from './logs/truncations.js';
 
 export interface CollectorOptions {
   readonly store: AgentStore;
-  /** An agent with `file`. */
+  /** Must have a `file` section. */
   readonly definition: AgentDefinition;
-  /** Zone of times that carry none. */
+  /** Time zone of times that have none. */
   readonly timezone: string;
-  /** The clock, in milliseconds. */
+  /** Clock, in milliseconds since the epoch. */
   readonly now: () => number;
   readonly files: LogFiles;
-  /** Of the archive: nothing in it is followed. */
+  /** Data folder of the archive; files in it are not followed. */
   readonly dataFolder?: string | undefined;
   readonly handles: OpenFiles;
   readonly workers: WorkerPool;
   readonly log: CollectLog;
-  /** Lines to take of a file that is there when the agent is followed first; 0 for all. */
+  /** Number of last lines to take of a file that exists when the agent is followed for the first time; 0 for all lines. */
   readonly limitLines: number;
-  /** After this silence a last line without an end is taken, of a file that nobody writes to any more. */
+  /** Time without growth after which a last line without a line end is taken, of a file that is no longer written to. */
   readonly tailTimeoutMs: number;
 }
 
-/** What a round has done: nothing, all that there was, or as much as one commit holds. */
+/** Result of a round: nothing to store, all stored, or more left than one commit holds. */
 export type Round = 'idle' | 'done' | 'more';
 
-/** Names that are kept in mind of files that are gone or can't be looked at, at most. */
+/** Limit on the remembered inodes of removed files, and on the remembered names that can't be followed. */
 const rememberedMax = 10_000;
 
-/** A file without a name is let go after this silence: its disk space is only freed then, or its writer has long moved on. */
+/**
+ * How long a file without a name is kept open after its last growth: for a removed file (no links), closing frees its disk
+ * space; of a renamed one, the writer has long moved on by then.
+ */
 const removedQuietMs = 60_000;
 const renamedQuietMs = 600_000;
 
 /**
- * Follows the logs of one agent. Each round takes what the files have gained into one commit, so that nothing is read ahead
- * of what is stored, and a round that fails leaves everything as it was.
+ * Follows the logs of one agent. Each round reads what the files have gained and stores it in one commit. Nothing is read
+ * ahead of what is stored, so after a failed round nothing is lost: files are read again from their stored positions.
  */
 export class AgentCollector {
   readonly name: string;
@@ -74,7 +77,7 @@ export class AgentCollector {
   private readonly silence: Silence;
   private readonly rotation: LogRotation | undefined;
   private readonly removed = new Set<string>();
-  /** Names that can't be looked at, and those that are passed over. */
+  /** Names that can't be read, and names that are no files to follow; each is reported once. */
   private readonly unseen = new Set<string>();
   private readonly strays = new Set<string>();
   private readonly truncations: Truncations;
@@ -83,9 +86,9 @@ export class AgentCollector {
   private asOf = 0;
   private firstStartMs = 0;
   private readonly goneSources: GoneSources;
-  /** The agent was never followed before this process. */
+  /** Whether the agent is followed for the first time ever, in this process. */
   private isFirst = false;
-  /** The first file behind the one that filled the last frame whose lines found no room in it. */
+  /** The file to begin the next round with: the first one that found no room in the last frame. */
   private nextFile: FollowedFile | undefined;
   hasLinks = false;
 
@@ -115,7 +118,7 @@ export class AgentCollector {
     return new LogRotation({ agent: name, rotation, folder: this.folder, files, handles, now, log, after });
   }
 
-  /** How long it is until the last lines of some file are taken for a whole record. */
+  /** Milliseconds until the last lines of some file are taken as a complete record. */
   get recordDueInMs(): number {
     return this.silence.dueInMs(this.options.now());
   }
@@ -128,7 +131,10 @@ export class AgentCollector {
     return this.folder.byInode.values();
   }
 
-  /** Something may happen that no change of the folder announces: a retry, a silence that ends, a file without a name. */
+  /**
+   * Whether something may become due that no change of the folder announces: a retry, the end of a silence, or news in a
+   * file that has no name any more.
+   */
   get waits(): boolean {
     if (this.unseen.size > 0) return true;
     for (const file of this.files) {
@@ -140,7 +146,7 @@ export class AgentCollector {
     return false;
   }
 
-  /** Looks at the folder. Throws Node's errors of reading it. */
+  /** Surveys the whole folder. Throws Node's errors of reading it. */
   async survey(): Promise<void> {
     const { log, now, handles } = this.options;
     const { appeared, vanished, passedOver, failures, strays, hasLinks, isFirst } =
@@ -169,7 +175,7 @@ export class AgentCollector {
       log.error({ agent: this.name, files: passedOver }, 'too many files match: these are not followed');
   }
 
-  /** Tells what is wrong with names that are not among `told`, which are then all that there are. */
+  /** Warns about names that are not in `told`; afterwards `told` holds exactly the given names (at most `rememberedMax`). */
   private tellNew(names: readonly Stray[], told: Set<string>): void {
     const present = new Set(names.map(({ path }) => path));
     for (const path of told) if (!present.has(path)) told.delete(path);
@@ -180,13 +186,13 @@ export class AgentCollector {
     }
   }
 
-  /** Looks at names that have changed. Returns false when the whole folder must be looked at. */
+  /** Looks at names that have changed. Returns false where a survey of the whole folder is needed. */
   async touch(names: readonly string[]): Promise<boolean> {
     for (const name of names) if (!(await this.folder.touch(name, this.options.now()))) return false;
     return true;
   }
 
-  /** Finds out what the files are that were seen, and where each is read on. Throws what the storage throws. */
+  /** Identifies the files that were seen, and finds the position from which each is read on. Throws what the storage throws. */
   async identify(): Promise<void> {
     try {
       if (this.checkpoints === null) await this.learn();
@@ -197,14 +203,14 @@ export class AgentCollector {
     }
   }
 
-  /** Has a thread ready for the first lines: until one has begun, they would wait for it. Nothing is thrown. */
+  /** Starts a worker thread before there are lines, which would otherwise wait for its start. Never throws. */
   async warmUp(): Promise<void> {
     const { settings, workers } = this.target;
-    // A definition that makes no sense is told with the first lines.
+    // An invalid definition is reported with the first lines.
     await decodeLines(workers, { settings, ranges: [] }, new Uint8Array(0), null).catch(() => {});
   }
 
-  /** Takes what is there into one commit. Throws what the storage throws; then everything is looked at anew. */
+  /** Stores what the files have gained in one commit. Throws what the storage throws; then all files are identified anew. */
   async round(frame: LineFrame): Promise<Round> {
     await this.identify();
     try {
@@ -224,14 +230,14 @@ export class AgentCollector {
   }
 
   /**
-   * Notes in the store since when the agent is followed, unless that is known: what rotates from then on is read. Throws
-   * what the storage throws; then it is done later.
+   * Records in the store since when the agent is followed, unless that is known: what rotates from then on is read. Throws
+   * what the storage throws; the next round then does it.
    */
   async prepare(): Promise<void> {
     await this.learn();
   }
 
-  /** Asks the store how far everything is stored. The first time ever, it is noted that the agent is followed from now on. */
+  /** Loads the checkpoints from the store. The first time ever, records that the agent is followed from now on. */
   private async learn(): Promise<void> {
     const { store, now, definition } = this.options;
     const { checkpoints, asOf } = await store.sources();
@@ -247,7 +253,7 @@ export class AgentCollector {
     this.asOf = asOf;
   }
 
-  /** Nothing is known any more of what is stored. */
+  /** Forgets the stored positions, because it is unknown what was committed. */
   private async startOver(): Promise<void> {
     this.checkpoints = null;
     for (const file of this.files) {
@@ -262,11 +268,12 @@ export class AgentCollector {
       ({ kind, state }) => (kind === 'new' || kind === 'waiting') && state.mayHaveMore && isDue(state, now()),
     );
     if (files.length === 0) return;
-    // What was committed since they were read is in them too: a copy may have been made of what is followed.
+    // Load the checkpoints again: they must include what was committed since, because a new file may be a copy of one that
+    // is being followed.
     const { checkpoints, asOf } = await this.options.store.sources();
     this.checkpoints = checkpoints;
     this.asOf = asOf;
-    // Those that are written come first: which generations are copies shows by them.
+    // Files that are still written come first, because copies among the rotated generations are recognised by them.
     files.sort((a, b) => Number(a.rotated) - Number(b.rotated));
     for (const file of files) {
       await this.attempts.run(file, async () => {
@@ -281,7 +288,7 @@ export class AgentCollector {
     const handle = await handles.use(file, file.path);
     const status = await handle.status();
     if (status.inode !== file.inode) {
-      // The name has passed to another file since.
+      // The name leads to another file by now.
       await handles.release(file);
       return { kind: 'waiting' };
     }
@@ -321,7 +328,7 @@ export class AgentCollector {
     );
   }
 
-  /** Reads on in every file that may have gained something. Returns whether there is more than the frame holds. */
+  /** Reads on in every file that may have grown. Returns whether there is more than the frame holds. */
   private async gather(frame: LineFrame): Promise<boolean> {
     const { now } = this.options;
     const nowMs = now();
@@ -331,8 +338,8 @@ export class AgentCollector {
         isDue(file.state, nowMs) &&
         (file.state.mayHaveMore || this.silence.mayEndHere(file, nowMs)),
     );
-    // What the last frame had no room for comes first: many files wait for each other's lines no longer than a turn takes, and
-    // one that fills every frame leaves room for the others. Once there is no room, no other file is read only to find that.
+    // Begin with the file that found no room in the last frame. So with many files none waits longer than one turn of all,
+    // and a file that fills every frame leaves room for others. Once there is no room, no further file is read.
     const first = this.nextFile === undefined ? 0 : Math.max(0, ready.indexOf(this.nextFile));
     let isFull = false;
     let hasRoom = true;
@@ -361,7 +368,7 @@ export class AgentCollector {
         });
       }
     };
-    // All lanes have ended before a failure is passed on: none may add lines to a frame that others use by then.
+    // Wait for all lanes before throwing a failure: no lane may add lines to a frame that is already used elsewhere.
     const ended = await Promise.allSettled(frame.scratches.map(lane));
     for (const result of ended) if (result.status === 'rejected') throw result.reason;
     this.nextFile = undefined;
@@ -385,15 +392,15 @@ export class AgentCollector {
     );
   }
 
-  /** The content that was read is no longer there: it was cut off, or the file is another one under the same number. */
+  /** Handles content that is not there any more: the file was truncated, or another file has its inode number. */
   private noteReplaced(file: FollowedFile, frame: LineFrame): void {
-    // What was read of it just now is stored first; then it is found out again.
+    // Lines that were just read of it are stored first; a later round finds the change again.
     if (frame.lines.some((lines) => lines.file === file)) return;
     this.truncations.count(file);
     file.observe({ kind: 'replaced' });
   }
 
-  /** Rotates logs that are too large. Returns whether one waits for a moment in which nothing is written. */
+  /** Rotates logs that are too large. Returns whether one could not be emptied because it is being written. */
   private async rotate(): Promise<boolean> {
     if (this.rotation === undefined) return false;
     const { emptied, renamed, isBusy } = await this.rotation.run();
@@ -405,7 +412,7 @@ export class AgentCollector {
     return isBusy;
   }
 
-  /** Lets go of files that have no name and nothing more to give. */
+  /** Closes and forgets files that have no name and nothing left to read. */
   private async forgetGoneFiles(): Promise<void> {
     const { now, handles, tailTimeoutMs, log } = this.options;
     for (const file of this.files) {
@@ -428,7 +435,7 @@ export class AgentCollector {
     }
   }
 
-  /** Closes all that is open of a file. */
+  /** Closes all handles of a file. */
   private async release(file: FollowedFile): Promise<void> {
     file.observe({ kind: 'doubted' });
     await this.options.handles.release(file);
@@ -440,12 +447,12 @@ export class AgentCollector {
     if (this.removed.size > rememberedMax) this.removed.delete(this.removed.values().next().value!);
   }
 
-  /** A round failed: nothing is collected until one succeeds. */
+  /** Records that a round failed. Collection pauses until a round succeeds. */
   pause(error: unknown): void {
     this.pauses.pause(error);
   }
 
-  /** Collection goes on. */
+  /** Records that a round succeeded. */
   resume(): void {
     this.pauses.resume();
   }
@@ -464,12 +471,12 @@ export class AgentCollector {
     return { ...this.tally.counts(), files, lagBytes: lag, paused: this.pauses.reason };
   }
 
-  /** Has the round that is under way fail, as soon as the line that is being decoded is done. */
+  /** Makes the round under way fail as soon as the current line is decoded. */
   abandon(): void {
     setStopFlag(this.stop);
   }
 
-  /** Lets go of everything. */
+  /** Closes all files. */
   async close(): Promise<void> {
     for (const file of this.files) await this.release(file);
     this.folder.byInode.clear();

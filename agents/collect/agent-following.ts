@@ -12,31 +12,37 @@ export interface FollowingOptions {
   readonly files: LogFiles;
   readonly frames: FramePool;
   readonly log: CollectLog;
-  /** Longest time from a line to its answer. */
+  /** Longest time, in milliseconds, from the writing of a line until queries see it. */
   readonly flushMs: number;
-  /** Fields of the agent. */
+  /** Number of fields of the agent, for the log. */
   readonly fields: number;
-  /** How often it is told how far a backlog is read, in milliseconds; as `BacklogReport` has it if omitted. */
+  /** Milliseconds between progress messages while a backlog is read; the default of `BacklogReport` if omitted. */
   readonly backlogEveryMs?: number | undefined;
 }
 
-/** How long what is under way may take when following ends: a megabyte of hostile lines takes minutes with a pattern that is large. */
+/**
+ * How long a round under way may take after a stop before it is abandoned. With a large pattern, a megabyte of hostile lines
+ * takes minutes to decode.
+ */
 const patienceMs = 5000;
 
-/** Lines wait this part of the time that they may take; the rest is for reading, decoding and committing them. */
+/** Fraction of `flushMs` for which lines gather; the rest is for reading, decoding and committing them. */
 const paceFraction = 0.6;
 
-/** How often the folder is looked at although no change was announced, and where a change can't be announced. */
+/**
+ * Interval of surveys of the folder: while it is watched, in case a change was not announced; and while something is due
+ * that no change announces.
+ */
 const surveyMs = 2000;
 const waitingMs = 1000;
 
-/** Looking at the folder takes at most this part of the time, so that very many files are looked at less often. */
+/** Surveys take at most this fraction of the time, so that a folder with very many files is surveyed less often. */
 const surveyFraction = 0.1;
 
-/** After a failure of the storage it is tried again after this time. */
+/** Delay before the next attempt after a failure of the storage. */
 const retryMs = 1000;
 
-/** Follows the logs of one agent until it is told to stop. */
+/** Follows the logs of one agent until its signal aborts. */
 export class AgentFollowing {
   private readonly changes: FolderChanges;
   private readonly backlog: BacklogReport;
@@ -54,7 +60,10 @@ export class AgentFollowing {
     this.backlog = new BacklogReport(collector, options.log, options.backlogEveryMs);
   }
 
-  /** Ends when what is under way is stored, or has taken too long for that: the signal, and a call of the wake-up so that it is looked at. */
+  /**
+   * Runs until the signal aborts (the caller then also calls the wake-up, to end a sleep). Ends once the round under way is
+   * stored, or is abandoned because it takes too long.
+   */
   async run(): Promise<void> {
     const warm = this.collector.warmUp();
     let patience: NodeJS.Timeout | undefined;
@@ -73,7 +82,7 @@ export class AgentFollowing {
     await this.collector.close();
   }
 
-  /** Takes all that there is. Returns false after a failure of the storage. */
+  /** Stores all lines that there are. Returns false after a failure of the storage. */
   private async step(): Promise<boolean> {
     const { collector } = this;
     const { frames } = this.options;
@@ -88,7 +97,7 @@ export class AgentFollowing {
       }
       return true;
     } catch (error) {
-      // What was abandoned is read again when the log is followed next.
+      // The abandoned lines are not stored, so they are read again when the log is next followed.
       if (this.signal.aborted && isLogstrataError(error) && error.code === 'cancelled') return false;
       collector.pause(error);
       this.surveyedMs = -Infinity;
@@ -117,7 +126,7 @@ export class AgentFollowing {
     return this.options.flushMs * paceFraction;
   }
 
-  /** Lets lines gather for one commit, then waits for a change, or for the next look at the folder. */
+  /** Lets lines gather for one commit, then waits for a change or until the next survey is due. */
   private async rest(): Promise<void> {
     await this.pause(this.paceMs);
     if (this.signal.aborted) return;
@@ -126,12 +135,12 @@ export class AgentFollowing {
     if (leftMs > 0) await this.wakeUp.sleep(leftMs);
   }
 
-  /** Sleeps, whatever changes meanwhile, unless it is to stop. */
+  /** Sleeps for the full time, whatever changes; an abort ends it. */
   private async pause(ms: number): Promise<void> {
     await delay(ms, undefined, { signal: this.signal }).catch(() => {});
   }
 
-  /** Says on start what is followed, before any of it is read: that may take long. */
+  /** At the start, logs what is followed before anything is read, because reading may take long. */
   private async introduce(): Promise<void> {
     const { collector, options } = this;
     await collector.identify();

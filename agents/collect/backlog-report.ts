@@ -1,12 +1,12 @@
 import type { CollectStatus } from './logs/collect-counts.js';
 import type { CollectLog } from './logs/collect-log.js';
 
-/** A backlog that is read within this time is not worth a word; after it there is one so often. */
+/** Interval of progress messages. A backlog that is read within this time is not reported. */
 const everyMsDefault = 10_000;
 
-/** Tells how far the lines are read that came faster than they could be stored, or while nobody followed. */
+/** Reports progress while a backlog is read: lines that came faster than they could be stored, or while nobody followed. */
 export class BacklogReport {
-  /** When reading without a rest began, and what was stored by then; null while there are rests. */
+  /** When reading without a pause began, and the counts at that time; null while there is no backlog. */
   private since: { readonly atMs: number; readonly records: number; readonly bytes: number } | null = null;
   private toldMs = 0;
   private hasTold = false;
@@ -17,7 +17,7 @@ export class BacklogReport {
     private readonly everyMs = everyMsDefault,
   ) {}
 
-  /** A round is over; `more` says that it has left lines which are there. */
+  /** Records the end of a round; `more` says that it left lines unread. */
   round(more: boolean): void {
     const nowMs = performance.now();
     if (this.since === null) {

@@ -2,9 +2,9 @@ import { isLogstrataError } from '../../engine/index.js';
 import { systemCode } from '../sources/source-error.js';
 import type { CollectLog } from './logs/collect-log.js';
 
-/** Says that nothing can be collected of an agent, and that it can again: once for each reason. */
+/** Logs when collection of an agent pauses and when it goes on; repeats of the same reason are not logged. */
 export class CollectPauses {
-  /** Why nothing is collected at present; null when it is. */
+  /** Why collection is paused; null while it is not. */
   reason: string | null = null;
 
   constructor(
@@ -12,7 +12,7 @@ export class CollectPauses {
     private readonly log: CollectLog,
   ) {}
 
-  /** A commit failed. */
+  /** Records a failed commit. */
   pause(error: unknown): void {
     const message = error instanceof Error ? error.message : String(error);
     if (isLogstrataError(error) && error.code === 'conflict' && this.reason === null) {
@@ -29,7 +29,7 @@ export class CollectPauses {
     );
   }
 
-  /** Collection goes on. */
+  /** Records that a commit succeeded. */
   resume(): void {
     if (this.reason === null) return;
     this.log.info({ agent: this.agent, reason: this.reason }, 'collection goes on');
@@ -37,7 +37,7 @@ export class CollectPauses {
   }
 }
 
-/** A message without what differs from time to time: the names of temporary files, counts and offsets. */
+/** Removes what varies between messages of the same reason: hex names of temporary files, counts and offsets. */
 function withoutNumbers(message: string): string {
   return message.replace(/\b[0-9a-f]{6,}\b|\d+/g, '');
 }

@@ -14,7 +14,7 @@ import { OpenFiles } from './logs/open-files.js';
 import { SystemCollector } from './system-collector.js';
 import { WakeUp } from './logs/wake-up.js';
 
-/** An agent that is collected, and where its records go. */
+/** A collected agent, and the store of its records. */
 export interface CollectedAgent {
   readonly definition: AgentDefinition;
   readonly store: AgentStore;
@@ -22,35 +22,35 @@ export interface CollectedAgent {
 
 export interface CollectionOptions {
   readonly files: LogFiles;
-  /** Of the archive: nothing in it is followed. */
+  /** Data folder of the archive; files in it are not followed. */
   readonly dataFolder?: string | undefined;
-  /** Where `s3://` paths lead. */
+  /** Object storage for `s3://` paths. */
   readonly objects?: ObjectStorage | undefined;
   readonly workers: WorkerPool;
   readonly log: CollectLog;
   readonly now: () => number;
   readonly timezone: string;
   readonly limitLines: number;
-  /** Longest time from a line to its answer. */
+  /** Longest time, in milliseconds, from the writing of a line until queries see it. */
   readonly flushMs: number;
   readonly tailTimeoutMs: number;
-  /** Gives an agent more fields, those of columns that files of its archive have which came. */
+  /** Adds fields to an agent: those of columns that new files of its archive have. */
   readonly redefine: (definition: AgentDefinition) => Promise<void>;
   /** See `FollowingOptions`. */
   readonly backlogEveryMs?: number | undefined;
 }
 
-/** Handles of logs that stay open in one process. Systems give from 1024 on, and queries need some too. */
+/** File handles of logs that one process keeps open. The usual limit is 1024 or more, and queries need handles too. */
 const handlesMax = 4096;
 
-/** What is done for an agent until it is told to stop. */
+/** A task that runs for an agent until its signal aborts. */
 interface Work {
   readonly run: (signal: AbortSignal, wakeUp: WakeUp) => Promise<void>;
-  /** How its collection stands, where that is the work. */
+  /** State of the collection, for tasks that collect. */
   readonly status?: () => CollectStatus;
-  /** How far its archive is, where that is the work. */
+  /** Progress of the import, for archives that are imported. */
   readonly importing?: () => ImportStatus;
-  /** The same where its files are answered from where they lie. */
+  /** Progress of attaching, for archives whose files stay in place and are queried there. */
   readonly attaching?: () => AttachStatus;
 }
 
@@ -60,7 +60,10 @@ interface Collecting extends Work {
   running: Promise<void> | undefined;
 }
 
-/** Collects what the agents have: follows their logs, takes their figures. Agents may come and go meanwhile. */
+/**
+ * Collects the data of all agents: follows their logs, imports or attaches their archives, takes system figures. Agents can
+ * be added and removed at any time.
+ */
 export class Collection {
   private readonly agents = new Map<string, readonly Collecting[]>();
   private readonly frames: FramePool;
@@ -74,8 +77,9 @@ export class Collection {
   }
 
   /**
-   * Takes in an agent, which is collected from `start` on. To be awaited before anybody is told that it is: since when an agent
-   * is followed is noted here. What fails is told, and tried again.
+   * Adds an agent; its collection runs once `start` has been called. Await this before reporting that the agent is followed:
+   * the time from which it is followed is recorded here. Failures of that are logged and tried again. Throws `invalid` for
+   * an agent that is there already.
    */
   async add({ definition, store }: CollectedAgent): Promise<void> {
     const { name, file, archive, system } = definition;
@@ -127,28 +131,28 @@ export class Collection {
     };
   }
 
-  /** Begins. Nothing is thrown: what fails is told, and tried again. */
+  /** Starts the collection of all agents. Never throws: failures are logged and tried again. */
   start(): void {
     this.isStarted = true;
     for (const works of this.agents.values()) works.forEach(begin);
   }
 
-  /** The threads that decode what is collected. */
+  /** The worker threads that decode lines. */
   get workers(): WorkerPool {
     return this.options.workers;
   }
 
-  /** How the collection of each agent stands. */
+  /** State of the collection, by agent. */
   status(): Record<string, CollectStatus> {
     return this.each(({ status }) => status?.());
   }
 
-  /** How far the archive of each agent is that is imported. */
+  /** Progress of imported archives, by agent. */
   importing(): Record<string, ImportStatus> {
     return this.each((work) => work.importing?.());
   }
 
-  /** How far the archive of each agent is whose files are answered from where they lie. */
+  /** Progress of attached archives, whose files are queried in place, by agent. */
   attaching(): Record<string, AttachStatus> {
     return this.each((work) => work.attaching?.());
   }
@@ -163,7 +167,7 @@ export class Collection {
     return Object.fromEntries(answers);
   }
 
-  /** Collects an agent no longer. Ends when what is under way is stored. */
+  /** Stops collecting an agent and removes it. Resolves once what is under way is stored. */
   async remove(name: string): Promise<void> {
     const works = this.agents.get(name) ?? [];
     for (const work of works) {
@@ -174,7 +178,7 @@ export class Collection {
     this.agents.delete(name);
   }
 
-  /** Ends when what is under way is stored. */
+  /** Stops collecting all agents. Resolves once what is under way is stored. */
   async stop(): Promise<void> {
     this.isStarted = false;
     await Promise.all([...this.agents.keys()].map((name) => this.remove(name)));

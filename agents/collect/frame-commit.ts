@@ -19,7 +19,7 @@ import { checkpointAt, positionBehind, type SourcePosition } from './logs/source
 import type { NotKeptReport } from './not-kept-report.js';
 import type { Written } from '../times/written.js';
 
-/** What stores the lines of a collector. */
+/** Where and how a collector's lines are stored. */
 export interface CommitTarget {
   readonly store: AgentStore;
   readonly settings: DecodeSettings;
@@ -29,7 +29,7 @@ export interface CommitTarget {
   readonly notKept: NotKeptReport;
 }
 
-/** What one file gives to a commit. */
+/** A file's part in a commit. */
 interface FilePart {
   readonly file: FollowedFile;
   position: SourcePosition;
@@ -39,8 +39,9 @@ interface FilePart {
 }
 
 /**
- * Stores the lines of a frame, and with them how far each file is stored. Files' positions follow once that is durable.
- * After a failure nothing is known of what was stored: the store has to be asked.
+ * Decodes the lines of a frame and commits the records together with the new positions of their files. The positions of the
+ * `FollowedFile`s change only once the commit is durable. After a failure it is unknown what was stored: the store's
+ * checkpoints have to be loaded again.
  */
 export async function commitFrame(target: CommitTarget, frame: LineFrame): Promise<void> {
   const { settings, workers } = target;
@@ -56,7 +57,7 @@ export async function commitFrame(target: CommitTarget, frame: LineFrame): Promi
       lines = lines.slice(taken);
       left = rangesLeft(left, decoded.ranges, decoded.years);
     } finally {
-      // Nobody reads the records any more once they are stored.
+      // The batch is not read after it has been stored.
       decoded.batch?.lease?.free();
     }
   }
@@ -66,7 +67,7 @@ function rangeOf({ file, start, end, offset, continuesLine }: GatheredLines, wri
   return { start, end, captures: file.name.captures, written, atBeginning: offset === 0, continuesLine };
 }
 
-/** Lines of one file stand together, in the order in which they were read. */
+/** Groups lines by file; within a file they keep the order in which they were read. */
 function inOrderOfFiles(lines: readonly GatheredLines[]): GatheredLines[] {
   const byFile = new Map<FollowedFile, GatheredLines[]>();
   for (const each of lines) {
@@ -79,11 +80,11 @@ function inOrderOfFiles(lines: readonly GatheredLines[]): GatheredLines[] {
 
 interface Taken {
   readonly parts: ReadonlyMap<FollowedFile, FilePart>;
-  /** How many of the lines are done with, from the first on. */
+  /** Number of lines, from the first, that are finished. */
   readonly taken: number;
 }
 
-/** Says for each file what it gives to the commit: `ranges` are those of the lines to decode, in their order. */
+/** Assembles each file's part of the commit. `ranges` are those of the lines to decode, in order. */
 function takeLines(
   left: readonly GatheredLines[],
   ranges: readonly LineRange[],
@@ -141,7 +142,7 @@ function partOf(parts: Map<FollowedFile, FilePart>, file: FollowedFile): FilePar
   return part;
 }
 
-/** A line that is too long: only its beginning is kept. */
+/** Takes an overlong line, of which only the beginning is kept. */
 function takeRejected(part: FilePart, lines: GatheredLines, bytes: Uint8Array): void {
   const line = bytes.slice(lines.start, lines.end);
   part.rejected.push({ reason: lines.reason!, file: part.path, offset: lines.offset, line });

@@ -1,18 +1,21 @@
 import { LineFrame } from './line-frame.js';
 
-/** The frames of all collectors of a process. There are few of them, which bounds the memory; a collector waits until one is free. */
+/**
+ * The frames that all collectors of a process share. Their number is bounded, which bounds the memory; a collector waits
+ * until one is free.
+ */
 export class FramePool {
   private readonly spare: LineFrame[] = [];
   private readonly waiting: ((frame: LineFrame) => void)[] = [];
   private made = 0;
 
-  /** @param isLent whether threads are to see the lines where they lie */
+  /** @param isLent whether frames use memory that is shared with worker threads */
   constructor(
     private readonly framesMax: number,
     private readonly isLent: boolean,
   ) {}
 
-  /** Runs `use` with a frame, and takes it back. */
+  /** Calls `use` with a frame, and returns the frame to the pool afterwards. */
   async use<T>(use: (frame: LineFrame) => Promise<T>): Promise<T> {
     const frame = await this.take();
     try {
@@ -38,7 +41,7 @@ export class FramePool {
     else next(frame);
   }
 
-  /** Gives back the memory of the frames that nobody uses. */
+  /** Frees the memory of the frames that are not in use. */
   close(): void {
     for (const frame of this.spare.splice(0)) {
       frame.close();

@@ -3,7 +3,7 @@ import type { FollowedFile } from './logs/followed-file.js';
 import type { PackedContent } from './logs/log-state.js';
 import type { LineFrame } from './line-frame.js';
 
-/** Takes the next lines of a compressed file into a frame. Once its end is stored the file is done. Throws `SourceError`. */
+/** Adds the next lines of a compressed file to a frame. Once its end is stored, the file is done. Throws `SourceError`. */
 export async function gatherPacked(
   file: FollowedFile,
   { source, position }: PackedContent,
@@ -13,7 +13,7 @@ export async function gatherPacked(
   for (;;) {
     const next = await source.peek();
     if (next === null) {
-      // It is known from now on by its file and the length of that, and need not be unpacked again.
+      // The checkpoint gets the size of the compressed file, by which the file is recognised without being decompressed again.
       if (offset === 0) file.observe({ kind: 'empty' });
       else addEnd(file, source.packedBytes, frame, offset, endsInLine);
       return 'end';
@@ -37,7 +37,7 @@ export async function gatherPacked(
   }
 }
 
-/** No lines, and with them that the content has no more. */
+/** Adds an empty range of lines that marks the end of the content. */
 function addEnd(
   file: FollowedFile,
   packedBytes: number,

@@ -2,64 +2,66 @@ import { copyBytes, leaseMemory, lineBytesMax, type MemoryLease } from '../../en
 import { tailBytesMax } from '../sources/content-reader.js';
 import type { FollowedFile } from './logs/followed-file.js';
 
-/** Lines of one file on their way to a decoder: bytes[start, end) of the frame. */
+/** Lines of one file that wait to be decoded: bytes[start, end) of the frame. */
 export interface GatheredLines {
   readonly file: FollowedFile;
   readonly start: number;
   readonly end: number;
-  /** Content offset of `start`. */
+  /** Offset of `start` in the file's content. */
   readonly offset: number;
-  /** Content bytes that they stand for: more than are kept of an overlong line. */
+  /** Number of content bytes that these lines stand for. For an overlong line it is more than the frame holds of it. */
   readonly contentBytes: number;
-  /** Why the line is rejected as it is; null for lines to decode. */
+  /** Why the line is rejected without being decoded; null for lines to decode. */
   readonly reason: string | null;
-  /** The content ends here, inside a line. */
+  /** Whether the lines end inside a line, at the end of the content. */
   readonly endsInLine: boolean;
-  /** They begin inside a line whose beginning is stored. */
+  /** Whether they begin inside a line whose first part is already stored. */
   readonly continuesLine: boolean;
-  /** The content's last bytes behind them, where more was passed over than is kept; else null. */
+  /** The last bytes of the content before the end of these lines, where the frame holds only part of them; else null. */
   readonly tail: Uint8Array | null;
-  /** Length of the compressed file that ends behind them; absent where it goes on, or is none. */
+  /** Set where these lines end the content of a compressed file: the size of that file. */
   readonly packedBytes?: number;
 }
 
-/** Bytes of lines in one commit: what a decoder takes some tens of milliseconds for, and holds a longest line. */
+/** Bytes of lines in one commit. A decoder takes some tens of milliseconds for them. One line of the maximum length must fit. */
 export const frameBytesMax = 4 * 1024 * 1024;
 
-/** One read of a file: each is a trip to another thread and back. */
+/** Bytes per read of a file; each read is a round trip to a thread of Node's pool. */
 export const pieceBytes = 1024 * 1024;
 
-/** Room for a piece, or a longest line, behind the bytes by which the place is recognised. */
+/** Room for the tail by which the position is verified, and a piece or one line of the maximum length after it. */
 const scratchBytes = tailBytesMax + lineBytesMax + pieceBytes;
 
-/** Read beyond the room that a frame has left: whether there is more than fits. What does not fit is read again. */
+/** Bytes that are read beyond the room left in a frame, to see whether there is more than fits. They are read again later. */
 export const aheadBytes = 64 * 1024;
 
-/** What is read straight into a frame ends behind its room by this much at most. */
+/** Upper bound of the bytes that a read directly into a frame may write beyond `frameBytesMax`. */
 const slackBytes = tailBytesMax + aheadBytes;
 
-/** Files that are read at the same time: Node has four threads for that, and many files are each read for a few lines. */
+/** Number of files that are read concurrently: Node's pool has four threads for it. With many files, each is read for a few lines only. */
 const lanesMax = 4;
 
 /**
- * Lines of several files, gathered for one commit. Threads see them where they lie, as long as there is such memory: were they moved
- * to a thread and back, the garbage collector would count them anew each time, and run for them.
+ * The lines of several files that are gathered for one commit. Their buffer is shared with worker threads where such memory
+ * is available: if an ordinary buffer were transferred to a thread and back, the garbage collector would account for it anew
+ * each time, and run because of it.
  */
 export class LineFrame {
   readonly lines: GatheredLines[] = [];
   used = 0;
-  /** Where files are read to before their lines are taken, one for each that is read at the same time. */
+  /** Buffers that files are read into before their lines are added, one per concurrent read. */
   readonly scratches: readonly Uint8Array[];
   bytes: Uint8Array;
-  /** Where threads see `bytes`; null for bytes that have to move to them. */
+  /** The shared memory that `bytes` lie in; null where `bytes` has to be transferred to threads. */
   readonly lent: MemoryLease | null;
   private readonly leases: MemoryLease[] = [];
 
-  /** @param isLent whether threads are to see the lines where they lie */
+  /** @param isLent whether to use memory that is shared with worker threads */
   constructor(private readonly isLent: boolean) {
     this.lent = this.lease(frameBytesMax + slackBytes);
     this.bytes = this.lent?.bytes ?? newBytes();
-    // Memory of one kind is copied within as a whole, between two kinds byte by byte.
+    // Scratch buffers have the same kind of memory as `bytes`: within one kind, data is copied as a block, between the two
+    // kinds byte by byte.
     this.scratches = Array.from(
       { length: lanesMax },
       () => this.lease(scratchBytes)?.bytes ?? new Uint8Array(scratchBytes),
@@ -76,12 +78,15 @@ export class LineFrame {
     return Math.max(0, frameBytesMax - this.used);
   }
 
-  /** Where the next content may be read to that `add` then leaves where it is: nothing else may be added meanwhile. */
+  /**
+   * The unused part of `bytes`. Content that is read to its beginning is not copied by `add`, provided that nothing is added
+   * in between.
+   */
   get free(): Uint8Array {
     return this.bytes.subarray(this.used);
   }
 
-  /** Adds content; the caller has seen that there is room. What lies in `free` stays there. */
+  /** Adds content. The caller must have checked that there is room. Content that already lies in `free` is not copied. */
   add(content: Uint8Array, lines: Omit<GatheredLines, 'start' | 'end'>): void {
     const isFree = this.isFree(content);
     const start = isFree ? content.byteOffset - this.bytes.byteOffset : this.used;
@@ -100,11 +105,11 @@ export class LineFrame {
   clear(): void {
     this.lines.length = 0;
     this.used = 0;
-    // A thread that failed has not given them back.
+    // A thread that failed has not transferred the buffer back.
     if (this.bytes.length === 0) this.bytes = newBytes();
   }
 
-  /** Gives its memory back. Nobody may use it any more. */
+  /** Frees the memory. The frame must not be used afterwards. */
   close(): void {
     for (const lease of this.leases) lease.free();
   }

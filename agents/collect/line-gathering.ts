@@ -10,11 +10,14 @@ import type { LogHandle } from './logs/log-files.js';
 import type { FollowedContent } from './logs/log-state.js';
 import { grownHead, type SourcePosition } from './logs/source-position.js';
 
-/** What reading a file on has led to: its end, more to come, no room left, or another content than the one that was read. */
+/** Result of reading on in a file: its end was reached, the frame is full, or the file has other content than what was read before. */
 export type Gathered = 'end' | 'full' | 'replaced';
 
 export interface GatherOptions {
-  /** The rest behind the whole records is taken: lines that more may belong to, or a line without an end. */
+  /**
+   * Whether to take the rest after the last complete record: lines that may belong to an unfinished record, or a line
+   * without a line end.
+   */
   readonly takeRest: boolean;
   readonly nowMs: number;
 }
@@ -23,9 +26,9 @@ const lineFeed = 0x0a;
 
 const wholeLines = { reason: null, endsInLine: false, tail: null };
 
-/** Reads the whole records behind a file's position into a frame. The position itself stays: nothing is stored yet. */
+/** Reads the complete records after a file's position into a frame. Does not change the file's position, because nothing is stored yet. */
 export class LineGathering {
-  /** Where the file is stored up to. */
+  /** Position up to which the file is stored. */
   private readonly position: SourcePosition;
   private offset: number;
   private tail: Uint8Array;
@@ -37,7 +40,10 @@ export class LineGathering {
     private readonly frame: LineFrame,
     private readonly scratch: Uint8Array,
     private readonly ends: RecordEnds,
-    /** Nobody else adds lines to the frame meanwhile: the file is read straight into it, as far as there is room. */
+    /**
+     * Whether this is the only file that adds lines to the frame at the time: it is then read directly into the frame where
+     * there is room.
+     */
     private readonly isAlone: boolean,
   ) {
     this.position = this.content.position;
@@ -50,7 +56,10 @@ export class LineGathering {
     return this.file.followed!;
   }
 
-  /** Throws Node's errors of reading, and `SourceError` for text that is not read. */
+  /**
+   * Reads until the end of the file or until the frame is full. Throws Node's errors of reading, and `SourceError` for text
+   * in an encoding that is not supported.
+   */
   async run(options: GatherOptions): Promise<Gathered> {
     for (let wanted = this.nextPiece(); ;) {
       const content = await this.read(wanted, options.takeRest);
@@ -80,7 +89,10 @@ export class LineGathering {
     return Math.min(pieceBytes, this.frame.room + aheadBytes);
   }
 
-  /** Of a file of which nothing is stored there is no place to recognise: what was seen of it must still be there. */
+  /**
+   * Detects truncation of a file of which nothing is stored, so that there is no position to verify: all that was seen of it
+   * must still be there.
+   */
   private isCutOff(content: Uint8Array, atEnd: boolean): boolean {
     const { begun, seenBytes } = this.content;
     if (atEnd && content.length < seenBytes) return true;
@@ -94,9 +106,10 @@ export class LineGathering {
   }
 
   /**
-   * Up to `wanted` bytes from the offset on; null when what stands before it is not what was read there. A read that gives less than was
-   * asked for, and all that was ever seen of the file, is taken for its end: of many logs that gain a few lines each, a second one would
-   * cost as much as the first. What is written after that is announced, or seen when the folder is looked at. `toEnd` asks once more.
+   * Reads up to `wanted` bytes from the offset on. Null where the bytes before the offset are not those that were read there
+   * before. A short read that covers all that was ever seen of the file counts as its end, without a second read: with many
+   * logs that each gain a few lines, that would double the cost. Later writes are announced or found by a survey. With
+   * `toEnd`, it reads until a read returns nothing.
    */
   private async read(wanted: number, toEnd: boolean): Promise<Uint8Array | null> {
     const { tail } = this;
@@ -120,7 +133,7 @@ export class LineGathering {
     return isAlone && length <= frame.free.length ? frame.free : scratch;
   }
 
-  /** Takes whole records, or those of them that there is room for; false when those are not all. */
+  /** Adds the complete records that fit into the frame; returns whether all did. */
   private take(lines: Uint8Array): boolean {
     const { room } = this.frame;
     const fitting = lines.length <= room ? lines.length : this.ends.wholeTo(lines, 0, room);
@@ -151,11 +164,11 @@ export class LineGathering {
     return 'end';
   }
 
-  /** Looks for the end of a line that is too long. It is taken when the end is there; only its beginning is kept. */
+  /** Searches the end of an overlong line. Once it is found the line is added; only its beginning is kept. */
   private async takeLongLine(content: Uint8Array): Promise<Gathered | 'line'> {
     const { frame, scratch } = this;
     if (frame.room < lineBytesMax) return 'full';
-    // Reading on overwrites it.
+    // A copy, because further reads overwrite the buffer.
     const beginning = content.slice(0, lineBytesMax);
     let at = Math.max(this.content.searchedTo, this.offset + lineBytesMax);
     for (;;) {

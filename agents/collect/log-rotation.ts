@@ -15,32 +15,32 @@ export interface LogRotationOptions {
   readonly handles: OpenFiles;
   readonly now: () => number;
   readonly log: CollectLog;
-  /** Runs the command that the agent's file names; undefined for none. */
+  /** Runs the command of the agent's file after rotations; undefined for none. */
   readonly after: AfterRotation | undefined;
 }
 
-/** What became of the logs that are too large. */
+/** Result of rotating logs. */
 export interface Rotated {
-  /** Their content was cut off. */
+  /** Logs that were truncated to nothing. */
   readonly emptied: readonly FollowedFile[];
-  /** They have another name. */
+  /** Logs that were renamed. */
   readonly renamed: readonly FollowedFile[];
-  /** Something was written meanwhile: a round at once may find a moment in which there is nothing. */
+  /** Whether a log could not be emptied because lines were written meanwhile; an immediate retry may find a moment without new lines. */
   readonly isBusy: boolean;
 }
 
-/** Rounds in a row that look for a moment without new lines. */
+/** Limit on rounds in a row that look for a moment without new lines. */
 const triesMax = 50;
 
-/** What went wrong is tried again after this time, and so is a log that was written to in every such moment. */
+/** Delay before the next attempt after a failure, or for a log that was written to in each of those rounds. */
 const retryMs = 60_000;
 
-/** The name that a renamed log gets; there is one such generation. */
+/** Suffix of a renamed log. There is only one such generation. */
 const suffix = '.1';
 
 /**
- * Rotates an agent's logs once they are too large, and only what is stored: a log is emptied when all of it is, and renamed when
- * what takes its new name is. To be called when all that was read is committed.
+ * Rotates an agent's logs that are too large. Only stored content is removed: a log is emptied when all of it is stored, and
+ * renamed when the file that it replaces is stored. Call it when all that was read is committed.
  */
 export class LogRotation {
   private tries = 0;
@@ -49,7 +49,7 @@ export class LogRotation {
 
   constructor(private readonly options: LogRotationOptions) {}
 
-  /** Rotates what is due. Failures are told, and tried again later. */
+  /** Rotates the logs that are due. Failures are logged and tried again later. */
   async run(): Promise<Rotated> {
     const { rotation, after } = this.options;
     const emptied: FollowedFile[] = [];
@@ -80,24 +80,27 @@ export class LogRotation {
         file.followed !== null &&
         file.followed.position.offset >= sizeBytes &&
         !file.gone &&
-        // A pattern may match the names of generations as well.
+        // A pattern may also match the names of rotated generations.
         !file.rotated &&
         !file.name.name.endsWith(suffix) &&
         now() >= (this.notBefore.get(file.inode) ?? -Infinity),
     );
   }
 
-  /** What ends inside a line is not all stored. A program that writes in blocks of its own may leave it so each time. */
+  /**
+   * A log that ends inside a line is not stored completely, so it is not emptied. Programs that write in blocks may always
+   * leave it so: warn once it has twice the size.
+   */
   private awaitLineEnd(file: FollowedFile): void {
     if (file.position!.offset < 2 * this.options.rotation.sizeBytes!) return;
     this.postpone(file, `${file.path} is not rotated: it ends inside a record: the method rename suits it`);
   }
 
-  /** Returns false when there is something that is not stored. */
+  /** Empties a log. Returns false when some of it is not stored. */
   private async empty(file: FollowedFile): Promise<boolean> {
     const { files } = this.options;
     if (await files.empty(file.path, file.inode, file.position!.offset)) return true;
-    // Read it again, whether or not the change is announced.
+    // Read it again, even if the change is not announced.
     file.observe({ kind: 'written' });
     return false;
   }
@@ -116,7 +119,7 @@ export class LogRotation {
     return true;
   }
 
-  /** Why a file must not be replaced; null when all of it is stored, or it is not there. */
+  /** Why a file must not be replaced; null where it is stored completely or does not exist. */
   private async whyKept(path: string): Promise<string | null> {
     const { files, folder, handles } = this.options;
     const status = await files.status(path).catch(noStatus);
@@ -125,7 +128,7 @@ export class LogRotation {
     if (known?.kind === 'done') return null;
     if (known === undefined || known.followed === null || known.followed.position.offset < status.sizeBytes)
       return `${path} is there, and not all of it is stored`;
-    // Should its writer still have it open, what comes is read by this handle.
+    // Its writer may still have it open. This handle reads what is still written after the name is replaced.
     await handles.use(known, known.path);
     return null;
   }

@@ -1,9 +1,9 @@
 import type { CollectLog } from './logs/collect-log.js';
 
-/** A log of nothing but lines that are rejected would tell of each commit. */
+/** Limits how often it warns: a log whose lines are all rejected would otherwise cause a message per commit. */
 const everyMsDefault = 60_000;
 
-/** Tells of rejected lines that are counted and not kept. */
+/** Warns of rejected lines that were counted but not kept. */
 export class NotKeptReport {
   private untold = 0;
   private toldMs = -Infinity;
@@ -14,7 +14,7 @@ export class NotKeptReport {
     private readonly everyMs = everyMsDefault,
   ) {}
 
-  /** So many lines of a commit were not kept. */
+  /** Counts the lines of a commit that were not kept. */
   add(lines: number): void {
     this.untold += lines;
     const nowMs = performance.now();

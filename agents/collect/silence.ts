@@ -2,16 +2,16 @@ import type { RecordEnds } from '../lines/record-ends.js';
 import type { FollowedFile } from './logs/followed-file.js';
 import { restSinceMs } from './logs/log-state.js';
 
-/** Tells when the last record of a file is taken although nothing behind it shows that it is whole. */
+/** Decides when the last record of a file is taken although nothing follows that shows it to be complete. */
 export class Silence {
   constructor(
     private readonly files: () => Iterable<FollowedFile>,
     private readonly ends: RecordEnds,
-    /** Silence after which a line without an end is taken, of a file that nobody writes to any more. */
+    /** Time without growth after which a line without a line end is taken, of a file that is no longer written to. */
     private readonly tailTimeoutMs: number,
   ) {}
 
-  /** The file ends inside a record, and nobody has gone on with it for long. */
+  /** Whether the unfinished record at the end of a file may be taken, because the file has not grown for long enough. */
   mayEndHere(file: FollowedFile, nowMs: number): boolean {
     const silentMs = silenceOf(file, nowMs);
     if (silentMs === null) return false;
@@ -19,7 +19,7 @@ export class Silence {
     return silentMs >= this.tailTimeoutMs && this.isPutAside(file);
   }
 
-  /** Time until the last lines of some file are taken for a whole record, in milliseconds; Infinity where no file has such lines. */
+  /** Milliseconds until the last lines of some file are taken as a complete record; Infinity where no file has such lines. */
   dueInMs(nowMs: number): number {
     let dueMs = Infinity;
     if (this.ends.timeoutMs === null) return dueMs;
@@ -34,7 +34,7 @@ export class Silence {
     return timeoutMs - silentMs;
   }
 
-  /** Whether the names say that no program writes to the file any more: it has no name, or the name of a rotated generation. */
+  /** Whether the file's name shows that it is no longer written to: it has none, or the name of a rotated generation. */
   isPutAside(file: FollowedFile): boolean {
     if (file.gone) return true;
     if (!file.rotated) return false;
@@ -44,7 +44,10 @@ export class Silence {
   }
 }
 
-/** How long a file has ended inside a record; null where it does not. A clock that went back must not hold a record for as long. */
+/**
+ * For how long a file has ended inside a record; null where it does not. Infinity after the clock went back: that must not
+ * delay the record.
+ */
 function silenceOf({ state }: FollowedFile, nowMs: number): number | null {
   const sinceMs = restSinceMs(state);
   if (sinceMs === null) return null;

@@ -10,22 +10,22 @@ import type { WakeUp } from './logs/wake-up.js';
 
 export interface SystemCollectorOptions {
   readonly store: AgentStore;
-  /** An agent with `system`. */
+  /** Must have a `system` section. */
   readonly definition: AgentDefinition;
   readonly system: SystemInput;
   readonly timezone: string;
-  /** The clock, in milliseconds. */
+  /** Clock, in milliseconds since the epoch. */
   readonly now: () => number;
   readonly workers: WorkerPool;
   readonly log: CollectLog;
 }
 
-/** Timers can't wait longer. */
+/** Longest delay of Node's timers. */
 const sleepMsMax = 2 ** 31 - 1;
 
 /**
- * Stores a record of this machine's figures at once, and then one each interval. Differences are to the last record that
- * was stored, so that what a record lacks because it could not be stored is in the next one.
+ * Stores a record of this machine's figures at the start and then one per interval. Differences refer to the last record
+ * that was stored, so after a failed record the next one covers its time too.
  */
 export class SystemCollector {
   readonly name: string;
@@ -39,7 +39,7 @@ export class SystemCollector {
     this.pauses = new CollectPauses(this.name, options.log);
   }
 
-  /** Takes figures until it is told to stop: the signal, and a call of `wakeUp` so that it looks at it. */
+  /** Stores figures until the signal aborts (the caller then also calls `wakeUp`, to end the sleep). */
   async run(signal: AbortSignal, wakeUp: WakeUp): Promise<void> {
     const { system, definition, log } = this.options;
     const { intervalMs } = system;
@@ -80,7 +80,7 @@ export class SystemCollector {
     this.tally.commit(timeMs);
   }
 
-  /** Names what has no figures, once. */
+  /** Warns once about each configured source without figures. */
   private tellMissing({ disk, net }: SystemReading): void {
     const { system, log } = this.options;
     const told = (key: string, isMissing: boolean, message: string): void => {
@@ -107,7 +107,7 @@ export class SystemCollector {
   }
 }
 
-/** The tick to wait for after `tick`. One that is over by now is left out: two records at once would say no more than one. */
+/** The tick to wait for after `tick`. Missed ticks are skipped: a second record at the same moment would add nothing. */
 export function nextTick(tick: number, elapsedMs: number, intervalMs: number): number {
   return Math.max(tick + 1, Math.ceil(elapsedMs / intervalMs));
 }

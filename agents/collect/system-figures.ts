@@ -1,12 +1,12 @@
 import { netCounters, type Counter, type SystemReading } from './system-reading.js';
 
-/** What one record of a `system` agent says, by the names of `systemFields`. */
+/** The values of one record of a `system` agent, by the names of `systemFields`. */
 export type SystemFigures = Readonly<Record<string, number | string | null>>;
 
 /**
- * The figures of a reading. Shares are percent, sizes bytes, and `uptime` is seconds; what is counted is the difference to
- * `before`, the reading of the last record. What can't be had is null, and so is a difference without a reading before it,
- * and one of a counter that began anew.
+ * Computes the figures of a reading. Shares are in percent, sizes in bytes, `uptime` in seconds. Counters are given as the
+ * difference to `before`, the reading of the last record. A figure that is not available is null, and so is a difference
+ * without an earlier reading or of a counter that was reset.
  */
 export function systemFigures(
   now: SystemReading,
@@ -30,7 +30,7 @@ export function systemFigures(
   };
 }
 
-/** Time that the processors worked since the reading before, of all their time. */
+/** Share of the processors' time since the reading before in which they were busy. */
 function processorShare(now: SystemReading, before: SystemReading | null): number | null {
   if (before === null || before.processors.length !== now.processors.length) return null;
   const sum = (reading: SystemReading, key: 'busyMs' | 'totalMs'): number =>
@@ -68,7 +68,7 @@ function gained(now: Counter, before: Counter | undefined): number | null {
   return now - before;
 }
 
-/** With two decimals; null of nothing. */
+/** Percentage with two decimals; null where `whole` is 0. */
 function percent(part: number, whole: number): number | null {
   return whole > 0 ? Math.round((part / whole) * 10_000) / 100 : null;
 }

@@ -4,22 +4,22 @@ import { basename } from 'node:path';
 import type Library from 'systeminformation';
 import { builtModule, type Finished, orDeadline, type Task, type WorkerPool } from '../../engine/index.js';
 
-/** What to read beside processor and memory. */
+/** What to read besides processors and memory. */
 export interface SystemJob {
-  /** A path on the file system to read of; null for none. */
+  /** A path on the file system to report; null for none. */
   readonly diskPath: string | null;
-  /** A network interface, or `default` for the one that the default route takes; null for none. */
+  /** Name of a network interface, or `default` for that of the default route; null for none. */
   readonly interface: string | null;
 }
 
-/** Counts up since the machine started; null where they can't be had. */
+/** A count since the machine started; null where it is not available. */
 export type Counter = number | null;
 
-/** The machine at one moment, as it tells it itself: levels, and counters that only their differences say something of. */
+/** State of the machine at one moment: levels, and counters, of which only differences are meaningful. */
 export interface SystemReading {
   readonly uptimeSeconds: number;
   readonly loadAverages: readonly number[];
-  /** One for each processor: milliseconds that it worked, and all milliseconds. */
+  /** Per processor: milliseconds busy, and milliseconds in total. */
   readonly processors: readonly { readonly busyMs: number; readonly totalMs: number }[];
   readonly memory: { readonly totalBytes: number; readonly availableBytes: number } | null;
   readonly disk: DiskReading | null;
@@ -30,7 +30,7 @@ export interface DiskReading {
   readonly device: string | null;
   readonly totalBytes: number;
   readonly usedBytes: number;
-  /** What a user without privileges may still write. */
+  /** Bytes that an unprivileged user may still write. */
   readonly availableBytes: number;
   readonly readBytes: Counter;
   readonly writeBytes: Counter;
@@ -38,7 +38,7 @@ export interface DiskReading {
 
 export interface NetReading {
   readonly interface: string;
-  /** By the direction, `rx` or `tx`, and what is counted. */
+  /** By direction (`rx` or `tx`) and what is counted. */
   readonly counters: Readonly<Record<NetCounter, Counter>>;
 }
 
@@ -55,18 +55,18 @@ export const netCounters = [
 
 export type NetCounter = (typeof netCounters)[number];
 
-/** A figure that takes longer is null in this record, as that of a network file system whose server is gone. */
+/** A figure that takes longer is null in this record, e.g. that of a network file system whose server is gone. */
 const patienceMs = 5000;
 
-/** Sectors of `/sys/block/<device>/stat` have this size, whatever those of the device have (kernel: Documentation/block/stat.rst). */
+/** Size of the sectors in `/sys/block/<device>/stat`, whatever sector size the device has (kernel: Documentation/block/stat.rst). */
 const sectorBytes = 512;
 
-/** It takes longer to load than all else of a server, and few agents need it. */
+/** Loaded on demand: the library takes longer to load than the rest of the server, and few agents need it. */
 async function loadLibrary(): Promise<typeof Library> {
   return (await import('systeminformation')).default;
 }
 
-/** The library starts other programs and waits for some of them: that must not hold up queries. */
+/** Reads the figures on a worker thread: the library starts other programs and waits for some of them, which must not delay queries. */
 export const systemTask: Task<SystemJob, SystemReading> = { module: builtModule(import.meta.url), work };
 
 /** Reads the figures on a thread of the pool. */
@@ -74,7 +74,7 @@ export function readSystem(workers: WorkerPool, job: SystemJob): Promise<SystemR
   return workers.run(systemTask, job);
 }
 
-/** `systemTask`. */
+/** Runs on the worker thread: reads the figures. */
 export async function work({ diskPath, interface: wanted }: SystemJob): Promise<Finished<SystemReading>> {
   const [memory, disk, net] = await Promise.all([
     orNull('memory', readMemory),
@@ -94,10 +94,13 @@ interface Reading<T> {
   readonly begunMs: number;
 }
 
-/** Readings that have not ended yet, by what they read. One that hangs is not begun again beside itself. */
+/** Readings that have not ended yet, by key. A reading that hangs is not started a second time. */
 const underWay = new Map<string, Reading<unknown>>();
 
-/** What `read` gives; null when it fails, or takes too long. One that hangs is waited for once, or waiting would fill the memory. */
+/**
+ * Returns the result of `read`; null when it fails or takes too long. Only one call per key is under way, so a hanging
+ * source does not pile up readings in memory.
+ */
 async function orNull<T>(key: string, read: () => Promise<T>): Promise<T | null> {
   const { figure, begunMs } = (underWay.get(key) as Reading<T> | undefined) ?? begin(key, read);
   const leftMs = begunMs + patienceMs - performance.now();
@@ -133,7 +136,7 @@ async function readDisk(path: string): Promise<DiskReading> {
   };
 }
 
-/** The device that is mounted where the path lies; null where there is none, as behind a file system in memory. */
+/** The device that is mounted at the path; null where there is none, e.g. for a file system in memory. */
 async function deviceOf(path: string): Promise<string | null> {
   const [{ dev }, place, mounts] = await Promise.all([
     stat(path),
@@ -144,12 +147,12 @@ async function deviceOf(path: string): Promise<string | null> {
     .filter(({ mount }) => `${place}/`.startsWith(mount.endsWith('/') ? mount : `${mount}/`))
     .toSorted((a, b) => b.mount.length - a.mount.length);
   const found = below[0];
-  // The library leaves some file systems out: then what it names lies under another one.
+  // The library omits some file systems; then the mount found is not the one that holds the path.
   if (found === undefined || (await stat(found.mount)).dev !== dev) return null;
   return found.fs;
 }
 
-/** What the device has read and written, on Linux. */
+/** Bytes that the device has read and written, from Linux's sysfs; null elsewhere. */
 async function movedBytes(device: string): Promise<{ readBytes: number; writeBytes: number } | null> {
   const name = basename(await realpath(device).catch(() => device));
   const text = await readFile(`/sys/class/block/${name}/stat`, 'utf8').catch(() => null);
@@ -168,7 +171,7 @@ async function readNet(wanted: string): Promise<NetReading | null> {
     packets(name, 'tx'),
   ]);
   const counted = stats.find(({ iface }) => iface === name);
-  // The library gives an interface that is not there as one that has moved nothing.
+  // For an interface that does not exist, the library reports zero traffic.
   const isThere = rxPackets !== null || (counted !== undefined && counted.operstate !== 'unknown');
   if (counted === undefined || !isThere) return null;
   const all = { ...counted, rx_packets: rxPackets, tx_packets: txPackets };
@@ -176,7 +179,7 @@ async function readNet(wanted: string): Promise<NetReading | null> {
   return { interface: name, counters: counters as Record<NetCounter, Counter> };
 }
 
-/** What the library does not count, on Linux (kernel: Documentation/ABI/testing/sysfs-class-net-statistics). */
+/** A counter that the library does not give, from Linux's sysfs (kernel: Documentation/ABI/testing/sysfs-class-net-statistics). */
 async function packets(name: string, direction: 'rx' | 'tx'): Promise<Counter> {
   if (name.includes('/')) return null;
   const path = `/sys/class/net/${name}/statistics/${direction}_packets`;

@@ -6,44 +6,44 @@ import type { FolderEntry, LogFiles } from './log-files.js';
 import type { LogNames } from './log-names.js';
 import type { Sighting } from './log-state.js';
 
-/** Files of one agent that are followed: their state takes some kilobytes each. */
+/** Limit on the files of one agent that are followed; the state of each takes some kilobytes. */
 export const filesMax = 20_000;
 
-/** Paths that are looked at at the same time: as many as Node has threads for it. */
+/** Number of paths that are looked at concurrently: as many as Node's pool has threads. */
 const lanes = 4;
 
-/** Node puts it where a name is no UTF-8. Nothing is to be found under the name that it makes so. */
+/** Node puts it in names that are not UTF-8. No file can be opened by such a name. */
 const replacementCharacter = '\ufffd';
 
-/** A name of the agent's under which no log stands. */
+/** A name that belongs to the agent but is no log that can be followed. */
 export interface Stray {
   readonly path: string;
   readonly reason: string;
 }
 
-/** What looking at the folder has shown. */
+/** Result of a survey of the folder. */
 export interface Survey {
   readonly appeared: readonly FollowedFile[];
   readonly vanished: readonly FollowedFile[];
-  /** Files that are not followed, because there are too many. */
+  /** Number of files that are not followed because there are too many. */
   readonly passedOver: number;
-  /** Names that can't be looked at. What is known under them stays as it was. */
+  /** Names that could not be looked at. What is known under them is unchanged. */
   readonly failures: readonly { readonly path: string; readonly error: Error }[];
-  /** Names that are passed over, whatever stands under them. */
+  /** Names that are skipped, because they are not regular files or lie in the archive's own folder. */
   readonly strays: readonly Stray[];
-  /** There are symbolic links, behind which changes are not seen by watching the folder. */
+  /** Whether there are symbolic links. Watching the folder does not show changes of their targets. */
   readonly hasLinks: boolean;
-  /** The folder was never looked at before. */
+  /** Whether this is the first survey of the folder. */
   readonly isFirst: boolean;
 }
 
-/** The files of one agent's folder that are its logs, and those that were. */
+/** The files in an agent's folder that are its logs, and those that were. */
 export class AgentFiles {
   readonly byInode = new Map<string, FollowedFile>();
   private readonly ownFolder: string | undefined;
   private isSurveyed = false;
 
-  /** @param dataFolder of the archive: nothing in it is followed */
+  /** @param dataFolder data folder of the archive; files in it are not followed */
   constructor(
     private readonly files: LogFiles,
     readonly directory: string,
@@ -53,7 +53,7 @@ export class AgentFiles {
     this.ownFolder = dataFolder === undefined ? undefined : realPlace(dataFolder);
   }
 
-  /** Looks at the whole folder. Throws Node's errors of reading it; a folder that is not there is empty. */
+  /** Surveys the whole folder. Throws Node's errors of reading it; a missing folder counts as empty. */
   async survey(nowMs: number): Promise<Survey> {
     const entries = await this.matching();
     const found = new Map<string, Sighting>();
@@ -97,7 +97,7 @@ export class AgentFiles {
     return { appeared, vanished, passedOver, failures, strays, hasLinks, isFirst };
   }
 
-  /** Looks at one name. Returns false when only the whole folder can tell what has happened. */
+  /** Looks at one name. Returns false where only a survey of the folder can tell what happened. */
   async touch(entryName: string, nowMs: number): Promise<boolean> {
     if (this.names.read(entryName) === null) return true;
     const found = await this.look(entryName, false).catch(() => null);
@@ -117,7 +117,7 @@ export class AgentFiles {
 
   private async matching(): Promise<FolderEntry[]> {
     try {
-      // Behind a link that was made after the agent's file was read.
+      // The folder may have become a link into the data folder after the agent's file was read.
       const reason = await this.whyOwn(this.directory);
       if (reason !== null) throw new SourceError('invalid', reason, { path: this.directory });
       const entries = await this.files.list(this.directory);
@@ -128,14 +128,14 @@ export class AgentFiles {
     }
   }
 
-  /** Why nothing that a path leads to is followed, since it lies in the archive's own folder; null where it does not. */
+  /** Why a path is not followed: it leads into the archive's own folder. Null where it does not. */
   private async whyOwn(path: string): Promise<string | null> {
     const { files, ownFolder } = this;
     if (ownFolder === undefined || !isWithin(await files.realPath(path), ownFolder)) return null;
     return `${path} leads into the data folder ${ownFolder}: ${ownFilesReason}`;
   }
 
-  /** @param isLink whether the name is known to be that of a symbolic link */
+  /** @param isLink whether the name is known to be a symbolic link */
   private async look(entryName: string, isLink: boolean): Promise<Sighting | Stray | null> {
     const name = this.names.read(entryName);
     if (name === null) return null;
@@ -152,14 +152,14 @@ export class AgentFiles {
     } catch (error) {
       if (systemCode(error) === 'ENOENT' && entryName.includes(replacementCharacter))
         throw new Error('its name is not UTF-8; rename it', { cause: error });
-      // It went while we looked, or it is a link to nothing.
+      // The file went away meanwhile, or the link is broken.
       if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes(systemCode(error) ?? '')) return null;
       throw error;
     }
   }
 }
 
-/** Of several names of one file the one counts under which it is written. */
+/** Whether `a` comes before `b`, for several names of one file: the name that is written to is preferred. */
 function comesFirst(a: Sighting, b: Sighting): boolean {
   const rotated = ({ name }: Sighting): number => (name.name === name.base ? 0 : 1);
   return rotated(a) - rotated(b) < 0 || (rotated(a) === rotated(b) && a.path < b.path);

@@ -1,24 +1,24 @@
-/** What a collector counts since it began. */
+/** Counts of a collector since its start. */
 export interface CollectCounts {
   readonly records: number;
   readonly bytes: number;
   readonly rejected: number;
-  /** Rejected lines that are counted and not kept, because there was no room for them. */
+  /** Rejected lines that were counted but not kept, because there was no room for them. */
   readonly notKept: number;
-  /** Rejected lines by reason; numbers in a reason are left out. */
+  /** Rejected lines by reason; numbers in a reason are replaced by `N`. */
   readonly rejectedByReason: Readonly<Record<string, number>>;
   readonly commits: number;
-  /** When the last of them was, in milliseconds since the epoch: how far the files are stored was noted then. Null before the first. */
+  /** Time of the last commit, which also stored the positions of files, in milliseconds since the epoch. Null before the first. */
   readonly lastCommitMs: number | null;
-  /** Logs that were rotated by us. */
+  /** Number of logs that Logstrata rotated. */
   readonly rotations: number;
-  /** Times that a file's content was cut off, as by copy-truncate. */
+  /** Number of times that a file's content was truncated, as copytruncate does. */
   readonly truncations: number;
-  /** Bytes, at the least, that were seen and not read when that happened, and that no copy has given since. */
+  /** Lower bound of the bytes that were seen but not read before truncations, and that no copy has given since. */
   readonly truncatedBytes: number;
 }
 
-/** How far one file is behind. */
+/** How far the storage of one file lags behind. */
 export interface FileLag {
   readonly path: string;
   readonly role: string;
@@ -26,22 +26,22 @@ export interface FileLag {
   readonly lagBytes: number;
   readonly records: number;
   readonly rejected: number;
-  /** Why it can't be read at present; null when it can. */
+  /** Why the file can't be read at present; null when it can. */
   readonly failure: string | null;
 }
 
-/** How the collection of one agent stands. */
+/** State of the collection of one agent. */
 export interface CollectStatus extends CollectCounts {
   readonly files: readonly FileLag[];
   readonly lagBytes: number;
-  /** Why nothing is collected at present; null when it is. */
+  /** Why collection is paused; null while it is not. */
   readonly paused: string | null;
 }
 
-/** Different reasons that are counted one by one; what comes later counts as `other`. */
+/** Limit on reasons that are counted separately; further ones count as `other`. */
 const reasonsMax = 50;
 
-/** Counts up. */
+/** The counters of a collector. */
 export class CollectTally {
   records = 0;
   bytes = 0;

@@ -1,4 +1,4 @@
-/** Where a collector says what happens to it: one event a call, with its facts beside the sentence. */
+/** The log of a collector: one event per call, with a message and structured facts. */
 export interface CollectLog {
   info(facts: LogFacts, message: string): void;
   warn(facts: LogFacts, message: string): void;
@@ -7,5 +7,5 @@ export interface CollectLog {
 
 export type LogFacts = Readonly<Record<string, string | number | boolean | null>>;
 
-/** Says nothing. */
+/** Discards all events. */
 export const silentLog: CollectLog = { info: () => {}, warn: () => {}, error: () => {} };

@@ -6,7 +6,7 @@ import type { SourceReader } from '../../sources/source-reader.js';
 import type { Checkpoint } from '../../../engine/index.js';
 import { beginning, positionOf, type SourcePosition } from './source-position.js';
 
-/** A compressed generation that is read to its end, once. */
+/** A compressed generation, which is read to its end once. */
 export class CompressedSource {
   private held: Frame | null | undefined;
 
@@ -14,20 +14,20 @@ export class CompressedSource {
     private readonly reader: SourceReader,
     private readonly content: ContentReader,
     private readonly framer: LineFramer,
-    /** Where it is read on. */
+    /** Position from which it is read. */
     readonly position: SourcePosition,
-    /** The checkpoint it was recognised by; null for none. */
+    /** The checkpoint by which it was recognised; null for none. */
     readonly known: Checkpoint | null,
   ) {}
 
-  /** The first bytes of the content. Throws `SourceError`. */
+  /** Reads the first bytes of the decompressed content. Throws `SourceError`. */
   static async head(path: string): Promise<Uint8Array> {
     const { reader, head } = await openFromStart(path);
     await reader.close();
     return head;
   }
 
-  /** Opens it behind the longest of the checkpoints whose content it has. Throws `SourceError`. */
+  /** Opens the file at the furthest of the checkpoints whose content it has; else at its beginning. Throws `SourceError`. */
   static async open(
     path: string,
     checkpoints: readonly Checkpoint[],
@@ -42,12 +42,12 @@ export class CompressedSource {
     return new CompressedSource(reader, content, framer, position, known);
   }
 
-  /** Length of the file, as it is compressed. */
+  /** Size of the compressed file. */
   get packedBytes(): number {
     return this.reader.fileBytes;
   }
 
-  /** The next lines, held until they are taken; null at the end. Throws `SourceError`. */
+  /** Returns the next lines; the same ones until `take`. Null at the end. Throws `SourceError`. */
   async peek(): Promise<Frame | null> {
     if (this.held === undefined) {
       this.held = await this.framer.next();
@@ -56,7 +56,7 @@ export class CompressedSource {
     return this.held;
   }
 
-  /** The lines that were looked at are taken. Returns the last bytes of the content up to their end. */
+  /** Consumes the lines that `peek` returned. Returns the last bytes of the content before their end. */
   take(): Uint8Array {
     this.held = undefined;
     return this.content.tail();

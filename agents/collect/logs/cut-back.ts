@@ -5,18 +5,18 @@ import { decodeLines } from '../../frames/lent-decoding.js';
 import type { LogHandle } from './log-files.js';
 import { readAt } from './read-at.js';
 
-/** Content that is searched for what is not stored: disks lose seconds of it. */
+/** Limit on the bytes at the end of a log that are searched for lines that are not stored. A power cut loses the last seconds of a log. */
 const searchedBytesMax = 16 * 1024 * 1024;
 const firstSearchBytes = 64 * 1024;
 
 const lineFeed = 0x0a;
 
-/** A log whose end its disk has lost, and where it goes on. */
+/** A log that has lost its end, e.g. by a power cut, and the position from which it is read on. */
 export interface CutBack {
   readonly known: Checkpoint;
-  /** The first byte that is not stored. */
+  /** Offset of the first byte that is not stored. */
   readonly offset: number;
-  /** Whether that is known by the times of the lines; else it is taken to be the end. */
+  /** Whether the lines' times give the offset; otherwise it is the end of the file. */
   readonly isDated: boolean;
 }
 
@@ -25,18 +25,19 @@ interface Line {
   readonly end: number;
 }
 
-/** What lines are read by, to see their times. */
+/** How to decode lines to see their times. */
 export interface LineTimes {
   readonly settings: DecodeSettings;
-  /** Fields that the file's name gives. */
+  /** Field values from the file's name. */
   readonly captures: ReadonlyMap<string, string>;
   readonly nowMs: number;
 }
 
 /**
- * Where to go on in a log that begins as it did and does not have what a checkpoint says was read of it: its disk lost power, and the end
- * with it, while the archive's kept it. What it has from before is stored; what was written since is later than the last record that
- * is stored. Null where no checkpoint says so, or too much of the content is later: then it is another content.
+ * Finds where to read on in a log whose beginning matches a checkpoint but whose content before the checkpoint's offset does
+ * not: its disk lost power and with it the log's end, while the archive's disk kept the records. Lines that are not later
+ * than the last stored record are stored; later ones were written since. Null where no checkpoint fits, or where so much of
+ * the content is later that it must be other content.
  *
  * @param own checkpoints of this very file whose beginning it has, by ascending offset
  */
@@ -46,7 +47,7 @@ export async function findCutBack(
   own: readonly Checkpoint[],
   reading: LineTimes,
 ): Promise<CutBack | null> {
-  // Fewer bytes than these are too few to know a content by, when nothing else of it is there.
+  // A shorter head is not enough to recognise content by, when nothing after it matches.
   const known = own.findLast(
     ({ headBytes, contentHash }) => headBytes === headBytesMax && contentHash === null,
   );
@@ -65,8 +66,8 @@ export async function findCutBack(
 }
 
 /**
- * Position behind the last line between `from` and `to` that is no later than `lastTimeMs`; null when there is none, `undated` when no
- * line has a time.
+ * Offset after the last line in [from, to) that is not later than `lastTimeMs`. Null where all lines are later; `undated`
+ * where no line has a time.
  */
 async function firstLater(
   handle: LogHandle,
@@ -80,7 +81,7 @@ async function firstLater(
   const times = await timesOf(bytes, lines, reading);
   const last = times.findLastIndex((timeMs) => timeMs !== null && timeMs <= lastTimeMs);
   if (last < 0) return times.every((timeMs) => timeMs === null) ? 'undated' : null;
-  // Lines of a record behind its first have no time of their own.
+  // In a multi-line record, only the first line has a time.
   const isMultiline = reading.settings.definition.file?.multiline !== undefined;
   const next = isMultiline ? times.findIndex((timeMs, i) => i > last && timeMs !== null) : last + 1;
   return from + (lines[next]?.start ?? bytes.length);
@@ -98,7 +99,7 @@ function linesOf(bytes: Uint8Array, beginsInLine: boolean): Line[] {
   return lines;
 }
 
-/** The time of each line; null for one that has none, or is no record. */
+/** The time of each line; null for a line that has none, or is not a record. */
 async function timesOf(
   bytes: Uint8Array,
   lines: readonly Line[],
@@ -106,7 +107,7 @@ async function timesOf(
 ): Promise<(number | null)[]> {
   const times: (number | null)[] = [];
   const field = placementField(settings.definition.schema);
-  // As many at once as a batch takes.
+  // A call decodes as many lines as fit into a batch.
   while (times.length < lines.length) {
     const ranges = lines.slice(times.length).map((line) => ({
       ...line,

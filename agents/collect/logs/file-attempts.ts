@@ -5,14 +5,14 @@ import type { CollectLog } from './collect-log.js';
 import type { FollowedFile } from './followed-file.js';
 import type { OpenFiles } from './open-files.js';
 
-/** Names that one message has. */
+/** Limit on the names that one message lists. */
 const namesShownMax = 3;
 
-/** Keeps what fails with one file from the others: it is told once, and the file is tried again later. */
+/** Isolates failures of single files: each is reported once, and the file is tried again later. */
 export class FileAttempts {
-  /** Files that may not be read, which `tellDenied` has not told yet. */
+  /** Files without read permission that `tellDenied` has not reported yet. */
   #denied: FollowedFile[] = [];
-  /** It was said that file handles are short. */
+  /** Whether the shortage of file handles has been reported. */
   private isShort = false;
 
   constructor(
@@ -22,7 +22,7 @@ export class FileAttempts {
     private readonly log: CollectLog,
   ) {}
 
-  /** Runs what concerns one file. Throws what is no failure of the file. */
+  /** Runs an operation on one file. Throws errors that are not failures of the file. */
   async run(file: FollowedFile, attempt: () => Promise<void>): Promise<void> {
     try {
       await attempt();
@@ -39,14 +39,14 @@ export class FileAttempts {
 
   private tell(file: FollowedFile, error: unknown, code: string | undefined): void {
     const { agent, log } = this;
-    /** Notes the failure. Returns whether it is another one than before. */
+    /** Records the failure. Returns whether it differs from the one before. */
     const fail = (message: string): boolean => {
       const isNews = file.state.failure?.message !== message;
       file.observe({ kind: 'failed', message, nowMs: this.now() });
       return isNews;
     };
     if (code === 'ENOENT') {
-      // Looking at the folder tells where it went.
+      // The next survey finds out where it went.
       fail('it is not there');
       return;
     }
@@ -70,8 +70,8 @@ export class FileAttempts {
   }
 
   /**
-   * Tells in one message which files may not be read: where a right is missing, it is missing of all of them. Rotated ones of which all is stored, as
-   * the checkpoints tell without their content, miss nothing.
+   * Reports in one message the files without read permission: usually all of them lack the same right. Does not report
+   * rotated files that are stored completely, as far as the checkpoints show without their content.
    */
   tellDenied(checkpoints: readonly Checkpoint[]): void {
     const denied = this.#denied.filter((file) => !checkpoints.some((known) => hasAllOf(known, file)));
@@ -96,7 +96,7 @@ function isDenied(error: unknown): boolean {
   return ['EACCES', 'EPERM'].includes(systemCode(error) ?? '');
 }
 
-/** Whether all that a rotated file has is stored, as far as that shows without reading it. */
+/** Whether a rotated file is stored completely, as far as that shows without reading it. */
 function hasAllOf(
   { inode, offset, packedBytes, path }: Checkpoint,
   { inode: ofFile, rotated, name, state }: FollowedFile,

@@ -13,49 +13,49 @@ import type { Identity } from './log-state.js';
 import { readAt } from './read-at.js';
 import { beginning, positionOf, type SourcePosition } from './source-position.js';
 
-/** What identity looks at beside the file itself. */
+/** What identification needs besides the file itself. */
 export interface IdentityContext {
   readonly checkpoints: readonly Checkpoint[];
-  /** The agent's files by their inodes, this one included. */
+  /** The agent's files by inode, including this one. */
   readonly files: ReadonlyMap<string, FollowedFile>;
-  /** Files that were seen to be removed: what is new under their name is not they. */
+  /** Inodes of files that were seen to be removed: a new file under their name is another one. */
   readonly removed: ReadonlySet<string>;
-  /** Sources that were cut off while they were read. */
+  /** Contents that were truncated while they were read. */
   readonly truncated: readonly TruncatedSource[];
-  /** When the agent was followed first: older generations are history. */
+  /** When the agent was first followed: older generations are history. */
   readonly firstStartMs: number;
-  /** Lines to take of what was there when the agent was followed first; 0 for all. */
+  /** Number of last lines to take of what existed when the agent was first followed; 0 for all. */
   readonly limitLines: number;
   readonly nowMs: number;
-  /** How the agent's lines make records. */
+  /** How the agent's lines form records. */
   readonly ends: RecordEnds;
-  /** How they are decoded. */
+  /** How the lines are decoded. */
   readonly settings: DecodeSettings;
 }
 
-/** What was known of a source when its content was cut off. */
+/** What was known about a source when its content was truncated. */
 export interface TruncatedSource {
   readonly base: string;
   readonly key: string | null;
   readonly position: SourcePosition;
-  /** What it began with, stored or not. */
+  /** Its first bytes, stored or not. */
   readonly begun: Uint8Array;
-  /** Bytes that were there and had not been read. */
+  /** Bytes that existed and had not been read. */
   unreadBytes: number;
 }
 
-/** A compressed file is taken for whole when it has been left alone for this long: it may still be written. */
+/** A compressed file is read only after it has not changed for this long: until then it may still be written. */
 const compressedQuietMs = 2000;
 
-/** File systems keep times in steps of up to two seconds, and Linux takes them from a clock that is some milliseconds late. */
+/** File systems store times in steps of up to two seconds, and Linux takes them from a clock that is some milliseconds late. */
 const timeSlackMs = 2000;
 
 const readPieceBytes = 64 * 1024;
 
 /**
- * Tells what a file is and where it is to be read on. It goes by the device and number, the beginning of the content, and
- * what stands before the offset that a checkpoint names; a name only says which files may be copies of one another.
- * Throws Node's errors of reading, and `SourceError`.
+ * Identifies a file and the position from which it is read on. Uses device and inode number, the beginning of the content,
+ * and the bytes before the offset of a checkpoint; names only tell which files may be copies of one another. Throws Node's
+ * errors of reading, and `SourceError`.
  */
 export async function identify(
   file: FollowedFile,
@@ -63,7 +63,7 @@ export async function identify(
   context: IdentityContext,
 ): Promise<Identity> {
   const status = await handle.status();
-  // What it is will be seen by its content. A copy that is just being made is empty at first.
+  // Only content identifies a file, and a copy that is being made is empty at first.
   if (status.sizeBytes === 0) return { kind: 'waiting' };
   const head = await readAt(handle, 0, Math.min(headBytesMax, status.sizeBytes));
   if (isCompressed(head)) return identifyCompressed(file, context);
@@ -82,7 +82,7 @@ export async function identify(
     const position = positionOf({ ...known, offset, endsInLine }, head, tail, status.sizeBytes);
     return { kind: 'follow', position: { ...position, key: checkpointKey(known) }, known, head, cutBack };
   }
-  // Somebody else has gone on with what it had.
+  // The content that this process stored has been taken over by another file.
   if (file.gone && file.state.hasStored) return { kind: 'done' };
   if (file.rotated && isCopyOfPresent(file, head, context)) return { kind: 'waiting' };
   const free = freeCandidates(file, head, context);
@@ -90,11 +90,11 @@ export async function identify(
   if (position !== null) return { kind: 'follow', ...position, head };
   if (file.rotated && isShortCopy(file, status, head, free, context)) return { kind: 'done' };
   if (isHistory(file, status, context)) return { kind: 'history' };
-  // What came after the first look is new, however many lines it has.
+  // Lines that came after the first survey are new, however many they are.
   const { thereBytes } = file.state;
   const isLimited = context.limitLines > 0 && thereBytes <= status.sizeBytes;
   const start = isLimited ? await lastLines(handle, thereBytes, head, context.limitLines) : beginning;
-  // A generation that nobody has followed was written while the service was down.
+  // A rotated generation that nobody has followed was written while the service was down.
   const unseenTo = file.rotated ? status.sizeBytes : 0;
   return { kind: 'follow', position: { ...start, unseenTo }, known: null, head };
 }
@@ -104,7 +104,7 @@ async function identifyCompressed(file: FollowedFile, context: IdentityContext):
   const head = await CompressedSource.head(file.path);
   const candidates = candidatesOf(context.checkpoints, head);
   const own = candidates.filter(({ inode }) => inode === file.inode);
-  // All of it is stored, and need not be unpacked once more after each start.
+  // Stored completely, so it need not be decompressed again after each start.
   if (own.some(({ packedBytes }) => packedBytes === status.sizeBytes)) return { kind: 'done' };
   if (candidates.length === 0 && isHistory(file, status, context)) return { kind: 'history' };
   if (context.nowMs - unchangedSinceMs < compressedQuietMs) return { kind: 'waiting' };
@@ -118,13 +118,13 @@ function isHistory(file: FollowedFile, status: FileStatus, context: IdentityCont
   return file.rotated && !file.name.direct && status.modifiedMs < newest;
 }
 
-/** Checkpoints of content like this that no other file goes on from. */
+/** Checkpoints of content with this beginning that no other file continues. */
 function freeCandidates(file: FollowedFile, head: Uint8Array, context: IdentityContext): Checkpoint[] {
   const { removed, files } = context;
   return candidatesOf(context.checkpoints, head).filter((candidate) => {
     const { inode, offset, headBytes } = candidate;
     if (inode === undefined || inode === file.inode) return inode === undefined;
-    // A log that begins with the same few lines as one that was removed is no less new for that.
+    // A new log may begin with the same few lines as a removed one; that alone does not make it the same.
     if (!file.rotated && removed.has(inode) && headBytes < headBytesMax) return false;
     const holder = files.get(inode);
     if (holder === undefined) return true;
@@ -133,15 +133,18 @@ function freeCandidates(file: FollowedFile, head: Uint8Array, context: IdentityC
   });
 }
 
-/** Whether a file that is still read begins alike: then it is that one's copy, and is looked at when that one has gone. */
+/**
+ * Whether another file that is still read begins alike. Then this file is a copy of that one, and is looked at again once
+ * that one is gone.
+ */
 function isCopyOfPresent(file: FollowedFile, head: Uint8Array, context: IdentityContext): boolean {
   const stored = new Set(candidatesOf(context.checkpoints, head).map(({ inode }) => inode));
   for (const other of context.files.values()) {
     if (other === file || other.name.base !== file.name.base) continue;
-    // Nobody has found out yet what that one is, of which something is stored: that comes first.
+    // The other file has not been identified yet, but some of it is stored: it is identified first.
     if (other.kind === 'new' && stored.has(other.inode)) return true;
     if (other.followed === null) continue;
-    // Also of what waits for its end, of which nothing is stored yet.
+    // `begun` includes lines that are not stored yet, as of a file that waits for the end of its record.
     const { begun } = other.followed;
     const bytes = Math.min(begun.length, head.length);
     if (bytes > 0 && Buffer.compare(begun.subarray(0, bytes), head.subarray(0, bytes)) === 0) return true;
@@ -149,7 +152,7 @@ function isCopyOfPresent(file: FollowedFile, head: Uint8Array, context: Identity
   return false;
 }
 
-/** A copy that was made before lines were written which were read: it has nothing new. */
+/** Whether the file is a copy that ends before what was read of the original: it has nothing new. */
 function isShortCopy(
   file: FollowedFile,
   { sizeBytes }: FileStatus,
@@ -182,13 +185,13 @@ async function longestMatch(
   return null;
 }
 
-/** The last bytes before `offset`, by which a position is known. */
+/** The last bytes before `offset`, by which a position is recognised. */
 function tailBefore(handle: LogHandle, offset: number): Promise<Uint8Array> {
   const bytes = Math.min(tailBytesMax, offset);
   return readAt(handle, offset - bytes, bytes);
 }
 
-/** Where the last `lines` whole lines of the first `sizeBytes` begin. */
+/** Position of the last `lines` complete lines among the first `sizeBytes` bytes. */
 async function lastLines(
   handle: LogHandle,
   sizeBytes: number,
@@ -201,7 +204,7 @@ async function lastLines(
     const start = Math.max(0, end - readPieceBytes);
     const bytes = await readAt(handle, start, end - start);
     for (let at = bytes.lastIndexOf(0x0a); at >= 0; at = at === 0 ? -1 : bytes.lastIndexOf(0x0a, at - 1)) {
-      // The first end met is that of the last whole line.
+      // Searching backwards, the first line feed found ends the last complete line.
       if (inLastLine) inLastLine = false;
       else left--;
       if (left > 0) continue;

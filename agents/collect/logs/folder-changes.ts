@@ -1,14 +1,14 @@
 import type { FolderWatch, LogFiles } from './log-files.js';
 import type { WakeUp } from './wake-up.js';
 
-/** Changes between two looks beyond which watching costs more than looking: then the folder is looked at for a while. */
+/** With more changes than this between two surveys, watching costs more than surveying: watching pauses for `restMs`. */
 const changesMax = 2000;
 const restMs = 10_000;
 
-/** Names that wait to be looked at; more are better looked at together. */
+/** Limit on changed names that are looked at one by one; for more, a survey is cheaper. */
 const namesMax = 200;
 
-/** Tells which names of a folder have changed, as far as the system tells us. */
+/** Reports which names of a folder have changed, as far as the system announces changes. */
 export class FolderChanges {
   private watch: FolderWatch | null = null;
   private restUntilMs = 0;
@@ -26,7 +26,7 @@ export class FolderChanges {
     return this.watch !== null;
   }
 
-  /** Begins to watch, where that is possible. Returns true when the folder must be looked at, since it was not watched before. */
+  /** Starts watching if possible. Returns true if it did: the folder must then be surveyed, because earlier changes were not seen. */
   begin(nowMs: number): boolean {
     if (this.watch !== null) return false;
     if (nowMs < this.restUntilMs && nowMs > this.restUntilMs - 2 * restMs) return false;
@@ -50,7 +50,7 @@ export class FolderChanges {
     this.wakeUp.call();
   }
 
-  /** The names that have changed since the last call; null when only a look at the whole folder can tell. */
+  /** The names that have changed since the last call; null when only a survey of the folder can tell. */
   take(nowMs: number): readonly string[] | null {
     const busy = this.changes > changesMax;
     this.changes = 0;
@@ -61,7 +61,7 @@ export class FolderChanges {
     return names;
   }
 
-  /** Stops watching, for a while. */
+  /** Stops watching. `begin` starts again after `restMs` at the earliest. */
   end(nowMs: number): void {
     const { watch } = this;
     this.watch = null;

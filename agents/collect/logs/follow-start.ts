@@ -1,14 +1,14 @@
 import { type AgentStore, BatchBuilder, type Checkpoint, checkpointKey } from '../../../engine/index.js';
 
-/** Names the checkpoint that says since when an agent is followed. It is the only one without content. */
+/** Head hash of the checkpoint that records since when an agent is followed. It is the only checkpoint without content. */
 const firstStartHash = 'followed';
 
-/** The checkpoint that says since when the agent is followed; its `lastTimeMs` is that time. */
+/** The checkpoint that records since when the agent is followed, which is its `lastTimeMs`; undefined where there is none. */
 export function findStart(checkpoints: readonly Checkpoint[]): Checkpoint | undefined {
   return checkpoints.find(({ headBytes, headHash }) => headBytes === 0 && headHash === firstStartHash);
 }
 
-/** Notes that an agent is followed from now on. Throws what the storage throws. */
+/** Records that an agent is followed from now on. Throws what the storage throws. */
 export async function markStart(store: AgentStore, path: string, nowMs: number): Promise<void> {
   const start: Checkpoint = {
     headHash: firstStartHash,
@@ -25,8 +25,8 @@ export async function markStart(store: AgentStore, path: string, nowMs: number):
 }
 
 /**
- * Forgets sources for good: the checkpoint of the start is said to go on from theirs, which takes their place. Throws what the
- * storage throws, `conflict` where one has grown meanwhile.
+ * Forgets sources for good: commits the start checkpoint as the successor of each of their checkpoints, which removes these.
+ * Throws what the storage throws, `conflict` where one of the sources has grown meanwhile.
  */
 export async function forgetSources(
   store: AgentStore,

@@ -12,7 +12,7 @@ import type { LogName } from './log-names.js';
 import type { HandleHolder } from './open-files.js';
 import type { SourcePosition } from './source-position.js';
 
-/** One file of an agent: known by its device and number, under whatever name. */
+/** One file of an agent. It is identified by device and inode number, whatever its name. */
 export class FollowedFile implements HandleHolder {
   #state: LogState;
   #closing: Promise<void> = Promise.resolve();
@@ -27,20 +27,20 @@ export class FollowedFile implements HandleHolder {
     this.#state = firstState(sighting, nowMs, wasThere);
   }
 
-  /** What is known of it. */
+  /** The current state. */
   get state(): LogState {
     return this.#state;
   }
 
-  /** Takes an observation in: `next` says what it means. */
+  /** Updates the state by an observation, as `next` defines. */
   observe(observation: Observation): void {
     const { state, closes } = next(this.#state, observation);
     this.#state = state;
-    // What is only read has nothing to lose when it is closed.
+    // The file is only read, so a failure to close loses nothing.
     if (closes !== undefined) this.#closing = closes.close().catch(() => {});
   }
 
-  /** Resolves when the compressed file is closed that was not needed any more. */
+  /** Resolves once the compressed file that was no longer needed is closed. */
   closed(): Promise<void> {
     return this.#closing;
   }
@@ -61,24 +61,24 @@ export class FollowedFile implements HandleHolder {
     return this.#state.content.kind;
   }
 
-  /** The name is that of a generation which rotation has put aside. */
+  /** Whether the name is that of a rotated generation. */
   get rotated(): boolean {
     return this.name.base !== this.name.name;
   }
 
-  /** Its content, while it is followed. */
+  /** The content while it is followed; else null. */
   get followed(): FollowedContent | null {
     const { content } = this.#state;
     return content.kind === 'follow' ? content : null;
   }
 
-  /** Its content, while it is followed or unpacked. */
+  /** The content while it is followed or decompressed; else null. */
   get beingRead(): FollowedContent | PackedContent | null {
     const { content } = this.#state;
     return 'position' in content ? content : null;
   }
 
-  /** How far it is stored, while it is read. */
+  /** The stored position while the file is read; else null. */
   get position(): SourcePosition | null {
     return this.beingRead?.position ?? null;
   }

@@ -3,19 +3,19 @@ import type { CollectLog } from './collect-log.js';
 import { findStart, forgetSources } from './follow-start.js';
 import type { FollowedFile } from './followed-file.js';
 
-/** How often sources are looked for that went long ago. */
+/** Interval at which long-gone sources are searched. */
 const forgetEveryMs = 3_600_000;
 
-/** A source that has gone is known for so long after its last record… */
+/** A gone source is remembered for this long after its last record … */
 const knownMs = 90 * 24 * 3_600_000;
 
-/** …and after it was seen to be gone, since the records of a log may be old when it comes. */
+/** … and for this long after it was found to be gone, because the records of a log may already be old when it is read. */
 const absentMs = 24 * 3_600_000;
 
-/** Of those that have gone so many are known: a checkpoint takes half a kilobyte of every manifest. */
+/** Limit on remembered gone sources: each has a checkpoint, which takes half a kilobyte of every manifest. */
 const goneSourcesMax = 10_000;
 
-/** Sources that are forgotten in one commit. */
+/** Limit on the sources that one commit forgets. */
 const forgottenMax = 1000;
 
 export interface GoneSourcesOptions {
@@ -24,9 +24,9 @@ export interface GoneSourcesOptions {
   readonly log: CollectLog;
 }
 
-/** Forgets sources whose files have gone from the folder long ago, or are too many: their checkpoints would be kept for ever. */
+/** Forgets sources whose files are long gone from the folder, or exceed the limit. Otherwise their checkpoints would stay forever. */
 export class GoneSources {
-  /** Since when sources are known to be gone, by their keys. */
+  /** By source key, since when the source is known to be gone. */
   private since = new Map<string, number>();
   private nextMs = 0;
 
@@ -36,8 +36,9 @@ export class GoneSources {
   ) {}
 
   /**
-   * Forgets what can be forgotten, now and then; not while it is unknown what some file is, nor when nothing is in the folder,
-   * as if it were not mounted. `byInode` is all that is there. Throws what the storage throws.
+   * Forgets what can be forgotten, at most once per `forgetEveryMs`. Does nothing while some file is not identified, or
+   * while no file is present (the folder may not be mounted). `byInode` are all present files. Throws what the storage
+   * throws.
    */
   async forget(byInode: ReadonlyMap<string, FollowedFile>): Promise<void> {
     const { store, now, log } = this.options;
@@ -72,7 +73,7 @@ export class GoneSources {
   }
 }
 
-/** What `load` has stored stays known: it may be asked to load it again, from anywhere. */
+/** Excludes sources that `load` has stored: they stay known, because the same content may be loaded again from any place. */
 function isCollected({ headBytes, contentHash, inode }: Checkpoint): boolean {
   return headBytes > 0 && contentHash === null && inode !== undefined;
 }

@@ -2,51 +2,51 @@ import { closeSync, constants, fstatSync, ftruncateSync, openSync, watch, type S
 import { lstat, open, readdir, realpath, rename, stat, type FileHandle } from 'node:fs/promises';
 import { inodeOf } from '../../sources/opened-file.js';
 
-/** What a collector asks of the file system that the logs lie on. Failures are Node's own, with their `code`. */
+/** The file system operations that a collector needs. They throw Node's errors, with their `code`. */
 export interface LogFiles {
-  /** What a folder holds, in no order. */
+  /** Lists the entries of a folder, in no order. */
   list(folder: string): Promise<FolderEntry[]>;
-  /** What stands behind a path, symbolic links followed. */
+  /** Status of the file that a path leads to; symbolic links are followed. */
   status(path: string): Promise<FileStatus>;
-  /** Opens for reading. Never waits, whatever stands there. */
+  /** Opens a file for reading. Never blocks, also not for a named pipe. */
   open(path: string): Promise<LogHandle>;
-  /** Where a path leads, symbolic links followed. */
+  /** Resolves a path, symbolic links included. */
   realPath(path: string): Promise<string>;
   /** Whether the path itself is a symbolic link. */
   isLink(path: string): Promise<boolean>;
   /**
-   * Cuts a file off to nothing if it is the one with this number and has this size. What is written between looking and cutting is
-   * lost, so nothing else happens in between.
+   * Truncates a file to nothing if it has this inode and this size; returns whether it did. What is written between the
+   * check and the truncation is lost, so the two follow each other directly.
    */
   empty(path: string, inode: string, sizeBytes: number): Promise<boolean>;
   rename(from: string, to: string): Promise<void>;
   /**
-   * Calls `onChange` with the name of what changed in a folder, or null where that is not known, and `onEnd` once when there
-   * is nothing more to come. Null when changes can't be had.
+   * Watches a folder. Calls `onChange` with the name that changed, or null where it is not known, and `onEnd` once when
+   * watching ends. Returns null where the folder can't be watched.
    */
   watch(folder: string, onChange: (name: string | null) => void, onEnd: () => void): FolderWatch | null;
 }
 
 export interface FolderEntry {
   readonly name: string;
-  /** It is a symbolic link: what changes behind it is no change of the folder. */
+  /** Whether it is a symbolic link: changes of its target do not show as changes of the folder. */
   readonly isLink: boolean;
 }
 
 export interface FileStatus {
-  /** Device and number, as checkpoints name them. */
+  /** Device and inode number, in the form that checkpoints have. */
   readonly inode: string;
   readonly sizeBytes: number;
-  /** Last change of the content, in milliseconds. */
+  /** Last modification of the content, in milliseconds since the epoch. */
   readonly modifiedMs: number;
   readonly isFile: boolean;
-  /** Names that the file has: 0 when it was removed and is only still open. */
+  /** Number of hard links; 0 when the file was removed and is only still open. */
   readonly links: number;
 }
 
 export interface LogHandle {
   status(): Promise<FileStatus>;
-  /** Reads into bytes[at, at + length); gives how many there were. */
+  /** Reads up to `length` bytes from file offset `position` into `bytes` at `at`; returns how many were read. */
   read(bytes: Uint8Array, at: number, length: number, position: number): Promise<number>;
   close(): Promise<void>;
 }
@@ -81,7 +81,7 @@ class RealHandle implements LogHandle {
   }
 }
 
-/** Without handing over to another thread between looking and cutting: a writer has microseconds to come in between. */
+/** Synchronous, so that only microseconds pass between the check and the truncation, in which a writer could add lines. */
 function emptySync(path: string, inode: string, sizeBytes: number): boolean {
   const handle = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
   try {
@@ -106,7 +106,7 @@ export const realLogFiles: LogFiles = {
   open: async (path) => new RealHandle(await open(path, constants.O_RDONLY | constants.O_NONBLOCK)),
   realPath: realpath,
   isLink: async (path) => (await lstat(path)).isSymbolicLink(),
-  // A promise, so that what is thrown is its failure.
+  // A promise, so that a thrown error becomes a rejection.
   empty: async (path, inode, sizeBytes) => Promise.resolve(emptySync(path, inode, sizeBytes)),
   rename,
   watch(folder, onChange, onEnd) {
@@ -117,7 +117,7 @@ export const realLogFiles: LogFiles = {
       watcher.on('close', onEnd);
       return watcher;
     } catch {
-      // The system gives no more watches (ENOSPC, EMFILE), or the folder is not there: the caller looks at it now and then instead.
+      // The system has no more watches (ENOSPC, EMFILE), or the folder is missing: the caller surveys it regularly instead.
       return null;
     }
   },

@@ -1,21 +1,21 @@
 import { capturesOf, nameSuffix } from '../../patterns/file-captures.js';
 import { RE2JS } from 're2js';
 
-/** What a file's name says about it. */
+/** What a file's name tells about it. */
 export interface LogName {
   readonly name: string;
-  /** The name that the log had, or has, before rotation: the same, where nothing was appended. */
+  /** The name of the log before rotation; equal to `name` where rotation appended nothing. */
   readonly base: string;
-  /** The agent's pattern matches the name as it stands; else only the name without what rotation appended. */
+  /** Whether the agent's pattern matches the full name, not only the name without the suffix that rotation appended. */
   readonly direct: boolean;
-  /** Fields that the name gives. */
+  /** Field values that the name's capture groups give. */
   readonly captures: ReadonlyMap<string, string>;
 }
 
-/** Names that are remembered: looking at a folder must not run the pattern on each of them again. */
+/** Limit on remembered names. They are remembered so that surveys do not run the pattern on each name again. */
 const namesKeptMax = 20_000;
 
-/** Tells the names of an agent's logs, and of their rotated generations, from others. */
+/** Recognises the names of an agent's logs and of their rotated generations. */
 export class LogNames {
   private readonly pattern: RE2JS;
   private readonly known = new Map<string, LogName | null>();
@@ -24,7 +24,7 @@ export class LogNames {
     this.pattern = RE2JS.compile(namePattern);
   }
 
-  /** Null for a name that is none of the agent's. */
+  /** Null for a name that does not belong to the agent. */
   read(name: string): LogName | null {
     const known = this.known.get(name);
     if (known !== undefined) return known;

@@ -5,40 +5,40 @@ import type { FileStatus } from './log-files.js';
 import type { LogName } from './log-names.js';
 import type { SourcePosition } from './source-position.js';
 
-/** Where a log was seen last. */
+/** Path, name and status of a log when it was last seen. */
 export interface Sighting {
   readonly path: string;
   readonly name: LogName;
   readonly status: FileStatus;
 }
 
-/** What is known of the content of a log: which content it is, and how far it is stored. */
+/** The identity of a log's content, and how far it is stored. */
 export type LogContent = UnreadContent | FollowedContent | PackedContent;
 
 /**
- * Content that is not read: `new` when it has yet to be found out what it is, `waiting` when that can't be told yet, `done` when all of it is
- * stored, `history` when it is older than the agent.
+ * Content that is not read: `new` has not been identified yet, `waiting` can't be identified yet, `done` is stored
+ * completely, `history` is older than the agent.
  */
 export interface UnreadContent {
   readonly kind: 'new' | 'waiting' | 'done' | 'history';
 }
 
-/** A plain file that is read on as it grows. */
+/** A plain file that is read as it grows. */
 export interface FollowedContent {
   readonly kind: 'follow';
-  /** How far it is stored. */
+  /** Position up to which it is stored. */
   readonly position: SourcePosition;
-  /** The `asOf` of the checkpoints by which the position was found. */
+  /** The `asOf` of the checkpoints that gave the position. */
   readonly asOf: number;
-  /** What it begins with, as far as it was seen, stored or not; at most `headBytesMax`. */
+  /** The first bytes of the content that were seen, stored or not; at most `headBytesMax`. */
   readonly begun: Uint8Array;
-  /** The longest that it was ever seen. */
+  /** The greatest length that was ever seen. */
   readonly seenBytes: number;
-  /** How long it was when its content was last recognised. What it has beyond may be other content. */
+  /** Length of the file when its content was last verified. Bytes beyond it may belong to other content. */
   readonly provenBytes: number;
-  /** What stands behind the last whole record; null for nothing. */
+  /** The bytes after the last complete record; null where there are none. */
   readonly rest: Rest | null;
-  /** How far a line that is too long was searched for its end. */
+  /** Offset up to which the end of an overlong line has been searched. */
   readonly searchedTo: number;
 }
 
@@ -50,119 +50,122 @@ export interface PackedContent {
   readonly source: CompressedSource;
 }
 
-/** Bytes behind the last whole record. */
+/** Bytes after the last complete record. */
 export interface Rest {
   readonly bytes: number;
-  /** Since when there have been so many. */
+  /** Since when there have been exactly so many. */
   readonly sinceMs: number;
-  /** They end inside a line. */
+  /** Whether they end inside a line. */
   readonly endsInLine: boolean;
 }
 
-/** Why a log could not be read, and when it is tried again. */
+/** Why a log could not be read, and when the next attempt is due. */
 export interface Failure {
   readonly message: string;
   readonly retryAtMs: number;
   readonly retryMs: number;
 }
 
-/** All that is known of one file of an agent. */
+/** All that is known about one file of an agent. */
 export interface LogState extends Sighting {
-  /** Since when no name leads to it; null while one does. */
+  /** Since when no name leads to the file; null while one does. */
   readonly goneSinceMs: number | null;
-  /** When its name changed last. */
+  /** When its name last changed. */
   readonly movedMs: number;
-  /** Since when its size and time have been what they are. */
+  /** Since when its size and modification time have not changed. */
   readonly unchangedSinceMs: number;
-  /** When lines of it were read last. */
+  /** When lines of it were last read. */
   readonly grownMs: number;
-  /** There may be something to find out or to read. */
+  /** Whether there may be something to identify or to read. */
   readonly mayHaveMore: boolean;
-  /** Its length when the agent was followed first; 0 when it was not there, and once its content was cut off. */
+  /** Its length when the agent was followed for the first time; 0 where the file did not exist then, or its content was truncated since. */
   readonly thereBytes: number;
-  /** This process has stored something of it. */
+  /** Whether this process has stored lines of it. */
   readonly hasStored: boolean;
-  /** Null while it can be read. */
+  /** Null while the file can be read. */
   readonly failure: Failure | null;
   readonly content: LogContent;
 }
 
-/** What a file turned out to be. */
+/** Result of identifying a file. */
 export type Identity =
   | {
       readonly kind: 'follow';
       readonly position: SourcePosition;
-      /** The checkpoint that it was recognised by; null for none. */
+      /** The checkpoint by which it was recognised; null for a new file. */
       readonly known: Checkpoint | null;
-      /** What the content begins with. */
+      /** First bytes of the content. */
       readonly head: Uint8Array;
-      /** Its disk has lost what was read of it. */
+      /** Set where the file has lost its end, of which some had been stored. */
       readonly cutBack?: CutBack;
     }
   | { readonly kind: 'packed'; readonly source: CompressedSource; readonly head: Uint8Array }
   | { readonly kind: 'done' | 'history' | 'waiting' };
 
-/** What can happen to a log, or be found out about it. */
+/** An event in the life of a log, or a fact found out about it. */
 export type Observation =
-  /** A name leads to it. */
+  /** A name leads to the file. */
   | ({ readonly kind: 'seen'; readonly nowMs: number } & Sighting)
-  /** It was opened, and has this length and time. */
+  /** The file was opened, and its status read. */
   | { readonly kind: 'measured'; readonly status: FileStatus }
-  /** The whole folder was looked at, and it may still be there. */
+  /** The whole folder was surveyed, and the file may still be there. */
   | { readonly kind: 'surveyed' }
-  /** The whole folder was looked at, and no name leads to it. */
+  /** The whole folder was surveyed, and no name leads to the file. */
   | { readonly kind: 'missed'; readonly nowMs: number }
   | { readonly kind: 'identified'; readonly identity: Identity; readonly asOf: number }
-  /** It was read up to `reachedBytes`, which was its end with `isEnd`. `begun` is what it begins with, where that was read. */
+  /**
+   * The file was read up to `reachedBytes`, which with `isEnd` was its end. `begun` holds its first bytes where these were
+   * read, else null.
+   */
   | {
       readonly kind: 'read';
       readonly reachedBytes: number;
       readonly isEnd: boolean;
       readonly begun: Uint8Array | null;
     }
-  /** Whole lines of it were gathered for a commit. */
+  /** Complete records were gathered for a commit. */
   | { readonly kind: 'gathered' }
-  /** Its end was reached, and so many bytes stand behind the last whole record. */
+  /** The end of the file was reached; `restBytes` bytes follow the last complete record. */
   | {
       readonly kind: 'ended';
       readonly restBytes: number;
       readonly endsInLine: boolean;
       readonly nowMs: number;
     }
-  /** The end of a line that is too long was not found before `searchedTo`, where the file ends. */
+  /** The end of an overlong line was not found before `searchedTo`, where the file ends. */
   | { readonly kind: 'searched'; readonly searchedTo: number }
-  /** Its turn to be read is over. */
+  /** The file's turn in a round is over. */
   | {
       readonly kind: 'turned';
       readonly mayHaveMore: boolean;
       readonly hasGrown: boolean;
       readonly nowMs: number;
     }
-  /** A compressed file has no content. */
+  /** A compressed file turned out to be empty. */
   | { readonly kind: 'empty' }
-  /** It is durably stored up to a position. */
+  /** The file is durably stored up to a position. */
   | { readonly kind: 'stored'; readonly position: SourcePosition }
-  /** Something was written to it. */
+  /** Something was written to the file. */
   | { readonly kind: 'written' }
   /** The content that was read is not there any more. */
   | { readonly kind: 'replaced' }
-  /** It is unknown how far it is stored: it has to be found out again what it is. */
+  /** It is unknown up to where the file is stored: it has to be identified again. */
   | { readonly kind: 'doubted' }
   | { readonly kind: 'failed'; readonly message: string; readonly nowMs: number }
   | { readonly kind: 'succeeded' };
 
-/** What follows from an observation. */
+/** Result of an observation. */
 export interface Step {
   readonly state: LogState;
-  /** A compressed file that is not read any more, to be closed. */
+  /** A compressed file that is no longer read; the caller closes it. */
   readonly closes?: CompressedSource;
 }
 
-/** A failed file is tried again after this time, then after twice as long each time, up to the longest. */
+/** Delay before a failed file is tried again; it doubles with each failure, up to the longest. */
 const retryFirstMs = 1000;
 const retryLongestMs = 60_000;
 
-/** A file when it is seen first. `wasThere` says that the agent is followed only now, with the file there already. */
+/** State of a file that is seen for the first time. `wasThere` says that it existed when the agent was first followed. */
 export function firstState(sighting: Sighting, nowMs: number, wasThere: boolean): LogState {
   const { path, name, status } = sighting;
   return {
@@ -181,7 +184,7 @@ export function firstState(sighting: Sighting, nowMs: number, wasThere: boolean)
   };
 }
 
-/** The state of a log after an observation. */
+/** Returns the state of a log after an observation. Does not change `state`. */
 export function next(state: LogState, observation: Observation): Step {
   const { content } = state;
   switch (observation.kind) {
@@ -239,7 +242,7 @@ function seen(state: LogState, { path, name, status }: Sighting, nowMs: number):
   const hasReturned = state.goneSinceMs !== null;
   const hasMoved = state.path !== path;
   const content = contentWhenSeen(state.content, status.sizeBytes, hasChanged || hasReturned);
-  // So it is with most logs of a large folder, each time that it is looked at.
+  // Nothing has changed, as with most logs of a large folder in each survey: allocate no new state.
   if (!hasChanged && !hasReturned && !hasMoved) return withContent(state, content);
   return {
     ...state,
@@ -261,7 +264,7 @@ function withContent(state: LogState, content: LogContent): LogState {
 function contentWhenSeen(content: LogContent, sizeBytes: number, mayBeOther: boolean): LogContent {
   if (content.kind === 'follow')
     return sizeBytes <= content.seenBytes ? content : { ...content, seenBytes: sizeBytes };
-  // What had nothing to give may be another content now.
+  // A file without anything to read may have other content by now.
   const hadNothing = content.kind === 'done' || content.kind === 'history';
   return hadNothing && mayBeOther ? { kind: 'new' } : content;
 }
@@ -308,31 +311,31 @@ function readOn(
 function stored(state: LogState, position: SourcePosition): Step {
   const { content } = state;
   assert('position' in content, 'only content that is read is stored');
-  // A position that knows the length of the compressed file stands at the end of its content.
+  // A position with the size of the compressed file is at the end of its content.
   if (content.kind === 'packed' && position.packedBytes !== null)
     return leave({ ...state, hasStored: true }, { kind: 'done' });
   return { state: { ...state, hasStored: true, content: { ...content, position } } };
 }
 
-/** Content that was read until now is not read any more. */
+/** Replaces content that was read by content that is not. */
 function leave(state: LogState, content: UnreadContent): Step {
   const left = { ...state, content };
   return state.content.kind === 'packed' ? { state: left, closes: state.content.source } : { state: left };
 }
 
-/** Whether a log may be read or looked at now, as far as failures before say. */
+/** Whether a log may be read, considering the retry delay after failures. */
 export function isDue({ failure }: LogState, nowMs: number): boolean {
   if (failure === null) return true;
-  // A clock that went back must not hold it for as long.
+  // A clock that went back must not prolong the delay.
   return nowMs >= failure.retryAtMs || nowMs < failure.retryAtMs - retryLongestMs;
 }
 
-/** Bytes that were seen and are not stored; 0 for a compressed file, of which that is not known. */
+/** Bytes that were seen but are not stored; 0 for a compressed file, whose content length is unknown. */
 export function lagBytes({ content }: LogState): number {
   return content.kind === 'follow' ? Math.max(0, content.seenBytes - content.position.offset) : 0;
 }
 
-/** Since when a log ends inside a record, under the name that it has now; null when it does not. */
+/** Since when a log ends inside a record under its current name; null where it does not. */
 export function restSinceMs({ content, movedMs, goneSinceMs }: LogState): number | null {
   if (content.kind !== 'follow' || content.rest === null) return null;
   return Math.max(content.rest.sinceMs, movedMs, goneSinceMs ?? 0);

@@ -1,23 +1,23 @@
 import { systemCode } from '../../sources/source-error.js';
 import type { LogFiles, LogHandle } from './log-files.js';
 
-/** A file that keeps a handle while there are enough. */
+/** The owner of a handle in `OpenFiles`. */
 export interface HandleHolder {
-  /** It has no name any more: without its handle it is lost. */
+  /** Whether the file has no name any more. Without its handle it can't be read then. */
   readonly gone: boolean;
 }
 
-/** Handles that are kept at the least, however few the system gives. */
+/** Number of handles that are kept at least, however few the system allows. */
 const handlesMin = 16;
 
 /**
  * The handles of all followed files. They stay open while there are at most `max`, so that a file that is renamed or removed
- * can be read to its end; beyond that those go that were not used for longest, and are opened anew by name.
+ * can be read to its end. Beyond that, the least recently used are closed and reopened by name when needed.
  */
 export class OpenFiles {
-  /** In the order of use. */
+  /** Least recently used first. */
   private readonly handles = new Map<HandleHolder, LogHandle>();
-  /** Holders whose handles are read from just now. */
+  /** Holders whose handles are being read from; these handles are not closed. */
   private readonly busy = new Set<HandleHolder>();
   private max: number;
 
@@ -32,7 +32,7 @@ export class OpenFiles {
     return this.handles.size;
   }
 
-  /** The holder's handle, opened if need be. Where the system has no more handles, others are given up, and it is tried again. */
+  /** Returns the holder's handle; opens it if needed. Where the system has no more handles, closes others and tries again. */
   async use(holder: HandleHolder, path: string): Promise<LogHandle> {
     const handle = this.handles.get(holder) ?? (await this.open(path));
     this.handles.delete(holder);
@@ -41,7 +41,7 @@ export class OpenFiles {
     return handle;
   }
 
-  /** As `use`, with a handle that stays open until `read` is done, whatever else is opened meanwhile. */
+  /** Like `use`, but keeps the handle open until `read` is done, whatever else is opened meanwhile. */
   async whileOpen<T>(
     holder: HandleHolder,
     path: string,
@@ -55,7 +55,7 @@ export class OpenFiles {
     }
   }
 
-  /** The holder's handle if it is open; null if not. */
+  /** The holder's handle if it is open; else null. */
   opened(holder: HandleHolder): LogHandle | null {
     return this.handles.get(holder) ?? null;
   }
@@ -77,7 +77,7 @@ export class OpenFiles {
     }
   }
 
-  /** There may be handles again: as many are kept as at first. */
+  /** Restores the initial limit on handles, which a shortage of handles had lowered. */
   recover(): void {
     this.max = this.handlesMax;
   }
@@ -87,7 +87,7 @@ export class OpenFiles {
     const holders = [...this.handles.keys()];
     const named = holders.filter((holder) => !holder.gone);
     const unnamed = holders.filter((holder) => holder.gone);
-    // Those that still have a name can be opened again; the others only go when nothing else is left.
+    // Files that still have a name can be opened again; handles of the others are closed last.
     for (const holder of [...named, ...unnamed]) {
       if (this.handles.size <= to) return;
       if (holder !== spared && !this.busy.has(holder)) await this.release(holder);
@@ -98,7 +98,7 @@ export class OpenFiles {
   async release(holder: HandleHolder): Promise<void> {
     const handle = this.handles.get(holder);
     this.handles.delete(holder);
-    // What is only read has nothing to lose when it is closed.
+    // The handle is read-only, so a failure to close loses nothing.
     await handle?.close().catch(() => {});
   }
 }

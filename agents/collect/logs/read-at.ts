@@ -1,6 +1,6 @@
 import type { LogHandle } from './log-files.js';
 
-/** `length` bytes of a log from `position` on, fewer where it ends. Throws Node's errors of reading. */
+/** Reads `length` bytes of a log from `position` on, fewer where it ends. Throws Node's errors of reading. */
 export async function readAt(handle: LogHandle, position: number, length: number): Promise<Uint8Array> {
   const bytes = new Uint8Array(length);
   let filled = 0;

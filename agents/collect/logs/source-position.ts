@@ -3,30 +3,30 @@ import { sha256 } from '../../sources/content-hash.js';
 import { contentTail, tailBytesMax } from '../../sources/content-reader.js';
 import { headBytesMax, headIdentity } from '../../sources/source-identity.js';
 
-/** How far one source is stored, and by what it is recognised there. Never changed: taking lines gives another one. */
+/** Up to where a source is stored, and the bytes by which it is recognised there. Immutable: taking lines gives a new one. */
 export interface SourcePosition {
-  /** First byte of the content that is not stored. */
+  /** Offset of the first content byte that is not stored. */
   readonly offset: number;
   /** The first bytes of the content before `offset`, at most `headBytesMax`. */
   readonly head: Uint8Array;
   /** The last bytes before `offset`, at most `tailBytesMax`. */
   readonly tail: Uint8Array;
-  /** What is stored ends inside a line. */
+  /** Whether the stored content ends inside a line. */
   readonly endsInLine: boolean;
-  /** The checkpoint that the next one takes the place of; null for none. */
+  /** Key of the checkpoint that the next one replaces; null for none. */
   readonly key: string | null;
   readonly lastTimeMs: number | null;
   readonly records: number;
   readonly rejected: number;
-  /** What stands before this byte was written while nobody followed: none of it is late. */
+  /** Offset up to which the content was written while nobody followed it; records before it do not count as late. */
   readonly unseenTo: number;
-  /** Length of the compressed file whose content ends at `offset`; null where that is not known, or for none. */
+  /** Size of the compressed file whose content ends at `offset`; null where it is not known, or the file is not compressed. */
   readonly packedBytes: number | null;
 }
 
 const nothing = new Uint8Array(0);
 
-/** The beginning of a source of which nothing is stored. */
+/** Position of a source of which nothing is stored. */
 export const beginning: SourcePosition = {
   offset: 0,
   head: nothing,
@@ -40,10 +40,7 @@ export const beginning: SourcePosition = {
   packedBytes: null,
 };
 
-/**
- * Where a checkpoint says that a source stands, with the bytes of the source that stand there. Up to `unseenTo` nobody has
- * followed it since.
- */
+/** The position that a checkpoint gives, with the file's bytes there. The content up to `unseenTo` was written while nobody followed. */
 export function positionOf(
   checkpoint: Checkpoint,
   head: Uint8Array,
@@ -56,7 +53,7 @@ export function positionOf(
     head: head.slice(0, Math.min(headBytesMax, offset)),
     tail: tail.slice(-tailBytesMax),
     endsInLine,
-    // A load's checkpoint stays: other files with the same content may be known by it.
+    // A load's checkpoint is not replaced: other files with the same content may be recognised by it.
     key: contentHash === null ? checkpointKey(checkpoint) : null,
     lastTimeMs,
     records,
@@ -67,8 +64,8 @@ export function positionOf(
 }
 
 /**
- * The position behind content that begins with `bytes` and has `contentBytes`. Where those are more than are at hand, its
- * last bytes are given as `tail`.
+ * The position after `contentBytes` more bytes of content, which begin with `bytes`. Where `bytes` is only a part of them,
+ * `tail` must be their last bytes.
  */
 export function positionBehind(
   position: SourcePosition,
@@ -84,7 +81,7 @@ export function positionBehind(
   };
 }
 
-/** The beginning of content that began with `head` and goes on with `bytes`, at most `headBytesMax` of it. */
+/** Extends the first bytes of content, `head`, by the bytes that follow; at most `headBytesMax` in all. */
 export function grownHead(head: Uint8Array, bytes: Uint8Array): Uint8Array {
   if (head.length >= headBytesMax) return head;
   const added = bytes.subarray(0, headBytesMax - head.length);

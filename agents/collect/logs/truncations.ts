@@ -5,10 +5,13 @@ import type { TruncatedSource } from './file-identity.js';
 import type { FollowedFile } from './followed-file.js';
 import type { FollowedContent } from './log-state.js';
 
-/** What is kept in mind of content that was cut off, at most. */
+/** Limit on remembered truncated contents. */
 const rememberedMax = 10_000;
 
-/** Content that was cut off while it was followed: it is counted, and a copy that comes later gives what was not read. */
+/**
+ * Counts content that was truncated while it was followed, and recognises copies of it that are read later: these recover
+ * what was not read.
+ */
 export class Truncations {
   readonly sources: TruncatedSource[] = [];
 
@@ -18,7 +21,7 @@ export class Truncations {
     private readonly log: CollectLog,
   ) {}
 
-  /** The content of a followed file is no longer there, and its state still says what it was. */
+  /** Counts the truncation of a followed file, whose state still describes the old content. */
   count(file: FollowedFile): void {
     const content = file.followed!;
     const { offset } = content.position;
@@ -31,7 +34,7 @@ export class Truncations {
     else this.log.info(facts, 'a log begins anew');
   }
 
-  /** Keeps in mind what a copy would be known by. */
+  /** Remembers the old content of a file, so that a copy of it is recognised. */
   remember(file: FollowedFile, unreadBytes: number): void {
     const { position, begun } = file.followed!;
     this.sources.push({ base: file.name.base, key: position.key, position, begun, unreadBytes });
@@ -39,8 +42,8 @@ export class Truncations {
   }
 
   /**
-   * A file that begins with `head` is read, behind a checkpoint or from its beginning. Where it is a copy, it gives what was cut off
-   * before it was read.
+   * Corrects the count of lost bytes when a file is read that begins with `head`, from a checkpoint or from its beginning.
+   * If it is a copy of truncated content, it gives the bytes that had not been read before the truncation.
    */
   recover(file: FollowedFile, known: Checkpoint | null, head: Uint8Array): void {
     if (known?.inode === file.inode) return;
@@ -57,7 +60,7 @@ export class Truncations {
     return this.sources.find(({ key, unreadBytes }) => unreadBytes > 0 && key === checkpointKey(known));
   }
 
-  /** A generation of the log that begins as content did of which nothing was stored. */
+  /** Finds truncated content of which nothing was stored and whose first bytes a rotated generation of the log has. */
   private unstored({ name, rotated }: FollowedFile, head: Uint8Array): TruncatedSource | undefined {
     if (!rotated) return undefined;
     return this.sources.find(
@@ -72,8 +75,8 @@ export class Truncations {
 }
 
 /**
- * How long the content was at least that was cut off. A file that is shorter than it was seen was as long as that; the size of one
- * that is not may be what has come since.
+ * Lower bound of the length of truncated content. If the file is now shorter than it was seen, the content had the seen
+ * length. If it is not, what was seen last may be newer content, so only the verified length counts.
  */
 function lengthBefore({ seenBytes, provenBytes }: FollowedContent, sizeBytes: number): number {
   return sizeBytes < seenBytes ? seenBytes : provenBytes;

@@ -1,4 +1,4 @@
-/** Wakes one sleeper, also one that goes to sleep after the call. */
+/** Wakes one sleeper; a call while nobody sleeps ends the next sleep at once. */
 export class WakeUp {
   private called = false;
   private wake: (() => void) | null = null;
@@ -8,7 +8,7 @@ export class WakeUp {
     this.wake?.();
   }
 
-  /** Sleeps until it is called, at most `ms`. Returns whether it was called. */
+  /** Sleeps until `call`, at most `ms` milliseconds. Returns whether it was called. */
   async sleep(ms: number): Promise<boolean> {
     if (!this.called) {
       let timer: NodeJS.Timeout | undefined;
