@@ -5,7 +5,7 @@ import type { AgentDefinition } from '../../../agents/definition/definition.js';
 import { didYouMean, listNames } from '../../request/suggestion.js';
 import type { Settings } from './settings.js';
 
-/** The error for an unknown agent: it names the most similar agent, and all there are. */
+/** The error for an unknown agent. It suggests the agent with the most similar name, and lists all. */
 function unknownAgent(name: string, known: readonly string[], where: string): LogstrataError {
   const there =
     known.length === 0 ? `There are no agents in ${where}.` : `Agents in ${where}: ${listNames(known)}.`;
@@ -15,13 +15,16 @@ function unknownAgent(name: string, known: readonly string[], where: string): Lo
   );
 }
 
-/** What the agents' folder holds. Throws `not_found` or `io` when it can't be read. */
+/** Reads the folder of agent files. Throws `not_found` or `io` where it can't be read. */
 export async function readAgentsFolder(settings: Settings): Promise<AgentsFolder> {
   const { readAgents } = await import('../../../agents/definition/agent-file.js');
   return readAgents(settings.agentsFolder, settings.dataFolder);
 }
 
-/** All agents of the folder. Throws `invalid` with every problem of every file when one of them can't be used. */
+/**
+ * All agents of the folder. Throws a `ConfigError` with the problems of all files where one of them is invalid; `not_found` where there are
+ * none.
+ */
 export async function allAgents(settings: Settings): Promise<readonly AgentDefinition[]> {
   const { agents, problems } = await readAgentsFolder(settings);
   if (problems.length > 0) throw new ConfigError(problems);
@@ -29,7 +32,10 @@ export async function allAgents(settings: Settings): Promise<readonly AgentDefin
   return agents;
 }
 
-/** The agent `name`. Files of other agents may be broken: that is no reason to refuse work on this one. */
+/**
+ * The agent `name`. Problems in the files of other agents are ignored. Throws a `ConfigError` for problems in its own file; `not_found`
+ * where it has no file.
+ */
 export async function chooseAgent(settings: Settings, name: string): Promise<AgentDefinition> {
   const { agents, problems } = await readAgentsFolder(settings);
   const found = agents.find((agent) => agent.name === name);
@@ -43,12 +49,12 @@ export async function chooseAgent(settings: Settings, name: string): Promise<Age
   );
 }
 
-/** The agent that a file of the folder is about. */
+/** The name of the agent that a file of the folder defines. */
 export function agentOfFile(path: string): string {
   return path.replace(/^.*[\\/]/, '').replace(/\.ya?ml$/, '');
 }
 
-/** What to do about a folder without agents. */
+/** The message for a folder without agent files, which says how to write one. */
 export function noAgents(folder: string): string {
   return (
     `there are no agents in ${folder}: an agent is a file <name>.yaml that describes one kind of log, ` +

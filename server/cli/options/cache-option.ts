@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { byteSizeShape, parseByteSize } from '../../../agents/definition/byte-size.js';
 
-/** `--cache`, for the commands that answer queries. */
+/** The option `--cache` of the commands that answer queries. Its value is parsed to bytes. */
 export function cacheOption(): Option {
   const what =
     'decoded columns kept in memory, such as 512mb or 2gb (default: a quarter of it, at most 3.5gb)';

@@ -3,17 +3,18 @@ import { withProgress, type Progress } from '../output/progress.js';
 import { printJson, printLines } from '../output/terminal.js';
 import { agentsOf } from './opened-archive.js';
 
-/** What a command does with each agent. */
+/** The work of a command on each agent, and how its result is shown. */
 export interface EachAgent<Report> {
-  /** `verifying`, for the progress that is shown. */
+  /** A verb such as `verifying`, shown before the agent's name while the work runs. */
   readonly doing: string;
   readonly work: (agent: string, progress: Progress) => Promise<Report>;
+  /** The result of one agent as lines of text. */
   readonly describe: (agent: string, report: Report) => readonly string[];
 }
 
 /**
- * Does something with the named agent, or with all. Prints what came of each as soon as it is known; with `json` one answer in the end, which
- * is an array where no agent was named.
+ * Runs the work on the named agent, or on all. Without `json` the result of each agent is printed as soon as it is known. With `json` one
+ * value is printed at the end: an object where an agent was named, else an array.
  */
 export async function reportEach<Report extends object>(
   archive: Archive,
@@ -32,7 +33,7 @@ export async function reportEach<Report extends object>(
   return reports;
 }
 
-/** What is said of a data folder without agents. */
+/** The message for a data folder without records. */
 export function noRecordsYet({ location }: Archive): string {
   return `no records in ${location} yet`;
 }

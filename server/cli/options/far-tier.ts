@@ -4,7 +4,10 @@ import { fileSystemError, type FarEvent, type FarTier } from '../../../engine/in
 import { formatBytes, formatCounted } from '../output/figures.js';
 import type { Settings } from './settings.js';
 
-/** Has `run` reach the far tier that the configuration names, if it names one. Nothing is asked of it before it is needed. */
+/**
+ * Calls `run` with the far tier of the configuration; with undefined where none is configured. Connects only when the tier is needed, and
+ * closes the connections when `run` has ended.
+ */
 export async function withFar<T>(
   { config }: Settings,
   run: (far: FarTier | undefined) => Promise<T>,
@@ -18,7 +21,7 @@ export async function withFar<T>(
     servers: { shards, database, user, password },
     policy: { afterMs, keepLocalMs },
     bytesPerSecond,
-    // A reader on another machine may begin a query by what the writer said so long ago.
+    // A reader on another machine may run its query by a state of the writer that is this much older.
     longestQueryMs: config.server.queryTimeoutMs + readerLagMsMax,
   });
   try {
@@ -28,7 +31,7 @@ export async function withFar<T>(
   }
 }
 
-/** What a file holds, without the end of its line. */
+/** The content of a password file, without a line break at its end. */
 async function readPassword(path: string): Promise<string> {
   try {
     return (await readFile(path, 'utf8')).replace(/\r?\n$/, '');
@@ -37,7 +40,7 @@ async function readPassword(path: string): Promise<string> {
   }
 }
 
-/** Says that a segment was shipped. */
+/** Logs that a segment was shipped. */
 export function logShipped(log: Pick<CollectLog, 'info'>, event: FarEvent): void {
   const { agent, rows, bytes, shard, unit } = event;
   log.info(

@@ -5,14 +5,14 @@ import { join, resolve } from 'node:path';
 import type { ObjectStorage } from '../../../engine/index.js';
 import type { Settings } from './settings.js';
 
-/** In the data folder: no agent has such a name. */
+/** Subfolder of the data folder for the cache. No agent can have this name. */
 const cacheFolder = '.objects';
 
 /**
- * Has `run` read objects. What is fetched is kept in the data folder; where that is not there yet, or is not ours to write to, it is kept
- * until `run` is over.
+ * Calls `run` with the object storage of the configuration. Fetched data is cached in the data folder; where that does not exist or can't
+ * be written, in a temporary folder that is removed when `run` has ended.
  *
- * @param mayMakeData the data folder is made anyway
+ * @param mayMakeData true where the command creates a missing data folder anyway
  */
 export async function withObjects<T>(
   { config, dataFolder }: Settings,

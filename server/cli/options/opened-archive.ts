@@ -9,11 +9,15 @@ import { withObjects } from './object-storage.js';
 import type { Settings } from './settings.js';
 import { tell } from '../output/terminal.js';
 
+/** How a command uses an archive. */
 export interface ArchiveUse {
   readonly workers?: WorkerPool;
-  /** It is open until somebody ends it: small segments are merged and retention works meanwhile. Other commands must not wait for that. */
+  /**
+   * True for a command that runs until it is stopped. Background work (merging small segments, retention) is then done while it runs; other
+   * commands must not be delayed by it.
+   */
   readonly lasts?: boolean;
-  /** Told what the archive has to say while it is open; by default standard error. */
+  /** Receives warnings and events while the archive is open; standard error by default. */
   readonly log?: Pick<CollectLog, 'info' | 'warn'>;
 }
 
@@ -22,7 +26,11 @@ const standardErrorLog: Pick<CollectLog, 'info' | 'warn'> = {
   warn: (_facts, message) => tell(`logstrata: warning: ${message}`),
 };
 
-/** Opens the data folder, runs `run`, and closes it again whatever happens. `role` is what other processes are told; `workers` stay open. */
+/**
+ * Opens the archive in the data folder, calls `run`, and closes the archive even if `run` fails. `role` names this process to others that
+ * want the archive. `workers` are not closed. Throws `invalid` where the configuration makes this machine a reader; `not_found` in mode
+ * `read` without a data folder.
+ */
 export async function withArchive<T>(
   settings: Settings,
   mode: 'read' | 'write',
@@ -30,7 +38,7 @@ export async function withArchive<T>(
   run: (archive: Archive) => Promise<T>,
   { workers, lasts = false, log = standardErrorLog }: ArchiveUse = {},
 ): Promise<T> {
-  // The engine takes longer to load than anything else: help, and refusing what makes no sense, need not wait for it.
+  // Loading the engine takes longer than all else, so it is loaded only when it is needed: help and usage errors are shown without it.
   const { openArchive } = await import('../../../engine/index.js');
   const location = resolve(settings.dataFolder);
   const { reader } = settings.config.server;
@@ -55,7 +63,7 @@ export async function withArchive<T>(
         anticipates: role === 'serve',
         alone: role === 'repair',
         onWarning: (message) => log.warn({}, message),
-        // A command that applies a policy says itself what has come of it.
+        // A command that runs retention itself prints the result itself.
         ...(lasts
           ? { onRetention: (event) => logRetention(log, event), onShipped: (event) => logShipped(log, event) }
           : {}),
@@ -69,7 +77,7 @@ export async function withArchive<T>(
   );
 }
 
-/** As `withArchive`, with `threads` worker threads that end with it; by default as many as there are cores. */
+/** Like `withArchive`, with a pool of worker threads that ends with it. By default there are as many threads as cores. */
 export async function withWorkers<T>(
   settings: Settings,
   mode: 'read' | 'write',
@@ -90,28 +98,28 @@ export async function withWorkers<T>(
   }
 }
 
-/** Throws `not_found` where there is no data folder: what only looks after records must not make one of a mistyped name. */
+/** Throws `not_found` where there is no data folder. Commands that only look at records must not create a folder with a mistyped name. */
 export function requireData(location: string): void {
   if (existsSync(location)) return;
   const message = `the data folder ${location} is not there: load something first, or name another one with --data`;
   throw new LogstrataError('not_found', message, { path: location });
 }
 
-/** The agents that a command is about: the named one, or all that the archive has. Throws `not_found` for one without records. */
+/** The agents that a command is for: the named one, or all in the archive. Throws `not_found` for one that has no records. */
 export async function agentsOf(archive: Archive, name: string | undefined): Promise<string[]> {
   const known = await archive.agents();
   if (name !== undefined && !known.includes(name)) throw noRecords(name, known, archive.location);
   return name === undefined ? known : [name];
 }
 
-/** The stores of these agents. */
+/** The stores of the agents that a command is for (`agentsOf`). */
 export async function storesOf(archive: Archive, name: string | undefined): Promise<AgentStore[]> {
   const stores: AgentStore[] = [];
   for (const each of await agentsOf(archive, name)) stores.push(await archive.agent(each));
   return stores;
 }
 
-/** The error for an agent without records, whether or not it has a file. */
+/** The error for an agent without records, whether or not it has an agent file. */
 export function noRecords(name: string, known: readonly string[], where: string): LogstrataError {
   const there = known.length === 0 ? 'It is empty' : `There are records of ${listNames(known)}`;
   const message = `there are no records of an agent ${JSON.stringify(name)} in ${where}${didYouMean(name, known)}. ${there}`;

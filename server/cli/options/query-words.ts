@@ -2,7 +2,7 @@ import { Option } from 'commander';
 import type { LineFormat } from '../../../engine/index.js';
 import { UsageError } from '../output/failure.js';
 
-/** The parameters of a query that have options of their own on the command line, each as often as it was given. */
+/** The values of the options that are parameters of a query, each as often as it was given. */
 export interface QueryBounds {
   readonly limit?: readonly string[];
   readonly after?: readonly string[];
@@ -10,22 +10,25 @@ export interface QueryBounds {
   readonly fields?: readonly string[];
 }
 
-/** Collects an option that is given again, where Commander would let the last one win: the route refuses both. */
+/**
+ * Collects the values of a repeated option. Commander would keep only the last one; the route refuses repeated parameters, and so shall the
+ * command.
+ */
 export function collectBound(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
 }
 
-/** `--after` or `--before`, for the commands that take a query. */
+/** The option `--after` or `--before` of the commands that take a query. */
 export function cursorOption(name: 'after' | 'before'): Option {
   return new Option(`--${name} <cursor>`, `only records ${name} this _cursor`).argParser(collectBound);
 }
 
-/** `--limit`, for the commands that take a query. */
+/** The option `--limit` of the commands that take a query. */
 export function limitOption(what: string): Option {
   return new Option('-n, --limit <n>', what).argParser(collectBound);
 }
 
-/** `--fields`, for the commands that write records. */
+/** The option `--fields` of the commands that write records. */
 export function fieldsOption(): Option {
   return new Option('--fields <names>', 'these fields alone, in this order: time,level,message').argParser(
     collectBound,
@@ -33,8 +36,8 @@ export function fieldsOption(): Option {
 }
 
 /**
- * The query string that stands for the words of a command line, `field__op=value` each, with the value as it is (not
- * URL-encoded). So the command line and the route read a query with the same code, and refuse the same ones.
+ * Builds the query string of a command's words, each `field__op=value` with the value as typed (not URL-encoded). So the command line and
+ * the route parse queries with the same code, and refuse the same ones. Throws a `UsageError` for a word without `=`.
  */
 export function rawQueryOf(words: readonly string[], bounds: QueryBounds, format?: LineFormat): string {
   const { limit, after, before, fields } = bounds;
@@ -54,7 +57,7 @@ export function rawQueryOf(words: readonly string[], bounds: QueryBounds, format
   ].join('&');
 }
 
-/** Options of a command line that are parameters of the same name, each as often as it was given. */
+/** The options of a command as parameters of the same names, URL-encoded; a repeated option gives several. */
 export function parameterPieces(options: Readonly<Record<string, readonly string[] | undefined>>): string[] {
   return Object.entries(options).flatMap(([name, values = []]) =>
     values.map((value) => encodePair(name, value)),
@@ -65,7 +68,7 @@ function encodePair(name: string, value: string): string {
   return `${encodeURIComponent(name)}=${encodeURIComponent(value)}`;
 }
 
-/** What `--help` of the commands that take filters says about them. */
+/** The part of `--help` about filters, for all commands that take them. */
 export const filterHelp = `
 Filters are words field__operator=value; all of them must hold. Quote what the shell would change.
   int, float, time   eq ne gt gte lt lte in

@@ -13,25 +13,25 @@ import { formatBytes, formatCount, formatCounted, formatPeriod, formatTime } fro
 
 const hourMs = 3_600_000;
 
-/** What an agent without `retention` says: its records are kept for ever. */
+/** The retention of an agent whose file has none: records are kept for ever. */
 const keptForEver: Retention = { periodMs: null, bytesMax: null, intervalMs: hourMs, graceMs: 24 * hourMs };
 
-/** Why records wait that are over. */
+/** Why expired records are not removed yet: so old a backlog may be the result of a wrong clock. */
 const leap = 'some records should have gone more than a week ago, and so retention waits';
 
-/** How long an agent's file wants its records kept. */
+/** The retention of an agent's file, or the default. */
 export function retentionOf({ retention }: AgentDefinition): Retention {
   return retention ?? keptForEver;
 }
 
-/** How long, and how much, is kept by a policy. */
+/** How long, and how much, a policy keeps. */
 function describePolicy({ periodMs, bytesMax }: RetentionPolicy): string {
   if (periodMs === null && bytesMax === null) return 'every record for ever';
   const period = periodMs === null ? 'records of any age' : `records for ${formatPeriod(periodMs)}`;
   return bytesMax === null ? period : `${period}, at most ${formatBytes(bytesMax)}`;
 }
 
-/** What an agent's file says of how long its records are kept. */
+/** The retention of an agent's file, for people. */
 export function describeRetention(retention: Retention | undefined): string {
   const { periodMs, bytesMax, intervalMs } = retention ?? keptForEver;
   if (periodMs === null && bytesMax === null) return 'every record for ever (there is no retention.period)';
@@ -43,7 +43,7 @@ export function describeRetention(retention: Retention | undefined): string {
   return [period, ...size, `looks every ${formatPeriod(intervalMs)}`].join(', ');
 }
 
-/** `199 of 200 records of 2026-05-07 06:00:00 to 2026-11-22 07:00:00 UTC` */
+/** For example `199 of 200 records of 2026-05-07 06:00:00 to 2026-11-22 07:00:00 UTC`. */
 function describeOver(over: OverCount, all: number): string {
   return `${formatCount(over.records)} of ${formatCounted(all, 'record')}${describeSpan(over)}`;
 }
@@ -52,7 +52,7 @@ function describeSpan({ fromMs, toMs }: Pick<OverCount, 'fromMs' | 'toMs'>): str
   return fromMs === null ? '' : ` of ${formatTime(fromMs)} to ${formatTime(toMs)} UTC`;
 }
 
-/** What an agent's file changes of how long the records are kept that are there; nothing where it changes nothing. */
+/** Lines that say which stored records a changed retention would remove, and when. Empty where the retention in force is the wanted one. */
 export function describeChange(agent: string, wanted: Retention, outlook: RetentionOutlook): string[] {
   const { kept, over, records } = outlook;
   const { pending } = kept;
@@ -72,7 +72,7 @@ export function describeChange(agent: string, wanted: Retention, outlook: Retent
   ];
 }
 
-/** What is in force, and what is to come. */
+/** Pairs of a label and a text about the policy in force, and about the one that follows, if any. */
 export function describePolicyInForce({ kept, over, records }: RetentionOutlook): [string, string][] {
   const { pending } = kept;
   const now: [string, string] = ['keeps', describePolicy(kept)];
@@ -90,14 +90,14 @@ const causes: Readonly<Record<PolicyCause, string>> = {
   disk_low: 'less than a tenth of the disk is free, and so retention.grace is not waited for',
 };
 
-/** One line of a log about retention. */
+/** An entry of the log about retention. */
 export interface RetentionEntry {
   readonly level: 'info' | 'warn';
   readonly facts: LogFacts;
   readonly message: string;
 }
 
-/** What a log says of an event of retention. */
+/** The log entry of an event of retention. */
 export function retentionEntry(event: RetentionEvent): RetentionEntry {
   const { agent, policy } = event;
   switch (event.kind) {
@@ -137,7 +137,7 @@ export function retentionEntry(event: RetentionEvent): RetentionEntry {
   }
 }
 
-/** Says what has happened to an agent's retention. */
+/** Logs an event of an agent's retention. */
 export function logRetention(log: Pick<CollectLog, 'info' | 'warn'>, event: RetentionEvent): void {
   const { level, facts, message } = retentionEntry(event);
   log[level](facts, message);

@@ -4,15 +4,16 @@ import { formatCount, formatCounted, formatTime } from '../output/figures.js';
 import { withProgress } from '../output/progress.js';
 import { describeRetention, retentionOf } from './retention.js';
 
-/** One agent that a server answers for. */
+/** An agent that a server answers for. */
 export interface ServedAgent {
+  /** The definition with all fields (`completed`). */
   readonly definition: AgentDefinition;
-  /** As its file says: without the fields that its files have. */
+  /** The definition as written in the agent's file, which may leave the fields to the files of its archive. */
   readonly written: AgentDefinition;
   readonly store: AgentStore;
 }
 
-/** Opens the store of every agent under its current fields. */
+/** Opens the store of every agent with its current fields and retention. */
 export async function openAgents(
   archive: Archive,
   definitions: readonly AgentDefinition[],
@@ -26,7 +27,7 @@ export async function openAgents(
   return served;
 }
 
-/** The definition of an agent with the fields that its files have, where its own file lists none. Throws a `ConfigError` where they have none. */
+/** Adds the fields of the archive's files to a definition that lists none. Throws a `ConfigError` where the files have none. */
 export async function completed(archive: Archive, definition: AgentDefinition): Promise<AgentDefinition> {
   const { name } = definition;
   if (definition.archive?.infersFields !== true) return definition;
@@ -39,7 +40,7 @@ export async function completed(archive: Archive, definition: AgentDefinition): 
   );
 }
 
-/** The records of an agent, or that they are damaged: then this agent is not served, and the others are. */
+/** The number of records of an agent and their times. An agent with damaged records is reported as such: it is not served, the others are. */
 async function describeRecords(store: AgentStore): Promise<string> {
   let stats: StoreStats;
   try {
@@ -53,7 +54,7 @@ async function describeRecords(store: AgentStore): Promise<string> {
   return `${formatCounted(records, 'record')}${times}`;
 }
 
-/** What a server says about its agents when it starts: fields, records, times, and the notes of their files. */
+/** Lines about the agents for the start of a server: fields, records, times, retention, and the notes on their files. */
 export async function describeAgents(served: ReadonlyMap<string, ServedAgent>): Promise<string[]> {
   const lines: string[] = [];
   for (const { definition, store } of served.values()) {

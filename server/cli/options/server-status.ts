@@ -2,7 +2,7 @@ import type { CollectStatus } from '../../../agents/collect/logs/collect-counts.
 import type { AttachStatus } from '../../../agents/archive/attach-status.js';
 import type { ImportStatus } from '../../../agents/archive/import-status.js';
 
-/** What a server answers other processes that ask how it is. */
+/** What a server answers to other processes that ask for its status. Each record is by agent. */
 export interface ServerStatus {
   readonly collecting?: Readonly<Record<string, CollectStatus>>;
   readonly importing?: Readonly<Record<string, ImportStatus>>;

@@ -2,23 +2,23 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { defaultConfig, type Config } from '../../../agents/definition/config.js';
 
-/** The options that every command takes. */
+/** The global options of the program. */
 export interface GlobalFlags {
   readonly agents?: string | undefined;
   readonly data?: string | undefined;
   readonly config?: string | undefined;
-  /** Bytes, of the commands that have `--cache`. */
+  /** In bytes; only commands with `--cache` have it. */
   readonly cache?: number | undefined;
 }
 
-/** What a command works with: the configuration, and the folders that flags, configuration and defaults agree on. */
+/** The settings of a command: the configuration, and the folders to use after flags, configuration and defaults are combined. */
 export interface Settings {
   readonly config: Config;
-  /** The configuration file, or undefined when there is none. */
+  /** Path of the configuration file; undefined where there is none. */
   readonly configPath: string | undefined;
   readonly agentsFolder: string;
   readonly dataFolder: string;
-  /** Bound on the decoded columns in memory; null for a share of the machine's. */
+  /** Bound in bytes on the decoded columns in memory; null for a share of the machine's memory. */
   readonly cacheBytes: number | null;
 }
 
@@ -27,8 +27,8 @@ const configOfMachine = '/etc/logstrata/config.yaml';
 const agentsDefault = 'agents';
 
 /**
- * Path of the configuration: the one that `--config` names, or else `LOGSTRATA_CONFIG`; or else `config.yaml` in the working folder, or the machine's,
- * if they are there. A working folder with agents of its own has nothing to do with those of the machine. Undefined where there is none.
+ * The path of the configuration file: the value of `--config`, else of `LOGSTRATA_CONFIG`, else `config.yaml` in the working folder, else
+ * that in /etc, as far as these exist. A working folder with an agents folder does not use the one in /etc. Undefined where there is none.
  */
 export function configPathOf(
   named: string | undefined,
@@ -42,9 +42,7 @@ export function configPathOf(
   return exists(configOfMachine) && !exists(agentsDefault) ? configOfMachine : undefined;
 }
 
-/**
- * Reads the configuration (`configPathOf`), if there is one; a flag wins over what it says. Throws a `ConfigError` with every mistake in it.
- */
+/** Reads the configuration (`configPathOf`), if there is one. Flags override it. Throws a `ConfigError` with all mistakes in the file. */
 export async function readSettings(flags: GlobalFlags): Promise<Settings> {
   const configPath = configPathOf(flags.config, process.env, existsSync);
   const config = configPath === undefined ? defaultConfig : await readConfigFile(configPath);
@@ -58,7 +56,7 @@ export async function readSettings(flags: GlobalFlags): Promise<Settings> {
   };
 }
 
-/** Where there is no such file, what reads YAML need not be loaded. */
+/** Loads the YAML parser, which is not needed without a file, and reads the file. */
 async function readConfigFile(path: string): Promise<Config> {
   const { readConfig } = await import('../../../agents/definition/config-file.js');
   return readConfig(path);

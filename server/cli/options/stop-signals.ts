@@ -1,11 +1,11 @@
 import { constants } from 'node:os';
 
-/** A signal that asks a command to stop. SIGHUP is one unless it has another meaning: the terminal was closed. */
+/** The signals that ask a command to stop. SIGHUP, which is sent when the terminal is closed, is one unless the command uses it otherwise. */
 export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
 
 /**
- * The signals that stop one command: the first one asks it to stop (through `signal`), a second one ends the process at
- * once. A command that was stopped ends with 128 and the number of the signal (130 for SIGINT), as a shell expects.
+ * The handlers of the signals that stop a command. The first signal asks the command to stop (through `signal`); a second one ends the
+ * process at once. A stopped command exits with 128 plus the number of the signal (130 for SIGINT), as is usual in shells.
  */
 export class StopSignals {
   readonly #controller = new AbortController();
@@ -27,17 +27,17 @@ export class StopSignals {
     return this.#received;
   }
 
-  /** For commands that run until they are told to stop: stopping was what they were for, so it is no failure. */
+  /** Makes a stop count as success. Commands that run until they are stopped call this. */
   obeyed(): void {
     this.#obeyed = true;
   }
 
-  /** Exit code of a process that a signal ended early; undefined when none did. */
+  /** The exit code of a command that a signal has interrupted; undefined where none has. */
   get exitCode(): number | undefined {
     return this.#received === undefined || this.#obeyed ? undefined : 128 + constants.signals[this.#received];
   }
 
-  /** Stops listening, so that signals end the process as usual. */
+  /** Removes the handlers, so that signals end the process as usual. */
   release(): void {
     for (const name of this.#names) process.off(name, this.#receive);
   }

@@ -3,8 +3,8 @@ import { StopSignals, type StopSignal } from './stop-signals.js';
 import { OutputClosedError } from '../output/terminal.js';
 
 /**
- * Runs a command that signals can stop in good order, and sets the exit code of the process. Once a signal came, a
- * failure is what stopping looks like, unless `run` handles it: the exit code is then that of the signal.
+ * Runs a command that signals can stop, and sets the exit code of the process. A failure that stopping causes (`isEnd`) is not reported;
+ * the exit code is then that of the signal.
  */
 async function runStoppable(
   run: (signals: StopSignals) => Promise<number>,
@@ -23,8 +23,8 @@ async function runStoppable(
 }
 
 /**
- * The action of a command that signals can stop, as Commander takes it: `run` is given the flags, its own and the program's, the signals,
- * and then the arguments.
+ * Makes an action for Commander from a command that signals can stop. `run` gets the flags (the command's and the program's), the signals,
+ * and then the arguments of the command. It returns the exit code.
  */
 export function stoppable<Flags, Words extends unknown[]>(
   run: (flags: Flags, signals: StopSignals, ...words: Words) => Promise<number>,
@@ -37,7 +37,7 @@ export function stoppable<Flags, Words extends unknown[]>(
   };
 }
 
-/** What stopping looks like; where a signal ends a whole pipeline, the reader of our output is gone as well. */
+/** Whether an error is the result of stopping. A signal to a whole pipeline also ends the process that reads our output. */
 function isEnd(error: unknown): boolean {
   return (
     error instanceof OutputClosedError ||

@@ -2,13 +2,13 @@ import { parseTimeValue } from '../../request/time-value.js';
 import { UsageError } from '../output/failure.js';
 import type { Settings } from './settings.js';
 
-/** Records of a range of times, as flags name it. */
+/** The flags for a range of times. */
 export interface TimeRangeFlags {
   readonly since?: string;
   readonly until?: string;
 }
 
-/** A range of times in milliseconds: null is without end. Throws a `UsageError` for what is none. */
+/** Parses a range of times to milliseconds since the epoch, [since, until); null where it has no bound. Throws a `UsageError`. */
 export function timeRangeOf(
   { since, until }: TimeRangeFlags,
   { config }: Settings,

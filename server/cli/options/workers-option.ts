@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { workersMax } from '../../../engine/index.js';
 
-/** `--workers`, for the commands whose threads do what `work` says. */
+/** The option `--workers` of the commands that use threads; `work` says for what. */
 export function workersOption(
   work: 'parse and write' | 'read and search' | 'read and count' | 'read and index',
 ): Option {

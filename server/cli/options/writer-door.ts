@@ -3,7 +3,10 @@ import type { ReaderConfig } from '../../../agents/definition/reader-config.js';
 import { fileSystemError } from '../../../engine/index.js';
 import type { HttpDoor } from '../../reader/http-door.js';
 
-/** The way to the writer that a configuration names. Nothing is asked of it yet. */
+/**
+ * Makes the client of the writer that the configuration names. It connects at the first request. Throws `not_found` or `io` where a file
+ * can't be read.
+ */
 export async function openWriterDoor({ writer, tokenFile, caFile }: ReaderConfig): Promise<HttpDoor> {
   const { HttpDoor: Door } = await import('../../reader/http-door.js');
   return new Door({
