@@ -5,31 +5,31 @@ import { offsetText, wallClock } from '../../counts/time-step.js';
 import { formatCount, formatCounted } from './figures.js';
 import { cutToWidth, padEndToWidth, padStartToWidth, printable, textWidth } from './text-width.js';
 
-/** Where a count is shown. */
+/** The output that a count is shown on. */
 export interface Screen {
-  /** Columns. Null where it is no terminal: nothing is cut off then, there are no bars, and numbers have no separators. */
+  /** Columns of the terminal. Null where the output is not a terminal: then nothing is cut, there are no bars, and numbers have no separators. */
   readonly width: number | null;
-  /** Bars of eighths of a character; else of `#`. */
+  /** Whether bars are drawn with block characters, in eighths of a column; else with `#`. */
   readonly hasBlocks: boolean;
 }
 
 const gap = '  ';
-/** A name longer than this part of the screen is cut off, so that there is room for bars. */
+/** A longer name than this part of the width is cut, to leave room for bars. */
 const namePart = 0.6;
 const barWidthMin = 8;
-/** Columns beside times leave so much for bars. */
+/** Columns that are left for bars beside the columns of a count by time. */
 const barWidthKept = 16;
-/** Columns of values beside times take at most so much, each. */
+/** Maximum width of the columns of values in a count by time. */
 const valueWidthMax = 16;
 const eighths = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
-/** A line of a count: its name, and numbers, the first of which has the bar. */
+/** A line of a count: a name and numbers. The bar shows the first number. */
 interface Line {
   readonly name: string;
   readonly numbers: readonly number[];
 }
 
-/** A count for people: bars in a terminal, aligned columns elsewhere. */
+/** A count as lines for people: with bars on a terminal, else as aligned columns. */
 export function describeCounts(request: CountRequest, counts: Counts, screen: Screen): string[] {
   if (request.time !== undefined && counts.time !== undefined) return timeLines(request, counts, screen);
   if (request.value !== undefined && counts.values !== undefined) return valueLines(request, counts, screen);
@@ -59,7 +59,7 @@ function timeLines(
   const top = values?.top ?? [];
   const lines: (Line | null)[] = [];
   buckets.forEach((bucket, i) => {
-    // Buckets without a record are left out, which people are to see.
+    // Empty buckets have no line; a gap is marked, so that people see it.
     if (screen.width !== null && i > 0 && buckets[i - 1]!.until !== bucket.from) lines.push(null);
     lines.push({ name: names[i]!, numbers: [bucket.count, ...(bucket.values ?? [])] });
   });
@@ -80,7 +80,7 @@ function summary(count: number, rest: readonly string[], { width }: Screen): str
   return ['', [formatCounted(count, 'record'), ...rest].join(', ')];
 }
 
-/** Columns of names and numbers, with bars where there is room. A line of null stands for what is left out. */
+/** A table of names and numbers, with bars where there is room. A null line is shown as `…` and marks a gap. */
 function table(header: readonly string[], lines: readonly (Line | null)[], screen: Screen): string[] {
   const { width } = screen;
   const format = width === null ? String : formatCount;
@@ -116,7 +116,7 @@ function table(header: readonly string[], lines: readonly (Line | null)[], scree
   return [row(titles).trimEnd(), ...shown, ...more];
 }
 
-/** As many columns as fit: names and counts always do. */
+/** The number of columns that fit into the width; at least 2, the name and the count. */
 function fittingColumns(widths: readonly number[], width: number): number {
   let columns = 0;
   let used = -gap.length;
@@ -125,7 +125,7 @@ function fittingColumns(widths: readonly number[], width: number): number {
   return columns;
 }
 
-/** A bar of a part of so many columns. What is there at all has a bar of some length. */
+/** A bar of `part` (0 to 1) of a width. Any part above 0 has at least the shortest bar. */
 function barOf(part: number, width: number, hasBlocks: boolean): string {
   if (part === 0) return '';
   if (!hasBlocks) return '#'.repeat(Math.max(1, Math.round(part * width)));
@@ -133,7 +133,7 @@ function barOf(part: number, width: number, hasBlocks: boolean): string {
   return '█'.repeat(Math.floor(length / 8)) + eighths[length % 8]!;
 }
 
-/** When each bucket begins, as clocks in the zone show it, as short as tells them apart. */
+/** The start of each bucket as local time of the zone, without zeros at the end that all of them have. */
 function timeNames(buckets: readonly CountedBucket[], zone: string): string[] {
   const whole = buckets.map(({ from, until }) => wallClock(from, zone) ?? outside(from, until));
   const cut = [' 00:00:00', ':00'].find((end) =>
@@ -141,7 +141,7 @@ function timeNames(buckets: readonly CountedBucket[], zone: string): string[] {
   );
   const names =
     cut === undefined ? whole : whole.map((name) => (name.endsWith(cut) ? name.slice(0, -cut.length) : name));
-  // An hour that comes twice has one name, which only the offset tells apart.
+  // An hour that is repeated when clocks are put back needs the offset to be told apart.
   if (new Set(names).size === names.length) return names;
   return names.map((name, i) => `${name}${offsetText(buckets[i]!.from, zone)}`);
 }

@@ -12,7 +12,7 @@ import { formatPairs } from './table.js';
 
 const signs = { eq: '=', ne: '≠', gt: '>', gte: '≥', lt: '<', lte: '≤' } as const;
 
-/** A filter as it was understood: field, comparison and typed value. */
+/** A parsed filter: field, comparison and typed value. */
 function describePredicate(predicate: Predicate, schema: Schema): string {
   if (predicate.kind === 'anywhere')
     return `any text ${predicate.isAbsent ? 'not_like' : 'like'} ${JSON.stringify(predicate.value)}`;
@@ -34,12 +34,12 @@ function describePredicate(predicate: Predicate, schema: Schema): string {
   }
 }
 
-/** Which filters a field has by its agent's file; nothing where the data decides. */
+/** The kind of index that an agent's file sets for a field; empty where the data decide. */
 export function describeIndexOf({ index }: Field): string {
   return index === undefined ? '' : ` (index: ${index})`;
 }
 
-/** The query as the engine understood it: bounds, order of reading, typed filters. */
+/** The parsed query as lines for people: reading order, bounds and typed filters. */
 export function describeQuery(query: Query, schema: Schema): string[] {
   const order = query.after === undefined ? 'newest first, answered oldest first' : 'oldest first';
   const pairs: [string, string][] = [
@@ -55,7 +55,7 @@ export function describeQuery(query: Query, schema: Schema): string[] {
   return formatPairs(pairs);
 }
 
-/** What a query cost, for `--explain`. */
+/** The cost of a query as lines for people, for `--explain`. */
 export function describeStats(stats: ScanStats): string[] {
   const left = (count: number, by: string): [string, string][] =>
     count === 0 ? [] : [[`  ruled out by ${by}`, formatCount(count)]];

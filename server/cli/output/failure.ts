@@ -4,12 +4,12 @@ import { AssertionError, fileSystemError, isLogstrataError } from '../../../engi
 import { ProblemError } from '../../http/problem.js';
 import { OutputClosedError, tell } from './terminal.js';
 
-/** Exit codes: done; something that the user can mend; a command that makes no sense as typed. */
+/** Exit codes: success; a failure at run time; wrong usage of the command line. */
 export const exitDone = 0;
 export const exitFailed = 1;
 export const exitUsage = 2;
 
-/** A command line that makes no sense. `hint` is a second line: what to type instead. */
+/** Wrong usage of the command line. `hint` is shown on a second line and says what to type instead. */
 export class UsageError extends Error {
   readonly hint: string | undefined;
 
@@ -21,12 +21,12 @@ export class UsageError extends Error {
 }
 
 /**
- * Says on standard error what went wrong, in the words of the user's world, and gives the exit code. Only a bug of our
- * own shows more, and its stack trace only when `LOGSTRATA_DEBUG=1` asks for it.
+ * Prints an error on standard error for the user, and returns the exit code. Unexpected errors are reported as bugs. Stack traces are
+ * printed only where `LOGSTRATA_DEBUG=1` is set.
  */
 export function reportFailure(error: unknown): number {
   if (error instanceof OutputClosedError) return exitDone;
-  // Commander has printed its message by now; its own code for wrong usage is 1.
+  // Commander has printed its message already. It uses exit code 1 for wrong usage.
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitDone : exitUsage;
   tellStack(error);
   if (error instanceof UsageError) {
@@ -61,7 +61,7 @@ export function reportFailure(error: unknown): number {
   return exitFailed;
 }
 
-/** The message of a failure, followed by its file and byte unless it names the file itself. */
+/** An error message, with the file and the offset appended unless the message names the file. */
 export function messageWithPlace(
   message: string,
   path: string | undefined,

@@ -1,4 +1,4 @@
-// Making one costs more than a thousand uses, and a line of progress has several figures.
+// Shared: making one costs more than a thousand uses, and each update of progress formats several numbers.
 const countFormat = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 
 /** A whole number with separators: `1,234,567`. */
@@ -11,13 +11,13 @@ export function formatCounted(count: number, noun: string, plural = `${noun}s`):
   return `${formatCount(count)} ${count === 1 ? noun : plural}`;
 }
 
-/** Bytes in decimal units: `999 bytes`, `1.5 kB`, `230 MB`. */
+/** A size in decimal units: `999 bytes`, `1.5 kB`, `230 MB`. */
 export function formatBytes(bytes: number): string {
   const units = ['kB', 'MB', 'GB', 'TB', 'PB'];
   if (bytes < 1000) return formatCounted(bytes, 'byte');
   let value = bytes;
   let unit = -1;
-  // 999.5 would be shown as 1000 of the smaller unit.
+  // Values that would be rounded to 1000 are shown in the next larger unit.
   while (value >= 999.5 && unit < units.length - 1) {
     value /= 1000;
     unit++;
@@ -25,7 +25,7 @@ export function formatBytes(bytes: number): string {
   return `${value < 99.95 ? value.toFixed(1) : value.toFixed(0)} ${units[unit]}`;
 }
 
-/** A span of time: `12 ms`, `3.4 s`, `2 min 05 s`, `1 h 02 min`. */
+/** A duration: `12 ms`, `3.4 s`, `2 min 05 s`, `1 h 02 min`. */
 export function formatSpan(ms: number): string {
   if (ms < 999.5) return `${ms < 9.95 ? Number(ms.toFixed(1)) : Math.round(ms)} ms`;
   const seconds = Math.round(ms / 1000);
@@ -36,8 +36,8 @@ export function formatSpan(ms: number): string {
 }
 
 /**
- * A time as `YYYY-MM-DD HH:MM:SS` in UTC, which a filter understands; `-` for none. Years beyond 0 to 9999 have a sign and six digits,
- * and what no calendar holds is told in milliseconds.
+ * A time as `YYYY-MM-DD HH:MM:SS` in UTC, which filters accept; `-` for null. Years outside 0 to 9999 have a sign and six digits. A time
+ * outside the range of `Date` is shown in milliseconds.
  */
 export function formatTime(timeMs: number | null): string {
   if (timeMs === null) return '-';
@@ -47,14 +47,14 @@ export function formatTime(timeMs: number | null): string {
     : date.toISOString().slice(0, -'.000Z'.length).replace('T', ' ');
 }
 
-/** Records a second over a span; `-` when the span is too short to tell. */
+/** Records per second; `-` for a duration that is too short. */
 export function formatRate(records: number, ms: number): string {
   return ms < 1 ? '-' : `${formatCounted(Math.round((records * 1000) / ms), 'record')}/s`;
 }
 
 const hourMs = 3_600_000;
 
-/** A period as people write it: whole days and hours where it is long. */
+/** A long period as days and hours: `2 d 3 h 00 min`. Shorter than a day it is a duration (`formatSpan`). */
 export function formatPeriod(ms: number): string {
   const days = Math.floor(ms / (24 * hourMs));
   const rest = ms % (24 * hourMs);

@@ -1,15 +1,18 @@
 import { wrapToWidth } from './text-width.js';
 
-/** Columns that help takes: those of the narrowest terminal that is in use. */
+/** Width of help texts in columns: that of the narrowest terminals in use. */
 export const helpWidth = 80;
 
-/** An example of a command, and what it is for behind it. */
+/** A line with an example of a command, and its explanation after two or more blanks. */
 const example = /^( {2}\$ \S+(?: \S+)*)(?: {2,}(\S.*))?$/;
 
-/** A name, and what is to be said of it behind it. */
+/** A line with a name, and its explanation after two or more blanks. */
 const named = /^( +\S+(?: \S+)* {2,})(\S.*)$/;
 
-/** Help with its lines fitted into so many columns. Lines of sentences that stand together are one paragraph, examples one list. */
+/**
+ * Fits a help text into `width` columns. Adjacent lines that are sentences form a paragraph and are wrapped together; adjacent examples
+ * form a list.
+ */
 export function fitHelp(text: string, width: number = helpWidth): string {
   const fitted: string[] = [];
   let group: string[] = [];
@@ -45,7 +48,7 @@ function fitGroup(lines: readonly string[], width: number): readonly string[] {
   }
 }
 
-/** What examples are for stands behind them where there is room, else below. */
+/** Puts the explanations of examples behind the commands where all of them fit, else below. */
 function fitExamples(lines: readonly string[], width: number): string[] {
   const examples = lines.map((line) => {
     const [, command = line, comment = ''] = example.exec(line) ?? [];

@@ -7,17 +7,17 @@ import { startProgress } from './progress.js';
 import type { Progress } from './progress.js';
 import { tell } from './terminal.js';
 
-/** Work shorter than this says too little about its speed to foretell an end. */
+/** Milliseconds of work before its speed is used to estimate the time left. */
 const timeLeftAfterMs = 500;
 
-/** Shows a load on standard error while it lasts: a bar or lines for the file under way, a line for each that is done. */
+/** Shows the progress of a load on standard error: a bar, or lines, for the current file, and a line for each finished file. */
 export class LoadDisplay {
   #progress: Progress | undefined;
   #phase: LoadProgress['phase'] | undefined;
   #phaseStartMs = 0;
   #phaseStartFraction = 0;
 
-  /** Takes one event of a load. */
+  /** Handles one event of a load. */
   show(event: LoadEvent): void {
     switch (event.kind) {
       case 'start': {
@@ -38,7 +38,7 @@ export class LoadDisplay {
     }
   }
 
-  /** Clears what is shown of a file under way. */
+  /** Removes the progress of the current file from the screen. */
   stop(): void {
     this.#progress?.stop();
     this.#progress = undefined;
@@ -79,7 +79,7 @@ export class LoadDisplay {
   }
 }
 
-/** What became of one file, in a line, and what came back of earlier loads in another. */
+/** The result of one file as a line; a line before it where records of earlier loads were restored. */
 export function describeFile(file: FileReport): string[] {
   const { path, restored } = file;
   if (restored === 0) return describeOutcome(file);
@@ -118,14 +118,14 @@ function describeOutcome(file: FileReport): string[] {
       return [`failed   ${why}`, `         nothing of ${file.path} was stored`];
     }
     case 'not_stored':
-      // The reason is told once, at the end: it is the load's, and not this file's.
+      // The reason is one of the whole load, and is reported once at the end.
       return [`left out ${file.path}: nothing of it was stored`];
     default:
       return assertNever(file.outcome);
   }
 }
 
-/** The sums of a load, for people. `rejectedFolder` is where rejected lines are kept. */
+/** The totals of a load as lines for people. `rejectedFolder` is where rejected lines are kept. */
 export function describeSummary(
   summary: LoadSummary,
   rejectedFolder: string,
@@ -157,7 +157,7 @@ export function describeSummary(
   return lines;
 }
 
-/** What of the input is not in a record as it stood there. */
+/** Lines about input that was not stored as it was: rejected lines, values that became null, and bytes that are not UTF-8. */
 export function describeLosses(
   counts: Pick<LoadSummary, 'rejected' | 'notKept' | 'unreadableValues' | 'unreadable' | 'replacedBytes'>,
   rejectedFolder: string,
@@ -192,7 +192,7 @@ export function describeLosses(
   return lines;
 }
 
-/** Fields that are named one by one. */
+/** Maximum number of fields that are listed. */
 const fieldsShownMax = 10;
 
 function describeUnreadable(

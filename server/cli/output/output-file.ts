@@ -4,8 +4,8 @@ import { dirname, resolve } from 'node:path';
 import { LogstrataError } from '../../../engine/index.js';
 
 /**
- * Throws `exists` for a file that would be lost, unless `force` says that it may be, and for a folder, which is never
- * replaced; `not_found` when the folder to write into is not there.
+ * Checks that a file may be written. Throws `exists` where there is a file and `force` is not set, or a folder, which is never replaced;
+ * `not_found` where the folder of the file does not exist.
  */
 export function requireFree(path: string, force: boolean | undefined): void {
   const folder = dirname(resolve(path));
@@ -21,8 +21,8 @@ export function requireFree(path: string, force: boolean | undefined): void {
 }
 
 /**
- * Gives finished files (`[written, name]`) their names, unless one is taken: what stands under a name is always whole. The
- * files are gone from where they were written, also after a failure.
+ * Moves finished files (`[written, name]`) to their names, so that a name never refers to an incomplete file. Throws like `requireFree`,
+ * also for a file that appears meanwhile. The written files are removed even after a failure.
  */
 export async function publishFiles(
   files: readonly (readonly [string, string])[],
@@ -31,7 +31,7 @@ export async function publishFiles(
   try {
     for (const [, path] of files) requireFree(path, force);
     for (const [written, path] of files) {
-      // A link fails where a rename would replace what somebody has put there meanwhile.
+      // Unlike a rename, a link fails where somebody has created the file meanwhile.
       if (force === true) await rename(written, path);
       else await link(written, path);
     }

@@ -1,12 +1,12 @@
 import { InvalidArgumentError, Option } from 'commander';
 import type { Logger } from 'pino';
 
-/** How much is said, from everything to nothing. */
+/** Log levels, from the most messages to none. */
 const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 
 export type LogLevel = (typeof logLevels)[number];
 
-/** `--log-level`, for the commands that run for long. */
+/** The option `--log-level` of the commands that run until they are stopped. */
 export function logLevelOption(): Option {
   return new Option('--log-level <level>', 'least important event to log')
     .choices(logLevels)
@@ -18,7 +18,7 @@ export function logLevelOption(): Option {
     });
 }
 
-/** Our own log, on standard error: coloured lines on a terminal, else one JSON object a line. */
+/** Opens the program's own log on standard error: coloured lines on a terminal, else one JSON object per line. */
 export async function openLog(level: LogLevel): Promise<Logger> {
   const { pino, destination, stdTimeFunctions } = await import('pino');
   const options = { level, base: null, timestamp: stdTimeFunctions.isoTime };

@@ -2,23 +2,23 @@ import type { SingleBar } from 'cli-progress';
 import { tell } from './terminal.js';
 import { cutToWidth, textWidth } from './text-width.js';
 
-/** How far a long piece of work is, shown on standard error while it lasts. */
+/** Shows the progress of a long piece of work on standard error. */
 export interface Progress {
-  /** `fraction` is 0 … 1, or null where the end is not known; `detail` says it in figures. */
+  /** `fraction` is from 0 to 1, or null where the total is not known. `detail` gives figures. */
   update(fraction: number | null, detail: string): void;
-  /** Removes what is shown, so that other lines can follow. Safe to call twice. */
+  /** Removes the progress from the screen, so that other lines can follow. May be called twice. */
   stop(): void;
 }
 
-/** Time between two lines where no terminal is there to draw on: often enough to see life, rare enough for a log file. */
+/** Milliseconds between two lines where standard error is not a terminal: frequent enough to show that work goes on, rare enough for a log file. */
 const linesEveryMs = 5000;
 
-/** A bar on a terminal; elsewhere plain lines, and none at all for work that is done within seconds. */
+/** Starts to show progress: a bar on a terminal, else plain lines, which do not appear for work that takes only seconds. */
 export function startProgress(label: string): Progress {
   return process.stderr.isTTY ? new BarProgress(label) : new LineProgress(label);
 }
 
-/** Shows progress while `work` lasts. */
+/** Shows progress while `work` runs. */
 export async function withProgress<T>(label: string, work: (progress: Progress) => Promise<T>): Promise<T> {
   const progress = startProgress(label);
   try {
@@ -35,10 +35,10 @@ interface BarPayload {
   readonly detail: string;
 }
 
-/** Of a label at least so much is shown, wherever the line ends then. */
+/** Columns of a label that are always shown, even if the line becomes too long. */
 const labelWidthMin = 12;
 
-/** One line of at most `width` columns: of a long label the middle is left out, so that the bar and the figures are seen. */
+/** A line of progress of at most `width` columns. A long label is cut in the middle, so that the bar and the figures stay visible. */
 export function drawBar(label: string, fraction: number | null, detail: string, width: number): string {
   const done = Math.floor(Math.min(1, Math.max(0, fraction ?? 0)) * barWidth);
   const percent = String(Math.floor((fraction ?? 0) * 100)).padStart(3);
@@ -49,7 +49,7 @@ export function drawBar(label: string, fraction: number | null, detail: string, 
   return cutToWidth(label, Math.max(labelWidthMin, width - textWidth(rest))) + rest;
 }
 
-/** The bar comes once what draws it is loaded: only a terminal needs that, and work need not wait for it. */
+/** A bar on a terminal. The library is loaded only for terminals; the bar appears once that is done, and the work does not wait for it. */
 class BarProgress implements Progress {
   readonly #label: string;
   #payload: BarPayload = { fraction: 0, detail: '' };
@@ -70,7 +70,7 @@ class BarProgress implements Progress {
       fps: 8,
       stream: process.stderr,
       clearOnComplete: true,
-      // Signals belong to the command, which has files to leave in good order.
+      // The command handles signals itself, as it has files to clean up.
       gracefulExit: false,
     });
     this.#bar.start(1, 0, this.#payload);
@@ -104,6 +104,6 @@ class LineProgress implements Progress {
   }
 
   stop(): void {
-    // Lines stay as they are.
+    // Lines that were printed are not removed.
   }
 }

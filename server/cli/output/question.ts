@@ -1,11 +1,11 @@
 import { createInterface } from 'node:readline/promises';
 
-/** Whether somebody is at the terminal who can be asked. */
+/** Whether the program runs in a terminal where a person can answer questions. */
 export function canAsk(): boolean {
   return process.stdin.isTTY && process.stderr.isTTY;
 }
 
-/** Asks the person at the terminal, on standard error; anything but yes is no. */
+/** Asks a yes-or-no question on standard error. Any answer but yes counts as no. */
 export async function askYesNo(question: string): Promise<boolean> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {

@@ -1,7 +1,7 @@
 import type { AttachedStats } from '../../../engine/index.js';
 import { formatCount, formatCounted } from './figures.js';
 
-/** How the rows of files in place lie among the hours, and what that costs. */
+/** Says how many attached files have their rows ordered by time, and how many row groups must be sorted when they are read. */
 export function describeRowOrder({ files, order }: Pick<AttachedStats, 'files' | 'order'>): string {
   const { filesUnordered, rowGroups, rowGroupsUnordered, runs } = order;
   const ordered = `${formatCount(files - filesUnordered)} of ${formatCounted(files, 'file')}`;

@@ -1,11 +1,11 @@
 import { wrapToWidth } from './text-width.js';
 
-/** The last column is never made narrower, however narrow the terminal is. */
+/** Minimum width of the last column, even on a narrower terminal. */
 const lastWidthMin = 16;
 
 /**
- * Lines of a table for people: columns padded to their widest cell, two blanks apart, the first row underlined. Columns
- * in `numeric` (by index) are aligned at the right. Where a width is given, cells of the last column go on below themselves.
+ * A table as lines of text: columns are padded to their widest cell and separated by two blanks; the header is underlined. The columns in
+ * `numeric` (indexes) are aligned to the right. Where `width` is given, long cells of the last column are wrapped.
  */
 export function formatTable(
   header: readonly string[],
@@ -30,7 +30,7 @@ export function formatTable(
   return [line(header), widths.map((each) => '-'.repeat(each)).join('  '), ...rows.flatMap(lines)];
 }
 
-/** Lines of `name: value` pairs with the values below each other. */
+/** Lines of names and values, with the values aligned. */
 export function formatPairs(pairs: readonly (readonly [string, string])[]): string[] {
   const width = Math.max(0, ...pairs.map(([name]) => name.length));
   return pairs.map(([name, value]) => `${name.padEnd(width)}  ${value}`.trimEnd());

@@ -5,7 +5,7 @@ import { printable } from './text-width.js';
 
 const screenWidthDefault = 80;
 
-/** Standard output was closed by its reader (`| head`), or with its terminal: nobody waits for the rest, and that is no failure. */
+/** Standard output was closed by its reader (`| head`) or with its terminal. The rest of the output is not needed, so this is not a failure. */
 export class OutputClosedError extends Error {
   constructor() {
     super('standard output was closed');
@@ -14,8 +14,8 @@ export class OutputClosedError extends Error {
 }
 
 /**
- * Writes to standard output and waits until the system has taken it, so that a slow reader slows us down.
- * Throws `OutputClosedError` when the reader has gone.
+ * Writes to standard output and waits until the system has accepted the data (back-pressure of a slow reader). Throws `OutputClosedError`
+ * where the reader has closed its end.
  */
 export function writeOut(piece: string | Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -28,8 +28,8 @@ export function writeOut(piece: string | Uint8Array): Promise<void> {
 }
 
 /**
- * Writes whole lines that hold texts of logs: on a terminal without what it would act on, as `\u001b`, which in JSON is the same text. A pipe
- * gets the bytes as they are.
+ * Writes whole lines that contain texts of logs. On a terminal control characters are escaped as `\u001b`, which keeps JSON equivalent.
+ * Otherwise the bytes are written unchanged.
  */
 export function writeRecords(piece: Uint8Array): Promise<void> {
   if (!process.stdout.isTTY) return writeOut(piece);
@@ -37,23 +37,23 @@ export function writeRecords(piece: Uint8Array): Promise<void> {
   return writeOut(text.replaceAll(/[^\r\n]+/g, printable));
 }
 
-/** Columns of the terminal that standard output is; null where it is none. */
+/** Columns of the terminal that standard output is connected to; null where it is not a terminal. */
 export function screenWidth(): number | null {
-  // A terminal that does not know has no columns.
+  // `columns` is 0 or undefined for a terminal that does not know its size.
   return process.stdout.isTTY ? process.stdout.columns || screenWidthDefault : null;
 }
 
-/** What a terminal says that was closed. */
+/** Whether a write failed because the terminal was closed. */
 function isTerminalGone(error: unknown): boolean {
   return process.stdout.isTTY && hasSystemCode(error, 'EIO');
 }
 
-/** Writes one answer of a command as lines. */
+/** Writes the output of a command as lines. */
 export async function printLines(lines: readonly string[]): Promise<void> {
   if (lines.length > 0) await writeOut(`${lines.join('\n')}\n`);
 }
 
-/** Writes one answer of a command as one line of JSON, for scripts. 64-bit integers are written with every digit, as text. */
+/** Writes the output of a command as one line of JSON. 64-bit integers become strings with all digits. */
 export async function printJson(value: unknown): Promise<void> {
   const text = JSON.stringify(value, (_key, part: unknown) =>
     typeof part === 'bigint' ? part.toString() : part,
@@ -61,12 +61,15 @@ export async function printJson(value: unknown): Promise<void> {
   await writeOut(`${text}\n`);
 }
 
-/** Tells people something beside the answer: on standard error, so that a pipe carries the answer alone. */
+/** Writes a message to people on standard error, so that standard output has only the output of the command. */
 export function tell(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
-/** Must be called once at the start: without a listener a closed pipe would end the process with a stack trace. */
+/**
+ * Handles errors of the standard streams. Must be called once at the start: without a listener a closed pipe would end the process with a
+ * stack trace.
+ */
 export function handleClosedOutput(): void {
   // A failed write is reported by the callback in `writeOut`.
   process.stdout.on('error', () => undefined);
@@ -75,7 +78,7 @@ export function handleClosedOutput(): void {
   process.on('exit', () => leaveTerminals(terminals));
 }
 
-/** Node gives terminals their settings back when it ends, and where one was closed meanwhile it aborts: those are let go before. */
+/** Closes the terminals that are gone. On exit Node restores the settings of terminals, and aborts where one was closed meanwhile. */
 function leaveTerminals(handles: readonly number[]): void {
   for (const handle of handles) if (!isatty(handle)) closeSync(handle);
 }

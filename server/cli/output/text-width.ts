@@ -1,17 +1,17 @@
-/** Characters that terminals give two columns: those of East Asian scripts, and pictures. */
+/** Characters that take two columns in terminals: those of East Asian scripts, and emoji. */
 const wide =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
-/** Those that they give none: what is set above or below others, and joiners. */
+/** Characters that take no column: combining marks and invisible format characters. */
 const narrow = /\p{Mn}|\p{Me}|\p{Cf}/u;
-/** Those that would move the cursor or change colours; line ends, too. */
+/** Characters that would move the cursor, change colours or end the line. */
 const controls = /\p{Cc}|[\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 
-/** A text that may hold anything as it is shown on one line: what a terminal would act on is escaped. */
+/** A text in a form that is safe to show on one line: control characters are escaped. */
 export function printable(text: string): string {
   return text.replace(controls, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** Columns of a terminal that a text takes, about: terminals differ in some characters. */
+/** Columns of a terminal that a text takes. Approximate, as terminals differ for some characters. */
 export function textWidth(text: string): number {
   let width = 0;
   for (const character of text) width += widthOf(character);
@@ -24,7 +24,7 @@ function widthOf(character: string): number {
   return wide.test(character) ? 2 : 1;
 }
 
-/** The text, or its beginning and its end around an ellipsis where it takes more columns than `most`: texts that begin alike end otherwise. */
+/** Cuts a text to at most `most` columns, with an ellipsis in the middle: long texts often have the same beginning and differ at the end. */
 export function cutToWidth(text: string, most: number): string {
   if (textWidth(text) <= most) return text;
   const characters = [...text];
@@ -33,17 +33,17 @@ export function cutToWidth(text: string, most: number): string {
   return `${head.join('')}…${tail.reverse().join('')}`;
 }
 
-/** The text, or its beginning and an ellipsis where it takes more columns than `most`. */
+/** Cuts a text to at most `most` columns, with an ellipsis at the end. */
 export function cutEndToWidth(text: string, most: number): string {
   return textWidth(text) <= most ? text : `${takeWidth([...text], most - 1).join('')}…`;
 }
 
-/** The text in lines of at most `most` columns. They end at blanks where that leaves no line less than half full. */
+/** Wraps a text into lines of at most `most` columns. A line is broken at a blank unless that would leave it less than half full. */
 export function wrapToWidth(text: string, most: number): string[] {
   const lines: string[] = [];
   let line = '';
   let width = 0;
-  // Where the last blank of the line is, and the columns up to and with it.
+  // Index of the last blank in the line, and the columns up to and including that blank.
   let blank = -1;
   let blankWidth = 0;
   for (const character of text) {
@@ -67,7 +67,7 @@ export function wrapToWidth(text: string, most: number): string[] {
   return [...lines, line];
 }
 
-/** The first characters that take no more columns than `most`. */
+/** The first characters that together take at most `most` columns. */
 function takeWidth(characters: readonly string[], most: number): string[] {
   const taken: string[] = [];
   let width = 0;
@@ -79,12 +79,12 @@ function takeWidth(characters: readonly string[], most: number): string[] {
   return taken;
 }
 
-/** The text with blanks behind it up to a width. */
+/** Pads a text with blanks at the end to `width` columns. */
 export function padEndToWidth(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - textWidth(text)));
 }
 
-/** The text with blanks before it up to a width. */
+/** Pads a text with blanks at the beginning to `width` columns. */
 export function padStartToWidth(text: string, width: number): string {
   return ' '.repeat(Math.max(0, width - textWidth(text))) + text;
 }
