@@ -64,7 +64,7 @@ async function list(flags: ListFlags): Promise<number> {
   return agents.length > 0 && problems.length === 0 ? exitDone : exitFailed;
 }
 
-/** `logstrata agent`: new agents, made from their logs, and a list of those that are there. */
+/** Adds `logstrata agent` with its subcommands: `new` writes the file of an agent from a log, `list` lists the agents. */
 export function addAgentCommand(program: Command): void {
   const agent = program
     .command('agent')

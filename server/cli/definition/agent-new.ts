@@ -21,13 +21,16 @@ export interface NewFlags extends GlobalFlags {
   readonly force?: boolean;
 }
 
-/** Files of which something is read: rotated generations look like the newest. */
+/** Maximum number of files that are sampled; rotated files look like the newest one. */
 const filesSampledMax = 3;
 
-/** Widths of cells, so that a line has 80 columns. */
+/** Widths of cells in columns, chosen so that a line has at most 80. */
 const width = { field: 18, value: 44, line: 66 } as const;
 
-/** Makes the file of an agent from its logs. */
+/**
+ * Recognises the format of logs, and writes the file of an agent for them. Returns the exit code. Throws `exists` where there is such a
+ * file and neither `force` nor `print` is set; `invalid` for logs without a line.
+ */
 export async function newAgent(name: string, log: readonly string[], flags: NewFlags): Promise<number> {
   if (!isAgentName(name)) {
     const rule = 'letters, digits, ".", "_" and "-", at most 128, the first a letter or a digit';
@@ -91,7 +94,7 @@ function write(path: string, text: string): void {
   }
 }
 
-/** What was found, in lines of a person's. */
+/** The result as lines for people. */
 function describeTrial(trial: Trial, files: readonly string[]): string[] {
   const { candidate, lines, unmatchedLines, records, definition } = trial;
   const what = files.length === 1 ? files[0]! : formatCounted(files.length, 'file');
@@ -147,7 +150,7 @@ function describeUnmatched({ unmatchedLines, unmatched }: Trial): string[] {
   ];
 }
 
-/** The fields with the values of the first records: the second shows what a single one hides. */
+/** A table of the fields with their values in the first record. */
 function describeFields({ definition, first }: Trial): string[] {
   const record = first[0];
   const rows = definition.fields.map(({ name, type }, i) => [
@@ -173,7 +176,7 @@ function nextSteps(name: string, log: readonly string[]): string[] {
   ];
 }
 
-/** The log and its rotated generations, quoted so that the shell leaves it alone. */
+/** A pattern for the log and its rotated files, quoted so that the shell does not expand it. */
 function rotated(shown: readonly string[]): string {
   if (shown.length > 1 || shown[0]!.startsWith("'")) return shown.join(' ');
   return `'${shown[0]!}*'`;

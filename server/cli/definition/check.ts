@@ -36,7 +36,7 @@ Examples:
 
 Exit code 1 when a file has an error or a line would be rejected.`;
 
-/** Where a field's value comes from, in the words of the agent's file. */
+/** The source of a field's value, as the agent's file names it. */
 function describeSource(field: FieldDefinition): string {
   if (field.template !== undefined) return `template ${JSON.stringify(field.template)}`;
   return field.source;
@@ -67,7 +67,7 @@ function describeArchive({ globs, mode, lines }: ArchiveInput): string[] {
   return mode === 'import' ? [`  stores the files ${paths} once`] : [`  answers from ${paths}`];
 }
 
-/** What is there of the files that an agent follows. */
+/** Lines about the files that an agent follows. */
 async function describePathOf(file: FileInput): Promise<string[]> {
   const { checkPath, describePath } = await import('./checked-path.js');
   return describePath(checkPath(file));
@@ -92,17 +92,17 @@ async function describeInput({ file, archive, system }: AgentDefinition): Promis
   return [`  takes figures every ${formatPeriod(intervalMs)}: ${parts.join(', ')}`];
 }
 
-/** What the files' retention means for the records that are there, by agent; why that can't be told, where it can't. */
+/** By agent, what its retention would do to the stored records, or why that can't be determined. */
 type Outlooks = ReadonlyMap<string, RetentionOutlook | LogstrataError>;
 
-/** Asks only about agents whose file bounds what is kept: the others lose no records. */
+/** Opens the archive only for agents with a limited retention; the others lose no records. */
 async function outlooksOf(settings: Settings, agents: readonly AgentDefinition[]): Promise<Outlooks> {
   const outlooks = new Map<string, RetentionOutlook | LogstrataError>();
   const bounded = agents.filter((agent) => {
     const { periodMs, bytesMax } = retentionOf(agent);
     return periodMs !== null || bytesMax !== null;
   });
-  // A reader stores nothing.
+  // A reader stores no records.
   if (settings.config.server.reader !== null) return outlooks;
   if (bounded.length === 0 || !existsSync(settings.dataFolder)) return outlooks;
   await withArchive(settings, 'read', 'check', async (archive) => {
@@ -125,7 +125,7 @@ function describeOutlook(agent: AgentDefinition, outlook: RetentionOutlook | Log
   return [`what that means for the records can't be told: ${outlook.message}`];
 }
 
-/** What the files of the agents' archives come to, by agent. */
+/** By agent, the report on the files of its archive. */
 type Archives = ReadonlyMap<string, ArchiveReport>;
 
 async function archivesOf(settings: Settings, agents: readonly AgentDefinition[]): Promise<Archives> {
@@ -138,7 +138,7 @@ async function archivesOf(settings: Settings, agents: readonly AgentDefinition[]
   return archives;
 }
 
-/** Says what is wrong with the files of archives. Returns whether something is. */
+/** Reports the problems with files of archives on standard error. Returns whether there are any. */
 async function tellArchiveProblems(agents: readonly AgentDefinition[], archives: Archives): Promise<boolean> {
   let isWrong = false;
   for (const agent of agents) {
@@ -227,7 +227,7 @@ async function checkAll(settings: Settings, flags: CheckFlags): Promise<number> 
   return isWrong ? exitFailed : exitDone;
 }
 
-/** What the writer says of itself, whose archive a reader answers from. */
+/** Checks the writer of a reader's configuration, and prints the agents and records that it has. */
 async function checkReader(reader: ReaderConfig, { json }: CheckFlags): Promise<number> {
   const { checkWriter } = await import('./checked-writer.js');
   const checked = await checkWriter(reader);
@@ -271,7 +271,7 @@ async function check(name: string | undefined, flags: CheckFlags): Promise<numbe
   return (await tellArchiveProblems([agent], archives)) ? exitFailed : exitDone;
 }
 
-/** `logstrata check`: the agents' files, and what one line becomes. */
+/** Adds `logstrata check`: checks the agents' files, or shows what lines or files would become. */
 export function addCheckCommand(program: Command): void {
   program
     .command('check')

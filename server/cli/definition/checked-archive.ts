@@ -10,13 +10,13 @@ import type { Settings } from '../options/settings.js';
 import { formatTable } from '../output/table.js';
 import { clip } from './clip.js';
 
-/** Widths of cells whose text comes from files, so that a line has 80 columns. */
+/** Widths in columns of cells with texts from files, chosen so that a line has at most 80. */
 const cellWidth = { field: 15, column: 15, stored: 18, read: 18 } as const;
 
-/** Files and folders with problems that are named one by one. */
+/** Maximum number of problems that are listed. */
 const problemsShownMax = 20;
 
-/** Looks at the files of an agent's archive. */
+/** Examines the files of an agent's archive, and shows progress. */
 export async function checkArchive(
   agent: AgentDefinition,
   archive: ArchiveInput,
@@ -31,7 +31,7 @@ export async function checkArchive(
   );
 }
 
-/** What is there, in lines of a person's. */
+/** The report as lines for people. */
 export function describeArchiveReport(agent: AgentDefinition, report: ArchiveReport): string[] {
   const { formats, rows, columns, keys } = report;
   const counts = formats.map(
@@ -48,7 +48,7 @@ export function describeArchiveReport(agent: AgentDefinition, report: ArchiveRep
   ];
 }
 
-/** Names under which programs write times as numbers. */
+/** Column names that suggest a time stored as a number. */
 const timeLike = /(?:^|_)(?:ts|time|timestamp|datetime|date|epoch|created|at)(?:_|$)/;
 
 function describePlacing(columns: readonly InferredColumn[]): string[] {
@@ -83,7 +83,7 @@ function columnTable(columns: readonly InferredColumn[]): string[] {
   return formatTable(['field', 'type', 'column', 'stored as', 'read'], rows);
 }
 
-/** What is wrong with the files, a line for each. */
+/** The problems of the files, one line each; of many, the first ones and the number of the others. */
 export function archiveProblems({ path }: AgentDefinition, report: ArchiveReport): string[] {
   const lines = [
     ...report.fieldProblems.map((message) => `${path}: ${message}`),

@@ -12,12 +12,15 @@ import { printJson, printLines } from '../output/terminal.js';
 import { clip, oneLine } from './clip.js';
 import { showValue } from './shown-value.js';
 
-/** Columns of a terminal that lines are kept to. */
+/** Width of the output in columns. */
 const columns = 80;
 const nameWidth = 18;
 const valueWidth = 24;
 
-/** Tries whole files with an agent and says what they would become. Nothing is stored. The exit code is 1 where a line would be rejected. */
+/**
+ * Parses whole files by an agent's definition, and prints what they would become. Stores nothing. Returns exit code 1 where a line would be
+ * rejected. Throws `invalid` for an agent that reads no lines.
+ */
 export async function checkFiles(
   agent: AgentDefinition,
   patterns: readonly string[],
@@ -77,7 +80,7 @@ function describeFields(fields: readonly FieldSummary[], records: number): strin
   return lines.map((line) => clip(line, columns));
 }
 
-/** The range of numbers and times, and what comes most often, the surest first. */
+/** Describes the values of a field: a range for numbers and times, and the most frequent values. */
 function describeValues(field: FieldSummary, records: number): string {
   const { min, max, frequent, distinct, type } = field;
   if (frequent.length === 0) return field.nulls === records ? 'none' : 'no value comes often';
@@ -86,7 +89,7 @@ function describeValues(field: FieldSummary, records: number): string {
     min === null || max === null || type === 'bool' ? [] : [`${bound(type, min)} to ${bound(type, max)}`];
   if (type === 'time') return range[0]!;
   const different = distinct === null || distinct === records ? [] : [`${formatCount(distinct)} different`];
-  // Where hardly any comes twice, the first ones say nothing.
+  // Values that hardly ever repeat are not worth listing.
   const often = frequent.filter(({ count }) => count * 200 >= records && count > 1);
   const most = often.map(({ value, count }) => {
     const share = Math.round((count * 100) / records);

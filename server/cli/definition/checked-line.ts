@@ -44,8 +44,8 @@ function describeRecord(description: LineDescription & { outcome: 'record' }): s
 }
 
 /**
- * Says what a line, or a record of several lines, becomes, by the decoder that loading uses. `-` reads it from standard input. The exit code is 1 for a
- * line that would be rejected.
+ * Prints what a line, or a record of several lines, would become. Uses the decoder of `load`. `-` reads the text from standard input.
+ * Returns exit code 1 where the line would be rejected.
  */
 export async function describeLineOf(
   agent: AgentDefinition,
@@ -86,7 +86,7 @@ function continuation({ continues }: LineDescription): string[] {
   return ['note: multiline.start does not find this line, so in a log it goes on the record before it'];
 }
 
-/** One line of input, which may be as long as a line of a log. */
+/** Reads a line from standard input. Throws `limit` where it is longer than a line of a log may be. */
 async function readStandardInput(): Promise<string> {
   const pieces: Buffer[] = [];
   let bytes = 0;

@@ -6,24 +6,27 @@ import { expressionOfShellPattern } from '../../../agents/patterns/shell-pattern
 import { describeSystemError } from '../../../agents/sources/source-error.js';
 import { formatCount, formatCounted } from '../output/figures.js';
 
-/** Names that are shown. */
+/** Maximum number of names that are shown. */
 const shownMax = 3;
 
-/** What `file.path` names at the moment. */
+/** What `file.path` matches at present. */
 export interface PathReport {
-  /** Why the folder can't be looked into; null where it can. */
+  /** Why the folder can't be read; null where it can. */
   readonly problem: string | null;
-  /** Names that match as they stand, in the order of people. */
+  /** Names that match as they are, in natural order (numbers by value). */
   readonly logs: readonly string[];
-  /** How many names match without what rotation and compression have appended. */
+  /** Number of names that match once the endings of rotation and compression are removed. */
   readonly rotated: number;
-  /** Of all of those, the ones that this user may not read. */
+  /** Names of both kinds that the current user may not read. */
   readonly unreadable: readonly string[];
-  /** Where nothing matches: `app-*.log` and the expression for it, where that would match something. */
+  /**
+   * Where nothing matches because the name was written as a shell pattern such as `app-*.log`: the pattern, and the regular expression to
+   * write instead. Else null.
+   */
   readonly shellPattern: { readonly pattern: string; readonly expression: string } | null;
 }
 
-/** Looks at the folder of an agent's logs. */
+/** Examines the folder of an agent's logs. */
 export function checkPath({ directory, namePattern }: FileInput): PathReport {
   let entries: readonly string[];
   try {
@@ -61,7 +64,7 @@ function isReadable(path: string): boolean {
   }
 }
 
-/** What is there, in lines of a person's. */
+/** The report as lines for people. */
 export function describePath({ problem, logs, rotated, unreadable, shellPattern }: PathReport): string[] {
   if (problem !== null) return [`note: ${problem}; a server waits for it`];
   if (shellPattern !== null)

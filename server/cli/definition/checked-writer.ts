@@ -2,7 +2,7 @@ import type { ReaderConfig } from '../../../agents/definition/reader-config.js';
 import { openReader, WorkerPool } from '../../../engine/index.js';
 import { openWriterDoor } from '../options/writer-door.js';
 
-/** What a reader on another machine may answer for. */
+/** The agents of the writer that a reader would query, with their numbers of records. */
 export interface CheckedWriter {
   readonly writer: string;
   readonly agents: readonly {
@@ -12,7 +12,7 @@ export interface CheckedWriter {
   }[];
 }
 
-/** Asks the writer that a configuration names. Throws `unavailable` where it can't be reached or refuses. */
+/** Connects to the writer of a reader's configuration. Throws `unavailable` where it can't be reached or refuses. */
 export async function checkWriter(reader: ReaderConfig): Promise<CheckedWriter> {
   const door = await openWriterDoor(reader);
   try {

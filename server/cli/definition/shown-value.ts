@@ -2,7 +2,7 @@ import type { FieldType } from '../../../engine/index.js';
 import { formatTime } from '../output/figures.js';
 import { printable } from '../output/text-width.js';
 
-/** A stored value, as it is shown to people: bool as the words it stands for, a time also as a date, nothing that a terminal would act on. */
+/** A stored value for people: bool as a word, a time also as a date, a string as JSON with control characters escaped. */
 export function showValue(type: FieldType, value: bigint | number | string | boolean | null): string {
   if (value === null) return 'null';
   if (type === 'bool') return String(value === 1n || value === true);

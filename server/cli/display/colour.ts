@@ -1,18 +1,18 @@
 import { Option } from 'commander';
 
-/** The colours that records are shown in, by the numbers that terminals know them by. Each terminal has its own idea of how they look. */
+/** The ANSI codes (SGR) of the colours that records are shown in. How they look depends on the terminal. */
 const codes = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
 
 export type Colour = keyof typeof codes;
 
-/** A text in a colour, or as it is where there are none. */
+/** Colours a text, or returns it unchanged where colours are off. */
 export type Paint = (text: string, colour: Colour) => string;
 
 const choices = ['auto', 'always', 'never'] as const;
 
 export type ColourChoice = (typeof choices)[number];
 
-/** `--color`, for the commands that have some. */
+/** The option `--color` of the commands that show records. */
 export function colourOption(): Option {
   return new Option('--color <when>', 'colours: auto, always or never')
     .choices([...choices])
@@ -20,8 +20,8 @@ export function colourOption(): Option {
 }
 
 /**
- * Whether to use colours. What was typed wins, then `FORCE_COLOR`, then `NO_COLOR` (https://no-color.org: any value but an empty one); else
- * there are some on a terminal that knows them.
+ * Whether to use colours. The option wins, then `FORCE_COLOR`, then `NO_COLOR` (https://no-color.org: any value but the empty one). Without
+ * these, colours are used on a terminal that has them.
  */
 export function hasColours(
   choice: ColourChoice,

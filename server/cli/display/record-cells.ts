@@ -6,10 +6,10 @@ import type { FieldType } from '../../viewer/query/field.js';
 import { cutEndToWidth, cutToWidth, printable } from '../output/text-width.js';
 import type { Colour } from './colour.js';
 
-/** Of a longer text no more is looked at for one line: hardly a character takes no column at all. */
+/** UTF-16 code units of a text that are examined per column of the screen. More would hardly matter, as few characters take no column. */
 const unitsOfColumn = 8;
 
-/** A value as text, of one line or several. Times are what clocks in the zone show, as filters without an offset are read. */
+/** A value as text of one or several lines. Times are shown as local time of the zone, in the form that filters accept without an offset. */
 export function cellText(type: FieldType, value: Value | undefined, zone: string): string {
   return type === 'time' && typeof value === 'number' ? timeText(value, zone) : valueText(value);
 }
@@ -21,17 +21,20 @@ function timeText(timeMs: number, zone: string): string {
   return ms === 0 ? clock : `${clock}.${String(ms).padStart(3, '0')}`;
 }
 
-/** A text that may hold anything on one line, without what a terminal would act on. */
+/** A text on one line, with line breaks as `⏎` and control characters escaped. */
 export function oneLine(text: string): string {
   return printable(text.replaceAll(/\r?\n/g, '⏎').replaceAll('\t', ' '));
 }
 
-/** The same in lines where the text has some. */
+/** A text as lines, with control characters escaped. */
 export function manyLines(text: string): string[] {
   return text.split(/\r?\n/).map((line) => printable(line.replaceAll('\t', '    ')));
 }
 
-/** A text as it is on one line of so many columns. The beginning of a message says most; other texts often differ at their ends. */
+/**
+ * Fits a text into one line of `width` columns. A message (role `text`) is cut at its end, as its beginning says most; other texts are cut
+ * in the middle, as they often differ only at their ends.
+ */
 export function fittedText(text: string, width: number, role: ColumnRole): string {
   const most = width * unitsOfColumn;
   if (role === 'text') {
@@ -51,7 +54,7 @@ const severityColours: Readonly<Record<Severity, Colour | null>> = {
   other: null,
 };
 
-/** The colour of a cell; null for that of the terminal. */
+/** The colour of a cell; null for the terminal's default. */
 export function cellColour(role: ColumnRole, value: Value | undefined): Colour | null {
   if (role === 'severity') return severityColours[severityOf(value)];
   return role === 'time' ? 'dim' : null;

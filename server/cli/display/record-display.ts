@@ -6,34 +6,34 @@ import type { Paint } from './colour.js';
 import { cellColour, cellText, fittedText, manyLines, oneLine } from './record-cells.js';
 import { gap, layOut, widen, type LaidColumn, type Layout, type NaturalWidths } from './record-layout.js';
 
-/** Lines of a record that is shown in full are indented by this where they have no column. */
+/** Indent in columns of the lines that show fields without a column. */
 const indent = 2;
-/** A narrower terminal is taken for one of this width: nothing could be read on it. */
+/** Minimum width in columns: a narrower terminal is treated as this wide. */
 const screenWidthMin = 20;
 
 /** How records are shown. */
 export interface RecordView {
   readonly fields: readonly Field[];
-  /** The fields were asked for by name, in this order. */
+  /** Whether the fields were chosen by the user, in this order. */
   readonly isChosen: boolean;
   readonly zone: string;
-  /** Nothing is cut or left out: a record takes as many lines as it needs. */
+  /** Whether records are shown in full, on as many lines as they need, instead of being cut. */
   readonly wraps: boolean;
   readonly paint: Paint;
-  /** Columns of the terminal just now; null where it is none, and nothing is to be cut. */
+  /** Current width of the terminal in columns; null where the output is not a terminal, and nothing is cut. */
   readonly screenWidth: () => number | null;
 }
 
 /**
- * Records as aligned lines for people. Columns are as wide as the first records need, and become wider where later ones need more, so that
- * no more than one piece of an answer is in memory. Nothing of a record's text can be taken by a terminal for a command.
+ * Formats records as aligned lines for people. Columns are as wide as the first records need, and become wider for later ones, so that only
+ * one piece of an answer has to be in memory. Texts of records are escaped, so that a terminal can't interpret them.
  */
 export class RecordDisplay {
   readonly #view: RecordView;
   readonly #titles: readonly string[];
   readonly #widths: NaturalWidths;
   #layout: Layout | null = null;
-  /** Records so far, and the cursors of the first and the last of them. */
+  /** Number of records so far, and the cursors of the first and the last one. */
   count = 0;
   first: string | null = null;
   last: string | null = null;
@@ -44,12 +44,12 @@ export class RecordDisplay {
     this.#widths = view.fields.map(() => 0);
   }
 
-  /** How many fields had no room. */
+  /** Number of fields that have no column. */
   get hidden(): number {
     return this.#view.wraps ? 0 : (this.#layout?.hidden.length ?? 0);
   }
 
-  /** Lines of JSON, whole ones, as they are to be shown. */
+  /** Formats records given as whole JSON Lines. Returns the text to print. */
   show(lines: string): string {
     const records = lines
       .split('\n')
@@ -97,7 +97,7 @@ export class RecordDisplay {
     return colour === null ? text : this.#view.paint(text, colour);
   }
 
-  /** Cells side by side. Colours come after the blanks around are known. */
+  /** Joins cells to a line. Cells are padded before they are coloured, as colour codes would count as width. */
   #joined(
     columns: readonly LaidColumn[],
     cells: readonly string[],
@@ -119,7 +119,7 @@ export class RecordDisplay {
       .join(' '.repeat(gap));
   }
 
-  /** A record with all that is in it: cells go on below themselves, and fields without a column below all of them. */
+  /** A record in full: cells are wrapped within their columns, and fields without a column are listed below. */
   #wholeRecord({ values }: LogRecord, row: readonly string[]): string[] {
     const { columns, hidden } = this.#layout!;
     const { fields, paint } = this.#view;

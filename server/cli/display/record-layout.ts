@@ -5,17 +5,20 @@ import { oneLine } from './record-cells.js';
 
 /** Blanks between two columns. */
 export const gap = 2;
-/** Texts are not cut to fewer columns than this, where those of the records are longer: others are left out before. */
+/** Minimum width of a column of long texts and of others. A field is left out rather than cut further. */
 const textWidthMin = 30;
 const otherWidthMin = 12;
-/** Of fields that were asked for, rather much is cut than one left out. */
+/** Minimum width of fields that the user chose: these are rather cut than left out. */
 const chosenWidthMin = 6;
-/** Where there is no terminal, longer cells stand out of their column, so that one long value does not make every line as long. */
+/**
+ * Maximum width of a column where the output is not a terminal. A longer cell exceeds its column, so that one long value does not widen all
+ * lines.
+ */
 const widthMaxElsewhere = 120;
 
-/** A column of the screen. */
+/** A column of the output. */
 export interface LaidColumn {
-  /** Its place among the fields. */
+  /** Index of the field. */
   readonly field: number;
   readonly role: ColumnRole;
   readonly width: number;
@@ -23,23 +26,23 @@ export interface LaidColumn {
 
 export interface Layout {
   readonly columns: readonly LaidColumn[];
-  /** The fields that have no room, by their places. */
+  /** Indexes of the fields that have no column. */
   readonly hidden: readonly number[];
 }
 
 /** What is to be laid out. */
 export interface Wanted {
   readonly fields: readonly Field[];
-  /** The fields were asked for by name, in this order. */
+  /** Whether the fields were chosen by the user, in this order. */
   readonly isChosen: boolean;
-  /** Columns of the terminal; null where nothing is to be cut. */
+  /** Width of the terminal in columns; null where nothing is to be cut. */
   readonly screenWidth: number | null;
 }
 
-/** Columns that cells of the fields take at most, as far as records have been seen; 0 for a field without a value so far. */
+/** For each field, the widest cell so far, in columns of the screen; 0 where no record has had a value. */
 export type NaturalWidths = number[];
 
-/** Widens what was seen before by what these cells take. */
+/** Updates the widths with the cells of another record. */
 export function widen(widths: NaturalWidths, cells: readonly string[], screenWidth: number | null): void {
   const most = screenWidth ?? widthMaxElsewhere;
   cells.forEach((cell, i) => {
@@ -49,7 +52,10 @@ export function widen(widths: NaturalWidths, cells: readonly string[], screenWid
   });
 }
 
-/** Lays out all fields where they fit; else when, how bad, from where and what, as the viewer does, and others as far as nothing is cut for them. */
+/**
+ * Chooses columns and their widths. Where the fields do not all fit, the time, severity, source and text come first (`usualColumns`, as in
+ * the viewer), then others that fit without cutting a cell.
+ */
 export function layOut(
   { fields, isChosen, screenWidth }: Wanted,
   titles: readonly string[],
@@ -62,7 +68,7 @@ export function layOut(
   const least = all.map((i) => Math.min(natural[i]!, leastWidth(fields[i]!, roles[i]!, isChosen)));
   const usual = isChosen ? all : usualColumns(fields).map((name) => fields.findIndex((f) => f.name === name));
   const taken: number[] = [];
-  // A field that no record has so far gives way to all others.
+  // Fields without a value so far come last.
   for (const i of [...usual].sort((a, b) => Number(widths[a] === 0) - Number(widths[b] === 0)))
     if (total([...taken, i], least) <= screenWidth || taken.length === 0) taken.push(i);
   for (const i of all)
@@ -93,12 +99,12 @@ function layout(
   return { columns, hidden };
 }
 
-/** Columns that these fields take side by side. */
+/** The width of these fields next to each other, with the gaps. */
 function total(taken: readonly number[], widths: readonly number[]): number {
   return taken.reduce((sum, i) => sum + gap + widths[i]!, -gap);
 }
 
-/** Takes columns from the widest, one by one, until all fit. */
+/** Narrows the widest column repeatedly by 1 until all fit, but none below its minimum. */
 function shrink(
   taken: readonly number[],
   natural: readonly number[],

@@ -4,7 +4,8 @@ import { packageRoot, packageVersion } from '../options/package-root.js';
 import { buildProgram } from '../program.js';
 import { manPage } from './man-page.js';
 
-// Part of the build: the page goes where package.json names it. Who wants the same bytes on another day says of which day they are.
+// A step of the build: writes the manual page to where package.json names it. SOURCE_DATE_EPOCH (seconds) sets the date in the page, for
+// reproducible builds.
 const epoch = process.env['SOURCE_DATE_EPOCH'];
 const dateMs = epoch === undefined ? Date.now() : Number(epoch) * 1000;
 const folder = join(packageRoot(), 'man');

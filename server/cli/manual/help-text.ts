@@ -1,17 +1,20 @@
-/** A piece of the text that stands below the options of a command's help. */
+/** A part of the text that follows the options in the help of a command. */
 export type HelpPiece =
   | { readonly kind: 'title'; readonly text: string }
   | { readonly kind: 'paragraph'; readonly text: string }
   | { readonly kind: 'lines'; readonly lines: readonly string[] }
   | { readonly kind: 'examples'; readonly examples: readonly Example[] };
 
-/** A command line, and what it does: empty where that is not said. */
+/** A command line, and an explanation, which may be empty. */
 export interface Example {
   readonly command: string;
   readonly about: string;
 }
 
-/** What such a text is made of: `Title:` alone on a line, examples `  $ command   what it does`, indented lines, and paragraphs. */
+/**
+ * Splits such a text into its parts: titles (`Title:` alone on a line), examples (`  $ command   explanation`), other indented lines, and
+ * paragraphs.
+ */
 export function helpPieces(text: string): HelpPiece[] {
   const pieces: HelpPiece[] = [];
   let paragraph: string[] = [];

@@ -2,7 +2,7 @@ import type { Command, Option } from 'commander';
 import { helpPieces, type HelpPiece } from './help-text.js';
 import { filled, literal, paragraph, plain, quoted, tagged } from './mdoc.js';
 
-/** What the page says beside the help of the commands. */
+/** Content of the page that is not in the help of the commands. */
 const environment = [
   ['Ev LOGSTRATA_CONFIG', 'The configuration, where --config names none.'],
   ['Ev LOGSTRATA_DEBUG', 'With 1, an error says where in the code it came from, for reports.'],
@@ -25,16 +25,16 @@ const exitCodes = [
   ['129, 130, 143', 'Ended early by SIGHUP, SIGINT or SIGTERM.'],
 ] as const;
 
-/** A command, with the name that one types. */
+/** A command with its full name, such as `token new`. */
 interface NamedCommand {
   readonly name: string;
   readonly command: Command;
 }
 
 /**
- * The manual page of the program, as mdoc(7): all that the help of its commands says.
+ * The manual page of the program in mdoc(7), made from the help texts of the commands.
  *
- * @param dateMs the day that it is of
+ * @param dateMs the date shown in the page, in milliseconds since the epoch
  */
 export function manPage(program: Command, version: string, dateMs: number): string {
   const date = new Date(dateMs).toLocaleDateString('en-US', {
@@ -73,7 +73,7 @@ export function manPage(program: Command, version: string, dateMs: number): stri
   ].join('\n');
 }
 
-/** Those that do something: of a command with others below it, these. */
+/** The commands that can be run. Of a command with subcommands, these are the subcommands. */
 function namedCommands(parent: Command, above: string): NamedCommand[] {
   const help = parent.createHelp();
   return help.visibleCommands(parent).flatMap((command) => {
@@ -99,7 +99,7 @@ function describeCommand(name: string, command: Command): string[] {
   const taken = help
     .visibleArguments(command)
     .map((argument) => [`Ar ${argument.name()}`, sentence(help.argumentDescription(argument))] as const);
-  // What is said of several commands below one stands with the first of them.
+  // The text of a command with subcommands is shown with the first of them.
   const isFirst = parent !== null && parent.parent !== null && parent.commands[0] === command;
   return [
     `.Ss ${name}`,
@@ -118,7 +118,7 @@ function optionsOf(command: Command): string {
   return tagged(options.map((option) => [tagOf(option), sentence(help.optionDescription(option))]));
 }
 
-/** Its flags, and the name of its value. */
+/** An option as an mdoc tag: its flags, and the name of its value. */
 function tagOf({ short, long, flags }: Option): string {
   const [, value] = / [<[](.+)[>\]]$/.exec(flags) ?? [];
   const names = [short, long].filter((name) => name !== undefined && name !== null);
@@ -126,10 +126,10 @@ function tagOf({ short, long, flags }: Option): string {
   return value === undefined ? shown : `${shown} Ar ${quoted(value)}`;
 }
 
-/** The text below the options; of one with a title, what stands below that alone. */
+/** The text that follows the options, as mdoc; with `title`, only the part after that title. */
 function piecesBelow(command: Command, title?: string): string[] {
   let text = '';
-  // Commander keeps such texts to itself, and writes them behind the help.
+  // Commander does not expose these texts. It prints them after the help, so the output is captured.
   command.configureOutput({ writeOut: (piece) => (text += piece) });
   command.outputHelp();
   text = text.slice(command.helpInformation().length);
@@ -157,7 +157,7 @@ function writePiece(piece: HelpPiece): string {
   }
 }
 
-/** With a capital where it begins with a word. */
+/** Begins a text with a capital letter, where it begins with a plain word. */
 const capital = (text: string): string =>
   /^[a-z]+(?: |$)/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
 

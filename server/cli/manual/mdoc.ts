@@ -1,4 +1,4 @@
-/** Text that mdoc(7) takes as it is. Hyphens are those that one types. */
+/** Escapes a text for mdoc(7). Hyphens are escaped so that they can be copied as ASCII hyphens. */
 export function plain(text: string): string {
   return text
     .replaceAll('\\', '\\e')
@@ -6,15 +6,15 @@ export function plain(text: string): string {
     .replace(/^([.'])/gm, '\\&$1');
 }
 
-/** Words behind a macro: quoted, so that none of them is a macro itself. */
+/** Quotes an argument of a macro, so that no word of it is taken for a macro. */
 export function quoted(text: string): string {
   return `"${plain(text).replaceAll('"', '""')}"`;
 }
 
-/** Bytes of a line of the source, at most: what the language's own checks ask for. */
+/** Maximum length of a line of the source in bytes, which linters of mdoc check. */
 const lineBytesMax = 78;
 
-/** Filled text: a line for each sentence, as the language wants it, or several where it is long. */
+/** Filled text. As mdoc prefers, each sentence begins a new line; long ones are wrapped. */
 export function filled(text: string): string {
   const sentences = text
     .trim()
@@ -27,7 +27,7 @@ function wrapped(sentence: string): string[] {
   const lines: string[] = [];
   for (const word of sentence.split(' ')) {
     const last = lines.at(-1);
-    // A hyphen takes a byte more.
+    // Compared in its escaped form, which is longer.
     const isFull = last === undefined || plain(`${last} ${word}`).length > lineBytesMax;
     if (isFull) lines.push(word);
     else lines[lines.length - 1] = `${last} ${word}`;
@@ -35,17 +35,17 @@ function wrapped(sentence: string): string[] {
   return lines;
 }
 
-/** Filled text that begins behind a blank line. */
+/** Filled text after a blank line. */
 export function paragraph(text: string): string {
   return `.Pp\n${filled(text)}`;
 }
 
-/** Lines as they stand. */
+/** Lines that are shown unchanged. */
 export function literal(lines: readonly string[]): string {
   return ['.Bd -literal', ...lines.map(plain), '.Ed'].join('\n');
 }
 
-/** Terms, each with what it means. A term is what stands behind `.It`. */
+/** A list of tagged items. A tag is the text after `.It`. */
 export function tagged(items: readonly (readonly [tag: string, text: string])[]): string {
   const shown = items.map(([tag, text]) => (text === '' ? `.It ${tag}` : `.It ${tag}\n${filled(text)}`));
   return ['.Bl -tag -width Ds', ...shown, '.El'].join('\n');

@@ -1,38 +1,38 @@
 import type { Argument, Command, Option } from 'commander';
 import { nextArgument, optionsOf, readTypedWords, splitOption, type TypedWords } from './typed-words.js';
 
-/** A word that can be typed, and what it stands for. One that ends with `=`, `:`, `,` or `__` wants more behind it. */
+/** A word that can complete the command line, and its description. A word that ends with `=`, `:`, `,` or `__` is to be continued. */
 export interface Candidate {
   readonly word: string;
   readonly about: string;
 }
 
-/** What the next word can be: some words, or paths, which shells know best. */
+/** The candidates for the next word: a list, or paths, which the shell completes itself. */
 export type Candidates = readonly Candidate[] | 'files' | 'folders';
 
-/** A field of an agent, and what can be asked of it. */
+/** A field of an agent and its filter operators. */
 export interface CompletedField {
   readonly name: string;
   readonly type: string;
   readonly operators: readonly string[];
 }
 
-/** What is asked of the agents' files, which are read where that is needed alone. */
+/** Reads the agents' files where they are needed. */
 export interface KnownAgents {
-  /** Names, each with what the agent reads. */
+  /** The names of the agents, each with a description. */
   agents(): Promise<readonly Candidate[]>;
-  /** Undefined for an unknown agent. */
+  /** The fields of an agent; undefined where it is unknown. */
   fields(agent: string): Promise<readonly CompletedField[] | undefined>;
 }
 
-/** Steps that `--by` is asked for most, of any that it takes. */
+/** Suggested steps for `--by`, which accepts others as well. */
 const commonSteps = ['1m', '1h', '1d', '1w'];
 
 /**
- * What the last one of `words` can become.
+ * The candidates for the last of `words`.
  *
- * @param words those behind `logstrata`, of which the last is as far as it was typed
- * @param known is asked with the values of the options that say where the agents are
+ * @param words the words after `logstrata`; the last one may be incomplete
+ * @param known gets the values of the options that say where the agents are
  */
 export async function candidatesFor(
   program: Command,
@@ -50,7 +50,7 @@ export async function candidatesFor(
     const option = options.find(({ long }) => long === name);
     if (option === undefined) return [];
     const values = beginningWith(value, await valuesOf(option, typed, agents, value));
-    // Of a path behind "=" shells know nothing.
+    // Shells do not complete paths after "=".
     return typeof values === 'string'
       ? []
       : values.map(({ word, about }) => ({ word: `${name}=${word}`, about }));
@@ -106,7 +106,7 @@ function wordsOf(
   }
 }
 
-/** `agent new` wants a name that there is not yet. */
+/** Whether the agent argument is a new name, as for `agent new`. */
 function isNewAgent(command: Command): boolean {
   return command.name() === 'new';
 }
@@ -142,7 +142,7 @@ async function fieldsOf({ operands }: TypedWords, agents: KnownAgents): Promise<
   return (agent === undefined ? undefined : await agents.fields(agent)) ?? [];
 }
 
-/** Fields first, since there are many pairs of a field and an operator. */
+/** Completes the field first and its operator next: together there would be too many candidates. */
 async function filterWords(typed: TypedWords, agents: KnownAgents, last: string): Promise<Candidate[]> {
   const fields = await fieldsOf(typed, agents);
   const at = last.lastIndexOf('__');
@@ -152,7 +152,7 @@ async function filterWords(typed: TypedWords, agents: KnownAgents, last: string)
   return operators.map((operator) => ({ word: `${name}__${operator}=`, about: '' }));
 }
 
-/** `time,level,`: one more behind those that are listed. */
+/** Completes a list such as `time,level,` by one more field. */
 async function listedFields(typed: TypedWords, agents: KnownAgents, last: string): Promise<Candidate[]> {
   const listed = last.slice(0, last.lastIndexOf(',') + 1);
   const names = new Set(listed.split(','));

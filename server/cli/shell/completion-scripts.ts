@@ -1,11 +1,11 @@
-/** The shells that completion is there for. */
+/** The shells with a completion script. */
 export const shells = ['bash', 'zsh', 'fish'] as const;
 
 export type Shell = (typeof shells)[number];
 
 /**
- * What a shell runs once to complete words of `logstrata`. Each script asks `logstrata complete` for what can follow, one candidate a line with what it
- * stands for behind a tab, and `:files` or `:folders` where that is a path. So an upgrade needs no new script.
+ * The scripts that set up completion in a shell. Each runs `logstrata complete`, which prints one candidate per line, with a description
+ * after a tab, or `:files` or `:folders` where the shell is to complete a path. So an upgrade of logstrata needs no new script.
  */
 export const completionScripts: Readonly<Record<Shell, string>> = {
   bash: `# bash completion of logstrata, for bash 4 and newer

@@ -14,14 +14,14 @@ Examples:
   $ logstrata completion zsh > "\${fpath[1]}/_logstrata"
   $ logstrata completion fish > ~/.config/fish/completions/logstrata.fish`;
 
-/** The agents of the folder that the options of a half-typed command name. A folder that can't be read has none. */
+/** The agents of the folder that the typed options choose; none where it can't be read. */
 function agentsOf(values: ReadonlyMap<string, string>): KnownAgents {
   const read = async (): Promise<Awaited<ReturnType<typeof readAgentsFolder>>['agents']> => {
     const [agents, data, config] = ['--agents', '--data', '--config'].map((name) => values.get(name));
     try {
       return (await readAgentsFolder(await readSettings({ agents, data, config }))).agents;
     } catch {
-      // Nobody wants to be told in the middle of typing.
+      // An error message would disturb the user's typing.
       return [];
     }
   };
@@ -34,14 +34,14 @@ function agentsOf(values: ReadonlyMap<string, string>): KnownAgents {
   };
 }
 
-/** Prints what the last word can become, for the scripts of the shells. */
+/** Prints the candidates for the last word, in the format that the scripts read. */
 async function complete(program: Command, words: readonly string[]): Promise<void> {
   const found = await candidatesFor(program, words, agentsOf);
   if (typeof found === 'string') return printLines([`:${found}`]);
   await printLines(found.map(({ word, about }) => (about === '' ? word : `${word}\t${about}`)));
 }
 
-/** `logstrata completion`: scripts that let shells complete what is typed. */
+/** Adds `logstrata completion`, which prints the scripts, and the hidden command `complete`, which they run. */
 export function addCompletionCommand(program: Command): void {
   program
     .command('completion')

@@ -1,20 +1,20 @@
 import type { Argument, Command, Option } from 'commander';
 
-/** What a person has typed before the word that is to be completed, as the commands understand it. */
+/** The words before the one to complete, as the command parses them. */
 export interface TypedWords {
-  /** The command that the words are for: the program itself, or one below it. */
+  /** The command that the words belong to: the program, or the innermost subcommand. */
   readonly command: Command;
-  /** Values of options that were given, by their long names; the last one counts. */
+  /** Values of the given options by long name. Of a repeated option the last value counts. */
   readonly values: ReadonlyMap<string, string>;
   /** Words that are arguments of the command. */
   readonly operands: readonly string[];
-  /** The option whose value the next word is. */
+  /** The option whose value is still to be typed; undefined where there is none. */
   readonly open: Option | undefined;
-  /** Whether `--` was typed: what follows is no option. */
+  /** Whether `--` was typed, after which no word is an option. */
   readonly isPastOptions: boolean;
 }
 
-/** Options that a command takes, its own and those of the program. */
+/** The options that a command accepts: its own and those of its parents. */
 export function optionsOf(command: Command): Option[] {
   const options: Option[] = [];
   for (let each: Command | null = command; each !== null; each = each.parent) {
@@ -24,14 +24,14 @@ export function optionsOf(command: Command): Option[] {
   return options;
 }
 
-/** The argument that the next operand is; undefined where the command takes no more. */
+/** The argument that the next word is for; undefined where the command takes no more. */
 export function nextArgument({ command, operands }: TypedWords): Argument | undefined {
   const taken = command.registeredArguments;
   const last = taken.at(-1);
   return taken[operands.length] ?? (last?.variadic === true ? last : undefined);
 }
 
-/** Reads words as Commander would, but for mistakes: those are not told, and nothing is made of them. */
+/** Parses words as Commander does, but ignores mistakes. */
 export function readTypedWords(program: Command, words: readonly string[]): TypedWords {
   const values = new Map<string, string>();
   const operands: string[] = [];
@@ -58,7 +58,7 @@ export function readTypedWords(program: Command, words: readonly string[]): Type
   return { command, values, operands, open, isPastOptions };
 }
 
-/** `--name=value` as name and value; the value is undefined where there is none. */
+/** Splits `--name=value` into name and value; the value is undefined where there is no `=`. */
 export function splitOption(word: string): [name: string, value: string | undefined] {
   const at = word.startsWith('--') ? word.indexOf('=') : -1;
   return at < 0 ? [word, undefined] : [word.slice(0, at), word.slice(at + 1)];
