@@ -10,14 +10,14 @@ import { withProgress } from '../output/progress.js';
 import { tell } from '../output/terminal.js';
 import type { FilesToLoad } from './files-to-load.js';
 
-/** Files whose columns fit, and the agent with the fields that it has with them. */
+/** The files whose columns fit the agent, and the agent with its fields including theirs. */
 export interface ColumnsToLoad extends FilesToLoad {
   readonly definition: AgentDefinition;
-  /** Files that don't fit, which have been told. */
+  /** Number of files that do not fit. Each has been reported on standard error. */
   readonly refused: number;
 }
 
-/** Makes the columns of files the fields of an agent whose file lists none. */
+/** Adds the columns of files to the fields of an agent whose own file lists none. Files that do not fit are reported and left out. */
 export async function withColumns(
   archive: Archive,
   definition: AgentDefinition,

@@ -60,7 +60,7 @@ async function count(
   const rawQuery = [rawQueryOf(words, flags), ...parameterPieces({ by, top, zone })].join('&');
   const requestFor = (schema: Schema): CountRequest =>
     parseCountRequest(rawQuery, { schema, now: Date.now(), timezone: settings.config.server.timezone });
-  // A mistake is told before anything is opened, but where only the archive knows the fields.
+  // Mistakes in the query are reported before the archive is opened, unless the fields are only known from the archive.
   const early = written.archive?.infersFields === true ? undefined : requestFor(written.schema);
   return withWorkers(settings, 'read', 'count', flags.workers, async (archive) => {
     const { schema } = await completed(archive, written);
@@ -79,12 +79,12 @@ async function count(
 
 function screen(): Screen {
   const { LC_ALL: all, LC_CTYPE: type, LANG: lang } = process.env;
-  // The first that is set and not empty counts, as for every program.
+  // The first one that is set and not empty counts, by POSIX.
   const locale = [all, type, lang].find((name) => name !== undefined && name !== '') ?? '';
   return { width: screenWidth(), hasBlocks: /utf-?8/i.test(locale) };
 }
 
-/** `logstrata count`: how many records match, as bars in a terminal, and as columns, CSV or JSON elsewhere. */
+/** Adds `logstrata count`: counts matching records, shown as bars on a terminal, else as columns, CSV or JSON. */
 export function addCountCommand(program: Command): void {
   program
     .command('count')

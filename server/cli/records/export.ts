@@ -39,7 +39,7 @@ Examples:
 All matching records are written, oldest first, with their _cursor. More than 4 million records, or very scattered ones,
 take several Parquet files: nginx.parquet, nginx-2.parquet, …`;
 
-/** All matching records in ascending order, unless the flags bound them. */
+/** The query of an export: by default all matching records in ascending order. */
 function readQuery(words: readonly string[], flags: ExportFlags, schema: Schema, settings: Settings): Query {
   const format = flags.format === 'parquet' ? undefined : flags.format;
   return parseQueryRequest(rawQueryOf(words, flags, format), {
@@ -56,7 +56,7 @@ async function exportLines(store: AgentStore, query: Query, signal: AbortSignal)
   for await (const piece of lines) await writeRecords(piece);
 }
 
-/** Writes beside the file first: what stands under its name is always whole. */
+/** Writes to a temporary file first, so that the final name never refers to an incomplete file. Returns the number of records. */
 async function exportLinesTo(
   path: string,
   store: AgentStore,
@@ -120,7 +120,7 @@ async function exportAgent(
   });
 }
 
-/** `logstrata export`: all matching records as lines or Parquet. */
+/** Adds `logstrata export`: writes all matching records as lines or Parquet. */
 export function addExportCommand(program: Command): void {
   program
     .command('export')

@@ -6,14 +6,17 @@ import type { Settings } from '../options/settings.js';
 import { UsageError } from '../output/failure.js';
 import { tell } from '../output/terminal.js';
 
-/** Files that are to be loaded. */
+/** The files to load. */
 export interface FilesToLoad {
   readonly paths: readonly string[];
-  /** What is known of those that an archive names. */
+  /** Details of the files that were found by the archive's patterns; empty where files were named. */
   readonly found: readonly FoundFile[];
 }
 
-/** The files that are named, or those of the agent's archive where none is. */
+/**
+ * The files to load: the named files and patterns, or the files of the agent's archive where none is named. Throws a `UsageError` where
+ * there is neither; `not_found` where a pattern matches nothing.
+ */
 export async function filesToLoad(
   paths: readonly string[],
   { name, archive }: AgentDefinition,
@@ -48,7 +51,7 @@ async function namedFiles(
   return [...new Set(files)];
 }
 
-/** The objects that a pattern names, by name. */
+/** The objects that a pattern matches, in the order of their names. */
 async function namedObjects(glob: string, settings: Settings): Promise<readonly string[]> {
   const { archiveFilesMax } = await import('../../../agents/archive/found-files.js');
   const { listObjects } = await import('../../../agents/archive/found-objects.js');

@@ -13,10 +13,13 @@ import { tell } from '../output/terminal.js';
 import type { RecordOutput } from './record-output.js';
 
 const firstCursor = '0'.repeat(16);
-/** The archive is looked at now and then also where no change was told, so that what keeps it from being read does not go unseen. */
+/** Milliseconds between two readings without a reported change. They reveal errors that make the archive unreadable. */
 const lookMs = 5000;
 
-/** What a query that is followed begins with: all behind a cursor, or the newest. Throws a `UsageError` for what has no meaning then. */
+/**
+ * Prepares a query to be followed: with `after` it has no limit, else it begins with the newest records. Throws a `UsageError` for options
+ * that can't be combined with following.
+ */
 export function followedQuery(query: Query): Query {
   const format = query.form?.format ?? 'jsonl';
   if (query.before !== undefined)
@@ -27,9 +30,10 @@ export function followedQuery(query: Query): Query {
 }
 
 /**
- * Writes what a query gives, and then each record that becomes visible behind the last one, in the order of positions, until the signal. The
- * archive is read as any command does, so that it goes on whoever writes, also while no server runs: which records were seen is known here, and
- * none is lost or repeated. Those that come to stand before the last one are counted on standard error.
+ * Writes the result of a query, and then, until the signal, each record that becomes visible after the last one, in the order of positions.
+ * It reads the archive like any command, so it works whichever process writes, even without a server. It tracks which records were written,
+ * so none is lost or repeated. Records that are inserted before the last written one are not written; their number is reported on standard
+ * error.
  */
 export async function follow(
   store: AgentStore,
@@ -59,7 +63,7 @@ export async function follow(
         const lines = position.take(linesAsEvents(piece), null);
         if (lines !== null) await output.write(lines);
       }
-      // Where nothing was shown, its place is behind what there was.
+      // Where no record was written, following continues after the state that was read.
       if (position.last === firstCursor) position.last = formatCursor(state.last);
       seen = state;
       tellBehind(position);
@@ -82,9 +86,9 @@ function tellBehind(position: FollowedPosition): void {
   tell(`behind: ${records} came to stand before ${position.last}, the first at ${behind.lowest}`);
 }
 
-/** Waits for changes of a store, and keeps the process going meanwhile. */
+/** Waits for changes of a store. Its timer keeps the process alive. */
 class Changes {
-  /** There was a change since this was set to false. */
+  /** Whether there was a change since the caller last set this to false. */
   isNew = false;
   readonly #signal: AbortSignal;
   readonly #endListening: () => void;

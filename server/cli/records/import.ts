@@ -20,14 +20,14 @@ import { printJson, printLines, tell } from '../output/terminal.js';
 
 interface ImportFlags extends GlobalFlags {
   readonly agent?: readonly string[];
-  /** A path, or false for none. */
+  /** A path; false where `--no-offsets` was given. */
   readonly offsets?: string | false;
   readonly codec?: Codec;
   readonly workers?: number;
   readonly json?: boolean;
 }
 
-/** What came of the table of one agent. */
+/** The result of importing the table of one agent. */
 type ImportReport = { readonly agent: string } & (FugoResult | { readonly problem: string });
 
 const examples = `
@@ -45,13 +45,16 @@ The records of an agent are stored as a whole or not at all. Done again, the
 command takes what has been added since. Exit code 1 when a table was not
 imported.`;
 
-/** A table, and the file of its agent. */
+/** A table of the database, and the agent that it is imported to. */
 interface ChosenTable {
   readonly table: FugoTable;
   readonly definition: AgentDefinition;
 }
 
-/** Tables to import, and what is said of those that are not. */
+/**
+ * Chooses the tables to import. Returns the names of wanted tables without an agent file separately. Throws a `UsageError` for a wanted
+ * table that does not exist.
+ */
 function chooseTables(
   tables: readonly FugoTable[],
   agents: readonly AgentDefinition[],
@@ -76,7 +79,7 @@ function chooseTables(
   return { chosen, left };
 }
 
-/** Where the service has read each log; nothing where that is not known, which is told. */
+/** Reads up to where the service has read each log. Without the file it warns and returns an empty map. */
 async function offsetsFor(path: string, flag: string | false | undefined): Promise<FugoOffsets> {
   if (flag === false) return new Map();
   const { offsetsBeside, readOffsets } = await import('../../../agents/fugo/fugo-offsets.js');
@@ -111,7 +114,7 @@ function describeResult({ agent, ...result }: ImportReport): string[] {
   return lines;
 }
 
-/** Imports one table. What is wrong with it keeps no other from being imported. */
+/** Imports one table. An error of the table is returned, so that the others are still imported. */
 async function importTable(
   archive: Archive,
   database: FugoDatabase,
@@ -183,7 +186,7 @@ async function importDatabase(path: string, flags: ImportFlags, signal: AbortSig
   }
 }
 
-/** `logstrata import`: records of other services, with the cursors that they had. */
+/** Adds `logstrata import`: imports the records of other services and keeps their cursors. */
 export function addImportCommand(program: Command): void {
   const command = program
     .command('import')

@@ -58,7 +58,7 @@ takes a load back, by the name that is printed with it.
 Exit code 1 when a file failed, when all lines are still rejected, and with
 --fail-if-nothing when all of it was known.`;
 
-/** What an error is in an answer for scripts. */
+/** An error in the JSON output. */
 function errorForJson(error: LogstrataError | null): object | null {
   if (error === null) return null;
   return { code: error.code, message: error.message, path: error.path ?? null, offset: error.offset ?? null };
@@ -66,7 +66,7 @@ function errorForJson(error: LogstrataError | null): object | null {
 
 type Unreadable = Pick<LoadSummary, 'unreadable'>;
 
-/** With the names of the fields. */
+/** The unreadable values in the JSON output, with names of fields instead of indexes. */
 function unreadableForJson({ unreadable }: Unreadable, { fields }: AgentDefinition): object {
   return { unreadable: unreadable.map((each) => ({ ...each, field: fields[each.field]!.name })) };
 }
@@ -84,7 +84,7 @@ function summaryForJson(summary: LoadSummary, agent: AgentDefinition): object {
   };
 }
 
-/** What every load goes by besides its source. */
+/** The options that all kinds of load share. */
 function loadContext(
   store: AgentStore,
   definition: AgentDefinition,
@@ -93,7 +93,7 @@ function loadContext(
   return { store, definition, timezone: config.server.timezone, now: Date.now };
 }
 
-/** Loads files as `logstrata load` does, into an open store. */
+/** Loads files into an open store, as `logstrata load` does. */
 export async function loadIntoStore(
   store: AgentStore,
   definition: AgentDefinition,
@@ -105,7 +105,7 @@ export async function loadIntoStore(
   return loadFiles({ ...options, ...loadContext(store, definition, settings), files });
 }
 
-/** Loads files, or what was rejected of earlier ones, while the progress is shown, and prints what came of it. Returns the exit code. */
+/** Loads files, or the rejected lines of earlier loads, and shows the progress and the result. Returns the exit code. */
 async function loadShown(
   written: AgentDefinition,
   named: FilesToLoad | 'rejected',
@@ -144,11 +144,11 @@ async function loadShown(
 interface ChosenFiles extends Pick<LoadFilesOptions, 'formats'> {
   readonly definition: AgentDefinition;
   readonly files: readonly string[] | 'rejected';
-  /** Files that do not fit the agent's fields, which have been told. */
+  /** Number of files that do not fit the agent's fields. Each has been reported. */
   readonly refused: number;
 }
 
-/** The files to load, and the agent with its fields, where those are their columns. */
+/** The files to load, and the agent with all fields, which may come from the columns of the files. */
 async function chosenFiles(
   archive: Archive,
   written: AgentDefinition,
@@ -166,7 +166,10 @@ async function chosenFiles(
   return { definition: fitting.definition, files, formats: formatsOf(fitting.found), refused };
 }
 
-/** A mistaken format of times makes null of each, and files the records under today: that is hardly ever meant. */
+/**
+ * Asks whether to store a file without a single readable time. It is usually the result of a wrong time format: all times would be null,
+ * and the records would be filed under the current time.
+ */
 async function askAboutUntimed({ path, records, field, example }: UntimedFile): Promise<boolean> {
   if (!canAsk()) return false;
   const why = example === null ? 'the lines have none' : `the first is ${JSON.stringify(example)}`;
@@ -189,7 +192,7 @@ async function printSummary(
 }
 
 function tellStop({ loaded, files }: LoadSummary, stopped: LogstrataError): void {
-  // A failure in the middle of a file has been printed with that file.
+  // A failure in the middle of a file has been printed with that file already.
   if (!files.some(({ error }) => error === stopped))
     tell(`logstrata: stopped: ${messageWithPlace(stopped.message, stopped.path, stopped.offset)}`);
   const kept = loaded === 0 ? 'Nothing was stored' : `${formatCounted(loaded, 'file')} stored and kept`;
@@ -233,11 +236,11 @@ async function loadStandardInput(
     if (error !== null) tell(`logstrata: ${messageWithPlace(error.message, error.path, error.offset)}`);
     return summary.exitCode;
   };
-  // A program that is piped in may never end: its records are merged and retired meanwhile, as a server does.
+  // The input may never end, so merging and retention run meanwhile, as in a server.
   return withWorkers(settings, 'write', 'load', flags.workers, read, { lasts: true });
 }
 
-/** Throws a `UsageError` for arguments and flags that exclude each other. */
+/** Throws a `UsageError` for arguments and flags that can't be combined. */
 function checkUsage(paths: readonly string[], flags: LoadFlags): void {
   const isStream = paths.includes('-');
   if (!isStream && flags.rejected !== true) return;
@@ -253,7 +256,10 @@ function checkUsage(paths: readonly string[], flags: LoadFlags): void {
   throw new UsageError(`${what} does not go together with ${wrong}`);
 }
 
-/** Throws `invalid` for an agent all of whose files are answered from where they lie, and for standard input where there are no lines. */
+/**
+ * Throws `invalid` for an agent whose files are queried in place and not stored, and for standard input where the agent reads columns, not
+ * lines.
+ */
 function requireStorable({ name, file, archive }: AgentDefinition, isStream: boolean): void {
   if (file !== undefined) return;
   if (archive?.mode === 'in-place') {
@@ -265,7 +271,7 @@ function requireStorable({ name, file, archive }: AgentDefinition, isStream: boo
   throw new LogstrataError('invalid', message);
 }
 
-/** The agent of a name. Where a file has been named in its place, says so. */
+/** The agent to load into. Where the name is a file instead, the error says that the agent comes first. */
 async function agentToLoad(settings: Settings, name: string): Promise<AgentDefinition> {
   try {
     return await chooseAgent(settings, name);
@@ -291,13 +297,13 @@ async function load(
   for (const note of definition.notes) tell(`note     ${note}`);
   if (flags.rejected === true) return loadShown(definition, 'rejected', settings, flags, signal);
   if (paths.includes('-')) return loadStandardInput(definition, settings, flags, signal);
-  // Before the archive is opened: a name that is wrong must not make a data folder.
+  // The files are found before the archive is opened: a mistyped name must not create a data folder.
   const files = await filesToLoad(paths, definition, settings);
   if (signal.aborted) return exitFailed;
   return loadShown(definition, files, settings, flags, signal);
 }
 
-/** `logstrata load`: stores files or standard input. */
+/** Adds `logstrata load`: stores files or standard input. */
 export function addLoadCommand(program: Command): void {
   program
     .command('load')

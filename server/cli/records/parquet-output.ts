@@ -16,7 +16,7 @@ export interface ParquetOutputOptions {
   readonly signal: AbortSignal;
 }
 
-/** `nginx.parquet`, then `nginx-2.parquet`, … for an answer that does not fit one file. */
+/** The name of the file with this index: `nginx.parquet`, `nginx-2.parquet`, … A result may need several files. */
 function nameOf(output: string, index: number): string {
   if (index === 0) return output;
   const ending = extname(output);
@@ -24,8 +24,8 @@ function nameOf(output: string, index: number): string {
 }
 
 /**
- * Writes an answer as Parquet beside `output`, and gives the files their names once all are whole: nothing stands under
- * those names after a failure. Returns what to tell the user.
+ * Writes the records of a query as Parquet to temporary files in the folder of `output`, and renames them once all are complete, so that a
+ * failure leaves no incomplete file. Returns lines for the user.
  */
 export async function exportParquetTo(
   output: string,

@@ -20,7 +20,7 @@ import { workersOption } from '../options/workers-option.js';
 import { follow, followedQuery } from './follow.js';
 import { formatOf, recordOutput, type FormatFlags } from './record-output.js';
 
-/** Records that a query without a limit answers with, as on the route (`interface.md`). */
+/** Default limit of a query, the same as of the HTTP route (`interface.md`). */
 const limitDefault = 100;
 
 interface QueryFlags extends GlobalFlags, QueryBounds, FormatFlags {
@@ -59,7 +59,7 @@ async function query(
     });
     return flags.follow === true ? followedQuery(request) : request;
   };
-  // A mistake is told before anything is opened, but where only the archive knows the fields.
+  // Mistakes in the query are reported before the archive is opened, unless the fields are only known from the archive.
   const early = written.archive?.infersFields === true ? undefined : requestFor(written.schema);
   return withWorkers(settings, 'read', 'query', flags.workers, async (archive) => {
     const { schema } = await completed(archive, written);
@@ -81,7 +81,7 @@ async function query(
   });
 }
 
-/** `logstrata query`: the answers of the HTTP route on standard output, byte for byte but on a terminal. */
+/** Adds `logstrata query`: writes the answer of the HTTP route to standard output, byte for byte the same except on a terminal. */
 export function addQueryCommand(program: Command): void {
   program
     .command('query')
@@ -117,7 +117,7 @@ export function addQueryCommand(program: Command): void {
 
 const formats = ['jsonl', 'json', 'csv', 'table'] as const;
 
-/** The option for one format, which no other goes along with. */
+/** The option for a format; it can't be combined with another one. */
 function formatOption(name: (typeof formats)[number], description: string): Option {
   return new Option(`--${name}`, description).conflicts(formats.filter((other) => other !== name));
 }

@@ -4,7 +4,7 @@ import { RecordDisplay } from '../display/record-display.js';
 import { formatCounted } from '../output/figures.js';
 import { screenWidth, tell, writeOut, writeRecords } from '../output/terminal.js';
 
-/** The formats of the route, and lines for people. */
+/** The formats of the HTTP route, and `table`, which is for people. */
 export type ShownFormat = LineFormat | 'table';
 
 export interface FormatFlags {
@@ -16,7 +16,7 @@ export interface FormatFlags {
   readonly color: ColourChoice;
 }
 
-/** The format that a flag asks for; without one, lines for people on a terminal, and else undefined, which is JSON Lines. */
+/** The format that the flags choose. Without one it is `table` on a terminal, else undefined, which means JSON Lines. */
 export function formatOf({ jsonl, json, csv, table, wrap }: FormatFlags): ShownFormat | undefined {
   if (json === true) return 'json';
   if (csv === true) return 'csv';
@@ -24,15 +24,15 @@ export function formatOf({ jsonl, json, csv, table, wrap }: FormatFlags): ShownF
   return table === true || wrap === true || process.stdout.isTTY ? 'table' : undefined;
 }
 
-/** Where the records of an answer go. */
+/** Writes the records of an answer to standard output. */
 export interface RecordOutput {
-  /** Whole lines, which may be written over when this resolves. */
+  /** Writes whole lines. The buffer may be reused once the promise has resolved. */
   write(piece: Uint8Array): Promise<void>;
-  /** Says at a terminal what there is to say of an answer that is over. */
+  /** Ends the answer. On a terminal it prints notes for the user, such as how to get the next records. */
   end(): void;
 }
 
-/** What an answer is written by. */
+/** What an output needs to know about the query. */
 export interface OutputContext {
   readonly query: Query;
   readonly schema: Schema;
@@ -40,7 +40,7 @@ export interface OutputContext {
   readonly flags: FormatFlags;
 }
 
-/** The output for the format that the flags ask for. */
+/** Makes the output for the format that the flags choose. */
 export function recordOutput(context: OutputContext): RecordOutput {
   if (formatOf(context.flags) === 'table') return new DisplayOutput(context);
   return { write: writeRecords, end: () => undefined };
