@@ -37,7 +37,7 @@ Examples:
 
 "logstrata <command> --help" says more about each. Exit codes: 0 done, 1 something to mend, 2 wrong usage.`;
 
-/** All commands, with what each takes. */
+/** Builds the program with all commands, options and help texts. */
 export function buildProgram(): Command {
   const program = new Command('logstrata');
   program
@@ -60,7 +60,7 @@ export function buildProgram(): Command {
     .configureOutput({
       writeOut: (text) => process.stdout.write(fitHelp(text)),
       writeErr: (text) => process.stderr.write(fitHelp(text)),
-      // Sentences of errors stay on one line: others look for them.
+      // Error messages are not wrapped, so that other programs can search for them.
       outputError: (text) => void process.stderr.write(text.replace(/^error: /, 'logstrata: ')),
     })
     .exitOverride()
@@ -92,7 +92,7 @@ export function buildProgram(): Command {
   return program;
 }
 
-/** Replaces Commander's own `help`, which shows the whole help for an unknown command, as if nothing were wrong. */
+/** Replaces Commander's own `help`, which answers an unknown command with the general help instead of an error. */
 function addHelpCommand(program: Command): void {
   program
     .command('help')
@@ -111,10 +111,7 @@ function addHelpCommand(program: Command): void {
     });
 }
 
-/**
- * Runs one command line (without the names of node and the script) and gives the exit code. Everything that goes wrong
- * has been said on standard error by then.
- */
+/** Runs a command line (without `node` and the script) and returns the exit code. Errors have been printed on standard error by then. */
 export async function runCommandLine(args: readonly string[]): Promise<number> {
   handleClosedOutput();
   try {
@@ -123,7 +120,8 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
       program.outputHelp({ error: true });
       return exitUsage;
     }
-    // Left unset until a command sets it: Node then has its own code for a process that ends while something is waited for.
+    // Left unset until a command sets it: Node then exits with a code of its own where the event loop ends while a promise is still
+    // pending.
     await program.parseAsync(args as string[], { from: 'user' });
     return Number(process.exitCode ?? exitDone);
   } catch (error) {

@@ -13,21 +13,21 @@ import type { LogLevel } from '../output/own-log.js';
 import { warnOfOpenDoor } from './own-access.js';
 import type { OwnCertificates } from './own-certificates.js';
 
-/** Options of the commands that start a server. */
+/** The options of the commands that start a server. */
 export interface ServeFlags extends GlobalFlags {
   readonly listen?: ListenAddress;
   readonly console?: ConsoleSetting;
   readonly transport?: TransportChoice;
   readonly workers?: number;
-  /** Collect the agents' logs meanwhile. */
+  /** Whether to collect the agents' logs as well. */
   readonly follow: boolean;
   readonly logLevel: LogLevel;
 }
 
-/** Longest wait for answers that have begun when the server is told to stop; a second signal ends it at once. */
+/** Milliseconds that the server waits for running responses when it is stopped. A second signal ends it at once. */
 const stopTimeoutMs = 30_000;
 
-/** What a server runs with. */
+/** The parts of a running server. */
 export interface ServeRun {
   readonly settings: Settings;
   readonly flags: ServeFlags;
@@ -35,12 +35,12 @@ export interface ServeRun {
   readonly log: CollectLog;
   readonly access: Access;
   readonly certificates: OwnCertificates;
-  /** Undefined where there is none. */
+  /** Undefined where the console is off. */
   readonly ownConsole: RunningConsole | undefined;
   readonly manager: ServiceManager;
 }
 
-/** Starts answering for the agents of an open archive. */
+/** Starts the query listener for the agents of an open archive. */
 export async function startAnswering(
   served: ReadonlyMap<string, { readonly store: ReadableStore }>,
   { settings, flags, log, access, certificates }: ServeRun,
@@ -65,24 +65,24 @@ export async function startAnswering(
   return running;
 }
 
-/** One line of the log for each slow query, with all that is known of it. */
+/** Logs a slow query in one line. */
 function logSlowQuery(log: CollectLog, { timeMs, parameters, figures, ...query }: SlowQuery): void {
   const asked = { asked: new Date(timeMs).toISOString(), query: parameters.join('&') };
   log.warn({ ...asked, ...query, ...figures }, 'a query was slow');
 }
 
-/** Where it answers, and on what. */
+/** The line about the query listener. */
 export function describeServer({ address, transport, whyNotUws }: RunningServer): string {
   const why = whyNotUws === undefined ? '' : `: ${whyNotUws}`;
   return `serving  ${address}/api/query/<agent>  (${transport}${why})`;
 }
 
-/** Where operators ask. */
+/** The line about the console; none where it is off. */
 export function describeConsole(ownConsole: RunningConsole | undefined): string[] {
   return ownConsole === undefined ? [] : [`console  ${ownConsole.address}`];
 }
 
-/** Waits for a signal, then lets the server, and its console, finish what they began. */
+/** Waits for a stop signal, then lets the listeners finish the running responses. */
 export async function stopWhenTold(
   server: RunningServer,
   { signals, log, ownConsole, manager }: ServeRun,
@@ -93,7 +93,7 @@ export async function stopWhenTold(
   log.info({ signal: signals.received ?? null }, 'finishing answers that have begun (again to stop at once)');
   manager.stopping('finishing answers that have begun');
   const endMs = performance.now() + stopTimeoutMs;
-  // The console goes last: until then it says that the server stops.
+  // The console is closed last: until then its readiness probe answers that the server is stopping.
   ownConsole?.stopping();
   await server.close({ timeoutMs: stopTimeoutMs });
   await ownConsole?.close({ timeoutMs: Math.max(0, endMs - performance.now()) });

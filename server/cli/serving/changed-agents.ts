@@ -14,7 +14,7 @@ import { completed, type ServedAgent } from '../options/served-agents.js';
 
 export interface ChangedAgentsOptions {
   readonly archive: Archive;
-  /** What the server answers for; it is changed. */
+  /** The agents that are served by name. The map is changed when agents change. */
   readonly served: Map<string, ServedAgent>;
   /** Undefined where nothing is collected. */
   readonly collection: Collection | undefined;
@@ -23,8 +23,8 @@ export interface ChangedAgentsOptions {
 }
 
 /**
- * Goes by what has changed in the agents' folder while a server runs: adds, changes and removes agents. A broken file is
- * refused, and the agent stays as it was.
+ * Applies changes of the agents' folder to a running server: adds, changes and removes agents. An invalid file is reported, and its agent
+ * stays unchanged.
  */
 export class ChangedAgents implements Rereadable {
   constructor(private readonly options: ChangedAgentsOptions) {}
@@ -65,7 +65,7 @@ export class ChangedAgents implements Rereadable {
     log.info({ cause, ...counts }, 'the agents were read anew');
   }
 
-  /** Serves and collects an agent as its file says now. Returns false, and leaves it as it was, when that fails. */
+  /** Serves and collects an agent by its current file. Where that fails, logs it, keeps the agent unchanged and returns false. */
   private async take(written: AgentDefinition, before: ServedAgent | undefined): Promise<boolean> {
     const { archive, served, collection, log } = this.options;
     const { name, notes } = written;
@@ -90,7 +90,7 @@ export class ChangedAgents implements Rereadable {
     }
   }
 
-  /** Its records stay; nothing takes them away any more. */
+  /** Removes an agent. Its stored records are kept, and no retention applies to them any more. */
   private async remove(name: string): Promise<void> {
     const { archive, served, collection, log } = this.options;
     const { store } = served.get(name)!;
@@ -101,7 +101,7 @@ export class ChangedAgents implements Rereadable {
   }
 }
 
-/** A text that changes with any file of the folder. */
+/** A text that differs whenever a file of the folder has changed. */
 function fingerprintOf(folder: string): string {
   try {
     const files = readdirSync(folder).sort();

@@ -7,13 +7,13 @@ import { retentionOf } from '../options/retention.js';
 import type { ServerStatus } from '../options/server-status.js';
 import type { Settings } from '../options/settings.js';
 
-/** One thread decodes lines faster than a disk delivers them. The second one is for other agents meanwhile. */
+/** Threads for decoding. One decodes lines faster than a disk delivers them; the second one serves other agents meanwhile. */
 const collectThreadsMax = 2;
 
-/** Starts collecting, and gives the collection; there is none where nothing is to be collected. */
+/** Starts collecting, and returns the collection; undefined where nothing is to be collected. */
 export type BeginCollecting = () => Collection | undefined;
 
-/** Collects the logs and figures of the agents while `run` runs, from when it calls `begin`. */
+/** Calls `run`, which starts collecting the agents' logs and figures by calling `begin`. Collecting stops when `run` has ended. */
 export async function whileCollecting<T>(
   archive: Archive,
   served: Map<string, ServedAgent>,
@@ -23,7 +23,7 @@ export async function whileCollecting<T>(
   run: (begin: BeginCollecting) => Promise<T>,
 ): Promise<T> {
   if (!flags.follow) return run(() => undefined);
-  // Threads of its own: what arrives must not wait for what is sealed, compacted or scanned.
+  // A pool of its own: new lines must not wait for sealing, compaction or scans.
   const workers = new WorkerPool(Math.min(collectThreadsMax, flags.workers ?? workersDefault()));
   const { limit, flushMs, tailTimeoutMs } = config.fileInput;
   const collection = new Collection({

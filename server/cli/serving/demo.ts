@@ -18,20 +18,20 @@ Examples:
   $ logstrata demo                    load the samples, serve on 127.0.0.1:2111, print what to try
   $ logstrata demo --listen :8080     on another port`;
 
-/** Outside of a clone there may be no agents folder yet: the samples bring theirs. */
+/** The settings of the demo. Outside of a clone there may be no agents folder; then the one of the package is used. */
 async function demoSettings(flags: ServeFlags): Promise<Settings> {
   const settings = await readSettings(flags);
   if (flags.agents !== undefined || existsSync(settings.agentsFolder)) return settings;
   return { ...settings, agentsFolder: join(packageRoot(), 'agents') };
 }
 
-/** As it would be typed: relative to the working folder where the file lies below it. */
+/** A path relative to the working folder where the file is below it, else unchanged. */
 function shownPath(path: string): string {
   const shown = relative(process.cwd(), path);
   return shown.startsWith('..') ? path : shown;
 }
 
-/** Loads the samples that are not in the archive yet. Those that are, from an earlier start, are no news. */
+/** Loads the samples that are not stored yet. Returns lines about those that were loaded now. */
 async function loadSamples(
   served: ReadonlyMap<string, ServedAgent>,
   settings: Settings,
@@ -53,7 +53,7 @@ async function loadSamples(
   return lines;
 }
 
-/** What to try, for the agents that are served. Quoted, so that a shell leaves `?` and `&` alone. */
+/** Queries to try on the served agents, as `curl` commands quoted for the shell. */
 function whatToTry(served: ReadonlyMap<string, ServedAgent>, address: string): string[] {
   const queries = sampleQueries.filter(({ agent }) => served.has(agent));
   return [
@@ -65,7 +65,7 @@ function whatToTry(served: ReadonlyMap<string, ServedAgent>, address: string): s
   ];
 }
 
-/** `logstrata demo`, which is `npm start`: the shipped samples, served. */
+/** Adds `logstrata demo`, which `npm start` runs: serves the samples of the package. */
 export function addDemoCommand(program: Command): void {
   addServerOptions(program.command('demo'))
     .summary('load the shipped samples and serve them')

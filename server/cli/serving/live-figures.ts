@@ -5,11 +5,11 @@ import type { ServerFigures, ThreadFigures } from '../../metrics/server-figures.
 import type { Access } from '../../access/access.js';
 import type { RunningServer } from '../../route/server.js';
 
-/** A server that runs, and what it runs on. */
+/** A running server and the parts whose figures are collected. */
 export interface LiveServer {
   readonly archive: Pick<Archive, 'figures' | 'troubles'>;
   readonly server: RunningServer;
-  /** Threads that read and search. */
+  /** The threads of queries. */
   readonly workers: WorkerPool;
   /** Undefined where nothing is collected. */
   readonly collection: Collection | undefined;
@@ -18,7 +18,7 @@ export interface LiveServer {
   readonly settings: ServerSettings;
 }
 
-/** What a server has done, and how it stands. */
+/** Collects the current figures of a server. */
 export async function liveFigures(live: LiveServer): Promise<ServerFigures> {
   const { archive, server, workers, collection, access, version, settings } = live;
   const { route, admission, transport } = server;

@@ -8,12 +8,12 @@ import type { Settings } from '../options/settings.js';
 import type { OwnCertificate } from './own-certificates.js';
 import { messageOf, type RereadCause, type Rereadable } from './rereading.js';
 
-/** Reads the tokens of the data folder. Throws for one that can't be read: it might be one that was revoked. */
+/** Reads the tokens of the data folder. Throws where a token can't be read, as it might be a revoked one. */
 export function openAccess({ dataFolder }: Settings, log: CollectLog): Promise<Access> {
   return Access.open(resolve(dataFolder), (message) => log.warn({}, message));
 }
 
-/** The tokens of a running server. */
+/** Reloads the tokens of a running server when they change. */
 export class ChangedTokens implements Rereadable {
   readonly #access: Access;
   readonly #log: CollectLog;
@@ -37,7 +37,10 @@ export class ChangedTokens implements Rereadable {
   }
 }
 
-/** Warns of a listener that others than this machine reach, where nothing says who they are, or where what does goes over the net in the clear. */
+/**
+ * Warns where other machines can reach a listener and no token is needed, or where tokens and records are sent unencrypted. With trusted
+ * proxies configured there is no warning: they are expected to provide both.
+ */
 export function warnOfOpenDoor(
   { host }: ListenAddress,
   guard: ListenerGuard,

@@ -4,19 +4,19 @@ import { readCertificate, validityWarning, type Certificate } from '../../http/c
 import type { Settings } from '../options/settings.js';
 import { fingerprintOfFile, messageOf, type RereadCause, type Rereadable } from './rereading.js';
 
-/** A listener that can be given another certificate. */
+/** A listener whose certificate can be replaced. */
 interface Renewable {
   renew(certificate: Certificate): void;
 }
 
-/** A certificate, and the listeners that answer with it. */
+/** A certificate, and the listeners that use it. */
 export class OwnCertificate implements Rereadable {
   readonly #files: TlsFiles;
   readonly #log: CollectLog;
   #current: Certificate;
   readonly #listeners: Renewable[] = [];
 
-  /** Reads it. Throws a `LogstrataError` that says what is wrong with it. */
+  /** Reads the certificate. Throws a `LogstrataError` that says what is wrong with it. */
   constructor(files: TlsFiles, log: CollectLog) {
     this.#files = files;
     this.#log = log;
@@ -28,7 +28,7 @@ export class OwnCertificate implements Rereadable {
     return this.#current;
   }
 
-  /** From now on this listener is given what is read. */
+  /** Adds a listener, which gets the certificates that are read later. */
   isOf(listener: Renewable): void {
     this.#listeners.push(listener);
   }
@@ -38,7 +38,7 @@ export class OwnCertificate implements Rereadable {
     return `${fingerprintOfFile(cert)} ${fingerprintOfFile(key)}`;
   }
 
-  /** Answers that have begun, and connections that are open, go on under the old one. */
+  /** Reads the certificate again. Open connections keep the old one. Where it can't be read, that is logged and the old one stays. */
   reread(cause: RereadCause): Promise<void> {
     const { cert } = this.#files;
     try {
@@ -62,15 +62,15 @@ export class OwnCertificate implements Rereadable {
   }
 }
 
-/** The certificates of a server and of its console, which may be the same; undefined where they answer without TLS. */
+/** The certificates of the query listener and the console, which may be the same object; undefined where a listener does not use TLS. */
 export interface OwnCertificates {
   readonly query: OwnCertificate | undefined;
   readonly console: OwnCertificate | undefined;
-  /** Each once: what reads it anew gives it to all its listeners. */
+  /** Each certificate once. It passes itself on to all its listeners. */
   readonly all: readonly OwnCertificate[];
 }
 
-/** Reads them. Throws a `LogstrataError` that says what is wrong with one. */
+/** Reads the certificates of the configuration. Throws a `LogstrataError` that says what is wrong with one. */
 export function readCertificates({ config: { server } }: Settings, log: CollectLog): OwnCertificates {
   const query = server.tls === null ? undefined : new OwnCertificate(server.tls, log);
   const console = server.consoleTls === null ? query : new OwnCertificate(server.consoleTls, log);

@@ -10,17 +10,17 @@ import { liveFigures, type LiveServer } from './live-figures.js';
 import { warnOfOpenDoor } from './own-access.js';
 import type { OwnCertificate } from './own-certificates.js';
 
-/** Who may ask the console, and over what. */
+/** What the console needs to log, check tokens and use TLS. */
 export interface ConsoleDoor {
   readonly log: CollectLog;
   readonly access: Access;
-  /** Undefined where it answers without TLS. */
+  /** Undefined where the console does not use TLS. */
   readonly certificate: OwnCertificate | undefined;
 }
 
 /**
- * Starts the console of a server, unless there is to be none. Where another process has its address, that is an error if somebody has asked
- * for it, and else a warning: a second server on a machine is no mistake.
+ * Starts the console; returns undefined where it is off. Where its address is in use, this throws if the address was configured; for the
+ * default address it only warns, as a second server on a machine is not a mistake.
  */
 export async function openConsole(
   settings: Settings,
@@ -52,7 +52,7 @@ export async function openConsole(
   }
 }
 
-/** Has the console answer for an open archive. */
+/** Adds the routes that need the open archive to the console. */
 export async function openRoutes(
   { open }: RunningConsole,
   agents: ConsoleAgents,

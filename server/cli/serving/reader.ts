@@ -22,12 +22,12 @@ import { openRoutes } from './own-console.js';
 import { ChangedTokens } from './own-access.js';
 import { Rereading } from './rereading.js';
 
-/** How often the writer is asked which agents it has, and what it says of them. */
+/** Milliseconds between two requests for the writer's agents and state. */
 const lookMs = 2000;
-/** How often it is asked until it has answered for the first time. */
+/** The same until the writer has answered for the first time. */
 const firstLookMs = 500;
 
-/** The agents that the writer answers for. */
+/** The agents of the writer, kept up to date. */
 class ReaderAgents {
   readonly served = new Map<string, ConsoleAgent>();
   readonly #archive: ReaderArchive;
@@ -39,7 +39,7 @@ class ReaderAgents {
     this.#log = log;
   }
 
-  /** Asks the writer, and says whether it has answered. Warns once of what is wrong until it is over. */
+  /** Updates the agents from the writer. Returns whether it answered. Logs a problem once, and logs when it is over. */
   async look(): Promise<boolean> {
     try {
       const names = new Set(await this.#archive.agents());
@@ -94,7 +94,7 @@ async function describeAgents(archive: ReaderArchive, agents: ReaderAgents): Pro
   return lines;
 }
 
-/** Answers from the archive of a writer on another machine until a signal stops it. Gives the exit code. */
+/** Serves the archive of a writer on another machine until a signal stops it. Returns the exit code. */
 export async function serveReader(reader: ReaderConfig, run: ServeRun): Promise<number> {
   const { settings, flags, log } = run;
   if (
@@ -122,14 +122,14 @@ export async function serveReader(reader: ReaderConfig, run: ServeRun): Promise<
   }
 }
 
-/** Throws where a reader is to ask its own console. */
+/** Throws `invalid` where the writer's address is the reader's own console. */
 function assertNotItself({ writer }: ReaderConfig, { ownConsole }: ServeRun): void {
   if (ownConsole?.address !== writer) return;
   const message = `server.reader.writer is this server's own console, ${writer}: it has to be that of the server that writes`;
   throw new LogstrataError('invalid', message);
 }
 
-/** Waits until the writer has answered: before that nobody knows which agents there are. False where it is told to stop meanwhile. */
+/** Waits for the first answer of the writer: the agents are not known before. Returns false where a signal came first. */
 async function firstAnswer(agents: ReaderAgents, { signals }: ServeRun): Promise<boolean> {
   const { signal } = signals;
   while (!signal.aborted) {

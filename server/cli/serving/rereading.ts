@@ -1,20 +1,20 @@
 import { statSync } from 'node:fs';
 
-/** What has a server read things anew. */
+/** Why something is read again: a signal, or a change of the watched files. */
 export type RereadCause = 'SIGHUP' | 'watch';
 
-/** Something that a running server reads anew. */
+/** A part of the configuration that a running server can read again. */
 export interface Rereadable {
-  /** A text that changes with what is read. */
+  /** A text that differs whenever the source has changed. */
   fingerprint(): string | Promise<string>;
-  /** Reads it and goes by it. Nothing fails: what is wrong is logged, and then it stays as it was. */
+  /** Reads the source again and applies it. Never rejects: errors are logged, and the previous state stays. */
   reread(cause: RereadCause): Promise<void>;
 }
 
-/** How often what is watched is looked at. Notifications of changes are not used: some file systems send none. */
+/** Milliseconds between two checks of watched files. Notifications of the system are not used, as some file systems send none. */
 const watchMs = 2000;
 
-/** Has things read anew at SIGHUP, and where they are watched when they have changed. */
+/** Reads things again at SIGHUP and, where watching is on, when they have changed. */
 export class Rereading {
   #working: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
@@ -22,13 +22,13 @@ export class Rereading {
   readonly #onSignal = (): void => this.#next(() => this.#around(() => this.#rereadAll()));
   readonly #around: (work: () => Promise<void>) => Promise<void>;
 
-  /** @param around runs what a signal has asked for */
+  /** @param around wraps the work that a signal causes, to report it to the service manager */
   constructor(things: readonly Rereadable[], around: (work: () => Promise<void>) => Promise<void>) {
     this.#things = things;
     this.#around = around;
   }
 
-  /** Begins to wait for SIGHUP and, if wanted, to watch. What changes once this has resolved is seen. */
+  /** Starts to listen for SIGHUP and, with `watch`, to watch. Changes after this has resolved are noticed. */
   async listen(watch: boolean): Promise<void> {
     process.on('SIGHUP', this.#onSignal);
     if (!watch) return;
@@ -38,14 +38,14 @@ export class Rereading {
     this.#timer.unref();
   }
 
-  /** Stops listening and waits for the reading under way. From then on SIGHUP ends the process, as usual. */
+  /** Stops listening, and waits for the current reading. Afterwards SIGHUP ends the process, as by default. */
   async close(): Promise<void> {
     process.off('SIGHUP', this.#onSignal);
     clearInterval(this.#timer);
     await this.#working;
   }
 
-  /** Does one thing after another. */
+  /** Queues work, so that only one runs at a time. */
   #next(work: () => Promise<void>): void {
     this.#working = this.#working.then(work);
   }
@@ -54,7 +54,7 @@ export class Rereading {
     for (const thing of this.#things) await thing.reread('SIGHUP');
   }
 
-  /** Has those read that are not as they were seen. The first look only sees. */
+  /** Reads the things again whose fingerprint has changed. The first call only takes the fingerprints. */
   async #look(seen: Map<Rereadable, string>): Promise<void> {
     for (const thing of this.#things) {
       const before = seen.get(thing);
@@ -73,13 +73,13 @@ async function fingerprintOf(thing: Rereadable): Promise<string> {
   }
 }
 
-/** A text that changes with the file. */
+/** A text that differs whenever the file has changed. */
 export function fingerprintOfFile(path: string): string {
   const stats = statSync(path, { throwIfNoEntry: false });
   return stats === undefined ? 'gone' : `${stats.ino} ${stats.size} ${stats.mtimeMs}`;
 }
 
-/** What went wrong, for a log. */
+/** The message of an error, for a log. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -2,13 +2,13 @@ import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { packageRoot } from '../options/package-root.js';
 
-/** A log that the package ships, and the agent that reads it: the file is called after it. */
+/** A sample log of the package. The file has the name of the agent that reads it. */
 export interface SampleLog {
   readonly agent: string;
   readonly path: string;
 }
 
-/** The shipped samples, by name. */
+/** The sample logs of the package, by name. */
 export function sampleLogs(): SampleLog[] {
   const folder = join(packageRoot(), 'data', 'samples');
   return readdirSync(folder)
@@ -17,7 +17,7 @@ export function sampleLogs(): SampleLog[] {
     .map((name) => ({ agent: basename(name, '.log'), path: join(folder, name) }));
 }
 
-/** Queries about the samples that are worth a first look, as they are typed in a URL. Each has an answer. */
+/** Example queries about the samples, URL-encoded. Each returns records. */
 export const sampleQueries: readonly { readonly agent: string; readonly query: string }[] = [
   { agent: 'nginx', query: 'limit=5' },
   { agent: 'nginx', query: 'status__gte=500&time__since=2026-11-18&time__until=2026-11-19' },

@@ -61,7 +61,7 @@ function readConsole(text: string): ConsoleSetting {
   throw new InvalidArgumentError('It is "off", or an address and a port: 127.0.0.1:2112.');
 }
 
-/** Adds the options that every command has which starts a server. */
+/** Adds the options of all commands that start a server. */
 export function addServerOptions(command: Command): Command {
   const where = 'host:port (default: server.listen of the configuration, else 127.0.0.1:2111)';
   const whereConsole =
@@ -75,12 +75,12 @@ export function addServerOptions(command: Command): Command {
     .addOption(logLevelOption());
 }
 
-/** The folders that a command uses, as absolute paths: the first thing to look at when an answer surprises. */
+/** Lines with the absolute paths of the used folders: they often explain an unexpected answer. */
 function describeFolders(settings: Settings): string[] {
   const config = settings.configPath === undefined ? 'none (defaults)' : resolve(settings.configPath);
   return [
     `config   ${config}`,
-    // A reader has the agents of its writer.
+    // A reader uses the agents of its writer.
     ...(settings.config.server.reader === null ? [`agents   ${resolve(settings.agentsFolder)}`] : []),
     `data     ${resolve(settings.dataFolder)}`,
     ...settings.config.notes.map((note) => `note     ${note}`),
@@ -89,15 +89,15 @@ function describeFolders(settings: Settings): string[] {
 
 /** What a command does besides serving. */
 export interface ServeExtras {
-  /** Before anything is served; gives lines to print. */
+  /** Called before anything is served; returns lines to print. */
   readonly prepare?: (served: ReadonlyMap<string, ServedAgent>) => Promise<readonly string[]>;
-  /** What to print once the server answers at an address. */
+  /** Returns lines to print once the server answers at `address`. */
   readonly hints?: (served: ReadonlyMap<string, ServedAgent>, address: string) => readonly string[];
-  /** Agents' files, tokens and certificates that change are read anew, at SIGHUP or when they are watched. */
+  /** Whether changed agents' files, tokens and certificates are read again, at SIGHUP and, if configured, when the files change. */
   readonly rereads: boolean;
 }
 
-/** From now on what has changed is read anew: the agents' folder, the tokens, the certificates. */
+/** Starts to read the agents' folder, the tokens and the certificates again when they change. */
 async function beginRereading(
   archive: Archive,
   served: Map<string, ServedAgent>,
@@ -154,21 +154,21 @@ async function serveArchive(
   });
 }
 
-/** Opens the archive, serves its agents and collects their logs, until a signal stops it. Gives the exit code. */
+/** Opens the archive, serves its agents and collects their logs until a signal stops it. Returns the exit code. */
 export async function serveUntilStopped(
   settings: Settings,
   flags: ServeFlags,
   signals: StopSignals,
   extras: ServeExtras,
 ): Promise<number> {
-  // First of all, while this process is small: it starts another one for that.
+  // Done first, while this process is small: messages need a helper process, and starting one takes longer in a large process.
   const manager = serviceManagerOf(process.env, process.pid, (message) =>
     tell(`logstrata: warning: ${message}`),
   );
   manager.starting(`opening ${resolve(settings.dataFolder)}`);
   await printLines(describeFolders(settings));
   const { reader } = settings.config.server;
-  // Agents are read before the archive is opened: a broken file must not leave a lock behind, even for a moment.
+  // Agents are read before the archive is opened: an error in a file must not leave a lock behind, even for a moment.
   if (reader === null) await allAgents(settings);
   const log = await openLog(flags.logLevel);
   const access = await openAccess(settings, log);
@@ -194,7 +194,7 @@ export async function serveUntilStopped(
   }
 }
 
-/** `logstrata serve`: answers the HTTP route until it is told to stop. */
+/** Adds `logstrata serve`: answers the HTTP route until it is stopped. */
 export function addServeCommand(program: Command): void {
   addServerOptions(program.command('serve'))
     .addOption(workersOption('read and search'))
@@ -208,7 +208,7 @@ export function addServeCommand(program: Command): void {
       stoppable(
         async (flags: ServeFlags, signals) =>
           serveUntilStopped(await readSettings(flags), flags, signals, { rereads: true }),
-        // SIGHUP has agents, tokens and certificates read anew.
+        // SIGHUP is not a stop signal here: it makes the server read agents, tokens and certificates again.
         ['SIGINT', 'SIGTERM'],
       ),
     );

@@ -21,7 +21,7 @@ interface BackupFlags extends GlobalFlags {
   readonly json?: boolean;
 }
 
-/** What came of an agent's copy: `problem` where it could not be made. */
+/** The result of copying an agent; `problem` where that failed. */
 type BackupReport = BackupResult | { readonly problem: string };
 
 const examples = `
@@ -59,7 +59,7 @@ async function backup(folder: string, flags: BackupFlags, signal: AbortSignal): 
             const store = await archive.agent(name);
             return await store.backup(target, { signal, onProgress });
           } catch (error) {
-            // What is wrong with one agent keeps no other from being copied.
+            // An error of one agent must not keep the others from being copied.
             if (signal.aborted || !isLogstrataError(error)) throw error;
             return { problem: error.message };
           }
@@ -76,13 +76,13 @@ async function backup(folder: string, flags: BackupFlags, signal: AbortSignal): 
   });
 }
 
-/** Without them a server on the copy would let everybody ask. */
+/** Copies the tokens as well: without them a server on the copy would let everybody in. */
 async function copyTokens(from: string, { directory }: BackupFolder): Promise<void> {
   const tokens = await (await TokenFolder.open(from)).list();
   await TokenFolder.of(directory).replace(tokens);
 }
 
-/** The folder, or the objects below a prefix. */
+/** Opens the target of the copy: a folder, or the objects below a prefix. */
 async function openTarget(place: string, { location, objects }: Archive): Promise<BackupFolder> {
   const { isObjectPath, openBackupFolder, openBackupObjects } = await import('../../../engine/index.js');
   if (!isObjectPath(place) || objects === undefined) return openBackupFolder(resolve(place), location);
@@ -94,14 +94,14 @@ async function openTarget(place: string, { location, objects }: Archive): Promis
   return openBackupObjects(place, objects);
 }
 
-/** Agents that an earlier copy has and the data folder has no more. */
+/** Notes on agents that are in an earlier copy, but not in the data folder any more. */
 function describeGone(here: readonly string[], copied: readonly string[]): string[] {
   return copied
     .filter((name) => !here.includes(name))
     .map((name) => `note     ${name}: not in this data folder any more; its copy is left as it was`);
 }
 
-/** `logstrata backup`: copies a data folder, also while a server writes to it. */
+/** Adds `logstrata backup`: copies a data folder, even while a server writes to it. */
 export function addBackupCommand(program: Command): void {
   program
     .command('backup')

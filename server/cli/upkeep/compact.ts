@@ -30,7 +30,7 @@ function describeResult(agent: string, result: CompactResult): string[] {
   return [before === after ? `${agent}: nothing to do, ${after}` : `${agent}: ${before} -> ${after}`];
 }
 
-/** The fields of the agents whose files say them: what is written anew has the filters that these want. */
+/** The schemas of the agents whose files list the fields. Segments that are rewritten get the filters that these schemas ask for. */
 async function fieldsOfFiles(settings: Settings): Promise<ReadonlyMap<string, Schema>> {
   try {
     const { agents } = await readAgentsFolder(settings);
@@ -38,7 +38,7 @@ async function fieldsOfFiles(settings: Settings): Promise<ReadonlyMap<string, Sc
     return new Map(definite.map(({ name, schema }) => [name, schema]));
   } catch (error) {
     if (!isLogstrataError(error)) throw error;
-    // Records can be compacted without their agents' files.
+    // Records can be compacted without the agents' files.
     return new Map();
   }
 }
@@ -61,7 +61,7 @@ async function compact(agent: string | undefined, flags: CompactFlags, signal: A
   });
 }
 
-/** `logstrata compact`: seals what is hot and merges small segments. */
+/** Adds `logstrata compact`: seals hot records and merges small segments. */
 export function addCompactCommand(program: Command): void {
   program
     .command('compact')

@@ -80,7 +80,7 @@ async function fetchBack(agent: string, flags: FetchFlags, signal: AbortSignal):
   });
 }
 
-/** `logstrata far`: records in a cluster of ClickHouse. */
+/** Adds `logstrata far`, which moves records to a ClickHouse cluster and back. */
 export function addFarCommand(program: Command): void {
   const far = program
     .command('far')

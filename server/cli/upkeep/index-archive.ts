@@ -31,12 +31,12 @@ all of this by itself, and may keep running.
 
 Exit code 1 when a file can't be read.`;
 
-/** What has come of indexing. */
+/** The result of attaching and indexing files. */
 interface IndexReport extends AttachRound {
   readonly indexed: number;
   readonly bytesIndexed: number;
   readonly bytesIndexes: number;
-  /** All files that are attached by now. */
+  /** Totals of all attached files. */
   readonly all: AttachedStats;
 }
 
@@ -128,7 +128,7 @@ async function index(name: string, flags: IndexFlags, signal: AbortSignal): Prom
   });
 }
 
-/** `logstrata index`: attaches and indexes files that are answered from where they lie. */
+/** Adds `logstrata index`: attaches and indexes the files of an archive that are queried in place. */
 export function addIndexCommand(program: Command): void {
   program
     .command('index')

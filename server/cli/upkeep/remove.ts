@@ -28,7 +28,7 @@ It says what would go, and asks first. No other record ever gets the cursor of
 one that is gone. Files whose load is gone can be loaded again. A server on the
 same data may keep running.`;
 
-/** What the flags ask for. */
+/** The records that the flags select. Throws a `UsageError` for flags that can't be combined. */
 function wishOf(flags: RemoveFlags, settings: Settings): RemovalWish {
   const { load, since, until } = flags;
   if (load !== undefined && (since !== undefined || until !== undefined))
@@ -87,7 +87,7 @@ async function remove(agent: string, flags: RemoveFlags, signal: AbortSignal): P
   });
 }
 
-/** `logstrata remove`: takes records out again. */
+/** Adds `logstrata remove`: removes records. */
 export function addRemoveCommand(program: Command): void {
   program
     .command('remove')

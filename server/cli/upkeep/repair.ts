@@ -9,10 +9,10 @@ import { describeRestorable } from './restorable.js';
 import type { Settings } from '../options/settings.js';
 import { tell } from '../output/terminal.js';
 
-/** Files named when it is asked for them; the rest are counted. */
+/** Maximum number of files that are listed in the question; the others are counted. */
 const filesShownMax = 20;
 
-/** Ranges of positions listed for one file; the JSON answer has them all. */
+/** Maximum number of position ranges that are listed per file; the JSON output has all. */
 const rangesShownMax = 8;
 
 export interface RepairFlags {
@@ -20,7 +20,7 @@ export interface RepairFlags {
   readonly yes?: boolean;
 }
 
-/** Whether files that no manifest lists may be taken in: `--yes` says so, or the person at the terminal is asked. */
+/** Whether to adopt files that no manifest lists: true with `--yes`, else the user is asked. Throws `invalid` where nobody can be asked. */
 async function askToAdopt(agent: string, files: readonly string[], flags: RepairFlags): Promise<boolean> {
   if (flags.yes === true) return true;
   const what = `${formatCounted(files.length, 'file')} of agent ${agent} that no manifest lists`;
@@ -43,7 +43,7 @@ function describeRange({ first, last, records, fromMs, untilMs }: LostRecords): 
   return `${count}: ${where}`;
 }
 
-/** What is lost of one file for one reason: all of it in a line, and where that has gaps or hours, the ranges. */
+/** What is lost of one file for one reason: the total in one line, and the single ranges below where there are several. */
 function describeLost(ranges: readonly LostRecords[]): string[] {
   const { file, reason } = ranges[0]!;
   const records = ranges.reduce((sum, range) => sum + (range.records ?? 0), 0);
@@ -57,7 +57,7 @@ function describeLost(ranges: readonly LostRecords[]): string[] {
   return lines;
 }
 
-/** What is lost, by file and reason. Only ranges that are known by their cursors are put together. */
+/** Groups losses by file and reason. Only neighbours whose cursors are known are grouped. */
 function groupsOf(lost: readonly LostRecords[]): LostRecords[][] {
   const groups: LostRecords[][] = [];
   for (const each of lost) {
@@ -69,7 +69,7 @@ function groupsOf(lost: readonly LostRecords[]): LostRecords[][] {
   return groups;
 }
 
-/** No load is known to have given them: they were followed, came by standard input or from rejected lines, or long ago. */
+/** A note on lost records that can't be loaded again, as no load of theirs is known. */
 function describeForGood(agent: string, records: number): string {
   return (
     `note     ${agent}: ${formatCounted(records, 'lost record')} came by no load that is known (a followed log, standard input, ` +
@@ -106,7 +106,7 @@ function describeRepair(agent: string, report: RepairReport): string[] {
   return lines;
 }
 
-/** The fields of an agent as its file has them; undefined where there is none that can be read. */
+/** The schema in an agent's file; undefined where there is no readable file. */
 function configuredSchema(settings: Settings, agent: string): Schema | undefined {
   try {
     return readAgents(settings.agentsFolder).agents.find(({ name }) => name === agent)?.schema;
@@ -116,7 +116,7 @@ function configuredSchema(settings: Settings, agent: string): Schema | undefined
   }
 }
 
-/** `logstrata verify --repair`: mends one agent, or all of them. Exit code 1 when records are lost. */
+/** Runs `logstrata verify --repair` on one agent, or on all. Returns exit code 1 where records are lost. */
 export async function repair(
   agent: string | undefined,
   settings: Settings,

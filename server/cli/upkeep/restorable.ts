@@ -2,10 +2,10 @@ import type { Restorable } from '../../../engine/index.js';
 import { shellWord, shownLine } from '../../../agents/decode/line-text.js';
 import { formatCounted } from '../output/figures.js';
 
-/** Loads that are listed; the JSON answer has them all. */
+/** Maximum number of loads that are listed; the JSON output has all. */
 const loadsShownMax = 20;
 
-/** The commands that bring lost records back, and how many each. */
+/** Lines with the commands that restore lost records, and the number of records of each. */
 export function describeRestorable(agent: string, restorable: readonly Restorable[]): string[] {
   const lines = restorable.slice(0, loadsShownMax).map(({ records, paths }) => {
     const words = paths.map((path) => shellWord(Buffer.from(path)) ?? shownLine(Buffer.from(path)));

@@ -35,7 +35,7 @@ async function apply(name: string, flags: RetentionFlags): Promise<number> {
   });
 }
 
-/** `logstrata retention apply`: a stricter retention, at once. */
+/** Adds `logstrata retention apply`, which applies a stricter retention at once. */
 export function addRetentionCommand(program: Command): void {
   const retention = program
     .command('retention')

@@ -22,18 +22,18 @@ interface StatsFlags extends GlobalFlags {
   readonly json?: boolean;
 }
 
-/** With what the server of the folder says, where one runs. */
+/** The figures of an agent, with the state of the running server, if there is one. */
 interface AgentStats extends StoreStats {
   readonly collecting?: CollectStatus;
   readonly importing?: ImportStatus;
   readonly attaching?: AttachStatus;
   readonly retention: RetentionOutlook;
-  /** Whether the agents' folder has a file of it; null where that can't be told. */
+  /** Whether the agents' folder has a file for it; null where that can't be determined. */
   readonly hasFile: boolean | null;
   readonly loads: readonly StoredLoad[];
 }
 
-/** Loads that are listed one by one. */
+/** Maximum number of loads that are listed. */
 const loadsShownMax = 10;
 
 const examples = `
@@ -58,7 +58,7 @@ function summaryTable(stats: readonly StoreStats[]): string[] {
   const lines = formatTable(header, rowsWith(formatTime), [1, 2, 3, 4, 5]);
   const width = screenWidth();
   if (width === null || lines.every((line) => line.length <= width)) return lines;
-  // Where it is narrow, minutes tell enough.
+  // On a narrow screen the times are shown without seconds.
   const rows = rowsWith((timeMs) => formatTime(timeMs).replace(/:\d\d$/, ''));
   return formatTable(header, rows, [1, 2, 3, 4, 5], width);
 }
@@ -151,7 +151,7 @@ function attachingDetails(attaching: AttachStatus | undefined): [string, string]
   ];
 }
 
-/** What is wrong with the files of an archive. */
+/** Rows with the problems of an archive's files. */
 function problemDetails({ problems, problemsListed }: AttachStatus | ImportStatus): [string, string][] {
   const more = problems - problemsListed.length;
   return [
@@ -204,7 +204,7 @@ function details(store: AgentStats): string[] {
   ];
 }
 
-/** The newest loads, each with the name that it can be removed by. */
+/** Rows with the newest loads and their ids, by which they can be removed. */
 function loadDetails(loads: readonly StoredLoad[]): [string, string][] {
   const newest = loads.toReversed().slice(0, loadsShownMax);
   const lines = newest.map(({ id, nowMs, records, paths }) => {
@@ -216,7 +216,7 @@ function loadDetails(loads: readonly StoredLoad[]): [string, string][] {
   return lines.map((line, i) => [i === 0 ? 'loads' : '', line]);
 }
 
-/** Names of the agents that have a file, right or wrong; null where the folder can't be read. */
+/** Names of the agents that have a file, even an invalid one; null where the folder can't be read. */
 async function agentFiles(settings: Settings): Promise<ReadonlySet<string> | null> {
   try {
     const { agents, problems } = await readAgentsFolder(settings);
@@ -227,7 +227,7 @@ async function agentFiles(settings: Settings): Promise<ReadonlySet<string> | nul
   }
 }
 
-/** What is said of agents whose file has gone. */
+/** A note on stored agents that have no file any more. */
 function goneNotes(stats: readonly AgentStats[], folder: string): string[] {
   const gone = stats.filter(({ hasFile, records }) => hasFile === false && records > 0);
   if (gone.length === 0) return [];
@@ -275,7 +275,7 @@ async function stats(agent: string | undefined, flags: StatsFlags): Promise<numb
   });
 }
 
-/** `logstrata stats`: what the archive holds. */
+/** Adds `logstrata stats`: shows the figures of the archive. */
 export function addStatsCommand(program: Command): void {
   program
     .command('stats')

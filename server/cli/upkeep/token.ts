@@ -43,11 +43,11 @@ SIGHUP ("systemctl reload logstrata").`;
 
 const expiresDefault = '90d';
 
-/** Infinity stands for never. */
+/** Parses a lifetime to milliseconds; Infinity for `never`. */
 function readExpires(text: string): number {
   if (text.trim().toLowerCase() === 'never') return Infinity;
   const spanMs = parseDuration(text);
-  // What lies beyond has no date.
+  // A longer lifetime would exceed the range of `Date`.
   if (spanMs !== undefined && spanMs > 0 && spanMs < 8e15) return spanMs;
   throw new InvalidArgumentError(`It is "never", or ${durationShape}.`);
 }
@@ -72,7 +72,7 @@ function readId(text: string): string {
   throw new InvalidArgumentError('It is eight hexadecimal digits, as "logstrata token list" shows them.');
 }
 
-/** Agents are named before they are there, too, so that a name that is not known is no error. */
+/** Warns of agents that do not exist. It is not an error, as a token may be made before the agent. */
 async function warnOfUnknown(settings: Settings, agents: readonly string[]): Promise<void> {
   let known: string[];
   try {
@@ -161,12 +161,12 @@ async function clearTokens(flags: ClearFlags): Promise<number> {
   return exitDone;
 }
 
-/** A token as scripts see it, without its digest. */
+/** A token in the JSON output, without its digest. */
 function shownToken({ id, name, agents, listeners, createdMs, expiresMs, revokedMs }: Token): object {
   return { id, name, agents, listeners, createdMs, expiresMs, revokedMs };
 }
 
-/** The day alone: a line with both times would be wider than a terminal. `--json` has them to the millisecond. */
+/** The date without the time: a row with two full times would be too wide. `--json` has them in milliseconds. */
 function formatDay(ms: number): string {
   return new Date(ms).toISOString().slice(0, 'yyyy-mm-dd'.length);
 }
@@ -199,7 +199,7 @@ function describeEnd({ expiresMs }: Token): string {
   return expiresMs === null ? 'and does not expire' : `until ${formatTime(expiresMs)} UTC`;
 }
 
-/** `logstrata token`: who may ask a server. */
+/** Adds `logstrata token`, which manages the tokens that listeners ask for. */
 export function addTokenCommand(program: Command): void {
   const token = program
     .command('token')

@@ -26,7 +26,7 @@ Examples:
 
 Exit code 1 when anything is damaged; after a repair, when records are lost.`;
 
-/** Positions listed for one damage; the JSON answer has them all. */
+/** Maximum number of position ranges that are listed per damage; the JSON output has all. */
 const positionsShownMax = 8;
 
 function describeDamage(damage: Damage): string[] {
@@ -119,7 +119,7 @@ async function verify(agent: string | undefined, flags: VerifyFlags, signal: Abo
   });
 }
 
-/** `logstrata verify`: reads every byte of the archive and compares it with its checksums. */
+/** Adds `logstrata verify`: reads every byte of the archive and checks it against the checksums. */
 export function addVerifyCommand(program: Command): void {
   program
     .command('verify')
