@@ -1,6 +1,6 @@
 /**
- * Dictionary codes as bits: the bit-packed runs of Parquet's RLE/bit-packing hybrid
- * (https://parquet.apache.org/docs/file-format/data-pages/encodings/#RLE), least significant bit first.
+ * Dictionary codes in Parquet's RLE/bit-packing hybrid (https://parquet.apache.org/docs/file-format/data-pages/encodings/#RLE). Codes are
+ * packed least significant bit first.
  */
 import { openScratch, scratchBytes } from '../memory/scratch.js';
 import { kernelsOver } from './kernels.js';
@@ -8,14 +8,14 @@ import { kernelsOver } from './kernels.js';
 /** Codes of dictionary entries. */
 export type Codes = Uint8Array | Uint16Array | Uint32Array;
 
-/** Bits that the codes of `entries` dictionary entries need: 0 for one entry, at most 16. */
+/** The number of bits that the codes of `entries` dictionary entries need: 0 for one entry, and at most 16 for 65536. */
 export function codeBits(entries: number): number {
   return entries <= 1 ? 0 : 32 - Math.clz32(entries - 1);
 }
 
 /**
- * Packs codes[0, count) with `width` bits each (1 to 16) into `target` from `at` on, filled up with zeros to a multiple
- * of eight codes. Returns the offset behind them.
+ * Packs codes[0, count) with `width` bits each (1 to 16) into `target` from `at` on, and pads with zeros to a multiple of eight codes.
+ * Returns the offset after them.
  */
 export function packCodes(
   codes: Uint8Array | Uint16Array,
@@ -33,13 +33,13 @@ export function packCodes(
   return at + bytes;
 }
 
-/** What the kernel keeps for a vector of codes: the bytes that each lies in, and its shift. */
+/** Scratch bytes of the kernel: for each code of a vector, the source bytes that contain it, and its shift. */
 const windowsBytes = 64;
 
 /**
- * Decodes `count` codes of `width` bits from the hybrid of runs and packed codes in source[at, …) to the front of `target`. What a run has
- * beyond the last code is passed over. Returns the offset behind what was read, or -1 when the input is malformed, or its codes don't fit
- * the target; never reads or writes outside either.
+ * Decodes `count` codes of `width` bits from the hybrid of RLE runs and packed codes in source[at, …) to the start of `target`. Ignores
+ * what a run has beyond the last code. Returns the offset after what was read, or -1 when the input is malformed or its codes don't fit in
+ * the elements of `target`. Never reads or writes outside either array.
  */
 export function decodeHybrid(
   source: Uint8Array,
@@ -62,7 +62,7 @@ export function decodeHybrid(
   return at + read;
 }
 
-/** The largest of codes[0, count), or -1 when there is none. */
+/** The largest of codes[0, count), or -1 when there are none. */
 export function largestCode(codes: Codes, count: number): number {
   if (count === 0) return -1;
   const scratch = openScratch(scratchBytes(codes, count));

@@ -1,11 +1,11 @@
 /**
- * Selections as bitmaps: one bit a row, least significant first. Bits past the rows are 0 in every bitmap given and in every bitmap
- * returned.
+ * Selections as bitmaps: one bit per row, least significant bit first. The bits after the last row are 0, both in the bitmaps that are
+ * given and in those that are returned.
  */
 import { openScratch, scratchBytes } from '../memory/scratch.js';
 import { kernelsOver } from './kernels.js';
 
-/** Bytes of the bitmap of `rows` rows, rounded up to whole 64-byte vectors. */
+/** The size in bytes of a bitmap of `rows` rows, rounded up to whole 64-byte vectors. */
 export function bitmapBytes(rows: number): number {
   return ((rows + 511) >> 9) << 6;
 }
@@ -27,8 +27,8 @@ export function setRange(bits: Uint8Array, from: number, to: number): void {
 }
 
 /**
- * Sets in `bits` from the row `row` on those of the `count` bytes at `at` of `other`, as far as `bits` has room. Nothing must be set from
- * that row on.
+ * Copies the bits of the `count` bytes of `other` from offset `at` on into `bits`, to the rows from `row` on. Bits that don't fit in `bits`
+ * are dropped. No bit of `bits` from `row` on may be set.
  */
 export function addBits(bits: Uint8Array, row: number, other: Uint8Array, at: number, count: number): void {
   const shift = row & 7;
@@ -40,24 +40,24 @@ export function addBits(bits: Uint8Array, row: number, other: Uint8Array, at: nu
   for (const end = at + count; at < end; at++, to++) {
     const pair = other[at]! << shift;
     bits[to]! |= pair;
-    // Beyond the end of an array nothing is written.
+    // A write beyond the end of a typed array has no effect.
     bits[to + 1] = pair >> 8;
   }
 }
 
-/** Turns the bits of the rows [from, to) over; `from` is a multiple of 8. */
+/** Inverts the bits of the rows [from, to). `from` must be a multiple of 8. */
 export function flipRange(bits: Uint8Array, from: number, to: number): void {
   const end = to >> 3;
   for (let i = from >> 3; i < end; i++) bits[i]! ^= 0xff;
   if ((to & 7) !== 0) bits[end]! ^= 0xff >> (8 - (to & 7));
 }
 
-/** Keeps in `bits` the rows of [from, to) that are set in `other` too; `from` is a multiple of 8. */
+/** Clears the rows of [from, to) in `bits` that are not set in `other`. `from` must be a multiple of 8. */
 export function andRange(bits: Uint8Array, other: Uint8Array, from: number, to: number): void {
   combine('andRange', bits, other, from, to);
 }
 
-/** Adds to `bits` the rows of [from, to) that are set in `other`; `from` is a multiple of 8. */
+/** Sets the rows of [from, to) in `bits` that are set in `other`. `from` must be a multiple of 8. */
 export function orRange(bits: Uint8Array, other: Uint8Array, from: number, to: number): void {
   combine('orRange', bits, other, from, to);
 }
@@ -72,19 +72,19 @@ function combine(
   const first = from >> 3;
   const end = (to + 7) >> 3;
   const scratch = openScratch(scratchBytes(bits, end - first) + scratchBytes(other, end - first));
-  // The bits are read as well as written: where they don't lie in the memory, a copy goes in and comes back.
+  // `bits` is read as well as written. Where it is not in the kernels' memory, `place` copies it in and `copyOut` copies it back.
   const bitsAt = scratch.place(bits, first, end);
   const otherAt = scratch.place(other, first, end);
   kernelsOver(scratch)[operation](bitsAt - first, otherAt - first, from, to);
   scratch.copyOut(bitsAt, bits, first, end - first);
 }
 
-/** The first byte of the words of eight bytes that have the rows [from, to), and the byte behind the last. */
+/** The bytes of the 64-bit words that contain the rows [from, to): the first, and the end. */
 function bytesOfRows(bits: Uint8Array, from: number, to: number): [first: number, end: number] {
   return [(from >> 6) << 3, Math.min(bits.length, (to + 7) >> 3)];
 }
 
-/** How many rows of [from, to) are set. */
+/** The number of set rows in [from, to). */
 export function countRange(bits: Uint8Array, from: number, to: number): number {
   if (from >= to) return 0;
   const [first, end] = bytesOfRows(bits, from, to);
@@ -92,7 +92,10 @@ export function countRange(bits: Uint8Array, from: number, to: number): number {
   return kernelsOver(scratch).countRange(scratch.place(bits, first, end) - first, from, to);
 }
 
-/** Writes the set rows of [from, to), ascending, to `rows` from `at` on, which must have room; returns where it ended. */
+/**
+ * Writes the set rows of [from, to), ascending, to `rows` from index `at` on. `rows` must have room for them. Returns the index after the
+ * last.
+ */
 export function listRange(
   bits: Uint8Array,
   from: number,
@@ -115,7 +118,7 @@ export function listRange(
   return at + listed;
 }
 
-/** Writes a byte for each of the first `count` bits: 1 where it is set, else 0. */
+/** Writes one byte for each of the first `count` bits: 1 where it is set, else 0. */
 export function spreadBits(bits: Uint8Array, count: number, bytes: Uint8Array): void {
   const bitsBytes = (count + 7) >> 3;
   const scratch = openScratch(scratchBytes(bits, bitsBytes) + count);

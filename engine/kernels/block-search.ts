@@ -4,22 +4,22 @@ import { sharedMemory } from '../memory/shared-memory.js';
 import { kernelsOver, type Kernels } from './kernels.js';
 import { layOutNeedles, needlesBytes, type KernelNeedle } from './needle.js';
 
-/** `may`: one of the needles stands there, or it would take long to say that none does. */
+/** The result of a search. `may`: a needle was found, or ruling all of them out would take too long. `none`: no needle occurs. */
 export type BlockVerdict = 'may' | 'none' | 'malformed';
 
-/** What is decompressed passes through so many bytes: of these, what matches reach back to stays, which is 64 KiB. */
+/** Size of the window that decompressed bytes pass through. The last 64 KiB of it are kept, because LZ4 matches can refer to them. */
 const windowBytes = 256 * 1024;
-/** Longer needles would not fit beside that. */
+/** Longer needles would not fit in the window beside that. */
 export const searchedNeedleBytesMax = 4096;
 
-/** The room that a search for these needles takes beside what it goes through. */
+/** Memory in bytes that a search for these needles needs, besides the page. */
 export function searchRoomBytes(needles: readonly KernelNeedle[]): number {
   return bufferBytes(windowBytes) + needlesBytes(needles);
 }
 
 /**
- * Looks for needles in a page that is read piece by piece. Each piece is searched while it is in the nearest caches; what an LZ4 block
- * decompresses to is not kept. A thread has one search at a time.
+ * Searches a page for needles while it is read piece by piece. Each piece is searched while it is in the CPU's nearest caches. The bytes
+ * that an LZ4 block decompresses to are not kept. The kernels keep the state of a search in globals, so a thread has one search at a time.
  */
 export class BlockSearch {
   readonly #block: Uint8Array;
@@ -29,9 +29,9 @@ export class BlockSearch {
   readonly #needlesAt: number;
 
   /**
-   * @param block the page, whose bytes may be read later
-   * @param length what it makes when it is an LZ4 block; null when it is a text by itself
-   * @param room `searchRoomBytes`, followed by slack; lies in the kernels' memory, as the block does
+   * @param block the page; its bytes may be read into it later
+   * @param length length in bytes after decompression, for an LZ4 block; null where the page is uncompressed
+   * @param room `searchRoomBytes` bytes followed by padding; like the block it must be in the kernels' memory
    */
   constructor(block: Uint8Array, length: number | null, needles: readonly KernelNeedle[], room: Uint8Array) {
     assert(
@@ -59,8 +59,8 @@ export class BlockSearch {
   }
 
   /**
-   * Goes on: the first `upTo` bytes of the page have been read. `none` before all of them have been only says that there is nothing
-   * so far; nothing more may be asked after another answer.
+   * Continues the search. The first `upTo` bytes of the page have been read. Before the end of the page, `none` only means that nothing has
+   * been found yet. After any other result, `search` must not be called again.
    */
   search(upTo: number): BlockVerdict {
     const isLast = upTo === this.#block.length;
@@ -71,7 +71,7 @@ export class BlockSearch {
   }
 }
 
-/** What a kernel has found, as its number says. */
+/** The verdict for the result of a search kernel. */
 export function verdictOf(result: number): BlockVerdict {
   return result === 0 ? 'none' : result > 0 ? 'may' : 'malformed';
 }

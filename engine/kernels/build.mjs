@@ -1,7 +1,7 @@
 /**
- * Compiles modules of kernels into dist/, each from the AssemblyScript in `assembly/` of a folder that is named to it: of engine/kernels
- * it makes dist/engine/kernels/kernels.wasm. What lies there stays if it was made of the same sources by the same compiler: compiling
- * takes longer than all else that `npm start` does the second time.
+ * Compiles kernel modules into dist/. Each argument is a folder with AssemblyScript sources in `assembly/`: engine/kernels becomes
+ * dist/engine/kernels/kernels.wasm. A module is not compiled again if it was made from the same sources by the same compiler, because
+ * compiling takes longer than everything else that `npm start` does the second time.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -15,7 +15,7 @@ const require = createRequire(import.meta.url);
 const compiler = require.resolve('assemblyscript/bin/asc.js');
 const folders = process.argv.slice(2);
 
-/** Of all modules, since one may import from another. */
+/** A hash of the compiler's version, this script, and the sources of all modules, because a module may import from another. */
 function fingerprint() {
   const hash = createHash('sha256').update(require('assemblyscript/package.json').version);
   for (const folder of folders) {
@@ -30,7 +30,7 @@ function fingerprint() {
 
 function compile(folder, made) {
   const output = join('dist', folder, `${basename(folder)}.wasm`);
-  // Beside the output, so that whoever removes dist/ removes it too.
+  // It is stored beside the output, so that removing dist/ removes it too.
   const fingerprintPath = join(root, `${output}.made-of`);
   const isMade = existsSync(join(root, output)) && existsSync(fingerprintPath);
   if (isMade && readFileSync(fingerprintPath, 'utf8') === made) return;
@@ -38,13 +38,13 @@ function compile(folder, made) {
   const sources = `${folder}/assembly`;
   const args = [compiler, `${sources}/index.ts`, '--config', `${sources}/asconfig.json`, '--outFile', output];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' });
-  // The optimiser says so of passes that went on to gain, which is nothing that anybody has to mend.
+  // The optimiser prints this line where further passes could still gain. It needs no action.
   process.stderr.write(`${stdout}${stderr}`.replaceAll('Last converge was suboptimal.\n', ''));
   if (status !== 0) process.exit(1);
   writeFileSync(fingerprintPath, made);
 }
 
-/** Where a module's own data begins and ends, in the memory that all of them share. */
+/** The range of a module's static data, in the memory that all modules share. */
 function dataOf(folder) {
   const { options } = JSON.parse(readFileSync(join(root, folder, 'assembly/asconfig.json'), 'utf8'));
   const module = new WebAssembly.Module(readFileSync(join(root, 'dist', folder, `${basename(folder)}.wasm`)));

@@ -1,13 +1,13 @@
 /**
- * Numeric columns compared with an inclusive range, into a bitmap.
+ * Compares numeric columns with an inclusive range, and writes a bitmap.
  *
- * `from` is a multiple of 8. The bytes of `out` for the rows [from, to) are overwritten, bits past `to` with 0.
- * `flip` is 0xff to select what lies outside the range, else 0. Nulls are the caller's affair.
+ * `from` must be a multiple of 8. The bytes of `out` for the rows [from, to) are overwritten; bits after `to` become 0. `flip` is 0xff to
+ * select the values outside the range, else 0. Nulls are not treated: the caller must clear their bits.
  */
 import { openScratch, scratchBytes, type Scratch } from '../memory/scratch.js';
 import { kernelsOver } from './kernels.js';
 
-/** Selects the rows of [from, to) whose integer is in [low, high], or with `flip` = 0xff those whose is not. */
+/** Selects the rows of [from, to) whose integer is in [low, high], or with `flip` = 0xff is not. */
 export function selectInt64(
   values: BigInt64Array,
   from: number,
@@ -22,7 +22,7 @@ export function selectInt64(
   );
 }
 
-/** As `selectInt64`, for doubles, none of them NaN. −0 equals +0. */
+/** Like `selectInt64`, for doubles, none of them NaN. −0 equals +0. */
 export function selectFloat64(
   values: Float64Array,
   from: number,
@@ -37,7 +37,7 @@ export function selectFloat64(
   );
 }
 
-/** Calls `run` with the addresses that row 0 of the values and of `out` would have. */
+/** Calls `run` with the addresses of row 0 of the values and of `out`. Only the rows [from, to) are really there. */
 function select(
   values: BigInt64Array | Float64Array,
   from: number,

@@ -2,19 +2,19 @@ import { openScratchWithin } from '../memory/scratch.js';
 import { kernelsOver, type Kernels } from './kernels.js';
 import { sharedMemory } from '../memory/shared-memory.js';
 
-/** Fewer bytes are copied faster than a kernel is called. */
+/** For fewer bytes a copy in JavaScript is faster than calling a kernel. */
 const kernelBytesMin = 64;
 
 /**
- * The kernels, where both arrays lie in their memory; else null, since copying the arguments would be the whole work. Within that memory,
- * which threads share, the JavaScript engine copies byte by byte, so that the kernel is faster.
+ * The kernels, if both arrays are in their memory; else null, because copying the arguments would be the whole work. The kernels' memory is
+ * shared between threads. Within shared memory the JavaScript engine copies byte by byte, so a kernel is faster.
  */
 function kernelsOfBoth(a: ArrayBufferView, b: ArrayBufferView): Kernels | null {
   const memory = sharedMemory();
   return memory.holds(a) && memory.holds(b) ? kernelsOver(memory) : null;
 }
 
-/** Copies source[from, to) to `target` from `at` on. */
+/** Copies source[from, to) to `target` from offset `at` on. */
 export function copyBytes(
   source: Uint8Array,
   from: number,
@@ -27,13 +27,14 @@ export function copyBytes(
   else kernels.copyBytes(target.byteOffset + at, source.byteOffset + from, to - from);
 }
 
-/** Copied at once on the way out of the kernels' memory: it stays in a core's cache. */
+/** Bytes per step of `copyFromShared`, so that they stay in the core's cache between its two copies. */
 const pieceBytes = 64 * 1024;
 const wordBytes = 8;
 
 /**
- * Copies `source`, which may lie in the memory that threads share, to `target`, which does not, from `at` on. Between those the
- * JavaScript engine copies byte by byte, unless both begin at the same place of a word. A kernel moves the bytes to such a place first.
+ * Copies `source` to `target` from offset `at` on. `source` may be in memory that threads share, `target` must not be. The JavaScript
+ * engine copies between those byte by byte, unless the addresses of both have the same remainder modulo the word size. So a kernel first
+ * moves the bytes to an address with that remainder.
  */
 export function copyFromShared(source: Uint8Array, target: Uint8Array, at: number): void {
   const targetAt = target.byteOffset + at;
@@ -52,7 +53,7 @@ export function copyFromShared(source: Uint8Array, target: Uint8Array, at: numbe
   }
 }
 
-/** Copies source[from, to) to `target` from `at` on, each with `shift` added to it, modulo 2^32. */
+/** Copies source[from, to) to `target` from index `at` on, and adds `shift` to each element, modulo 2^32. */
 export function copyShifted(
   source: Uint32Array,
   from: number,

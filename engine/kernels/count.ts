@@ -1,14 +1,11 @@
-/**
- * Rows counted by what they hold. `bits` is a bitmap of the rows to count, of which those of [from, to) are looked at. Counts are added to
- * what `counts` has.
- */
+/** Counts rows by their values. A `CountedRows` says which rows are counted. The counts are added to those in `counts`. */
 import { openScratch, scratchBytes, type Scratch, type TypedArray } from '../memory/scratch.js';
 import { kernelsOver } from './kernels.js';
 
-/** Four tables of a count for each 8-bit code. */
+/** Four tables with a 32-bit count for each 8-bit code. */
 const tablesBytes = 4 * 256 * 4;
 
-/** Rows of [from, to) that are to be counted. */
+/** The rows of [from, to) whose bit is set in `bits`. */
 export interface CountedRows {
   readonly bits: Uint8Array;
   readonly from: number;
@@ -16,8 +13,8 @@ export interface CountedRows {
 }
 
 /**
- * Counts rows by the range that their integer lies in. Range i has the integers from `starts[i]` up to the next start, the last one all
- * from its start on. The starts ascend, there is one at least, and no row to be counted has an integer below the first.
+ * Counts rows by the range that contains their integer. Range i has the integers from `starts[i]` up to the next start; the last range has
+ * no end. There must be at least one start, the starts must ascend, and no counted row may have an integer below the first.
  */
 export function countRanges(
   values: BigInt64Array,
@@ -36,7 +33,7 @@ export function countRanges(
   scratch.copyOut(countsAt, counts, 0, counts.length);
 }
 
-/** Counts rows by their codes, of which each is an index of `counts`; 8-bit codes have 256 counts at most. */
+/** Counts rows by their codes. Each code is an index in `counts`, which has at most 256 elements for 8-bit codes. */
 export function countCodes(codes: Uint8Array | Uint16Array, rows: CountedRows, counts: Uint32Array): void {
   const { from, to } = rows;
   if (from >= to) return;
@@ -54,7 +51,7 @@ export function countCodes(codes: Uint8Array | Uint16Array, rows: CountedRows, c
   scratch.copyOut(countsAt, counts, 0, counts.length);
 }
 
-/** Counts rows by range, as `countRanges`, and code: the counts of the `codesOfRange` codes of a range lie together. */
+/** Counts rows by range, see `countRanges`, and by code. The count of a pair is at index `range * codesOfRange + code`. */
 export function countPairs(
   values: BigInt64Array,
   codes: Uint8Array | Uint16Array,
@@ -95,18 +92,21 @@ export function countPairs(
   scratch.copyOut(countsAt, counts, 0, counts.length);
 }
 
-/** What the rows and their values take of the scratch memory. */
+/** Scratch bytes for the rows and their values. */
 function sizeOf({ bits, from, to }: CountedRows, values: TypedArray): number {
   return scratchBytes(values, to - (from & ~63)) + scratchBytes(bits, bits.length);
 }
 
-/** The address that row 0 would have; those of [from, to) are there, and those before them in their word. */
+/**
+ * Places the values of the rows [from, to), together with those before them in the same 64-bit word of the bitmap. Returns the address that
+ * row 0 would have.
+ */
 function placeRows(scratch: Scratch, values: TypedArray, from: number, to: number): number {
   const first = from & ~63;
   return scratch.place(values, first, to) - first * values.BYTES_PER_ELEMENT;
 }
 
-/** The same, of the bitmap. */
+/** Like `placeRows`, for the bitmap. */
 function placeBits(scratch: Scratch, { bits, from, to }: CountedRows): number {
   const first = (from >> 6) << 3;
   return scratch.place(bits, first, Math.min(bits.length, (to + 7) >> 3)) - first;

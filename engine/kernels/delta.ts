@@ -1,31 +1,32 @@
 /**
- * DELTA_BINARY_PACKED (https://parquet.apache.org/docs/file-format/data-pages/encodings/#DELTAENC) for 64-bit integers. We write
- * blocks of 128 values and 4 miniblocks, and read those of any size.
+ * DELTA_BINARY_PACKED (https://parquet.apache.org/docs/file-format/data-pages/encodings/#DELTAENC) for 64-bit integers. Blocks of 128
+ * values with 4 miniblocks are written; blocks of any size are read.
  */
 import { openScratch, scratchBytes } from '../memory/scratch.js';
 import { kernelsOver } from './kernels.js';
 
 const blockValues = 128;
 const miniblocks = 4;
-/** Bytes of the deltas of a block. */
+/** Scratch bytes for the deltas of a block. */
 const deltasBytes = blockValues * 8;
 
-/** Four numbers of ten bytes, the longest form. Our writer takes fewer; another writer may not. */
+/** The header has four varints of at most ten bytes. This writer's are shorter; those of other writers may not be. */
 const headerBytesMax = 40;
 
-/** Bytes that `encodeDelta` may need for `count` values. */
+/** Maximum bytes that `encodeDelta` writes for `count` values. */
 export function deltaBytesMax(count: number): number {
   return 32 + Math.ceil(count / blockValues) * (10 + miniblocks + blockValues * 8);
 }
 
-/** Where the deltas of `count` values that begin at `at` end at the latest. */
+/** An upper bound of the offset at which `count` values that begin at `at` end. */
 function deltaEnd(source: Uint8Array, at: number, count: number): number {
-  // The last block is filled up, which may take many bytes where blocks are large. Ours begin with 128 as a varint, as most do.
+  // The last block is padded, which may take many bytes where blocks are large. So the bound only holds for blocks of 128 values (0x80 0x01
+  // as a varint), which this writer and most others use.
   const isUsual = source[at] === 0x80 && source[at + 1] === 0x01;
   return isUsual ? Math.min(source.length, at + headerBytesMax + deltaBytesMax(count)) : source.length;
 }
 
-/** Encodes values[0, count) into `target` from `at` on. Returns the offset behind them. */
+/** Encodes values[0, count) into `target` from offset `at` on. Returns the offset after them. */
 export function encodeDelta(values: BigInt64Array, count: number, target: Uint8Array, at: number): number {
   const bytesMax = deltaBytesMax(count);
   const scratch = openScratch(scratchBytes(values, count) + bytesMax + deltasBytes);
@@ -37,11 +38,11 @@ export function encodeDelta(values: BigInt64Array, count: number, target: Uint8A
 }
 
 /**
- * Decodes exactly `count` values from source[at, …) into values[0, count). Returns the offset behind them, or -1 when
- * the input is malformed; never reads or writes outside either.
+ * Decodes exactly `count` values from source[at, …) into values[0, count). Returns the offset after them, or -1 when the input is
+ * malformed. Never reads or writes outside either array.
  */
 export function decodeDelta(source: Uint8Array, at: number, values: BigInt64Array, count: number): number {
-  // The deltas of strings' lengths stand before the strings, which need not be copied.
+  // The lengths of strings are followed by the strings, which need not be copied.
   const end = deltaEnd(source, at, count);
   const scratch = openScratch(scratchBytes(values, count) + scratchBytes(source, end - at));
   const valuesAt = scratch.target(values, 0, count);
@@ -53,11 +54,11 @@ export function decodeDelta(source: Uint8Array, at: number, values: BigInt64Arra
 }
 
 /**
- * Decodes the lengths of `count` strings, which stand behind them (DELTA_LENGTH_BYTE_ARRAY) and reach to the end of `source`, to
- * where each ends: offsets[0] is 0. Returns where the strings begin, or -1 when the input is malformed.
+ * Decodes `count` strings in DELTA_LENGTH_BYTE_ARRAY: their lengths, followed by their bytes up to the end of `source`. Writes the end of
+ * each string to `offsets`, after offsets[0] = 0. Returns the offset in `source` where the bytes begin, or -1 when the input is malformed.
  */
 export function decodeLengths(source: Uint8Array, count: number, offsets: Uint32Array): number {
-  // The strings behind the lengths need not be copied.
+  // The strings after the lengths need not be copied.
   const lengthsEnd = deltaEnd(source, 0, count);
   const scratch = openScratch(
     count * 8 + scratchBytes(source, lengthsEnd) + scratchBytes(offsets, count + 1),
@@ -73,9 +74,9 @@ export function decodeLengths(source: Uint8Array, count: number, offsets: Uint32
 }
 
 /**
- * Decodes `count` strings of which each begins as the one before (DELTA_BYTE_ARRAY): the lengths that they share, then the strings' own
- * rests as `decodeLengths` has them, which reach to the end of `source`. Writes to `offsets` where each ends: offsets[0] is 0. Returns
- * their bytes in memory of their own, or null when the input is malformed or has more than `bytesMax`.
+ * Decodes `count` strings in DELTA_BYTE_ARRAY: the length of the prefix that each shares with the string before, followed by the suffixes
+ * in DELTA_LENGTH_BYTE_ARRAY up to the end of `source`. Writes the end of each string to `offsets`, after offsets[0] = 0. Returns the bytes
+ * of the strings in a new array, or null when the input is malformed or they are more than `bytesMax`.
  */
 export function decodePrefixed(
   source: Uint8Array,

@@ -1,14 +1,14 @@
 import { openScratch, scratchBytes } from '../memory/scratch.js';
 import { kernelsOver } from './kernels.js';
 
-/** The kernel for 8-bit codes reads a byte for each code that there can be. */
+/** The kernel for 8-bit codes reads one byte for each possible code. */
 const wantedBytes8 = 256;
 
 /**
- * Dictionary codes through a set of entries, into a bitmap.
+ * Selects the rows [from, to) whose dictionary code is in a set of entries, and writes a bitmap.
  *
- * `wanted` has one byte an entry: 1 to select its rows, else 0. `from` is a multiple of 8. The bytes of `out` for the
- * rows [from, to) are overwritten, bits past `to` with 0.
+ * `wanted` has one byte per entry: 1 to select its rows, else 0. `from` must be a multiple of 8. The bytes of `out` for the rows [from, to)
+ * are overwritten; bits after `to` become 0.
  */
 export function selectCodes(
   codes: Uint8Array | Uint16Array,

@@ -1,20 +1,20 @@
 /**
- * Dictionaries of the distinct values of a column, in the order of their first row. Open addressing over a table that
- * is never more than half full. A column that has not repeated a single value in its first 16384 rows is one of ids or of
- * messages, and is given up before the limit: a third of the pass is saved.
+ * Builds dictionaries of the distinct values of a column, in the order of their first rows. The hash table uses open addressing and is
+ * never more than half full. A column without a repeated value in its first 16384 rows has ids or messages; it is given up before the limit
+ * of entries is reached, which saves a third of the pass.
  */
 import { openScratch } from '../memory/scratch.js';
 import { kernelsOver } from './kernels.js';
 
-/** Bits of the number of a table's slots: at least twice as many as entries. */
+/** The number of bits of a slot index: the table has at least twice as many slots as entries. */
 function tableBits(entriesMax: number): number {
   return Math.max(4, 33 - Math.clz32(entriesMax));
 }
 
 /**
- * Numbers the distinct values of bytes[offsets[i], offsets[i + 1]) for i in [0, count): their codes go to `codes`, the
- * first row of each to `firstRows` (room for `entriesMax`, at most 65536). Returns the number of distinct values, or -1
- * when there are more than `entriesMax` or will clearly be.
+ * Numbers the distinct values bytes[offsets[i], offsets[i + 1]) for i in [0, count). Writes the code of each row to `codes`, and the first
+ * row with each code to `firstRows`, which needs room for `entriesMax` (at most 65536) elements. Returns the number of distinct values, or
+ * -1 when there are more than `entriesMax`, or there clearly will be.
  */
 export function numberBytes(
   bytes: Uint8Array,
@@ -50,7 +50,7 @@ export function numberBytes(
   return distinct;
 }
 
-/** Like `numberBytes`, for 64-bit values as pairs of halves (low, high): integers, or doubles by their bits. */
+/** Like `numberBytes`, for 64-bit values (integers, or the bits of doubles) as pairs of 32-bit halves, low half first. */
 export function numberWords(
   halves: Int32Array,
   count: number,

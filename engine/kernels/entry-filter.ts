@@ -1,31 +1,31 @@
 /**
- * Which strings a dictionary may have: a bitmap in which each sets two bits (a Bloom filter: Bloom 1970, "Space/time trade-offs in hash
- * coding with allowable errors").
+ * A filter for the strings of a dictionary: a bitmap in which each string sets two bits (a Bloom filter: Bloom 1970, "Space/time trade-offs
+ * in hash coding with allowable errors").
  */
 import { openScratch, scratchBytes } from '../memory/scratch.js';
 import { kernelsOver } from './kernels.js';
 
-/** Bits for each entry, at least; of a bitmap that has no more, one string in twenty that is not there passes. */
+/** Minimum bits per entry. With that many, about one in twenty strings that are not in the dictionary pass the filter. */
 const bitsOfEntry = 8;
 
-/** What a hash is shifted by, so that it is the place of a bit in the bitmap for this many entries. */
+/** The shift that turns a 32-bit hash into the index of a bit, in the bitmap for this many entries. */
 export function entryFilterShift(entries: number): number {
   return Math.clz32(Math.max(8, entries * bitsOfEntry) - 1);
 }
 
-/** Bytes of a bitmap with this shift. */
+/** Size in bytes of the bitmap for this shift. */
 export function entryFilterBytes(shift: number): number {
   return 2 ** (32 - shift) / 8;
 }
 
-/** Four bytes of [start, end) from `at` on, the first in the lowest; those outside count as 0. */
+/** Four bytes of [start, end) from `at` on as a little-endian number. Bytes after `end` count as 0. */
 function wordAt(bytes: Uint8Array, at: number, end: number): number {
   let word = 0;
   for (let i = 0; i < 4 && at + i < end; i++) word |= bytes[at + i]! << (8 * i);
   return word;
 }
 
-/** A hash of 32 bits of the string's length and of its last sixteen bytes, or of its first and last eight where it is shorter. */
+/** A 32-bit hash of a string's length and its last sixteen bytes, or, for a shorter string, its first and last eight bytes. */
 export function entryHash(bytes: Uint8Array, start: number, end: number): number {
   const length = end - start;
   const first = length >= 16 ? end - 16 : start;
@@ -43,7 +43,7 @@ function secondHash(hash: number): number {
   return Math.imul(hash ^ (hash >>> 13), 0x9e3779b1) >>> 0;
 }
 
-/** Sets the bits of the first `entries` strings in a bitmap that is as large as `shift` says. */
+/** Sets the bits of the first `entries` strings in a bitmap of `entryFilterBytes(shift)` bytes. */
 export function addEntries(
   offsets: Uint32Array,
   bytes: Uint8Array,
@@ -60,13 +60,13 @@ export function addEntries(
   );
   const bytesAt = scratch.place(bytes, start, end) - start;
   const offsetsAt = scratch.place(offsets, 0, entries + 1);
-  // The bits are read as well as written: where they don't lie in the memory, a copy goes in and comes back.
+  // `bitmap` is read as well as written. Where it is not in the kernels' memory, `place` copies it in and `copyOut` copies it back.
   const bitmapAt = scratch.place(bitmap, 0, bitmap.length);
   kernelsOver(scratch).addEntries(bytesAt, offsetsAt, entries, shift, bitmapAt);
   scratch.copyOut(bitmapAt, bitmap, 0, bitmap.length);
 }
 
-/** Whether a string of this hash may be among those that were added: false only when it is not. */
+/** Whether a string with this hash may be among those that were added; false only where it is not. */
 export function mayHaveEntry(hash: number, shift: number, bitmap: Uint8Array): boolean {
   const first = hash >>> shift;
   const second = secondHash(hash) >>> shift;

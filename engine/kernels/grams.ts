@@ -1,6 +1,6 @@
 /**
- * Hashed bitmaps of the grams (runs of 4 to 6 bytes) and trigrams in strings whose case is folded. The high bits of a
- * hash choose the bit, so that a bitmap of half the size is the union of each two neighbouring bits.
+ * Hashed bitmaps of the n-grams (runs of 4 to 6 bytes) and trigrams in case-folded strings. The high bits of a hash are the index of its
+ * bit. So a bitmap of half the size is made by OR-ing each two neighbouring bits.
  */
 import { openScratch, scratchBytes } from '../memory/scratch.js';
 import { kernelsOver } from './kernels.js';
@@ -9,10 +9,13 @@ const lastPrime = 0x9e3779b1 | 0;
 const olderPrime = 0x85ebca6b | 0;
 const finalPrime = 0xc2b2ae35 | 0;
 
-/** A bitmap of trigrams has 2^16 bits when it is built. Common text has some ten thousand; 8 KiB of them are read in two pieces. */
+/** A bitmap of trigrams is built with 2^16 bits, which is 8 KiB and read in two pieces. Common text has some ten thousand trigrams. */
 export const trigramBits = 16;
 
-/** Bit of a gram in a bitmap of 2^bits bits: `last` has its last four bytes (the newest on top), `older` the ones before. */
+/**
+ * Index of an n-gram's bit in a bitmap of 2^bits bits. `last` has its last four bytes, the very last one in the high byte; `older` has the
+ * bytes before.
+ */
 function gramBit(last: number, older: number, bits: number): number {
   const mixed = Math.imul(last, lastPrime) ^ Math.imul(older, olderPrime);
   return Math.imul(mixed ^ (mixed >>> 15), finalPrime) >>> (32 - bits);
@@ -22,14 +25,14 @@ function trigramBit(last: number, bits: number): number {
   return Math.imul(last >>> 8, lastPrime) >>> (32 - bits);
 }
 
-/** Lower case for ASCII, everything else as it is. */
+/** Byte → lower case for ASCII letters; other bytes are unchanged. */
 const asciiFolds = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte,
 );
 
 /**
- * Sets the bits of all grams of `gramBytes` bytes (4 to 6) and of all trigrams in the strings of rows [from, to). ASCII
- * letters are folded here; the case of other characters must be folded already. Grams never span two rows.
+ * Sets the bits of all n-grams of `gramBytes` bytes (4 to 6) and of all trigrams in the strings of the rows [from, to). ASCII letters are
+ * folded here; other letters must be folded already. An n-gram never spans two rows.
  */
 export function addGrams(
   bytes: Uint8Array,
@@ -45,7 +48,7 @@ export function addGrams(
   const length = offsets[to]! - start;
   const scratch = openScratch(length + (to - from + 1) * 4 + grams.byteLength + trigrams.byteLength * 9);
   const kernels = kernelsOver(scratch);
-  // What lies in the kernels' memory stays as it is; a copy is folded where it lies.
+  // Bytes in the kernels' memory must not be changed, so they are folded into a buffer. A copy is folded in place.
   const isHeld = scratchBytes(bytes, length) === 0;
   const sourceAt = isHeld
     ? scratch.place(bytes, start, start + length)
@@ -56,14 +59,14 @@ export function addGrams(
   const trigramsAt = scratch.copy(trigrams, 0, trigrams.length);
   const mapAt = scratch.reserveZeros(2 ** trigramBits);
   kernels.foldAscii(sourceAt, length, bytesAt);
-  // Offsets stay as they are: the address that they count from is that of the text they belong to.
+  // The offsets are not adjusted. Instead the kernel gets the address that offset 0 would have.
   kernels.addGrams(bytesAt - start, offsetsAt, to - from, gramBytes, 32 - gramBits, gramsAt, mapAt);
   kernels.addMap(mapAt, trigramBits, trigramsAt);
   scratch.copyOut(gramsAt, grams, 0, grams.length);
   scratch.copyOut(trigramsAt, trigrams, 0, trigrams.length);
 }
 
-/** Bits of the grams of `gramBytes` bytes (3 for trigrams) in a folded needle, in their order. */
+/** Indices of the bits of the n-grams of `gramBytes` bytes (3 for trigrams) in a folded needle, in their order. */
 export function needleBits(needle: Uint8Array, gramBytes: number, bits: number): number[] {
   const found: number[] = [];
   let last = 0;
@@ -79,7 +82,7 @@ export function needleBits(needle: Uint8Array, gramBytes: number, bits: number):
   return found;
 }
 
-/** Whether no byte is beyond ASCII. */
+/** Whether all bytes are ASCII. */
 export function isAscii(bytes: Uint8Array): boolean {
   const { length } = bytes;
   const scratch = openScratch(scratchBytes(bytes, length));
@@ -87,8 +90,8 @@ export function isAscii(bytes: Uint8Array): boolean {
 }
 
 /**
- * Makes `half` the bitmap of half the size: each of its bits is set when one of two neighbours is. `bitmap` has a multiple of four words.
- * Returns how many bits of the half are set.
+ * Writes the bitmap of half the size to `half`: each bit is the OR of two neighbours in `bitmap`, whose length must be a multiple of four.
+ * Returns the number of set bits in `half`.
  */
 export function halveBitmap(bitmap: Int32Array, half: Int32Array): number {
   const scratch = openScratch(scratchBytes(bitmap, bitmap.length) + scratchBytes(half, half.length));

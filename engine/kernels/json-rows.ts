@@ -1,7 +1,7 @@
 /**
- * Rows of columns written as lines, of JSON or of CSV. The bytes of JSON are those of `JSON.stringify` (strings are valid UTF-8, so nothing
- * else needs an escape), save that 64-bit integers keep every digit. As elements of an array, objects have a comma before them. In CSV null
- * is an empty field, and an empty string `""`.
+ * Writes rows of columns as lines of JSON or CSV. The JSON has the bytes of `JSON.stringify`, except that 64-bit integers keep all digits;
+ * strings are valid UTF-8, so no other escapes are needed. For the format `json`, each object has a comma before it, as an element of an
+ * array. In CSV, null is an empty field, and an empty string is `""`.
  */
 import { assertNever } from '../terms/assert.js';
 import type { LineFormat } from '../terms/line-format.js';
@@ -16,27 +16,27 @@ export const jsonFloat64 = 1;
 export const jsonString = 2;
 /** Null in every row. */
 export const jsonNull = 3;
-/** Integers that stand for false (0) and true. */
+/** Integers, where 0 stands for false and any other for true. */
 export const jsonBool = 4;
 
-/** One column of the rows, as typed arrays. Arrays that its kind has no use for are empty. */
+/** One column of the rows, as typed arrays. Arrays that its kind does not use are empty. */
 export interface JsonColumn {
   readonly kind:
     typeof jsonInt64 | typeof jsonFloat64 | typeof jsonString | typeof jsonNull | typeof jsonBool;
-  /** One bit a row, 1 = present; empty when every row is present. */
+  /** One bit per row, 1 = present. Empty when every row is present. */
   readonly validity: Uint8Array;
-  /** Row → entry of the arrays below; empty when the row is the entry. */
+  /** The index of each row's entry in the arrays below. Empty when entry i belongs to row i. */
   readonly codes: Uint8Array | Uint16Array;
-  /** jsonInt64, jsonBool: pairs of 32-bit halves, the low one first. */
+  /** For jsonInt64 and jsonBool: pairs of 32-bit halves, low half first. */
   readonly halves: Int32Array;
-  /** jsonFloat64; no NaN, no infinities. */
+  /** For jsonFloat64; without NaN and infinities. */
   readonly doubles: Float64Array;
-  /** jsonString: entry e is bytes[offsets[e], offsets[e + 1]). */
+  /** For jsonString: entry e is bytes[offsets[e], offsets[e + 1]). */
   readonly offsets: Uint32Array;
   readonly bytes: Uint8Array;
 }
 
-/** A column of nulls, and the arrays that a column has no use for. */
+/** A column of nulls. It also provides the empty arrays for those that a column does not use. */
 export const nullJsonColumn: JsonColumn = {
   kind: jsonNull,
   validity: new Uint8Array(0),
@@ -47,29 +47,29 @@ export const nullJsonColumn: JsonColumn = {
   bytes: new Uint8Array(0),
 };
 
-/** What stands before the values of a line: the same for all rows of an answer. */
+/** The text before each value of a line. It is the same for all rows of an answer. */
 export interface LineKeys {
   readonly format: LineFormat;
-  /** `,"name":` in UTF-8, for each column; in CSV the comma alone. */
+  /** For each column `,"name":` in UTF-8; in CSV only the comma. */
   readonly keys: readonly Uint8Array[];
-  /** The most bytes of a line without its strings. */
+  /** The maximum length of a line without its strings, in bytes. */
   readonly fixedBytes: number;
 }
 
-/** Where rows are written to. */
+/** The buffer that rows are written to. */
 export interface LineOutput {
   bytes: Uint8Array;
-  /** First byte not yet written. */
+  /** Offset of the first byte that has not been written. */
   at: number;
 }
 
-/** The longest int64 and the longest double (-0.0000028663373879509285) have 20 and 25 characters; `null` has 4. */
+/** The longest double, -0.0000028663373879509285, has 25 characters; the longest int64 has 20, and `null` has 4. */
 const numberBytesMax = 25;
 
-/** `,{"_cursor":"…16…"` and `}` with its line end. CSV takes less. */
+/** `,{"_cursor":"`, the 16 digits of the cursor, `"`, and `}` with the line end. CSV needs less. */
 const frameBytes = 13 + 16 + 1 + 2;
 
-/** The keys of columns of these names, in their order. */
+/** The keys of columns with these names, in the same order. */
 export function lineKeysOf(names: readonly string[], format: LineFormat = 'jsonl'): LineKeys {
   const encoder = new TextEncoder();
   const keys = names.map((name) => encoder.encode(format === 'csv' ? ',' : `,${JSON.stringify(name)}:`));
@@ -77,24 +77,24 @@ export function lineKeysOf(names: readonly string[], format: LineFormat = 'jsonl
   return { format, keys, fixedBytes };
 }
 
-/** Puts an array into the kernels' memory and gives its address. */
+/** Puts an array into the kernels' memory and returns its address. */
 export type Place = (array: Uint8Array | Uint16Array | Int32Array | Uint32Array | Float64Array) => number;
 
 const wordsPerColumn = 8;
-/** Where the key is, and its length; behind them stands what describes the values. */
+/** Words of a column's description: offset and length of its key, followed by the description of the values. */
 const keyWord = 0;
 const keyBytesWord = 1;
 const valueWord = 2;
 
 /**
- * A table as the kernel takes it: eight words for each column, and the bytes of the keys behind them, which it counts from the first
- * column. So the whole can lie anywhere.
+ * A table in the form that the kernel takes: eight words for each column, followed by the bytes of the keys. The offset of a key counts
+ * from the first column, so the block can be at any address.
  */
 export type KernelBlock = Uint32Array<ArrayBuffer>;
 
 const blocks = new WeakMap<LineKeys['keys'], KernelBlock>();
 
-/** The block of these keys, with no columns in it yet. */
+/** A block with these keys, and no columns in it yet. */
 function blockOf(keys: LineKeys['keys']): KernelBlock {
   let block = blocks.get(keys);
   if (block === undefined) {
@@ -122,7 +122,7 @@ function setColumn(block: KernelBlock, i: number, words: Uint32Array): void {
   block.set(words, i * wordsPerColumn + valueWord);
 }
 
-/** The words of a column behind those of its key. */
+/** The words that describe the values of a column. */
 function columnWords({ kind, ...arrays }: JsonColumn, place: Place): Uint32Array {
   const placeAny: Place = (array) => (array.length === 0 ? 0 : place(array));
   const { validity, codes, halves, doubles, offsets, bytes } = arrays;
@@ -132,7 +132,7 @@ function columnWords({ kind, ...arrays }: JsonColumn, place: Place): Uint32Array
       ? place(doubles)
       : halves.length > 0
         ? place(halves)
-        : // Empty strings have no bytes, and need an address all the same only to be added to.
+        : // Where all strings are empty there are no bytes, and any address will do.
           placeAny(bytes.subarray(firstByte, offsets.at(-1))) - firstByte;
   return Uint32Array.of(
     kind,
@@ -144,7 +144,7 @@ function columnWords({ kind, ...arrays }: JsonColumn, place: Place): Uint32Array
   );
 }
 
-/** The block of a table whose arrays `place` puts into the kernels' memory. */
+/** The block of a table. `place` puts the arrays into the kernels' memory. */
 export function kernelBlock(
   keys: LineKeys['keys'],
   columns: readonly JsonColumn[],
@@ -155,12 +155,14 @@ export function kernelBlock(
   return block;
 }
 
-/** Where an array of the kernels' memory lies. */
+/** The address of an array that is in the kernels' memory. */
 const addressOf: Place = (array) => array.byteOffset;
 
 const placedColumns = new WeakMap<JsonColumn, Uint32Array | null>();
 
-/** The words of a column that lies in the kernels' memory; null for any other. Found once for all queries that read it. */
+/**
+ * The words of a column that is in the kernels' memory; null for any other column. They are cached for all queries that read the column.
+ */
 function placedWords(column: JsonColumn): Uint32Array | null {
   let words = placedColumns.get(column);
   if (words === undefined) {
@@ -180,19 +182,19 @@ function bytesToCopy({ validity, codes, halves, doubles, offsets, bytes }: JsonC
   return sizeBytes;
 }
 
-/** Columns with their keys, ready to be written. */
+/** Columns and their keys, ready to be written. */
 export interface LineTable {
   readonly format: LineFormat;
-  /** Has the columns where they lie in the kernels' memory: then it is as good in any thread that has the memory. */
+  /** Describes the columns that are in the kernels' memory. Where all are, any thread that shares the memory can use it. */
   readonly block: KernelBlock;
   readonly columnCount: number;
-  /** The most bytes of a line without its strings. */
+  /** The maximum length of a line without its strings, in bytes. */
   readonly fixedBytes: number;
-  /** Where one of them lies elsewhere, the columns, of which each call copies the rows that it writes; else null. */
+  /** The columns, where some are not in the kernels' memory, so that each call copies the rows that it writes; null where all are. */
   readonly columns: readonly JsonColumn[] | null;
 }
 
-/** A table of these columns. Keys and columns are as many. */
+/** Makes a table of columns. There must be as many keys as columns. */
 export function lineTable({ format, keys, fixedBytes }: LineKeys, columns: readonly JsonColumn[]): LineTable {
   const block = blockOf(keys);
   let isPlaced = true;
@@ -204,24 +206,27 @@ export function lineTable({ format, keys, fixedBytes }: LineKeys, columns: reado
   return { format, block, columnCount: columns.length, fixedBytes, columns: isPlaced ? null : columns };
 }
 
-/** Rows [from, to) of a table where the kernel finds them. */
+/** The rows [from, to) of a table, at addresses where the kernel finds them. */
 export interface KernelRows {
   readonly format: LineFormat;
   readonly kernels: Kernels;
   readonly blockAt: number;
   readonly columnCount: number;
   readonly fixedBytes: number;
-  /** 0, or the address of a list of the rows of the columns; `from` and `to` are indexes into it then. */
+  /** 0, or the address of a list of row numbers; then `from` and `to` are indices in the list. */
   readonly rowsAt: number;
-  /** 0, or the address of a list of what cursors count; as long as the one of the rows. */
+  /** 0, or the address of a list of the same length with the numbers that are added to `cursorOf0`. */
   readonly ordinalsAt: number;
   readonly from: number;
   readonly to: number;
-  /** The cursor where the row, or what stands in the list of ordinals, is 0. */
+  /** The cursor of the row, or of the number in the list of ordinals, that is 0. */
   readonly cursorOf0: bigint;
 }
 
-/** Writes as `writeJsonRows` does, to an output whose bytes lie at `outputAt` and are followed by slack. Returns how many lines. */
+/**
+ * Writes lines like `writeJsonRows`. The bytes of `output` are at address `outputAt`, followed by padding. Returns the number of lines
+ * written.
+ */
 export function writePlacedRows(placed: KernelRows, output: LineOutput, outputAt: number): number {
   const { kernels } = placed;
   const atMax = outputAt + output.bytes.length;
@@ -232,7 +237,8 @@ export function writePlacedRows(placed: KernelRows, output: LineOutput, outputAt
     next = callKernel(placed, next, column, at, atMax);
     column = kernels.jsonDoubleColumn();
     if (column < 0) break;
-    // The shortest decimal of a double with more than three decimals is left to the engine; the line goes on behind it.
+    // The kernel leaves doubles with more than three decimals to the JavaScript engine, which writes the shortest decimal. Afterwards the
+    // kernel continues in the line after it.
     const text = String(kernels.jsonDouble());
     at = kernels.jsonDoubleAt() >>> 0;
     for (let i = 0; i < text.length; i++) output.bytes[at - outputAt + i] = text.charCodeAt(i);
@@ -243,7 +249,10 @@ export function writePlacedRows(placed: KernelRows, output: LineOutput, outputAt
   return next - placed.from;
 }
 
-/** Has the kernel of the format write lines from a row on, or from a column of it. Returns the row that it has not written. */
+/**
+ * Calls the kernel of the format. It writes lines from row `from` on, or from its column `column` on. Returns the first row that is not
+ * written completely.
+ */
 function callKernel(placed: KernelRows, from: number, column: number, at: number, atMax: number): number {
   const { format, kernels, blockAt, columnCount, fixedBytes, rowsAt, ordinalsAt, to, cursorOf0 } = placed;
   switch (format) {
@@ -282,13 +291,13 @@ function callKernel(placed: KernelRows, from: number, column: number, at: number
   }
 }
 
-/** Rows of one call, of which a list is copied, and of columns elsewhere the values. */
+/** Maximum rows of one call where a list of rows or the values of columns have to be copied. */
 const rowsOfCallMax = 4096;
 
 /**
- * Writes the lines of rows[first], rows[first + 1], … up to `to`, or of the rows first, first + 1, … where `rows` is null, while
- * there surely is room: before each value, for its longest form and `fixedBytes`. Returns the index of the first row not
- * written. The ordinal of a row is `ordinalOfRow0` + row. An output in the kernels' memory has slack behind it.
+ * Writes the lines of rows[first], rows[first + 1], …, up to index `to` (exclusive); where `rows` is null, of the rows `first` to `to`.
+ * Stops before a value if its longest form plus `fixedBytes` may not fit in the output. Returns the index of the first row that is not
+ * written. The ordinal of row r is `ordinalOfRow0 + r`. An output in the kernels' memory must be followed by padding.
  */
 export function writeJsonRows(
   table: LineTable,
@@ -320,14 +329,16 @@ export function writeJsonRows(
   return to;
 }
 
-/** Room in which the line of rows[index], or of the row `index` without a list, is surely written: a control character takes six bytes. */
+/**
+ * An output size in which the line of rows[index], or without a list of row `index`, certainly fits. A control character takes six bytes.
+ */
 export function lineBytesMax(table: LineTable, rows: Uint32Array | null, index: number): number {
   const { placed } = placeRows(table, rows, index, index + 1, 0n, 0);
   const { kernels, blockAt, columnCount, fixedBytes, rowsAt, from } = placed;
   return kernels.jsonLineBytesMax(blockAt, columnCount, fixedBytes, rowsAt, from);
 }
 
-/** Where a call that begins at `next` ends: of columns that are copied, no more strings are taken than there is room for. */
+/** The end of the call that begins at `next`. Of columns that have to be copied, no more strings are taken than the output has room for. */
 function endOfCall(
   { columns, fixedBytes }: LineTable,
   rows: Uint32Array | null,
@@ -351,7 +362,7 @@ function endOfCall(
   return most;
 }
 
-/** Puts the rows at [first, end) where the kernel finds them, with `outputBytes` left of the scratch memory. */
+/** Puts the rows [first, end) where the kernel finds them, and leaves `outputBytes` of the scratch memory free. */
 function placeRows(
   table: LineTable,
   rows: Uint32Array | null,
@@ -361,7 +372,7 @@ function placeRows(
   outputBytes: number,
 ): { readonly scratch: Scratch; readonly placed: KernelRows } {
   const { format, block, columnCount, fixedBytes } = table;
-  // Rows that follow one another are cut out at a whole byte of the bitmaps.
+  // Consecutive rows are cut out from a byte boundary of the bitmaps on.
   const base = table.columns === null || rows !== null ? 0 : first & ~7;
   const copied = table.columns?.map((column) =>
     rows === null ? cutRows(column, base, end) : gatherRows(column, rows.subarray(first, end)),
@@ -394,7 +405,10 @@ function placeRows(
   };
 }
 
-/** The rows [from, end) of a column as one of its own; `from` is a multiple of 8. Entries that are more than the rows are left out. */
+/**
+ * The rows [from, end) of a column as a column of their own. `from` must be a multiple of 8. If there are more entries than rows, only the
+ * used entries are taken.
+ */
 function cutRows(column: JsonColumn, from: number, end: number): JsonColumn {
   const { validity, codes, halves, doubles, offsets } = column;
   const isCoded = codes.length > 0;

@@ -1,8 +1,8 @@
 import { KernelModule, type KernelMemory } from '../memory/wasm.js';
 
 /**
- * The exports of kernels.wasm, which `kernels/assembly/` describes. Addresses are offsets into the memory that the instance was
- * made with; counts are unsigned, results signed 32-bit integers.
+ * The exports of kernels.wasm; the sources in `kernels/assembly/` describe them. Addresses are offsets in the memory that the instance was
+ * made with. Counts are unsigned; results are signed 32-bit integers.
  */
 export interface Kernels {
   copyBytes(target: number, source: number, length: number): void;
@@ -233,7 +233,7 @@ export interface Kernels {
 
 const module = new KernelModule<Kernels>('engine/kernels/kernels.wasm');
 
-/** The kernels over a memory. Throws `unsupported` where this Node can't run them. */
+/** The kernels over a memory. Throws `unsupported` where this version of Node can't run them. */
 export function kernelsOver({ memory }: { readonly memory: KernelMemory }): Kernels {
   return module.over(memory);
 }

@@ -4,17 +4,15 @@
 import { openScratch, scratchBytes } from '../memory/scratch.js';
 import { kernelsOver } from './kernels.js';
 
-/** Bytes of the kernel's hash table: two for each of its slots. */
+/** Size of the kernel's hash table: two bytes per slot. */
 const tableBytes = 2 * 2 ** 14;
 
-/** Bytes that `lz4Compress` may need for `length` bytes. */
+/** Maximum bytes that `lz4Compress` writes for `length` bytes. */
 export function lz4BytesMax(length: number): number {
   return length + Math.ceil(length / 255) + 16;
 }
 
-/**
- * Compresses `source` into `target`, which has room for `lz4BytesMax(source.length)` bytes. Returns the number of bytes written.
- */
+/** Compresses `source` into `target`, which needs room for `lz4BytesMax(source.length)` bytes. Returns the number of bytes written. */
 export function lz4Compress(source: Uint8Array, target: Uint8Array): number {
   const { length } = source;
   const bytesMax = lz4BytesMax(length);
@@ -27,8 +25,8 @@ export function lz4Compress(source: Uint8Array, target: Uint8Array): number {
 }
 
 /**
- * Decompresses `source` into target[0, length). Returns the number of bytes written, or -1 when the input is malformed
- * or does not fit; never reads or writes outside either.
+ * Decompresses `source` into target[0, length). Returns the number of bytes written, or -1 when the input is malformed or does not fit.
+ * Never reads or writes outside either array.
  */
 export function lz4Decompress(source: Uint8Array, target: Uint8Array, length: number): number {
   const scratch = openScratch(scratchBytes(source, source.length) + scratchBytes(target, length));

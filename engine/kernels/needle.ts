@@ -1,11 +1,14 @@
 import { bufferBytes } from '../memory/allocator.js';
 
-/** A needle as the string kernels read it. */
+/** A needle in the form that the string kernels read. */
 export interface KernelNeedle {
-  /** Three planes of equal size: the bytes; 0x20 where an ASCII letter counts in either case; 0xff for each byte. */
+  /**
+   * Three planes of equal size, padded with zeros to a multiple of 16 bytes: the bytes of the needle; for each byte 0x20 where it is an
+   * ASCII letter whose case does not count, else 0; for each byte 0xff.
+   */
   readonly planes: Uint8Array;
   readonly length: number;
-  /** The places of the bytes that are looked for first. */
+  /** Indices of the two bytes that a search looks for first. */
   readonly first: number;
   readonly second: number;
 }
@@ -14,12 +17,12 @@ export interface KernelNeedle {
 export const affixStart = 0;
 export const affixEnd = 1;
 
-/** Bytes of logs in lower case, from the commonest on; those that are not named are rarer. */
+/** Common bytes in lowercased logs, the most frequent first. Bytes that are not listed are rarer. */
 const commonBytes = Buffer.from(' e/0t1a2i.o-n3s5r46"879c:ldpm_u=h,gfbwvky;x%q&()jz+?#[]@');
 const ranks = new Uint8Array(256).fill(255);
 commonBytes.forEach((byte, rank) => (ranks[byte] = rank));
 
-/** The place of the byte that is rarest in logs, other than `but`. */
+/** Index of the needle's byte that is rarest in logs, except index `but`. */
 function rarestPlace(needle: Uint8Array, but: number): number {
   let rarest = but === 0 ? needle.length - 1 : 0;
   for (let i = 0; i < needle.length; i++) {
@@ -28,7 +31,9 @@ function rarestPlace(needle: Uint8Array, but: number): number {
   return rarest;
 }
 
-/** Lays out a needle: without its case, which must have been folded, or byte for byte. */
+/**
+ * Makes a needle. With `caseless` the needle must be case-folded and matches ASCII letters of either case; else it matches byte for byte.
+ */
 export function kernelNeedle(needle: Uint8Array, caseless: boolean): KernelNeedle {
   const stride = Math.max(16, Math.ceil(needle.length / 16) * 16);
   const planes = new Uint8Array(3 * stride);
@@ -42,10 +47,10 @@ export function kernelNeedle(needle: Uint8Array, caseless: boolean): KernelNeedl
   return { planes, length: needle.length, first, second: rarestPlace(needle, first) };
 }
 
-/** Words of a needle's description: its address, its length, and its two places. */
+/** Words of a needle's description: address, length, and the indices `first` and `second`. */
 const needleWords = 4;
 
-/** The room that `layOutNeedles` takes. */
+/** Number of bytes that `layOutNeedles` writes. */
 export function needlesBytes(needles: readonly KernelNeedle[]): number {
   return needles.reduce(
     (sum, { planes }) => sum + bufferBytes(planes.length),
@@ -53,7 +58,7 @@ export function needlesBytes(needles: readonly KernelNeedle[]): number {
   );
 }
 
-/** Writes the descriptions of the needles to the front of `room`, which lies in memory of kernels, and their planes behind them. */
+/** Writes the descriptions of the needles to the start of `room`, followed by their planes. `room` must be in the kernels' memory. */
 export function layOutNeedles(needles: readonly KernelNeedle[], room: Uint8Array): void {
   const words = new Uint32Array(room.buffer, room.byteOffset, needles.length * needleWords);
   let at = bufferBytes(words.byteLength);

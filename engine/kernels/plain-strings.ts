@@ -1,13 +1,13 @@
 /**
- * Strings in Parquet's PLAIN encoding (https://parquet.apache.org/docs/file-format/data-pages/encodings/#PLAIN): each
- * behind its length, 4 bytes little-endian. Row r is bytes[offsets[r], offsets[r + 1]).
+ * Strings in Parquet's PLAIN encoding (https://parquet.apache.org/docs/file-format/data-pages/encodings/#PLAIN): the length of each in 4
+ * bytes, little-endian, followed by its bytes. In memory, row r is bytes[offsets[r], offsets[r + 1]).
  */
 import { openScratch, scratchBytes } from '../memory/scratch.js';
 import { verdictOf, type BlockVerdict } from './block-search.js';
 import { kernelsOver } from './kernels.js';
 import { layOutNeedles, needlesBytes, type KernelNeedle } from './needle.js';
 
-/** Writes the first `rows` strings to `target`, which has room. Returns the bytes written. */
+/** Writes the first `rows` strings to `target`, which must have room. Returns the number of bytes written. */
 export function encodePlainStrings(
   bytes: Uint8Array,
   offsets: Uint32Array,
@@ -29,8 +29,8 @@ export function encodePlainStrings(
 }
 
 /**
- * Reads the `count` strings that `source` consists of to `bytes`, which has room for `source.length - 4 * count`, and
- * `offsets`. Returns the bytes of the strings, or -1 when the input is malformed.
+ * Decodes `source`, which consists of `count` strings, into `bytes` and `offsets`. `bytes` needs room for `source.length - 4 * count`
+ * bytes. Returns the number of bytes of the strings, or -1 when the input is malformed.
  */
 export function decodePlainStrings(
   source: Uint8Array,
@@ -53,8 +53,8 @@ export function decodePlainStrings(
 }
 
 /**
- * Looks for needles in the `count` strings that `source` consists of, where they lie. `may` also where it would take long to say that none
- * stands there, and where one stands before what is malformed.
+ * Searches the `count` strings that `source` consists of for needles, without decoding them. Also returns `may` where ruling them out would
+ * take too long, and where a needle was found before the malformed part of the input.
  */
 export function searchPlainStrings(
   source: Uint8Array,

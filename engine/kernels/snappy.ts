@@ -3,8 +3,8 @@ import { openScratch, scratchBytes } from '../memory/scratch.js';
 import { kernelsOver } from './kernels.js';
 
 /**
- * Decompresses `source` into target[0, length), which it must fill. Returns `length`, or -1 when the input is malformed or of another
- * length; never reads or writes outside either.
+ * Decompresses `source` into target[0, length), which it must fill exactly. Returns `length`, or -1 when the input is malformed or has
+ * another length. Never reads or writes outside either array.
  */
 export function snappyDecompress(source: Uint8Array, target: Uint8Array, length: number): number {
   const scratch = openScratch(scratchBytes(source, source.length) + scratchBytes(target, length));

@@ -1,9 +1,9 @@
 /**
- * Columns with nulls, in memory and on disk: dense with a slot for each null in memory, present values only on disk.
- * `bits` has one bit a row, least significant first, 1 = present.
+ * Converts columns with nulls between their form in memory and on disk. In memory a null has a slot; on disk there are only the present
+ * values. `bits` has one bit per row, least significant bit first, 1 = present.
  */
 
-/** Copies the 8-byte values of the present rows, as pairs of halves. Returns how many there are. */
+/** Copies the 8-byte values of the present rows to the start of `target`, as pairs of 32-bit halves. Returns how many there are. */
 export function gatherWords(halves: Int32Array, bits: Uint8Array, rows: number, target: Int32Array): number {
   let present = 0;
   for (let row = 0; row < rows; row++) {
@@ -16,8 +16,8 @@ export function gatherWords(halves: Int32Array, bits: Uint8Array, rows: number, 
 }
 
 /**
- * Moves `present` values (8 bytes each, as halves) from the front of `halves` to the slots of their rows, from the last
- * to the first, and writes 0 to those of the nulls.
+ * Moves `present` 8-byte values (as pairs of halves) from the start of `halves` to the slots of their rows, and sets the slots of nulls to
+ * 0. Goes from the last row to the first, so that it can work in place.
  */
 export function spreadWords(halves: Int32Array, bits: Uint8Array, rows: number, present: number): void {
   let from = present;
@@ -46,7 +46,7 @@ export function spreadCodes(
   }
 }
 
-/** Like `spreadWords`, for `present + 1` offsets that become `rows + 1`: a null is the empty string. */
+/** Like `spreadWords`, for `present + 1` offsets that become `rows + 1`. A null becomes the empty string. */
 export function spreadOffsets(offsets: Uint32Array, bits: Uint8Array, rows: number, present: number): void {
   let from = present;
   for (let row = rows - 1; row >= 0; row--) {

@@ -1,13 +1,14 @@
 /**
- * Numbers as other programs store them (https://parquet.apache.org/docs/file-format/data-pages/encodings/), and how they become values of
- * eight bytes. Arrays of values are changed in place. `bits` has one bit a row, least significant first, 1 = present.
+ * Converts numbers from the forms in which other programs store them in Parquet
+ * (https://parquet.apache.org/docs/file-format/data-pages/encodings/) to 8-byte values. Functions that take an array of values change it in
+ * place. `bits` has one bit per row, least significant bit first, 1 = present.
  */
 import { openScratch, scratchBytes, type Scratch } from '../memory/scratch.js';
 import { kernelsOver, type Kernels } from './kernels.js';
 
 type Values = BigInt64Array | Float64Array;
 
-/** Has a kernel write `count` values of what it finds in source[at, at + bytes). */
+/** Calls a kernel that reads source[at, at + bytes) and writes `count` elements of `target`. */
 function fromSource(
   source: Uint8Array,
   at: number,
@@ -22,7 +23,7 @@ function fromSource(
   scratch.copyOut(targetAt, target, 0, count);
 }
 
-/** Has a kernel change all values, and the bits of some rows. */
+/** Calls a kernel that changes all values, and the validity bits of some rows. */
 function inPlace<T>(
   values: Values,
   bits: Uint8Array | null,
@@ -41,7 +42,7 @@ function inPlace<T>(
   return result;
 }
 
-/** Reads `count` integers of 32 bits from `source`, at `at`, to the front of `target`. */
+/** Reads `count` 32-bit integers from `source`, from offset `at` on, to the start of `target`. */
 export function widenInt32(
   source: Uint8Array,
   at: number,
@@ -54,14 +55,14 @@ export function widenInt32(
   );
 }
 
-/** Reads `count` floats of 32 bits from `source`, at `at`, to the front of `target`. */
+/** Reads `count` 32-bit floats from `source`, from offset `at` on, to the start of `target`. */
 export function widenFloat32(source: Uint8Array, at: number, count: number, target: Float64Array): void {
   fromSource(source, at, count * 4, target, count, (kernels, from, to) =>
     kernels.widenFloat32(from, count, to),
   );
 }
 
-/** Reads `count` values of `width` bytes in BYTE_STREAM_SPLIT from `source`, at `at`, to the front of `target`. */
+/** Reads `count` values of `width` bytes in BYTE_STREAM_SPLIT encoding from `source`, from offset `at` on, to the start of `target`. */
 export function joinStreams(
   source: Uint8Array,
   at: number,
@@ -74,18 +75,19 @@ export function joinStreams(
   );
 }
 
-/** Keeps the lower 32 bits of each integer, as one of 32 bits with a sign or without. */
+/** Reduces each integer to its low 32 bits, signed or unsigned. */
 export function wrapInt32(values: BigInt64Array, isUnsigned: boolean): void {
   inPlace(values, null, (kernels, at) => kernels.wrapInt32(at, values.length, Number(isUnsigned)));
 }
 
-/** Divides by a positive integer, rounding down. */
+/** Divides each integer by a positive integer, rounding down. */
 export function divideDown(values: BigInt64Array, divisor: number): void {
   inPlace(values, null, (kernels, at) => kernels.divideDown(at, values.length, BigInt(divisor)));
 }
 
 /**
- * Multiplies by a positive integer. Rows whose product an integer of 64 bits can't hold become 0 and not present. Returns how many.
+ * Multiplies each integer by a positive integer. A row whose product does not fit in 64 bits becomes 0 and null. Returns the number of such
+ * rows.
  */
 export function multiply(values: BigInt64Array, factor: number, bits: Uint8Array): number {
   const most = (2n ** 63n - 1n) / BigInt(factor);
@@ -94,18 +96,18 @@ export function multiply(values: BigInt64Array, factor: number, bits: Uint8Array
   );
 }
 
-/** Turns integers, in place, into the doubles that are nearest to them divided by `divisor`. */
+/** Divides each integer by `divisor`, rounding to the nearest double. Returns a view of the same memory as doubles. */
 export function divideToFloats(values: BigInt64Array, divisor: number): Float64Array {
   inPlace(values, null, (kernels, at) => kernels.divideToFloats(at, values.length, divisor));
   return new Float64Array(values.buffer, values.byteOffset, values.length);
 }
 
-/** Makes rows that are no finite numbers 0 and not present. Returns how many. */
+/** Makes NaN and infinite values 0 and null. Returns the number of such rows. */
 export function dropInfinite(values: Float64Array, bits: Uint8Array): number {
   return inPlace(values, bits, (kernels, at, bitsAt) => kernels.dropInfinite(at, values.length, bitsAt));
 }
 
-/** Whether no value is below 0. */
+/** Whether no value is negative. */
 export function noneNegative(values: BigInt64Array): boolean {
   const scratch = openScratch(scratchBytes(values, values.length));
   return kernelsOver(scratch).noneNegative(scratch.place(values, 0, values.length), values.length) !== 0;

@@ -1,15 +1,15 @@
 import { openScratch, scratchBytes } from '../memory/scratch.js';
 import { kernelsOver } from './kernels.js';
 
-/** The rows of the least and the greatest string. */
+/** The rows with the least and with the greatest string. */
 export interface BoundRows {
   readonly minRow: number;
   readonly maxRow: number;
 }
 
 /**
- * Finds the first least and the first greatest of `rows` strings, at least one, as unsigned bytes order them. Row r is
- * bytes[offsets[r], offsets[r + 1]).
+ * Finds the first row with the least and the first row with the greatest of `rows` strings (at least one), compared as unsigned bytes. Row
+ * r is bytes[offsets[r], offsets[r + 1]).
  */
 export function boundRows(bytes: Uint8Array, offsets: Uint32Array, rows: number): BoundRows {
   const start = offsets[0]!;

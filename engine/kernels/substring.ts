@@ -1,15 +1,15 @@
 /**
- * Strings of a column's bytes compared with a needle, ASCII letters without regard to case unless said otherwise. What ASCII folding
- * can't tell is the caller's affair.
+ * Compares the strings of a column with a needle. ASCII letters are compared without case unless said otherwise. The caller treats strings
+ * where ASCII folding does not suffice.
  *
- * Row r is bytes[offsets[r], offsets[r + 1]). Kernels look at the rows [from, to), of which `from` is a multiple of 8; the bytes of
- * `out` for these rows are overwritten, bits past `to` with 0.
+ * Row r is bytes[offsets[r], offsets[r + 1]). The kernels look at the rows [from, to); `from` must be a multiple of 8. The bytes of `out`
+ * for these rows are overwritten; bits after `to` become 0.
  */
 import { openScratch, scratchBytes, type Scratch } from '../memory/scratch.js';
 import { kernelsOver } from './kernels.js';
 import { affixEnd, affixStart, type KernelNeedle } from './needle.js';
 
-/** Byte → the byte with an ASCII letter in lower case. */
+/** Byte → lower case for ASCII letters; other bytes are unchanged. */
 export const asciiFold = buildAsciiFold();
 
 function buildAsciiFold(): Uint8Array {
@@ -18,7 +18,7 @@ function buildAsciiFold(): Uint8Array {
   return fold;
 }
 
-/** Whether bytes[at, at + needle.length) folds to `needle`. */
+/** Whether bytes[at, at + needle.length) with ASCII letters folded equals `needle`. */
 export function foldedEqualAt(bytes: Uint8Array, at: number, needle: Uint8Array): boolean {
   for (let i = 0; i < needle.length; i++) {
     if (asciiFold[bytes[at + i]!] !== needle[i]) return false;
@@ -26,7 +26,7 @@ export function foldedEqualAt(bytes: Uint8Array, at: number, needle: Uint8Array)
   return true;
 }
 
-/** Whether bytes[at, at + needle.length) is `needle`, byte for byte. */
+/** Whether bytes[at, at + needle.length) equals `needle`, byte for byte. */
 export function equalAt(bytes: Uint8Array, at: number, needle: Uint8Array): boolean {
   for (let i = 0; i < needle.length; i++) {
     if (bytes[at + i] !== needle[i]) return false;
@@ -34,17 +34,20 @@ export function equalAt(bytes: Uint8Array, at: number, needle: Uint8Array): bool
   return true;
 }
 
-/** What a search needs to know of its needle, computed once a query. */
+/** Tables for searching a needle, computed once per query. */
 export interface SearchTables {
-  /** Folded; not empty. */
+  /** Case-folded; not empty. */
   readonly needle: Uint8Array;
-  /** Text byte under the needle's last one → how far the needle may move on (Horspool). Both cases alike. */
+  /**
+   * Horspool's table: how far the needle can be moved on, for each byte of the text at the needle's last place. It is the same for both
+   * cases of a letter.
+   */
   readonly skips: Int32Array;
-  /** Length of the longest border of the needle's first i + 1 bytes (Knuth, Morris, Pratt). */
+  /** The failure function of Knuth, Morris and Pratt: the length of the longest border of the needle's first i + 1 bytes. */
   readonly borders: Int32Array;
 }
 
-/** Prepares a search for `needle`, which is folded and not empty. */
+/** Makes the tables for a needle, which must be case-folded and not empty. */
 export function buildSearchTables(needle: Uint8Array): SearchTables {
   const last = needle.length - 1;
   const skips = new Int32Array(256).fill(needle.length);
@@ -64,10 +67,10 @@ export function buildSearchTables(needle: Uint8Array): SearchTables {
   return { needle, skips, borders };
 }
 
-/** A search that has compared this many bytes more than it has passed changes to the linear one. */
+/** When a search has compared this many more bytes than it has passed, it changes to the linear algorithm. */
 const slackBytes = 256;
 
-/** Where the needle is first found in bytes[from, to), or -1. Time is linear whatever the bytes. */
+/** The offset of the first match in bytes[from, to), or -1. Takes linear time for any text and needle. */
 export function findFolded(bytes: Uint8Array, from: number, to: number, tables: SearchTables): number {
   const { needle, skips } = tables;
   const last = needle.length - 1;
@@ -89,7 +92,7 @@ export function findFolded(bytes: Uint8Array, from: number, to: number, tables: 
   return -1;
 }
 
-/** `findFolded` by the borders: reads each byte once, so that periodic text and needle cost no more than others. */
+/** `findFolded` by Knuth, Morris and Pratt: reads each byte once, so that periodic text takes no longer than other text. */
 function findFoldedLinear(bytes: Uint8Array, from: number, to: number, tables: SearchTables): number {
   const { needle, borders } = tables;
   const length = needle.length;
@@ -103,7 +106,7 @@ function findFoldedLinear(bytes: Uint8Array, from: number, to: number, tables: S
   return -1;
 }
 
-/** The row of [row, to) that holds the byte at `at`; gallops from `row`, since hits come in ascending order. */
+/** The row of [row, to) that contains the byte at offset `at`. Gallops from `row` on, because matches come in ascending order. */
 export function rowAt(offsets: Uint32Array, row: number, to: number, at: number): number {
   let low = row;
   let step = 1;
@@ -120,17 +123,17 @@ export function rowAt(offsets: Uint32Array, row: number, to: number, at: number)
   return low;
 }
 
-/** The column and the needle where the kernel finds them. */
+/** The addresses of a column and a needle in the kernels' memory. */
 interface Placed {
   readonly scratch: Scratch;
   readonly bytesAt: number;
   readonly offsetsAt: number;
   readonly needleAt: number;
-  /** Where the bits of row 0 would be. */
+  /** The address that the bits of row 0 would have. */
   readonly outAt: number;
 }
 
-/** Has `search` write the bits of the rows [from, to) to `out`. */
+/** Places the arguments for a kernel. `search` calls it, and it writes the bits of the rows [from, to). */
 function select(
   offsets: Uint32Array,
   bytes: Uint8Array,
@@ -154,7 +157,7 @@ function select(
   search({
     scratch,
     outAt: outAt - first,
-    // Offsets stay as they are: the address that they count from is that of the text they belong to.
+    // The offsets are not adjusted. Instead the kernel gets the address that offset 0 would have.
     bytesAt: scratch.place(bytes, start, start + length) - start,
     offsetsAt: scratch.place(offsets, from, to + 1) - from * 4,
     needleAt: scratch.place(needle.planes, 0, needle.planes.length),
@@ -163,8 +166,8 @@ function select(
 }
 
 /**
- * Rows that contain the needle, which `tables` is for. The kernel gives text up that is so periodic that it compares far more bytes than
- * it passes: then rows are searched one by one, in linear time.
+ * Selects the rows that contain the needle. `tables` must be made for the same needle. The kernel gives up on periodic text where it
+ * compares far more bytes than it passes; then the rows are searched one by one, in linear time.
  */
 export function selectContaining(
   offsets: Uint32Array,
@@ -188,7 +191,7 @@ export function selectContaining(
   }
 }
 
-/** Rows that are the needle, byte for byte, case and all. */
+/** Selects the rows that equal the needle, byte for byte. */
 export function selectEqual(
   offsets: Uint32Array,
   bytes: Uint8Array,
@@ -202,7 +205,7 @@ export function selectEqual(
   );
 }
 
-/** Rows that begin with the needle. */
+/** Selects the rows that begin with the needle. */
 export function selectPrefix(
   offsets: Uint32Array,
   bytes: Uint8Array,
@@ -214,7 +217,7 @@ export function selectPrefix(
   selectAffix(offsets, bytes, needle, affixStart, from, to, out);
 }
 
-/** Rows that end with the needle. */
+/** Selects the rows that end with the needle. */
 export function selectSuffix(
   offsets: Uint32Array,
   bytes: Uint8Array,

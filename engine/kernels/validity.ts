@@ -1,10 +1,10 @@
 /**
- * Definition levels of a flat optional column (https://parquet.apache.org/docs/file-format/nulls/): one bit a row in
- * Parquet's RLE/bit-packing hybrid, which our bitmaps (least significant bit first, 1 = present) already are.
+ * Definition levels of a flat optional column (https://parquet.apache.org/docs/file-format/nulls/): one bit per row in Parquet's
+ * RLE/bit-packing hybrid. Packed levels have the same bytes as the bitmaps in memory (least significant bit first, 1 = present).
  */
 import { addBits, countRange, setRange } from './bitmap.js';
 
-/** Number of runs of equal bits in the first `rows` bits. */
+/** The number of runs of equal bits in the first `rows` bits. */
 export function countRuns(bits: Uint8Array, rows: number): number {
   let runs = rows === 0 ? 0 : 1;
   for (let row = 1; row < rows; row++) {
@@ -14,15 +14,18 @@ export function countRuns(bits: Uint8Array, rows: number): number {
   return runs;
 }
 
-/** Bytes that `encodeLevels` may need for `rows` rows. */
+/** Maximum bytes that `encodeLevels` writes for `rows` rows. */
 export function levelBytesMax(rows: number): number {
   return 8 + ((rows + 7) >> 3);
 }
 
-/** A run in RLE takes at most three bytes of length and one of value at 64 Ki rows. */
+/** Maximum bytes of an RLE run of up to 64 Ki rows: three for its length and one for its value. */
 const runBytesMax = 4;
 
-/** Encodes the levels of `rows` rows to `target`; `bits` is null when every row is present. Returns the bytes written. */
+/**
+ * Encodes the levels of `rows` rows to `target`. `bits` is null when every row is present. Writes RLE runs, unless these might take more
+ * bytes than one packed run. Returns the number of bytes written.
+ */
 export function encodeLevels(bits: Uint8Array | null, rows: number, target: Uint8Array): number {
   if (bits === null) return writeRun(rows, 1, target, 0);
   const packedBytes = (rows + 7) >> 3;
@@ -59,8 +62,8 @@ function writeVarint(value: number, target: Uint8Array, at: number): number {
 }
 
 /**
- * Decodes the levels of `rows` rows from source[at, end) into `bits`, which is all zeros and has room for them. What a run has beyond the
- * last row is passed over. Returns the number of present rows, or -1 when the input is malformed.
+ * Decodes the levels of `rows` rows from source[at, end) into `bits`, which must be all zeros and have room for them. Ignores what a run
+ * has beyond the last row. Returns the number of present rows, or -1 when the input is malformed.
  */
 export function decodeLevels(
   source: Uint8Array,
@@ -95,7 +98,7 @@ export function decodeLevels(
     at = Math.min(end, at + length);
     row += bytes * 8;
   }
-  // Up to seven bits behind the last row have been written. What lies beyond the end of the array stays unwritten.
+  // Up to seven bits after the last row may have been written: clear them. Writes beyond the end of the array have no effect.
   bits[rows >> 3]! &= (1 << (rows & 7)) - 1;
   bits[(rows >> 3) + 1] = 0;
   return countRange(bits, 0, rows);

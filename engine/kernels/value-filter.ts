@@ -1,15 +1,18 @@
 import { openScratch, scratchBytes } from '../memory/scratch.js';
 import { kernelsOver } from './kernels.js';
 
-/** Bytes of a block of either filter: 256 bits. */
+/** Bytes of a block of either filter, which has 256 bits. */
 export const filterBlockBytes = 32;
 
-/** Strings are hashed in slices of about this size, where they have to be copied to the kernels' memory. */
+/** Approximate size of the slices in which strings are hashed, where they have to be copied to the kernels' memory. */
 const copiedBytesMax = 256 * 1024;
-/** Bits that estimate how many values are distinct: 16 for each row of a row group, so that few hashes share one. */
+/**
+ * The bitmap that estimates the number of distinct values has 2^20 bits: 16 for each row of a full row group, so that few hashes share a
+ * bit.
+ */
 const markBits = 20;
 
-/** XXH64 with seed 0 of each string: the low half, then the high half. */
+/** The XXH64 hash (seed 0) of each string, as low half and high half. */
 export function hashStrings(bytes: Uint8Array, offsets: Uint32Array, count: number): Uint32Array {
   const hashes = new Uint32Array(2 * count);
   for (let from = 0; from < count;) {
@@ -20,7 +23,7 @@ export function hashStrings(bytes: Uint8Array, offsets: Uint32Array, count: numb
     const bytesAt = scratch.place(bytes, start, offsets[to]!);
     const offsetsAt = scratch.place(offsets, from, to + 1);
     const hashesAt = scratch.reserve((to - from) * 8);
-    // Offsets count from the text they belong to, of which the slice is a part.
+    // The offsets are not adjusted. Instead the kernel gets the address that offset 0 would have.
     kernelsOver(scratch).hashStrings(bytesAt - start, offsetsAt, to - from, hashesAt);
     scratch.copyOut(hashesAt, hashes, 2 * from, 2 * (to - from));
     from = to;
@@ -28,7 +31,7 @@ export function hashStrings(bytes: Uint8Array, offsets: Uint32Array, count: numb
   return hashes;
 }
 
-/** The end of the strings from `from` on that are hashed together: at least one. */
+/** The end of the slice of strings that begins at `from`. A slice has at least one string. */
 function sliceEnd(bytes: Uint8Array, offsets: Uint32Array, from: number, count: number): number {
   if (scratchBytes(bytes, 1) === 0) return count;
   let to = from + 1;
@@ -36,7 +39,7 @@ function sliceEnd(bytes: Uint8Array, offsets: Uint32Array, from: number, count: 
   return to;
 }
 
-/** XXH64 with seed 0 of the eight bytes of each integer: the low half, then the high half. */
+/** The XXH64 hash (seed 0) of the eight bytes of each integer, as low half and high half. */
 export function hashIntegers(values: BigInt64Array, count: number): Uint32Array {
   const hashes = new Uint32Array(2 * count);
   const scratch = openScratch(scratchBytes(values, count) + count * 8);
@@ -47,7 +50,7 @@ export function hashIntegers(values: BigInt64Array, count: number): Uint32Array 
   return hashes;
 }
 
-/** About how many of the hashes are distinct, by linear counting: within one in a hundred for the rows of a row group. */
+/** Estimates the number of distinct hashes by linear counting. For the rows of a row group the error is within 1 %. */
 export function distinctHashes(hashes: Uint32Array): number {
   const bitmapBytes = 2 ** (markBits - 3);
   const scratch = openScratch(hashes.byteLength + bitmapBytes);
@@ -59,12 +62,12 @@ export function distinctHashes(hashes: Uint32Array): number {
   return Math.round(-Math.log(1 - marked / 2 ** markBits) * 2 ** markBits);
 }
 
-/** Adds hashes to a split-block Bloom filter of whole blocks. */
+/** Adds hashes to a split-block Bloom filter. The length of `blocks` must be a multiple of `filterBlockBytes`. */
 export function addToBlocks(hashes: Uint32Array, blocks: Uint8Array): void {
   addHashes('addToBlocks', hashes, blocks);
 }
 
-/** Adds hashes to a sketch of whole blocks: three bits of one block for each. */
+/** Adds hashes to a sketch: each sets three bits of one block. The length of `blocks` must be a multiple of `filterBlockBytes`. */
 export function addToSketch(hashes: Uint32Array, blocks: Uint8Array): void {
   addHashes('addToSketch', hashes, blocks);
 }

@@ -1,11 +1,11 @@
 /**
- * XXH64 with seed 0 (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md): a hash that tells contents apart some
- * five times as fast as SHA-256. It withstands chance, and nobody who wants two contents to be taken for one.
+ * XXH64 with seed 0 (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md): a hash that distinguishes contents, about five times
+ * as fast as SHA-256. It is not cryptographic: it is safe against accidental collisions, not against deliberate ones.
  */
 import { openScratch, scratchBytes } from '../memory/scratch.js';
 import { kernelsOver } from './kernels.js';
 
-/** What is hashed at once: eight bytes for each of four lanes. */
+/** Bytes of a stripe, which is the unit of hashing: eight bytes for each of the four lanes. */
 export const stripeBytes = 32;
 
 const prime1 = 0x9e3779b185ebca87n;
@@ -14,16 +14,16 @@ const prime3 = 0x165667b19e3779f9n;
 const prime4 = 0x85ebca77c2b2ae63n;
 const prime5 = 0x27d4eb2f165667c5n;
 
-/** The four lanes before the first stripe: low and high half of each. */
+/** The initial state of the four lanes: low and high half of each. */
 export function newLanes(): Uint32Array {
   const lanes = new BigUint64Array([prime1 + prime2, prime2, 0n, -prime1]);
   return new Uint32Array(lanes.buffer);
 }
 
-/** What does not lie in the kernels' memory is copied there in pieces that stay in the processor's cache. */
+/** Bytes that are not in the kernels' memory are copied there in pieces of this size, which stay in the CPU's cache. */
 const copiedBytesMax = 64 * 1024;
 
-/** Takes the whole stripes of `bytes` into the lanes; what is behind the last one is left. */
+/** Adds the whole stripes of `bytes` to the lanes. Bytes after the last whole stripe are ignored. */
 export function addStripes(lanes: Uint32Array, bytes: Uint8Array): void {
   const isHeld = scratchBytes(bytes, 1) === 0;
   const pieceBytes = isHeld ? bytes.length : copiedBytesMax;
@@ -49,7 +49,9 @@ function round(lane: bigint, input: bigint): bigint {
   return wrapped(rotated(wrapped(lane + input * prime2), 31n) * prime1);
 }
 
-/** The hash of content of `length` bytes, whose stripes went into the lanes and which ends with `rest`, less than a stripe. */
+/**
+ * The hash of content of `length` bytes whose whole stripes have been added to the lanes. `rest` has the bytes after the last whole stripe.
+ */
 export function finishXxh64(lanes: Uint32Array, length: number, rest: Uint8Array): bigint {
   let hash = length < stripeBytes ? prime5 : mergedLanes(lanes);
   hash = wrapped(hash + BigInt(length));

@@ -1,9 +1,9 @@
-// Dictionary codes as bits: see ../bit-packing.ts.
+// Dictionary codes in Parquet's RLE/bit-packing hybrid: see ../bit-packing.ts.
 import { readVarint, varint } from './varint';
 
 /**
- * Packs `count` codes of `codeBytes` bytes each (1 or 2) with `width` bits each (1 to 16), filled up with zeros to a
- * multiple of eight codes. Eight bytes of slack behind the target are written. Returns the bytes of the packed codes.
+ * Packs `count` codes of `codeBytes` bytes each (1 or 2) with `width` bits each (1 to 16), and pads with zeros to a multiple of eight
+ * codes. Up to eight bytes of padding after the target are written. Returns the number of bytes of the packed codes.
  */
 export function packCodes(codes: usize, codeBytes: u32, count: u32, width: u32, target: usize): u32 {
   const bytes = ((count + 7) >>> 3) * width;
@@ -33,7 +33,7 @@ export function packCodes(codes: usize, codeBytes: u32, count: u32, width: u32, 
   return bytes;
 }
 
-/** For each of the eight codes of a group, the bytes it lies in and the shift that aligns it at bit 7. */
+/** For each code of a group of eight: the source bytes that contain it, and the factor that shifts its lowest bit to bit 7. */
 function fillWindows(width: u32, laneBytes: u32, windows: usize): void {
   for (let k: u32 = 0; k < 8; k++) {
     const bit = k * width;
@@ -45,14 +45,14 @@ function fillWindows(width: u32, laneBytes: u32, windows: usize): void {
   }
 }
 
-/** A code, aligned at bit 7 of its 32-bit lane. */
+/** Unpacks four codes. The multiplication shifts each to bit 7 of its 32-bit lane; then they are shifted down and masked. */
 function lanes(group: v128, bytes: v128, factors: v128, mask: v128): v128 {
   return v128.and(i32x4.shr_u(i32x4.mul(i8x16.swizzle(group, bytes), factors), 7), mask);
 }
 
 /**
- * Unpacks `count` codes of `width` bits (1 to 8) to bytes. Up to 32 bytes of slack behind both sides are touched;
- * `windows` has 64 bytes.
+ * Unpacks `count` codes of `width` bits (1 to 8) to bytes. Up to 32 bytes of padding after the source are read and after the target
+ * written. `windows` has 64 bytes.
  */
 function unpackCodes8(source: usize, count: u32, width: u32, target: usize, windows: usize): void {
   fillWindows(width, 2, windows);
@@ -70,7 +70,7 @@ function unpackCodes8(source: usize, count: u32, width: u32, target: usize, wind
   }
 }
 
-/** Like `unpackCodes8`, for widths of 1 to 16 and 16-bit codes. */
+/** Like `unpackCodes8`, for widths of 1 to 16 bits and 16-bit codes. */
 function unpackCodes16(source: usize, count: u32, width: u32, target: usize, windows: usize): void {
   fillWindows(width, 4, windows);
   const first = v128.load(windows);
@@ -90,7 +90,7 @@ function unpackCodes16(source: usize, count: u32, width: u32, target: usize, win
   }
 }
 
-/** The largest of `count` codes of `codeBytes` bytes each (1 or 2); 0 when there is none. */
+/** The largest of `count` codes of `codeBytes` bytes each (1 or 2); 0 when there are none. */
 export function largestCode(codes: usize, codeBytes: u32, count: u32): u32 {
   const end = codes + <usize>count * codeBytes;
   let largest = i8x16.splat(0);
@@ -98,13 +98,13 @@ export function largestCode(codes: usize, codeBytes: u32, count: u32): u32 {
   if (codeBytes == 1) {
     for (; codes + 16 <= end; codes += 16) largest = i8x16.max_u(largest, v128.load(codes));
     for (; codes < end; codes++) rest = max<u32>(rest, load<u8>(codes));
-    // The even and the odd bytes, as 16-bit lanes.
+    // The maxima of the even and of the odd bytes, as 16-bit lanes.
     largest = i16x8.max_u(v128.and(largest, i16x8.splat(255)), i16x8.shr_u(largest, 8));
   } else {
     for (; codes + 16 <= end; codes += 16) largest = i16x8.max_u(largest, v128.load(codes));
     for (; codes < end; codes += 2) rest = max<u32>(rest, load<u16>(codes));
   }
-  // Halves are laid on each other until two lanes have seen all.
+  // Combine the halves of the vector until the first two lanes have the maximum of all.
   largest = i16x8.max_u(
     largest,
     i8x16.shuffle(largest, largest, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7),
@@ -116,7 +116,7 @@ export function largestCode(codes: usize, codeBytes: u32, count: u32): u32 {
   return max<u32>(rest, max<u32>(i16x8.extract_lane_u(largest, 0), i16x8.extract_lane_u(largest, 1)));
 }
 
-/** Unpacks `count` codes of `width` bits (0 to 32) to codes of `codeBytes` bytes (1, 2 or 4). Slack follows the source. */
+/** Unpacks `count` codes of `width` bits (0 to 32) to codes of `codeBytes` bytes (1, 2 or 4). Padding after the source is read. */
 function unpackFew(source: usize, count: u32, width: u32, target: usize, codeBytes: u32): void {
   const mask = ((<u64>1) << width) - 1;
   let bit: usize = 0;
@@ -138,13 +138,13 @@ function fillCodes(target: usize, count: u32, code: u32, codeBytes: u32): void {
   }
 }
 
-/** Fewer codes are unpacked faster one by one. */
+/** For fewer codes it is faster to unpack them one by one. */
 const vectorCodesMin: u32 = 32;
 
 /**
- * Decodes `count` codes of `width` bits, which fit `codeBytes` bytes (1, 2 or 4), from the hybrid of runs and packed codes in
- * source[0, sourceBytes). Slack follows both sides; `windows` has 64 bytes. What a run has beyond the last code is passed over. Returns the
- * bytes read, or -1 when the input is malformed.
+ * Decodes `count` codes of `width` bits, which must fit in `codeBytes` bytes (1, 2 or 4), from the hybrid of RLE runs and packed codes in
+ * source[0, sourceBytes). Padding must follow both sides; `windows` has 64 bytes. Ignores what a run has beyond the last code. Returns the
+ * number of bytes read, or -1 when the input is malformed.
  */
 export function decodeHybrid(
   source: usize,
@@ -168,7 +168,7 @@ export function decodeHybrid(
     const rest = count - done;
     if ((varint & 1) == 0) {
       if (valueBytes > end - at) return -1;
-      // Where codes have no bits, none are read.
+      // With a width of 0, a run has no value bytes; the mask is then 0.
       const code = load<u32>(at) & (<u32>(((<u64>1) << (valueBytes << 3)) - 1));
       if (code > mask) return -1;
       const repeated = min<u32>(length, rest);
@@ -178,7 +178,7 @@ export function decodeHybrid(
       continue;
     }
     const packed = length > rest >>> 3 ? rest : length << 3;
-    // Some writers leave out the bytes that only fill up the last eight.
+    // Some writers leave out the bytes that only pad the last group of eight codes.
     if ((<u64>packed * width + 7) >>> 3 > <u64>(end - at)) return -1;
     if (packed < vectorCodesMin || width == 0 || codeBytes == 4) unpackFew(at, packed, width, to, codeBytes);
     else if (codeBytes == 1) unpackCodes8(at, packed, width, to, windows);
@@ -189,7 +189,7 @@ export function decodeHybrid(
   return <i32>(at - source);
 }
 
-/** As `largestCode`, for codes of four bytes. */
+/** Like `largestCode`, for codes of four bytes. */
 export function largestCode32(codes: usize, count: u32): u32 {
   let largest: u32 = 0;
   for (const end = codes + ((<usize>count) << 2); codes < end; codes += 4)

@@ -1,6 +1,6 @@
-// Selections as bitmaps, one bit a row: see ../bitmap.ts. Bits past the rows are 0, given and returned.
+// Selections as bitmaps, one bit per row: see ../bitmap.ts. Bits after the last row are 0, both in arguments and in results.
 
-/** Keeps in `bits` the rows of [from, to) that are set in `other` too; `from` is a multiple of 8. */
+/** Clears the rows of [from, to) in `bits` that are not set in `other`. `from` must be a multiple of 8. */
 export function andRange(bits: usize, other: usize, from: u32, to: u32): void {
   const end = bits + ((to + 7) >>> 3);
   bits += from >>> 3;
@@ -10,7 +10,7 @@ export function andRange(bits: usize, other: usize, from: u32, to: u32): void {
   for (; bits < end; bits++, other++) store<u8>(bits, load<u8>(bits) & load<u8>(other));
 }
 
-/** Adds to `bits` the rows of [from, to) that are set in `other`; `from` is a multiple of 8. */
+/** Sets the rows of [from, to) in `bits` that are set in `other`. `from` must be a multiple of 8. */
 export function orRange(bits: usize, other: usize, from: u32, to: u32): void {
   const end = bits + ((to + 7) >>> 3);
   bits += from >>> 3;
@@ -20,7 +20,7 @@ export function orRange(bits: usize, other: usize, from: u32, to: u32): void {
   for (; bits < end; bits++, other++) store<u8>(bits, load<u8>(bits) | load<u8>(other));
 }
 
-/** The 64 bits from the byte at `row` >> 3 on, without those outside [from, to). `row` is a multiple of 64. */
+/** The 64 bits of the rows from `row` on, with those outside [from, to) cleared. `row` must be a multiple of 64. */
 function wordOf(bits: usize, row: u32, from: u32, to: u32): u64 {
   const at = bits + (row >>> 3);
   let word = load<u64>(at);
@@ -29,14 +29,14 @@ function wordOf(bits: usize, row: u32, from: u32, to: u32): u64 {
   return word;
 }
 
-/** How many rows of [from, to) are set. Eight bytes behind the bitmap are read. */
+/** The number of set rows in [from, to). Up to eight bytes after the bitmap are read. */
 export function countRange(bits: usize, from: u32, to: u32): u32 {
   let count: u64 = 0;
   for (let row = from & ~63; row < to; row += 64) count += popcnt(wordOf(bits, row, from, to));
   return <u32>count;
 }
 
-/** Writes the first `most` set rows of [from, to), ascending, to `rows` (u32). Returns how many there are. */
+/** Writes the first `most` set rows of [from, to), ascending, to `rows` (u32). Returns the number of rows written. */
 export function listRange32(bits: usize, from: u32, to: u32, most: u32, rows: usize): u32 {
   let listed: u32 = 0;
   for (let row = from & ~63; row < to; row += 64) {
@@ -49,7 +49,7 @@ export function listRange32(bits: usize, from: u32, to: u32, most: u32, rows: us
   return listed;
 }
 
-/** As `listRange32`, for rows below 2^16 (u16). */
+/** Like `listRange32`, for row numbers below 2^16 (u16). */
 export function listRange16(bits: usize, from: u32, to: u32, most: u32, rows: usize): u32 {
   let listed: u32 = 0;
   for (let row = from & ~63; row < to; row += 64) {
@@ -62,7 +62,7 @@ export function listRange16(bits: usize, from: u32, to: u32, most: u32, rows: us
   return listed;
 }
 
-/** Writes a byte for each of the first `count` bits, 1 or 0; up to 15 behind them are written too. */
+/** Writes one byte for each of the first `count` bits, 1 or 0. Up to 15 bytes after them are overwritten. */
 export function spreadBits(bits: usize, count: u32, bytes: usize): void {
   const byteOfLane = i8x16(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
   const bitOfLane = i8x16(1, 2, 4, 8, 16, 32, 64, -128, 1, 2, 4, 8, 16, 32, 64, -128);

@@ -1,6 +1,6 @@
-// Numeric columns compared with an inclusive range, into a bitmap: see ../compare.ts.
+// Compares numeric columns with an inclusive range, and writes a bitmap: see ../compare.ts.
 
-/** The low halves of four 64-bit lanes: all that a comparison's result needs. */
+/** The low halves of four 64-bit lanes. A comparison sets all bits of a lane alike, so the half has the whole result. */
 function lowHalves(a: v128, b: v128): v128 {
   return i8x16.shuffle(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27);
 }
@@ -20,8 +20,8 @@ function quadInt64(at: usize, low: v128, high: v128): v128 {
 }
 
 /**
- * Selects the rows of [from, to) whose 64-bit integer is in [low, high], or with `flip` = 0xff those whose is not. `from`
- * is a multiple of 8. The bits of these rows at `out` are overwritten, those up to the end of the last byte with 0.
+ * Selects the rows of [from, to) whose 64-bit integer is in [low, high], or with `flip` = 0xff is not. `from` must be a multiple of 8.
+ * Overwrites the bits of these rows at `out`; the remaining bits of the last byte become 0.
  */
 export function selectInt64(
   values: usize,

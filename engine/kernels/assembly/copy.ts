@@ -1,6 +1,6 @@
 /**
- * Copies `length` bytes in steps of 16: up to 16 bytes behind `source + length` are read and behind `target + length`
- * written, which is why every buffer ends with slack. At least 16 bytes are copied, so that short ones have no branch.
+ * Copies `length` bytes in steps of 16. Up to 16 bytes after `source + length` are read and after `target + length` written, which is why
+ * every buffer ends with padding (`slackBytes`). At least 16 bytes are copied, so that short copies need no branch.
  */
 export function copyLoose(target: usize, source: usize, length: usize): void {
   let k: usize = 0;
@@ -10,12 +10,12 @@ export function copyLoose(target: usize, source: usize, length: usize): void {
   } while (k < length);
 }
 
-/** Copies `length` bytes exactly; the ranges may overlap. */
+/** Copies exactly `length` bytes. The ranges may overlap. */
 export function copyBytes(target: usize, source: usize, length: usize): void {
   memory.copy(target, source, length);
 }
 
-/** Copies `count` words, each with `shift` added to it, modulo 2^32. */
+/** Copies `count` 32-bit words and adds `shift` to each, modulo 2^32. */
 export function copyShifted(target: usize, source: usize, count: u32, shift: u32): void {
   const shifts = i32x4.splat(shift);
   let i: u32 = 0;

@@ -1,6 +1,6 @@
-// Rows counted by what they hold: see ../count.ts.
+// Counts rows by their values: see ../count.ts.
 
-/** The 64 bits from the byte at `row` >> 3 on, without those outside [from, to). `row` is a multiple of 64. */
+/** The 64 bits of the rows from `row` on, with those outside [from, to) cleared. `row` must be a multiple of 64. */
 function wordOf(bits: usize, row: u32, from: u32, to: u32): u64 {
   let word = load<u64>(bits + (row >>> 3));
   if (row < from) word &= (<u64>-1) << (from - row);
@@ -8,7 +8,7 @@ function wordOf(bits: usize, row: u32, from: u32, to: u32): u64 {
   return word;
 }
 
-/** Whether each of the 64 integers at `at` is in [low, high]. */
+/** Whether all 64 integers at `at` are in [low, high]. */
 function areWithin(at: usize, low: i64, high: i64): bool {
   const lowest = i64x2.splat(low);
   const highest = i64x2.splat(high);
@@ -26,7 +26,7 @@ function areWithin(at: usize, low: i64, high: i64): bool {
   return i64x2.all_true(within);
 }
 
-/** The last of the `count` ascending starts that is not above `value`. */
+/** Index of the last of the `count` ascending starts that is not greater than `value`. */
 function rangeOf(starts: usize, count: u32, value: i64): u32 {
   let low: u32 = 0;
   let high = count;
@@ -46,7 +46,7 @@ function endOf(starts: usize, count: u32, range: u32): i64 {
   return range + 1 < count ? load<i64>(starts + ((<usize>range) << 3), 8) - 1 : i64.MAX_VALUE;
 }
 
-/** With fewer rows of a word to count, each is looked at: that takes less time than to look whether all 64 lie in one range. */
+/** If fewer rows of a 64-bit word are counted, looking at each takes less time than checking whether all 64 are in one range. */
 const rowsOfWordMin: u64 = 12;
 
 function addOne(counts: usize, index: u32): void {
@@ -55,8 +55,8 @@ function addOne(counts: usize, index: u32): void {
 }
 
 /**
- * Adds each set row of [from, to) to the count (u32) of the range that its integer lies in. Range i has the integers from `starts[i]` up to
- * the next start; none is below the first. Eight bytes behind the bitmap are read.
+ * Adds each set row of [from, to) to the count (u32) of the range that contains its integer. Range i has the integers from `starts[i]` up
+ * to the next start; no counted integer is below the first start. Up to eight bytes after the bitmap are read.
  */
 export function countRanges(
   values: usize,
@@ -74,7 +74,7 @@ export function countRanges(
     let word = wordOf(bits, row, from, to);
     if (word == 0) continue;
     const at = values + ((<usize>row) << 3);
-    // Times ascend, but for some: most words lie in one range.
+    // Times mostly ascend, so all rows of most words are in one range.
     const isWhole = row >= from && row + 64 <= to && popcnt(word) >= rowsOfWordMin;
     if (isWhole && areWithin(at, low, high)) {
       const count = counts + ((<usize>range) << 2);
@@ -93,8 +93,8 @@ export function countRanges(
   }
 }
 
-// Codes of eight bits are counted in four tables of 256 counts (u32) by turns: where one code follows itself, as it often does, each
-// addition to one count would have to wait for the one before it.
+// 8-bit codes are counted in four tables of 256 counts (u32) in turn. Often one code follows itself; with one table, each addition to its
+// count would have to wait for the one before.
 
 function addEight(eight: u64, tables: usize): void {
   for (let k: usize = 0; k < 2; k++) {
@@ -106,7 +106,7 @@ function addEight(eight: u64, tables: usize): void {
   }
 }
 
-/** Adds the set rows of a word, whose codes begin at `at`, to the tables. */
+/** Adds the set rows of a word to the tables. The codes of its rows begin at `at`. */
 function addWord(word: u64, at: usize, tables: usize): void {
   if (word == <u64>-1) {
     for (let k: usize = 0; k < 64; k += 8) addEight(load<u64>(at + k), tables);
@@ -115,7 +115,7 @@ function addWord(word: u64, at: usize, tables: usize): void {
   for (; word != 0; word &= word - 1) addOne(tables, load<u8>(at + <usize>ctz(word)));
 }
 
-/** Moves what the tables have of the first `codes` codes to the counts. */
+/** Adds the counts of the first `codes` codes from the tables to `counts`, and sets them to 0 in the tables. */
 function moveCounts(tables: usize, codes: u32, counts: usize): void {
   for (const end = tables + ((<usize>codes) << 2); tables < end; tables += 4, counts += 4) {
     const counted =
@@ -129,8 +129,8 @@ function moveCounts(tables: usize, codes: u32, counts: usize): void {
 }
 
 /**
- * Adds each set row of [from, to) to the count (u32) of its 8-bit code, of which there are `codesMax`. `tables` has 4096 bytes, all of them
- * 0 before and behind the call. Eight bytes behind the bitmap are read.
+ * Adds each set row of [from, to) to the count (u32) of its 8-bit code. Codes are below `codesMax`. `tables` has 4096 bytes; they must be 0
+ * before the call, and are 0 after it. Up to eight bytes after the bitmap are read.
  */
 export function countCodes8(
   codes: usize,
@@ -145,7 +145,7 @@ export function countCodes8(
   moveCounts(tables, codesMax, counts);
 }
 
-/** As `countCodes8`, for 16-bit codes. */
+/** Like `countCodes8`, for 16-bit codes. */
 export function countCodes16(codes: usize, bits: usize, from: u32, to: u32, counts: usize): void {
   for (let row = from & ~63; row < to; row += 64) {
     const at = codes + ((<usize>row) << 1);
@@ -155,8 +155,8 @@ export function countCodes16(codes: usize, bits: usize, from: u32, to: u32, coun
 }
 
 /**
- * Adds each set row of [from, to) to the count (u32) of its range, as `countRanges` has them, and its code, of `codeBytes` bytes: the counts
- * of the `codesOfRange` codes of a range lie together. `tables` as for `countCodes8`. Eight bytes behind the bitmap are read.
+ * Adds each set row of [from, to) to the count (u32) of its range, see `countRanges`, and its code, which has `codeBytes` bytes. The count
+ * of a pair is at index `range * codesOfRange + code`. `tables` as for `countCodes8`. Up to eight bytes after the bitmap are read.
  */
 export function countPairs(
   values: usize,
@@ -189,7 +189,7 @@ export function countPairs(
       if (!areAlike) {
         const value = load<i64>(at + ((<usize>next) << 3));
         if (value < low || value > high) {
-          // What the tables have is of the range before.
+          // The counts in the tables belong to the range before.
           if (codeBytes == 1)
             moveCounts(tables, codesOfRange, counts + ((<usize>(range * codesOfRange)) << 2));
           range = rangeOf(starts, ranges, value);

@@ -1,15 +1,16 @@
-// Most of the way to a crc32: see ../simd/crc32.ts. The checksum is the remainder of a text, as a polynomial over GF(2), divided by one
-// of degree 32. A multiple of that divisor leaves the same remainder in the end, and one is known that has few terms, all of them whole
-// blocks of 16 bytes apart: y^300 + y^155 + y^117 + y^89 + 1 with y = x^128. (Squaring is linear there, so that x^128 has the minimal
-// polynomial that x has, and what is a multiple of it in x is one in x^128.) Dividing by it takes four exclusive ors for each block.
+// Does most of the work of a CRC-32: see ../crc32.ts. The checksum is the remainder of the text, as a polynomial over GF(2), divided by a
+// polynomial of degree 32. A division by a multiple of that polynomial does not change the final remainder. A multiple with few terms is
+// known, all of them at whole blocks of 16 bytes: y^300 + y^155 + y^117 + y^89 + 1 with y = x^128. (Squaring is linear over GF(2), so x^128
+// has the same minimal polynomial as x, and a polynomial that is a multiple in x is also one in x^128.) Dividing by it takes four XORs per
+// block.
 
-/** Blocks that the remainder takes, and so the farthest term. */
+/** Blocks of the remainder, which is the degree of the divisor in y. */
 const remainderBlocks: u32 = 300;
 const remainderBytes: usize = 4800;
-/** Blocks of the quotient that are made before the room is used anew. */
+/** Blocks of the quotient that are computed before the room is reused. */
 const stepBlocks: u32 = 600;
 
-/** The block of the quotient that is `remainderBytes` behind `at`, but for that of the text. */
+/** The sum of the four shifted quotient blocks that, XORed with the text, gives the quotient block `remainderBytes` after `at`. */
 function termsAt(at: usize): v128 {
   return v128.xor(
     v128.xor(v128.load(at), v128.load(at, 1424)),
@@ -18,14 +19,14 @@ function termsAt(at: usize): v128 {
 }
 
 /**
- * Reduces a text of `blocks` blocks of 16 bytes, more than 300 of them, with `state` added to its first four bytes, to 300 blocks that
- * leave the same remainder: the last third of `room`, which takes 14400 bytes.
+ * Reduces a text of `blocks` blocks of 16 bytes (more than 300), with `state` XORed to its first four bytes, to 300 blocks with the same
+ * CRC-32 remainder. They are written to the last third of `room`, which has 14400 bytes.
  */
 export function reduceCrc32(text: usize, blocks: u32, state: u32, room: usize): void {
   memory.fill(room, 0, remainderBytes);
   let quotientBlocks = blocks - remainderBlocks;
   let at = room;
-  // All terms but the text's are none for the first one.
+  // There are no quotient blocks before the first one, so it is the text alone.
   v128.store(at, v128.xor(v128.load(text), i32x4.replace_lane(i32x4.splat(0), 0, state)), remainderBytes);
   at += 16;
   text += 16;
@@ -41,7 +42,7 @@ export function reduceCrc32(text: usize, blocks: u32, state: u32, room: usize): 
     if (quotientBlocks == 0) break;
     step = min<u32>(quotientBlocks, stepBlocks);
   }
-  // The quotient ends here: what is left of the text, and of the terms of it, is the remainder.
+  // The quotient ends here. The rest of the text, XORed with the remaining shifted quotient blocks, is the remainder.
   memory.fill(room + remainderBytes, 0, remainderBytes);
   const remainderEnd = room + remainderBytes;
   for (; at < remainderEnd; at += 16, text += 16)

@@ -1,7 +1,7 @@
-// Strings as fields of CSV (RFC 4180). What is behind a string may be read, and what is behind its copy written, for up to 16 bytes.
+// Strings as CSV fields (RFC 4180). Up to 16 bytes after a string may be read, and after its copy written.
 import { copyLoose } from './copy';
 
-/** Which of the bytes have a field stand in quotes: quotes, commas and the ends of lines. */
+/** The bytes that require a field to be quoted: quotes, commas and line ends. */
 function quotedBytes(bytes: v128): v128 {
   return v128.or(
     v128.or(i8x16.eq(bytes, i8x16.splat(0x22)), i8x16.eq(bytes, i8x16.splat(0x2c))),
@@ -18,7 +18,7 @@ function needsQuotes(from: usize, length: u32): bool {
   return false;
 }
 
-/** Copies [from, fromEnd) with each quote doubled, and returns where the copy ends. */
+/** Copies [from, fromEnd) and doubles each quote. Returns the end of the copy. */
 function writeDoubled(at: usize, from: usize, fromEnd: usize): usize {
   while (from < fromEnd) {
     const bytes = v128.load(from);
@@ -37,7 +37,10 @@ function writeDoubled(at: usize, from: usize, fromEnd: usize): usize {
   return at;
 }
 
-/** Writes UTF-8 as a field. An empty string is `""`, which tells it from null; others stand in quotes where they must. Returns the end. */
+/**
+ * Writes UTF-8 as a field. An empty string becomes `""`, which distinguishes it from null; other strings are quoted only where necessary.
+ * Returns the end.
+ */
 export function writeCsvString(at: usize, from: usize, length: u32): usize {
   if (length > 0 && !needsQuotes(from, length)) {
     copyLoose(at, from, length);

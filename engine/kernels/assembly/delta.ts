@@ -23,7 +23,7 @@ function unzigzag(bits: u64): i64 {
   return (<i64>(bits >>> 1)) ^ -(<i64>(bits & 1));
 }
 
-/** Packs the 32 words at `words`, each below 2^width. The bytes behind the target are overwritten. */
+/** Packs the 32 words at `words`, each below 2^width. Up to eight bytes after the target are overwritten. */
 function packMiniblock(words: usize, width: u32, target: usize): void {
   if (width <= 32) {
     let pending: u64 = 0;
@@ -52,7 +52,7 @@ function packMiniblock(words: usize, width: u32, target: usize): void {
   }
 }
 
-/** The deltas of values[0, count) to `deltas`, filled up to a block with their minimum, which is returned. */
+/** Writes the deltas of values[0, count) to `deltas`, padded to a block with their minimum. Returns the minimum. */
 function writeDeltas(values: usize, count: u32, deltas: usize): i64 {
   let minimum = i64.MAX_VALUE;
   let before = load<i64>(values - 8);
@@ -68,8 +68,8 @@ function writeDeltas(values: usize, count: u32, deltas: usize): i64 {
 }
 
 /**
- * Encodes `count` values to `target`, which has `deltaBytesMax(count)` bytes and 64 of slack; `deltas` has 1 KiB. Returns
- * the number of bytes written.
+ * Encodes `count` values to `target`, which has `deltaBytesMax(count)` bytes and 64 bytes of padding. `deltas` has 1 KiB. Returns the
+ * number of bytes written.
  */
 export function encodeDelta(values: usize, count: u32, target: usize, deltas: usize): u32 {
   let at = writeVarint(target, blockValues);
@@ -115,15 +115,15 @@ function unpackMiniblock(at: usize, width: u32, minimum: i64, count: u32, values
   }
 }
 
-/** Larger blocks, whose bytes may not be counted in 32 bits, are none. */
+/** Larger blocks are rejected, so that the bytes of a block can be counted in 32 bits. */
 const blockValuesMax: u64 = (<u64>1) << 24;
 
-/** Values of a miniblock of the blocks that are read. */
+/** Number of values in a miniblock of the input that is being read. */
 let inMiniblock: u32 = 0;
 
 /**
- * Unpacks the miniblocks of a block of `count` values, whose widths are at `at`, to `values`. Returns the address behind them, or 0 when
- * they are malformed.
+ * Unpacks the miniblocks of a block of `count` values to `values`. The widths of the miniblocks are at `at`. Returns the address after
+ * them, or 0 when they are malformed.
  */
 function unpackBlock(at: usize, end: usize, perBlock: u32, minimum: i64, count: u32, values: usize): usize {
   const widthsAt = at;
@@ -139,8 +139,8 @@ function unpackBlock(at: usize, end: usize, perBlock: u32, minimum: i64, count: 
 }
 
 /**
- * Decodes exactly `count` values from source[0, sourceBytes), which slack follows, to `values`. Returns the number of
- * bytes read, or -1 when the input is malformed.
+ * Decodes exactly `count` values from source[0, sourceBytes), which padding must follow, to `values`. Returns the number of bytes read, or
+ * -1 when the input is malformed.
  */
 export function decodeDelta(source: usize, sourceBytes: u32, values: usize, count: u32): i32 {
   const end = source + sourceBytes;
@@ -170,15 +170,15 @@ export function decodeDelta(source: usize, sourceBytes: u32, values: usize, coun
 }
 
 /**
- * Where strings of `count` lengths end, one behind another: to `offsets`, whose first entry is 0. Returns false when they are
- * not `sizeBytes` together.
+ * Writes the ends of consecutive strings of `count` lengths to `offsets`, after a first entry of 0. Returns false when the lengths don't
+ * add up to `sizeBytes`.
  */
 export function addLengths(lengths: usize, count: u32, sizeBytes: u32, offsets: usize): bool {
   let end: u64 = 0;
   store<u32>(offsets, 0);
   for (let row: u32 = 0; row < count; row++) {
     const length = load<u64>(lengths + ((<usize>row) << 3));
-    // A length below 0 is a large one here.
+    // A negative length is a large unsigned one, and fails this check.
     if (length > sizeBytes) return false;
     end += length;
     if (end > sizeBytes) return false;
@@ -188,8 +188,9 @@ export function addLengths(lengths: usize, count: u32, sizeBytes: u32, offsets: 
 }
 
 /**
- * Bytes of `count` strings of which each has the first `prefixes` bytes of the one before and its own `suffixes` ones, which are
- * `suffixBytes` together: both are integers. Returns -1 when they contradict themselves, or are more than `most` bytes.
+ * The total bytes of `count` strings that share prefixes. Each consists of the first `prefixes[i]` bytes of the string before and
+ * `suffixes[i]` bytes of its own; the suffixes have `suffixBytes` bytes together. Both are lists of 64-bit integers. Returns -1 when the
+ * lengths contradict each other, or the total exceeds `most`.
  */
 export function prefixedBytes(
   prefixes: usize,
@@ -204,7 +205,7 @@ export function prefixedBytes(
   for (let row: u32 = 0; row < count; row++) {
     const shared = load<u64>(prefixes + ((<usize>row) << 3));
     const own = load<u64>(suffixes + ((<usize>row) << 3));
-    // A length below 0 is a large one here.
+    // A negative length is a large unsigned one, and fails this check.
     if (shared > before || own > suffixBytes) return -1;
     ownSum += own;
     before = shared + own;
@@ -214,7 +215,7 @@ export function prefixedBytes(
   return ownSum == suffixBytes ? <i64>sum : -1;
 }
 
-/** Puts such strings together at `target`, and writes where each ends to `offsets` behind the first entry. Slack follows all of them. */
+/** Builds such strings at `target`, and writes the end of each to `offsets`, after its first entry. Padding must follow all buffers. */
 export function joinPrefixed(
   prefixes: usize,
   suffixes: usize,

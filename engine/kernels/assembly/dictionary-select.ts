@@ -1,10 +1,10 @@
-// Dictionary codes through a set of entries, into a bitmap: see ../dictionary-select.ts.
+// Selects rows by a set of dictionary entries, and writes a bitmap: see ../dictionary-select.ts.
 
 function sixteenOf(wanted: usize): u16 {
   return <u16>i8x16.bitmask(i8x16.ne(v128.load(wanted), i8x16.splat(0)));
 }
 
-/** A bit for each of the 128 entries whose bytes are at `wanted`. */
+/** One bit for each of the 128 entries whose bytes are at `wanted`. */
 function setOf(wanted: usize): v128 {
   return i16x8(
     sixteenOf(wanted),
@@ -18,7 +18,7 @@ function setOf(wanted: usize): v128 {
   );
 }
 
-/** A bit for each of the sixteen codes at `at`: whether `low` (entries up to 127) or `high` has it. */
+/** One bit for each of the sixteen codes at `at`: whether it is in `low` (entries 0 to 127) or in `high` (128 to 255). */
 function membersOf(at: usize, low: v128, high: v128): u32 {
   const bitOfCode = i8x16(1, 2, 4, 8, 16, 32, 64, -128, 1, 2, 4, 8, 16, 32, 64, -128);
   const codes = v128.load(at);
@@ -31,21 +31,22 @@ function membersOf(at: usize, low: v128, high: v128): u32 {
   return i8x16.bitmask(i8x16.ne(v128.and(byte, bit), i8x16.splat(0)));
 }
 
-/** A bit for each of the 32 codes at `at`. */
+/** One bit for each of the 32 codes at `at`, see `membersOf`. */
 function wordOf(at: usize, low: v128, high: v128): u32 {
   return membersOf(at, low, high) | (membersOf(at + 16, low, high) << 16);
 }
 
 /**
- * Selects the rows of [from, to) whose 8-bit code has a byte other than 0 at `wanted`, which has 256 of them. `from` is a
- * multiple of 8. The bits of these rows at `out` are overwritten, those up to the end of the last byte with 0.
+ * Selects the rows of [from, to) whose 8-bit code has a nonzero byte at `wanted`, which has 256 bytes. `from` must be a multiple of 8.
+ * Overwrites the bits of these rows at `out`; the remaining bits of the last byte become 0.
  */
 export function selectCodes8(codes: usize, wanted: usize, from: u32, to: u32, out: usize): void {
   const low = setOf(wanted);
   const high = setOf(wanted + 128);
   out += from >>> 3;
   let row = from;
-  // Four stretches side by side: where a page of memory begins it is waited for, and so for four of them together.
+  // Process four parts of the rows side by side. At the start of each memory page the CPU has to wait; this way it waits for four pages at
+  // the same time.
   const stretch = ((to - from) >>> 2) & ~31;
   const stretchBits = stretch >>> 3;
   for (const end = from + stretch; row < end; row += 32) {
@@ -71,7 +72,7 @@ export function selectCodes8(codes: usize, wanted: usize, from: u32, to: u32, ou
   }
 }
 
-/** Like `selectCodes8`, for 16-bit codes; the bytes at `wanted` are 1 or 0, and one for each entry is enough. */
+/** Like `selectCodes8`, for 16-bit codes. The bytes at `wanted` must be 1 or 0; one per entry suffices. */
 export function selectCodes16(codes: usize, wanted: usize, from: u32, to: u32, out: usize): void {
   out += from >>> 3;
   let at = codes + ((<usize>from) << 1);

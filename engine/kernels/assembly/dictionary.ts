@@ -1,4 +1,4 @@
-// Dictionaries of distinct values, in the order of their first row: see ../dictionary.ts.
+// Builds dictionaries of distinct values, in the order of their first rows: see ../dictionary.ts.
 
 const goldenRatio: u64 = 0x9e3779b97f4a7c15;
 const rowsWithoutRepeatMax: u32 = 16384;
@@ -33,9 +33,9 @@ function sameBytes(a: usize, b: usize, length: u32): bool {
 }
 
 /**
- * Numbers the distinct values of the strings of `count` rows, whose offsets are relative to `bytes`, which slack follows.
- * Codes are u16; `firstRows` has room for `entriesMax`; `table` has 2^tableBits entries of 8 bytes, at least twice
- * `entriesMax`. Returns the number of distinct values, or -1 when there are more than `entriesMax` or clearly will be.
+ * Numbers the distinct strings of `count` rows. Offsets are relative to `bytes`, which padding must follow. Codes are u16; `firstRows` has
+ * room for `entriesMax` numbers; `table` has 2^tableBits entries of 8 bytes, at least twice `entriesMax`. Returns the number of distinct
+ * values, or -1 when there are more than `entriesMax`, or there clearly will be.
  */
 export function numberBytes(
   bytes: usize,
@@ -82,7 +82,7 @@ export function numberBytes(
   return distinct;
 }
 
-/** Like `numberBytes`, for the 64-bit words at `values`; `table` has 2^tableBits entries of 4 bytes. */
+/** Like `numberBytes`, for the 64-bit words at `values`. `table` has 2^tableBits entries of 4 bytes. */
 export function numberWords(
   values: usize,
   count: u32,

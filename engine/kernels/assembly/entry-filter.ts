@@ -1,6 +1,6 @@
-// Which strings a dictionary may have, as a bitmap of their hashes: see ../entry-filter.ts.
+// Adds the strings of a dictionary to a bitmap of their hashes: see ../entry-filter.ts.
 
-/** The eight bytes of a string of fewer than eight; eight are read. */
+/** The bytes of a string of fewer than eight bytes, padded with zeros. Eight bytes are read. */
 function shortWord(at: usize, length: u32): u64 {
   return length == 0 ? 0 : load<u64>(at) & ((<u64>-1) >>> ((8 - length) << 3));
 }
@@ -29,7 +29,7 @@ function setBit(bitmap: usize, bit: u32): void {
   store<u8>(at, load<u8>(at) | (<u8>((<u32>1) << (bit & 7))));
 }
 
-/** Sets the bits of `entries` strings, whose offsets are relative to `bytes`, which slack follows. */
+/** Sets the bits of `entries` strings. Offsets are relative to `bytes`, which padding must follow. */
 export function addEntries(bytes: usize, offsets: usize, entries: u32, shift: u32, bitmap: usize): void {
   let start = load<u32>(offsets);
   for (let entry: u32 = 0; entry < entries; entry++) {

@@ -1,12 +1,12 @@
-// Hashed bitmaps of the grams of strings: see ../grams.ts.
+// Hashed bitmaps of the n-grams of strings: see ../grams.ts.
 
 const lastPrime: u32 = 0x9e3779b1;
 const olderPrime: u32 = 0x85ebca6b;
 const finalPrime: u32 = 0xc2b2ae35;
-/** 32 minus the bits of a bitmap of trigrams; as a constant it takes three instructions less each time. */
+/** 32 minus the number of index bits of a trigram bitmap. As a constant it saves three instructions per use. */
 const trigramShift = 16;
 
-/** Copies bytes with their ASCII letters in lower case, in steps of 16; both sides have slack. */
+/** Copies bytes with ASCII letters in lower case, in steps of 16. Padding must follow both sides. */
 export function foldAscii(source: usize, length: usize, target: usize): void {
   const firstLetter = i8x16.splat(0x41);
   const letters = i8x16.splat(26);
@@ -18,7 +18,7 @@ export function foldAscii(source: usize, length: usize, target: usize): void {
   }
 }
 
-/** Whether no byte of [at, at + length) is beyond ASCII; slack follows. */
+/** Whether all bytes of [at, at + length) are ASCII. Padding must follow. */
 export function isAscii(at: usize, length: usize): bool {
   let seen = i8x16.splat(0);
   const whole = length & ~15;
@@ -33,14 +33,14 @@ function setBit(bitmap: usize, bit: u32): void {
   store<u32>(word, load<u32>(word) | ((<u32>1) << (bit & 31)));
 }
 
-/** Sets the bits of a byte that the lowest byte of `ones` has. */
+/** Sets the bits of a byte that are set in the lowest byte of `ones`. */
 function setBits(at: usize, ones: u32): void {
   store<u8>(at, <u8>(load<u8>(at) | ones));
 }
 
 /**
- * Sets four bits, whose numbers `bits` are. Their bytes' addresses and what is set there come out of vectors: two at a time, and all
- * four in one word. `bitmaps` has the bitmap's address four times.
+ * Sets four bits. `bits` has their indices; `bitmaps` has the bitmap's address in each lane. The addresses of the bytes are extracted from
+ * vectors two at a time, and the masks of all four bits in one word.
  */
 function setFour(bitmaps: v128, bits: v128): void {
   const places = i32x4.add(bitmaps, i32x4.shr_u(bits, 3));
@@ -57,7 +57,8 @@ function setFour(bitmaps: v128, bits: v128): void {
 }
 
 /**
- * Marks two trigrams, by their addresses, in a map of one byte for each bit: a store alone is cheaper than a bit that is read first.
+ * Marks two trigrams, given by their addresses, in a map with one byte per bit of their bitmap. A store is cheaper than reading and
+ * changing a bit.
  */
 function markPair(pair: u64): void {
   store<u8>(<usize>(<u32>pair), 0xff);
@@ -72,7 +73,7 @@ function addOne(at: usize, gramBytes: u32, gramShift: i32, grams: usize, trigram
   store<u8>(trigramMap + (((last >>> 8) * lastPrime) >>> trigramShift), 0xff);
 }
 
-/** Where the bytes before the last four of four neighbouring grams stand; 255 selects a zero. */
+/** For four neighbouring n-grams: the offsets of the bytes before the last four of each. −1 selects a zero. */
 function olderBytes(gramBytes: u32): v128 {
   const none = i8x16.splat(-1);
   if (gramBytes == 6) return i8x16(0, 1, -1, -1, 1, 2, -1, -1, 2, 3, -1, -1, 3, 4, -1, -1);
@@ -80,9 +81,9 @@ function olderBytes(gramBytes: u32): v128 {
 }
 
 /**
- * Sets the bits of all grams of `gramBytes` bytes (4 to 6) in the strings of `rows` rows, whose offsets are relative to
- * `bytes`, all in lower case and followed by slack; marks all trigrams in `trigramMap`, a byte for each bit of theirs.
- * `gramShift` is 32 minus the bits of the bitmap.
+ * Sets the bits of all n-grams of `gramBytes` bytes (4 to 6) in the strings of `rows` rows, and marks all trigrams in `trigramMap`, which
+ * has one byte per bit of their bitmap. Offsets are relative to `bytes`. The strings must be in lower case, and padding must follow them.
+ * `gramShift` is 32 minus the number of index bits of the bitmap.
  */
 export function addGrams(
   bytes: usize,
@@ -103,7 +104,7 @@ export function addGrams(
   for (let row: u32 = 0; row < rows; row++) {
     const end = bytes + load<u32>(offsets + ((<usize>row) << 2), 4);
     const length = <u32>(end - start);
-    // The trigrams that end before the first gram does.
+    // The trigrams that end before the first n-gram does.
     for (let k: u32 = 0; k + 4 <= gramBytes && k + 3 <= length; k++) {
       const trigram = load<u32>(start + k) & 0xffffff;
       store<u8>(trigramMap + ((trigram * lastPrime) >>> trigramShift), 0xff);
@@ -112,7 +113,7 @@ export function addGrams(
       const lastFour = end - gramBytes - 3;
       let at = start;
       while (true) {
-        // `last` of the gram that begins at byte 0 is the four bytes behind its first `gramBytes` - 4.
+        // `last` of the first n-gram is the four bytes after its first `gramBytes` - 4 bytes.
         const text = v128.load(at + gramBytes - 4);
         const last = i8x16.shuffle(text, text, 0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6);
         const older = i8x16.swizzle(v128.load(at), olderAt);
@@ -125,7 +126,7 @@ export function addGrams(
         const bits = i32x4.shr_u(i32x4.mul(mixed, finalFactor), gramShift);
         setFour(bitmaps, bits);
         if (at == lastFour) break;
-        // A bit that is set twice is set: the last four grams may have been there already.
+        // The last four n-grams may overlap those before. Setting a bit twice does no harm.
         at = min<usize>(at + 4, lastFour);
       }
     } else {
@@ -137,7 +138,7 @@ export function addGrams(
   }
 }
 
-/** Adds a map of a byte (0 or 255) for each bit to a bitmap of 2^bits bits, at least 16. */
+/** Adds a map with one byte per bit (0 or 255) to a bitmap of 2^bits bits, at least 16. */
 export function addMap(map: usize, bits: u32, bitmap: usize): void {
   const end = (<usize>1) << bits;
   for (let bit: usize = 0; bit < end; bit += 16) {
@@ -147,8 +148,8 @@ export function addMap(map: usize, bits: u32, bitmap: usize): void {
 }
 
 /**
- * Writes the bitmap of half the size, each of whose bits is set when one of two neighbours is. `sizeBytes` are those of the whole, a
- * multiple of 16. Returns the bits set in the half.
+ * Writes the bitmap of half the size: each bit is the OR of two neighbours. `sizeBytes` is the size of the whole bitmap, a multiple of 16.
+ * Returns the number of set bits in the half.
  */
 export function halveBitmap(bitmap: usize, sizeBytes: u32, half: usize): u32 {
   const evenBits = i8x16.splat(0x55);

@@ -1,4 +1,4 @@
-// The exports of kernels.wasm. Each kernel works on addresses of the memory that it was given; memory/wasm.ts loads them.
+// The exports of kernels.wasm. All kernels take addresses in the memory that the instance was made with; memory/wasm.ts loads the module.
 export { copyBytes, copyShifted } from './copy';
 export { lz4Compress, lz4Decompress } from './lz4';
 export { snappyDecompress } from './snappy';
@@ -39,7 +39,7 @@ export {
 export { xxh64Stripes } from './xxh64';
 export { addToBlocks, addToSketch, hashIntegers, hashStrings, markHashes } from './value-filter';
 
-/** Where the kernels' own data ends. */
+/** The end of the module's static data. */
 export function dataEnd(): usize {
   return __heap_base;
 }

@@ -1,9 +1,12 @@
-// Rows of columns written as lines: of JSON, or of CSV. Columns are described by eight words each, which ../json-rows.ts lays out.
+// Writes rows of columns as lines of JSON or CSV. A column is described by eight words, which ../json-rows.ts lays out.
 import { copyLoose } from './copy';
 import { writeCsvString } from './csv-values';
 import { writeDouble, writeInteger, writeString } from './json-values';
 
-/** The forms of lines. What differs between them is decided where the loops are compiled, once for each, and not in every value. */
+/**
+ * The formats of lines, as type arguments. The functions are compiled once for each format, so that the format is not checked for every
+ * value.
+ */
 class Json {}
 class Csv {}
 
@@ -12,13 +15,13 @@ function isCsv<Form>(): bool {
 }
 
 const descriptorBytes: usize = 32;
-/** Counted from the first column. */
+/** Offset of the key, relative to the first column. */
 const keyOffset: usize = 0;
 const keyBytesOffset: usize = 4;
 const kindOffset: usize = 8;
-/** 0: every row is present. */
+/** 0 where every row is present. */
 const validityOffset: usize = 12;
-/** 0: the row is the entry. */
+/** 0 where the row number is the entry. */
 const codesOffset: usize = 16;
 const codeBytesOffset: usize = 20;
 /** The numbers, or the bytes of the strings. */
@@ -31,30 +34,30 @@ const kindString: u32 = 2;
 const kindNull: u32 = 3;
 const kindBool: u32 = 4;
 
-/** The address behind what `writeJsonRows` has written. */
+/** The address after the last complete line. */
 let end: usize = 0;
 
-/** The address behind the last line that `writeJsonRows` has written. */
+/** The address after the last complete line that `writeJsonRows` or `writeCsvRows` has written. */
 export function jsonEnd(): usize {
   return end;
 }
 
-/** The double that `writeJsonRows` stopped at because it has more than three decimals, its column and its place; -1 for none. */
+/** The double with more than three decimals at which a call stopped, its column (-1 for none), and its address in the output. */
 let double: f64 = 0;
 let doubleColumn: i32 = -1;
 let doubleAt: usize = 0;
 
-/** The column of the double that `writeJsonRows` leaves to its caller; -1 when it stopped for want of room, or at the end. */
+/** The column of the double that the caller has to write; -1 when the call stopped for lack of room or at the end. */
 export function jsonDoubleColumn(): i32 {
   return doubleColumn;
 }
 
-/** The double that `writeJsonRows` leaves to its caller. */
+/** The double that the caller has to write. */
 export function jsonDouble(): f64 {
   return double;
 }
 
-/** Where the caller writes it. */
+/** The address where the caller has to write it. */
 export function jsonDoubleAt(): usize {
   return doubleAt;
 }
@@ -67,7 +70,7 @@ function entryOf(column: usize, row: u32): u32 {
     : <u32>load<u16>(codes + ((<usize>row) << 1));
 }
 
-/** `{"_cursor":"` and the cursor. */
+/** Writes `{"_cursor":"`, the cursor and a quote. */
 function writeCursor(at: usize, cursor: u64): usize {
   store<u64>(at, 0x6f737275635f227b);
   store<u32>(at, 0x223a2272, 8);
@@ -76,7 +79,7 @@ function writeCursor(at: usize, cursor: u64): usize {
   return at + 1;
 }
 
-/** Sixteen hexadecimal digits. */
+/** Writes sixteen hexadecimal digits. */
 function writeDigits(at: usize, cursor: u64): usize {
   const bytes = i64x2.splat(bswap<u64>(cursor));
   const nibbles = i8x16.shuffle(
@@ -127,8 +130,8 @@ function isNull(column: usize, row: u32): bool {
 }
 
 /**
- * Writes a value, null as nothing in CSV; returns 0 for a double of more than three decimals, and for a string whose longest form passes
- * `atMax`.
+ * Writes a value; in CSV, null is written as nothing. Returns the end, or 0 for a double with more than three decimals, and for a string
+ * whose longest form may exceed `atMax`.
  */
 function writeValue<Form>(at: usize, column: usize, row: u32, atMax: usize): usize {
   const kind = load<u32>(column, kindOffset);
@@ -157,7 +160,7 @@ function writeValue<Form>(at: usize, column: usize, row: u32, atMax: usize): usi
   return isCsv<Form>() ? writeCsvString(at, data + start, length) : writeString(at, data + start, length);
 }
 
-/** A control character takes six bytes in JSON; in CSV none takes more than two. */
+/** A control character takes six bytes in JSON; in CSV no character takes more than twice its bytes. */
 function stringBytesMax(length: u32): u64 {
   return 6 * <u64>length + 2;
 }
@@ -173,12 +176,15 @@ function writeBool(at: usize, value: u32): usize {
   return at + 5;
 }
 
-/** Rows that are looked at before they are written: what they touch fits the near caches, and their misses are waited for together. */
+/**
+ * Number of rows whose data is loaded before they are written. It fits in the near caches, and the CPU waits for its cache misses in
+ * parallel.
+ */
 const rowsAhead: u32 = 64;
-/** Rows that are this far apart, on average, share hardly a cache line; denser ones are read ahead by the processor itself. */
+/** Rows with at least this average distance hardly share cache lines. The CPU prefetches denser ones by itself. */
 const sparseDistance: u32 = 4;
 const lineOfCache: u32 = 64;
-/** The rest of a longer string the processor reads ahead by itself. */
+/** The CPU prefetches the rest of a longer string by itself. */
 const touchedBytesMax: u32 = 512;
 
 /** The row at an index of a list. */
@@ -191,15 +197,15 @@ function rowAt(rows: usize, index: u32): u32 {
   return rows == 0 ? index : rowOf(rows, index);
 }
 
-/** Whether rows are codes of more than 256 entries. */
+/** Whether the column has 16-bit codes, that is, more than 256 entries. */
 function hasManyEntries(column: usize): bool {
   return load<u32>(column, codesOffset) != 0 && load<u32>(column, codeBytesOffset) == 2;
 }
 
-/** Takes what was loaded only to be near: a load whose value nobody took would not be made. */
+/** Receives the sums of what is loaded only to be in the caches: loads whose values are unused would be optimised away. */
 let touched: u32 = 0;
 
-/** Loads the codes of these rows, and which of them are null. */
+/** Loads the codes and the validity of these rows. */
 function touchCodes(column: usize, rows: usize, from: u32, to: u32): u32 {
   const codes = <usize>load<u32>(column, codesOffset);
   const validity = <usize>load<u32>(column, validityOffset);
@@ -212,13 +218,14 @@ function touchCodes(column: usize, rows: usize, from: u32, to: u32): u32 {
   return sum;
 }
 
-/** Loads the numbers of these rows, or where their strings begin. */
+/** Loads the numbers of these rows, or the offsets of their strings. */
 function touchEntries(column: usize, rows: usize, from: u32, to: u32): u32 {
   const offsets = <usize>load<u32>(column, offsetsOffset);
   const entries = offsets != 0 ? offsets : <usize>load<u32>(column, dataOffset);
   const shift: usize = offsets != 0 ? 2 : 3;
   let sum: u32 = 0;
-  // Loops of their own for the two kinds that lists of rows mostly need: the fewer instructions a load takes, the more are under way.
+  // The two kinds of columns that lists of rows mostly have get their own loops: the fewer instructions a load takes, the more loads run in
+  // parallel.
   if (rows != 0 && load<u32>(column, codesOffset) == 0) {
     for (let i = from; i < to; i++) sum += load<u32>(entries + ((<usize>rowOf(rows, i)) << shift));
   } else if (rows != 0 && load<u32>(column, codeBytesOffset) == 2) {
@@ -235,8 +242,8 @@ function touchEntries(column: usize, rows: usize, from: u32, to: u32): u32 {
 }
 
 /**
- * Loads the strings of these rows: of each as many lines of the cache as the longest has. Their own number, which no processor could
- * foresee, would be waited for with every string.
+ * Loads the strings of these rows: of each string as many cache lines as the longest has. Looping by each string's own length would cause a
+ * branch misprediction per string.
  */
 function touchStrings(column: usize, rows: usize, from: u32, to: u32): u32 {
   const data = <usize>load<u32>(column, dataOffset);
@@ -259,22 +266,21 @@ function touchStrings(column: usize, rows: usize, from: u32, to: u32): u32 {
   return sum;
 }
 
-/** Whether the codes of the rows are scattered. */
+/** Whether the codes of the rows are scattered in memory. */
 function areCodesFar(column: usize, rows: usize): bool {
   return rows != 0 && load<u32>(column, kindOffset) != kindNull;
 }
 
-/** Whether the entries of the rows are scattered: those of a dictionary with up to 256 are near after a few rows. */
+/** Whether the entries of the rows are scattered in memory. A dictionary of up to 256 entries is in the caches after a few rows. */
 function areEntriesFar(column: usize, rows: usize): bool {
   const isListed = rows != 0 && load<u32>(column, codesOffset) == 0;
   return load<u32>(column, kindOffset) != kindNull && (isListed || hasManyEntries(column));
 }
 
 /**
- * Loads what the values of these rows are made of, where that is scattered: all of scattered rows, and of rows that follow one another
- * (where `rows` is 0) the entries of dictionaries that no near cache holds. Written one after the other, each such value is waited for
- * by itself, for a miss that takes longer than the writing; here no load depends on another of the same sweep over the columns, so that
- * many are under way.
+ * Loads the data of these rows where it is scattered: everything for listed rows; for consecutive rows (`rows` is 0) the entries of
+ * dictionaries that are too large for the near caches. When rows are written one by one, each such value causes a cache miss that takes
+ * longer than the writing. Here no load in a loop depends on another, so that many misses overlap.
  */
 function touchRows(columns: usize, columnsEnd: usize, rows: usize, from: u32, to: u32): void {
   let sum = touched;
@@ -291,20 +297,21 @@ function touchRows(columns: usize, columnsEnd: usize, rows: usize, from: u32, to
   touched = sum;
 }
 
-/** The rows before this one have been looked at; a call that goes on with a line goes on from there. */
+/** The rows before this one have been loaded. A call that continues a line keeps the value. */
 let seen: u32 = 0;
 
-/** Whether the rows at [from, to) of a list stand far apart. */
+/** Whether the rows [from, to) of a list are far apart. */
 function isSparse(rows: usize, from: u32, to: u32): bool {
   return rowAt(rows, to - 1) - rowAt(rows, from) >= (to - from) * sparseDistance;
 }
 
 /**
- * Writes the lines of rows[from], rows[from + 1], … up to `to` from `at` on, or of the rows from, from + 1, … where `rows` is 0,
- * while there surely is room before `atMax`, which slack follows: before each value, for its longest form and `fixedBytes`.
- * Returns the index of the first row not written: one without room, or one with a double of more than three decimals
- * (`jsonDoubleColumn`), which the caller writes and then goes on at the column behind it, `firstColumn`. The cursor of a row is
- * `cursorOf0` + ordinals[i], or + i where `ordinals` is 0. Of JSON a comma stands before each line where `lead` is 1; none where it is 0.
+ * Writes the lines of rows[from], rows[from + 1], …, up to index `to` (exclusive), from `at` on; where `rows` is 0, of the rows `from` to
+ * `to`. Stops before a value if its longest form plus `fixedBytes` may exceed `atMax`, which padding must follow.
+ *
+ * Returns the index of the first row that is not written completely: for lack of room, or because of a double with more than three decimals
+ * (`jsonDoubleColumn`). The caller writes that double and calls again with `firstColumn` set to the column after it. The cursor of a row is
+ * `cursorOf0` + ordinals[i], or + i where `ordinals` is 0. In JSON, `lead` is 1 to write a comma before each line, else 0.
  */
 function writeRows<Form>(
   columns: usize,
@@ -340,7 +347,7 @@ function writeRows<Form>(
         if (rows == 0 || isSparse(rows, i, seen)) touchRows(columns, columnsEnd, rows, i, seen);
       }
       const cursor = cursorOf0 + rowAt(ordinals, i);
-      // What follows is written over a comma that is not wanted.
+      // Without `lead`, the object overwrites the comma.
       if (!isCsv<Form>()) store<u8>(at, 0x2c);
       at = isCsv<Form>() ? writeDigits(at, cursor) : writeCursor(at + lead, cursor);
     }
@@ -362,7 +369,7 @@ function writeRows<Form>(
   return to;
 }
 
-/** Writes rows as objects of JSON, one a line. */
+/** Writes rows as JSON objects, one per line. See `writeRows`. */
 export function writeJsonRows(
   columns: usize,
   columnCount: u32,
@@ -393,7 +400,7 @@ export function writeJsonRows(
   );
 }
 
-/** Writes rows as records of CSV. The keys of the columns are the commas before their values. */
+/** Writes rows as CSV records. The key of each column is the comma before its value. See `writeRows`. */
 export function writeCsvRows(
   columns: usize,
   columnCount: u32,
@@ -423,7 +430,7 @@ export function writeCsvRows(
   );
 }
 
-/** Room in which the line of rows[index], or of the row `index` where `rows` is 0, is surely written. */
+/** A size in which the line of rows[index], or of row `index` where `rows` is 0, certainly fits. */
 export function jsonLineBytesMax(
   columns: usize,
   columnCount: u32,

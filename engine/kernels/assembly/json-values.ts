@@ -1,16 +1,16 @@
-// Numbers and strings as JSON. Each writer puts a value at an address and returns where it ends; up to 32 bytes behind that are
-// written too, which is why every output ends with slack. The bytes are those of `JSON.stringify`.
+// Numbers and strings as JSON. Each function writes a value at an address and returns the end. Up to 32 bytes after the end are
+// overwritten, which is why every output ends with padding. The bytes are those of `JSON.stringify`.
 
 const integerMax: f64 = 9007199254740992;
 const thousandthsMax: f64 = 1e9;
 
 const tenMillions: u64 = 100000000;
-/** Eight times the digit 0. */
+/** The digit 0 eight times. */
 const zeroDigits: u64 = 0x3030303030303030;
 
 /**
- * The eight digits of `value`, which is below 10^8, the first in the lowest byte. Halves are split off in all lanes of a word at
- * once: four digits and four, then two and two, then one and one, each by a multiplication that divides.
+ * The eight digits of `value`, which must be below 10^8, the first in the lowest byte. The value is halved in all lanes of a word at once:
+ * into twice four digits, four times two, eight times one. Each division is a multiplication and a shift.
  */
 function eightDigits(value: u32): u64 {
   const upper = value / 10000;
@@ -21,10 +21,10 @@ function eightDigits(value: u32): u64 {
   return tens | ((twos - tens * 10) << 8) | zeroDigits;
 }
 
-/** Writes `value`, of less than 10^8, without leading zeros. */
+/** Writes `value`, which must be below 10^8, without leading zeros. */
 function writeShort(at: usize, value: u32): usize {
   const digits = eightDigits(value);
-  // The last digit stays, also where it is 0.
+  // The last digit is kept even if it is 0.
   const leadingBits = ctz((digits ^ zeroDigits) | 0x0100000000000000) & 0x38;
   store<u64>(at, digits >>> leadingBits);
   return at + 8 - <usize>(leadingBits >>> 3);
@@ -38,18 +38,19 @@ function writeUnsigned(at: usize, value: u64): usize {
   return at + 8;
 }
 
-/** Writes a 64-bit integer in decimal. */
+/** Writes a 64-bit integer in decimal. Returns the end. */
 export function writeInteger(at: usize, value: i64): usize {
   if (value >= 0) return writeUnsigned(at, <u64>value);
   store<u8>(at, 0x2d);
   return writeUnsigned(at + 1, <u64>-value);
 }
 
-/** Writes a double that is whole or has at most three decimals; returns 0 for every other. */
+/** Writes a double that is an integer or has at most three decimals. Returns the end, or 0 for any other double. */
 export function writeDouble(at: usize, value: f64): usize {
   const size = abs(value);
   if (size < integerMax && trunc(value) == value) return writeInteger(at, <i64>value);
-  // A decimal of at most 15 digits that reads back the same is the shortest: two of them never read as one double.
+  // A decimal of at most 15 digits that reads back as the same double is the shortest one, because no two such decimals read back as the
+  // same double.
   if (size >= thousandthsMax) return 0;
   const thousandths = nearest(size * 1000);
   if (thousandths / 1000 != size) return 0;
@@ -57,14 +58,14 @@ export function writeDouble(at: usize, value: f64): usize {
   const all = <u64>thousandths;
   const whole = all / 1000;
   at = writeUnsigned(at, whole);
-  // The last three of eight digits, behind a point.
+  // The last three of eight digits, after a decimal point.
   const fraction = (eightDigits(<u32>(all - whole * 1000)) >>> 40) & 0xffffff;
   store<u32>(at, <u32>((fraction << 8) | 0x2e));
   const trailingBits = clz((<u32>(fraction ^ 0x303030)) << 8) & 0x18;
   return at + 4 - <usize>(trailingBits >>> 3);
 }
 
-/** Writes the escape of a quote, a backslash or a control character. */
+/** Writes the escape of a quote, a backslash or a control character. Returns the end. */
 function writeEscape(at: usize, byte: u32): usize {
   let letter: u32 = 0;
   if (byte == 0x22 || byte == 0x5c) letter = byte;
@@ -84,7 +85,7 @@ function writeEscape(at: usize, byte: u32): usize {
   return at + 6;
 }
 
-/** Which of the bytes are quotes, backslashes or control characters. */
+/** The bytes that are quotes, backslashes or control characters. */
 function escapedBytes(bytes: v128): v128 {
   return v128.or(
     v128.or(i8x16.eq(bytes, i8x16.splat(0x22)), i8x16.eq(bytes, i8x16.splat(0x5c))),
@@ -92,7 +93,7 @@ function escapedBytes(bytes: v128): v128 {
   );
 }
 
-/** Copies [from, fromEnd) with its escapes, and returns where the copy ends. */
+/** Copies [from, fromEnd) with escapes. Returns the end of the copy. */
 function writeEscaped(at: usize, from: usize, fromEnd: usize): usize {
   while (from < fromEnd) {
     const bytes = v128.load(from);
@@ -107,8 +108,8 @@ function writeEscaped(at: usize, from: usize, fromEnd: usize): usize {
 }
 
 /**
- * Writes UTF-8 as a JSON string. Two vectors are copied before it is asked how many of them are wanted, so that strings of up to 32
- * bytes, which most are, take no branch that depends on their length.
+ * Writes UTF-8 as a JSON string, and returns the end. The last two vectors are copied before their length is known, so that strings of up
+ * to 32 bytes (most strings) need no branch that depends on the length.
  */
 export function writeString(at: usize, from: usize, length: u32): usize {
   store<u8>(at++, 0x22);

@@ -1,5 +1,5 @@
-// Needles looked for in an LZ4 block as it is decompressed, a piece at a time: what it makes passes through a window that stays in
-// the nearest caches, and none of it is kept. See ../block-search.ts.
+// Searches an LZ4 block for needles while it is decompressed, piece by piece. The decompressed bytes pass through a window that stays in
+// the nearest caches; they are not kept. See ../block-search.ts.
 import {
   copyMatch,
   decompressShort,
@@ -12,7 +12,7 @@ import {
 } from './lz4';
 import { mayHold, needleBytes } from './substring';
 
-/** Farther back no match reaches: so much of what was made stays in the window. */
+/** The maximum distance of a match: this many of the last decompressed bytes stay in the window. */
 const historyBytes: usize = 65536;
 
 /** What comes next in the block: a sequence, the rest of its literals, its offset, or the rest of its match. */
@@ -21,15 +21,15 @@ const inLiterals: u32 = 1;
 const atOffset: u32 = 2;
 const inMatch: u32 = 3;
 
-/** Results, beside 0: nothing so far. */
+/** Results of a search. 0 means that nothing has been found so far. */
 const found: i32 = 1;
 const malformed: i32 = -1;
 
 let window: usize = 0;
 let windowEnd: usize = 0;
-/** What has been made and not looked at yet begins here. */
+/** Address of the first decompressed byte that has not been searched. */
 let newAt: usize = 0;
-/** Bytes that the rest of the block has to make. */
+/** Number of bytes that the rest of the block has to decompress to. */
 let restBytes: u32 = 0;
 let state: u32 = atSequence;
 let matchNibble: u32 = 0;
@@ -39,8 +39,8 @@ let needles: usize = 0;
 let needleCount: u32 = 0;
 
 /**
- * Begins with a block at `source` that makes `length` bytes. The window has room for `historyBytes`, the longest needle and a
- * piece of what is made, and is followed by slack.
+ * Begins to search a block at `source` that decompresses to `length` bytes. The window must have room for `historyBytes`, the longest
+ * needle and some new bytes, and must be followed by padding.
  */
 export function beginSearch(
   source: usize,
@@ -60,7 +60,7 @@ export function beginSearch(
   needleCount = count;
 }
 
-/** Whether one of the needles may end in [newFrom, to), of a text that begins at `from`. */
+/** Whether one of the needles may end in [newFrom, to), in a text that begins at `from`. */
 function mayEndIn(from: usize, newFrom: usize, to: usize): bool {
   for (let k: u32 = 0; k < needleCount; k++) {
     const needle = needles + <usize>k * needleBytes;
@@ -71,21 +71,21 @@ function mayEndIn(from: usize, newFrom: usize, to: usize): bool {
   return false;
 }
 
-/** As `searchPiece`, for all of a text that is not compressed. */
+/** Like `searchPiece`, for a whole text that is not compressed. */
 export function searchText(text: usize, length: u32, needlesAt: usize, count: u32): i32 {
   needles = needlesAt;
   needleCount = count;
   return mayEndIn(text, text, text + length) ? found : 0;
 }
 
-/** Whether one of the needles stands where something new has been made; that is old from here on. */
+/** Searches the bytes that are new since the last call. */
 function lookAtNew(): bool {
   const from = newAt;
   newAt = reachedTarget();
   return mayEndIn(window, from, newAt);
 }
 
-/** Makes room: only what matches can still reach stays. */
+/** Makes room in the window: keeps only the bytes that matches can still refer to. */
 function slide(): void {
   const at = reachedTarget();
   if (at - window <= historyBytes) return;
@@ -95,7 +95,7 @@ function slide(): void {
   newAt -= distance;
 }
 
-/** Reads the rest of a length at `at`, into `pendingBytes`; returns where it ends, or 0 when that is not before `end`. */
+/** Adds the rest of a length at `at` to `pendingBytes`. Returns the address after it, or 0 when it does not end before `end`. */
 function readRest(at: usize, end: usize): usize {
   while (at < end) {
     const byte = <u32>load<u8>(at++);
@@ -106,8 +106,8 @@ function readRest(at: usize, end: usize): usize {
 }
 
 /**
- * Takes one step of any sequence, as far as the source reaches up to `end` and the target to `targetEnd`. Returns 1 when it has,
- * 0 when there must be more of either first, and -1 for what is malformed if the source is to reach no farther.
+ * Decompresses a part of a sequence, as far as the source up to `end` and the target up to `targetEnd` allow. Returns 1 after progress, 0
+ * when it needs more source or target, and -1 when the block is malformed unless the source continues after `end`.
  */
 function step(end: usize, targetEnd: usize): i32 {
   const s = reachedSource();
@@ -160,9 +160,9 @@ function isEnded(end: usize, isLast: bool): bool {
 }
 
 /**
- * Goes on with the block, which reaches up to `end` so far, or ends there (`isLast`). Returns 1 when one of the needles may stand in
- * what it makes, -1 when it is malformed or makes another number of bytes, and else 0: after the last piece, certainly none does.
- * 64 bytes behind `end` are read, and not more than that.
+ * Continues with the block, which has been read up to `end`; with `isLast` it ends there. Returns 1 when one of the needles may occur in
+ * the decompressed bytes, -1 when the block is malformed or has another decompressed length, else 0. Only after the last piece does 0 mean
+ * that no needle occurs. Reads at most 64 bytes after `end`.
  */
 export function searchPiece(end: usize, isLast: bool): i32 {
   const shortEnd = end - shortSourceBytes;

@@ -7,17 +7,17 @@ export const matchBytesMin: u32 = 4;
 const offsetMax: u32 = 65535;
 const lastLiteralBytes: u32 = 5;
 const lastMatchDistance: u32 = 12;
-/** Copies may pass the end of what they copy by this much; nearer to a buffer's end they go byte by byte. */
+/** Copies may write up to this many bytes past their end. Nearer to the end of a buffer, bytes are copied one by one. */
 const overrunBytes: usize = 64;
 
-/** Bytes of the hash table that `lz4Compress` works on. */
+/** Bytes of the hash table of `lz4Compress`. */
 const tableBytes: usize = 2 << hashBits;
 
 function slotOf(table: usize, sequence: u32): usize {
   return table + ((<usize>((sequence * hashPrime) >>> (32 - hashBits))) << 1);
 }
 
-/** How many bytes from `a` and `b` on are equal, of at most `limit`. Eight bytes at a time are read, within the limit. */
+/** The number of equal bytes from `a` and `b` on, at most `limit`. Reads eight bytes at a time, and none beyond the limit. */
 function equalBytes(a: usize, b: usize, limit: u32): u32 {
   let length: u32 = 0;
   while (length + 8 <= limit) {
@@ -51,8 +51,8 @@ function writeLiterals(target: usize, source: usize, literals: u32, matchNibble:
 }
 
 /**
- * Compresses source[0, length) to `target`, which has room for `lz4BytesMax(length)` bytes; both are followed by 64
- * bytes of slack. `table` has 2^15. Returns the number of bytes written.
+ * Compresses source[0, length) to `target`, which needs room for `lz4BytesMax(length)` bytes. 64 bytes of padding must follow both. `table`
+ * has 2^15 bytes. Returns the number of bytes written.
  */
 export function lz4Compress(source: usize, length: u32, target: usize, table: usize): u32 {
   memory.fill(table, 0, tableBytes);
@@ -61,12 +61,12 @@ export function lz4Compress(source: usize, length: u32, target: usize, table: us
   let at = target;
   let anchor: u32 = 0;
   let i: u32 = 1;
-  // Grows with each miss, so that what does not compress is passed over ever faster.
+  // Grows with each miss, so that incompressible bytes are skipped ever faster.
   let misses: u32 = 64;
   while (i < startEnd) {
     const sequence = load<u32>(source + i);
     const slot = slotOf(table, sequence);
-    // Half of a position is enough, because no match is farther away: then the table stays in the nearest cache.
+    // The low 16 bits of a position suffice, because no match may be farther away. This keeps the table small enough for the nearest cache.
     const distance = (i - <u32>load<u16>(slot)) & offsetMax;
     store<u16>(slot, <u16>i);
     let match = i - distance;
@@ -95,10 +95,10 @@ export function lz4Compress(source: usize, length: u32, target: usize, table: us
   return <u32>(writeLiterals(at, source + anchor, length - anchor, 0) - target);
 }
 
-/** The bytes of a length that does not fit its nibble end before this address, where the next byte is read. */
+/** The address after the last byte that `readLength` has read. */
 let lengthEnd: usize = 0;
 
-/** The rest of a length from `source` on, or -1 when it does not end before `end`. */
+/** Reads the rest of a length from `source` on; -1 when it does not end before `end`. */
 function readLength(source: usize, end: usize): i64 {
   let rest: i64 = 0;
   while (source < end) {
@@ -112,7 +112,7 @@ function readLength(source: usize, end: usize): i64 {
   return -1;
 }
 
-/** A match that repeats less than eight bytes: once some periods stand there, they are repeated eight bytes at a time. */
+/** Copies a match with an offset of less than eight bytes: first a few periods byte by byte, then eight bytes at a time. */
 function copyPeriod(target: usize, offset: usize, length: usize): void {
   let distance = offset;
   while (distance < 8) distance += offset;
@@ -121,11 +121,11 @@ function copyPeriod(target: usize, offset: usize, length: usize): void {
   for (; k < length; k += 8) store<u64>(target + k, load<u64>(target + k - distance));
 }
 
-/** Copies a match of `length` bytes to `target`, behind which there is `room`. */
+/** Copies a match of `length` bytes to `target`, which has `room` bytes. */
 export function copyMatch(target: usize, offset: usize, length: usize, room: usize): void {
   const from = target - offset;
   if (room < length + overrunBytes) {
-    // A match that overlaps itself repeats what it has just written, so that it can't be moved as a whole.
+    // A match that overlaps itself repeats bytes that it has just written, so `memory.copy` cannot be used.
     for (let k: usize = 0; k < length; k++) store<u8>(target + k, load<u8>(from + k));
     return;
   }
@@ -153,37 +153,40 @@ export function copyMatch(target: usize, offset: usize, length: usize, room: usi
   }
 }
 
-/** Where the next sequence of the block is read, and where what it makes is written. */
+/** Addresses of the next sequence in the block, and of the next decompressed byte. */
 let sourceAt: usize = 0;
 let targetAt: usize = 0;
 
-/** Where decompressing goes on. */
+/** Sets the addresses at which decompression continues. */
 export function moveTo(source: usize, target: usize): void {
   sourceAt = source;
   targetAt = target;
 }
 
-/** Up to where the source has been read. */
+/** The address up to which the source has been read. */
 export function reachedSource(): usize {
   return sourceAt;
 }
 
-/** Up to where the target has been written. */
+/** The address up to which the target has been written. */
 export function reachedTarget(): usize {
   return targetAt;
 }
 
-/** The longest literals and the longest match whose length takes one byte beside its nibble. */
+/** The longest literals and the longest match whose length takes one byte besides its nibble. */
 const shortLiteralBytesMax: u32 = 15 + 254;
 const shortMatchBytesMax: u32 = 15 + 254 + matchBytesMin;
-/** A sequence of those: token, both bytes of lengths, literals and offset; and what it makes, the copies' overrun included. */
+/**
+ * Maximum bytes of a sequence with such lengths: in the source, the token, two length bytes, the literals and the offset; in the target,
+ * including the overrun of the copies.
+ */
 export const shortSourceBytes: u32 = 3 + shortLiteralBytesMax + 2;
 export const shortTargetBytes: u32 = shortLiteralBytesMax + shortMatchBytesMax + <u32>overrunBytes;
 
 /**
- * Decompresses sequences up to the first that is long, malformed, or begins where `sourceEnd` or `targetEnd` is passed. Up to there
- * a short one has all the room that it can take, so that nothing but its offset has to be checked, and that of nearly all takes no
- * branch that is hard to foresee: these cost more than the bytes that are copied in vain. No match reaches back beyond `target`.
+ * Decompresses sequences up to the first that is long or malformed, or that begins at or after `sourceEnd` or `targetEnd`. Before these
+ * addresses a short sequence certainly fits, so that only its offset has to be checked. Nearly all sequences take no unpredictable branch;
+ * mispredictions would cost more than the superfluous bytes that are copied. Matches must not refer to bytes before `target`.
  */
 export function decompressShort(sourceEnd: usize, target: usize, targetEnd: usize): void {
   let s = sourceAt;
@@ -208,7 +211,7 @@ export function decompressShort(sourceEnd: usize, target: usize, targetEnd: usiz
     const offset = <usize>load<u16>(s);
     const isExtended = <u32>((token & 15) == 15);
     const matched = (token & 15) + matchBytesMin + ((<u32>load<u8>(s, 2)) & (0 - isExtended));
-    // An offset of 0 is a large one here.
+    // An offset of 0 becomes a large number here, and fails the check.
     if (offset - 1 >= to - target) {
       s = sequence;
       break;
@@ -238,7 +241,7 @@ export function decompressShort(sourceEnd: usize, target: usize, targetEnd: usiz
   targetAt = d;
 }
 
-/** Decompresses one sequence of any length; false when it is malformed, or does not fit the source or the target. */
+/** Decompresses one sequence of any length. False when it is malformed, or does not fit in the source or the target. */
 function decompressOne(end: usize, target: usize, targetEnd: usize): bool {
   let s = sourceAt;
   let d = targetAt;
@@ -269,7 +272,7 @@ function decompressOne(end: usize, target: usize, targetEnd: usize): bool {
     matched += rest;
     s = lengthEnd;
   }
-  // What ends with a match is no block, because the last bytes of one are literals.
+  // A block must end with literals, so one that ends with a match is malformed.
   if (s == end || matched > <i64>(targetEnd - d)) return false;
   copyMatch(d, offset, <usize>matched, targetEnd - d);
   sourceAt = s;
@@ -278,9 +281,8 @@ function decompressOne(end: usize, target: usize, targetEnd: usize): bool {
 }
 
 /**
- * Decompresses source[0, sourceBytes) to target[0, length). Returns the number of bytes written, or -1 when the input is
- * malformed or does not fit; never writes outside the target, whatever the input. The source is followed by 64 bytes of
- * slack.
+ * Decompresses source[0, sourceBytes) to target[0, length). Returns the number of bytes written, or -1 when the input is malformed or does
+ * not fit. Never writes outside the target, whatever the input. 64 bytes of padding must follow the source.
  */
 export function lz4Decompress(source: usize, sourceBytes: u32, target: usize, length: u32): i32 {
   const end = source + sourceBytes;

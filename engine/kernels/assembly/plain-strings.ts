@@ -1,8 +1,11 @@
-// Parquet's PLAIN strings: each behind its length, 4 bytes little-endian.
+// Strings in Parquet's PLAIN encoding: the length of each in 4 bytes, little-endian, followed by its bytes. See ../plain-strings.ts.
 import { copyLoose } from './copy';
 import { needleBytes, placeIn, unclearPlace } from './substring';
 
-/** Writes the strings of `rows` rows, whose offsets are relative to `bytes`; slack follows both. Returns the bytes written. */
+/**
+ * Writes the strings of `rows` rows. Offsets are relative to `bytes`; padding must follow both buffers. Returns the number of bytes
+ * written.
+ */
 export function encodePlain(bytes: usize, offsets: usize, rows: u32, target: usize): u32 {
   let at = target;
   let start = load<u32>(offsets);
@@ -18,12 +21,12 @@ export function encodePlain(bytes: usize, offsets: usize, rows: u32, target: usi
 }
 
 /**
- * Reads exactly `count` strings from source[0, sourceBytes): their bytes go to `bytes`, where they end to `offsets` from
- * its second entry on. Slack follows all of them. Returns the bytes of the strings, or -1 when the input is malformed.
+ * Decodes exactly `count` strings from source[0, sourceBytes): their bytes to `bytes`, and their ends to `offsets`, after a first entry of
+ * 0. Padding must follow all buffers. Returns the number of bytes of the strings, or -1 when the input is malformed.
  */
 export function decodePlain(source: usize, sourceBytes: u32, count: u32, bytes: usize, offsets: usize): i32 {
   if (<u64>sourceBytes < (<u64>count) << 2) return -1;
-  // No more is written than the strings of a well-formed page have.
+  // The bytes of the strings of a well-formed page: malformed input must not make the kernel write more.
   const bytesMax = sourceBytes - (count << 2);
   let rest = sourceBytes;
   let at: u32 = 0;
@@ -44,15 +47,15 @@ export function decodePlain(source: usize, sourceBytes: u32, count: u32, bytes: 
 
 /** Strings are checked and searched in pieces that stay in the nearest cache. */
 const pieceBytes: usize = 32768;
-/** Bytes before each string. */
+/** Bytes of the length before each string. */
 const lengthBytes: usize = 4;
 
-/** Where the string that begins at `at`, with its length, ends. */
+/** The end of the string whose length is at `at`. */
 function endOf(at: usize): usize {
   return at + lengthBytes + <usize>load<u32>(at);
 }
 
-/** Whether the needle stands in one of the strings that [from, to) consists of; true also where that is unclear. */
+/** Whether the needle occurs in one of the encoded strings in [from, to). Also true where ruling it out would take too long. */
 function standsInString(from: usize, to: usize, needle: usize): bool {
   const length = load<u32>(needle, 4);
   let start = from;
@@ -68,7 +71,7 @@ function standsInString(from: usize, to: usize, needle: usize): bool {
     }
     const isInString = place >= start + lengthBytes;
     if (isInString && place + length <= end) return true;
-    // What was found has bytes of a length, or of two strings. Where a string is as long as the needle, the search goes on.
+    // The match includes bytes of a length, or of two strings. Continue at the next string that is at least as long as the needle.
     if (isInString) start = end;
     while (start < to && load<u32>(start) < length) start = endOf(start);
     at = start + lengthBytes;
@@ -77,8 +80,9 @@ function standsInString(from: usize, to: usize, needle: usize): bool {
 }
 
 /**
- * Looks for needles in the `count` strings that source[0, sourceBytes) consists of; slack follows. Returns 1 when one of them stands in a
- * string, or that is unclear, 0 when none does, and -1 when the input is malformed and none was found before that shows.
+ * Searches the `count` strings that source[0, sourceBytes) consists of for needles; padding must follow. Returns 1 when one occurs in a
+ * string or ruling it out would take too long, 0 when none occurs, and -1 when the input is malformed and no needle was found before the
+ * malformed part.
  */
 export function searchPlain(
   source: usize,

@@ -3,17 +3,17 @@ import { copyLoose } from './copy';
 import { copyMatch } from './lz4';
 import { readVarint, varint } from './varint';
 
-/** Copies may pass the end of what they copy by this much. */
+/** Copies may write up to this many bytes past their end. */
 const overrunBytes: usize = 64;
 
-/** The bytes of a copy's offset, by the kind of its tag. */
+/** The number of bytes of a copy's offset, by the kind of its tag. */
 function offsetBytes(kind: u32): usize {
   return kind == 3 ? 4 : kind;
 }
 
 /**
- * Decompresses source[0, sourceBytes) to target[0, length), which it must fill. Returns `length`, or -1 when the input is malformed; never
- * writes outside the target, whatever the input. Slack follows the source.
+ * Decompresses source[0, sourceBytes) to target[0, length), which it must fill exactly. Returns `length`, or -1 when the input is
+ * malformed. Never writes outside the target, whatever the input. Padding must follow the source.
  */
 export function snappyDecompress(source: usize, sourceBytes: u32, target: usize, length: u32): i32 {
   const end = source + sourceBytes;
@@ -33,7 +33,7 @@ export function snappyDecompress(source: usize, sourceBytes: u32, target: usize,
         literals = load<u32>(s) & ((<u32>-1) >>> ((4 - <u32>extra) << 3));
         s += extra;
       }
-      // One less than the length is stored, so that the longest is checked before it is counted up.
+      // The length minus 1 is stored. It is checked before 1 is added, so that the largest one does not overflow.
       if (literals >= end - s || literals >= room) return -1;
       literals++;
       if (room >= literals + 16) copyLoose(d, s, literals);
@@ -53,7 +53,7 @@ export function snappyDecompress(source: usize, sourceBytes: u32, target: usize,
       offset = kind == 2 ? load<u16>(s) : load<u32>(s);
     }
     s += offsetBytes(kind);
-    // An offset of 0 is a large one here.
+    // An offset of 0 becomes a large number here, and fails the check.
     if (offset - 1 >= d - target || matched > room) return -1;
     if (offset >= 16 && room >= matched + overrunBytes) copyLoose(d, d - offset, matched);
     else copyMatch(d, offset, matched, room);

@@ -1,24 +1,30 @@
-// Numbers as other programs store them: see ../stored-numbers.ts. A value is eight bytes where nothing else is said.
+// Converts numbers from the forms in which other programs store them: see ../stored-numbers.ts. Values have eight bytes unless stated
+// otherwise.
 
-/** Widens `count` integers of 32 bits at `source` to those at `target`. */
+/** Widens `count` 32-bit integers at `source` to 64-bit integers at `target`. */
 export function widenInt32(source: usize, count: u32, target: usize, isUnsigned: bool): void {
   for (const end = source + ((<usize>count) << 2); source < end; source += 4, target += 8)
     store<i64>(target, isUnsigned ? <i64>load<u32>(source) : <i64>load<i32>(source));
 }
 
-/** Widens `count` floats at `source` to the doubles at `target`. */
+/** Widens `count` 32-bit floats at `source` to doubles at `target`. */
 export function widenFloat32(source: usize, count: u32, target: usize): void {
   for (const end = source + ((<usize>count) << 2); source < end; source += 4, target += 8)
     store<f64>(target, <f64>load<f32>(source));
 }
 
-/** Keeps the lower 32 bits of `count` integers: what differences of integers of 32 bits add up to may have passed these. */
+/**
+ * Reduces `count` integers to their low 32 bits. Sums of 32-bit deltas may have overflowed 32 bits, where the original values wrap around.
+ */
 export function wrapInt32(values: usize, count: u32, isUnsigned: bool): void {
   for (const end = values + ((<usize>count) << 3); values < end; values += 8)
     store<i64>(values, isUnsigned ? <i64>load<u32>(values) : <i64>load<i32>(values));
 }
 
-/** Puts `count` values of `width` bytes together, whose first bytes come first, then their second ones (BYTE_STREAM_SPLIT). */
+/**
+ * Joins `count` values of `width` bytes from BYTE_STREAM_SPLIT: the source has the first bytes of all values, then their second bytes, and
+ * so on.
+ */
 export function joinStreams(source: usize, count: u32, width: u32, target: usize): void {
   for (let k: u32 = 0; k < width; k++) {
     let at = target + k;
@@ -26,7 +32,7 @@ export function joinStreams(source: usize, count: u32, width: u32, target: usize
   }
 }
 
-/** Divides integers, rounding down. */
+/** Divides integers by a positive `divisor`, rounding down. */
 export function divideDown(values: usize, count: u32, divisor: i64): void {
   for (const end = values + ((<usize>count) << 3); values < end; values += 8) {
     const value = load<i64>(values);
@@ -35,14 +41,15 @@ export function divideDown(values: usize, count: u32, divisor: i64): void {
   }
 }
 
-/** Takes row `row` out of the bitmap. */
+/** Clears the bit of a row. */
 function clear(bits: usize, row: u32): void {
   const at = bits + (row >>> 3);
   store<u8>(at, <u8>((<u32>load<u8>(at)) & ~((<u32>1) << (row & 7))));
 }
 
 /**
- * Multiplies integers. Those outside ±`most`, whose product does not fit, become 0, and their bits in `bits` too. Returns how many.
+ * Multiplies integers. Values outside ±`most`, whose products do not fit, become 0, and their bits in `bits` are cleared. Returns the
+ * number of such values.
  */
 export function multiply(values: usize, count: u32, factor: i64, most: i64, bits: usize): u32 {
   let dropped: u32 = 0;
@@ -60,13 +67,13 @@ export function multiply(values: usize, count: u32, factor: i64, most: i64, bits
   return dropped;
 }
 
-/** Turns integers into the doubles that are nearest to their `divisor`th. */
+/** Divides integers by `divisor`, rounding to the nearest double. */
 export function divideToFloats(values: usize, count: u32, divisor: f64): void {
   for (const end = values + ((<usize>count) << 3); values < end; values += 8)
     store<f64>(values, <f64>load<i64>(values) / divisor);
 }
 
-/** Makes doubles that are no finite numbers 0, and their bits in `bits` too. Returns how many. */
+/** Sets NaN and infinite doubles to 0, and clears their bits in `bits`. Returns the number of such values. */
 export function dropInfinite(values: usize, count: u32, bits: usize): u32 {
   const exponent: u64 = 0x7ff0000000000000;
   let dropped: u32 = 0;
@@ -80,7 +87,7 @@ export function dropInfinite(values: usize, count: u32, bits: usize): u32 {
   return dropped;
 }
 
-/** Whether no integer is below 0. */
+/** Whether no integer is negative. */
 export function noneNegative(values: usize, count: u32): bool {
   let seen: i64 = 0;
   for (const end = values + ((<usize>count) << 3); values < end; values += 8) seen |= load<i64>(values);

@@ -1,10 +1,10 @@
-// The least and the greatest of some strings, as unsigned bytes order them: see ../string-bounds.ts.
+// Finds the least and the greatest of some strings, compared as unsigned bytes: see ../string-bounds.ts.
 
-/** Whether the bytes at `a` come before those at `b`. Eight bytes behind both are read. */
+/** Whether the bytes at `a` are less than those at `b`. Up to eight bytes after both are read. */
 function comesBefore(a: usize, lengthA: u32, b: usize, lengthB: u32): bool {
   const shared = min<u32>(lengthA, lengthB);
   for (let k: u32 = 0; k < shared; k += 8) {
-    // The first byte counts most, and those behind the shared ones not at all.
+    // As big-endian numbers, the first byte counts most. Bytes beyond the shorter string are shifted out.
     const unshared = shared - k < 8 ? (<u64>(8 - (shared - k))) << 3 : 0;
     const wordA = bswap<u64>(load<u64>(a + k)) >>> unshared;
     const wordB = bswap<u64>(load<u64>(b + k)) >>> unshared;
@@ -14,8 +14,8 @@ function comesBefore(a: usize, lengthA: u32, b: usize, lengthB: u32): bool {
 }
 
 /**
- * Finds the first least and the first greatest of the strings of `rows` rows, at least one, whose offsets are relative to `bytes`,
- * which slack follows. Writes the numbers of their rows to `found` (two u32).
+ * Finds the first row with the least and the first row with the greatest string, of at least one row. Offsets are relative to `bytes`,
+ * which padding must follow. Writes the two row numbers to `found` (two u32).
  */
 export function boundRows(bytes: usize, offsets: usize, rows: u32, found: usize): void {
   let start = load<u32>(offsets);

@@ -1,18 +1,21 @@
-// Strings of a column's bytes compared with a needle: see ../substring.ts, and ../needle.ts, which lays the
-// needle out: its bytes in lower case; for each a byte that is 0x20 where it is an ASCII letter whose case does not count,
-// else 0; for each 0xff; each of the three filled up with zeros to a stride, a multiple of 16, at least 16.
+// Compares the strings of a column with a needle: see ../substring.ts. ../needle.ts lays out the needle in three planes, each padded with
+// zeros to a stride, which is a multiple of 16 and at least 16: its bytes in lower case; for each byte 0x20 where it is an ASCII letter
+// whose case does not count, else 0; for each byte 0xff.
 
 function strideOf(length: u32): u32 {
   return max<u32>(16, (length + 15) & ~15);
 }
 
-/** Bytes of candidates that `selectContaining` has compared. */
+/** Bytes of candidates that the current search has compared. */
 let comparedBytes: u32 = 0;
-/** A search that has compared this much more than it has passed is better done row by row, in linear time. */
+/**
+ * A search gives up when it has compared more than `comparedBytesSlack` bytes plus `comparedBytesPerByte` per byte passed. Searching row by
+ * row in linear time is then faster.
+ */
 const comparedBytesSlack: u32 = 65536;
 const comparedBytesPerByte: u32 = 4;
 
-/** Whether the needle stands at `at`. Up to fifteen bytes behind it are read. */
+/** Whether the needle occurs at `at`. Up to fifteen bytes after it are read. */
 function standsAt(at: usize, needle: usize, stride: u32): bool {
   for (let k: usize = 0; k < stride; k += 16) {
     const folded = v128.or(v128.load(at + k), v128.load(needle + stride + k));
@@ -26,7 +29,7 @@ function standsAt(at: usize, needle: usize, stride: u32): bool {
   return true;
 }
 
-/** The row of [row, to) that holds the byte at `at`; gallops from `row`, since hits come in ascending order. */
+/** The row of [row, to) that contains the byte at offset `at`. Gallops from `row` on, because matches come in ascending order. */
 function rowAt(offsets: usize, row: u32, to: u32, at: u32): u32 {
   let low = row;
   let step: u32 = 1;
@@ -43,15 +46,15 @@ function rowAt(offsets: usize, row: u32, to: u32, at: u32): u32 {
   return low;
 }
 
-/** Of the bytes at `at`, which are `byte`; `fold` is 0x20 for letters of either case. */
+/** The bytes at `at` that equal `byte`. `fold` is 0x20 for letters of either case, else 0. */
 function bytesLike(at: usize, byte: v128, fold: v128): v128 {
   return i8x16.eq(v128.or(v128.load(at), fold), byte);
 }
 
 /**
- * Selects the rows of [from, to) that contain the needle, of `length` bytes. `first` and `second` are the places in it of
- * the two bytes that are rarest. Returns the number of rows, or -1 when the text is so periodic that rows are better searched one by one.
- * Offsets are relative to `bytes`; slack follows. `from` is a multiple of 8; bits at `out` are overwritten.
+ * Selects the rows of [from, to) that contain the needle of `length` bytes. `first` and `second` are the indices of its two rarest bytes.
+ * Returns the number of rows, or -1 when the text is so periodic that the rows should be searched one by one. Offsets are relative to
+ * `bytes`; padding must follow. `from` must be a multiple of 8; the bits at `out` are overwritten.
  */
 export function selectContaining(
   bytes: usize,
@@ -69,7 +72,7 @@ export function selectContaining(
   const start = load<u32>(offsets + ((<usize>from) << 2));
   const end = load<u32>(offsets + ((<usize>to) << 2));
   if (end - start < length) return 0;
-  // The needle can begin before this place.
+  // The needle can only begin before this offset.
   const placesEnd = end - length + 1;
   const firstByte = v128.load8_splat(needle + first);
   const secondByte = v128.load8_splat(needle + second);
@@ -104,12 +107,12 @@ export function selectContaining(
         row = rowAt(offsets, row + 1, to, place);
         rowEnd = load<u32>(offsets + ((<usize>row) << 2), 4);
       }
-      // A place that crosses the end of its row is none.
+      // A match that crosses the end of its row does not count.
       if (rowEnd - place < length) continue;
       const byte = out + (row >>> 3);
       store<u8>(byte, load<u8>(byte) | (<u8>((<u32>1) << (row & 7))));
       rows++;
-      // One place is enough for a row.
+      // One match per row is enough: skip the rest of the row.
       if (rowEnd >= next) {
         next = rowEnd;
         break;
@@ -122,15 +125,12 @@ export function selectContaining(
   return rows;
 }
 
-/** Bytes of a needle's description: its address, its length, and the places of the two bytes that are looked for first. */
+/** Bytes of a needle's description: its address, its length, and the indices of the two bytes that a search looks for first. */
 export const needleBytes: usize = 16;
-/** What `placeIn` gives for a text that is so periodic that looking for the needle takes long. */
+/** The result of `placeIn` for text that is so periodic that searching it would take too long. */
 export const unclearPlace: usize = -1;
 
-/**
- * The first place in [from, to) where the needle stands; 0 where there is none, or `unclearPlace`. Up to 64 bytes behind `to` are
- * read.
- */
+/** The address of the first match in [from, to); 0 where there is none, or `unclearPlace`. Up to 64 bytes after `to` are read. */
 export function placeIn(from: usize, to: usize, needle: usize, length: u32, first: u32, second: u32): usize {
   if (to - from < <usize>length) return 0;
   const stride = strideOf(length);
@@ -161,17 +161,17 @@ export function placeIn(from: usize, to: usize, needle: usize, length: u32, firs
   return 0;
 }
 
-/** Whether the needle stands anywhere in [from, to), or that is unclear. */
+/** Whether the needle occurs in [from, to). Also true where ruling it out would take too long. */
 export function mayHold(from: usize, to: usize, needle: usize, length: u32, first: u32, second: u32): bool {
   return placeIn(from, to, needle, length, first, second) != 0;
 }
 
-/** Which rows `selectAffix` selects. */
+/** The `kind` of `selectAffix` that selects rows that end with the needle. */
 const atEnd: u32 = 1;
 
 /**
- * Selects the rows of [from, to) that begin with the needle (`kind` 0) or end with it (1). Offsets are relative to `bytes`;
- * slack follows. `from` is a multiple of 8; the bits of the rows at `out` are overwritten.
+ * Selects the rows of [from, to) that begin with the needle (`kind` 0) or end with it (`kind` 1). Offsets are relative to `bytes`; padding
+ * must follow. `from` must be a multiple of 8; the bits of the rows at `out` are overwritten.
  */
 export function selectAffix(
   bytes: usize,
@@ -196,7 +196,7 @@ export function selectAffix(
       const end = load<u32>(offsets + ((<usize>(row + k)) << 2), 4);
       const rowBytes = end - start;
       const isLength = rowBytes >= length;
-      // A row that is too short is compared with what follows it, to no effect, sooner than branched on.
+      // A row that is too short is compared too, with bytes that follow it. The result is ignored; this is faster than a branch.
       const at = bytes + (kind == atEnd && isLength ? end - length : start);
       const difference = v128.and(v128.xor(v128.or(v128.load(at), firstFolds), firstBytes), firstMask);
       let isHit = isLength && !v128.any_true(difference);
@@ -208,7 +208,7 @@ export function selectAffix(
   }
 }
 
-/** A bit for each of the eight rows whose offsets are at `at`: whether it is `length` bytes long. */
+/** One bit for each of the eight rows whose offsets are at `at`: whether its length is `length`. */
 function rowsOfLength(at: usize, length: v128): u32 {
   const low = i32x4.sub(v128.load(at, 4), v128.load(at));
   const high = i32x4.sub(v128.load(at, 20), v128.load(at, 16));
@@ -216,8 +216,8 @@ function rowsOfLength(at: usize, length: v128): u32 {
 }
 
 /**
- * Selects the rows of [from, to) that are the needle, of `length` bytes, case and all; returns how many. Offsets are relative to
- * `bytes`; slack follows both. `from` is a multiple of 8; the bits of the rows at `out` are overwritten.
+ * Selects the rows of [from, to) that equal the needle of `length` bytes, byte for byte. Returns their number. Offsets are relative to
+ * `bytes`; padding must follow both. `from` must be a multiple of 8; the bits of the rows at `out` are overwritten.
  */
 export function selectEqual(
   bytes: usize,
@@ -230,7 +230,7 @@ export function selectEqual(
 ): i32 {
   const stride = strideOf(length);
   const lengths = i32x4.splat(length);
-  // Most of what is as long is told apart by its last bytes: addresses and paths begin alike.
+  // Most strings of equal length differ in their last bytes: addresses and paths begin alike.
   const lastAt: u32 = length > 8 ? length - 8 : 0;
   const lastBits = length >= 8 ? <u64>-1 : ((<u64>1) << (length << 3)) - 1;
   const last = load<u64>(needle + lastAt);

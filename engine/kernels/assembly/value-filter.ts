@@ -1,4 +1,4 @@
-// XXH64 of the values of a column, and the two Bloom filters of a row group that are made of such hashes.
+// XXH64 hashes of the values of a column, and the two Bloom filters of a row group that are made from them.
 // XXH64 with seed 0: https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md
 // Split-block Bloom filters: https://github.com/apache/parquet-format/blob/master/BloomFilter.md
 
@@ -51,7 +51,7 @@ function hashOf(at: usize, length: usize): u64 {
   return avalanche(hash);
 }
 
-/** Writes the hash of each of `count` strings to `hashes`. */
+/** Writes the hash of each of `count` strings to `hashes`. Offsets are relative to `bytes`. */
 export function hashStrings(bytes: usize, offsets: usize, count: u32, hashes: usize): void {
   let start = <usize>load<u32>(offsets);
   for (let i: u32 = 0; i < count; i++) {
@@ -63,7 +63,7 @@ export function hashStrings(bytes: usize, offsets: usize, count: u32, hashes: us
   }
 }
 
-/** Writes the hash of each of `count` 64-bit integers, of its eight bytes, to `hashes`. */
+/** Writes the hash of the eight bytes of each of `count` 64-bit integers to `hashes`. */
 export function hashIntegers(values: usize, count: u32, hashes: usize): void {
   for (const end = values + ((<usize>count) << 3); values < end; values += 8) {
     store<u64>(hashes, hashOf(values, 8));
@@ -76,7 +76,7 @@ function setBit(bitmap: usize, bit: u32): void {
   store<u32>(at, load<u32>(at) | ((<u32>1) << (bit & 31)));
 }
 
-/** Sets the bit of each hash, by its low bits, in a bitmap of 2^bits bits. */
+/** Sets one bit for each hash in a bitmap of 2^bits bits. The low bits of the hash are the index. */
 export function markHashes(hashes: usize, count: u32, bits: u32, bitmap: usize): void {
   const mask: u32 = ((<u32>1) << bits) - 1;
   for (const end = hashes + ((<usize>count) << 3); hashes < end; hashes += 8) {
@@ -93,7 +93,7 @@ function setWord(block: usize, key: u32, salt: u32): void {
   store<u32>(block, load<u32>(block) | ((<u32>1) << ((key * salt) >>> 27)));
 }
 
-/** Adds hashes to a split-block Bloom filter. */
+/** Adds hashes to a split-block Bloom filter: each sets one bit in each of the eight words of a block. */
 export function addToBlocks(hashes: usize, count: u32, blocks: usize, blockCount: u32): void {
   for (const end = hashes + ((<usize>count) << 3); hashes < end; hashes += 8) {
     const key = load<u32>(hashes);
@@ -109,7 +109,7 @@ export function addToBlocks(hashes: usize, count: u32, blocks: usize, blockCount
   }
 }
 
-/** Adds hashes to a sketch: a Bloom filter of 32-byte blocks that takes three bits a hash. */
+/** Adds hashes to a sketch: a Bloom filter of 32-byte blocks in which each hash sets three bits of one block. */
 export function addToSketch(hashes: usize, count: u32, blocks: usize, blockCount: u32): void {
   for (const end = hashes + ((<usize>count) << 3); hashes < end; hashes += 8) {
     const key = load<u32>(hashes);

@@ -1,7 +1,10 @@
-/** What `readVarint` has read. */
+/** The number that `readVarint` has read last. */
 export let varint: u64 = 0;
 
-/** Reads an unsigned varint of at most 64 bits to `varint`. Returns the address behind it, or 0 when there is none before `end`. */
+/**
+ * Reads an unsigned varint of at most 64 bits into `varint`. Returns the address after it, or 0 when it is malformed or does not end before
+ * `end`.
+ */
 export function readVarint(at: usize, end: usize): usize {
   let bits: u64 = 0;
   for (let shift: u64 = 0; shift < 70; shift += 7) {

@@ -1,4 +1,4 @@
-// The stripes of XXH64 (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md): see ../xxh64.ts.
+// Hashes the stripes of XXH64 (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md): see ../xxh64.ts.
 
 const prime1: u64 = 0x9e3779b185ebca87;
 const prime2: u64 = 0xc2b2ae3d27d4eb4f;
@@ -7,7 +7,7 @@ function round(lane: u64, input: u64): u64 {
   return rotl<u64>(lane + input * prime2, 31) * prime1;
 }
 
-/** Takes `stripes` stripes of 32 bytes from `at` on into the four lanes at `lanes`. */
+/** Adds `stripes` stripes of 32 bytes from `at` on to the four lanes at `lanes`. */
 export function xxh64Stripes(lanes: usize, at: usize, stripes: u32): void {
   let first = load<u64>(lanes);
   let second = load<u64>(lanes, 8);
