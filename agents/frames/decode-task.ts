@@ -21,19 +21,19 @@ import { decodeRange, type DecodedRange, type LineRange } from './line-range.js'
 
 /** How the lines of one agent are decoded. */
 export interface DecodeSettings {
-  /** Names the definition and the zone in this process: a thread keeps the decoders that it made for them. */
+  /** Identifies the definition and the time zone within this process: threads keep their decoders by it. */
   readonly key: string;
   readonly definition: AgentDefinition;
-  /** Zone of times that carry none. */
+  /** Time zone of times that have none. */
   readonly timezone: string;
-  /** Once it is set, jobs end with `cancelled`. */
+  /** Once the flag is set, jobs fail with `cancelled`. */
   readonly stop?: StopFlag | undefined;
 }
 
 const definitionNumbers = new WeakMap<AgentDefinition, number>();
 let definitionsSeen = 0;
 
-/** Settings for the lines of an agent. */
+/** Makes the settings for the lines of an agent. */
 export function decodeSettings(
   definition: AgentDefinition,
   timezone: string,
@@ -47,45 +47,45 @@ export function decodeSettings(
 export interface DecodeJob {
   readonly settings: DecodeSettings;
   readonly lines: LinesPlace;
-  /** Ranges of those bytes, decoded in this order. */
+  /** Ranges of these bytes, decoded in this order. */
   readonly ranges: readonly LineRange[];
 }
 
-/** Bytes that move to the thread, or that both threads see. */
+/** Bytes that are transferred to the thread, or memory that both threads share. */
 export type LinesPlace = { readonly bytes: Uint8Array } | SharedLines;
 
 export interface SharedLines {
   readonly text: MemoryRange;
-  /** What kernels may work in. */
+  /** Working memory of the kernels. */
   readonly scratch: MemoryRange;
-  /** Where the records are to be. */
+  /** Memory for the records. */
   readonly records: MemoryRange;
 }
 
-/** What became of the lines: at most a row group of records. */
+/** The result of decoding: at most a row group of records. */
 export interface DecodedLines extends ValueCounters {
-  /** The bytes that moved to the thread, which come back; null where none did. */
+  /** The bytes that were transferred to the thread, transferred back; null for shared memory. */
   readonly bytes: Uint8Array | null;
-  /** The records, packed: their length in the memory lent for them, or bytes of their own; null for no records. */
+  /** The packed records: their length in the shared memory for them, or their bytes where these are on the heap; null for no records. */
   readonly packed: number | Uint8Array | null;
-  /** Of each range that was begun before the batch was full. */
+  /** For each range that was begun before the batch became full. */
   readonly ranges: readonly DecodedRange[];
-  /** The fields that values are of which did not read. */
+  /** The fields with values that could not be read. */
   readonly unreadable: readonly UnreadableField[];
-  /** Where the years stand behind the last line, for what is `Written` next. */
+  /** The state of guessing years after the last line, for the `Written` of the lines after it. */
   readonly years: Written['years'];
 }
 
-/** The decoders of one definition, which build the same batch. */
+/** The decoders of one definition, which share a batch builder. */
 interface AgentDecoders {
   readonly builder: BatchBuilder;
-  /** Records of the job before. */
+  /** Number of records of the previous job. */
   rows: number;
-  /** By the names of the captures of the file names: hardly more than one. */
+  /** By the names of the file name's captures; usually there is just one. */
   readonly byNames: Map<string, RecordDecoder>;
 }
 
-/** Definitions whose decoders a thread keeps, with their patterns compiled; the one longest unused goes. */
+/** Limit on definitions whose decoders, with compiled patterns, a thread keeps; the least recently used goes. */
 const agentsMax = 64;
 const agents = new Map<string, AgentDecoders>();
 
@@ -117,7 +117,7 @@ function decoderFor(
   return decoder;
 }
 
-/** Decodes lines into one batch. Throws `invalid` for a definition that makes no sense. */
+/** Runs on a worker thread: decodes lines into one batch. Throws `invalid` for a definition that is not valid. */
 export function work(job: DecodeJob): Finished<DecodedLines> {
   const decoders = decodersOf(job.settings);
   try {
@@ -125,13 +125,13 @@ export function work(job: DecodeJob): Finished<DecodedLines> {
     const moved = [result.bytes, result.packed].filter((bytes) => bytes instanceof Uint8Array);
     return { result, transfer: buffersOf(moved) };
   } catch (error) {
-    // The builder holds a part of this job's records.
+    // Drop the decoders: their builder holds some of this job's records.
     agents.delete(job.settings.key);
     throw error;
   }
 }
 
-/** Decodes the lines where they are, into memory that was lent with them or into new one. */
+/** Decodes lines in shared memory, into the shared memory for records; transferred lines into newly allocated memory. */
 function decodeInPlace(job: DecodeJob, decoders: AgentDecoders): DecodedLines {
   const { lines } = job;
   if ('bytes' in lines) return { ...decode(job, lines.bytes, decoders), bytes: lines.bytes };
@@ -147,7 +147,7 @@ function decodeInPlace(job: DecodeJob, decoders: AgentDecoders): DecodedLines {
   );
 }
 
-/** Decodes the job's lines, which are in `bytes`; within `space`, where the builder builds in it. */
+/** Decodes the job's lines, which are in `bytes`. With `space`, the batch is packed there. */
 function decode(
   { settings, ranges }: DecodeJob,
   bytes: Uint8Array,
@@ -176,7 +176,7 @@ function decode(
 
 const decodeTask: Task<DecodeJob, DecodedLines> = { module: builtModule(import.meta.url), work };
 
-/** Decodes lines on a thread of the pool, to which bytes of their own move and from which they come back; without one, here. */
+/** Decodes lines on a thread of the pool; without a pool, on this thread. Unshared bytes are transferred to the thread and back. */
 export async function decodeOnPool(pool: WorkerPool | null, job: DecodeJob): Promise<DecodedLines> {
   const { lines } = job;
   if (pool === null) return work(job).result;

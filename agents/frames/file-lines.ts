@@ -18,43 +18,46 @@ import type { PositionedSource } from '../sources/source-identity.js';
 import { stopFlagOf, type SignalFlag } from '../decode/stop-flag.js';
 import type { Written } from '../times/written.js';
 
-/** A frame of a file on its way to a decoder. */
+/** A frame of a file's lines to be decoded. */
 export interface FileFrame {
-  /** The lines are bytes[0, end). The bytes move to a thread and come back, unless they are lent. */
+  /** The lines are bytes[0, end). The buffer is transferred to a thread and back, unless it is shared memory (`lent`). */
   readonly bytes: Uint8Array;
   readonly lent: MemoryLease | null;
   readonly end: number;
-  /** Content offset of `bytes[0]`. */
+  /** Offset of `bytes[0]` in the file's content. */
   readonly base: number;
 }
 
-/** Takes what becomes of a file's lines, in their order. */
+/** Receives the results of a file's lines, in order. */
 export interface FrameConsumer {
-  /** Takes lines that became no record; `lines.bytes` holds them. */
+  /** Receives lines that became no record; `lines.bytes` holds them. */
   reject(lines: FileFrame, rejected: RejectedPlaces): Promise<void>;
-  /** Takes the records of a frame, one batch after another, the last one with `isLast`. The memory of the batch is the consumer's. */
+  /**
+   * Receives the records of a frame, one batch after another; `isLast` is set for the frame's last batch. The consumer owns
+   * the batch's memory.
+   */
   take(lines: FileFrame, decoded: DecodedBatch, isLast: boolean): Promise<void>;
-  /** A frame has been read. */
+  /** Called after each frame that was read. */
   hasRead(): void;
 }
 
 export interface FileLinesOptions {
   readonly decode: DecodeSettings;
-  /** Fields that the file's name gives. */
+  /** Field values from the file's name. */
   readonly captures: ReadonlyMap<string, string>;
-  /** Threads that decode lines; without, the caller's own does. */
+  /** Threads that decode lines; undefined to decode on the caller's thread. */
   readonly workers: WorkerPool | undefined;
   readonly signal: AbortSignal | undefined;
   /** When the lines from a content offset on were written. */
   readonly writtenAt: (offset: number) => Written;
 }
 
-/** One job of a decoder, where there is enough for all threads: its trip to a thread and back then does not count. */
+/** Frame size where there is enough work for all threads: the round trip to a thread then does not matter. */
 const largeFrameBytes = 4 * 1024 * 1024;
 
 /**
- * A pattern with more instructions may take minutes for a megabyte of hostile lines: that is left to threads, so that this one answers
- * signals meanwhile.
+ * A pattern with more instructions may take minutes for a megabyte of hostile lines. Such lines are always decoded on worker
+ * threads, so that this thread stays responsive to signals.
  */
 const instructionsMax = 1000;
 
@@ -62,9 +65,9 @@ function isLarge({ file }: AgentDefinition): boolean {
   return file?.regex !== undefined && compilePattern(file.regex).programSize() > instructionsMax;
 }
 
-/** Has the lines of a file decoded, from where its source stands to its end; on threads where that pays. */
+/** Decodes the lines of a file from the source's position to its end; on worker threads where that pays off. */
 export class FileLines {
-  /** The content ends, as far as it was taken, inside a line. */
+  /** Whether the content that was taken ends inside a line. */
   endsInLine: boolean;
   private readonly framer: LineFramer;
   private readonly decoding: InOrder;
@@ -85,7 +88,7 @@ export class FileLines {
     this.settings = { ...decode, stop: this.stopping.stop };
     const small = reader.fileBytes < workerFileBytesMin && !isLarge(decode.definition);
     this.workers = small || workers === undefined || workers.threads === 0 ? null : workers;
-    // What is unpacked comes in pieces, which are copied to a buffer: that is better done on the heap.
+    // Decompressed content arrives in pieces that are copied into a buffer; ordinary memory is better for that.
     const lent = this.workers !== null && content.nextInto !== undefined;
     const frameBytes = lent && reader.fileBytes >= largeFileBytesMin ? largeFrameBytes : frameBytesDefault;
     this.buffers = new FrameBuffers(framerBufferBytes(frameBytes), lent);
@@ -97,18 +100,18 @@ export class FileLines {
       frameBytes,
       this.buffers.take,
     );
-    // Two frames a thread: one is decoded, and one waits while another's records are stored.
+    // Two frames per thread: one is being decoded while another waits for the records before it to be stored.
     this.decoding = new InOrder(2 * (this.workers?.threads ?? 0));
     this.endsInLine = known?.endsInLine ?? false;
     this.continuesLine = this.endsInLine;
   }
 
-  /** Reads to the end. Whatever happens, nothing is lent any more when it returns. */
+  /** Reads to the end. When it returns or throws, all shared memory has been released. */
   async run(): Promise<void> {
     try {
       await this.read();
     } catch (error) {
-      // What was stopped says so.
+      // After an abort, throw the abort reason rather than its consequence.
       this.options.signal?.throwIfAborted();
       throw error;
     } finally {
@@ -122,7 +125,7 @@ export class FileLines {
     const { reader, part } = this.source;
     for (let frame = await this.framer.next(); frame !== null; frame = await this.framer.next()) {
       this.options.signal?.throwIfAborted();
-      // Somebody is writing this record just now; the next load takes it whole.
+      // This record is being written just now; the next load takes it as a whole.
       if (frame.kind === 'tail' && part === undefined && (await reader.hasGrown())) break;
       await this.decodeFrame(frame);
       if (frame.kind === 'tail') this.framer.keepTail();
@@ -133,7 +136,7 @@ export class FileLines {
     await this.decoding.drain();
   }
 
-  /** Has a frame decoded and taken; with threads, both while the next frames are read. */
+  /** Has a frame decoded, and passes the result to the consumer; with threads, the next frames are read meanwhile. */
   private async decodeFrame(frame: Frame): Promise<void> {
     const { captures, writtenAt } = this.options;
     const { continuesLine } = this;
@@ -156,7 +159,7 @@ export class FileLines {
 
   private linesOf({ kind, bytes, end, offset: base }: Frame): FileFrame {
     if (this.workers === null || kind === 'long') return { bytes, lent: null, end, base };
-    // What goes to a thread is gone from here; the framer still needs a tail, which it keeps or not.
+    // A buffer that goes to a thread is gone from here, but the framer still needs a tail, so the thread gets a copy.
     if (kind === 'tail') return { bytes: bytes.slice(0, end), lent: null, end, base };
     this.framer.leaveBuffer();
     return { bytes, lent: this.buffers.leaseOf(bytes), end, base };
@@ -166,7 +169,7 @@ export class FileLines {
     return decodeLines(this.workers, { settings: this.settings, ranges }, bytes, lent);
   }
 
-  /** Hands on what became of lines, and decodes those that one batch had no room for. */
+  /** Passes the results of lines to the consumer, and decodes the lines that did not fit into the batch. */
   private async take(lines: FileFrame, ranges: readonly LineRange[], first: DecodedBatch): Promise<void> {
     let left = ranges;
     for (let decoded = first; ;) {

@@ -1,17 +1,17 @@
 import { leaseMemory, type MemoryLease } from '../../engine/index.js';
 
-/** Buffers that lines are read into. A buffer that is given back is used again. */
+/** Allocates and reuses the buffers that lines are read into. */
 export class FrameBuffers {
   private readonly spare: Uint8Array[] = [];
   private readonly leases = new Map<Uint8Array, MemoryLease>();
 
-  /** @param lent whether the buffers should lie in memory that threads see, as long as there is some */
+  /** @param lent whether to use memory that is shared with threads, while there is some */
   constructor(
     private readonly sizeBytes: number,
     private readonly lent: boolean,
   ) {}
 
-  /** A buffer of `sizeBytes`. */
+  /** Returns a buffer of `sizeBytes` bytes. */
   readonly take = (): Uint8Array => {
     const spare = this.spare.pop();
     if (spare !== undefined) return spare;
@@ -22,7 +22,7 @@ export class FrameBuffers {
     return bytes;
   };
 
-  /** Where threads see a buffer that was taken; null for one that has to move to them. */
+  /** The shared memory of a buffer; null where the buffer has to be transferred to threads. */
   leaseOf(bytes: Uint8Array): MemoryLease | null {
     return this.leases.get(bytes) ?? null;
   }
@@ -31,7 +31,7 @@ export class FrameBuffers {
     if (bytes.length === this.sizeBytes) this.spare.push(bytes);
   }
 
-  /** Frees the memory that threads see. No thread may still work on it. */
+  /** Frees the shared memory. No thread may still use it. */
   close(): void {
     for (const lease of this.leases.values()) lease.free();
     this.leases.clear();

@@ -7,30 +7,33 @@ import {
 } from '../../engine/index.js';
 import { decodeOnPool, type DecodedLines, type DecodeJob, type SharedLines } from './decode-task.js';
 
-/** What became of lines. */
+/** The result of decoding lines. */
 export interface DecodedBatch extends Omit<DecodedLines, 'bytes' | 'packed'> {
-  /** The bytes with the lines, which may be other memory than before. */
+  /** The bytes with the lines; another object than before where they were transferred. */
   readonly bytes: Uint8Array;
   /** The records; null for none. */
   readonly batch: LoadBatch | null;
 }
 
-/** Working memory of the kernels. With less of it they take fewer lines at a time. */
+/**
+ * Size of the kernels' working memory: a base, a part per field, and the maximum. With less memory, kernels process fewer
+ * lines at a time.
+ */
 const scratchBytes = 8 * 1024 * 1024;
 const scratchFieldBytes = 256 * 1024;
 const scratchBytesMax = 64 * 1024 * 1024;
-/** Memory for the records: columns take hardly more than their text, but their arrays grow in steps. What does not fit goes to the heap. */
+/** Memory for the records: columns take little more than their text, but their arrays grow in steps. What does not fit goes to the heap. */
 const recordsShare = 2.5;
 const numbersBytes = 1024 * 1024;
 
-/** The memory of one job. */
+/** The shared memory of one job. */
 interface JobMemory {
   readonly lines: SharedLines;
   readonly scratch: MemoryLease;
   readonly records: MemoryLease;
 }
 
-/** Leases the memory of one job; null where there is not enough. */
+/** Allocates the shared memory of one job; null where there is not enough. */
 function leaseJobMemory(text: MemoryLease, textBytes: number, fields: number): JobMemory | null {
   const scratch = leaseMemory(Math.min(scratchBytesMax, scratchBytes + fields * scratchFieldBytes));
   const records = leaseMemory(Math.ceil(textBytes * recordsShare) + numbersBytes);
@@ -44,8 +47,9 @@ function leaseJobMemory(text: MemoryLease, textBytes: number, fields: number): J
 }
 
 /**
- * Decodes lines of `bytes` on a thread of the pool; without a pool here. Where `lent` says that threads see the bytes, the records
- * stay in such memory too, which the batch then holds a lease of; else the bytes move to the thread and back.
+ * Decodes lines of `bytes` on a thread of the pool; without a pool, on this thread. Where `bytes` is shared memory (`lent`),
+ * the records are in shared memory too, and the batch owns the lease. Otherwise the bytes are transferred to the thread and
+ * back.
  */
 export async function decodeLines(
   pool: WorkerPool | null,
@@ -61,7 +65,7 @@ export async function decodeLines(
       ? null
       : leaseJobMemory(lent, textBytes, settings.definition.schema.fields.length);
   if (shared === null) {
-    // Lent memory can't move, so that a copy does.
+    // Shared memory can't be transferred: transfer a copy.
     const own = pool === null || lent === null ? bytes : bytes.slice(0, end);
     const decoded = await decodeOnPool(pool, { ...job, lines: { bytes: own } });
     return {
@@ -82,7 +86,7 @@ export async function decodeLines(
   }
 }
 
-/** The records as a batch. Where they lie in `lent`, the batch takes that lease over; else it is freed. */
+/** The records as a batch. Where they are in `lent`, the batch takes over that lease; otherwise the lease is freed. */
 function batchOf({ packed }: Pick<DecodedLines, 'packed'>, lent?: MemoryLease): LoadBatch | null {
   if (typeof packed === 'number' && lent !== undefined) {
     lent.shrink(packed);

@@ -6,24 +6,24 @@ import { RejectedLines, type RejectedPlaces } from './rejected-lines.js';
 export interface LineRange extends LinesOrigin {
   readonly start: number;
   readonly end: number;
-  /** The file begins at `start`: a byte order mark may stand there. */
+  /** Whether the file begins at `start`: there may be a byte order mark. */
   readonly atBeginning: boolean;
-  /** The range begins in the middle of a line, whose beginning is stored. */
+  /** Whether the range begins inside a line whose first part is already stored. */
   readonly continuesLine: boolean;
 }
 
-/** What became of a range. */
+/** The result of decoding a range. */
 export interface DecodedRange {
-  /** Records that its lines became. */
+  /** Number of records. */
   readonly rows: number;
-  /** Position behind the last line that was decoded; less than the range's end when the batch was full. */
+  /** End offset of the last line that was decoded; less than the range's end where the batch became full. */
   readonly reached: number;
   readonly rejected: RejectedPlaces;
 }
 
 const byteOrderMark = [0xef, 0xbb, 0xbf];
 
-/** Decodes the lines of a range into `builder`, until that is full. */
+/** Decodes the lines of a range into `builder` until the builder is full. */
 export function decodeRange(
   decoder: RecordDecoder,
   bytes: Uint8Array,
@@ -38,7 +38,7 @@ export function decodeRange(
   return { rows: builder.rows - rowsBefore, reached, rejected: rejected.places };
 }
 
-/** Where the first whole line of a range begins. The rest of a line before it is rejected. */
+/** Offset of the first complete line of a range. The rest of a line before it is rejected. */
 function firstLine(
   bytes: Uint8Array,
   { start, end, atBeginning, continuesLine }: Omit<LineRange, keyof LinesOrigin>,
@@ -50,7 +50,7 @@ function firstLine(
   return hasMark ? start + byteOrderMark.length : start;
 }
 
-/** The ranges that still have to be decoded after a job that did `done`, the first of them from where the batch was full. */
+/** The ranges that are still to be decoded after a job with the results `done`. The first begins where the batch became full. */
 export function rangesLeft(
   ranges: readonly LineRange[],
   done: readonly DecodedRange[],

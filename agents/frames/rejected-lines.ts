@@ -3,7 +3,7 @@ import type { AgentDefinition } from '../definition/definition.js';
 import { hasUndatedTimes } from '../definition/definition.js';
 import type { LongFrame } from '../lines/line-framing.js';
 
-/** Lines that became no record, as parallel lists, because there may be very many of them: line i is bytes[starts[i], ends[i]). */
+/** Lines that became no record: line i is bytes[starts[i], ends[i]). Parallel lists, because there may be very many lines. */
 export interface RejectedPlaces {
   readonly reasons: readonly string[];
   readonly starts: readonly number[];
@@ -24,8 +24,8 @@ export class RejectedLines {
   };
 
   /**
-   * Adds the rest of a line whose beginning is stored: bytes[start, end) begins in the middle of it. Returns where the next line
-   * begins.
+   * Rejects the rest of a line whose first part is stored: bytes[start, end) begins inside that line. Returns the offset of
+   * the next line.
    */
   addRest(bytes: Uint8Array, start: number, end: number): number {
     const lineFeed = bytes.subarray(start, end).indexOf(0x0a);
@@ -36,42 +36,42 @@ export class RejectedLines {
   }
 }
 
-/** An overlong line as a rejected one. With `continuesLine` it is the rest of a line whose beginning is stored. */
+/** An overlong line as a rejected one. With `continuesLine` it is the rest of a line whose first part is stored. */
 export function rejectedLongLine({ lengthBytes, end }: LongFrame, continuesLine: boolean): RejectedPlaces {
   const reason = continuesLine ? continuationReason : longLineReason(lengthBytes);
   return { reasons: [reason], starts: [0], ends: [end] };
 }
 
-/** Why a line is rejected that is longer than `lineBytesMax`. */
+/** Why a line longer than `lineBytesMax` is rejected. */
 export function longLineReason(lengthBytes: number): string {
   return `the line has ${lengthBytes} bytes, more than ${lineBytesMax}; its first ${lineBytesMax} are kept`;
 }
 
-/** Why the rest of a line is rejected whose beginning was taken for a whole line. */
+/** Why the rest of a line is rejected whose first part was taken as a complete line. */
 export const continuationReason =
   'it continues a line that was stored when the file ended in the middle of it, so it is no line of its own';
 
 const longLineShape = /^the line has \d+ bytes, more than \d+; its first \d+ are kept$/;
 
-/** Whether a line was rejected because it is not a whole line. Such a line never becomes a record, whatever the pattern. */
+/** Whether a line was rejected because it is not complete. No pattern can make a record of it later. */
 export function isPartOfLine(reason: string): boolean {
   return reason === continuationReason || longLineShape.test(reason);
 }
 
-/** Where rejected lines stood. */
+/** Where rejected lines come from. */
 export interface RejectedOrigin {
   readonly definition: AgentDefinition;
-  /** The file that they stood in. */
+  /** Path of their file. */
   readonly file: string;
-  /** Content offset of `bytes[0]`. */
+  /** Offset of `bytes[0]` in the file's content. */
   readonly base: number;
-  /** When a line at a content offset was written at the latest (ms). */
+  /** Latest time at which a line at a content offset was written, in milliseconds since the epoch. */
   readonly writtenMs: (offset: number) => number;
 }
 
 /**
- * Rejected lines in the form in which they are stored. Each `line` is a part of `bytes`, not a copy. Where the agent's times lack the year
- * or the date, a line has the time when it was written, by which it can be decoded later.
+ * Converts rejected lines to the form in which they are stored. Each `line` is a view of `bytes`, not a copy. Where the
+ * agent's times lack the year or the date, a line gets the time when it was written, so that it can be decoded later.
  */
 export function* toRejectedLines(
   { reasons, starts, ends }: RejectedPlaces,

@@ -19,12 +19,15 @@ export interface FugoBatch {
   readonly cursors: Float64Array;
 }
 
-/** Sets a value in a column. False, and nothing is set, where it does not read as the column's type. */
+/** Sets a value in a column. Returns false, and sets nothing, where the value can't be read as the column's type. */
 type SetValue = (value: number | bigint | Uint8Array) => boolean;
 
-/** Makes batches of rows. A field that the table has no column for is null; so is a value that does not read as its type, which is counted. */
+/**
+ * Builds batches of rows. A field without a column in the table is null; a value that can't be read as the field's type is
+ * null and counted.
+ */
 export class FugoBatches {
-  /** The columns that fields are read from, in the order of the values of a row. */
+  /** The columns that fields are read from, in the order of a row's values. */
   readonly columns: readonly string[];
   readonly #builder: BatchBuilder;
   readonly #setters: readonly SetValue[];
@@ -42,7 +45,7 @@ export class FugoBatches {
     this.#setters = found.map(({ type, column }) => this.#setterOf(type, column));
   }
 
-  /** What has been counted so far. */
+  /** Counters of all rows so far. */
   get counters(): Pick<Counters, 'unreadableValues' | 'replacedBytes' | 'inputBytes'> {
     const unreadableValues = this.#unreadableValues;
     return { unreadableValues, replacedBytes: this.#replacedBytes, inputBytes: this.#inputBytes };
@@ -52,7 +55,7 @@ export class FugoBatches {
     return this.#builder.full;
   }
 
-  /** Takes a row. Returns false, and takes nothing of it, where a text is longer than a value may be. */
+  /** Adds a row. Returns false, and adds nothing, where a text is longer than a value may be. */
   add({ cursor, values }: FugoRow): boolean {
     if (values.some((value) => value instanceof Uint8Array && value.length > valueBytesMax)) return false;
     values.forEach((value, i) => {
@@ -65,7 +68,7 @@ export class FugoBatches {
     return true;
   }
 
-  /** The rows since the last batch. */
+  /** Returns the rows since the last batch. */
   take(): FugoBatch {
     const cursors = Float64Array.from(this.#cursors);
     this.#cursors = [];
@@ -97,7 +100,7 @@ export class FugoBatches {
   }
 }
 
-/** Integers; also those that a column of SQLite holds as a float. */
+/** Sets integers, also those that SQLite stores as floats. */
 function integerSetter(column: IntColumnBuilder): SetValue {
   return (value) => {
     if (typeof value === 'bigint') column.setBigInt(value);
@@ -107,7 +110,7 @@ function integerSetter(column: IntColumnBuilder): SetValue {
   };
 }
 
-/** SQLite has no truth values: programs store 1 and 0. */
+/** Sets booleans. SQLite has none: programs store 1 and 0. */
 function boolSetter(column: IntColumnBuilder): SetValue {
   return (value) => {
     if (value !== 0 && value !== 1) return false;
@@ -116,7 +119,7 @@ function boolSetter(column: IntColumnBuilder): SetValue {
   };
 }
 
-/** Numbers; infinities have no value here. */
+/** Sets finite numbers; infinity counts as unreadable. */
 function floatSetter(column: FloatColumnBuilder): SetValue {
   return (value) => {
     const number = typeof value === 'bigint' ? Number(value) : value;

@@ -7,36 +7,36 @@ import type { Database, NormalQueryResult, Statement } from 'node-sqlite3-wasm';
 import { hasSystemCode, LogstrataError } from '../../engine/index.js';
 import { describeSystemError, SourceError } from '../sources/source-error.js';
 
-/** A table of the public service: the records of one agent. */
+/** A table of the public service, with the records of one agent. */
 export interface FugoTable {
   readonly name: string;
-  /** Its columns but for the cursor. */
+  /** Its columns, without the cursor. */
   readonly columns: readonly string[];
-  /** The highest cursor; 0 where it has no record. */
+  /** The highest cursor; 0 for a table without records. */
   readonly lastCursor: number;
 }
 
-/** A row, with its cursor and the values of the columns that were asked for, in that order. */
+/** A row's cursor, and the values of the requested columns, in order. */
 export interface FugoRow {
   readonly cursor: number;
   readonly values: readonly FugoValue[];
 }
 
-/** Text comes as its bytes. Integers that a number can't hold exactly are bigints. */
+/** Text is given as bytes. Integers that a number can't hold exactly are bigints. */
 export type FugoValue = number | bigint | Uint8Array | null;
 
-/** What every file of SQLite begins with. */
+/** The first bytes of every SQLite file. */
 const magic = 'SQLite format 3\0';
 
-/** Files that SQLite keeps beside a database. */
+/** Suffixes of the files that SQLite keeps next to a database. */
 const besides = ['-wal', '-journal'] as const;
 
-/** Columns of a table, at most: more than an agent can have. */
+/** Limit on the columns of a table: more than an agent can have. */
 const columnsMax = 2000;
 
 /**
- * A database of the public service, read as it lies: nothing is written to it, nor beside it. Its pages are read as they are needed, so it may be
- * larger than the memory.
+ * A database of the public service, opened read-only in place: neither it nor any file next to it is written. Pages are read
+ * on demand, so the database may be larger than the memory.
  */
 export class FugoDatabase {
   readonly #path: string;
@@ -52,15 +52,16 @@ export class FugoDatabase {
   }
 
   /**
-   * Throws `unsupported` where the library is not installed, `locked` where another process has it open, and a `SourceError` for a file that is
-   * not there, can't be read or is no database.
+   * Opens a database. Throws `unsupported` where the library is not installed, `locked` where another process has the
+   * database open, and `SourceError` for a file that is missing, unreadable or not a database.
    */
   static async open(path: string): Promise<FugoDatabase> {
     await requireDatabase(path);
     refuseOpen(path);
     const sqlite = await sqliteLibrary();
     const before = fingerprint(path);
-    // The library keeps others out by a folder beside the database, which stays behind where a process is killed: here it is in a folder that is gone then.
+    // The library locks a database by a folder next to it, which remains if the process is killed. Open it through symbolic
+    // links in a temporary folder, so that the lock goes there.
     const folder = mkdtempSync(join(tmpdir(), 'logstrata-import-'));
     try {
       const link = join(folder, 'database');
@@ -69,7 +70,7 @@ export class FugoDatabase {
         if (existsSync(path + suffix)) symlinkSync(resolve(path + suffix), link + suffix);
       const database = new sqlite.Database(link, { readOnly: true });
       const opened = new FugoDatabase(path, database, folder, before);
-      // Without memory that is shared with other processes, which a database with a log of its own would need else.
+      // Exclusive mode, so that a database in WAL mode needs no memory shared with other processes.
       opened.#ask(() => database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA cell_size_check = ON'));
       return opened;
     } catch (error) {
@@ -78,7 +79,7 @@ export class FugoDatabase {
     }
   }
 
-  /** Tables with a cursor, by name. */
+  /** The tables that have a cursor, sorted by name. */
   tables(): FugoTable[] {
     const names = this.#all(
       "SELECT CAST(name AS BLOB) AS name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~' ORDER BY name",
@@ -95,7 +96,7 @@ export class FugoDatabase {
     });
   }
 
-  /** The rows of a table from a cursor on, by cursor. Throws `damaged` where they can't all be read. */
+  /** Iterates over the rows of a table from a cursor on, in the order of cursors. Throws `damaged` where some can't be read. */
   *rows(table: string, columns: readonly string[], from: number): IterableIterator<FugoRow> {
     const shown = columns.map((column, i) => `${asBytes(column)} AS c${i}`);
     const query = `SELECT ${['_cursor', ...shown].join(', ')} FROM ${identifier(table)} WHERE _cursor >= ? ORDER BY _cursor`;
@@ -120,7 +121,7 @@ export class FugoDatabase {
     }
   }
 
-  /** Throws `conflict` where somebody has written to it since it was opened: what was read may be parts of several states. */
+  /** Throws `conflict` where the database was written to since it was opened: the rows may come from several states. */
   requireUnchanged(): void {
     if (fingerprint(this.#path) === this.#before) return;
     throw this.#problem(
@@ -141,7 +142,7 @@ export class FugoDatabase {
     return this.#ask(() => this.#database.all(query)) as NormalQueryResult[];
   }
 
-  /** What the library says is wrong with the file, said of its path. */
+  /** Runs a query; turns the library's errors into `damaged` with the path. */
   #ask<T>(ask: () => T): T {
     try {
       return ask();
@@ -171,7 +172,7 @@ async function sqliteLibrary(): Promise<typeof Sqlite> {
   }
 }
 
-/** Looks at the beginning of the file, and that all of it is there. */
+/** Checks the header of the file, and that the file has the length that the header states. */
 async function requireDatabase(path: string): Promise<void> {
   const head = Buffer.alloc(100);
   let bytes = 0;
@@ -189,7 +190,8 @@ async function requireDatabase(path: string): Promise<void> {
   }
   if (read < head.length || head.toString('latin1', 0, magic.length) !== magic)
     throw new SourceError('invalid', `${path} is no database of SQLite`, { path });
-  // The length of a page, where 1 stands for 65536, and how many there are, which holds where the two counters agree.
+  // Page size (1 means 65536) and number of pages; the latter is valid only where the two change counters agree
+  // (https://www.sqlite.org/fileformat2.html#file_size).
   const pageBytes = head.readUInt16BE(16) === 1 ? 65_536 : head.readUInt16BE(16);
   const isCounted = head.readUInt32BE(24) === head.readUInt32BE(92);
   const wanted = isCounted ? pageBytes * head.readUInt32BE(28) : 0;
@@ -203,7 +205,10 @@ async function requireDatabase(path: string): Promise<void> {
     );
 }
 
-/** Where it can be told: on Linux, by the locks of other processes. SQLite holds one beside the database as long as it is open. */
+/**
+ * Throws `locked` where another process has the database open. That is known only on Linux, from the locks that SQLite holds
+ * on the database's files while it is open.
+ */
 function refuseOpen(path: string): void {
   const numbers = [path, `${path}-shm`, `${path}-wal`].flatMap((file) => {
     const stats = statSync(file, { throwIfNoEntry: false });
@@ -238,16 +243,16 @@ function fingerprint(path: string): string {
     .join(', ');
 }
 
-/** The library throws here once more what a read before has thrown. */
+/** The library repeats here the error of an earlier read. */
 function finalize(statement: Statement): void {
   try {
     statement.finalize();
   } catch {
-    // It was told already, or nobody waits for the rest.
+    // That error was thrown already, or the remaining rows are not wanted.
   }
 }
 
-/** Text as its bytes, which the library would cut off at a zero byte; numbers as they are. */
+/** Selects text as bytes, because the library would cut it off at a zero byte; other values unchanged. */
 function asBytes(column: string): string {
   const name = identifier(column);
   return `CASE typeof(${name}) WHEN 'text' THEN CAST(${name} AS BLOB) ELSE ${name} END`;

@@ -11,19 +11,19 @@ import { tailBytesMax } from '../sources/content-reader.js';
 import { headBytesMax } from '../sources/source-identity.js';
 import { describeSystemError } from '../sources/source-error.js';
 
-/** How far the public service has read each log: its path, and the byte behind the last line. */
+/** How far the public service has read each log: path of the log to the offset after the last line read. */
 export type FugoOffsets = ReadonlyMap<string, number>;
 
-/** A line for each log, of a path and a number: a hundred thousand of them fit. */
+/** One line per log with a path and a number: room for a hundred thousand logs. */
 const offsetsBytesMax = 16 * 1024 * 1024;
 
-/** The file of offsets that the service keeps beside its database, unless it was configured otherwise; undefined where it is not there. */
+/** Path of the offsets file that the service keeps next to its database by default; undefined where it does not exist. */
 export function offsetsBeside(database: string): string | undefined {
   const path = join(dirname(database), 'offsets.yaml');
   return statSync(path, { throwIfNoEntry: false })?.isFile() === true ? path : undefined;
 }
 
-/** Reads such a file. Throws a `SourceError` where it can't be read, and `invalid` for another one. */
+/** Reads an offsets file. Throws `SourceError` where it can't be read, and `invalid` for another kind of file. */
 export function readOffsets(path: string): FugoOffsets {
   let text: string;
   try {
@@ -58,8 +58,8 @@ function noOffsets(path: string, why: string): LogstrataError {
 }
 
 /**
- * Checkpoints for the logs of an agent: it is followed from where the service has read it. A log that has gone, or is shorter by now, has
- * none: it is another one, or was cut off, and the service would begin anew with it as well.
+ * Checkpoints for an agent's logs at the offsets up to which the service has read them. A log that is gone or shorter than
+ * its offset gets none: it is another log or was truncated, and the service would read it from the beginning too.
  */
 export async function checkpointsOf(offsets: FugoOffsets, file: FileInput): Promise<Checkpoint[]> {
   const names = new LogNames(file.namePattern);

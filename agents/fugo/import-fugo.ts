@@ -11,7 +11,7 @@ import { FugoBatches } from './fugo-batches.js';
 import type { FugoDatabase, FugoTable } from './fugo-database.js';
 import { checkpointsOf, type FugoOffsets } from './fugo-offsets.js';
 
-/** What is imported, and where. */
+/** What is imported, and where to. */
 export interface FugoImport {
   readonly store: AgentStore;
   readonly definition: AgentDefinition;
@@ -20,30 +20,30 @@ export interface FugoImport {
   readonly offsets: FugoOffsets;
   readonly codec?: Codec | undefined;
   readonly signal: AbortSignal;
-  /** Told the share of the table, 0 … 1, and how many records were read. */
+  /** Called with the fraction of the table, 0 … 1, and the number of records read. */
   readonly onProgress: (fraction: number, records: number) => void;
 }
 
-/** What has come of a table. */
+/** Result of importing a table. */
 export interface FugoResult {
   readonly records: number;
-  /** The first and the last cursor of those; null where there are none. */
+  /** Cursors of the first and the last of these records; null without records. */
   readonly firstCursor: number | null;
   readonly lastCursor: number | null;
-  /** Bytes of values that were read, and of the files that they are in now. */
+  /** Bytes of the values that were read, and of the files that the records were stored in (`bytesOnDisk`). */
   readonly inputBytes: number;
   readonly bytesOnDisk: number;
   readonly unreadableValues: number;
   readonly replacedBytes: number;
-  /** Columns of the table that no field has the name of: they were left out. */
+  /** Columns of the table that no field is named after; they were not imported. */
   readonly columnsLeft: readonly string[];
-  /** Logs that are read on from where the service was. */
+  /** Number of logs that are followed from the service's offsets. */
   readonly logs: number;
 }
 
 /**
- * Imports the records of a table that are not there yet, each under its own cursor, and the offsets of the agent's logs, in one publication. Throws
- * what `CursorSession` does, and what reading the database does; nothing is stored then.
+ * Imports the records of a table that are not stored yet, each under its own cursor, and the offsets of the agent's logs, in
+ * one publication. Throws what `CursorSession` throws, and the errors of reading the database; nothing is stored then.
  */
 export async function importFugo(wanted: FugoImport): Promise<FugoResult> {
   const { store, definition, offsets } = wanted;
@@ -70,7 +70,7 @@ function logsOf({ file }: AgentDefinition, offsets: FugoOffsets): Promise<Checkp
   return file === undefined ? Promise.resolve([]) : checkpointsOf(offsets, file);
 }
 
-/** A log that something is known of already is followed from there. */
+/** Excludes logs that the store already has a checkpoint of: these are followed from there. */
 async function newCheckpoints(store: AgentStore, checkpoints: readonly Checkpoint[]): Promise<Checkpoint[]> {
   const known = new Set((await store.checkpoints()).map(({ inode }) => inode));
   return checkpoints.filter(({ inode }) => !known.has(inode));
@@ -90,7 +90,7 @@ async function readTable(
     await session.append(batch, cursors);
     records += batch.length;
     onProgress((lastCursor! - from + 1) / (table.lastCursor - from + 1), records);
-    // Reading waits for nothing: signals, and the terminal, get their turn here.
+    // Reading is synchronous: let signals and the terminal have their turn.
     await nextTurn();
     signal.throwIfAborted();
   };

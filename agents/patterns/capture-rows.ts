@@ -1,47 +1,48 @@
-/** Positions in the rows of all threads at once (32 MiB). A line that needs more is given up. */
+/** Limit on the capture positions of all threads together (32 MiB). A line that needs more is given up. */
 const positionsMax = 8 * 1024 * 1024;
 
-/** Numbers that say which captures one transition sets, two for each (16 MiB). A line that needs more is given up. */
+/** Limit on the numbers that describe which captures one transition sets, two per capture (16 MiB). A line that needs more is given up. */
 export const setsMax = 4 * 1024 * 1024;
 
-/** Moving so many numbers takes as long as following an instruction, which is a step. */
+/** Moving this many numbers costs as much as one step, i.e. following an instruction. */
 const movesPerStep = 8;
 
-/** What a transition does to the rows of its threads. */
+/** How a transition changes the rows of threads. */
 export interface RowChange {
-  /** For each place the old place whose row it gets; null when all stay. */
+  /** For each place, the old place whose row it takes over; null where all rows stay. */
   readonly places: Int32Array | null;
-  /** Pairs of a place and the place whose captures it gets a copy of, -1 for none set: threads that are new. */
+  /** For new threads: pairs of a place and the place whose captures are copied to it, -1 for no captures. */
   readonly copies: Int32Array;
-  /** Pairs of a place and a capture half that gets the position. */
+  /** Pairs of a place and the capture slot that is set to the position. */
   readonly sets: Int32Array;
-  /** In steps of an instruction; infinite for a change that takes too much memory, and can't be applied. */
+  /** Cost in steps (instructions followed); infinite for a change that needs too much memory and can't be applied. */
   readonly cost: number;
 }
 
 /** The captures of a thread that has reached the end of the pattern. */
 export interface RowMatch {
-  /** Place of the thread, -1 for one that started here. */
+  /** Place of the thread; -1 for a thread that started at this position. */
   readonly source: number;
-  /** Capture halves that are set at the position. */
+  /** Capture slots that are set to the position. */
   readonly sets: Int32Array;
 }
 
 /**
- * Capture positions of the threads of an automaton: a row of `slots` numbers for each. Threads are known by their place, and rows change
- * places where moving them would take longer.
+ * The capture positions of an automaton's threads: one row of `slots` numbers per thread. A thread is identified by its
+ * place, an index into a permutation of the rows, so that reordering threads need not move their rows.
  */
 export class CaptureRows {
   #rows = new Int32Array(0);
-  /** The row of the thread at each place; a permutation of all rows. */
+  /** Index of the row of the thread at each place; a permutation of all rows. */
   #rowOf = new Int32Array(0);
   #oldRowOf = new Int32Array(0);
 
   constructor(private readonly slots: number) {}
 
   /**
-   * The change by which the threads of a state with so many `threads` become those with these `sources`: the place of the thread that
-   * each goes on from, -1 for a new one. `sets` are pairs as in a `RowChange`. Null for no change.
+   * Plans the change from a state with `threads` threads to the next one. `sources` has, for each next thread, the place of
+   * the thread that it continues, or -1 for a new one. `sets` are pairs as in `RowChange`. Returns null where nothing
+   * changes.
    */
   plan(sources: readonly number[], threads: number, sets: readonly number[]): RowChange | null {
     const stays = sources.every((source, thread) => source === thread);
@@ -56,7 +57,7 @@ export class CaptureRows {
     return { ...moves, sets: Int32Array.from(sets), cost };
   }
 
-  /** Changes the rows at a position. */
+  /** Applies a change at a text position. */
   apply({ places, copies, sets }: RowChange, at: number): void {
     if (places !== null) this.#movePlaces(places);
     if (copies.length > 0) this.#copyRows(copies);
@@ -66,7 +67,7 @@ export class CaptureRows {
     for (let i = 0; i < sets.length; i += 2) rows[rowOf[sets[i]!]! * slots + sets[i + 1]!] = at;
   }
 
-  /** Writes the captures of a match at `at`. Returns what that cost, as the cost of a `RowChange`. */
+  /** Writes the captures of a match at `at` to `captures`. Returns the cost, in steps as in `RowChange`. */
   keep({ source, sets }: RowMatch, at: number, captures: Int32Array): number {
     const { slots } = this;
     const from = source < 0 ? -1 : this.#rowOf[source]! * slots;
@@ -92,7 +93,7 @@ export class CaptureRows {
     }
   }
 
-  /** Makes a row for each of so many threads. False where they take too much memory. */
+  /** Allocates rows for this many threads. Returns false where they need too much memory. */
   #reserve(places: number): boolean {
     const { length } = this.#rowOf;
     if (places <= length) return true;
@@ -110,8 +111,8 @@ export class CaptureRows {
 }
 
 /**
- * Which rows the threads of the next state get, out of as many `places` as there are: the first thread that goes on from a
- * place keeps its row, others get a copy in a row that is free.
+ * Assigns rows to the threads of the next state. The first thread that continues a place keeps its row; others get a free
+ * row with a copy.
  */
 function planMoves(
   sources: readonly number[],

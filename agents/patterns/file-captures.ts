@@ -1,19 +1,19 @@
 import { RE2JS } from 're2js';
 import { basename } from 'node:path';
 
-/** What rotation and compression append to a log's name: `.1`, `-20261120`, `.2026-11-20`, `.gz`, `.zst`, in any number. */
+/** Suffixes that rotation and compression append to a log's name, in any number: `.1`, `-20261120`, `.2026-11-20`, `.gz`, `.zst`. */
 export const nameSuffix = /(?:\.\d{1,9}|[-.]\d{4}-?\d{2}-?\d{2}(?:[-T_.]?\d{2,10})?|\.gz|\.zst|\.zstd)$/i;
 
 /**
- * The fields that a file's name gives: the captures of the agent's name pattern, which must match the whole name, as it
- * stands or without what rotation and compression appended. Empty when it matches neither; a capture that took no part
- * is left out.
+ * The field values that a file's name gives: the captures of the agent's name pattern. The pattern must match the whole
+ * name, either as it is or without suffixes of rotation and compression. Empty where it matches neither; a capture that did
+ * not take part is left out.
  */
 export function fileCaptures(namePattern: string, path: string): Map<string, string> {
   return capturesOf(RE2JS.compile(namePattern), path);
 }
 
-/** As `fileCaptures`, with a compiled pattern: for callers that read many names. */
+/** As `fileCaptures`, with a compiled pattern, for callers that read many names. */
 export function capturesOf(pattern: RE2JS, path: string): Map<string, string> {
   const groups = Object.keys(pattern.namedGroups());
   const captures = new Map<string, string>();

@@ -1,25 +1,25 @@
 import { resolve } from 'node:path';
 import { isObjectPath } from '../../engine/index.js';
 
-/** What stands for null in the names of folders that Hive, Spark and DuckDB write. */
+/** Folder name for null that Hive, Spark and DuckDB write. */
 const nullFolder = '__HIVE_DEFAULT_PARTITION__';
 
-/** The characters by which a part of a glob is more than a name. */
+/** Characters that make a path component of a glob a pattern. */
 const globCharacters = /[*?[\]{}()!@+\\]/;
 
-/** The folder of a glob before the first part that is a pattern: `/a/b` of `/a/b/c?/d.parquet`. Empty for none. */
+/** The path of a glob before its first component that is a pattern: `/a/b` of `/a/b/c?/d.parquet`. Empty where there is none. */
 export function fixedBeginning(glob: string): string {
   const parts = glob.split('/');
   const first = parts.findIndex((part, i) => i === parts.length - 1 || globCharacters.test(part));
   return first === 1 && parts[0] === '' ? '/' : parts.slice(0, first).join('/');
 }
 
-/** That folder as an absolute path, or as the beginning of paths of objects. */
+/** The fixed beginning of a glob as an absolute path, or as a prefix of object paths. */
 export function folderOfGlob(folder: string, glob: string): string {
   return isObjectPath(glob) ? fixedBeginning(glob) : resolve(folder, fixedBeginning(glob));
 }
 
-/** The keys of the folders `key=value` that a glob names. */
+/** The keys of the `key=value` folders that a glob names. */
 export function keysOfGlob(glob: string): string[] {
   return glob
     .split('/')
@@ -28,9 +28,9 @@ export function keysOfGlob(glob: string): string[] {
 }
 
 /**
- * The keys and values of the folders `key=value` between one of `folders`, which are absolute, and the file, as Hive names partitions: percent
- * signs and hexadecimal digits stand for bytes, null for the folder of nulls. Of folders that hold the file the outermost counts; of a key that
- * comes twice the last. Empty where none holds it.
+ * The keys and values of the `key=value` folders (Hive partitions) between one of `folders`, which are absolute, and the
+ * file. Percent escapes are decoded; Hive's folder for null gives null. Of several `folders` that contain the file the
+ * outermost counts; of a key that occurs twice, the last. Empty where none of `folders` contains the file.
  */
 export function folderKeys(path: string, folders: readonly string[]): ReadonlyMap<string, string | null> {
   const keys = new Map<string, string | null>();
@@ -47,7 +47,7 @@ export function folderKeys(path: string, folders: readonly string[]): ReadonlyMa
   return keys;
 }
 
-/** `%3A` as `:`. What is no escape, or does not make UTF-8, stays as it is. */
+/** Decodes percent escapes: `%3A` is `:`. Invalid escapes, and those that do not give UTF-8, are left as they are. */
 function unescaped(text: string): string {
   if (!text.includes('%')) return text;
   try {

@@ -3,21 +3,27 @@ import { LogstrataError } from '../../engine/index.js';
 import { PatternAutomaton, patternStepsMax } from './pattern-automaton.js';
 import { readPatternProgram, type PatternProgram } from './pattern-program.js';
 
-/** Instructions of a compiled pattern: those of real logs have some hundreds; a line may take as many steps for each of its bytes. */
+/**
+ * Default limit on the instructions of a compiled pattern. Patterns of real logs have some hundreds. A line may take as many
+ * steps per byte as the pattern has instructions.
+ */
 const instructionsMaxDefault = 64 * 1024;
 
-/** Bytes of a line that `multiline.start` looks at. */
+/** Number of bytes at the beginning of a line that `multiline.start` is matched against. */
 export const startBytesMax = 4096;
 
-/** A pattern of so many instructions never gives up so few bytes, three times as many where they are not UTF-8: each line begins a record or not. */
+/**
+ * Limit on instructions for which a match of `startBytesMax` bytes never exceeds `patternStepsMax`, even where invalid UTF-8
+ * triples the bytes. So it is always decided whether a line begins a record.
+ */
 export const startInstructionsMax = Math.floor(patternStepsMax / (3 * startBytesMax + 1));
 
 /**
- * A pattern of lines in Go/RE2 syntax, with the matches and captures of Go's `FindSubmatch`: found anywhere in the line,
- * leftmost, first alternative first. Time is linear in the line, whatever the pattern, and a line that would take more than
- * `patternStepsMax` steps is given up. Which lines those are depends on the pattern and the line alone.
+ * A pattern of lines in Go/RE2 syntax. Matches and captures are those of Go's `FindSubmatch`: anywhere in the line,
+ * leftmost, first alternative first. Time is linear in the length of the line for every pattern; a line that would take more
+ * than `patternStepsMax` steps is given up, which depends on the pattern and the line alone.
  *
- * re2js parses and compiles the pattern. Its program is run by an automaton over the bytes (`pattern-automaton.ts`).
+ * re2js parses and compiles the pattern. An automaton over the bytes runs its program (`pattern-automaton.ts`).
  */
 export class LinePattern {
   /** Names of the wanted groups, in the order of `captures`. */
@@ -29,8 +35,9 @@ export class LinePattern {
   #captures: Int32Array;
 
   /**
-   * Throws `invalid` when the pattern is not RE2 syntax, or compiles to more than `instructionsMax`. `wanted` limits the groups whose
-   * positions are recorded, which makes the others cost nothing; names that the pattern lacks are left out of `groupNames`.
+   * Compiles a pattern. Throws `invalid` for a pattern that is not RE2 syntax, or that compiles to more than
+   * `instructionsMax` instructions. Only the positions of groups in `wanted` are recorded; other groups then cost nothing.
+   * Names that the pattern lacks are left out of `groupNames`.
    */
   constructor(text: string, wanted?: ReadonlySet<string>, instructionsMax?: number) {
     this.#pattern = compilePattern(text, instructionsMax);
@@ -43,19 +50,19 @@ export class LinePattern {
   }
 
   /**
-   * Byte positions in what was matched last: start and end of each group of `groupNames`, both -1 for a group that took
-   * no part. Valid until the next call of `match`.
+   * Byte positions of the last match: start and end of each group of `groupNames`, both -1 for a group that did not take
+   * part. Valid until the next call of `match`.
    */
   get captures(): Int32Array {
     return this.#captures;
   }
 
-  /** Whether the states of the pattern are kept from line to line; false for one that has too many. */
+  /** Whether the automaton's states are kept from line to line; false for a pattern with too many states. */
   get keepsStates(): boolean {
     return this.#automaton?.exhausted === false;
   }
 
-  /** Finds the pattern in bytes[start, end), which must be UTF-8. Undefined where the line is given up. */
+  /** Searches the pattern in bytes[start, end), which must be UTF-8. Undefined for a line that is given up. */
   match(bytes: Uint8Array, start: number, end: number): boolean | undefined {
     const automaton = this.#automatonFor(end - start);
     if (automaton === null) return this.#matchSlowly(bytes, start, end);
@@ -64,18 +71,18 @@ export class LinePattern {
     return matched;
   }
 
-  /** A line for which following instructions may take too long has an automaton of its own, so that the lines before don't matter. */
+  /** A long line gets an automaton of its own that counts instructions, so that it is given up or not independently of earlier lines. */
   #automatonFor(lineBytes: number): PatternAutomaton | null {
     if (this.#program === null || this.#isShort(lineBytes)) return this.#automaton;
     return new PatternAutomaton(this.#program, this.#groups, true);
   }
 
-  /** Whether following all instructions over each character can't take too many steps. */
+  /** Whether the line is so short that following all instructions for each byte can't exceed the limit of steps. */
   #isShort(lineBytes: number): boolean {
     return (lineBytes + 1) * this.#pattern.programSize() <= patternStepsMax;
   }
 
-  /** Has re2js itself run a program whose form is not known. */
+  /** Runs a program of unknown form by re2js itself. */
   #matchSlowly(bytes: Uint8Array, start: number, end: number): boolean | undefined {
     if (!this.#isShort(end - start)) return undefined;
     const matcher = this.#pattern.matcher(bytes.subarray(start, end));
@@ -91,7 +98,7 @@ export class LinePattern {
   }
 }
 
-/** Compiles a pattern in Go/RE2 syntax. Throws `invalid` when it is none, or too large. */
+/** Compiles a pattern in Go/RE2 syntax. Throws `invalid` for one that is invalid or too large. */
 export function compilePattern(text: string, instructionsMax = instructionsMaxDefault): RE2JS {
   let pattern: RE2JS;
   try {

@@ -1,50 +1,50 @@
 import { CaptureRows, setsMax, type RowChange, type RowMatch } from './capture-rows.js';
 import { Context, Empty, findInterval, Op, type PatternProgram } from './pattern-program.js';
 
-/** Entries of the transition table; beyond it (4 MiB) the states are forgotten and found again as lines need them. */
+/** Limit on the transition table's entries (4 MiB). When it is full, the states are dropped and computed again as lines need them. */
 const tableEntriesMax = 1024 * 1024;
 
-/** Numbers kept in all states and steps together (16 MiB); bounds the memory of patterns with large counted repetitions. */
+/** Limit on the numbers in all states and steps together (16 MiB); bounds the memory for patterns with large counted repetitions. */
 const numbersMax = 4 * 1024 * 1024;
 
 /**
- * When the states are forgotten before they have read this many bytes each, the pattern has too many of them for an
- * automaton: finding a state costs as much as reading some hundred bytes.
+ * If the states are dropped before they have read this many bytes each on average, the pattern has too many states for an
+ * automaton: computing a state costs as much as reading some hundred bytes.
  */
 const bytesPerStateMin = 64;
 
 /**
- * Steps that one line may take: an instruction that is followed, or some capture positions that are moved. They take about a second. Usual
- * patterns take less than one step a byte.
+ * Limit on the steps of one line. A step is following an instruction, or moving some capture positions; this many take about
+ * a second. Usual patterns take less than one step per byte.
  */
 export const patternStepsMax = 20_000_000;
 
-/** The text ended or no thread is left. */
+/** No state: the text has ended, or no thread is left. */
 const dead = -1;
 
-/** The state before the first character is always made first. */
+/** The state before the first character; it is always created first. */
 const startState = 0;
 
-/** Entry of the transition table for what has not been asked yet; other negative entries are steps. */
+/** Table entry of a transition that has not been computed. Other negative entries are steps: `-2 - index`. */
 const unknown = -1;
 
-/** A transition that does more than to go to another state. Threads are known by their place in the state's order of priority. */
+/** A transition that does more than change the state. Threads are identified by their place in the state's order of priority. */
 interface Step {
   /** First table entry of the next state, or `dead`. */
   readonly next: number;
-  /** Null when each thread stays at its place and no capture is set. */
+  /** Null where each thread keeps its place and no capture is set. */
   readonly rows: RowChange | null;
-  /** A thread has reached the end of the pattern before the character of the transition. */
+  /** Set where a thread reached the end of the pattern before the character of the transition. */
   readonly match: RowMatch | null;
 }
 
 interface State {
-  /** Instructions at which threads wait for the next character, by priority; their conditions are not checked yet. */
+  /** Instructions at which threads wait for the next character, by priority. Their conditions are checked on the transition. */
   readonly pcs: ArrayLike<number>;
   readonly context: number;
-  /** A match was found, so that no new thread starts. */
+  /** Whether a match was found, after which no new thread starts. */
   readonly matched: boolean;
-  /** Whatever comes next, a match ends here: the transition that leaves the state records it. */
+  /** Whether a match ends here whatever comes next; the transition that leaves the state records it. */
   readonly alwaysMatches: boolean;
 }
 
@@ -53,7 +53,7 @@ interface CaptureSet {
   readonly next: CaptureSet | null;
 }
 
-/** What one transition comes to. */
+/** The result of following all threads over a character. */
 class Transition {
   readonly pcs: number[] = [];
   readonly sources: number[] = [];
@@ -64,23 +64,23 @@ class Transition {
 /** A transition and the state that it leads to. */
 interface Move {
   readonly transition: Transition;
-  /** Whether more characters can change anything; else the other two say nothing. */
+  /** Whether further characters can change anything; if not, `context` and `matched` are meaningless. */
   readonly goesOn: boolean;
   readonly context: number;
   readonly matched: boolean;
 }
 
 /**
- * Runs a compiled pattern in time linear to the text: a deterministic automaton with captures, built as lines ask for
- * it. A state is the list of RE2's threads in their order of priority, so matches and captures are those of RE2 (leftmost,
- * first alternative) by construction. Each thread has a row of capture positions; a transition says which row
- * each thread goes on with. Most characters of a log line change neither rows nor state.
+ * Runs a compiled pattern in time linear in the text, as a deterministic automaton with captures that is built lazily. A
+ * state is the list of RE2's threads in their order of priority, so matches and captures are RE2's (leftmost, first
+ * alternative first) by construction. Each thread has a row of capture positions; a transition says which row each thread
+ * continues with. Most characters of a log line change neither rows nor state.
  *
- * Conditions (`^`, `\b`, …) look at the character behind the position, so a state's threads pass them only when that
- * character is known: on the transition.
+ * Conditions (`^`, `\b`, …) depend on the character after the position, so threads pass them on the transition, when that
+ * character is known.
  */
 export class PatternAutomaton {
-  /** Byte positions of the wanted groups after a match: start and end of each, -1 for a group that took no part. */
+  /** Byte positions of the wanted groups after a match: start and end of each, -1 for a group that did not take part. */
   readonly captures: Int32Array;
   readonly #program: PatternProgram;
   readonly #slotOf: Int32Array;
@@ -88,30 +88,34 @@ export class PatternAutomaton {
   readonly #stride: number;
   readonly #states = new Map<string, number>();
   #stateList: State[] = [];
-  /** Numbers in all states and steps. */
+  /** Count of numbers in all states and steps. */
   #numbers = 0;
   #table = new Int32Array(0);
   #steps: Step[] = [];
   readonly #rows: CaptureRows;
   #bytesRead = 0;
   #exhausted = false;
-  /** What the line has taken so far, of `patternStepsMax`. */
+  /** Steps of the current line so far; the limit is `patternStepsMax`. */
   #lineSteps = 0;
-  /** A match whose captures stand in the rows as yet, and where it ends. */
+  /** A match whose captures are still in the rows, and its end position (`#pendingAt`). */
   #pending: RowMatch | null = null;
   #pendingAt = 0;
   #matched = false;
-  /** The transition (numbered by `#visit`) on which an instruction was met before, and behind, the character. */
+  /**
+   * Per instruction, the number (`#visit`) of the last transition that met it before the character; `#reached` has the same
+   * for after the character.
+   */
   readonly #visited: Int32Array;
   readonly #reached: Int32Array;
   #visit = 0;
-  /** Instructions that the thread being followed still has to go to, and the captures set on the way there; empty between threads. */
+  /** Stack of instructions that the current thread still has to follow, and the captures set on the way to each; empty between threads. */
   readonly #waiting: number[] = [];
   readonly #waitingSets: (CaptureSet | null)[] = [];
 
   /**
-   * `groups` are the numbers of the groups whose positions are wanted; `captures` has them in this order. `countsInstructions` is for
-   * an automaton of a single line: what following instructions costs depends on the lines before.
+   * @param groups numbers of the groups whose positions are wanted, in the order of `captures`
+   * @param countsInstructions whether followed instructions count as steps. Only for an automaton of a single line:
+   * otherwise the count depends on the lines before.
    */
   constructor(
     program: PatternProgram,
@@ -128,14 +132,14 @@ export class PatternAutomaton {
     this.#reached = new Int32Array(program.op.length);
   }
 
-  /** The pattern has too many states to keep them: each character is followed through the instructions. */
+  /** Whether the pattern has too many states to keep them. Each character is then followed through the instructions. */
   get exhausted(): boolean {
     return this.#exhausted;
   }
 
   /**
-   * Finds the first match in bytes[start, end), which must be UTF-8. Undefined where that takes more than `patternStepsMax` steps, which
-   * does not depend on the lines before.
+   * Finds the first match in bytes[start, end), which must be UTF-8. Undefined where it takes more than `patternStepsMax`
+   * steps; that does not depend on earlier lines.
    */
   match(bytes: Uint8Array, start: number, end: number): boolean | undefined {
     for (let attempt = 0; attempt < 2 && !this.#exhausted; attempt++) {
@@ -163,7 +167,10 @@ export class PatternAutomaton {
     return this.#lineSteps > patternStepsMax;
   }
 
-  /** Runs over the text until nothing can change, or the line is given up. Returns false when the states were forgotten meanwhile. */
+  /**
+   * Runs over the text until nothing can change any more, or the line is given up. Returns false where the states were
+   * dropped on the way.
+   */
   #run(bytes: Uint8Array, start: number, end: number): boolean {
     const ofAscii = this.#program.classes.ofAscii;
     if (this.#stateList.length === 0) this.#stateOf([], Context.text, false);
@@ -214,7 +221,7 @@ export class PatternAutomaton {
     return true;
   }
 
-  /** As `#run`, but no state is kept. */
+  /** Like `#run`, but without keeping states. */
   #runUncached(bytes: Uint8Array, start: number, end: number): void {
     const { ofAscii } = this.#program.classes;
     let from: State = { pcs: [], context: Context.text, matched: false, alwaysMatches: false };
@@ -231,7 +238,7 @@ export class PatternAutomaton {
     }
   }
 
-  /** Does what a step says of captures and of a match at `at`. */
+  /** Applies a step at position `at`: a match and the change of rows. */
   #take(step: Step, at: number): void {
     if (step.match !== null) {
       this.#pending = step.match;
@@ -240,7 +247,7 @@ export class PatternAutomaton {
     }
     const { rows } = step;
     if (rows === null) return;
-    // The rows of a match that was put off are about to change.
+    // Copy the captures of a pending match before its rows change.
     this.#keepPending();
     this.#lineSteps += rows.cost;
     if (!this.#gaveUp) this.#rows.apply(rows, at);
@@ -258,7 +265,7 @@ export class PatternAutomaton {
     this.#lineSteps += this.#rows.keep(match, this.#pendingAt, this.captures);
   }
 
-  /** The table entry of a transition that was not asked before; `unknown` when there is no room for it or its state. */
+  /** Computes a transition and returns its table entry; `unknown` where there is no room for it or its state. */
   #findTransition(state: number, runeClass: number): number {
     const from = this.#stateList[state / this.#stride]!;
     const { transition, goesOn, context, matched } = this.#moveFrom(from, runeClass);
@@ -287,7 +294,10 @@ export class PatternAutomaton {
     return { transition, goesOn, context, matched };
   }
 
-  /** A match need not be recorded on a loop of a state that will record a later one whatever follows. */
+  /**
+   * Whether a transition only changes the state. On a loop of a state that always matches, a match need not be recorded,
+   * because a later one will be.
+   */
   #isSilent(step: Step, state: number, from: State): boolean {
     if (step.next === dead || step.rows !== null) return false;
     return step.match === null || (step.next === state && from.alwaysMatches);
@@ -296,7 +306,7 @@ export class PatternAutomaton {
   #compileStep(transition: Transition, threads: number, next: number): Step {
     const { pcs, sources, match } = transition;
     const sets: number[] = [];
-    // Beyond the bound the line is given up.
+    // With more sets the line is given up.
     for (let thread = 0; thread < pcs.length && sets.length <= setsMax; thread++) {
       for (const slot of slotsOf(transition.sets[thread]!)) sets.push(thread, slot);
     }
@@ -320,7 +330,7 @@ export class PatternAutomaton {
     return transition;
   }
 
-  /** Follows one thread through instructions that take no character, as RE2's machine does, and over the character. */
+  /** Follows one thread through instructions that consume nothing, as RE2's machine does, and over the character. */
   #follow(
     start: number,
     source: number,
@@ -369,7 +379,7 @@ export class PatternAutomaton {
           return;
         default:
           if (runeClass < 0 || classes.matches[matcher[pc]! * classes.count + runeClass] === 0) break;
-          // A thread of lower priority at the same instruction would never get past it.
+          // A thread of lower priority at the same instruction can't give another match.
           if (this.#reached[out[pc]!] === this.#visit) break;
           this.#reached[out[pc]!] = this.#visit;
           transition.pcs.push(out[pc]!);
@@ -379,7 +389,7 @@ export class PatternAutomaton {
     }
   }
 
-  /** First table entry of a state, made where it is new; `unknown` when there is no room for it. */
+  /** First table entry of a state, which is created if it is new; `unknown` where there is no room for it. */
   #stateOf(pcs: readonly number[], context: number, matched: boolean): number {
     const key = `${matched ? '+' : '-'}${context}:${pcs.join()}`;
     const known = this.#states.get(key);
@@ -392,7 +402,7 @@ export class PatternAutomaton {
     const alwaysMatches = this.#step(state, -1, 0).match !== null;
     this.#stateList.push({ ...state, alwaysMatches });
     this.#states.set(key, base);
-    // The key has as many.
+    // Twice, because the key has as many numbers.
     this.#numbers += 2 * pcs.length;
     return base;
   }
@@ -405,7 +415,7 @@ export class PatternAutomaton {
     this.#table.set(table);
   }
 
-  /** Forgets all states, `bytes` into a line. */
+  /** Drops all states, after `bytes` bytes of a line. */
   #forget(bytes: number): void {
     this.#bytesRead += bytes;
     if (this.#bytesRead < bytesPerStateMin * this.#stateList.length) this.#exhausted = true;
@@ -423,7 +433,7 @@ function numbersIn({ rows, match }: Step): number {
   return ofRows + (match?.sets.length ?? 0);
 }
 
-/** For each half of a group (2 g, 2 g + 1) its slot in `captures`, or -1. */
+/** For each half of a group (2 g, 2 g + 1), its slot in `captures`, or -1. */
 function slotsOfCaptures(program: PatternProgram, groups: readonly number[]): Int32Array {
   let halves = 2;
   program.op.forEach((op, pc) => {
@@ -454,7 +464,7 @@ function emptyConditions(before: number, after: number): number {
   return conditions | (isBoundary ? Empty.wordBoundary : Empty.noWordBoundary);
 }
 
-/** Bytes of a UTF-8 sequence that begins with a byte from 0x80 on. */
+/** Length of a UTF-8 sequence by its first byte, which is at least 0x80. */
 function runeWidth(lead: number): number {
   return lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
 }

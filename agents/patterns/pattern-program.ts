@@ -2,8 +2,8 @@ import { RE2JS } from 're2js';
 import { LogstrataError } from '../../engine/index.js';
 
 /**
- * Instructions of a compiled pattern, as RE2 numbers them (`syntax/prog.go` of Go's regexp, kept by re2js).
- * Look-behinds, which re2js adds and RE2 lacks, never occur: they need a flag that is not set here.
+ * Instructions of a compiled pattern, numbered as in RE2 (`syntax/prog.go` of Go's regexp, which re2js keeps). Look-behinds,
+ * an addition of re2js, do not occur: they need a flag that is not set here.
  */
 export const Op = {
   alt: 1,
@@ -19,7 +19,7 @@ export const Op = {
   runeAnyNotNewline: 11,
 } as const;
 
-/** Conditions of an empty-width instruction. */
+/** Conditions of an empty-width instruction, as bits. */
 export const Empty = {
   beginLine: 1,
   endLine: 2,
@@ -29,7 +29,7 @@ export const Empty = {
   noWordBoundary: 32,
 } as const;
 
-/** What stands beside a position, as far as an empty-width instruction can ask. */
+/** Kinds of characters next to a position that empty-width instructions distinguish. */
 export const Context = { text: 0, newline: 1, word: 2, other: 3 } as const;
 
 /** A compiled pattern as plain arrays, indexed by instruction. */
@@ -37,26 +37,26 @@ export interface PatternProgram {
   readonly start: number;
   readonly op: Uint8Array;
   readonly out: Int32Array;
-  /** Second branch of `alt`, conditions of `emptyWidth`, group half of `capture` (2 g is the start of group g). */
+  /** By instruction: second branch of `alt`, conditions of `emptyWidth`, group half of `capture` (2 g is the start of group g). */
   readonly arg: Int32Array;
   readonly classes: RuneClasses;
-  /** For rune instructions: row of `classes.matches`. */
+  /** For rune instructions, the row of `classes.matches`; -1 for others. */
   readonly matcher: Int32Array;
-  /** Every match begins at the start of the text. */
+  /** Whether every match begins at the start of the text. */
   readonly anchored: boolean;
 }
 
-/** Code points that no instruction tells apart are one class. */
+/** Classes of code points that no instruction distinguishes. */
 export interface RuneClasses {
   readonly count: number;
   /** Class of each ASCII code. */
   readonly ofAscii: Uint16Array;
-  /** First code point of each interval, ascending from 0, and the interval's class. */
+  /** First code point of each interval, ascending from 0; `ofInterval` has the interval's class. */
   readonly intervals: Int32Array;
   readonly ofInterval: Uint16Array;
-  /** Whether matcher m takes class c: `matches[m * count + c]`. */
+  /** Whether matcher m accepts class c: `matches[m * count + c]`. */
   readonly matches: Uint8Array;
-  /** A `Context` for each class; `other` where the pattern does not ask. */
+  /** A `Context` per class; `other` where the pattern has no condition that depends on it. */
   readonly contexts: Uint8Array;
 }
 
@@ -70,25 +70,29 @@ interface Instruction {
 
 const runeMax = 0x10ffff;
 
-/** Characters that are compared with instructions to divide them into classes: less than a second. Patterns of real logs take some thousand. */
+/**
+ * Limit on comparisons of characters with instructions for dividing them into classes: less than a second. Patterns of real
+ * logs take some thousand.
+ */
 const comparisonsMax = 32 * 1024 * 1024;
 
-/** Case folding has no pairs beyond the Supplementary Multilingual Plane. */
+/** Unicode case folding has no pairs beyond the Supplementary Multilingual Plane. */
 const foldingRuneMax = 0x1ffff;
 
-/** re2js marks an instruction that ignores case by this bit of `arg`. */
+/** Bit of `arg` by which re2js marks an instruction that ignores case. */
 const foldCase = 1;
 
 /**
- * The program that re2js compiled, or null when it is not of the form known here (a later version of re2js may change
- * it): then re2js has to run it itself. Throws `invalid` for one that tells very many characters apart.
+ * Converts the program that re2js compiled. Returns null where it does not have the known form, which a later version of
+ * re2js may change; re2js then has to run the pattern itself. Throws `invalid` for a program that distinguishes too many
+ * characters.
  */
 export function readPatternProgram(pattern: RE2JS): PatternProgram | null {
   if (!isKnownForm()) return null;
   return convertProgram(pattern);
 }
 
-/** Patterns whose programs show every kind of instruction and condition that matters, as the form known here writes them. */
+/** Patterns whose programs contain every relevant kind of instruction and condition, with the expected instructions. */
 const knownPrograms: readonly (readonly [pattern: string, instructions: string])[] = [
   ['^(?P<x>[a-c]|x.)(?s:.)*$', '5 4:4 3:2 8 9 11 1:4 3:3 10 1:10 4:8 6'],
   ['(?m:^)|(?m:$)|\\b\\B', '5 4:1 4:2 1:2 4:16 4:32 1:4 6'],
@@ -166,7 +170,7 @@ function emptyConditions(inst: readonly Instruction[]): number {
   return inst.reduce((all, i) => (i.op === Op.emptyWidth ? all | i.arg : all), 0);
 }
 
-/** Whether the instructions that every match has to pass first ask for the start of the text. */
+/** Whether every match must first pass an instruction that requires the start of the text. */
 function beginsWithText(inst: readonly Instruction[], start: number): boolean {
   let pc = start;
   for (;;) {
@@ -190,7 +194,7 @@ function matchesRune(i: Instruction, rune: number): boolean {
   }
 }
 
-/** Whether all characters have to be compared with it to find those that it takes. */
+/** Whether the characters that the instruction accepts can only be found by comparing all of them. */
 function comparesAll(i: Instruction): boolean {
   return isOneRune(i) && (i.arg & foldCase) !== 0 && i.runes[0]! >= 0x80;
 }
@@ -199,7 +203,7 @@ function isOneRune(i: Instruction): boolean {
   return (i.op === Op.rune || i.op === Op.rune1) && i.runes.length === 1;
 }
 
-/** Adds the borders of the intervals in which the instruction's answer is constant. */
+/** Adds the borders of the intervals within which the instruction accepts all code points or none. */
 function addBorders(i: Instruction, borders: Set<number>): void {
   const add = (low: number, high: number): void => void borders.add(low).add(high + 1);
   if (i.op === Op.runeAnyNotNewline) add(10, 10);
@@ -211,7 +215,7 @@ function addBorders(i: Instruction, borders: Set<number>): void {
   const rune = i.runes[0]!;
   add(rune, rune);
   if ((i.arg & foldCase) === 0) return;
-  // An ASCII letter is equal to ASCII letters, the Kelvin sign and the long s only; the others are looked for.
+  // An ASCII letter folds only to ASCII letters, the Kelvin sign and the long s; the partners of others are searched.
   const last = comparesAll(i) ? foldingRuneMax : 0x7f;
   for (let other = 0; other <= last; other++) if (i.matchRune(other)) add(other, other);
   for (const other of [0x17f, 0x212a]) if (i.matchRune(other)) add(other, other);
@@ -261,7 +265,7 @@ function requireFew(comparisons: number): void {
   );
 }
 
-/** Index of the interval that holds a code point. */
+/** Index of the interval that contains a code point. */
 export function findInterval(intervals: Int32Array, rune: number): number {
   let low = 0;
   let high = intervals.length;

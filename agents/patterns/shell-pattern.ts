@@ -1,6 +1,7 @@
 /**
- * The expression that takes the names which `pattern` takes in a shell: `app-.*\.log` for `app-*.log`. Undefined where the pattern can be meant as the
- * expression that it is, because what it repeats is a class, a group or any character, or because it repeats nothing.
+ * Converts a shell pattern to a regular expression that matches the same names: `app-*.log` to `app-.*\.log`. Undefined
+ * where `pattern` may already be meant as a regular expression, because it repeats a class, a group or any character, or
+ * where it has no `*` or `?`.
  */
 export function expressionOfShellPattern(pattern: string): string | undefined {
   const repeats = /(^|[^\\])[*?]/.test(pattern);
