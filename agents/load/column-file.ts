@@ -18,10 +18,10 @@ import { changedWhileRead } from '../sources/source-reader.js';
 import { asUntil, nullsIn, type FileJob, type ReadFile, type ReadSettings } from './load-file.js';
 
 /**
- * Reads the rows of a file of Parquet or Arrow into a unit of loading, as they are answered where such files stay in place. Nothing is
- * committed here. A file whose bytes are stored already, whatever it is called, is `known`.
+ * Reads the rows of a Parquet or Arrow file into a load unit, with the same values that queries of such a file in place
+ * give. Commits nothing. A file whose bytes are stored already, whatever its name, is `known`.
  *
- * Throws `SourceError` for what is wrong with this file; other errors are the storage's.
+ * Throws `SourceError` for a problem of this file; other errors are the storage's.
  */
 export async function readColumnsInto(
   settings: ReadSettings,
@@ -36,7 +36,7 @@ export async function readColumnsInto(
   }
 }
 
-/** Reads a file that an earlier load has stored once more. Throws as `readColumnsInto`, and where it has other bytes than `until` says. */
+/** Reads a file again that an earlier load has stored. Throws as `readColumnsInto`, and where its bytes differ from those of `until`. */
 export async function readColumnPartInto(
   settings: ReadSettings,
   job: FileJob,
@@ -54,7 +54,7 @@ export async function readColumnPartInto(
 class ColumnFileReading {
   private readonly file: FileToImport;
   private lastTimeMs: number | null = null;
-  /** What the storage has failed with: that is no fault of the file. */
+  /** The error with which the storage failed, as opposed to errors of the file. */
   private storageFailure: unknown;
 
   constructor(
@@ -125,7 +125,10 @@ class ColumnFileReading {
     throw new SourceError('unsupported', message, { path, offset: 0 });
   }
 
-  /** A stream of Arrow may be stored before it has an end, and goes on then: its first rows must not be there twice. */
+  /**
+   * An Arrow stream may be stored before it has an end, and grow then. Throws `conflict` in that case: its first rows must
+   * not be stored twice.
+   */
   private async requireWhole(candidates: readonly Checkpoint[]): Promise<void> {
     const { fileBytes } = this.source.reader;
     for (const { offset, contentHash, records } of candidates) {
@@ -153,7 +156,7 @@ class ColumnFileReading {
     try {
       const session = await job.session();
       const placed = placementField(settings.definition.schema);
-      // The session may take the memory of the batch.
+      // Count before appending, because the session may take over the batch's memory.
       tally.untimed += placed < 0 ? 0 : nullsIn(batch, placed);
       this.lastTimeMs = await session.append(batch, job.source, this.lastTimeMs);
     } catch (error) {
@@ -174,7 +177,7 @@ class ColumnFileReading {
     onProgress(phase, fraction);
   }
 
-  /** The attached files whose rows these are, by their footer, and those that lay where this one lies. */
+  /** Ids of the attached files whose rows these are: those with the same footer, and those attached under the same path. */
   private async attached(footerHash: string): Promise<readonly string[]> {
     const { path } = this.file;
     const attached = await this.settings.store.attachedFiles();
@@ -183,7 +186,7 @@ class ColumnFileReading {
       .map(({ id }) => id);
   }
 
-  /** What `work` gives; what is wrong with the file is no fault of the others. */
+  /** Calls `work`; turns its errors into `SourceError` where they are problems of this file alone. */
   private async ofFile<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();

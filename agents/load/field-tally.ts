@@ -2,7 +2,7 @@ import { columnValue, type RecordBatch } from '../../engine/index.js';
 import type { FieldDefinition } from '../definition/definition.js';
 import type { UnreadableField } from '../decode/value-counters.js';
 
-/** Different values of a field that are counted at a time, and the most of one that is kept. */
+/** Limit on the distinct values of a field that are counted at a time, and on the length of a text that is kept. */
 const valuesCountedMax = 1000;
 const valueLengthMax = 200;
 
@@ -13,24 +13,24 @@ export interface ValueCount {
   readonly count: number;
 }
 
-/** What the values of one field are like. */
+/** Summary of the values of one field. */
 export interface FieldSummary {
   readonly name: string;
   readonly type: FieldDefinition['type'];
   readonly nulls: number;
-  /** Nulls whose text did not read as the type, and the text of the first. */
+  /** Number of nulls whose text could not be read as the type, and the first such text (`example`). */
   readonly unreadable: number;
   readonly example: string | null;
-  /** The least and the greatest; null for texts, and where there is none. */
+  /** The smallest and the largest value; null for texts, and where there is none. */
   readonly min: bigint | number | null;
   readonly max: bigint | number | null;
-  /** The most frequent values, most first. */
+  /** The most frequent values, in descending order. */
   readonly frequent: readonly ValueCount[];
-  /** Different values; null where there are more than are counted, and the counts above are the least that they can be. */
+  /** Number of distinct values; null where there are more than are counted. The counts of `frequent` are then lower bounds. */
   readonly distinct: number | null;
 }
 
-/** Gathers what the values of one field are like, in bounded memory. */
+/** Summarises the values of one field in bounded memory. */
 export class FieldTally {
   #nulls = 0;
   #unreadable = 0;
@@ -65,8 +65,8 @@ export class FieldTally {
   }
 
   /**
-   * Counts a value. Where there are more than are counted, all counts are lowered by one in its place, and those at zero leave: what comes
-   * often stays (Misra and Gries, "Finding repeated elements", 1982).
+   * Counts a value. If too many values are being counted, all counts are lowered by one instead, and those that reach zero
+   * are dropped, so that frequent values stay (Misra and Gries, "Finding repeated elements", 1982).
    */
   #count(value: Value): void {
     const counts = this.#counts;
@@ -82,7 +82,7 @@ export class FieldTally {
     }
   }
 
-  /** @param shownMax of the most frequent values */
+  /** @param shownMax limit on the most frequent values to return */
   summary(shownMax: number): FieldSummary {
     const { name, type } = this.definition;
     const frequent = [...this.#counts]

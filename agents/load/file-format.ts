@@ -2,7 +2,7 @@ import { hasColumns } from '../definition/definition.js';
 import { openOnDisk } from '../sources/opened-file.js';
 import type { FoundFormat, ReadSettings } from './load-file.js';
 
-/** What files begin with that have columns: Parquet, files of Arrow, and streams of it. */
+/** First bytes of columnar files: Parquet, Arrow files, and Arrow streams. */
 const beginnings: readonly (readonly [format: FoundFormat, bytes: Uint8Array])[] = [
   ['parquet', Buffer.from('PAR1')],
   ['arrow', Buffer.from('ARROW1')],
@@ -10,8 +10,8 @@ const beginnings: readonly (readonly [format: FoundFormat, bytes: Uint8Array])[]
 ];
 
 /**
- * What a file is. Where the archive does not say it, what it begins with tells; one that begins like none of them is what the archive's
- * others are, unless the agent reads lines, too. Throws `SourceError`.
+ * The format of a file. Where the archive does not state it, its first bytes tell. A file with an unknown beginning has the
+ * archive's columnar format, or is lines of text where the agent also reads lines. Throws `SourceError`.
  */
 export async function formatOf(
   { definition, formats, openFile = openOnDisk }: Pick<ReadSettings, 'definition' | 'formats' | 'openFile'>,

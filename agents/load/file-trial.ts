@@ -9,21 +9,21 @@ import { openFromStart } from '../sources/source-identity.js';
 import { FieldTally, type FieldSummary } from './field-tally.js';
 import { fileWritten } from './file-years.js';
 
-/** Lines that become no record, kept to be shown, and the most of one that is kept. */
+/** Limit on the shown lines that become no record, and on the bytes of each that are shown. */
 const unmatchedShownMax = 5;
 const lineBytesShown = 500;
 
-/** Reasons that are told apart. */
+/** Limit on the reasons that are counted separately. */
 const reasonsMax = 20;
 
-/** Values of a field that are shown. */
+/** Limit on the values of a field that are shown. */
 const valuesShownMax = 10;
 
 const lineFeed = 0x0a;
 
 export interface FileTrialOptions {
   readonly definition: AgentDefinition;
-  /** Zone of times that carry none. */
+  /** Time zone of times that have none. */
   readonly timezone: string;
   readonly workers: WorkerPool;
   readonly signal?: AbortSignal | undefined;
@@ -37,7 +37,7 @@ export interface UnmatchedText {
   readonly text: string;
 }
 
-/** What a file would become. */
+/** What a load of a file would give. */
 export interface FileTrial {
   readonly path: string;
   readonly contentBytes: number;
@@ -51,7 +51,10 @@ export interface FileTrial {
   readonly fields: readonly FieldSummary[];
 }
 
-/** Reads a file as a load does, and stores nothing. Throws `SourceError` for one that can't be read, and `invalid` for what makes no sense. */
+/**
+ * Reads a file as a load does, without storing anything. Throws `SourceError` for a file that can't be read, and `invalid`
+ * for a definition that is not valid.
+ */
 export async function tryFile(path: string, options: FileTrialOptions): Promise<FileTrial> {
   const source = { ...(await openFromStart(path)), known: null };
   try {
@@ -75,7 +78,7 @@ class TrialReading implements FrameConsumer {
   private records = 0;
   private rejected = 0;
   private replacedBytes = 0;
-  /** Lines before the frame that is taken just now; counted as long as lines are shown. */
+  /** Number of lines before the current frame; counted only while more lines are to be shown. */
   private linesBefore = 0;
   private readonly reasons = new Map<string, number>();
   private readonly unmatched: UnmatchedText[] = [];
@@ -128,7 +131,7 @@ class TrialReading implements FrameConsumer {
   }
 }
 
-/** Line feeds before a position. */
+/** Number of line feeds before a position. */
 function feedsIn(bytes: Uint8Array, end: number): number {
   let count = 0;
   for (let at = bytes.indexOf(lineFeed); at >= 0 && at < end; at = bytes.indexOf(lineFeed, at + 1)) count++;

@@ -10,24 +10,24 @@ import { isUndated, lacksYear } from '../times/timestamp.js';
 import { placeBehind, yearsBegin, type Written, type YearPlace } from '../times/written.js';
 
 export interface YearsOptions {
-  /** Fields that the file's name gives. */
+  /** Field values from the file's name. */
   readonly captures: ReadonlyMap<string, string>;
   readonly workers: WorkerPool | undefined;
   readonly signal: AbortSignal | undefined;
-  /** Told how much of the file has been read, in bytes as they lie there. */
+  /** Called with the number of bytes of the file that were read, before decompression. */
   readonly onRead: (fileBytesRead: number) => void;
 }
 
-/** Where the years stand at a content offset, as they do before the file's end is known: counted from the first line on. */
+/** The state of year counting at a content offset, relative to the first line, because the file's end is not known yet. */
 interface Place {
   readonly offset: number;
   readonly years: readonly YearPlace[];
 }
 
 /**
- * When the lines of a file were written that its times say without a year: at the latest when the file was changed last, and earlier
- * by a year for each end of one that follows. To count those the file is read once before, as far as it is not stored yet; not
- * where its name says the year, or all times have one.
+ * Determines when the lines of a file were written whose times lack the year: at the latest when the file was last modified,
+ * and one year earlier for each turn of the year that follows. To count these, the file is read once beforehand, as far as
+ * it is not stored yet; not where the file's name gives the year, or where all times have one.
  */
 export async function fileWritten(
   source: PositionedSource,
@@ -55,7 +55,7 @@ export async function fileWritten(
   }
 }
 
-/** Decodes nothing of a file but its undated times, and counts its years. */
+/** Decodes only the undated times of a file, and counts its turns of the year. */
 class FileYears implements FrameConsumer {
   private readonly places: Place[] = [];
   private running: readonly YearPlace[];
@@ -77,7 +77,7 @@ class FileYears implements FrameConsumer {
     const fields = definition.fields.filter(({ timestamp }) => isUndated(timestamp));
     const schema = makeSchema(fields.map(({ name, type }) => ({ name, type })));
     const decode = decodeSettings({ ...definition, fields, schema }, timezone);
-    // Frames are decoded beside one another, so that each counts from its own beginning.
+    // Frames are decoded in parallel, so each counts from its own beginning.
     const written = { byMs, years: fields.map(() => yearsBegin) };
     await new FileLines(source, { ...options, decode, writtenAt: () => written }, this).run();
     this.places.push({ offset: source.content.offset, years: this.running });
@@ -105,12 +105,12 @@ class FileYears implements FrameConsumer {
   }
 }
 
-/** A place as it is seen from the last one. Where the lines are in no order, each has the latest year possible. */
+/** A place counted back from the last one. Undefined where the lines are not in order: each then has the latest possible year. */
 function countedBack(place: YearPlace, last: YearPlace): YearPlace | undefined {
   return last.isOrdered ? { ...place, yearsBack: place.yearsBack - last.yearsBack } : undefined;
 }
 
-/** The last place at or before the offset; the first one where there is none. */
+/** Index of the last place at or before the offset; 0 where there is none. */
 function lastNotBehind(places: readonly Place[], offset: number): number {
   let low = 0;
   let high = places.length;

@@ -33,47 +33,47 @@ import {
 } from '../sources/source-identity.js';
 import { latestOf, type Written } from '../times/written.js';
 
-/** What every file of a load is read with. */
+/** Settings for reading all files of a load. */
 export interface ReadSettings {
   readonly store: AgentStore;
   readonly definition: AgentDefinition;
-  /** Zone of times that carry none: an IANA name, `UTC`, `Local` or an offset. */
+  /** Time zone of times that have none: an IANA name, `UTC`, `Local` or an offset. */
   readonly timezone: string;
-  /** The clock, in milliseconds since the epoch. */
+  /** Clock, in milliseconds since the epoch. */
   readonly now: () => number;
   readonly signal?: AbortSignal | undefined;
-  /** Threads that decode lines; without, the caller's own does. */
+  /** Threads that decode lines; undefined to decode on the caller's thread. */
   readonly workers?: WorkerPool | undefined;
-  /** Opens files; by default those of a disk. */
+  /** Opens files; by default, files on disk. */
   readonly openFile?: OpenFile | undefined;
-  /** What files are that an archive names; others are told by what they begin with. */
+  /** Formats of files that an archive names; other files are recognised by their first bytes. */
   readonly formats?: ReadonlyMap<string, FoundFormat> | undefined;
 }
 
-/** What a file is: lines of text, or columns. */
+/** Format of a file: lines of text, or a columnar format. */
 export type FoundFormat = ForeignFormat | 'lines';
 
-/** Counts of one file while it is read, and what is known of it. */
+/** Counts of one file while it is read. */
 export interface FileTally {
   records: number;
-  /** Records without a time that places them, where the agent has a field for it. */
+  /** Records without a time that places them, where the agent has a field for that time. */
   untimed: number;
   rejected: number;
-  /** Rejected lines that are counted and not kept. */
+  /** Rejected lines that were counted but not kept. */
   notKept: number;
   contentBytes: number;
   fileBytes: number;
   fileBytesRead: number;
   continuedAt: number | null;
   unreadableValues: number;
-  /** The fields that those are of, by their numbers. */
+  /** The fields of the unreadable values, by field number. */
   readonly unreadable: Map<number, UnreadableField>;
   replacedBytes: number;
-  /** Records of earlier loads that were lost and are back. */
+  /** Records of earlier loads that were lost and have been restored. */
   restored: number;
 }
 
-/** A tally of a file that nothing was read of yet. */
+/** The tally of a file of which nothing has been read. */
 export function newTally(): FileTally {
   return {
     records: 0,
@@ -92,44 +92,45 @@ export function newTally(): FileTally {
 }
 
 /**
- * What the rejected lines of one file may take, where the agent does not say: so many times what the file takes, for each has its reason and
- * its place, and at least so many bytes. A compressed file that takes next to nothing may have gigabytes of them.
+ * Default limit on the bytes of rejected lines of one file: this multiple of the file's size, since each line is stored with
+ * its reason and position, but at least `rejectedBytesMin`. A compressed file of almost no size may have gigabytes of
+ * rejected lines.
  */
 export const rejectedShare = 2;
 export const rejectedBytesMin = 8 * 1024 * 1024;
 
 export interface FileJob {
   readonly path: string;
-  /** The path whose name gives fields, where that is another one. */
+  /** The path whose name gives field values, where it is not `path`. */
   readonly namedAs?: string;
-  /** Tells the files of one unit apart. */
+  /** Distinguishes the files of one unit. */
   readonly source: number;
-  /** What may be known of it; empty to store it whatever is known. */
+  /** Checkpoints by which the file may be recognised; empty to store it whatever is known. */
   readonly checkpoints: readonly Checkpoint[];
-  /** The unit's session, begun when there is something to store. */
+  /** Returns the unit's session, which begins when there is something to store. */
   readonly session: () => Promise<LoadSession>;
   readonly tally: FileTally;
   readonly onProgress: (phase: LoadProgress['phase'], fraction: number) => void;
 }
 
-/** A file that was read to its end. */
+/** Result of reading a file to its end. */
 export interface ReadFile {
   readonly outcome: 'new' | 'known' | 'empty';
-  /** What the file begins with. */
+  /** First bytes of the content. */
   readonly head: Uint8Array;
-  /** How far it is stored once the unit is committed; null when there is nothing to store. */
+  /** Checkpoint of the file once the unit is committed; null when there is nothing to store. */
   readonly checkpoint: Checkpoint | null;
-  /** Where its records came from; null when there are none. */
+  /** The part of the file that its records come from; null when there are none. */
   readonly part: LoadedPart | null;
-  /** Attached files, by their ids, whose rows these records are. */
+  /** Ids of attached files whose rows these records are; they are detached on commit. */
   readonly detaches?: readonly string[];
 }
 
 /**
- * Reads one file into a unit of loading, from where its archived content ends. Nothing is committed here.
+ * Reads one file into a load unit, from the end of its archived content. Commits nothing.
  *
- * Throws `SourceError` for what is wrong with this file: unreadable, damaged, changed meanwhile, or without one line that
- * becomes a record; other errors are the storage's.
+ * Throws `SourceError` for a problem of this file: unreadable, damaged, changed meanwhile, or no line that becomes a record.
+ * Other errors are the storage's.
  */
 export async function readFileInto(settings: ReadSettings, job: FileJob): Promise<ReadFile> {
   const onPiece = (reader: SourceReader, content: ContentReader): void => {
@@ -147,8 +148,8 @@ export async function readFileInto(settings: ReadSettings, job: FileJob): Promis
 }
 
 /**
- * Reads the part of a file that an earlier load has stored, once more as it was read then: the source stands at its beginning. Throws
- * `SourceError` as `readFileInto`, and where its content is not what `until` says.
+ * Reads a part of a file again that an earlier load has stored. The source must be at the beginning of the part. Throws
+ * `SourceError` as `readFileInto`, and where the content differs from that of `until`.
  */
 export async function readPartInto(
   settings: ReadSettings,
@@ -164,9 +165,9 @@ export async function readPartInto(
 class FileReading implements FrameConsumer {
   private lastTimeMs: number | null;
   private endsInLine = false;
-  /** The field that places records, or -1. */
+  /** Number of the field that places records, or -1. */
   private readonly placed: number;
-  /** What its rejected lines may still take. */
+  /** Bytes that its rejected lines may still take. */
   private rejectedRoomBytes: number;
   private firstRejection: { readonly reason: string; readonly line: Uint8Array } | null = null;
   private writtenAt: (offset: number) => Written = () => ({ byMs: 0 });
@@ -261,7 +262,7 @@ class FileReading implements FrameConsumer {
 
   private async append(batch: LoadBatch): Promise<void> {
     const session = await this.job.session();
-    // The session may take the memory of the batch.
+    // Count before appending, because the session may take over the batch's memory.
     this.job.tally.untimed += this.placed < 0 ? 0 : nullsIn(batch, this.placed);
     this.lastTimeMs = await session.append(batch, this.job.source, this.lastTimeMs);
     this.job.tally.records += batch.length;
@@ -271,7 +272,8 @@ class FileReading implements FrameConsumer {
     const { source, job, endsInLine, lastTimeMs } = this;
     const identity = { ...headIdentity(source.head), contentHash: source.content.digest() };
     const { known, reader } = source;
-    // What is followed under another file belongs to that one: two files may have the same content so far.
+    // A collector's checkpoint under another inode belongs to that file: two files may have the same content so far, so it
+    // is not continued.
     const others = known !== null && known.contentHash === null && known.inode !== reader.inode;
     return {
       ...identity,
@@ -289,7 +291,7 @@ class FileReading implements FrameConsumer {
     };
   }
 
-  /** Where the file was read from and to: with it the same lines can be read again, and recognised as the same. */
+  /** The range that was read. With it, the same lines can be read again and recognised as the same. */
   private part(checkpoint: Checkpoint): LoadedPart {
     const { known, reader } = this.source;
     return {
@@ -300,14 +302,14 @@ class FileReading implements FrameConsumer {
   }
 }
 
-/** What of a checkpoint says how far a part of a source goes. */
+/** The fields of a checkpoint that give the end of a part of a source. */
 export function asUntil(checkpoint: Checkpoint): Checkpoint {
   const { continues: _, tailHash: _tail, inode: _inode, ...rest } = checkpoint;
   const { packedInode: _packedInode, packedBytes: _packedBytes, ...until } = rest;
   return until;
 }
 
-/** Rows without a value of a field. */
+/** Number of rows without a value in a field. */
 export function nullsIn({ columns, length }: LoadBatch, field: number): number {
   const { validity } = columns[field]!;
   if (validity === null) return 0;
@@ -326,17 +328,17 @@ function fractionRead({ fileBytesRead, fileBytes }: FileTally): number {
   return fileBytes === 0 ? 1 : Math.min(1, fileBytesRead / fileBytes);
 }
 
-/** Drops what a session has not committed. What could not be removed is removed when the store is opened next. */
+/** Discards what a session has not committed. Files that can't be removed now are removed when the store is next opened. */
 export async function abandon(session: LoadSession | undefined): Promise<void> {
   try {
     await session?.abort();
   } catch (error) {
-    // The failure that led here is the one to tell.
+    // The failure that led here is the one to report.
     if (!isLogstrataError(error)) throw error;
   }
 }
 
-/** The error `cancelled` in place of the reason of an aborted signal; any other error as it is. */
+/** Replaces the reason of an aborted signal by the error `cancelled`; returns any other error as it is. */
 export function cancellationOf(error: unknown, signal: AbortSignal | undefined): unknown {
   if (signal?.aborted !== true || error !== signal.reason) return error;
   return new LogstrataError('cancelled', 'the load was cancelled', { cause: error });

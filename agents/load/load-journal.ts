@@ -9,7 +9,7 @@ import {
   type LoadSummary,
 } from './load-report.js';
 
-/** One file of a load on its way. */
+/** A file that is being loaded. */
 export interface JournalItem {
   readonly path: string;
   readonly index: number;
@@ -17,24 +17,24 @@ export interface JournalItem {
   readonly startedMs: number;
 }
 
-/** What becomes of the files of one load, told while it lasts and summed up in the end. */
+/** Reports the results of one load's files: by events while it runs, and in a summary at the end. */
 export class LoadJournal {
   private readonly startedMs = performance.now();
   private readonly reports: FileReport[] = [];
 
-  /** @param files how many there are */
+  /** @param files number of files */
   constructor(
     private readonly files: number,
     private readonly onEvent: ((event: LoadEvent) => void) | undefined,
   ) {}
 
-  /** A file, of which is told when the load has not stopped before it. */
+  /** Begins an entry. `isBegun` is false for a file that is not tried because the load has stopped: it gets no start event. */
   item(path: string, index: number, isBegun: boolean): JournalItem {
     if (isBegun) this.onEvent?.({ kind: 'start', path, index, files: this.files });
     return { path, index, tally: newTally(), startedMs: performance.now() };
   }
 
-  /** Tells how far a file is. */
+  /** Reports the progress of a file. */
   progress({ path, index, tally }: JournalItem, phase: LoadProgress['phase'], fraction: number): void {
     const { fileBytesRead, fileBytes, contentBytes, records, rejected } = tally;
     const place = { path, index, phase, fraction };
@@ -49,7 +49,7 @@ export class LoadJournal {
     });
   }
 
-  /** Tells what became of a file. */
+  /** Reports the result of a file. */
   report(
     item: JournalItem,
     outcome: LoadOutcome,
@@ -80,8 +80,8 @@ export class LoadJournal {
   }
 
   /**
-   * The reports of all files, added up. `mergedBytesOnDisk` is the size of segments that hold records of several files; `stopped` is the
-   * error that ended the load early, null for none.
+   * Sums up the reports of all files. `mergedBytesOnDisk` is the size of segments that hold records of several files;
+   * `stopped` is the error that ended the load early, null for none.
    */
   summary(mergedBytesOnDisk: number, stopped: LogstrataError | null): LoadSummary {
     const seconds = (performance.now() - this.startedMs) / 1000;

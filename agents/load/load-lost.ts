@@ -19,12 +19,12 @@ export interface RestoringOptions extends ReadSettings {
   readonly codec?: Codec | undefined;
 }
 
-/** Told how far a file is, and what was counted of it so far. */
+/** Receives the progress of a file, and its counts so far. */
 export type PartProgress = (tally: FileTally, phase: LoadProgress['phase'], fraction: number) => void;
 
 /**
- * Brings back what damage has taken of the records that earlier loads gave: what they have read is read again, as they did, and what is
- * missing of it gets the positions back that it had. What is there stays as it is.
+ * Restores records of earlier loads that were lost by damage. Reads again what those loads have read, in the same way; the
+ * missing records get the positions back that they had. Existing records are unchanged.
  */
 export class Restoring {
   private lost: readonly LostLoad[] | undefined;
@@ -34,9 +34,9 @@ export class Restoring {
   constructor(private readonly options: RestoringOptions) {}
 
   /**
-   * Restores the loads that read a file, each as one unit, and counts in `tally` what came back. Throws `SourceError` where the file
-   * gives other records than it did, or another file of the same load is missing; other errors are the storage's. What came back before
-   * stays.
+   * Restores the loads that read a file, each as one unit, and counts the restored records in `tally`. Throws `SourceError`
+   * where the file gives other records than before, or where another file of the same load is missing; other errors are the
+   * storage's. What was restored before an error stays.
    */
   async restore(path: string, tally: Pick<FileTally, 'restored'>, onProgress: PartProgress): Promise<void> {
     this.lost ??= await this.options.store.lostLoads();
@@ -51,7 +51,7 @@ export class Restoring {
 
   private readonly onPiece = (): void => this.options.signal?.throwIfAborted();
 
-  /** The parts of loads with losses that stand in a file. */
+  /** The parts of damaged loads that a file contains. */
   private async partsIn(path: string): Promise<ReadonlySet<LoadedPart>> {
     const known = this.partsKnown.get(path);
     if (known !== undefined) return known;
@@ -82,13 +82,13 @@ export class Restoring {
     }
   }
 
-  /** The file of the command that a part stands in: the one that is being loaded, or another. */
+  /** Path of the file of the command that contains a part: the one that is being loaded, or another. */
   private async fileOf(part: LoadedPart, path: string, { load, runs }: LostLoad): Promise<string> {
     for (const file of [path, ...this.options.files]) {
       try {
         if ((await this.partsIn(file)).has(part)) return file;
       } catch (error) {
-        // What can't be read is told when it is its turn.
+        // A file that can't be read is reported when it is loaded itself.
         if (!(error instanceof SourceError)) throw error;
       }
     }

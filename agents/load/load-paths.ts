@@ -5,12 +5,12 @@ import { LogstrataError } from '../../engine/index.js';
 import { describeSystemError, SourceError, systemCode } from '../sources/source-error.js';
 
 /**
- * The files that `patterns` name, each once, in the order of the patterns and by name (numbers by value) within one.
- * A name that is there is taken as it stands, whatever characters it has. Every file is looked at before any is loaded.
+ * The files that `patterns` match, each once, in the order of the patterns and within a pattern by name (numbers by value).
+ * A path that exists is taken literally, whatever characters it has. All files are checked before any is loaded. Throws
+ * `not_found` for a pattern without a file, `invalid` for a folder or a pipe, `io` for a file without read permission.
  *
- * @param folder what relative patterns start from
- * @param onPassedOver is told of a name that a pattern matches and that is not UTF-8: such a file can't be named here
- * Throws `not_found` for a pattern without a file, `invalid` for a folder or a pipe, `io` for a file without permission.
+ * @param folder folder that relative patterns start from
+ * @param onPassedOver called with a matching name that is not UTF-8: such a file can't be opened by its name
  */
 export async function expandFiles(
   patterns: readonly string[],
@@ -50,7 +50,7 @@ async function expandPattern(
     dot: true,
     expandDirectories: false,
   })) {
-    // Where a name is not UTF-8, what stands for its bytes names no file.
+    // In a name that is not UTF-8, bytes are replaced, so it names no file.
     if (path.includes('\ufffd') && !(await isThere(resolve(folder, path)))) onPassedOver(path);
     else paths.push(path);
   }

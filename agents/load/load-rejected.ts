@@ -22,19 +22,19 @@ import { stopFlagOf, type SignalFlag } from '../decode/stop-flag.js';
 export interface LoadRejectedOptions extends ReadSettings {
   readonly workers: WorkerPool;
   readonly codec?: Codec | undefined;
-  /** Store records that are older than the agent's retention period too, for that period from now on. */
+  /** Also store records older than the agent's retention period, for that period from now on. */
   readonly beyondRetention?: boolean | undefined;
   readonly onEvent?: ((event: LoadEvent) => void) | undefined;
 }
 
 /**
- * Loads an agent's rejected lines once more, after its pattern was mended. Each of their files is a unit: the lines that become
- * records now leave it in the same moment in which these become visible and durable; the others stay, with the reason that they
- * have now and the place that they came from. A file of which no line becomes a record is left as it is, and so is one that
- * fails by itself. Records are placed as those of a load: one whose time can't be read goes where the one before it of the
- * same source went. Fields that a file's name gives come from the name of the file that the line stood in.
+ * Loads an agent's rejected lines again, after its pattern was corrected. Each file of rejected lines is a unit: the lines
+ * that now become records leave the file at the moment in which the records become visible and durable; the others stay,
+ * with their new reason and their original position. A file in which no line becomes a record is left unchanged, and so is a
+ * file with a failure of its own. Records are placed as in a load: one with an unreadable time is placed like the record
+ * before it from the same source. Field values from a file name come from the name of the file that the line was read from.
  *
- * Expected failures are in the summary, never thrown. Where there are no rejected lines, there are no files in it.
+ * Expected failures are in the summary, never thrown. Without rejected lines, the summary has no files.
  */
 export async function loadRejected(options: LoadRejectedOptions): Promise<LoadSummary> {
   let files: readonly RejectedEntry[];
@@ -47,7 +47,7 @@ export async function loadRejected(options: LoadRejectedOptions): Promise<LoadSu
   return new RejectedLoad(options, files).run();
 }
 
-/** What fails of one file, and says nothing about the others. */
+/** Errors that concern a single file and do not stop the load. */
 const ownFailures: readonly LogstrataError['code'][] = ['damaged', 'not_found', 'conflict', 'invalid'];
 
 class RejectedLoad {
@@ -91,7 +91,7 @@ class RejectedLoad {
         return;
       }
       const { unreadableValues, replacedBytes } = item.tally;
-      // The bytes of these lines were counted when they were read first.
+      // The bytes of these lines were counted when they were first read.
       const counters = { unreadableValues, replacedBytes, inputBytes: 0 };
       const { id, bytesOnDisk } = await session.commit({ checkpoints: [], counters }, (fraction) =>
         this.journal.progress(item, 'writing', fraction),
@@ -108,9 +108,9 @@ class RejectedLoad {
   }
 }
 
-/** A file that lines came from. */
+/** A file that rejected lines were read from. */
 interface Source {
-  /** Tells the sources of a unit apart. */
+  /** Distinguishes the sources of a unit. */
   readonly number: number;
   readonly captures: ReadonlyMap<string, string>;
 }
@@ -155,9 +155,9 @@ class RejectedReading {
   /** Decodes lines of one source. */
   private async decode({ number, captures }: Source, lines: readonly RejectedLine[]): Promise<void> {
     const whole: RejectedLine[] = [];
-    // What is kept of them is no line, however well it reads.
+    // An incomplete line never becomes a record, even if what is kept of it matches.
     for (const line of lines) await (isPartOfLine(line.reason) ? this.reject(line) : whole.push(line));
-    // It moves to a thread and comes back, so that it has to be memory of its own.
+    // Its own buffer, because it is transferred to a thread and back.
     let bytes: Uint8Array = new Uint8Array(whole.reduce((sum, { line }) => sum + line.length, 0));
     this.tally.contentBytes += bytes.length;
     let end = 0;
@@ -199,7 +199,7 @@ class RejectedReading {
       const line = bytes.subarray(starts[i], ends[i]);
       await this.reject({ ...from, reason: reasons[i]!, offset: from.offset + starts[i]! - lineStart, line });
     }
-    // Blanks, which the format passes over by now, became nothing.
+    // Blank lines that the format ignores gave neither a record nor a rejection: keep them as they are.
     if (rows + reasons.length === 0 && range.start === lineStart) await this.reject(from);
   }
 

@@ -2,51 +2,53 @@ import type { LogstrataError } from '../../engine/index.js';
 import { joinUnreadable, type UnreadableField } from '../decode/value-counters.js';
 
 /**
+ * Result of loading a file:
+ *
  * - `loaded`: its records are in the archive, visible and durable.
  * - `known`: all of it was stored before, though some of it may have been removed since.
- * - `restored`: so it was, but for records that were lost, and are back.
+ * - `restored`: known, but some of its records had been lost and have been restored.
  * - `empty`: there is nothing in it.
- * - `failed`: nothing of it was stored; `error` says why.
- * - `still_rejected`: none of its rejected lines became a record; it stays as it was.
- * - `not_stored`: nothing of it was stored, because of another file: one that is merged with it, or that stopped the load.
+ * - `failed`: nothing of it was stored; `error` gives the reason.
+ * - `still_rejected`: none of its rejected lines became a record; it is unchanged.
+ * - `not_stored`: nothing of it was stored, because of another file that is merged with it or that stopped the load.
  */
 export type LoadOutcome =
   'loaded' | 'known' | 'restored' | 'empty' | 'still_rejected' | 'failed' | 'not_stored';
 
-/** What became of one file. */
+/** Report on one file. */
 export interface FileReport {
   readonly path: string;
   readonly outcome: LoadOutcome;
   readonly records: number;
   readonly rejected: number;
-  /** Rejected lines that are counted and not kept, because there was no room for them. */
+  /** Rejected lines that were counted but not kept, because there was no room for them. */
   readonly notKept: number;
-  /** Records of earlier loads that were lost and are back, of all files that were merged with this one. */
+  /** Lost records of earlier loads that were restored, of all files that were merged with this one. */
   readonly restored: number;
-  /** Content that was decoded, in bytes, uncompressed; without what was known already. */
+  /** Bytes of content that were decoded, uncompressed and without content that was known already. */
   readonly contentBytes: number;
-  /** Size of the file as it lies there. */
+  /** Size of the file on disk. */
   readonly fileBytes: number;
-  /** Content offset where the archive went on with a file that has grown; null for one that was read from its beginning. */
+  /** Content offset from which a file that has grown was read; null for one that was read from its beginning. */
   readonly continuedAt: number | null;
-  /** What the load is named by that stored it, and can be removed by; null where nothing was stored. */
+  /** Id of the load that stored it, by which it can be removed; null where nothing was stored. */
   readonly load: string | null;
   readonly seconds: number;
-  /** Bytes of the segments written for it; null where they hold other files' records too. */
+  /** Bytes of the segments written for it; null where they also hold other files' records. */
   readonly bytesOnDisk: number | null;
   readonly unreadableValues: number;
-  /** The fields that those are of. */
+  /** The fields of the unreadable values. */
   readonly unreadable: readonly UnreadableField[];
   readonly replacedBytes: number;
   readonly error: LogstrataError | null;
 }
 
-/** What became of all files of one command. */
+/** Report on all files of one command. */
 export interface LoadSummary {
   readonly files: readonly FileReport[];
   /** Sums over the files that were loaded. */
   readonly records: number;
-  /** Also of files of rejected lines that stay as they were. */
+  /** Includes files of rejected lines that are unchanged. */
   readonly rejected: number;
   readonly notKept: number;
   readonly restored: number;
@@ -59,13 +61,13 @@ export interface LoadSummary {
   readonly loaded: number;
   readonly known: number;
   readonly failed: number;
-  /** What stopped the load before all files were tried (a full disk, a signal); null otherwise. */
+  /** The error that stopped the load before all files were tried (a full disk, a signal); null otherwise. */
   readonly stopped: LogstrataError | null;
-  /** 0; 1 when a file failed, the load was stopped, or everything was known or rejected already. */
+  /** 0; 1 when a file failed, the load was stopped, or nothing new was stored. */
   readonly exitCode: 0 | 1;
 }
 
-/** What happens during a load, for the display of its progress. `index` counts the files from 0. */
+/** Events during a load, for displaying its progress. `index` counts the files from 0. */
 export type LoadEvent =
   | { readonly kind: 'start'; readonly path: string; readonly index: number; readonly files: number }
   | LoadProgress
@@ -75,11 +77,11 @@ export interface LoadProgress {
   readonly kind: 'progress';
   readonly path: string;
   readonly index: number;
-  /** `checking` passes over content that may be known and counts the years of times without one, `reading` decodes, `writing` sorts and seals. */
+  /** `checking` skips known content and counts the years for times that lack one, `reading` decodes, `writing` sorts and seals. */
   readonly phase: 'checking' | 'reading' | 'writing';
-  /** 0 … 1 of the phase: of the file's bytes, or of the records. */
+  /** Progress of the phase, 0 … 1, by bytes of the file or by records. */
   readonly fraction: number;
-  /** Bytes of the file that were read, as they lie there, and its size. */
+  /** Bytes of the file that were read, without decompression, and its size (`fileBytes`). */
   readonly fileBytesRead: number;
   readonly fileBytes: number;
   readonly contentBytes: number;
@@ -87,7 +89,7 @@ export interface LoadProgress {
   readonly rejected: number;
 }
 
-/** Adds up the reports of all files. `stopped` is the error that ended the load early; null for none. */
+/** Sums up the reports of all files. `stopped` is the error that ended the load early; null for none. */
 export function summarize(
   files: readonly FileReport[],
   seconds: number,

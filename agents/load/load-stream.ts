@@ -27,11 +27,11 @@ import type { UnreadableField } from '../decode/value-counters.js';
 import type { Written } from '../times/written.js';
 
 export interface LoadStreamOptions extends ReadSettings {
-  /** Standard input. It is destroyed in the end. */
+  /** Standard input. It is destroyed at the end. */
   readonly input: Readable;
-  /** How long a line waits at most to be committed, in milliseconds. */
+  /** Longest time, in milliseconds, that a line waits for its commit. */
   readonly commitMs?: number | undefined;
-  /** After each commit, and after lines were read. */
+  /** Called after each commit, and after lines were read. */
   readonly onProgress?: ((progress: StreamProgress) => void) | undefined;
 }
 
@@ -39,45 +39,45 @@ export interface StreamProgress {
   /** Records that are visible and durable. */
   readonly records: number;
   readonly rejected: number;
-  /** Rejected lines that are counted and not kept, because there was no room for them. */
+  /** Rejected lines that were counted but not kept, because there was no room for them. */
   readonly notKept: number;
   /** Records that were read and wait for their commit. */
   readonly waiting: number;
-  /** Content that was read, in bytes, uncompressed. */
+  /** Bytes of content that were read, uncompressed. */
   readonly contentBytes: number;
   readonly commits: number;
 }
 
-/** What became of a stream. */
+/** Report on a stream. */
 export interface StreamSummary extends Omit<StreamProgress, 'waiting'> {
   readonly unreadableValues: number;
-  /** The fields that those are of. */
+  /** The fields of the unreadable values. */
   readonly unreadable: readonly UnreadableField[];
   readonly replacedBytes: number;
   readonly seconds: number;
-  /** Why it ended early: what was committed until then is safe, and counted in `records`. */
+  /** Why reading ended early. What had been committed by then is safe, and counted in `records`. */
   readonly error: LogstrataError | null;
   readonly exitCode: 0 | 1;
 }
 
-/** A line from a quiet stream is visible after this time at the latest. */
+/** Default of `commitMs`. */
 const commitMsDefault = 10_000;
 
-/** Lines are decoded for so long at a time. */
+/** For this long, in milliseconds, lines are decoded without a pause. */
 const turnMs = 50;
 
-/** Rejected lines that wait in memory for their commit. */
+/** Limit on the bytes of rejected lines that wait in memory for their commit. */
 const waitingRejectedBytesMax = 8 * 1024 * 1024;
 
 const noCaptures: ReadonlyMap<string, string> = new Map();
 
-/** What names standard input in messages, and beside rejected lines. */
+/** Name of standard input in messages and in rejected lines. */
 export const streamName = '-';
 
 /**
- * Loads a stream: what was read is committed every `commitMs`, or when it fills a row group, whichever is first. There are no
- * checkpoints, since a stream can't be read twice. Reading stops while a commit is under way. At the end of the stream,
- * or when the signal comes, the rest is committed; a last line without a line end is a line.
+ * Loads a stream. What was read is committed every `commitMs`, or earlier when it fills a row group. There are no
+ * checkpoints, since a stream can't be read twice. Reading pauses during a commit. At the end of the stream, or when the
+ * signal aborts, the rest is committed; a last line without a line end counts as a line.
  *
  * Expected failures are in the summary, never thrown.
  */
@@ -161,7 +161,7 @@ class StreamLoad {
     return this.committed.unreadableValues;
   }
 
-  /** The fields with values that did not read; asked once, in the end. */
+  /** The fields with unreadable values. Call it once, at the end. */
   get unreadable(): UnreadableField[] {
     return this.decoder.counters.takeFields();
   }
@@ -186,7 +186,7 @@ class StreamLoad {
     try {
       await this.readFrames();
     } catch (error) {
-      // What was read before the stream broke is as good as what came earlier.
+      // Commit what was read before the stream broke.
       if (error instanceof SourceError) await this.commit();
       throw error;
     }
@@ -231,7 +231,7 @@ class StreamLoad {
     }
     const { bytes, end, offset } = frame;
     for (let start = 0, reached = 0; start < end; start = reached) {
-      // Lines that take long must not keep this thread from answering signals.
+      // Yield to the event loop between turns, so that slow lines do not keep this thread from handling signals.
       if (start > 0) await setImmediate();
       this.decoder.use({ captures: noCaptures, written });
       const range = { start, end, atBeginning: offset + start === 0, continuesLine: false };
@@ -242,7 +242,7 @@ class StreamLoad {
     }
   }
 
-  /** Keeps rejected lines of a frame for the next commit, which comes at once when much waits for it. */
+  /** Keeps rejected lines of a frame for the next commit; commits at once when enough is waiting. */
   private async hold({ bytes, offset }: Frame, rejected: RejectedPlaces, { byMs }: Written): Promise<void> {
     const { definition } = this.options;
     const origin = { definition, file: streamName, base: offset, writtenMs: () => byMs };

@@ -24,34 +24,34 @@ import { SourceError } from '../sources/source-error.js';
 import { candidatesOf } from '../sources/source-identity.js';
 
 export interface LoadFilesOptions extends ReadSettings {
-  /** Paths as `expandFiles` gives them. */
+  /** Paths as returned by `expandFiles`. */
   readonly files: readonly string[];
-  /** Store files once more that are known already. */
+  /** Also store files that are known already, again. */
   readonly again?: boolean | undefined;
-  /** One unit for all files: their records are sorted together, and become visible together or not at all. */
+  /** Load all files as one unit: their records are sorted together, and become visible together or not at all. */
   readonly merge?: boolean | undefined;
   readonly codec?: Codec | undefined;
-  /** Store records that are older than the agent's retention period too, for that period from now on. */
+  /** Also store records older than the agent's retention period, for that period from now on. */
   readonly beyondRetention?: boolean | undefined;
   readonly onEvent?: ((event: LoadEvent) => void) | undefined;
-  /** Asked about a file none of whose records has a time that reads: whether it is stored all the same. Absent: it is. */
+  /** Called for a file none of whose records has a readable time; returns whether to store it nevertheless. If absent, it is stored. */
   readonly acceptUntimed?: ((file: UntimedFile) => Promise<boolean>) | undefined;
 }
 
-/** A file none of whose records has a time: its pattern or its format of times is most likely mistaken. */
+/** A file none of whose records has a time. Most likely its pattern or its time format is wrong. */
 export interface UntimedFile {
   readonly path: string;
   readonly records: number;
   /** Name of the field that places records. */
   readonly field: string;
-  /** A text that does not read; null where the lines have none. */
+  /** A text that is not readable as a time; null where the lines have none. */
   readonly example: string | null;
 }
 
 /**
- * Loads files into an agent's store, each as one unit: its records become visible and durable together, or nothing of it
- * is kept. A file that fails by itself is reported and the others go on; a failure of the storage, or the signal, ends the
- * load, and what was finished stays. With `merge` all files are one unit, and one that fails leaves nothing of any.
+ * Loads files into an agent's store. Each file is a unit: its records become visible and durable together, or nothing of it
+ * is kept. A file with a failure of its own is reported, and the others are loaded; a failure of the storage, or the signal,
+ * ends the load, and finished files stay. With `merge`, all files are one unit, and a file that fails leaves nothing of any.
  *
  * Expected failures are in the summary, never thrown.
  */
@@ -60,7 +60,7 @@ export async function loadFiles(options: LoadFilesOptions): Promise<LoadSummary>
   return options.merge === true ? load.merged() : load.oneByOne();
 }
 
-/** A unit whose session begins with the first thing to store. */
+/** A load unit, whose session begins when there is something to store. */
 class LoadUnit {
   private begun: Promise<LoadSession> | undefined;
 
@@ -81,7 +81,7 @@ class LoadUnit {
   }
 }
 
-/** One file on its way. */
+/** A file that is being loaded. */
 interface FileInLoad extends JournalItem {
   read: ReadFile | null;
 }
@@ -184,7 +184,7 @@ class FilesLoad {
     return { ...item, read: null };
   }
 
-  /** Files that are stored once more are stored as a whole: nothing is looked for that was lost of them. */
+  /** Restores lost records of the file. Not with `again`, which stores the whole file once more. */
   private async restoreLost(item: FileInLoad): Promise<void> {
     if (this.options.again === true) return;
     this.options.signal?.throwIfAborted();
@@ -212,7 +212,7 @@ class FilesLoad {
     await this.requireTimes(item);
   }
 
-  /** Throws `invalid` for a file without a single time, unless it is wanted so. */
+  /** Throws `invalid` for a file without a single readable time, unless it is accepted. */
   private async requireTimes({ path, tally }: FileInLoad): Promise<void> {
     const { acceptUntimed, definition } = this.options;
     const { records, untimed, unreadable } = tally;
@@ -249,13 +249,13 @@ class FilesLoad {
       const check = () => this.requireStillNew(items, before);
       return await session.commit({ checkpoints, parts, detaches, counters, check }, onProgress);
     } catch (error) {
-      // What can't be stored because of what is in it says nothing about the other files.
+      // A file whose content can't be stored does not concern the others.
       if (!isLogstrataError(error) || error.code !== 'invalid') throw error;
       throw new SourceError('invalid', `${last.path}: ${error.message}`, { path: last.path, cause: error });
     }
   }
 
-  /** Another process may have stored the same lines while we read them: then ours would be there twice. */
+  /** Throws `conflict` where another process has stored the same lines meanwhile: they would be stored twice. */
   private async requireStillNew(items: readonly FileInLoad[], before: readonly Checkpoint[]): Promise<void> {
     if (this.options.again === true) return;
     const now = await this.options.store.checkpoints();
@@ -264,7 +264,7 @@ class FilesLoad {
     for (const { path, read } of items) {
       if (read === null || read.checkpoint === null) continue;
       const { contentHash, offset } = read.checkpoint;
-      // One with another hash of the same length is of another file that begins alike.
+      // A checkpoint with the same length and another hash belongs to another file that begins alike.
       const conflicting = candidatesOf(added, read.head).some(
         (other) => other.contentHash === null || other.offset !== offset || other.contentHash === contentHash,
       );

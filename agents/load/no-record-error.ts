@@ -1,20 +1,20 @@
 import { shellWord, shownLine } from '../decode/line-text.js';
 import { SourceError } from '../sources/source-error.js';
 
-/** Content none of whose lines became a record. */
+/** Content of which no line became a record. */
 export interface ContentWithoutRecord {
   readonly path: string;
-  /** How messages call the content, if not by its path. */
+  /** Name of the content in messages, if not its path. */
   readonly title?: string;
-  /** Lines that were rejected. */
+  /** Number of rejected lines. */
   readonly lines: number;
-  /** The first of them. */
+  /** The first rejected line. */
   readonly first: { readonly reason: string; readonly line: Uint8Array };
-  /** A command of the shell that prints the first line, where the line itself is no word of one; absent for none. */
+  /** A shell command that prints the first line, for a line that can't be quoted as a shell word; absent for none. */
   readonly firstLineCommand?: string;
 }
 
-/** Why content without a record is not stored as rejected lines: it is most likely another agent's. */
+/** The error for content without a record. It is not stored as rejected lines, because it most likely belongs to another agent. */
 export function noRecordError(agent: string, content: ContentWithoutRecord): SourceError {
   const { path, title = path, lines, first, firstLineCommand: command } = content;
   const none = lines === 1 ? 'Its one line did not become' : `None of its ${lines} lines became`;

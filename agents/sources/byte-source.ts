@@ -2,31 +2,31 @@ import type { FileHandle } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { SourceError, systemCode } from './source-error.js';
 
-/** Where bytes come from, piece by piece, in order, once. */
+/** A sequence of bytes that is read once, in order, piece by piece. */
 export interface ByteSource {
-  /** The path as given, `-` for standard input: what messages name. */
+  /** The path as given, `-` for standard input; used in messages. */
   readonly path: string;
-  /** Bytes of the file (or stream) that were taken so far, before decompression. */
+  /** Number of bytes of the file or stream that were taken so far, before decompression. */
   readonly bytesTaken: number;
-  /** The next piece, never empty; null at the end. Valid until the next call. Throws `SourceError`. */
+  /** Returns the next piece, never empty; null at the end. The piece is valid until the next call. Throws `SourceError`. */
   next(): Promise<Uint8Array | null>;
   /**
-   * As `next`, but the bytes go to `target`, at most as many as it has room for; 0 at the end. A source that makes its bytes itself has
-   * none of it.
+   * Like `next`, but reads into `target`, at most as many bytes as it holds; returns 0 at the end. Undefined for a source
+   * that produces its bytes itself, as by decompression.
    */
   readonly nextInto?: ((target: Uint8Array) => Promise<number>) | undefined;
-  /** Makes the source end here, also for a call of `next` that waits. */
+  /** Ends the source here, also for a call of `next` that is waiting. */
   stop(): void;
-  /** Lets go of everything, also in the middle. */
+  /** Releases all resources, also before the end. */
   close(): Promise<void>;
 }
 
-/** One read of a file. Larger pieces gain nothing; smaller ones cost a trip through the thread pool each. */
+/** Bytes per read of a file. Larger reads gain nothing; each read costs a trip through the thread pool. */
 const filePieceBytes = 512 * 1024;
 
 /**
- * The bytes of a file up to the size that it had when it was opened, so that a file that is still written to ends
- * somewhere. The piece after the one that is worked on is read meanwhile.
+ * Reads a file up to the size that it had when it was opened, so that reading ends even if the file is still written to. The
+ * next piece is read while one is processed.
  */
 export class FileSource implements ByteSource {
   private taken: number;
@@ -36,11 +36,11 @@ export class FileSource implements ByteSource {
   private ahead: Promise<Uint8Array> | undefined;
   private stopped = false;
 
-  /** Takes over `handle`: `close` closes it. */
+  /** Takes ownership of `handle`: `close` closes it. */
   constructor(
     readonly path: string,
     private readonly handle: FileHandle,
-    /** Bytes of the file; it ends there. */
+    /** Size of the file in bytes; reading ends there. */
     readonly sizeBytes: number,
     firstByte = 0,
   ) {
@@ -61,7 +61,7 @@ export class FileSource implements ByteSource {
     this.ahead = undefined;
     if (this.readPosition < this.sizeBytes) {
       this.ahead = this.read();
-      // The failure is told by the call that waits for this piece; until then it must not end the process.
+      // The call that waits for this piece throws its failure; until then it must not end the process as an unhandled rejection.
       this.ahead.catch(() => {});
     }
     return piece;
@@ -69,7 +69,7 @@ export class FileSource implements ByteSource {
 
   readonly nextInto = async (target: Uint8Array): Promise<number> => {
     if (this.stopped || this.taken >= this.sizeBytes) return 0;
-    // The piece that is being read ahead is read again, to where it is wanted: that happens once.
+    // The piece that is being read ahead is discarded, and read again into the target; that happens once.
     await this.ahead;
     this.ahead = undefined;
     this.readPosition = this.taken;
@@ -128,7 +128,7 @@ export class FileSource implements ByteSource {
   }
 }
 
-/** The bytes of a stream such as standard input. What it holds back is bounded by the stream's own high-water mark. */
+/** Reads a stream such as standard input. The stream's high-water mark bounds what is buffered. */
 export class StreamSource implements ByteSource {
   private taken = 0;
   private readonly iterator: AsyncIterator<unknown>;
@@ -206,12 +206,12 @@ export class PeekedSource implements ByteSource {
     return this.inner.bytesTaken - (this.held?.length ?? 0);
   }
 
-  /** The first `count` bytes, fewer where the source is shorter. To be called before `next`. */
+  /** Returns the first `count` bytes without taking them, fewer where the source is shorter. Call it before `next`. */
   async peek(count: number): Promise<Uint8Array> {
     while ((this.held?.length ?? 0) < count) {
       const piece = await this.inner.next();
       if (piece === null) break;
-      // A copy, because the inner source may use the piece's memory again.
+      // A copy, because the inner source may reuse the piece's memory.
       this.held = this.held === null ? piece.slice() : Buffer.concat([this.held, piece]);
     }
     return (this.held ?? new Uint8Array(0)).subarray(0, count);

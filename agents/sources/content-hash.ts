@@ -6,7 +6,7 @@ export function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-/** The XXH64 of content that is read piece by piece. */
+/** Computes the XXH64 of content that arrives in pieces. */
 export class ContentHash {
   readonly #lanes = newLanes();
   readonly #rest = new Uint8Array(stripeBytes);
@@ -27,7 +27,7 @@ export class ContentHash {
     this.#restBytes = bytes.length - whole;
   }
 
-  /** The hash of the content so far, as checkpoints have it: `xxh64:` and 16 hexadecimal digits. More may follow. */
+  /** The hash of the content so far, in the form of checkpoints: `xxh64:` and 16 hex digits. `update` may follow. */
   digest(): string {
     const hash = finishXxh64(this.#lanes, this.#length, this.#rest.subarray(0, this.#restBytes));
     return 'xxh64:' + hash.toString(16).padStart(16, '0');

@@ -1,10 +1,10 @@
 import { PeekedSource, type ByteSource } from './byte-source.js';
 import { ContentHash } from './content-hash.js';
 
-/** Bytes before an offset by which content is recognised that was not hashed as a whole: a few lines, with their times. */
+/** Number of bytes before an offset by which content without a whole-content hash is recognised: a few lines, with their times. */
 export const tailBytesMax = 512;
 
-/** The last bytes of content that ended with `tail` and goes on with `bytes`. A copy. */
+/** The last bytes of content that ended with `tail` and continues with `bytes`. A copy. */
 export function contentTail(tail: Uint8Array, bytes: Uint8Array): Uint8Array {
   if (bytes.length >= tailBytesMax) return bytes.slice(bytes.length - tailBytesMax);
   const kept = tail.subarray(Math.max(0, tail.length + bytes.length - tailBytesMax));
@@ -15,8 +15,9 @@ export function contentTail(tail: Uint8Array, bytes: Uint8Array): Uint8Array {
 }
 
 /**
- * The content of a source, read so that it can be recognised: the beginning can be looked at, a part can be skipped, and the hash of what
- * was skipped or read is known. A caller of `next` tells `hashed` which bytes became part of the archive.
+ * Reads the content of a source so that it can be recognised: its beginning can be looked at, a part can be skipped, and the
+ * hash of what was skipped or read is known. The caller of `next` reports by `hashed` the bytes that became part of the
+ * archive.
  */
 export class ContentReader {
   private readonly source: PeekedSource;
@@ -24,7 +25,7 @@ export class ContentReader {
   private readonly hash = new ContentHash();
   private position = 0;
   private tailBytes: Uint8Array = new Uint8Array(0);
-  /** Bytes to be given yet. */
+  /** Number of bytes that may still be returned. */
   private left = Infinity;
 
   constructor(source: ByteSource) {
@@ -36,22 +37,22 @@ export class ContentReader {
     return this.source.path;
   }
 
-  /** Content offset behind the last byte that was hashed. */
+  /** Content offset after the last byte that was hashed. */
   get offset(): number {
     return this.position;
   }
 
-  /** Bytes of the file that were taken, before decompression: the measure of progress. */
+  /** Bytes of the file that were taken, before decompression; a measure of progress. */
   get bytesTaken(): number {
     return this.source.bytesTaken;
   }
 
-  /** The first bytes of the content, at most `count`. Only before anything else was read. */
+  /** The first bytes of the content, at most `count`. Call it before anything else is read. */
   async head(count: number): Promise<Uint8Array> {
     return (await this.source.peek(count)).slice();
   }
 
-  /** Passes over the content up to `offset`, hashing it. Returns the offset reached: less where the content ends. */
+  /** Skips the content up to `offset` and hashes it. Returns the offset reached, which is less where the content ends before. */
   async skipTo(offset: number, onPiece: () => void): Promise<number> {
     while (this.position < offset) {
       const piece = await this.next();
@@ -64,7 +65,7 @@ export class ContentReader {
     return this.position;
   }
 
-  /** Lets the content end at `offset`, which must not be passed yet. All content that was given out must have been hashed. */
+  /** Makes the content end at `offset`, which must not have been passed. All content that was returned must have been hashed. */
   endAt(offset: number): void {
     this.left = offset - this.position;
   }
@@ -79,7 +80,7 @@ export class ContentReader {
     return given;
   }
 
-  /** As `next`, but into the caller's memory; undefined where the source can't do that. */
+  /** Like `next`, but reads into the caller's memory; undefined where the source does not support that. */
   get nextInto(): ByteSource['nextInto'] {
     const inner = this.source.nextInto;
     if (inner === undefined) return undefined;
@@ -105,7 +106,7 @@ export class ContentReader {
     this.tailBytes = contentTail(this.tailBytes, bytes);
   }
 
-  /** The hash of the content up to `offset`, as a checkpoint has it. */
+  /** The hash of the content up to `offset`, in the form of checkpoints. */
   digest(): string {
     return this.hash.digest();
   }

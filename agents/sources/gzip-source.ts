@@ -2,12 +2,12 @@ import { createGunzip, type Gunzip } from 'node:zlib';
 import type { ByteSource } from './byte-source.js';
 import { SourceError, systemCode } from './source-error.js';
 
-/** Content handed on at once: large enough that the trips through zlib's thread cost little. */
+/** Bytes of content per piece: large enough that the trips through zlib's thread cost little. */
 const gzipPieceBytes = 256 * 1024;
 
 /**
- * The content of a gzip file (RFC 1952) of one or more members. Zero bytes behind the last member are padding, as for
- * gzip itself; anything else there is damage.
+ * Decompresses a gzip file (RFC 1952) of one or more members. Zero bytes after the last member are padding, as for gzip
+ * itself; anything else there is damage.
  */
 export class GzipSource implements ByteSource {
   private readonly gunzip: Gunzip = createGunzip({ chunkSize: gzipPieceBytes });
@@ -53,7 +53,7 @@ export class GzipSource implements ByteSource {
     return null;
   }
 
-  /** Feeds zlib, one piece at a time, so that the inner source may use its memory again. */
+  /** Feeds zlib one piece at a time, because the inner source may reuse a piece's memory afterwards. */
   private async pump(): Promise<void> {
     try {
       while (!this.ended && !this.gunzip.readableEnded) {
@@ -68,7 +68,7 @@ export class GzipSource implements ByteSource {
       }
       if (!this.gunzip.writableEnded) this.gunzip.end();
     } catch (error) {
-      // zlib's own failures come out of its readable side too, and are explained there.
+      // zlib's own failures also appear on its readable side, and are explained there.
       if (error instanceof SourceError) this.failure = error;
       this.gunzip.destroy(error instanceof Error ? error : undefined);
     }

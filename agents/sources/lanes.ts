@@ -1,4 +1,4 @@
-/** Runs `run` on every item, `lanes` of them at the same time. Throws what the first one throws that fails. */
+/** Runs `run` on every item, on up to `lanes` items concurrently. Throws the first failure. */
 export async function inLanes<T>(
   items: readonly T[],
   lanes: number,

@@ -5,32 +5,32 @@ import { isObjectPath } from '../../engine/index.js';
 import { FileSource, type ByteSource } from './byte-source.js';
 import { describeSystemError, SourceError } from './source-error.js';
 
-/** A file that is open to be read: one of a disk, or an object of an object storage. Methods throw `SourceError`. */
+/** An open file: on disk, or an object of an object storage. Methods throw `SourceError`. */
 export interface OpenedFile {
-  /** Bytes, and when it was changed last (ms), as of when it was opened. */
+  /** Size in bytes and modification time in milliseconds (`mtimeMs`), as of opening. */
   readonly size: number;
   readonly mtimeMs: number;
-  /** What tells it from other files: of a disk, its device and number. */
+  /** Identifies the file: of a file on disk, its device and inode number. */
   readonly inode: string;
-  /** Of an object: what its storage calls this version. */
+  /** Of an object, the storage's identifier of this version. */
   readonly etag?: string;
-  /** Its bytes, once; closing that closes the file. */
+  /** The content, which can be read once; closing it closes the file. */
   readonly bytes: ByteSource;
-  /** Bytes from `at` on, fewer where it ends. */
+  /** Reads `length` bytes from offset `at`, fewer at the end of the file. */
   read(at: number, length: number): Promise<Uint8Array>;
-  /** What it is now: somebody may write to it. */
+  /** The current size and modification time; the file may be written to. */
   now(): Promise<{ readonly size: number; readonly mtimeMs: number }>;
 }
 
-/** Opens the file of a path. Throws `SourceError` when it can't be read, or is no regular file. */
+/** Opens a file. Throws `SourceError` when it can't be read or is not a regular file. */
 export type OpenFile = (path: string) => Promise<OpenedFile>;
 
-/** A path as it is stored: absolute, or that of an object. */
+/** A path in the form in which it is stored: absolute, or an object path. */
 export function absolutePath(path: string): string {
   return isObjectPath(path) ? path : resolve(path);
 }
 
-/** Opens files of a disk. */
+/** Opens files on disk. */
 export const openOnDisk: OpenFile = async (path) => {
   let handle: FileHandle;
   try {
@@ -81,7 +81,7 @@ class FileOnDisk implements OpenedFile {
   }
 }
 
-/** Device and number of a file, as checkpoints name them. */
+/** Device and inode number of a file, in the form that checkpoints have. */
 export function inodeOf({ dev, ino }: Pick<Stats, 'dev' | 'ino'>): string {
   return `${dev}:${ino}`;
 }

@@ -3,11 +3,14 @@ import type { ByteSource } from './byte-source.js';
 import { openOnDisk, type OpenedFile, type OpenFile } from './opened-file.js';
 import { SourceError } from './source-error.js';
 
-/** Of an object its beginning may be all that is wanted, and then all of it: a request brings so much first, and twice as much each time. */
+/**
+ * Bytes of the first request, and the maximum: each request asks for twice as much as the one before. Often only the
+ * beginning of an object is wanted.
+ */
 const firstBytes = 64 * 1024;
 const pieceBytesMax = 4 * 1024 * 1024;
 
-/** Opens files of a disk, and the objects that `s3://` paths name. */
+/** Returns a function that opens files on disk, and the objects that `s3://` paths name. */
 export function openerOf(objects: ObjectStorage | undefined): OpenFile {
   return async (path) => {
     if (!isObjectPath(path)) return openOnDisk(path);
@@ -18,7 +21,7 @@ export function openerOf(objects: ObjectStorage | undefined): OpenFile {
   };
 }
 
-/** An object: all that is read of it is of one version. */
+/** An open object. Everything that is read of it belongs to one version. */
 class OpenedObject implements OpenedFile {
   readonly size: number;
   readonly mtimeMs: number;
@@ -50,7 +53,7 @@ class OpenedObject implements OpenedFile {
   }
 }
 
-/** The bytes of an object in pieces, of which the next is fetched while one is worked on. */
+/** Reads the bytes of an object in pieces. The next piece is fetched while one is processed. */
 class ObjectSource implements ByteSource {
   private taken = 0;
   private asked = 0;
@@ -74,7 +77,7 @@ class ObjectSource implements ByteSource {
     const piece = await (this.ahead ?? this.ask());
     this.taken += piece.length;
     this.ahead = undefined;
-    // Who takes the beginning alone has no use for more.
+    // A caller that takes only the beginning needs no more.
     if (!isFirst || this.taken > firstBytes) this.askAhead();
     return piece;
   }
@@ -90,7 +93,7 @@ class ObjectSource implements ByteSource {
   private askAhead(): void {
     if (this.isStopped || this.asked >= this.sizeBytes) return;
     this.ahead = this.ask();
-    // The failure is told by the call that waits for this piece; until then it must not end the process.
+    // The call that waits for this piece throws its failure; until then it must not end the process as an unhandled rejection.
     this.ahead.catch(() => {});
   }
 
@@ -105,7 +108,7 @@ class ObjectSource implements ByteSource {
   }
 }
 
-/** What `work` gives; what fails with one object concerns no other. */
+/** Calls `work`; turns its errors into `SourceError`, because the failure of one object does not concern others. */
 async function ofObject<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

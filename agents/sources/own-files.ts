@@ -2,21 +2,21 @@ import { realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { systemCode } from './source-error.js';
 
-/** Where a path leads, symbolic links followed, as far as it is there. */
+/** Resolves a path, following symbolic links as far as the path exists. */
 export function realPlace(path: string): string {
   const place = resolve(path);
   try {
     return realpathSync(place);
   } catch (error) {
     const folder = dirname(place);
-    // What can't be looked at is told when it is to be read.
+    // Other errors are reported when the path is to be read.
     return systemCode(error) === 'ENOENT' && folder !== place
       ? join(realPlace(folder), basename(place))
       : place;
   }
 }
 
-/** Whether a real path is that of a folder or of something in it. */
+/** Whether a resolved path is a folder or lies inside it. */
 export function isWithin(place: string, folder: string): boolean {
   return place === folder || place.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 }

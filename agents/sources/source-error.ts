@@ -2,8 +2,8 @@ import { userInfo } from 'node:os';
 import { type ErrorCode, type ErrorPlace, LogstrataError } from '../../engine/index.js';
 
 /**
- * A failure that concerns one source only (it can't be read, is damaged, or is not what the agent expects). Loading
- * goes on with the other files; any other failure stops it.
+ * A failure of a single source: it can't be read, is damaged, or is not what the agent expects. Loading goes on with the
+ * other files; any other failure stops it.
  */
 export class SourceError extends LogstrataError {
   constructor(code: ErrorCode, message: string, place: ErrorPlace & { path: string }) {
@@ -18,7 +18,7 @@ export function systemCode(error: unknown): string | undefined {
   return typeof error.code === 'string' ? error.code : undefined;
 }
 
-/** A failure to open or to look at `path`, in words that say who wanted to. */
+/** The error for a failure to open or inspect `path`, with a message for the user. */
 export function describeSystemError(error: unknown, path: string): SourceError {
   switch (systemCode(error)) {
     case 'ENOENT':
@@ -39,7 +39,7 @@ export function describeSystemError(error: unknown, path: string): SourceError {
   }
 }
 
-/** Who we are, for a message: the name, or the number of a user that has none (as in many containers). */
+/** The current user for messages: the name, or the numeric id of a user without a name (as in many containers). */
 export function userName(): string {
   try {
     return userInfo().username;

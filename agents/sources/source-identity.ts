@@ -4,27 +4,30 @@ import { ContentReader, tailBytesMax } from './content-reader.js';
 import type { OpenFile } from './opened-file.js';
 import { changedWhileRead, SourceReader } from './source-reader.js';
 
-/** A source is looked up by so many bytes at the beginning of its content. The content hash tells sources apart that share them. */
+/**
+ * Number of bytes at the beginning of the content by which a source is looked up. The content hash distinguishes sources
+ * that share them.
+ */
 export const headBytesMax = 1024;
 
-/** A source that stands where its archived content ends. */
+/** A source positioned at the end of its archived content. */
 export interface PositionedSource {
   readonly reader: SourceReader;
   readonly content: ContentReader;
   /** The first bytes of the content, at most `headBytesMax`. */
   readonly head: Uint8Array;
-  /** What is stored of it already; null for a source that is new. */
+  /** The checkpoint of what is already stored of it; null for a new source. */
   readonly known: Checkpoint | null;
-  /** Where reading ends before the end of the file, and when the content before that was written at the latest. */
+  /** Where only a part is read: its end offset, and the latest time at which its content was written. */
   readonly part?: { readonly offset: number; readonly writtenMs: number };
 }
 
-/** The identity that a checkpoint of a source with this beginning gets. */
+/** The identity fields of a checkpoint for a source with this beginning. */
 export function headIdentity(head: Uint8Array): Pick<Checkpoint, 'headHash' | 'headBytes'> {
   return { headHash: sha256(head), headBytes: head.length };
 }
 
-/** The checkpoints that may be of a source which begins with `head`, by ascending offset. */
+/** The checkpoints that may belong to a source that begins with `head`, by ascending offset. */
 export function candidatesOf(checkpoints: readonly Checkpoint[], head: Uint8Array): Checkpoint[] {
   const hashes = new Map<number, string>();
   const hashOf = (bytes: number): string => {
@@ -41,14 +44,15 @@ export function candidatesOf(checkpoints: readonly Checkpoint[], head: Uint8Arra
 }
 
 /**
- * Opens a file where its archived content ends. The content is hashed from its beginning on, whatever the file's name and
- * compression; the longest checkpoint whose content it has wins. One without a content hash (a collector's) is
- * recognised by its beginning and by what stands before its offset.
+ * Opens a file at the end of its archived content. The content is hashed from its beginning, whatever the file's name and
+ * compression; of the checkpoints whose content the file has, the longest wins. A checkpoint without a content hash (a
+ * collector's) is matched by the beginning and by the bytes before its offset.
  *
- * A short file can't be told from the beginning of another: once "a" is stored, a file "a b" is the same file grown.
+ * A short file can't be distinguished from the beginning of another: once "a" is stored, a file "a b" counts as the same
+ * file grown.
  *
- * @param checkpoints none for a file that is to be stored whatever is known of it
- * @param onPiece called now and then while known content is passed over
+ * @param checkpoints empty for a file that is to be stored whatever is known of it
+ * @param onPiece called repeatedly while known content is skipped
  */
 export async function openAtKnownEnd(
   path: string,
@@ -64,7 +68,7 @@ export async function openAtKnownEnd(
     const found = await matches(first.content, candidates, () => onPiece(first.reader, first.content));
     const known = found.at(-1) ?? null;
     if (first.content.offset === (known?.offset ?? 0)) return { ...first, known };
-    // It read on for a longer checkpoint, which turned out to be another file's.
+    // It read too far, for a longer checkpoint that turned out to belong to another file.
     const again = await reopenAt(path, known, first.head, onPiece, openFile);
     await first.reader.close();
     return again;
@@ -75,8 +79,8 @@ export async function openAtKnownEnd(
 }
 
 /**
- * Whether all of a file is stored that was read under this path, as far as its beginning, its length and, where it is not compressed, its end
- * tell: nothing between is read. Throws `SourceError`.
+ * Whether a file that was read under this path is stored completely, judged by its beginning, its length and, unless it is
+ * compressed, its end; what is between is not read. Throws `SourceError`.
  */
 export async function isStoredAsItLies(
   path: string,
@@ -99,10 +103,10 @@ export async function isStoredAsItLies(
   }
 }
 
-/** A source that nothing has been read of but its head. */
+/** A source of which only the head has been read. */
 export type OpenedSource = Omit<PositionedSource, 'known'>;
 
-/** Opens a source and looks at its head. Throws `SourceError`. */
+/** Opens a source and reads its head. Throws `SourceError`. */
 export async function openFromStart(path: string, openFile?: OpenFile): Promise<OpenedSource> {
   const reader = await SourceReader.open(path, openFile);
   try {
@@ -114,7 +118,7 @@ export async function openFromStart(path: string, openFile?: OpenFile): Promise<
   }
 }
 
-/** Opens a source once more that stood where its archived content ends. Throws `SourceError` where it is another one by now. */
+/** Opens a source again at the end of its archived content. Throws `SourceError` where the file has changed since. */
 export async function reopenAt(
   path: string,
   known: Checkpoint | null,
@@ -131,12 +135,12 @@ export async function reopenAt(
   throw changedWhileRead(path);
 }
 
-/** What is not compressed can't reach further than the file. */
+/** Whether the content may be as long as `offset`: uncompressed content can't be longer than the file. */
 function mayReach(reader: SourceReader, offset: number): boolean {
   return reader.compression !== 'none' || offset <= reader.fileBytes;
 }
 
-/** Those of the candidates, which ascend by offset, whose content it has. */
+/** The candidates (in ascending order of offset) whose content the source has. */
 async function matches(
   content: ContentReader,
   candidates: readonly Checkpoint[],
@@ -150,7 +154,7 @@ async function matches(
   return found;
 }
 
-/** Those of the checkpoints whose content a file begins with, by ascending offset. */
+/** The checkpoints whose content a file begins with, by ascending offset. */
 export async function knownBeginnings(
   path: string,
   checkpoints: readonly Checkpoint[],
@@ -166,7 +170,7 @@ export async function knownBeginnings(
   }
 }
 
-/** Opens a file where a part of it begins that a load has stored, so that it ends with that part. */
+/** Opens a file at the beginning of a part that a load has stored, so that it ends where the part ends. */
 export async function openPart(
   path: string,
   { from, until, writtenMs }: LoadedPart,
@@ -184,7 +188,7 @@ export async function openPart(
   }
 }
 
-/** Throws `SourceError` unless what was read of a source is the content of a checkpoint. */
+/** Throws `SourceError` unless the content that was read is that of a checkpoint. */
 export function requireContentOf(checkpoint: Checkpoint, { content }: PositionedSource): void {
   if (content.offset === checkpoint.offset && isContentOf(checkpoint, content)) return;
   throw changedWhileRead(content.path);

@@ -5,20 +5,20 @@ import { openOnDisk, type OpenedFile, type OpenFile } from './opened-file.js';
 import { describeSystemError, SourceError } from './source-error.js';
 import { ZstdSource } from './zstd-source.js';
 
-/** How a source's bytes are packed; told by what it begins with, never by its name. */
+/** Compression of a source, recognised by its first bytes, never by its name. */
 export type Compression = 'none' | 'gzip' | 'zstd';
 
 interface Signature {
   readonly bytes: readonly number[];
-  /** What it means; a format that is not read has the command that unpacks it. */
+  /** The compression; for a format that is not supported, its name and the command that unpacks it. */
   readonly format: Compression | { readonly name: string; readonly unpack: string };
 }
 
-/** The beginnings of files by which their format is known (RFC 1952; RFC 8878; the others' own specifications). */
+/** First bytes of files by which their format is recognised (RFC 1952; RFC 8878; the other formats' specifications). */
 const signatures: readonly Signature[] = [
   { bytes: [0x1f, 0x8b, 0x08], format: 'gzip' },
   { bytes: [0x28, 0xb5, 0x2f, 0xfd], format: 'zstd' },
-  // The sixteen magic numbers of a skippable frame, which may stand in front of the first zstd frame.
+  // The sixteen magic numbers of a skippable frame, which may precede the first zstd frame.
   ...Array.from({ length: 16 }, (_, i): Signature => ({
     bytes: [0x50 + i, 0x2a, 0x4d, 0x18],
     format: 'zstd',
@@ -30,22 +30,22 @@ const signatures: readonly Signature[] = [
   { bytes: [0x1f, 0x9d], format: { name: 'compress', unpack: 'uncompress -c' } },
 ];
 
-/** Whether bytes begin like a compressed file that is read. */
+/** Whether bytes begin like a compressed file of a supported format. */
 export function isCompressed(head: Uint8Array): boolean {
   return signatures.some(
     ({ bytes, format }) => typeof format === 'string' && bytes.every((byte, i) => byte === head[i]),
   );
 }
 
-/** A source and its content, decompressed where it is compressed. */
+/** A source's content, decompressed where necessary. */
 export interface Content {
   readonly compression: Compression;
   readonly content: ByteSource;
 }
 
 /**
- * The content of `raw`. Waits for no more bytes than it takes to tell, so that a slow stream is not held up.
- * Throws `SourceError` for a compression that we don't read.
+ * Recognises the compression of `raw` and returns its content. Waits for no more bytes than needed, so that a slow stream is
+ * not held up. Throws `SourceError` for an unsupported compression.
  */
 export async function contentOf(raw: ByteSource): Promise<Content> {
   const peeked = new PeekedSource(raw);
@@ -80,18 +80,18 @@ async function formatOf(peeked: PeekedSource): Promise<Signature['format']> {
   }
 }
 
-/** A file that is open for reading its content once, from the beginning. */
+/** An open file whose content can be read once, from the beginning. */
 export class SourceReader {
   private constructor(
     readonly path: string,
-    /** How it was opened. */
+    /** The function by which it was opened. */
     readonly openFile: OpenFile,
     private readonly opened: OpenedFile,
     readonly compression: Compression,
     readonly content: ByteSource,
   ) {}
 
-  /** Opens the file at `path`. Throws `SourceError` when it can't be read, or is no regular file. */
+  /** Opens the file at `path`. Throws `SourceError` when it can't be read or is not a regular file. */
   static async open(path: string, openFile: OpenFile = openOnDisk): Promise<SourceReader> {
     const opened = await openFile(path);
     try {
@@ -103,27 +103,27 @@ export class SourceReader {
     }
   }
 
-  /** Size of the file when it was opened, in bytes, as it lies there. */
+  /** Size of the file in bytes, without decompression, as of opening. */
   get fileBytes(): number {
     return this.opened.size;
   }
 
-  /** When it was changed last, as of when it was opened (ms). */
+  /** Modification time in milliseconds, as of opening. */
   get modifiedMs(): number {
     return this.opened.mtimeMs;
   }
 
-  /** As `OpenedFile.inode`. */
+  /** See `OpenedFile.inode`. */
   get inode(): string {
     return this.opened.inode;
   }
 
-  /** As `OpenedFile.etag`. */
+  /** See `OpenedFile.etag`. */
   get etag(): string | undefined {
     return this.opened.etag;
   }
 
-  /** What prints the content on a command line. */
+  /** A shell command that prints the content. */
   get unpackCommand(): string {
     const name = `'${this.path.replaceAll("'", `'\\''`)}'`;
     const bytes = isObjectPath(this.path) ? `aws s3 cp ${name} - | ` : '';
@@ -138,21 +138,21 @@ export class SourceReader {
     }
   }
 
-  /** The last bytes of the file as it was opened, at most so many. */
+  /** The last bytes of the file as of opening, at most `bytesMax`. */
   async fileEnd(bytesMax: number): Promise<Uint8Array> {
     const length = Math.min(bytesMax, this.fileBytes);
     return this.opened.read(this.fileBytes - length, length);
   }
 
-  /** Whether the file is longer now than when it was opened: somebody writes to it. */
+  /** Whether the file has grown since it was opened, which means that it is being written to. */
   async hasGrown(): Promise<boolean> {
     return (await this.opened.now()).size > this.opened.size;
   }
 
   /**
-   * Throws `SourceError` when the file is not what was opened: shorter, or written to without having grown.
+   * Throws `SourceError` when the file has shrunk, or was written to without having grown.
    *
-   * @param head what the content began with, compared again where the file is not compressed
+   * @param head first bytes of the content, which are compared again where the file is not compressed
    */
   async requireUnchanged(head: Uint8Array): Promise<void> {
     const now = await this.opened.now();
@@ -167,8 +167,8 @@ export class SourceReader {
   }
 
   /**
-   * Throws `SourceError` when another file lies under the path by now, or somebody has written to this one in any way. Of an object nothing
-   * is read but one version.
+   * Throws `SourceError` when the path leads to another file by now, or this one has changed in any way. An object can't
+   * change: a single version of it is read.
    */
   async requireSameFile(): Promise<void> {
     if (this.etag !== undefined) return;
@@ -189,7 +189,7 @@ export class SourceReader {
   }
 }
 
-/** Somebody has written to a file while it was read. */
+/** The error for a file that was written to while it was read. */
 export function changedWhileRead(path: string): SourceError {
   const message = `${path} was changed while it was read; load it when nobody writes to it`;
   return new SourceError('io', message, { path });

@@ -1,13 +1,13 @@
 import { assert, type ZstdLibrary } from '../../engine/index.js';
 
-/** Compressed bytes taken in at once, and content given out at once (one zstd block is at most 128 KiB). */
+/** Compressed bytes that are given to the decoder at once, and content that it returns at once (a zstd block is at most 128 KiB). */
 const inputBytes = 128 * 1024;
 const outputBytes = 256 * 1024;
 
-/** ZSTD_inBuffer and ZSTD_outBuffer: pointer, size, position. */
+/** Size of ZSTD_inBuffer and ZSTD_outBuffer: pointer, size, position. */
 const bufferStructBytes = 12;
 
-/** `zstd_errors.h`: the codes that a damaged or unusual file leads to. */
+/** Messages for the error codes of `zstd_errors.h` that a damaged or unusual file causes. */
 const errorTexts = new Map<number, string>([
   [10, 'no zstd frame begins here'],
   [12, 'the version of the format is not supported'],
@@ -22,7 +22,7 @@ const errorTexts = new Map<number, string>([
   [64, 'not enough memory'],
 ]);
 
-/** Why libzstd can't go on. */
+/** An error code of libzstd. */
 export class ZstdError extends Error {
   constructor(readonly zstdCode: number) {
     super(errorTexts.get(zstdCode) ?? `zstd error ${zstdCode}`);
@@ -30,7 +30,7 @@ export class ZstdError extends Error {
   }
 }
 
-/** One decompression, of any number of frames one after another, in the memory of one window (128 MiB at most). */
+/** A decompression of any number of consecutive frames. Memory is bounded by one window, at most 128 MiB. */
 export class ZstdStream {
   private readonly context: number;
   private readonly input: number;
@@ -52,17 +52,17 @@ export class ZstdStream {
     assert(this.context !== 0 && this.outputStruct !== 0, 'no memory for a zstd decoder');
   }
 
-  /** Whether every frame so far came to its end. */
+  /** Whether all frames so far are complete. */
   get betweenFrames(): boolean {
     return this.lastResult === 0;
   }
 
-  /** Bytes of the input given last that were not consumed yet. */
+  /** Bytes of the last input that have not been consumed. */
   get inputLeftBytes(): number {
     return this.inputEnd - this.inputAt;
   }
 
-  /** Gives compressed bytes; only when the last ones are used up. Returns how many were taken. */
+  /** Gives compressed bytes to the decoder; allowed only when the last input is used up. Returns how many bytes were taken. */
   give(bytes: Uint8Array): number {
     assert(!this.freed && this.inputLeftBytes === 0, 'zstd input given too early');
     const taken = Math.min(bytes.length, inputBytes);
@@ -72,7 +72,7 @@ export class ZstdStream {
     return taken;
   }
 
-  /** The next content, as a copy; null when more input is needed. Throws `ZstdError`. */
+  /** Returns the next content, as a copy; null when more input is needed. Throws `ZstdError`. */
   take(): Uint8Array | null {
     while (this.inputLeftBytes > 0 || this.outputWasFull) {
       const produced = this.step();

@@ -4,8 +4,8 @@ import { SourceError } from './source-error.js';
 import { ZstdError, ZstdStream } from './zstd-decoder.js';
 
 /**
- * The content of a zstd file (RFC 8878): frames and skippable frames one after another, checksums verified. Always
- * libzstd in WebAssembly: node:zlib has zstd from 22.15 on only, and there ends at the first frame without a word.
+ * Decompresses a zstd file (RFC 8878): consecutive frames and skippable frames, with checksums verified. Always uses libzstd
+ * in WebAssembly: node:zlib has zstd only since 22.15, and silently ends at the first frame.
  */
 export class ZstdSource implements ByteSource {
   private stream: ZstdStream | undefined;
