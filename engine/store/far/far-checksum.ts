@@ -7,8 +7,9 @@ import { columnOfField, quotedName } from './far-sql.js';
 import { murmur32 } from './murmur.js';
 
 /**
- * What the values of rows add up to, modulo 2^64: their number, their positions, and of each field how many values it has, and these: integers
- * as they are, doubles by their bits, texts by a hash. Sums do not depend on the order, and any server can make them.
+ * A checksum over rows that any server can compute as well. It is made of sums modulo 2^64: the number of rows, the sum of their positions,
+ * and for each field the number of values and the sum of the values (integers as they are, doubles as their bits, texts as a MurmurHash3).
+ * Sums do not depend on the order of the rows. The sums are hashed with SHA-256.
  */
 export class FarChecksum {
   #rows = 0n;
@@ -21,7 +22,7 @@ export class FarChecksum {
     this.#sums = schema.fields.map(() => 0n);
   }
 
-  /** Adds rows, which have these positions one after the other. */
+  /** Adds rows with consecutive positions in `runs`. */
   add({ columns, length }: RecordBatch, runs: readonly OrdinalRun[]): void {
     this.#rows += BigInt(length);
     for (const { partition, firstOrdinal: ordinal, rows } of runs) {
@@ -36,14 +37,14 @@ export class FarChecksum {
     });
   }
 
-  /** The sums as `checksumOf` makes them of a server's answer. */
+  /** The checksum, as 16 hexadecimal digits. Equals `checksumOf` of a server's answer for the same rows. */
   value(): string {
     const sums = this.#present.flatMap((present, i) => [present, this.#sums[i]!]);
     return digest([this.#rows, this.#cursors, ...sums]);
   }
 }
 
-/** The expressions that a server is asked for, in the order of `FarChecksum`. */
+/** The SQL expressions that compute the sums of `FarChecksum`, in its order. */
 export function checksumExpressions({ fields }: Schema): string[] {
   const ofFields = fields.flatMap((field) => {
     const name = quotedName(columnOfField(field));
@@ -57,7 +58,7 @@ function summand({ type }: Field, name: string): string {
   return type === 'float' ? `reinterpretAsInt64(reinterpretAsString(${name}))` : `toInt64(${name})`;
 }
 
-/** Of the numbers that a server has answered; a sum of no values is `\N`. Undefined for what are no numbers. */
+/** The checksum of the sums in a server's answer. A sum over no values is `\N` and counts as 0. Undefined if something is not a number. */
 export function checksumOf(answer: readonly string[]): string | undefined {
   const numbers: bigint[] = [];
   for (const text of answer) {
@@ -72,10 +73,10 @@ function digest(numbers: readonly bigint[]): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
-/** Partial sums of 32 bits each are exact doubles for this many rows. */
+/** Sums of 32-bit halves are exact as doubles for up to this many rows. */
 const exactRows = 2 ** 20;
 
-/** The number of each entry as two halves, the low one first: of texts their hashes. */
+/** For each entry of the column the number that is summed, as two halves, low half first. For texts it is their hash. */
 function summandsOf(column: PlainColumn): Uint32Array {
   if (column.kind !== 'bytes') return new Uint32Array(halvesOf(column.values));
   const { bytes, offsets, length } = column;

@@ -28,46 +28,46 @@ import { tableName } from './far-table.js';
 import { FarFailure, openFarTransport, type FarStatement, type FarTransport } from './far-transport.js';
 import { readNative, type FarRecords } from './native-reader.js';
 
-/** What one shard is asked for: rows of units that lie between two positions, from one of these ends on. */
+/** A question to one shard: rows of certain copies between two positions, in one direction. */
 export interface FarQuestion {
   readonly agent: string;
   readonly shard: number;
   readonly copies: readonly FarCopy[];
-  /** Both ends belong to it. */
+  /** First and last position, both inclusive. */
   readonly from: Position;
   readonly to: Position;
   readonly direction: 'forward' | 'backward';
   readonly limit: number;
-  /** SQL that holds for every row that is wanted; null for all. */
+  /** SQL condition for the wanted rows; null for all. */
   readonly condition: string | null;
-  /** The fields that are answered, under their names in the table. */
+  /** The fields to return, under their column names in the table. */
   readonly schema: Schema;
-  /** Rows that have to be there, ascending, where these are known: an answer is held beside them. */
+  /** Positions of rows that must exist, ascending, if known. The answer is checked against them. */
   readonly expected?: readonly OrdinalRun[] | undefined;
 }
 
-/** Rows, ascending by position whatever the direction: the first ones, or the last. */
+/** Rows in ascending order of positions, whatever the direction: the first `limit` ones, or the last. */
 export interface FarAnswer extends FarRecords {
-  /** There may be more rows behind the last of these. */
+  /** Whether there may be more rows after these (before these if `backward`). */
   readonly isCut: boolean;
   readonly bytes: number;
 }
 
 const textLine = 64 * 1024;
 
-/** A statement whose answer is a few lines. */
+/** Limit for statements whose answer is a few lines. */
 const smallAnswerBytesMax = 16 * 1024 * 1024;
 
 /**
- * The servers of a far tier. A shard is asked as a whole: any of its replicas may answer, but only one that has every row of the units
- * that are asked for, or gives every row that is known to be there. Where none does, the question fails with `unavailable`, which names them.
+ * The servers of a far tier. Any replica of a shard may answer, but only if it has every row of the copies that are asked for, or returns
+ * every row that is known to exist. If no replica can answer, the call throws `unavailable` with the reason of each.
  */
 export class FarCluster {
   readonly settings: FarSettings;
   readonly #transport: FarTransport;
-  /** The replica of each shard that answered last. */
+  /** For each shard, the index of the replica that answered last. It is asked first. */
   readonly #preferred: number[];
-  /** Questions that are being ended at their servers. */
+  /** Requests to end abandoned queries that are under way. */
   readonly #killing = new Set<Promise<void>>();
 
   constructor(settings: FarSettings, transport: FarTransport) {
@@ -85,14 +85,14 @@ export class FarCluster {
     await this.#transport.close();
   }
 
-  /** The rows that a question asks for, as far as they fit an answer. */
+  /** The rows that a question asks for, as many as fit into an answer. */
   async ask(question: FarQuestion, signal?: AbortSignal): Promise<FarAnswer> {
     return this.anyReplica(question.shard, signal, async (url) => {
       if (question.expected !== undefined) {
         const answer = await this.#readRows(url, question, signal);
         if (hasExpected(question, answer)) return answer;
       }
-      // It may lack rows, or have got them since.
+      // The replica may have lacked rows, or may have received them since: check, then read again.
       await this.#assertWhole(url, question, signal);
       return this.#readRows(url, question, signal);
     });
@@ -102,7 +102,7 @@ export class FarCluster {
     let { limit } = question;
     for (;;) {
       const sql = questionText(this.settings, { ...question, limit });
-      // An answer of one block need not be put together.
+      // The limit bounds the block size as well, so that the answer is usually one block, which needs no copying.
       const settings = { wait_end_of_query: 1, max_block_size: limit, preferred_block_size_bytes: 0 };
       try {
         const bytes = await this.read(url, sql, { settings, signal });
@@ -116,7 +116,7 @@ export class FarCluster {
     }
   }
 
-  /** How many rows match, from a replica that has all rows of the units; null where they fall into too many groups for one answer. */
+  /** Counts the matching rows, on a replica that has all rows of the copies. Returns null if they fall into too many groups for one answer. */
   async count(question: FarCountQuestion, signal?: AbortSignal): Promise<FarCounted | null> {
     const settings = {
       wait_end_of_query: 1,
@@ -137,7 +137,7 @@ export class FarCluster {
     });
   }
 
-  /** The first and the last time of the rows that match; null where none has a time. */
+  /** The first and the last time of the matching rows; null if none has a time. */
   async times(
     question: FarCountQuestion,
     field: Field,
@@ -164,8 +164,8 @@ export class FarCluster {
   }
 
   /**
-   * Throws where a server lacks rows of the units: its disk was lost, or it has not caught up. Rows are never removed but with their whole
-   * attempt, so that what it has now it has when it reads.
+   * Throws unless a server has all rows of the copies. Rows may be missing because its disk was lost, or because it has not caught up yet.
+   * Rows are only ever removed together with their whole attempt, so rows that exist now still exist for the query that follows.
    */
   async #assertWhole(
     url: string,
@@ -181,7 +181,7 @@ export class FarCluster {
     }
   }
 
-  /** Rows of attempts on one server, by what it says of its files. */
+  /** Number of rows of each attempt on one server, from its part metadata. */
   async partRows(
     url: string,
     agent: string,
@@ -204,7 +204,7 @@ export class FarCluster {
     return rows;
   }
 
-  /** Puts something to the replicas of a shard, one after the other, until one has done it; a few rounds of that. */
+  /** Calls `ask` with the replicas of a shard, one after another, until one succeeds, in up to `farRoundsMax` rounds. Throws `unavailable`. */
   async anyReplica<T>(
     shard: number,
     signal: AbortSignal | undefined,
@@ -236,7 +236,7 @@ export class FarCluster {
     );
   }
 
-  /** The servers of a shard. Throws `unavailable` for one that the configuration does not have. */
+  /** The servers of a shard. Throws `unavailable` if the configuration does not have the shard. */
   urlsOf(shard: number): readonly string[] {
     const urls = this.settings.shards[shard];
     if (urls !== undefined) return urls;
@@ -244,7 +244,7 @@ export class FarCluster {
     throw new LogstrataError('unavailable', message);
   }
 
-  /** The lines of an answer, each by its columns. */
+  /** The lines of an answer, split into columns. */
   async lines(
     url: string,
     sql: string,
@@ -255,7 +255,7 @@ export class FarCluster {
     return text.split('\n').flatMap((line) => (line === '' ? [] : [line.split('\t')]));
   }
 
-  /** The answer to a question that changes nothing. The server is told to end it where nobody waits for it any more. */
+  /** The answer to a query. If the answer is abandoned, the server is told to kill the query. */
   async read(
     url: string,
     sql: string,
@@ -272,7 +272,7 @@ export class FarCluster {
     }
   }
 
-  /** Does something at one server. */
+  /** Runs a statement on one server. */
   async command(
     url: string,
     sql: string,
@@ -288,7 +288,7 @@ export class FarCluster {
       .ask(url, { sql, bytesMax: textLine, timeoutMs: farConnectMsMax })
       .then(
         () => undefined,
-        // A server that can't be reached ends what nobody reads by itself.
+        // Ignored: an unreachable server ends a query by itself when nobody reads its answer.
         () => undefined,
       )
       .finally(() => this.#killing.delete(killing));
@@ -296,18 +296,18 @@ export class FarCluster {
   }
 }
 
-/** An attempt as the servers name its partition. */
+/** An attempt's partition, as servers show it in their system tables. */
 export function partitionText({ unit, attempt }: Pick<FarCopy, 'unit' | 'attempt'>): string {
   return `(${numberOf(unit)},${numberOf(attempt)})`;
 }
 
-/** SQL that holds for what system tables say of an agent's table. */
+/** SQL condition that selects an agent's table in the system tables. */
 export function ofTable({ database }: FarSettings, agent: string): string {
   const [ofDatabase, ofAgent] = [database, agent].map((name) => textLiteral(Buffer.from(name)));
   return `database = ${ofDatabase} AND table = ${ofAgent}`;
 }
 
-/** Whether an answer has every row that has to be there, as far as it goes. */
+/** Whether an answer has every expected row within the range of positions that it covers. */
 export function hasExpected(
   { expected = [], from, to, direction }: Pick<FarQuestion, 'expected' | 'from' | 'to' | 'direction'>,
   { partitions, ordinals, isCut }: Pick<FarAnswer, 'partitions' | 'ordinals' | 'isCut'>,
@@ -326,7 +326,7 @@ export function hasExpected(
     const start = { partition, ordinal: first };
     while (row < length && comparePositions(positionOf(row), start) < 0) row++;
     const lastRow = row + last - first;
-    // Positions ascend, so that between two that are as far apart as their rows none is missing.
+    // Positions ascend and are unique. So if the last row of the run is at the expected index, no row between is missing.
     if (lastRow >= length || comparePositions(positionOf(row), start) !== 0) return false;
     if (comparePositions(positionOf(lastRow), { partition, ordinal: last }) !== 0) return false;
     row = lastRow + 1;
@@ -334,7 +334,7 @@ export function hasExpected(
   return true;
 }
 
-/** The statement that a question is. */
+/** The SQL statement of a question. */
 export function questionText(settings: FarSettings, question: FarQuestion): string {
   const { agent, copies, from, to, direction, limit, condition, schema } = question;
   const columns = ['_cursor', ...schema.fields.map((field) => quotedName(columnOfField(field)))].join(', ');

@@ -8,43 +8,43 @@ import { columnOfField, cursorLiteral, intLiteral, numberOf, quotedName } from '
 import { tableName } from './far-table.js';
 import type { FarRecords } from './native-reader.js';
 
-/** Rows of a copy that are counted. */
+/** The rows of a copy that are counted. */
 export interface FarCountUnit {
   readonly copy: FarCopy;
-  /** Null for all that it has. */
+  /** The positions to count; null for all rows of the copy. */
   readonly runs: readonly OrdinalRun[] | null;
 }
 
-/** How many rows of one shard match, by ranges of a time and by the values of a field, where these are given. */
+/** Counts the matching rows of one shard, optionally grouped by ranges of a time field and by the values of a field. */
 export interface FarCountQuestion {
   readonly agent: string;
   readonly shard: number;
   readonly units: readonly FarCountUnit[];
-  /** SQL that holds for the rows that match, and for no others; null for all. */
+  /** SQL condition that is true for exactly the matching rows; null for all. */
   readonly condition: string | null;
-  /** A range begins at each of these and ends before the next. They ascend, and no time is before the first. */
+  /** Each range begins at one of `starts` and ends before the next. They ascend, and no time is before the first. */
   readonly time: { readonly field: Field; readonly starts: readonly bigint[] } | null;
   readonly value: Field | null;
 }
 
-/** Rows by what they have in common. */
+/** The count of each group. */
 export interface FarCounted {
   readonly rows: Float64Array;
-  /** The number of the range, from 0, and the value, each where it was asked for. */
+  /** For each group the index of its time range, from 0, and the value, if they were asked for. */
   readonly batch: RecordBatch;
   readonly bytes: number;
 }
 
-/** The first column of the answer. */
+/** Name of the column of counts, which is the first of the answer. */
 export const countedName = '_rows';
 
-/** Name of the column that has the numbers of ranges. */
+/** Name of the column of range indexes. */
 const rangeName = '_range';
 
-/** More groups than this may have been cut off. */
+/** Limit on the groups of an answer. With this many, further groups may have been cut off. */
 export const farGroupsMax = farRowsMax;
 
-/** The columns of the answer behind the first, and their names. */
+/** The columns of the answer after the counts, with their names. */
 export function countedColumns({ time, value }: Pick<FarCountQuestion, 'time' | 'value'>): {
   readonly schema: Schema;
   readonly names: readonly string[];
@@ -54,7 +54,7 @@ export function countedColumns({ time, value }: Pick<FarCountQuestion, 'time' | 
   return { schema: { fields }, names };
 }
 
-/** The statement that such a question is. */
+/** The SQL statement of a count. */
 export function countText(settings: FarSettings, question: FarCountQuestion): string {
   const { agent, time, value } = question;
   const groups = countedColumns(question).names.map(quotedName);
@@ -66,13 +66,13 @@ export function countText(settings: FarSettings, question: FarCountQuestion): st
   );
 }
 
-/** The statement that asks for the first and the last time of the rows of such a question. */
+/** The SQL statement for the first and the last time of the rows of a count. */
 export function timesText(settings: FarSettings, question: FarCountQuestion, field: Field): string {
   const column = quotedName(columnOfField(field));
   return `SELECT min(${column}), max(${column}) FROM ${tableName(settings, question.agent)} WHERE ${rowsOf(question)}`;
 }
 
-/** The number of the range that a time lies in, from 0: computed where all are as long, else found among the starts. */
+/** SQL expression for the index of the range of a time: a division if all ranges have equal length, else a search of the starts. */
 function rangeNumber({ field, starts }: NonNullable<FarCountQuestion['time']>): string {
   const column = quotedName(columnOfField(field));
   const time = `assumeNotNull(${column})`;
@@ -105,7 +105,7 @@ function rangeOf({ partition, firstOrdinal, rows }: OrdinalRun): string {
   return `(_cursor >= ${from} AND _cursor <= ${to})`;
 }
 
-/** The numbers of the first column, which are read as positions are. */
+/** The counts in the first column, which has been decoded as positions. */
 export function countsOf({ partitions, ordinals }: FarRecords): Float64Array {
   const one = 2 ** 40;
   return Float64Array.from(ordinals, (ordinal, i) => partitions[i]! * one + ordinal);

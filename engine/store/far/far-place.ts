@@ -1,9 +1,9 @@
-/** Addresses of the HTTP interfaces of servers that have the same records. */
+/** URLs of the HTTP interfaces of the replicas of a shard. */
 export type FarShard = readonly string[];
 
-/** A cluster of ClickHouse servers. */
+/** A cluster of ClickHouse servers, and how to log in. */
 export interface FarSettings {
-  /** Records say by number which shard they are in: further ones are added at the end. */
+  /** Manifests refer to shards by index, so new shards are only appended. */
   readonly shards: readonly FarShard[];
   readonly database: string;
   readonly user: string;

@@ -6,20 +6,20 @@ import type { FarCopy } from '../manifest/far-copy.js';
 import type { FarAnswer, FarQuestion } from './far-cluster.js';
 import type { FarCounted, FarCountQuestion } from './far-count.js';
 
-/** A question, with the filters as they were asked: `condition` is what a cluster understands of them. */
+/** A question, with the original filters. `condition` is the part of them that a cluster can evaluate. */
 export interface SourceQuestion extends FarQuestion {
   readonly predicates: readonly Predicate[];
-  /** The fields that filters name by their places. */
+  /** The schema that the filters refer to by field index. */
   readonly shown: Schema;
 }
 
-/** Who has rows that are in no file of ours. */
+/** A source of rows that are in no local file. */
 export interface FarSource {
-  /** The rows that a question asks for, as far as they fit an answer. */
+  /** The rows that a question asks for, as many as fit into an answer. */
   ask(question: SourceQuestion, signal?: AbortSignal): Promise<FarAnswer>;
-  /** How many rows match, where that can be asked; null where they have too many different values for one answer. */
+  /** Counts the matching rows, if the source can count; null if they have too many distinct values for one answer. */
   count?(question: FarCountQuestion, signal?: AbortSignal): Promise<FarCounted | null>;
-  /** The first and the last time of the rows that match; null where none has a time. */
+  /** The first and the last time of the matching rows; null if none has a time. */
   times?(
     question: FarCountQuestion,
     field: Field,
@@ -27,19 +27,19 @@ export interface FarSource {
   ): Promise<readonly [bigint, bigint] | null>;
 }
 
-/** Where rows are that are in no file of ours: whoever reads them asks for them. */
+/** A set of rows that are in no local file, and how to ask for them. */
 export interface FarRows {
   readonly agent: string;
-  /** Their copy in a cluster; null where they are asked of the writer on another machine. */
+  /** The copy in a cluster; null if the rows are asked of the writer on another machine. */
   readonly copy: FarCopy | null;
-  /** The fields that they were shipped with. */
+  /** The schema with which they were shipped. */
   readonly stored: Schema;
-  /** Bytes of a row on its way, about. */
+  /** Estimated bytes of a row in an answer. */
   readonly rowBytes: number;
-  /** The same for rows that one question can ask for: those of one shard and one set of fields. */
+  /** Equal for rows that one question can ask for together: those of one shard and one schema. */
   readonly group: string;
-  /** Throws `unavailable` where no far tier is configured. */
+  /** Throws `unavailable` if no far tier is configured. */
   source(): FarSource;
-  /** What it means that a range without filters has given fewer rows than it has. */
+  /** The error for a range without filters that returned fewer rows than it has. */
   lacking(found: number, range: OrdinalRun): LogstrataError;
 }

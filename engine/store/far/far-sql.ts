@@ -3,11 +3,11 @@ import type { Field } from '../../terms/schema.js';
 import { farTypes } from './native-writer.js';
 
 /**
- * SQL is put together of keywords of ours, names that are quoted here, and literals that are written here. A literal of a text consists of
- * letters, digits, a few harmless signs and `\xHH`, so that no text can end it.
+ * SQL statements are composed of fixed keywords, names quoted by `quotedName`, and literals made here. A text literal contains only
+ * letters, digits, a few harmless characters and `\xHH` escapes, so no text can end it (SQL injection).
  */
 
-/** A text, as the bytes of its UTF-8. */
+/** A text literal of UTF-8 bytes. */
 export function textLiteral(bytes: Uint8Array): string {
   let literal = "'";
   for (const byte of bytes) {
@@ -17,47 +17,47 @@ export function textLiteral(bytes: Uint8Array): string {
   return `${literal}'`;
 }
 
-/** A 64-bit integer. The least one has no literal that every version reads as an integer. */
+/** A 64-bit integer literal. Written as a conversion, because the minimum has no literal that every version of ClickHouse reads as an integer. */
 export function intLiteral(value: bigint): string {
   return `toInt64('${BigInt.asIntN(64, value)}')`;
 }
 
-/** A double, bit by bit: versions differ in how they read decimals. */
+/** A double literal, written as its bits, because versions of ClickHouse differ in how they parse decimals. */
 export function floatLiteral(value: number): string {
   const bytes = Buffer.alloc(8);
   bytes.writeDoubleLE(value);
   return `reinterpretAsFloat64(unhex('${bytes.toString('hex').toUpperCase()}'))`;
 }
 
-/** An unsigned integer of 64 bits. */
+/** An unsigned 64-bit integer literal. */
 export function unsignedLiteral(value: bigint): string {
   return `toUInt64('${BigInt.asUintN(64, value)}')`;
 }
 
-/** The value of `_cursor` at a position. */
+/** The value of column `_cursor` at a position. */
 export function cursorLiteral(position: Position): string {
   return unsignedLiteral(positionToInt64(position));
 }
 
-/** A name of a database, a table or a column. */
+/** A quoted name of a database, table or column. */
 export function quotedName(name: string): string {
   return `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``;
 }
 
 /**
- * The column of a field. Its name says the type too: a field that changes its type gets another column, and what was shipped before stays as
- * it is. No name of a field holds two underscores.
+ * The column name of a field. It includes the type: a field that changes its type gets a new column, and rows shipped before keep theirs.
+ * It is unambiguous, because field names contain no double underscore.
  */
 export function columnOfField({ name, type }: Field): string {
   return `${name}__${type}`;
 }
 
-/** Type of that column. Every field may be null. */
+/** Type of a field's column. Every field is nullable. */
 export function typeOfField({ type }: Field): string {
   return `Nullable(${farTypes[type]})`;
 }
 
-/** The number that 16 hexadecimal digits are. */
+/** The number given as hexadecimal digits. */
 export function numberOf(hex: string): bigint {
   return BigInt(`0x${hex}`);
 }

@@ -2,34 +2,34 @@ import type { Schema } from '../../terms/schema.js';
 import { columnOfField, quotedName, textLiteral, typeOfField } from './far-sql.js';
 import type { FarSettings } from './far-place.js';
 
-/** From this version on columns have codecs and tables skip granules by filters. */
+/** First major version of ClickHouse that supports column codecs and data-skipping indexes. */
 const modernVersion = 21;
 
-/** The table of an agent: of its name, in the database of the configuration. */
+/** The quoted name of an agent's table: its database is configured, and the table is named like the agent. */
 export function tableName({ database }: Pick<FarSettings, 'database'>, agent: string): string {
   return `${quotedName(database)}.${quotedName(agent)}`;
 }
 
-/** What a server is told so that it has a table, and which server that is. */
+/** What the statements for a table depend on: the agent, and the server that gets the table. */
 export interface TableWish {
   readonly settings: FarSettings;
   readonly agent: string;
   readonly schema: Schema;
   readonly shard: number;
   readonly replica: number;
-  /** First number of the server's version. */
+  /** Major version of the server. */
   readonly version: number;
 }
 
-/** What makes a table with all columns, and what adds each to one that lacks it. */
+/** Statements that create a table with all columns, and those that add each column to an existing table. */
 export interface TableStatements {
   readonly make: readonly string[];
   readonly columns: readonly { readonly name: string; readonly add: readonly string[] }[];
 }
 
 /**
- * Statements for an agent's table. One partition an attempt: it is dropped as a whole, and how many rows it has stands in `system.parts`. The
- * order is that of positions. Whole texts are found by filters where the version has them.
+ * The statements for an agent's table. Each attempt is a partition, so that it can be dropped as a whole and its rows be counted in
+ * `system.parts`. Rows are ordered by position. On modern versions texts have Bloom filters of whole values.
  */
 export function tableStatements(wish: TableWish): TableStatements {
   const { settings, agent, schema, version } = wish;
@@ -64,7 +64,7 @@ export function tableStatements(wish: TableWish): TableStatements {
   };
 }
 
-/** A shard of several servers replicates; where its tables meet in ZooKeeper, or Keeper, follows from the names. */
+/** The table engine. A shard of several servers is replicated; its path in ZooKeeper or Keeper is derived from the names. */
 function engineOf({ settings, agent, shard, replica }: TableWish): string {
   if (settings.shards[shard]!.length === 1) return 'MergeTree()';
   const path = `/logstrata/${settings.database}/${agent}/${shard}`;

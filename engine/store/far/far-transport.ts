@@ -4,7 +4,7 @@ import { LogstrataError } from '../../terms/errors.js';
 import { farConnectionsMax, farMessageMax } from '../../terms/far-limits.js';
 import { hasSystemCode } from '../disk/file-system-error.js';
 
-/** Who asks. */
+/** Credentials for the servers. */
 export interface FarLogin {
   readonly user: string;
   readonly password: string;
@@ -13,23 +13,23 @@ export interface FarLogin {
 /** One statement for one server. */
 export interface FarStatement {
   readonly sql: string;
-  /** By which it can be ended. */
+  /** Id by which the query can be killed. */
   readonly queryId?: string | undefined;
-  /** What is inserted. */
+  /** Data to insert. */
   readonly body?: Uint8Array | undefined;
   readonly settings?: Readonly<Record<string, string | number>> | undefined;
-  /** A longer answer is broken off. */
+  /** Limit on the length of the answer. A longer one is cut off and fails. */
   readonly bytesMax: number;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Why a statement has no answer. */
+/** A statement that has failed. */
 export class FarFailure extends Error {
   /**
-   * - `unreachable`: nobody answered, or the answer broke off; another replica may.
-   * - `refused`: the server says why.
-   * - `long`: the answer is longer than it may be.
+   * - `unreachable`: the server did not answer, or the answer broke off; another replica may answer.
+   * - `refused`: the server answered with an error.
+   * - `long`: the answer exceeds `bytesMax`.
    */
   readonly kind: 'unreachable' | 'refused' | 'long';
   readonly url: string;
@@ -42,16 +42,16 @@ export class FarFailure extends Error {
   }
 }
 
-/** Puts statements to servers. */
+/** Sends statements to servers. */
 export interface FarTransport {
-  /** The whole answer. Throws a `FarFailure`, or the reason of the signal. */
+  /** Returns the whole answer. Throws a `FarFailure`, or the reason of the signal. */
   ask(url: string, statement: FarStatement): Promise<Uint8Array>;
   close(): Promise<void>;
 }
 
 type Library = typeof ClickHouse;
 
-/** Servers are asked through ClickHouse's own client, which is loaded here. Throws `unsupported` where it is not installed. */
+/** Opens a transport over ClickHouse's own client library, which is loaded here. Throws `unsupported` if it is not installed. */
 export async function openFarTransport(login: FarLogin): Promise<FarTransport> {
   try {
     return new ClickHouseTransport(await import('@clickhouse/client'), login);
@@ -119,7 +119,7 @@ class ClickHouseTransport implements FarTransport {
         username,
         password,
         max_open_connections: farConnectionsMax,
-        // Each statement has a time of its own.
+        // Effectively no timeout: each statement has its own.
         request_timeout: 2 ** 31 - 1,
         compression: { request: false, response: false },
         log: { level: this.#library.ClickHouseLogLevel.OFF },
@@ -159,7 +159,7 @@ async function gathered(
   return Buffer.concat(pieces, bytes);
 }
 
-/** What the client, or a server through it, has said. A server begins with the code of its error. */
+/** Converts an error of the client library. An error of the server begins with its code. */
 function failureOf(url: string, error: unknown): FarFailure {
   const text = error instanceof Error ? error.message || error.name : String(error);
   const system = (error as { code?: unknown }).code;

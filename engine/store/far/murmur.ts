@@ -1,4 +1,4 @@
-/** MurmurHash3 (x86, 32 bits, seed 0) of bytes[from, to), which ClickHouse has as `murmurHash3_32`. */
+/** MurmurHash3 (x86, 32 bits, seed 0) of bytes [from, to). Same as ClickHouse's `murmurHash3_32`. Algorithm: Austin Appleby, SMHasher. */
 export function murmur32(bytes: Uint8Array, from: number, to: number): number {
   let hash = 0;
   const blocksEnd = to - ((to - from) & 3);

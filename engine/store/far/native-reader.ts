@@ -14,27 +14,27 @@ import { farRowsMax } from '../../terms/far-limits.js';
 import type { FieldType, Schema } from '../../terms/schema.js';
 import { farTypes } from './native-writer.js';
 
-/** Rows as the cluster has answered them: their positions, in the order of the answer, and their fields. */
+/** Rows of a cluster's answer: their positions, in the order of the answer, and their fields. */
 export interface FarRecords {
   readonly partitions: Uint32Array;
   readonly ordinals: Float64Array;
   readonly batch: RecordBatch;
 }
 
-/** A block has a name and a type for each column: these are ours, and short. */
+/** Limit on the names and types of columns, which are ours and short. */
 const textBytesMax = 1024;
 
 /** The rows of one block. */
 type Block = FarRecords;
 
-/** Shorter texts are moved byte by byte: a call takes longer. */
+/** Texts up to this length are moved byte by byte, because a call of `copyWithin` takes longer. */
 const movedByLoopMax = 96;
 const wordBytes = 8;
 
 /**
- * Reads an answer in ClickHouse's format `Native`, whose first column is `_cursor`, or another of its type, and whose others are the fields of
- * `schema` under `names`. The bytes are the reader's from here on: values stay in them, and are moved to where columns have them. Throws `io` for anything
- * else: a server that fails in the middle of an answer writes its error behind the last block.
+ * Decodes an answer in ClickHouse's format `Native`. The first column is `_cursor`, or another one of type UInt64; the others are the
+ * fields of `schema` under `names`. The reader takes over `bytes`: values are moved within it and stay there. Throws `io` for anything
+ * else; a server that fails in the middle of an answer writes its error after the last block.
  */
 export function readNative(
   bytes: Uint8Array,
@@ -48,7 +48,7 @@ export function readNative(
   while (!input.isAtEnd) {
     const columns = input.count(names.length + 1);
     const rows = input.count(farRowsMax);
-    // A block without columns or rows has nothing to say.
+    // An empty block.
     if (columns === 0 && rows === 0) continue;
     if (columns !== names.length + 1) throw input.damage(`${columns} columns, not ${names.length + 1}`);
     input.header(first, 'UInt64');
@@ -64,7 +64,7 @@ export function readNative(
   return blocks.length === 1 ? blocks[0]! : together(blocks, schema, rowCount);
 }
 
-/** The rows of several blocks, copied. */
+/** Joins the rows of several blocks by copying. */
 function together(blocks: readonly Block[], schema: Schema, rowCount: number): FarRecords {
   const builder = new BatchBuilder(schema);
   const partitions = new Uint32Array(rowCount);
@@ -79,13 +79,13 @@ function together(blocks: readonly Block[], schema: Schema, rowCount: number): F
   return { partitions, ordinals, batch: builder.finish() };
 }
 
-/** The bytes of an answer, from the first to the last. Nothing is believed: each length is compared with what is left. */
+/** A cursor over the bytes of an answer. The input is not trusted: every length is checked against the remaining bytes. */
 class NativeInput {
   readonly #bytes: Uint8Array;
   #at = 0;
 
   constructor(bytes: Uint8Array) {
-    // What begins a column is to be no `Buffer`.
+    // Not a `Buffer`, so that the subarrays that become columns are plain arrays.
     this.#bytes = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
@@ -103,7 +103,7 @@ class NativeInput {
     );
   }
 
-  /** A number of at most `max`, seven bits a byte. */
+  /** Reads an unsigned LEB128 number of at most `max`. */
   count(max: number): number {
     const first = this.#bytes[this.#at];
     if (first !== undefined && first < 0x80 && first <= max) {
@@ -164,7 +164,10 @@ class NativeInput {
     }
   }
 
-  /** Moves each text to the end of the one before it, and the first to where a word begins: over the bytes that said what is null. */
+  /**
+   * Reads texts. It moves each text directly behind the previous one, and the first to an aligned offset, over the null map, which was read
+   * before.
+   */
   #texts(rows: number, validity: Validity): PlainColumn {
     const bytes = this.#bytes;
     const start = this.#wordBefore(this.#at);
@@ -174,7 +177,7 @@ class NativeInput {
       const length = this.count(bytes.length);
       const from = this.#skip(length);
       if (length > 0 && isValid(validity, row)) {
-        // A value that begins in the middle of a character would make one with the value before it.
+        // A value that begins with a continuation byte could form a valid character with the end of the previous value.
         if ((bytes[from]! & 0xc0) === 0x80) throw this.damage('text that is not UTF-8');
         if (length > movedByLoopMax) bytes.copyWithin(end, from, from + length);
         else for (let i = 0; i < length; i++) bytes[end + i] = bytes[from + i]!;
@@ -187,12 +190,12 @@ class NativeInput {
     return { kind: 'bytes', length: rows, offsets, bytes: used, validity };
   }
 
-  /** Where the word of memory begins that has this byte: there are names and types before any value. */
+  /** The largest 8-byte aligned offset up to `at`. The bytes before it may be overwritten: at least the column's name and type precede its values. */
   #wordBefore(at: number): number {
     return at - ((this.#bytes.byteOffset + at) % wordBytes);
   }
 
-  /** The next `rows` values of 8 bytes, moved to where a word begins. */
+  /** Reads `rows` 8-byte values, and moves them to an aligned offset. */
   #words(rows: number): Uint8Array {
     const bytes = this.#bytes;
     const from = this.#skip(rows * wordBytes);
@@ -230,7 +233,7 @@ function allPresent(rows: number): Uint8Array {
   return bits;
 }
 
-/** Values in their words. A null takes a slot of 0, whatever the server has put there. */
+/** A column of 8-byte values. Nulls are set to 0, whatever the server has sent for them. */
 function numbers(kind: NumberColumn['kind'], words: Uint8Array, validity: Validity): NumberColumn {
   const { buffer, byteOffset } = words;
   const length = words.length / wordBytes;

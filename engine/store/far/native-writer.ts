@@ -8,7 +8,7 @@ import {
 } from '../../columns/column.js';
 import type { FieldType } from '../../terms/schema.js';
 
-/** How the values of each type are stored in the cluster. */
+/** The ClickHouse type of each field type. */
 export const farTypes = {
   int: 'Int64',
   float: 'Float64',
@@ -17,26 +17,26 @@ export const farTypes = {
   bool: 'UInt8',
 } as const satisfies Record<FieldType, string>;
 
-/** A column of a block of ClickHouse's format `Native`: its name, its type, and its bytes. */
+/** A column of a block in ClickHouse's format `Native`: name, type and bytes. */
 export interface NativeColumn {
   readonly name: string;
   readonly type: string;
   readonly parts: readonly Uint8Array[];
 }
 
-/** A block: the number of columns, the number of rows, and each column behind its name and its type. */
+/** Encodes a block: the number of columns, the number of rows, then for each column its name, type and bytes. */
 export function nativeBlock(columns: readonly NativeColumn[], rows: number): Uint8Array {
   const parts: Uint8Array[] = [varint(columns.length), varint(rows)];
   for (const { name, type, parts: own } of columns) parts.push(text(name), text(type), ...own);
   return Buffer.concat(parts);
 }
 
-/** A column of one number for all rows. */
+/** A UInt64 column with the same value in all rows. */
 export function constantColumn(name: string, value: bigint, rows: number): NativeColumn {
   return { name, type: 'UInt64', parts: [bytesOf(new BigUint64Array(rows).fill(value))] };
 }
 
-/** A column of unsigned integers of 64 bits. */
+/** A UInt64 column. */
 export function unsignedColumn(name: string, values: BigUint64Array): NativeColumn {
   return { name, type: 'UInt64', parts: [bytesOf(values)] };
 }
@@ -55,7 +55,7 @@ export function fieldColumn(
   return { name, type: `Nullable(${farTypes[type]})`, parts: [nulls, valuesOf(column, type, nulls, from)] };
 }
 
-/** The values from row `from` on, of which there are as many as `nulls` has bytes. A null is 0, or the empty text. */
+/** The values from row `from` on, as many as `nulls` has bytes. A null is written as 0 or as the empty text. */
 function valuesOf(column: Column, type: FieldType, nulls: Uint8Array, from: number): Uint8Array {
   const values = column.kind === 'dictionary' ? column.values : column;
   const entries = column.kind === 'dictionary' ? column.codes : null;
@@ -67,7 +67,7 @@ function valuesOf(column: Column, type: FieldType, nulls: Uint8Array, from: numb
   return bools;
 }
 
-/** Two halves of each value. */
+/** The low and high half of each value. */
 function wordsOf(
   { values }: NumberColumn,
   entries: DictionaryColumn['codes'] | null,
@@ -86,10 +86,10 @@ function wordsOf(
   return words;
 }
 
-/** Shorter texts are copied byte by byte: a call takes longer. */
+/** Texts up to this length are copied byte by byte, because a call of `set` takes longer. */
 const copiedByLoopMax = 96;
 
-/** Each text behind its length. */
+/** Each text, preceded by its length as LEB128. */
 function textsOf(
   { bytes, offsets }: BytesColumn,
   entries: DictionaryColumn['codes'] | null,
