@@ -5,17 +5,17 @@ import type { ForeignWork } from '../attached/foreign-work.js';
 import { fileStamp } from '../attached/same-file.js';
 import { hashTask } from './hash-task.js';
 
-/** What a thread hashes before it does something else, whole stripes. */
+/** Number of bytes that a thread hashes in one task, so that other tasks can run in between. A multiple of the hash's stripe. */
 const portionBytes = 16 * 1024 * 1024;
 
 export interface HashOptions {
-  /** So many bytes from the beginning of the file; all of them where absent. */
+  /** Hash only this many bytes from the beginning of the file; the whole file if absent. */
   readonly bytes?: number | undefined;
   readonly onProgress?: ((fraction: number) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** `xxh64:` and the XXH64 (hex) of the bytes of a file, read on threads. Throws as `hashTask` does. */
+/** `xxh64:` and the XXH64 (hex) of a file, read on threads. Throws as `hashTask` does. */
 export async function hashFile(
   { path, object }: Pick<FileToAttach, 'path' | 'object'>,
   work: ForeignWork,

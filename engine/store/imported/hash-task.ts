@@ -6,21 +6,21 @@ import { DamageError } from '../../terms/errors.js';
 import { verifyPieceBytes } from '../../terms/limits.js';
 import { builtModule, type Finished, type Task } from '../../workers/task.js';
 
-/** Bytes [from, to) of a file that are hashed, whole stripes but for those at its end. */
+/** Bytes [from, to) of a file to hash. They are whole stripes, except at the end of the file. */
 export interface HashJob extends ForeignPlace {
   readonly from: number;
   readonly to: number;
-  /** The lanes of the hash of what is before them. */
+  /** State of the hash over the preceding bytes. */
   readonly lanes: Uint32Array;
 }
 
 export interface HashedBytes {
   readonly lanes: Uint32Array;
-  /** What stands behind the last whole stripe. */
+  /** The bytes after the last whole stripe. */
   readonly rest: Uint8Array;
 }
 
-/** Reads and hashes. Throws `damaged` where the file ends before that, and as `readForeignBytes` does. */
+/** Reads and hashes bytes. Throws `damaged` if the file ends before `to`, and as `readForeignBytes` does. */
 export function work({ path, copy, from, to, lanes }: HashJob): Finished<HashedBytes> {
   const files = new OpenFiles(1);
   try {
@@ -42,7 +42,7 @@ export function work({ path, copy, from, to, lanes }: HashJob): Finished<HashedB
   }
 }
 
-/** Has bytes of a file hashed. */
+/** Hashes bytes of a file on a thread. */
 export const hashTask: Task<HashJob, HashedBytes> = {
   module: builtModule(import.meta.url),
   isLong: true,

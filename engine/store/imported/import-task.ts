@@ -16,17 +16,17 @@ import { valueBytesMax } from '../../terms/limits.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
 import { changeColumn, type ValueChange } from '../attached/column-source.js';
 
-/** A column of a file of another program that is to be stored, and what becomes of its values. */
+/** A column of a foreign file that is to be imported, and how its values are converted. */
 export interface ImportJob {
   readonly read: ForeignRead;
   readonly change: ValueChange;
 }
 
-/** The wanted span, and those that came with it. */
+/** The wanted span, and others that were decoded with it. */
 export interface ImportedSpans {
   readonly spans: readonly ImportedSpan[];
   readonly pages: PageTable | null;
-  /** Byte sequences that were no UTF-8. */
+  /** Number of byte sequences that were not UTF-8. */
   readonly replaced: number;
 }
 
@@ -35,22 +35,22 @@ export interface ImportedSpan {
   readonly span: number;
   readonly column: PlainColumn;
   readonly bytes: number;
-  /** Values that the field can't have, and that are null. */
+  /** Number of values that the field's type cannot represent. They become null. */
   readonly unreadable: number;
-  /** The first of them; empty for none. */
+  /** The first such value; empty if there is none. */
   readonly example: string;
 }
 
-/** A longer text is shown by its beginning. */
+/** A longer example is truncated. */
 const exampleCharactersMax = 60;
 
-/** Reads and decodes. Throws as `decodeForeign` does, and `limit` for a value that is too long to be stored. */
+/** Reads and decodes a column. Throws as `decodeForeign` does, and `limit` for a value that is too long to be stored. */
 export async function work({ read, change }: ImportJob): Promise<Finished<ImportedSpans>> {
   const { spans, pages, replaced } = await decodeForeign(read);
   const imported = spans.map(({ span, column: stored }): ImportedSpan => {
     const changed = plainColumn(changeColumn(stored, change));
     assertStorable(changed, read);
-    // Spans of one reading share their memory, and what is loaded moves between threads.
+    // Spans of one reading share memory, but each is moved to other threads by itself.
     const column = spans.length > 1 ? copyColumn(changed, heap) : changed;
     return { span, column, bytes: columnBytes(column), ...lostValues(stored, column, change) };
   });
@@ -71,7 +71,7 @@ function assertStorable(column: PlainColumn, { path, column: { name }, rowGroup 
   }
 }
 
-/** Values that were there, and are not any more. */
+/** Counts the values that were present before the conversion and are null after it. */
 function lostValues(
   before: Column,
   after: PlainColumn,
@@ -87,7 +87,7 @@ function lostValues(
   return { unreadable, example };
 }
 
-/** Has a column read to be stored. */
+/** Reads a column for an import on a thread. */
 export const importTask: Task<ImportJob, ImportedSpans> = {
   module: builtModule(import.meta.url),
   isLong: true,

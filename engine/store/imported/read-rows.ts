@@ -14,51 +14,52 @@ import { fileStamp, type FileStamp } from '../attached/same-file.js';
 import { spansOf } from '../attached/spans.js';
 import { importTask, type ImportedSpan, type ImportedSpans } from './import-task.js';
 
-/** A file of another program whose rows are to be stored. */
+/** A foreign file whose rows are to be imported. */
 export type FileToImport = FileToAttach;
 
-/** Rows of a file, in its order. */
+/** A batch of rows of a file, in file order. */
 export interface ImportedRows {
   readonly batch: RecordBatch;
-  /** The part of the file's rows that were given so far, with these. */
+  /** Fraction of the file's rows that were read, including these. */
   readonly fraction: number;
-  /** Of the batch, decoded. */
+  /** Bytes of the decoded batch. */
   readonly bytes: number;
-  /** Values that their fields can't have, and that are null. */
+  /** Values that their fields' types cannot represent, by field. They became null. */
   readonly unreadable: readonly ImportedUnreadable[];
-  /** Byte sequences that were no UTF-8 and became U+FFFD. */
+  /** Number of byte sequences that were not UTF-8 and became U+FFFD. */
   readonly replaced: number;
 }
 
 export interface ImportedUnreadable {
-  /** Number of the field. */
+  /** Index of the field. */
   readonly field: number;
   readonly values: number;
-  /** The first of them, as text. */
+  /** The first such value, as text. */
   readonly example: string;
 }
 
-/** What rows are read with. */
+/** What reading rows depends on. */
 export interface RowReading {
   readonly work: ForeignWork;
   readonly schema: Schema;
-  /** Columns that are read at once. */
+  /** Number of columns that are read at once. */
   readonly columnsAtOnce: number;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Rows of more bytes are given in several batches: each is sorted in memory. */
+/** A span of more bytes is divided into several batches, because each batch is sorted in memory. */
 const batchBytesMax = rowGroupBytesMax / 4;
 
-/** What is kept of spans that came with others, of all columns together; those beyond it are read again. */
+/** Limit on the bytes of spans that were decoded along with wanted ones and are kept. The sum counts all columns. Other spans are decoded again. */
 const keptBytesMax = 4 * rowGroupBytesMax;
 
 /**
- * Gives all rows of a file to `take`, in the order of the file, as values of an agent's fields, by the same rules by which it is answered
- * from where it lies. Each batch has memory of its own. The next rows are read meanwhile. Returns the hash of the file's footer.
+ * Reads all rows of a file and passes them to `take`, in file order, as values of an agent's fields. The values are the same as if the file
+ * were attached. Each batch has memory of its own. While `take` runs, the next rows are read.
  *
- * @throws DamageError for a malformed file, `invalid` for one whose column can't place rows, `limit`, `unsupported`, `not_found` and `io`;
- *   and what `take` throws
+ * @returns the hash of the file's footer
+ * @throws DamageError for a malformed file, `invalid` if its column cannot place rows, `limit`, `unsupported`, `not_found` and `io`; and
+ * the errors of `take`
  */
 export async function readRows(
   file: FileToImport,
@@ -79,7 +80,7 @@ export async function readRows(
     for (let read = await ahead; read !== null; read = await ahead) {
       signal?.throwIfAborted();
       ahead = columns.next();
-      // What fails is thrown when it is waited for, if it still is.
+      // A failure is thrown where the promise is awaited. This handler only prevents an unhandled rejection.
       ahead.catch(() => {});
       rowsRead += read.rows;
       await giveRows(read, rowsRead / described.rows, take);
@@ -90,7 +91,7 @@ export async function readRows(
   return described.footerHash;
 }
 
-/** A span of all fields. */
+/** The values of all fields in one span. */
 interface SpanRows extends Pick<ImportedRows, 'unreadable' | 'replaced' | 'bytes'> {
   readonly rows: number;
   readonly columns: readonly PlainColumn[];
@@ -113,7 +114,7 @@ async function giveRows(
   }
 }
 
-/** A field of the file, and what has been read of it that is still to be given. */
+/** A field of the file, and its spans that were decoded but not yet used. */
 interface FieldReading {
   readonly field: number;
   readonly source: ColumnSource & { readonly kind: 'column' };
@@ -121,7 +122,7 @@ interface FieldReading {
   pages: PageTable | null;
 }
 
-/** Has the columns of a file read on threads, span by span. */
+/** Reads the columns of a file on threads, span by span. */
 class FieldColumns {
   readonly #fields: readonly FieldReading[];
   readonly #sources: readonly ColumnSource[];
@@ -142,7 +143,7 @@ class FieldColumns {
     );
   }
 
-  /** The fields' values in the span that comes next; null behind the last one. One is read at a time. */
+  /** The values of all fields in the next span; null after the last one. Calls must not overlap. */
   async next(): Promise<SpanRows | null> {
     while (this.#span === this.#spans.length) {
       if (this.#rowGroup + 1 === this.described.rowGroups.length) return null;
@@ -198,7 +199,7 @@ class FieldColumns {
     return new LogstrataError('limit', message, { path });
   }
 
-  /** What is no column of the file: the same in all rows. */
+  /** The values of a field that is no column of the file. They are the same in all rows. */
   #otherColumn(source: ColumnSource, field: number, rows: number): PlainColumn | undefined {
     const { type } = this.reading.schema.fields[field]!;
     if (source.kind === 'constant') return plainColumn(constantColumn(source.text, type, rows));
