@@ -1,9 +1,9 @@
 import { assert } from '../../terms/assert.js';
 import { compareByPosition, JoinedRuns, type PositionedRows, type RunList } from './run-list.js';
 
-/** The values of runs, one array for each: 24 bytes a run, where an object takes three times as much. */
+/** Runs as one array for each value: 24 bytes per run, a third of what objects take. */
 interface Columns {
-  /** Number of the row group. */
+  /** Index of the row group. */
   readonly group: Uint32Array;
   readonly firstRow: Uint32Array;
   readonly rows: Uint32Array;
@@ -21,7 +21,7 @@ function newColumns(length: number): Columns {
   };
 }
 
-/** Runs without an object for each: rows in no order of time have millions of them. */
+/** Runs without an object for each. Rows that are in no order of time have millions of runs. */
 class RunColumns<Group> implements RunList<Group> {
   constructor(
     readonly length: number,
@@ -47,14 +47,14 @@ class RunColumns<Group> implements RunList<Group> {
   }
 }
 
-/** Gathers a known number of runs, in any order. */
+/** Collects a known number of runs, in any order. */
 export class RunColumnsBuilder<Group> {
   readonly #columns: Columns;
   readonly #groups: Group[] = [];
   readonly #numbers = new Map<Group, number>();
   #length = 0;
 
-  /** @param length runs that are to come */
+  /** @param capacity number of runs that will be added */
   constructor(private readonly capacity: number) {
     this.#columns = newColumns(capacity);
   }
@@ -76,7 +76,7 @@ export class RunColumnsBuilder<Group> {
     return this.#groups.push(rowGroup) - 1;
   }
 
-  /** The runs, in the order of their positions. */
+  /** The runs, sorted by position. */
   finish(): RunList<Group> {
     assert(this.#length === this.capacity, 'as many runs have come as were to come');
     const order = orderOf(this.#columns);
@@ -85,7 +85,7 @@ export class RunColumnsBuilder<Group> {
   }
 }
 
-/** The numbers of the runs by ascending position; null where they ascend as they stand. Takes linear time where those of a partition do. */
+/** The indexes of the runs in ascending order of position; null if they ascend already. Takes linear time if the runs of each partition ascend. */
 function orderOf({ partition, firstOrdinal }: Columns): Uint32Array | null {
   const { length } = partition;
   let ascends = true;
@@ -133,7 +133,7 @@ function taken(columns: Columns, order: Uint32Array): Columns {
   return result;
 }
 
-/** All runs of two lists. Arrays become one; other lists are joined where one lies behind the other, else copied. */
+/** Merges two lists of runs. Two arrays become one array. Other lists are joined without a copy if one follows the other, else copied. */
 export function mergeRuns<Group>(a: RunList<Group>, b: RunList<Group>): RunList<Group> {
   if (a.length === 0) return b;
   if (b.length === 0) return a;

@@ -1,21 +1,21 @@
-/** Rows of a row group that follow one another, and whose positions do too. */
+/** Consecutive rows of a row group that have consecutive ordinals. */
 export interface PositionedRows<Group> {
   readonly rowGroup: Group;
-  /** First row in the row group. */
+  /** Index of the first row in the row group. */
   readonly firstRow: number;
   readonly rows: number;
   readonly partition: number;
   readonly firstOrdinal: number;
 }
 
-/** Runs that ascend by position and never overlap. An array of them is one. */
+/** Runs in ascending order of position that never overlap. An array is a valid implementation. */
 export interface RunList<Group> extends Iterable<PositionedRows<Group>> {
   readonly length: number;
-  /** The run of a number; counted from the end where it is negative. */
+  /** The run at `index`; a negative index counts from the end. */
   at(index: number): PositionedRows<Group> | undefined;
 }
 
-/** Two lists of runs, of which all of the second stand behind the first. */
+/** Two lists of runs, where all runs of the second follow those of the first. */
 export class JoinedRuns<Group> implements RunList<Group> {
   readonly length: number;
   readonly #first: RunList<Group>;
@@ -40,7 +40,7 @@ export class JoinedRuns<Group> implements RunList<Group> {
   }
 }
 
-/** Compares runs by their positions. */
+/** Compares runs by position, ascending. */
 export function compareByPosition(a: PositionedRows<unknown>, b: PositionedRows<unknown>): number {
   return a.partition - b.partition || a.firstOrdinal - b.firstOrdinal;
 }
