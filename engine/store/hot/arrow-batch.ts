@@ -25,15 +25,15 @@ import {
 import { heap, type Arena } from '../../memory/arena.js';
 import { bitmapBytes, countRange } from '../../kernels/bitmap.js';
 
-/** Name of the column of positions, which comes before the fields in files. */
+/** Name of the column of positions, which precedes the fields in files. */
 export const cursorColumnName = '_cursor';
 
-/** Our metadata of a batch, as JSON. */
+/** Key of our metadata of a batch, which is JSON. */
 const metaKey = 'logstrata:batch';
 const formatKey = 'logstrata:format';
 const formatVersion = '1';
 
-// Columns go into files as they lie in memory, and Arrow, like everything else we write, is little-endian.
+// Columns are written in their memory layout. Arrow files, like all our formats, are little-endian.
 const isLittleEndian = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1;
 
 function arrowType(type: FieldType): DataType {
@@ -59,7 +59,7 @@ function arrowSchema(schema: Schema, withCursor: boolean): ArrowSchema {
   return new schemas.Schema(fields, new Map([[formatKey, formatVersion]]));
 }
 
-/** The sealed schema message that begins a hot file. */
+/** Encodes the sealed schema message that begins a hot file. */
 export function encodeSchemaMessage(schema: Schema): Uint8Array {
   if (!isLittleEndian) {
     throw new LogstrataError('unsupported', 'hot files can only be written on little-endian machines');
@@ -67,7 +67,7 @@ export function encodeSchemaMessage(schema: Schema): Uint8Array {
   return layOut(0, arrowSchema(schema, true), arrowModules().enums.MessageHeader.Schema, new Map(), 0);
 }
 
-/** Checks that `message` is the sealed schema message of a hot file with these fields; throws `damaged` or `unsupported`. */
+/** Checks that `message` is the schema message of a hot file with these fields. Throws `damaged` or `unsupported`. */
 export function checkSchemaMessage(message: Uint8Array, schema: Schema): void {
   const decoded = decodeMessage(message);
   if (!decoded.isSchema()) throw new DamageError('it does not begin with a schema', {});
@@ -87,14 +87,14 @@ export function checkSchemaMessage(message: Uint8Array, schema: Schema): void {
   }
 }
 
-/** Gives memory for a message, with anything in it. */
+/** A buffer of the message body, and how to fill it. */
 interface BodyPart {
   readonly position: number;
   readonly lengthBytes: number;
   readonly write: (target: Uint8Array, position: number) => void;
 }
 
-/** Where the buffers of a batch go. */
+/** Lays out the buffers of a batch in the message body. */
 class BodyLayout {
   private readonly arrow = arrowModules().messages;
   readonly nodes: FieldNode[] = [];
@@ -154,7 +154,7 @@ function addColumn(layout: BodyLayout, column: PlainColumn, type: FieldType): vo
   }
 }
 
-/** Bytes that the batch takes as a message, roughly and never less; known before anything is laid out or expanded. */
+/** An upper bound of the batch's size as a message, computed before anything is laid out or decoded from dictionaries. */
 function estimateBytes(batch: RecordBatch, metaJson: string): number {
   let bytes = 1024 + 4 * metaJson.length + 9 * batch.length;
   for (const column of batch.columns) bytes += 512 + column.length * 9 + stringBytes(column);
@@ -168,16 +168,20 @@ function stringBytes(column: Column): number {
   let bytes = 0;
   for (let row = 0; row < column.length; row++) {
     const code = column.codes[row]!;
-    // Rows that are null have a code that may name no entry.
+    // The code of a null row may be out of range.
     if (code < length) bytes += offsets[code + 1]! - offsets[code]!;
   }
   return bytes;
 }
 
 /**
- * A batch of a schema as one sealed message of an Arrow IPC stream. `cursors` is the `_cursor` column, or null to leave it out; `offset`
- * the place in the file that the message is for; `metaJson` travels in its metadata. It lies in what `arena` gives, from a multiple
- * of 8 on. Throws `limit` when it is too large.
+ * Encodes a batch as one sealed message of an Arrow IPC stream.
+ *
+ * @param cursors the `_cursor` column, or null to leave it out
+ * @param metaJson stored in the message's metadata
+ * @param offset the message's offset in its file
+ * @param arena allocates the message's memory, 8-byte aligned
+ * @throws LogstrataError `limit` if the message would be too large
  */
 export function encodeBatchMessage(
   { fields }: Schema,
@@ -240,7 +244,7 @@ function encodeMetadata(
   metadata: ReadonlyMap<string, string>,
   seal: string,
 ): Uint8Array {
-  // Flatbuffers are built from the end, so that the last entry stands first, before any text that others chose.
+  // Flatbuffers are built back to front, so the last entry comes first in the bytes. The seal must precede any text that others chose.
   const entries = new Map([...metadata, [sealKey, seal]]);
   const { enums, messages } = arrowModules();
   const message = new messages.Message(bodyBytes, enums.MetadataVersion.V5, headerType, header, entries);
@@ -257,14 +261,14 @@ function decodeMessage(message: Uint8Array): Message {
 
 export interface DecodedBatch {
   readonly batch: RecordBatch;
-  /** The `_cursor` column; null when the message has none. */
+  /** The `_cursor` column; null if the message has none. */
   readonly cursors: BigInt64Array | null;
   readonly metaJson: string;
 }
 
 /**
- * Reads a sealed batch message whose seal was checked. Columns are views of `message`, which must begin at an 8-byte
- * aligned offset; bitmaps are copies. Throws `damaged` when it is not a batch of `schema`.
+ * Decodes a sealed batch message whose seal was checked. Columns are views of `message`, which must begin at an 8-byte aligned offset;
+ * validity bitmaps are copies. Throws `damaged` if it is not a batch of `schema`.
  */
 export function decodeBatchMessage(message: Uint8Array, schema: Schema, withCursor: boolean): DecodedBatch {
   assert(message.byteOffset % 8 === 0, 'a message must be aligned to 8 bytes');
@@ -283,7 +287,7 @@ export function decodeBatchMessage(message: Uint8Array, schema: Schema, withCurs
   };
 }
 
-/** Takes the buffers of a batch one after another, each checked against what the column needs. */
+/** Reads the buffers of a batch in order, and checks each against what its column needs. */
 class BodyReader {
   readonly #header: ArrowRecordBatch;
   readonly #body: Uint8Array;

@@ -4,7 +4,7 @@ import type * as schemas from 'apache-arrow/schema';
 import type * as types from 'apache-arrow/type';
 import { createRequire } from 'node:module';
 
-/** What we use of Arrow. */
+/** The parts of Arrow that are used. */
 export interface ArrowModules {
   readonly enums: typeof enums;
   readonly messages: typeof messages;
@@ -17,8 +17,8 @@ const require = createRequire(import.meta.url);
 let loaded: ArrowModules | undefined;
 
 /**
- * Arrow, loaded when a batch is written or read for the first time: sixty modules, which a command that reads sealed segments alone
- * need not wait for. Code that must not wait later calls this function beforehand.
+ * Loads Arrow when a batch is first written or read. It consists of sixty modules, which a command that reads only sealed segments need not
+ * load. Code that must not be delayed later calls this function beforehand.
  */
 export function arrowModules(): ArrowModules {
   loaded ??= {

@@ -20,9 +20,9 @@ import { findSealedMessage, sealedMessageBytes } from './sealed-message.js';
 /** What a batch commits together with its records. */
 export interface HotBatchMeta {
   readonly checkpoints: readonly Checkpoint[];
-  /** The file of rejected lines, as long as it is with this batch's lines; null when there is none. */
+  /** The file of rejected lines, with its length including this batch's lines; null if there is none. */
   readonly rejected: RejectedEntry | null;
-  /** What this batch adds. */
+  /** What this batch adds to the counters. */
   readonly counters: Counters;
 }
 
@@ -30,30 +30,30 @@ export interface HotBatch {
   readonly batch: RecordBatch;
   readonly runs: readonly OrdinalRun[];
   readonly meta: HotBatchMeta;
-  /** Where its message begins in the file, and how long it is. */
+  /** Offset and length of its message in the file. */
   readonly offset: number;
   readonly bytes: number;
 }
 
-/** Bytes of a hot file that are not what was written. */
+/** A damaged range of a hot file. */
 export interface HotDamage {
   readonly offset: number;
   readonly bytes: number;
   readonly reason: string;
-  /** The last record before the damage and the first one behind it, in the order of the file; null for none. */
+  /** Position of the last record before the damage and of the first one after it, in file order; null if there is none. */
   readonly after: Position | null;
   readonly before: Position | null;
 }
 
 export interface HotSegmentContent {
   readonly batches: readonly HotBatch[];
-  /** Where the next batch goes: the end of the last good one. */
+  /** Offset for the next batch: the end of the last good one. */
   readonly endBytes: number;
-  /** Bytes behind it, of a batch that was never committed. */
+  /** Length of the torn tail after it, a batch that was never committed. */
   readonly tornBytes: number;
 }
 
-/** The `_cursor` column of a batch. Bigints in a loop are slow, so the halves are written as 32-bit numbers. */
+/** The `_cursor` column of a batch. It is written as 32-bit halves, because arithmetic on bigints is slow. */
 function cursorsOf(runs: readonly OrdinalRun[], rows: number): BigInt64Array {
   const cursors = new BigInt64Array(rows);
   const halves = new Uint32Array(cursors.buffer);
@@ -104,12 +104,12 @@ function readMeta(json: string): { runs: OrdinalRun[]; meta: HotBatchMeta } {
   return { runs, meta };
 }
 
-/** Of all writers of the process: agents take turns, and few commit in the same moment. */
+/** Memory for messages, shared by all writers of the process, since agents rarely commit at the same moment. */
 const messages = new MessageSpace();
 
 /**
- * Appends batches to a hot file: an Arrow IPC stream that is never ended, so that any Arrow reader opens it. Format:
- * `docs/format.md`, "Hot segment".
+ * Appends batches to a hot file, an Arrow IPC stream without an end mark, so that any Arrow reader can open it. Format: `docs/format.md`,
+ * "Hot segment".
  */
 export class HotSegmentWriter {
   readonly path: string;
@@ -127,8 +127,8 @@ export class HotSegmentWriter {
   }
 
   /**
-   * Begins a new file with its schema. Its content is durable then; its name is once the caller has synced the folder. A
-   * failure leaves no file, as far as it can be removed.
+   * Creates a file with its schema message. Its content is durable on return; its name is durable once the caller has synced the folder.
+   * After a failure the file is removed, if possible.
    */
   static async create(directory: Directory, path: string, schema: Schema): Promise<HotSegmentWriter> {
     const message = encodeSchemaMessage(schema);
@@ -144,7 +144,10 @@ export class HotSegmentWriter {
     return new HotSegmentWriter(path, schema, file, message.length);
   }
 
-  /** Goes on at `endBytes`, the end of the last good batch, and durably cuts what is behind it. Throws `damaged` when the file is shorter. */
+  /**
+   * Reopens a file to append at `endBytes`, the end of the last good batch. Durably truncates what follows. Throws `damaged` if the file is
+   * damaged or shorter.
+   */
   static async reopen(
     directory: Directory,
     path: string,
@@ -173,8 +176,8 @@ export class HotSegmentWriter {
   }
 
   /**
-   * Writes a batch and makes it durable. Throws `limit` for one that is too large, and is as before then; after any other
-   * failure the file holds what it held up to `bytes`, and nothing more can be appended.
+   * Appends a batch durably. Throws `limit` for one that is too large, without any effect. After any other failure the file is good up to
+   * `bytes`, and nothing more can be appended.
    */
   async append(batch: RecordBatch, runs: readonly OrdinalRun[], meta: HotBatchMeta): Promise<void> {
     assert(!this.#busy, 'batches are appended one at a time');
@@ -223,9 +226,10 @@ export class HotSegmentWriter {
 /**
  * Reads a hot file from `fromBytes` on, which is 0 or the `endBytes` of an earlier reading.
  *
- * `committedBytes` is what the manifest or the writer says is durable: all of it must be whole, and what is behind it was
- * never committed. When it is null, as after a crash, a bad last batch behind `foldedBytes` was torn and is left out; a bad batch
- * before that, or with a good one behind it, is damage. Throws `damaged` with the offset, `unsupported` for a newer format, `not_found`.
+ * `committedBytes` is the length that the manifest or the writer says is durable. Everything before it must be whole; what follows was
+ * never committed. If it is null, as after a crash, an invalid last batch after `foldedBytes` was torn and is ignored. An invalid batch
+ * before `foldedBytes`, or one followed by a good batch, is damage. Throws `damaged` with the offset, `unsupported` for a newer format,
+ * `not_found`.
  */
 export async function readHotSegment(
   directory: Directory,
@@ -251,7 +255,7 @@ function damageError(directory: Directory, path: string, damage: HotDamage): Dam
   );
 }
 
-/** Like `readHotSegment`, but goes on behind damage and lists it: for verification and for saving what is left. */
+/** Like `readHotSegment`, but continues after damage and returns a list of it. For verification and repair. */
 export async function scanHotSegment(
   directory: Directory,
   path: string,
@@ -290,7 +294,7 @@ async function readFrom(directory: Directory, path: string, fromBytes: number): 
   }
 }
 
-/** Goes through the messages of a hot file. `base` is the position in the file of the first byte. */
+/** Scans the messages of a hot file. `base` is the offset in the file of the first of `bytes`. */
 class MessageScan {
   readonly batches: HotBatch[] = [];
   readonly damages: HotDamage[] = [];
@@ -298,7 +302,7 @@ class MessageScan {
   readonly #bytes: Uint8Array;
   readonly #base: number;
   readonly #schema: Schema;
-  /** Batches in front of the last damage. */
+  /** Number of batches before the last damage. */
   #batchesBefore = 0;
 
   constructor(bytes: Uint8Array, base: number, schema: Schema) {
@@ -308,7 +312,7 @@ class MessageScan {
     this.endBytes = base;
   }
 
-  /** @param wholeBytes up to here everything was committed; behind it a bad last batch is none */
+  /** @param wholeBytes everything before this offset was committed; an invalid last batch after it is a torn tail, not damage */
   run(wholeBytes: number): void {
     let at = 0;
     if (this.#base === 0 && this.#bytes.length === 0) this.damage(0, 0, 'it has no schema');
@@ -321,7 +325,7 @@ class MessageScan {
       }
       const next = findSealedMessage(this.#bytes, at + 8 - (at % 8), this.#base);
       const isSchema = this.#base + at === 0;
-      // Only a batch can be torn: the manifest names a file once its schema is durable.
+      // A torn schema message is always damage, because a manifest names a file only once its schema is durable.
       if (next < 0 && this.#base + at >= wholeBytes && !isSchema) return;
       const end = next < 0 ? this.#bytes.length : next;
       this.damage(this.#base + at, end - at, isSchema ? 'its schema is not whole' : 'a batch is not whole');
@@ -329,7 +333,7 @@ class MessageScan {
     }
   }
 
-  /** Notes a damage; one that follows another, with nothing whole between them, makes that longer. */
+  /** Records damage. Extends the previous damage if no good batch lies between. */
   damage(offset: number, bytes: number, reason: string): void {
     const last = this.damages.at(-1);
     if (last !== undefined && this.#batchesBefore === this.batches.length) {

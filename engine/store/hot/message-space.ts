@@ -1,24 +1,23 @@
 import type { Arena } from '../../memory/arena.js';
 import { leaseMemory, type MemoryLease } from '../../memory/memory-lease.js';
 
-/** A smaller message has nothing to gain from kernels. */
+/** Smaller messages do not benefit from kernels. */
 const leasedBytesMin = 32 * 1024;
-/** A message that is larger gets memory of its own, which the garbage collector frees. */
+/** Larger messages get memory of their own, which the garbage collector frees. */
 const keptBytesMax = 16 * 1024 * 1024;
 
 /**
- * Memory that messages are laid out in, one after another. A commit makes a message of some megabytes, and new memory for each would
- * have the garbage collector run all the time. Where it can be leased, kernels copy records into it and take its checksum where it
- * lies, and in between it is there for others.
+ * Reuses memory for the messages of commits, which take some megabytes each. Allocating it anew each time would keep the garbage collector
+ * busy. If shared memory can be leased, kernels copy the records into it and compute the checksum in place.
  */
 export class MessageSpace {
   private spare = new Uint8Array(0);
 
-  /** Has `use` fill and use memory for a message, with anything in it at first, which is its own until it has ended. */
+  /** Calls `use` with an arena for one message. The memory is uninitialised and belongs to `use` until it returns. */
   async use<T>(use: (arena: Arena) => Promise<T>): Promise<T> {
     const leases: MemoryLease[] = [];
     let taken = this.spare;
-    // Who comes meanwhile gets other memory.
+    // A concurrent call gets other memory.
     this.spare = new Uint8Array(0);
     try {
       return await use((sizeBytes) => {

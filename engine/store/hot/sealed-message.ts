@@ -2,25 +2,25 @@ import { assert } from '../../terms/assert.js';
 import { crc32 } from '../../kernels/crc32.js';
 
 /**
- * One message of an Arrow IPC stream (`0xffffffff`, length of the metadata, metadata, body), sealed: its metadata holds
- * the text `logstrata:crc32=<8 hex>;bytes=<12 digits>;offset=<15 digits>`. The checksum covers the whole message with its
- * own 8 digits as zeros. Length and place are in it too, so that a message is known to be whole before anything in it is
- * believed, and so that the bytes of a message inside a record are never taken for one.
+ * The metadata key of the seal of a message. A message of an Arrow IPC stream (`0xffffffff`, length of the metadata, metadata, body) is
+ * sealed by the metadata text `logstrata:crc32=<8 hex>;bytes=<12 digits>;offset=<15 digits>`. The checksum covers the whole message, with
+ * its own 8 digits as zeros. Length and offset are included so that a message is known to be whole before any of it is decoded, and so that
+ * a copy of a message inside a record is never taken for a message.
  */
 export const sealKey = 'logstrata:seal';
 
 const checksumMark = Buffer.from('logstrata:crc32=');
 const checksumZeros = Buffer.from('00000000');
 const sealPattern = /^logstrata:crc32=([0-9a-f]{8});bytes=(\d{12});offset=(\d{15})$/;
-/** From the beginning of the checksum's digits to that of the length's. */
+/** Distance from the checksum's digits to those of the length. */
 const bytesAfterChecksum = '00000000;bytes='.length;
 const sealBytes = 'logstrata:crc32=00000000;bytes=000000000000;offset=000000000000000'.length;
 
-/** The prefix: the continuation mark and the length of the metadata. */
+/** Length of the prefix: the continuation mark and the length of the metadata. */
 export const messagePrefixBytes = 8;
 const continuation = 0xff;
 
-/** The metadata value to put under `sealKey` before the message is laid out; `sealMessage` fills in the checksum and the length. */
+/** The metadata value to store under `sealKey` before the message is laid out. `sealMessage` fills in the checksum and the length. */
 export function unfinishedSeal(offset: number): string {
   return `logstrata:crc32=00000000;bytes=${pad(0, 12)};offset=${pad(offset, 15)}`;
 }
@@ -29,7 +29,7 @@ function pad(value: number, digits: number): string {
   return String(value).padStart(digits, '0');
 }
 
-/** Writes its length and the checksum into a whole message. */
+/** Writes the length and the checksum into the seal of a complete message. */
 export function sealMessage(message: Uint8Array): void {
   const buffer = asBuffer(message);
   const at = checksumAt(buffer);
@@ -38,10 +38,7 @@ export function sealMessage(message: Uint8Array): void {
   buffer.write(checksum(buffer, at), at, 'latin1');
 }
 
-/**
- * Length of the whole, undamaged message that stands at `start` of `bytes` and was written for position `offset` of its
- * file; 0 when there is none.
- */
+/** Length of the whole, undamaged message that begins at index `start` and was written for offset `offset` of its file; 0 if there is none. */
 export function sealedMessageBytes(bytes: Uint8Array, start: number, offset: number): number {
   const metadataBytes = metadataBytesAt(bytes, start);
   if (metadataBytes === 0) return 0;
@@ -59,8 +56,8 @@ export function sealedMessageBytes(bytes: Uint8Array, start: number, offset: num
 }
 
 /**
- * Where the next whole message stands at or after `start` (a multiple of 8, as all of them are), or -1. `base` is the
- * position in the file of the first of `bytes`.
+ * Index of the next whole message at or after `start`, or -1. Messages are aligned to 8 bytes, and so must `start` be. `base` is the offset
+ * in the file of the first of `bytes`.
  */
 export function findSealedMessage(bytes: Uint8Array, start: number, base: number): number {
   for (let at = start; at + messagePrefixBytes <= bytes.length; at += 8) {
@@ -70,7 +67,7 @@ export function findSealedMessage(bytes: Uint8Array, start: number, base: number
   return -1;
 }
 
-/** Length of the metadata of a message that may stand at `start`; 0 when none can. */
+/** Length of the metadata of a message that may begin at `start`; 0 if none can. */
 export function metadataBytesAt(bytes: Uint8Array, start: number): number {
   if (start + messagePrefixBytes > bytes.length) return 0;
   const view = new DataView(bytes.buffer, bytes.byteOffset + start, messagePrefixBytes);
@@ -80,7 +77,7 @@ export function metadataBytesAt(bytes: Uint8Array, start: number): number {
   return start + messagePrefixBytes + metadataBytes <= bytes.length ? metadataBytes : 0;
 }
 
-/** Position of the 8 digits of the checksum, or -1. The seal is laid out first, so no text of the metadata precedes it. */
+/** Index of the 8 digits of the checksum, or -1. The seal is the first text of the metadata, so the first match is the seal. */
 function checksumAt(head: Buffer): number {
   const mark = head.indexOf(checksumMark, messagePrefixBytes);
   return mark < 0 || mark + sealBytes > head.length ? -1 : mark + checksumMark.length;
