@@ -1,8 +1,8 @@
 import { LogstrataError } from '../../terms/errors.js';
 
 /**
- * What two processes say to each other: length of the JSON and length of the payload (32 bits each, little-endian), the
- * JSON (an object), the payload.
+ * A message between two processes. Its bytes are the length of the JSON and the length of the payload (u32 each, little-endian), the JSON
+ * (an object), and the payload.
  */
 export interface Frame {
   readonly json: Readonly<Record<string, unknown>>;
@@ -16,7 +16,7 @@ export interface FrameBounds {
 
 const headerBytes = 8;
 
-/** The header and JSON of a frame; the payload follows it. Throws `limit` when it exceeds `bounds`. */
+/** Encodes the header and JSON of a frame, to be followed by the payload. Throws `limit` if the frame exceeds `bounds`. */
 export function encodeFrame(json: object, payload: Uint8Array, bounds: FrameBounds): Buffer {
   const text = Buffer.from(JSON.stringify(json));
   checkLengths(text.length, payload.length, bounds);
@@ -35,7 +35,7 @@ function checkLengths(jsonBytes: number, payloadBytes: number, bounds: FrameBoun
   );
 }
 
-/** Puts the frames together that arrive in pieces. Holds no more than one frame and one piece. */
+/** Assembles frames that arrive in pieces. Holds at most one frame and one piece. */
 export class FrameReader {
   bounds: FrameBounds;
   #pieces: Buffer[] = [];
@@ -46,7 +46,7 @@ export class FrameReader {
     this.bounds = bounds;
   }
 
-  /** Takes a piece and gives the frames that are whole with it. Throws `limit` or `invalid` for what is no frame. */
+  /** Adds a piece, and yields the frames that are complete with it. Throws `limit` or `invalid` for anything that is not a frame. */
   *push(piece: Buffer): Generator<Frame> {
     this.#pieces.push(piece);
     this.#length += piece.length;
@@ -66,7 +66,7 @@ export class FrameReader {
       this.#length = rest.length;
       this.#wanted = headerBytes;
       const payloadStart = headerBytes + jsonBytes;
-      // A copy: a view would keep all of the received piece in memory, and batches need alignment.
+      // Copied, because a view would keep the whole received piece in memory, and because batches need alignment.
       const payload = new Uint8Array(bytes.subarray(payloadStart, frameBytes));
       yield { json: parseObject(bytes.toString('utf8', headerBytes, payloadStart)), payload };
     }

@@ -5,44 +5,45 @@ import { LogstrataError } from '../../terms/errors.js';
 import { fileSystemError, hasSystemCode } from '../disk/file-system-error.js';
 import { ownerFor } from '../disk/folder-owner.js';
 
-/** In the data folder. The names are none of an agent. */
+/** Names in the data folder that no agent can have. */
 const folderName = '.lock';
 const holderName = '.writer';
 
-/** The address of a Unix socket has room for so many bytes, and a zero behind them. */
+/** Maximum length in bytes of the address of a Unix socket, without its final zero. */
 const addressBytesMax = { linux: 107, others: 103 } as const;
 
-/** The longest name in the lock's folder, with the folder's own. */
+/** Length of the longest path of a socket relative to the data folder. */
 const nameBytesMax = 40;
 
-/** What the names of those that take part in the lock are made of: where each stands in their order, what it does, and its process. */
+/** The name of a member's socket: a random number that orders the members, the role, and the process id. */
 const memberPattern = /^([0-9a-f]{8})-([a-z]{1,12})-([0-9]{1,10})$/;
 
-/** Owners, groups and others that may write. */
+/** Permission bits that let the group, or the group and others, write. */
 const groupWrites = 0o020;
 const allWrite = 0o022;
 
-/** A process that listens in the lock's folder, as its name there says. */
+/** A process that listens in the lock's folder, as named by its socket. */
 export interface LockMember {
   readonly name: string;
-  /** What it does: `serve`, `load`, … */
+  /** Role of the process: `serve`, `load`, … */
   readonly role: string;
   readonly pid: number;
 }
 
-/** Whose socket a name stands for; undefined for any other name. */
+/** The member whose socket has this name; undefined for other names. */
 export function lockMember(name: string): LockMember | undefined {
   const match = memberPattern.exec(name);
   return match === null ? undefined : { name, role: match[2]!, pid: Number(match[3]) };
 }
 
 /**
- * The folder in a data folder where the processes that write, or want to, listen at sockets. Only who may write to the data folder may make
- * them here, or connect. That is all that a connection is trusted for: Node does not tell whose process is at its other end.
+ * The folder in a data folder in which processes that write, or want to, listen on sockets. Only users who may write to the data folder can
+ * create sockets in it, or connect to them. A connection is trusted for that reason alone: Node cannot tell which process is at the other
+ * end.
  */
 export class LockFolder {
   readonly location: string;
-  /** Leads to the data folder, and is short enough for the address of a socket below it. */
+  /** A path of the data folder that is short enough for socket addresses below it. */
   readonly #short: string;
   readonly close: () => Promise<void>;
 
@@ -53,8 +54,8 @@ export class LockFolder {
   }
 
   /**
-   * Opens it for who wants to take part. Throws `not_found` where there is no data folder, `locked` where others than who may write there
-   * may make sockets, `io`, `disk_full`.
+   * Opens the folder for a member, and creates it if needed. Throws `not_found` if there is no data folder, `locked` if users who may not
+   * write to the data folder could create sockets in it, `io`, `disk_full`.
    */
   static async make(location: string, platform: NodeJS.Platform): Promise<LockFolder> {
     const path = join(location, folderName);
@@ -62,13 +63,13 @@ export class LockFolder {
       const data = await fs.stat(location);
       const mode = 0o700 | ((data.mode & groupWrites) === 0 ? 0 : 0o070);
       if (await isMade(path, mode)) {
-        // What the process does not give by default a group that writes here needs all the same.
+        // The umask may have removed permissions that the group needs.
         await fs.chmod(path, mode);
         await giveTo(path, location);
       }
       const lock = await fs.lstat(path);
       assertTrusted(location, path, data, lock);
-      // As after `chmod -R a+rX` of the data folder: others could connect.
+      // `chmod -R a+rX` on the data folder, for example, would let others connect.
       if ((lock.mode & ~mode & 0o777) !== 0) await fs.chmod(path, mode);
     } catch (error) {
       throw fileSystemError(error, 'make', path);
@@ -76,7 +77,7 @@ export class LockFolder {
     return LockFolder.#open(location, platform);
   }
 
-  /** Opens it for who only asks; undefined where nobody has taken part yet. Throws as `make`. */
+  /** Opens the folder for a process that only connects; undefined if there is no lock folder yet. Throws as `make`. */
   static async find(location: string, platform: NodeJS.Platform): Promise<LockFolder | undefined> {
     const path = join(location, folderName);
     try {
@@ -112,16 +113,16 @@ export class LockFolder {
     return join(this.#short, folderName, name);
   }
 
-  /** Names in the folder, in order. */
+  /** Names in the folder, sorted. */
   async names(): Promise<string[]> {
     return (await fs.readdir(join(this.location, folderName))).sort();
   }
 
-  /** Gives the socket at `name` to whom all else in the data folder belongs, and lets those connect who may write there. */
+  /** Sets the owner and permissions of the socket at `name`, so that users who may write to the data folder can connect. */
   async open(name: string): Promise<void> {
     const path = this.#pathOf(name);
     const { mode } = await fs.stat(this.location);
-    // Whatever group it has: only that of the data folder gets as far as here.
+    // The socket may have any group, so others need permission too. The lock folder itself admits only the data folder's owner and group.
     await fs.chmod(path, (mode & groupWrites) === 0 ? 0o600 : 0o666);
     await giveTo(path, this.location);
   }
@@ -134,7 +135,7 @@ export class LockFolder {
     await fs.rm(this.#pathOf(name), { force: true });
   }
 
-  /** Who holds the lock, or held it when it was killed. */
+  /** The member that holds the lock, or held it when it was killed. */
   async holder(): Promise<LockMember | undefined> {
     try {
       const target = await fs.readlink(join(this.location, holderName));
@@ -142,13 +143,13 @@ export class LockFolder {
         ? lockMember(target.slice(folderName.length + 1))
         : undefined;
     } catch (error) {
-      // Something else of that name names no holder.
+      // A file of that name that is not a symbolic link names no holder.
       if (hasSystemCode(error, 'ENOENT', 'EINVAL')) return undefined;
       throw error;
     }
   }
 
-  /** Says, for all to read, that `member` holds the lock: a symbolic link to its socket, in one step. Only the holder may do that. */
+  /** Publishes that `member` holds the lock, by atomically replacing a symbolic link to its socket. Only the holder may call this. */
   async nameHolder({ name }: LockMember): Promise<void> {
     const made = this.#pathOf(`${name}.link`);
     await fs.symlink(`${folderName}/${name}`, made);
@@ -157,7 +158,7 @@ export class LockFolder {
     await fs.rename(made, join(this.location, holderName));
   }
 
-  /** Takes the holder's name away again. Only the holder may do that. */
+  /** Removes the link. Only the holder may call this. */
   async forgetHolder(): Promise<void> {
     await fs.rm(join(this.location, holderName), { force: true });
   }
@@ -189,7 +190,7 @@ async function giveTo(path: string, location: string): Promise<void> {
   if (owner !== undefined) await fs.chown(path, owner.uid, owner.gid);
 }
 
-/** Throws `locked` where the lock's folder is in the hands of somebody who may not write to the data folder. */
+/** Throws `locked` if a user who may not write to the data folder owns the lock's folder or may write to it. */
 function assertTrusted(location: string, path: string, data: Stats, lock: Stats): void {
   const fault = faultOf(location, data, lock);
   if (fault !== undefined) throw new LogstrataError('locked', `${path} ${fault}`, { path });

@@ -9,7 +9,7 @@ import {
 import { leftoversOf } from '../manifest/far-changes.js';
 import type { AgentState } from '../reading/agent-state.js';
 
-/** The manifest that follows the newest one, with `changes` and these hot files. */
+/** The manifest that follows the newest one, with `changes`, the given hot files and the values. */
 export function nextManifest(
   state: AgentState,
   changes: Partial<Manifest>,

@@ -8,14 +8,14 @@ import { HotSegmentWriter, type HotBatch } from '../hot/hot-segment-file.js';
 import type { HotEntry, OrdinalRun, RejectedEntry } from '../manifest/manifest.js';
 import { encodeRejectedLine, RejectedFile } from '../manifest/rejected-file.js';
 
-/** The file of rejected lines that goes with a hot file; both are paths under the agent's folder. */
+/** Name of the file of rejected lines that belongs to a hot file. Both are relative to the agent's folder. */
 export function rejectedBeside(hotFile: string): string {
   return hotFile.replace(/^hot\/(.*)\.arrows$/, 'rejected/$1.jsonl');
 }
 
-/** The hot file that is appended to, and the file of rejected lines that goes with it. */
+/** The hot file that is appended to, with its file of rejected lines. */
 export class OpenHotFile {
-  /** What the agent's state shows of it; set once a manifest names it. */
+  /** The file's entry in the agent's state. Set once a manifest names the file. */
   hot!: HotFile;
   readonly rejectedName: string;
   private rejected: RejectedFile | undefined;
@@ -29,7 +29,7 @@ export class OpenHotFile {
     this.rejectedName = rejectedBeside(entry.file);
   }
 
-  /** Makes a file with nothing in it. Its name is durable once the caller has synced `hot/`. */
+  /** Creates an empty hot file. Its name is durable once the caller has synced `hot/`. */
   static async create(
     directory: Directory,
     agent: string,
@@ -50,8 +50,8 @@ export class OpenHotFile {
   }
 
   /**
-   * Makes rejected lines, the first ones that take `rejectedRoomBytes` together, and then a batch durable. After a failure nothing may be
-   * appended any more.
+   * Makes rejected lines and then a batch durable. Keeps the first lines that fit into `rejectedRoomBytes`. After a failure nothing more
+   * may be appended.
    */
   async append(
     batch: RecordBatch,
@@ -98,7 +98,7 @@ export class OpenHotFile {
     await this.rejected?.close();
   }
 
-  /** Closes what a failure has left, whatever comes of it. */
+  /** Closes the files after a failure. Ignores errors. */
   async abandon(): Promise<void> {
     await this.writer.close().catch(() => {});
     await this.rejected?.close().catch(() => {});

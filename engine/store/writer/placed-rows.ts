@@ -13,13 +13,13 @@ export interface PlacedRows {
   readonly runs: OrdinalRun[];
 }
 
-/** Places rows as a load does: by their placement times alone, in milliseconds. */
+/** Assigns positions as a load does: by placement time (ms) alone. */
 export function placeLoaded(values: CommittedValues, batch: RecordBatch, timesMs: Float64Array): PlacedRows {
   const sorted = sortPage({ batch, timesMs, bytes: batchBytes(batch) });
   return { batch: sorted.batch, runs: ordinalRuns(values, sorted.timesMs.map(partitionOfTime)) };
 }
 
-/** Places rows of live sources: see `livePartition`. Within a partition they stay in the order of their arrival. */
+/** Assigns positions to rows of live sources (see `livePartition`). Within a partition rows stay in order of arrival. */
 export function placeLive(
   values: CommittedValues,
   batch: RecordBatch,

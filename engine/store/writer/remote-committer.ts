@@ -8,7 +8,7 @@ import type { FarChanges } from '../manifest/far-changes.js';
 import type { ChannelClient } from './writer-channel.js';
 import { encodeExtras } from './writer-operations.js';
 
-/** Commits through the process that is the writer. What it builds, it builds in this process, on the same disk. */
+/** Commits through the writer in another process. A unit's files are built by this process, on the same disk. */
 export class RemoteCommitter implements AttachingCommitter {
   constructor(
     private readonly channel: ChannelClient,

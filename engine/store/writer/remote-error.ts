@@ -1,6 +1,6 @@
 import { DamageError, isLogstrataError, LogstrataError, type ErrorCode } from '../../terms/errors.js';
 
-/** An error as JSON carries it to another process. `code` is null for a bug of ours. */
+/** An error encoded as JSON for another process. `code` is null for an unexpected error. */
 export interface EncodedError {
   readonly code: ErrorCode | null;
   readonly message: string;
@@ -8,7 +8,7 @@ export interface EncodedError {
   readonly offset?: number | undefined;
 }
 
-// A record, so that a new code fails to compile until it is named here.
+// A record of all codes, so that a new code fails to compile until it is added here.
 const errorCodes: Readonly<Record<ErrorCode, true>> = {
   invalid: true,
   damaged: true,
@@ -27,7 +27,7 @@ const errorCodes: Readonly<Record<ErrorCode, true>> = {
   absent: true,
 };
 
-/** What of `error` another process is told. */
+/** Encodes an error for another process. */
 export function encodeError(error: unknown): EncodedError {
   if (isLogstrataError(error)) {
     return { code: error.code, message: error.message, path: error.path, offset: error.offset };
@@ -35,7 +35,7 @@ export function encodeError(error: unknown): EncodedError {
   return { code: null, message: error instanceof Error ? error.message : String(error) };
 }
 
-/** The error that another process met, to be thrown here. */
+/** Decodes an error of another process. */
 export function decodeError(value: unknown): Error {
   const { code, message, path, offset } = (value ?? {}) as Partial<Record<keyof EncodedError, unknown>>;
   const text = typeof message === 'string' ? message : 'it gave no reason';

@@ -19,8 +19,8 @@ import { buildingPath, moveIntoPlace, segmentFile } from '../manifest/segment-pl
 import type { Codec } from '../../parquet/compression.js';
 
 /**
- * How a manifest names the hot files: what they hold is counted in it, and only `open` may still grow. One that was begun and
- * failed before it could be appended to is not named any more.
+ * The hot entries of the next manifest. The manifest's values include everything in these files, and only `open` may still grow. A file
+ * that failed before its first append is left out.
  */
 export function hotEntriesForManifest(files: readonly HotFile[], open: HotFile | undefined): HotEntry[] {
   return files
@@ -36,15 +36,15 @@ export function hotEntriesForManifest(files: readonly HotFile[], open: HotFile |
 export interface SealContext {
   readonly directory: Directory;
   readonly agent: string;
-  /** The unit of work that the segments are built in. */
+  /** The unit of work that builds the segments. */
   readonly id: string;
   readonly codec: Codec;
   readonly workers: WorkerPool;
 }
 
 /**
- * Writes the rows of hot files as sealed segments, sorted by position, one a day and schema version, in their final place.
- * Row groups are encoded on the threads of the pool, so that queries are answered meanwhile.
+ * Writes the rows of hot files as sealed segments, sorted by position, one segment for each day and schema version, and moves them into
+ * place. Row groups are encoded on the threads of the pool, so that queries can run meanwhile.
  */
 export async function sealHotFiles(
   { directory, agent, id, codec, workers }: SealContext,
@@ -89,13 +89,13 @@ export async function sealHotFiles(
   return entries;
 }
 
-/** Rows of a row group so that it stays within both of its bounds: what restarts have left can be more than one file. */
+/** Number of rows per row group so that both of its limits are kept. After restarts there may be several hot files to seal together. */
 function rowsOfRowGroup(batch: RecordBatch): number {
   const rowBytes = Math.max(1, batchBytes(batch) / Math.max(1, batch.length));
   return Math.max(1, Math.min(rowGroupRowsMax, Math.floor(rowGroupBytesMax / rowBytes)));
 }
 
-/** Encodes a copy of the rows at `order`. Records that came in the order of their positions are copied as they stand. */
+/** Encodes a copy of the rows at `order`. Rows that are already in order are copied as one range. */
 async function encodeRows(
   { codec, workers }: Pick<SealContext, 'codec' | 'workers'>,
   schema: Schema,
@@ -106,12 +106,13 @@ async function encodeRows(
   const first = order[0]!;
   for (let i = 1; i < order.length; i++) if (order[i] !== first + i) return encode(takeRows(batch, order));
   const rows = sliceBatch(batch, first, first + order.length);
-  // What moves to a thread is new memory each time, and stays until the thread's garbage collector has run.
+  // Rows that are moved to a thread would be new memory each time, which is freed only when the thread's garbage collector runs. Leased
+  // memory avoids that.
   const isSent = workers.threads > 0 && rows.length >= workerRowsMin;
   const lease = isSent ? leaseMemory(packedBytes(rows)) : null;
   if (lease === null) return encode(gatherBatch(wholeBatches([rows]), schema));
   try {
-    // Queries must be answered between two row groups.
+    // Yield between steps of the copy, so that queries can run.
     for (const steps = packSteps(rows, lease.bytes, 0); steps.next().done !== true;) await setImmediate();
     const copy = wholeBatches([unpackBatch(lease.bytes, 0)]);
     return await encodeOnPool(workers, schema, codec, copy, [lease.range]);

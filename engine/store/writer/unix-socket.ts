@@ -2,21 +2,24 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { channelConnectionsMax } from '../../terms/limits.js';
 import { hasSystemCode } from '../disk/file-system-error.js';
 
-/** Makes a socket at `path`, where there must be nothing, and listens. Fails as the system does. */
+/** Creates a socket at `path`, which must not exist, and listens. Rejects with the system's error. */
 export function listenAt(path: string, accept: (socket: Socket) => void): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer(accept);
     server.maxConnections = channelConnectionsMax;
     server.once('error', reject);
     server.listen({ path }, () => {
-      // Listening is no reason for the process to stay.
+      // The listening socket must not keep the process alive.
       server.unref();
       resolve(server);
     });
   });
 }
 
-/** A connection to who listens at `path`; `busy` where somebody does who takes none now, undefined where nobody does. Fails as the system does. */
+/**
+ * Connects to the process that listens at `path`. Resolves to `busy` if it accepts no connection now, and to undefined if no process
+ * listens. Rejects with the system's error.
+ */
 export function connectTo(path: string): Promise<Socket | 'busy' | undefined> {
   return new Promise((resolve, reject) => {
     const socket = connect({ path });
@@ -32,7 +35,7 @@ export function connectTo(path: string): Promise<Socket | 'busy' | undefined> {
   });
 }
 
-/** Whether somebody listens at `path`. Fails as the system does where that can't be told. */
+/** Whether a process listens at `path`. Rejects with the system's error if that cannot be determined. */
 export async function isListenedAt(path: string): Promise<boolean> {
   const socket = await connectTo(path);
   if (socket !== undefined && socket !== 'busy') socket.destroy();

@@ -6,24 +6,24 @@ import { decodeError, encodeError } from './remote-error.js';
 
 const bounds: FrameBounds = { jsonBytesMax: frameJsonBytesMax, payloadBytesMax: framePayloadBytesMax };
 
-/** Before a process has said who it is, it can take no memory. */
+/** Limits before the hello, so that an unknown process cannot use much memory. */
 const helloBounds: FrameBounds = { jsonBytesMax: 4096, payloadBytesMax: 0 };
 
-/** A connection that has not said who it is by then is none of ours. */
+/** A connection without a hello after this time is closed. */
 const helloTimeoutMs = 10_000;
 
-/** How long a process that does not read its last answers may hold up the end of its connection. */
+/** How long the end of a connection waits for a peer that does not read its last answers. */
 const lingerMs = 1000;
 
 const noPayload = new Uint8Array(0);
 
-/** One other process, as the operations that it asks for see it. */
+/** The connection of another process, as seen by the operations that it requests. */
 export interface ChannelConnection {
-  /** Runs `work` when the connection has ended, however it ended, and what it had asked for is done; at once if it has. */
+  /** Runs `work` once the connection has ended for any reason and its requests are done; at once if it has ended already. */
   onClose(work: () => Promise<void> | void): void;
 }
 
-/** Answers a request with what becomes JSON. Errors reach the other process with their code. */
+/** Handles a request. The result is encoded as JSON. Errors are sent to the other process with their code. */
 export type ChannelOperation = (
   args: unknown,
   payload: Uint8Array,
@@ -32,7 +32,7 @@ export type ChannelOperation = (
 
 export type ChannelOperations = Readonly<Record<string, ChannelOperation>>;
 
-/** The writer's side of the channel: serves requests of any number of connections. */
+/** The writer's side of the channel. Serves requests of any number of connections. */
 export class ChannelServer {
   readonly #hello: (args: unknown) => Promise<unknown>;
   readonly #connections = new Set<ServerConnection>();
@@ -40,7 +40,7 @@ export class ChannelServer {
   #provide: (operations: ChannelOperations) => void = () => {};
   #stopping = false;
 
-  /** `hello` checks who connects and answers it; until it has succeeded, a connection gets nothing else. */
+  /** @param hello checks and answers the first request of a connection. Until it has succeeded, other requests are refused. */
   constructor(hello: (args: unknown) => Promise<unknown>) {
     this.#hello = hello;
     this.#operations = new Promise((resolve) => {
@@ -48,13 +48,13 @@ export class ChannelServer {
     });
   }
 
-  /** Requests that came before wait for this. */
+  /** Provides the operations. Requests that came before wait for this. */
   serve(operations: ChannelOperations): void {
     this.#provide(operations);
   }
 
   accept(socket: Socket): void {
-    // Waiting for requests is no reason for the process to stay.
+    // An idle connection must not keep the process alive.
     socket.unref();
     if (this.#stopping) {
       socket.destroy();
@@ -87,12 +87,12 @@ export class ChannelServer {
     if (this.#stopping) throw new LogstrataError('closed', 'the process that writes is stopping');
   }
 
-  /** Refuses what is asked from now on, ends every connection once its requests are answered, and waits for that. */
+  /** Refuses new requests, and ends every connection once its requests are answered. Resolves when all have ended. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    // Requests that waited for `serve` must not wait for ever.
+    // Wake requests that still wait for `serve`; they are refused.
     this.#provide({});
-    // Idle connections end first: what they hold may be what the requests of the others wait for.
+    // Idle connections end first: requests of the others may wait for units that these hold.
     await Promise.all([...this.#connections].map((connection) => connection.finish()));
   }
 }
@@ -129,7 +129,7 @@ class ServerConnection implements ChannelConnection {
       if (!this.#isKnown) socket.destroy();
     });
     socket.on('data', (piece: Buffer) => this.#take(piece));
-    // What went wrong shows in 'close', which always follows.
+    // Every error is followed by 'close', which handles it.
     socket.on('error', () => {});
     socket.on('close', () => {
       this.#socketClosed = true;
@@ -156,7 +156,7 @@ class ServerConnection implements ChannelConnection {
         this.#begin(frame);
       }
     } catch {
-      // Not one of us, or out of step: nothing that follows can be understood.
+      // Not a valid frame: the rest of the stream cannot be decoded.
       this.#socket.destroy();
       return;
     }
@@ -208,7 +208,7 @@ class ServerConnection implements ChannelConnection {
     try {
       await work();
     } catch {
-      // The process that would want to know is gone; what it left is removed when the archive is next opened.
+      // Nobody is left to report the error to. Files that remain are removed when the archive is next opened.
     }
   }
 }
@@ -218,16 +218,16 @@ interface PendingRequest {
   readonly reject: (error: Error) => void;
 }
 
-/** What asks the process that writes. */
+/** Sends requests to the writer's process. */
 export interface ChannelClient {
   /**
-   * Asks for an operation and waits for its answer. Throws what the operation threw; `closed` when the other process has
-   * gone, and then it is not known whether the operation was done; `limit` when the request is too large to send.
+   * Requests an operation and waits for its answer. Throws the error of the operation; `closed` if the other process has gone, in which
+   * case the operation may or may not have been done; `limit` if the request is too large.
    */
   request(operation: string, args: unknown, payload?: Uint8Array): Promise<unknown>;
 }
 
-/** The other side of the channel, over one connection. */
+/** The requesting side of the channel, over one connection. */
 export class WriterChannel implements ChannelClient {
   readonly #socket: Socket;
   readonly #reader = new FrameReader(bounds);
@@ -244,7 +244,7 @@ export class WriterChannel implements ChannelClient {
     socket.on('close', () => this.#end());
   }
 
-  /** Whether the process that writes is still there, as far as this one has noticed. */
+  /** Whether the connection to the writer's process is still open. */
   get alive(): boolean {
     return this.#alive;
   }

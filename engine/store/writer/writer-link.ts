@@ -16,18 +16,18 @@ import { takeLock } from './writer-lock.js';
 
 /** The process that holds the lock. */
 export interface LockHolder {
-  /** What it does: `serve`, `load`, … */
+  /** Role of the process: `serve`, `load`, … */
   readonly role: string;
   readonly pid: number;
 }
 
-/** The lock on a data folder, held by this process until it is released or the process ends. */
+/** The lock on a data folder. This process holds it until it is released or the process ends. */
 export interface WriterLock {
-  /** Answers the requests of other processes. Those that came before wait for this. */
+  /** Answers the requests of other processes. Requests that came before wait for this. */
   serve(operations: ChannelOperations): void;
   /** Refuses new requests, and ends every connection once its requests are answered. */
   stopServing(): Promise<void>;
-  /** Whether it is still there: see `HeldLock`. */
+  /** Whether the lock is still held: see `HeldLock`. */
   isHeld(): Promise<boolean>;
   release(): Promise<void>;
 }
@@ -35,22 +35,22 @@ export interface WriterLock {
 /** A connection to the process that holds the lock. */
 export interface WriterLink extends ChannelClient {
   readonly holder: LockHolder;
-  /** Whether that process is still there, as far as this one has noticed. */
+  /** Whether the connection to that process is still open. */
   readonly alive: boolean;
   close(): Promise<void>;
 }
 
-/** What the two sides say to each other; another version is not understood. */
+/** Version of the protocol between the two processes. It must be equal on both sides. */
 const protocolVersion = 4;
 
-/** One that is stopping takes connections no longer than this. */
+/** Attempts to connect. A process that is stopping no longer accepts connections by the time they are used up. */
 const helloAttemptsMax = 100;
 const helloRetryMs = 50;
 const helloTimeoutMs = 10_000;
 
 /**
- * Takes the lock on the data folder at `location`, for one writer among all processes of the machine; undefined when
- * another process holds it. It vanishes with this process, however that ends. Throws as `takeLock`.
+ * Takes the lock on the data folder at `location`, which one process of the machine can hold; undefined if another process holds it. The
+ * lock ends with this process, however that ends. Throws as `takeLock`.
  */
 export async function lockForWriting(
   location: string,
@@ -83,8 +83,8 @@ function answerHello(role: string, args: unknown): Promise<unknown> {
 }
 
 /**
- * Connects to the process that holds the lock on the data folder; undefined when there is none. Throws `unsupported` when
- * that runs another version, `locked` when it does not answer or this user may not ask it, `not_found` without a data folder, `io`.
+ * Connects to the process that holds the lock on the data folder; undefined if there is none. Throws `unsupported` if it runs another
+ * version, `locked` if it does not answer or if this user may not connect, `not_found` without a data folder, `io`.
  */
 export async function connectToWriter(
   location: string,
@@ -126,7 +126,7 @@ async function connectToMember(
   }
 }
 
-/** Says hello; undefined when the process has gone meanwhile. */
+/** Sends the hello; undefined if the process has ended meanwhile. */
 async function greet(
   channel: WriterChannel,
   location: string,

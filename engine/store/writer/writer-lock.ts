@@ -8,27 +8,27 @@ import { isListenedAt, listenAt } from './unix-socket.js';
 
 /** The lock, held by this process. */
 export interface HeldLock {
-  /** Whether it still says that this process holds it. Who removes the lock's files has another process take it as well. */
+  /** Whether the lock's files still name this process as the holder. If somebody removes them, another process can take the lock as well. */
   isHeld(): Promise<boolean>;
   release(): Promise<void>;
 }
 
-/** How long the processes that want the lock at the same moment may take to agree. Only one that was stopped in the middle takes longer. */
+/** Time within which processes that want the lock at the same moment agree. Only a process that is suspended meanwhile takes longer. */
 const agreementMsMax = 10_000;
 
-/** How often one that waits for another looks again, and the longest time that one which has given way stays away. */
+/** Interval (ms) at which a waiting candidate checks again, and the longest random delay (ms) before one that gave way tries again. */
 const lookMs = 5;
 const awayMsMax = 20;
 
 /**
- * Takes the lock on the data folder at `location`; undefined when another process holds it. It vanishes with this process, however that
- * ends: what is left of it then is a socket that takes no connection. `accept` gets those that connect.
+ * Takes the lock on the data folder at `location`; undefined if another process holds it. The lock ends with this process, however that
+ * ends: a socket that accepts no connection then remains. `accept` gets the connections to this process's socket.
  *
- * Who wants the lock listens at a socket in the lock's folder first, of a name that was never there, and only then looks for others
- * that listen. Of two that want it, the later one to listen therefore sees the other, and has it only if that one goes. So no two have it,
- * whatever they do at the same moment; the order of the names says who gives way.
+ * A process that wants the lock first listens on a socket in the lock's folder, under a new name, and only then checks which other sockets
+ * are listened on. Of two candidates, the later one therefore sees the earlier one, and gets the lock only if that one leaves. So two
+ * processes never hold the lock, whatever they do at the same moment. The order of the names decides who gives way.
  *
- * Throws `not_found`, `locked` where another process neither takes the lock nor goes, `io`, `disk_full`.
+ * Throws `not_found`, `locked` if another process neither takes the lock nor leaves, `io`, `disk_full`.
  */
 export async function takeLock(
   location: string,
@@ -59,7 +59,7 @@ export async function takeLock(
 
 type Outcome = 'holds' | 'is held' | 'gives way';
 
-/** One that listens in the lock's folder, and holds the lock or wants to. */
+/** A process that listens in the lock's folder, and holds the lock or wants to. */
 class Candidate implements HeldLock {
   private constructor(
     private readonly folder: LockFolder,
@@ -67,7 +67,7 @@ class Candidate implements HeldLock {
     private readonly server: Server,
   ) {}
 
-  /** Undefined when a new holder has cleared it away before it had its name. */
+  /** Starts to listen. Returns undefined if a new holder removed the socket before it was renamed. */
   static async listen(
     folder: LockFolder,
     role: string,
@@ -78,7 +78,7 @@ class Candidate implements HeldLock {
     const server = await listenIn(folder, unnamed, accept);
     try {
       await folder.open(unnamed);
-      // Others must not come upon it before it listens: they would take it for what a killed process has left.
+      // Renamed only once it listens: otherwise others would take it for the socket of a killed process.
       await folder.rename(unnamed, self.name);
       return new Candidate(folder, self, server);
     } catch (error) {
@@ -89,7 +89,7 @@ class Candidate implements HeldLock {
     }
   }
 
-  /** Waits until it is clear which candidate has the lock. The others are no candidates any more. */
+  /** Waits until it is decided which candidate gets the lock. Leaves the folder unless this one does. */
   async settle(endMs: number): Promise<Outcome> {
     try {
       const outcome = await this.#outcome(endMs);
@@ -116,7 +116,7 @@ class Candidate implements HeldLock {
     }
   }
 
-  /** The others that live. What killed ones have left is removed: a name that does not answer never will again. */
+  /** The other candidates that are alive. Sockets of dead processes are removed; their names are never used again. */
   async #rivals(): Promise<LockMember[]> {
     const rivals: LockMember[] = [];
     for (const name of await this.folder.names()) {
@@ -128,7 +128,7 @@ class Candidate implements HeldLock {
     return rivals;
   }
 
-  /** Removes what was never given its name: who was about to give it to one of these begins anew. */
+  /** Removes sockets that were not renamed yet. A process that was about to rename one starts again. */
   async #clear(): Promise<void> {
     for (const name of await this.folder.names())
       if (lockMember(name) === undefined) await this.folder.remove(name).catch(() => {});
@@ -140,7 +140,7 @@ class Candidate implements HeldLock {
   }
 
   async release(): Promise<void> {
-    // While it still listens nobody else names himself.
+    // Remove the link while this process still listens: until it stops, no other process can become the holder.
     await this.folder.forgetHolder().catch(() => {});
     await this.#leave();
     await this.folder.close();
@@ -148,12 +148,12 @@ class Candidate implements HeldLock {
 
   async #leave(): Promise<void> {
     await this.folder.remove(this.self.name).catch(() => {});
-    // Nobody can connect any more; what those do who have is no reason to wait.
+    // No new connection is possible. Existing ones need not be waited for.
     this.server.close();
   }
 }
 
-/** Listens at a name in the folder. Throws `io` where the file system takes no sockets. */
+/** Listens on a socket in the folder. Throws `io` if the file system does not support sockets. */
 async function listenIn(folder: LockFolder, name: string, accept: (socket: Socket) => void): Promise<Server> {
   try {
     return await listenAt(folder.addressOf(name), accept);

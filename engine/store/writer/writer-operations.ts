@@ -9,12 +9,12 @@ import type { Heads } from '../reading/recovery.js';
 import type { AttachedChanges } from '../attached/change-lists.js';
 import type { ChannelOperations } from './writer-channel.js';
 
-/** What is committed of an agent that the archive does not have. */
+/** The committed state of an agent that has no records yet. */
 const noHeads: Heads = { manifest: 0, hot: {} };
 
 /**
- * What other processes may ask of the writer. A connection stands for its process: when it ends, however it ends, the units of
- * work that it began end too.
+ * The operations that other processes may request of the writer. Each process has one connection: when it ends, for any reason, the units
+ * of work that it began end too.
  */
 export function writerOperations(
   writerOf: (agent: string, schema?: Schema) => Promise<AgentWriter>,
@@ -25,7 +25,7 @@ export function writerOperations(
       try {
         return (await writer(args)).heads();
       } catch (error) {
-        // The agent's first records may be about to come from the process that asks.
+        // The agent's first records may come from the process that asks.
         if (isLogstrataError(error) && error.code === 'not_found') return noHeads;
         throw error;
       }
@@ -97,7 +97,7 @@ type EncodedExtras = Omit<CommitExtras, 'rejected'> & {
   readonly rejected: readonly { reason: string; file: string; offset: number; line: string }[];
 };
 
-/** Extras as JSON can carry them: the bytes of rejected lines in base64. */
+/** Extras in a form that JSON can represent: the bytes of rejected lines as base64. */
 export function encodeExtras(extras: CommitExtras): EncodedExtras {
   const rejected = extras.rejected.map((rejectedLine) => {
     const { buffer, byteOffset, length } = rejectedLine.line;
