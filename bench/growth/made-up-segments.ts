@@ -100,8 +100,8 @@ function readGramFilter(folder: string, entry: SegmentEntry, field: number): Gra
   const file = readFileSync(join(folder, entry.file));
   const summary = file.subarray(entry.footerOffset - entry.summaryBytes, entry.footerOffset);
   const filters = decodeSummary(summary, entry.rowGroupRows.length)!;
-  const { gramBytes, gramBits, offset } = filters.gramFilter(field, 0)!;
-  const shape = { gramBytes, gramBits, trigramBits: 0 };
+  const { gramBytes, gramBits, gramEighths, offset } = filters.gramFilter(field, 0)!;
+  const shape = { gramBytes, gramBits, gramEighths, trigramBits: 0 };
   const stored = file.subarray(offset, offset + gramFilterBytes(shape));
   let set = 0;
   for (const byte of stored) for (let rest = byte; rest > 0; rest &= rest - 1) set++;
@@ -146,7 +146,7 @@ class FilterMakers {
   /** A gram filter of random bits, with its checksums. */
   gramFilter(): Uint8Array {
     for (;;) {
-      const bits = this.#randomBits(2 ** this.shape.gramBits / 8);
+      const bits = this.#randomBits((2 ** (this.shape.gramBits - 3) * this.shape.gramEighths) / 8);
       const stored = withChecksums(bits);
       if (!count(this.passed.texts, this.#texts, (text) => this.#seemsToContain(stored, text))) return stored;
     }

@@ -101,3 +101,32 @@ export function halveBitmap(bitmap: Int32Array, half: Int32Array): number {
   scratch.copyOut(halfAt, half, 0, half.length);
   return ones;
 }
+
+/** The bit of a bitmap of `eighths` eighths of the size that stands for bit number `bit` of the whole: of each eight some share one. */
+export function squeezedBit(bit: number, eighths: number): number {
+  return Math.floor((bit * eighths) / 8);
+}
+
+/**
+ * The bitmap of `eighths` (5 to 7) eighths of the size. Each of its bits is set when one of the one or two that it stands for is. `bitmap` has a
+ * multiple of eight words.
+ */
+export function squeezeBitmap(bitmap: Int32Array, eighths: number): Int32Array {
+  const squeezed = new Int32Array((bitmap.length * eighths) / 8);
+  const scratch = openScratch(scratchBytes(bitmap, bitmap.length) + squeezed.byteLength + 256);
+  const bitmapAt = scratch.place(bitmap, 0, bitmap.length);
+  const tableAt = scratch.copy(squeezedBytes(eighths), 0, 256);
+  const squeezedAt = scratch.reserve(squeezed.byteLength);
+  kernelsOver(scratch).squeezeBitmap(bitmapAt, bitmap.byteLength, eighths, tableAt, squeezedAt);
+  scratch.copyOut(squeezedAt, squeezed, 0, squeezed.length);
+  return squeezed;
+}
+
+/** What each byte of a bitmap becomes in one of `eighths` eighths of the size. */
+function squeezedBytes(eighths: number): Uint8Array {
+  return Uint8Array.from({ length: 256 }, (_, byte) => {
+    let bits = 0;
+    for (let bit = 0; bit < 8; bit++) if (byte & (1 << bit)) bits |= 1 << squeezedBit(bit, eighths);
+    return bits;
+  });
+}

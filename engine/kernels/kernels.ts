@@ -34,6 +34,7 @@ export interface Kernels {
   ): void;
   addMap(map: number, bits: number, bitmap: number): void;
   halveBitmap(bitmap: number, sizeBytes: number, half: number): number;
+  squeezeBitmap(bitmap: number, sizeBytes: number, eighths: number, table: number, squeezed: number): void;
   boundRows(bytes: number, offsets: number, rows: number, found: number): void;
   numberBytes(
     bytes: number,

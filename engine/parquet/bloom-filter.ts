@@ -9,8 +9,8 @@ export interface ValueHash {
   readonly high: number;
 }
 
-/** One bit in each of eight words for a value, and this many bits in all for each: 1.1 % of other values seem to be there. */
-const bitsOfValue = 10.5;
+/** Bits of a filter for each distinct value, of which eight are set, one in each word of its block: 1.1 % of other values seem to be there. */
+export const bloomBitsOfValue = 10.5;
 const wordsOfBlock = 8;
 const salts = Uint32Array.of(
   0x47b6137b,
@@ -23,8 +23,8 @@ const salts = Uint32Array.of(
   0x5c6bfb31,
 );
 
-/** Blocks of a filter of so many distinct values. */
-export function bloomBlocks(distinct: number): number {
+/** Blocks of a filter of so many distinct values, with so many bits for each. */
+export function bloomBlocks(distinct: number, bitsOfValue = bloomBitsOfValue): number {
   return Math.max(1, Math.ceil((distinct * bitsOfValue) / (filterBlockBytes * 8)));
 }
 

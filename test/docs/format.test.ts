@@ -60,7 +60,7 @@ interface FooterJson {
   readonly schema: { name: string; type: string }[];
   readonly runs: number[][];
   readonly checksums: number[][];
-  readonly gramFilters: [number, number, number, number, number, number][];
+  readonly gramFilters: [number, number, number, number, number, number, number][];
   readonly valueFilters: [rowGroup: number, field: number, offset: number, blocks: number][];
   readonly sketches: [field: number, offset: number, stripes: number][];
   readonly summaryBytes: number;
@@ -400,8 +400,9 @@ describe('gram filter', () => {
   it('has every gram of every value, and few others', () => {
     const { bytes, json } = readSegment();
     const ofMessage = json.gramFilters.find(([, field]) => json.schema[field]!.name === 'message')!;
-    const [rowGroup, , offset, gramBytes, bits, trigramBits] = ofMessage;
+    const [rowGroup, , offset, gramBytes, bits, trigramBits, eighths] = ofMessage;
     expect(rowGroup).toBe(0);
+    expect(eighths).toBe(8);
     const grams = bitmapAt(bytes, offset, bits);
     const trigrams = bitmapAt(bytes, offset + filterBytes(bits), trigramBits);
     const isSet = (bitmap: Buffer, bit: number): boolean => ((bitmap[bit >> 3]! >> (bit & 7)) & 1) === 1;

@@ -8,6 +8,7 @@ import type { FieldIndex, Schema } from '../../engine/terms/schema.js';
 import { buildGramFilter, checkedPiece, gramPieces } from '../../engine/store/sealed/gram-filter.js';
 import { FilterProbing } from '../../engine/store/sealed/filter-probing.js';
 import { ruling, SegmentRulings } from '../../engine/store/sealed/segment-rulings.js';
+import { readMetadata, writeMetadata } from '../../engine/store/sealed/segment-metadata.js';
 import { noFilters, SegmentFilters } from '../../engine/store/sealed/segment-filters.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { fileBytes, mayContain, noReads, openSegment, sealBatches } from '../parquet/segment-sample.js';
@@ -215,9 +216,55 @@ describe('a gram filter', () => {
     }
   });
 
+  test('has as many eighths of its bits as it needs, and every text that is there', async () => {
+    const sizes = new Set<number>();
+    for (const rows of [24_000, 28_000, 33_000, 40_000, 46_000]) {
+      const lines = accessLines(rows);
+      const { gramBytes, gramBits, gramEighths, bytes } = buildGramFilter(bytesOf(lines), true)!;
+      sizes.add(gramEighths);
+      expect(bytes.length).toBeGreaterThan(2 ** (gramBits - 3) * (gramEighths / 8));
+      expect(bytes.length).toBeLessThan(2 ** (gramBits - 3) * (gramEighths / 8) + 10_000);
+      const { group } = await sealed(lines, true);
+      for (let row = 0; row < rows; row += 251) {
+        const line = lines[row]!;
+        const part = line.slice(row % 30, (row % 30) + gramBytes + (row % 20));
+        expect(await mayContain(group, 0, foldNeedle(part)), part).toBe(true);
+      }
+      let passed = 0;
+      for (let i = 0; i < 300; i++)
+        if (await mayContain(group, 0, foldNeedle(hexDigits(-1 - i, 12)))) passed++;
+      expect(passed, `${rows} rows`).toBeLessThan(300 * 0.1);
+    }
+    expect(sizes.size).toBeGreaterThan(2);
+  });
+
+  test('of an older segment, which says nothing of eighths, has all of them', async () => {
+    const schema = schemaOf(true);
+    const directory = new MemoryDirectory();
+    const batch = batchFromRows(
+      schema,
+      accessLines(3000).map((line) => [line]),
+    );
+    const entry = await sealBatches(directory, 'a.parquet', schema, [batch], 'lz4');
+    const { metadata } = await (await openSegment(directory, entry, schema)).footer();
+    const [[key, format], [segmentKey, segment]] = [...writeMetadata(metadata)] as [string, string][];
+    const json = JSON.parse(segment!) as { gramFilters: number[][] };
+    expect(json.gramFilters.map((row) => row[6])).toEqual([8]);
+    const older = JSON.stringify({ ...json, gramFilters: json.gramFilters.map((row) => row.slice(0, 6)) });
+    const pairs = new Map([
+      [key!, format!],
+      [segmentKey!, older],
+    ]);
+    expect(readMetadata(pairs)).toEqual(metadata);
+    const shorter = JSON.stringify({ ...json, gramFilters: json.gramFilters.map((row) => row.slice(0, 5)) });
+    expect(() => readMetadata(pairs.set(segmentKey!, shorter))).toThrow(
+      '"gramFilters" has a row of 5 numbers',
+    );
+  });
+
   test('is asked for what has ruled out the last row group first', () => {
-    const { gramBytes, gramBits, trigramBits, bytes } = buildGramFilter(bytesOf(accessLines(20_000)), true)!;
-    const place = { gramBytes, gramBits, trigramBits, rowGroup: 0, field: 0, offset: 0 };
+    const { bytes, ...shape } = buildGramFilter(bytesOf(accessLines(20_000)), true)!;
+    const place = { ...shape, rowGroup: 0, field: 0, offset: 0 };
     const filters = new SegmentFilters({ ...noFilters, gramFilters: [place] }, 1);
     /** Asks for a text in one row group; returns what is said and how often something was read. */
     const ask = (text: string, firsts: number[][]): { said: number; reads: number } => {
@@ -233,7 +280,7 @@ describe('a gram filter', () => {
       }
       return { said: rulings.of(0), reads };
     };
-    const needle = `"GET /api/v1/items/17 HTTP/1.1" 200 zqxj`;
+    const needle = `"GET /api/v1/items/17 HTTP/1.1" 200 zqxjvkwpyq`;
     const firsts = [[0]];
     const first = ask(needle, firsts);
     expect(first.said).toBe(ruling.byGram);

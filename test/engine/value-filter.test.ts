@@ -8,7 +8,15 @@ import type { RowGroup } from '../../engine/store/reading/snapshot.js';
 import { decodeSummary, encodeSummary } from '../../engine/store/sealed/segment-filters.js';
 import { ruling, type Ruling } from '../../engine/store/sealed/segment-rulings.js';
 import { bloomBlocks, bloomHeader, bloomHeaderBytes } from '../../engine/parquet/bloom-filter.js';
-import { buildValueFilter, checksumsOf } from '../../engine/store/sealed/value-filter.js';
+import { hashIntegers } from '../../engine/kernels/value-filter.js';
+import {
+  buildValueFilter,
+  checksumsOf,
+  isInSketch,
+  joinSketches,
+  stripeBytes,
+  stripeOf,
+} from '../../engine/store/sealed/value-filter.js';
 import { rowGroupRowsMax } from '../../engine/terms/limits.js';
 import { makeSchema, type Field, type Schema } from '../../engine/terms/schema.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
@@ -161,6 +169,37 @@ describe('a value filter', () => {
     }
   });
 
+  test('joins sketches of any sizes so that each has its values', () => {
+    const sizes = fc.array(fc.integer({ min: 1, max: 5000 }), { minLength: 2, maxLength: 6 });
+    fc.assert(
+      fc.property(sizes, (rowsOf) => {
+        const valuesOf = rowsOf.map((rows, group) =>
+          Array.from({ length: rows }, (_, i) => BigInt(i) * 7919n + BigInt(group) * 2n ** 40n),
+        );
+        const sketches = valuesOf.map((values) => {
+          const column = { length: values.length, values: BigInt64Array.from(values), validity: null };
+          return buildValueFilter({ kind: 'int64', ...column }, true)!.sketch;
+        });
+        const { stripes, bytes } = joinSketches([...sketches, null]);
+        expect(stripes).toBe(Math.max(...sketches.map(({ length }) => length / 32)));
+        const has = (group: number, value: bigint): boolean => {
+          const [low, high] = hashIntegers(BigInt64Array.of(value), 1);
+          const hash = { low: low!, high: high! };
+          const stripe = stripeOf(hash, stripes) * stripeBytes(sketches.length + 1);
+          return isInSketch(bytes, stripe + group * 32, hash);
+        };
+        for (const [group, values] of valuesOf.entries()) {
+          for (const value of values) expect(has(group, value)).toBe(true);
+          expect(has(sketches.length, values[0]!)).toBe(true);
+        }
+        const largest = rowsOf.indexOf(Math.max(...rowsOf));
+        const others = Array.from({ length: 2000 }, (_, i) => BigInt(i) - 2n ** 50n);
+        expect(others.filter((value) => has(largest, value)).length).toBeLessThan(2000 * 0.25);
+      }),
+      { numRuns: long ? 400 : 12 },
+    );
+  });
+
   test('is there for ids, and not for what a dictionary decides, long texts, counts and what says so', async () => {
     const bytesOf = async (field: Omit<Field, 'name'>, values: readonly Value[]): Promise<number> =>
       (await sealed(field, [values])).entry.valueFilterBytes;
@@ -251,7 +290,9 @@ describe('a value filter', () => {
 
   test('is not asked where a summary says what no segment of ours has, though its checksum holds', () => {
     const whole = {
-      gramFilters: [{ rowGroup: 1, field: 2, offset: 9, gramBytes: 5, gramBits: 20, trigramBits: 12 }],
+      gramFilters: [
+        { rowGroup: 1, field: 2, offset: 9, gramBytes: 5, gramBits: 20, gramEighths: 6, trigramBits: 12 },
+      ],
       valueFilters: [{ rowGroup: 1, field: 0, offset: 2 ** 33, blocks: 7 }],
       sketches: [{ field: 0, offset: 5, stripes: 4 }],
     };
@@ -265,6 +306,8 @@ describe('a value filter', () => {
       { ...whole, valueFilters: [{ ...whole.valueFilters[0]!, blocks: 0 }] },
       { ...whole, sketches: [{ ...whole.sketches[0]!, stripes: 2 ** 31 }] },
       { ...whole, gramFilters: [{ ...whole.gramFilters[0]!, gramBits: 200 }] },
+      { ...whole, gramFilters: [{ ...whole.gramFilters[0]!, gramEighths: 4 }] },
+      { ...whole, gramFilters: [{ ...whole.gramFilters[0]!, gramBits: 14 }] },
     ])
       expect(decodeSummary(encodeSummary(odd, 3), 3)).toBeNull();
   });

@@ -29,7 +29,7 @@ async function indexOf(column: ColumnSource, field: Field, spanRows: number): Pr
   if (source.kind !== 'column') throw new Error('the file has the column');
   const attached = { ...(await fileStamp(path)), footerHash: file.footerHash };
   const read = { ...readingOf(file, path, 0, 0, spanRows), column: source.column };
-  const { result } = await work({ read, attached, change: source.change, field });
+  const { result } = await work({ read, attached, change: source.change, field, hasSketches: false });
   return result;
 }
 

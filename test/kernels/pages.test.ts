@@ -222,6 +222,27 @@ describe('gram filters', () => {
   });
 });
 
+describe('a squeezed bitmap', () => {
+  it('has a bit set exactly where one of those that it stands for is', () => {
+    const words = fc.array(fc.oneof(fc.integer(), fc.constantFrom(0, -1, 1)), {
+      minLength: 1,
+      maxLength: 40,
+    });
+    fc.assert(
+      fc.property(words, fc.constantFrom(8, 1024), fc.constantFrom(5, 6, 7), (some, length, eighths) => {
+        const bitmap = Int32Array.from({ length }, (_, i) => Math.imul(some[i % some.length]!, (i >> 5) | 1));
+        const wanted = new Int32Array((length * eighths) / 8);
+        for (let bit = 0; bit < length * 32; bit++) {
+          const at = Math.floor((bit * eighths) / 8);
+          if ((bitmap[bit >> 5]! >>> (bit & 31)) & 1) wanted[at >> 5]! |= 1 << (at & 31);
+        }
+        expect(simdGrams.squeezeBitmap(bitmap, eighths)).toEqual(wanted);
+      }),
+      { numRuns: Math.ceil(numRuns / 10) },
+    );
+  });
+});
+
 describe('text', () => {
   it('is told to be ASCII, whatever stands behind it', () => {
     const long = fc.uint8Array({ minLength: 4096, maxLength: 4200, max: 127 });

@@ -148,6 +148,30 @@ export function addMap(map: usize, bits: u32, bitmap: usize): void {
 }
 
 /**
+ * Writes a bitmap of `eighths` (5 to 7) eighths of the size. Each byte of the bitmap becomes `eighths` bits: those that `table`, of 256 bytes,
+ * has for it. `sizeBytes` are those of the whole, a multiple of 8; slack follows what is written.
+ */
+export function squeezeBitmap(
+  bitmap: usize,
+  sizeBytes: u32,
+  eighths: u32,
+  table: usize,
+  squeezed: usize,
+): void {
+  let at = squeezed;
+  for (let k: usize = 0; k < <usize>sizeBytes; k += 8) {
+    const bytes = load<u64>(bitmap + k);
+    let bits: u64 = 0;
+    for (let i: u32 = 0; i < 8; i++) {
+      const byte = <usize>((bytes >>> (8 * i)) & 255);
+      bits |= (<u64>load<u8>(table + byte)) << (eighths * i);
+    }
+    store<u64>(at, bits);
+    at += eighths;
+  }
+}
+
+/**
  * Writes the bitmap of half the size: each bit is the OR of two neighbours. `sizeBytes` is the size of the whole bitmap, a multiple of 16.
  * Returns the number of set bits in the half.
  */

@@ -4,7 +4,7 @@ import type { Field, Schema } from '../../terms/schema.js';
 import { buildingFolder } from '../manifest/committer.js';
 import { moveIntoPlace } from '../manifest/segment-place.js';
 import type { Directory, WritableFile } from '../disk/directory.js';
-import { FilterWriter, type RowGroupFilters } from '../sealed/filter-writer.js';
+import { FilterWriter, sketchedRowGroupsMin, type RowGroupFilters } from '../sealed/filter-writer.js';
 import { encodeSummary } from '../sealed/segment-filters.js';
 import type { AttachedFile } from './attached-file.js';
 import type { AttachingCommitter } from './change-lists.js';
@@ -13,7 +13,7 @@ import { encodeFacts, isSameReading, type FileIndex, type ZoneFacts } from './fi
 import { indexTask, type ColumnIndex } from './index-task.js';
 import type { ForeignWork } from './foreign-work.js';
 import { assertSameFile } from './same-file.js';
-import { spansOf } from './spans.js';
+import { spansOf, spansOfFile } from './spans.js';
 
 /** What building indexes depends on. */
 export interface IndexContext {
@@ -181,6 +181,7 @@ class ColumnReader {
   readonly #onProgress: (progress: IndexProgress) => void;
   /** Bytes of all columns that are to be read. */
   readonly #bytes: number;
+  readonly #hasSketches: boolean;
   #bytesRead = 0;
 
   constructor(
@@ -195,6 +196,8 @@ class ColumnReader {
     this.#described = described;
     this.#fields = fields;
     this.#onProgress = onProgress;
+    const rowGroupRows = described.rowGroups.map(({ rows }) => rows);
+    this.#hasSketches = spansOfFile(rowGroupRows).length >= sketchedRowGroupsMin;
     const bytesOf = ({ chunks }: ForeignRowGroup) =>
       fields.reduce((sum, { source }) => sum + chunks[source.columnIndex]!.bytes, 0);
     this.#bytes = described.rowGroups.reduce((sum, group) => sum + bytesOf(group), 0);
@@ -233,6 +236,7 @@ class ColumnReader {
         attached: { bytes, mtimeMs, footerHash, etag },
         change,
         field,
+        hasSketches: this.#hasSketches,
       }),
       { file: this.#attached, column, reads: [read] },
     );

@@ -30,6 +30,8 @@ export interface IndexJob {
   readonly attached: FileIdentity;
   readonly change: ValueChange;
   readonly field: Field;
+  /** Whether the file has several spans, whose sketches rule out most of them before their Bloom filters are asked. */
+  readonly hasSketches: boolean;
 }
 
 /** The index of a column in one span. */
@@ -50,15 +52,28 @@ export interface ColumnIndex {
 }
 
 /** Reads a column and builds its filters. Throws `DamageError` for a file that has changed, is gone or is malformed. */
-export async function work({ read, attached, change, field }: IndexJob): Promise<Finished<ColumnIndex>> {
+export async function work({
+  read,
+  attached,
+  change,
+  field,
+  hasSketches,
+}: IndexJob): Promise<Finished<ColumnIndex>> {
   await assertSameFile(read.path, read.format, attached);
   const { columns, checksum } = await readAllSpans(read, change);
   const decodedBytes = columns.reduce((sum, column) => sum + columnBytes(column), 0);
-  const spans = columns.map((column) => indexOf(column, field));
+  const bloomBits = hasSketches ? sketchedBloomBits : undefined;
+  const spans = columns.map((column) => indexOf(column, field, bloomBits));
   return { result: { spans, checksum, decodedBytes }, transfer: [] };
 }
 
-function indexOf(column: Column, field: Field): SpanIndex {
+/**
+ * Bits of a Bloom filter for each distinct value where a sketch is asked first: 3 % of other values seem to be there, and 0.5 % in both. No other
+ * program reads the filters of an index, so that they need not be as good alone as those of segments.
+ */
+const sketchedBloomBits = 8;
+
+function indexOf(column: Column, field: Field, bloomBits: number | undefined): SpanIndex {
   const ofDictionary =
     field.index === undefined && column.kind === 'dictionary' ? indexOfEntries(column) : null;
   if (ofDictionary !== null) return ofDictionary;
@@ -68,8 +83,8 @@ function indexOf(column: Column, field: Field): SpanIndex {
       nullCount: column.length - present.length,
       bounds: boundsOf(present),
       filters: repeats
-        ? filtersOfRepeated(column, present, field)
-        : filtersOfValues(present, column.length, field),
+        ? filtersOfRepeated(column, present, field, bloomBits)
+        : filtersOfValues(present, column.length, field, bloomBits),
     };
   });
 }
@@ -102,9 +117,14 @@ function indexOfEntries(column: DictionaryColumn): SpanIndex | null {
  * Filters for values that repeat. Other programs also write repeating values without a dictionary. Such a column gets a filter of whole
  * values, which is small, and no gram filter, so its texts are searched.
  */
-function filtersOfRepeated(column: Column, present: PlainColumn, { type, index }: Field): ChunkFilters {
+function filtersOfRepeated(
+  column: Column,
+  present: PlainColumn,
+  { type, index }: Field,
+  bloomBits: number | undefined,
+): ChunkFilters {
   if (column.kind === 'dictionary' || (type !== 'string' && type !== 'int')) return noChunkFilters;
-  return { grams: null, values: buildValueFilter(present, index) };
+  return { grams: null, values: buildValueFilter(present, index, bloomBits) };
 }
 
 /** Indexes a column of a row group on a thread. */

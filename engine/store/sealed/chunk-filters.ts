@@ -16,12 +16,18 @@ export const noChunkFilters: ChunkFilters = { grams: null, values: null };
  *
  * @param present its values, without nulls and without a dictionary
  * @param rows the nulls included
+ * @param bloomBits of the Bloom filter, for each distinct value
  */
-export function filtersOfValues(present: PlainColumn, rows: number, field: Field): ChunkFilters {
+export function filtersOfValues(
+  present: PlainColumn,
+  rows: number,
+  field: Field,
+  bloomBits?: number,
+): ChunkFilters {
   if (field.type !== 'string' && field.type !== 'int') return noChunkFilters;
   if (present.length === 0 && rows > 0) return { grams: null, values: noValues };
   return {
     grams: present.kind === 'bytes' ? buildGramFilter(present, field.index) : null,
-    values: buildValueFilter(present, field.index),
+    values: buildValueFilter(present, field.index, bloomBits),
   };
 }

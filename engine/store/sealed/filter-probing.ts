@@ -1,5 +1,6 @@
 import { filterBlockBytes } from '../../kernels/value-filter.js';
 import { isInBlock, type ValueHash } from '../../parquet/bloom-filter.js';
+import { shapeNumber } from './gram-filter.js';
 import { mayHaveAll, planGramReads, type GramRead } from './gram-probing.js';
 import type { Asked, FilterQuestion } from './filter-question.js';
 import { ruling, type Ruling, type SegmentRulings } from './segment-rulings.js';
@@ -139,7 +140,7 @@ export class FilterProbing {
       plans = new Map();
       this.#plans.set(one, plans);
     }
-    const key = (shape.gramBytes << 16) | (shape.gramBits << 8) | shape.trigramBits;
+    const key = shapeNumber(shape);
     let reads = plans.get(key);
     if (reads === undefined) {
       reads = planGramReads(shape, one.folded);

@@ -1,7 +1,15 @@
 import { crc32 } from 'node:zlib';
 import type { BytesColumn } from '../../columns/column.js';
 import { countRange } from '../../kernels/bitmap.js';
-import { addGrams, halveBitmap, isAscii, needleBits, trigramBits } from '../../kernels/grams.js';
+import {
+  addGrams,
+  halveBitmap,
+  isAscii,
+  needleBits,
+  squeezeBitmap,
+  squeezedBit,
+  trigramBits,
+} from '../../kernels/grams.js';
 import type { FieldIndex } from '../../terms/schema.js';
 import { foldedBeyondAscii, foldedBytesMax, foldRange } from '../../terms/fold.js';
 
@@ -12,9 +20,35 @@ import { foldedBeyondAscii, foldedBytesMax, foldRange } from '../../terms/fold.j
 export interface GramFilterShape {
   /** Bytes of a gram: 4 to 6. */
   readonly gramBytes: number;
-  /** The bitmaps have 2^bits bits; 0 for no trigrams. */
+  /** A hash of so many bits chooses a gram's bit among 2^gramBits. */
   readonly gramBits: number;
+  /** The bitmap of the grams has so many eighths of 2^gramBits bits: 8 for all of them, or 5 to 7, where some share one. */
+  readonly gramEighths: number;
+  /** The bitmap of the trigrams has 2^trigramBits bits; 0 where there is none. */
   readonly trigramBits: number;
+}
+
+/** The shape in a number of 32 bits, as the summary of a segment has it. A filter whose grams have all their bits has zeros on top. */
+export function shapeNumber({ gramBytes, gramBits, gramEighths, trigramBits }: GramFilterShape): number {
+  return ((8 - gramEighths) << 24) | (gramBytes << 16) | (gramBits << 8) | trigramBits;
+}
+
+/** The shape that `shapeNumber` made such a number of. */
+export function shapeOfNumber(number: number): GramFilterShape {
+  return {
+    gramBytes: (number >>> 16) & 255,
+    gramBits: (number >>> 8) & 255,
+    gramEighths: 8 - (number >>> 24),
+    trigramBits: number & 255,
+  };
+}
+
+/** Whether a filter of ours may have such a shape. */
+export function isPossibleShape({ gramBytes, gramBits, gramEighths, trigramBits }: GramFilterShape): boolean {
+  const isSize = (bits: number): boolean => bits === 0 || (bits >= 5 && bits <= 30);
+  const isWhole =
+    gramEighths === 8 || (gramEighths >= eighthsMin && gramEighths < 8 && gramBits >= squeezedBitsMin);
+  return gramBytes >= 4 && gramBytes <= 6 && isSize(gramBits) && isSize(trigramBits) && isWhole;
 }
 
 /** A filter as it is written: the pieces of the grams, then those of the trigrams. */
@@ -31,9 +65,13 @@ export const pieceStoredBytesMax = pieceBytes + checksumBytes;
 /** 512 KiB: more would be a tenth of the largest columns, and no longer lie in the processor's cache while it is built. */
 const gramBitsMax = 22;
 const bitsMin = 10;
+/** Bitmaps of fewer bits, 32 KiB, are not squeezed: an eighth of these is a piece, so that all pieces stay of one size. */
+const squeezedBitsMin = 18;
+/** Half of the size is the bitmap of one bit less. */
+const eighthsMin = 5;
 
 /** Where random needles of 8 to 12 characters still miss nearly all row groups. */
-const fillWanted = 0.62;
+const fillWanted = 0.63;
 /** Where they miss all but one in a thousand: of a row group of ids twice the bytes. */
 const fillWantedFull = 0.4;
 /** A filter over its share of the column's size may be halved up to here. */
@@ -91,17 +129,37 @@ export function buildGramFilter(column: BytesColumn, wanted: FieldIndex): GramFi
   grams = shrink(grams, fill, 0);
   trigrams = shrink(trigrams, trigramFillWanted, 0);
   if (fillOf(trigrams) > fillMax) trigrams = new Int32Array(0);
+  let budgetBytes = Infinity;
   if (wanted === undefined) {
-    const budgetBytes = contentBytes * costShareMax - trigrams.byteLength;
+    budgetBytes = contentBytes * costShareMax - trigrams.byteLength;
     grams = shrink(grams, fillHalved, budgetBytes);
     if (grams.byteLength > budgetBytes * costOverMax || fillOf(grams) > fillMax) return null;
   }
+  const gramEighths = eighthsOf(grams, fill, budgetBytes);
+  const shape = { gramBytes, gramBits: bitsOf(grams), gramEighths, trigramBits: bitsOf(trigrams) };
   return {
-    gramBytes,
-    gramBits: bitsOf(grams),
-    trigramBits: bitsOf(trigrams),
-    bytes: joinPieces([grams, trigrams]),
+    ...shape,
+    bytes: joinPieces(shape, [gramEighths === 8 ? grams : squeezeBitmap(grams, gramEighths), trigrams]),
   };
+}
+
+/**
+ * How many eighths of its size a bitmap is squeezed to: as few as keep at most `fillAllowed` of the grams that are not there from being ruled out,
+ * or `fillHalved` while it has more than `budgetBytes`. Of each eight bits, 16 - 2 * eighths then share a bit with another.
+ */
+function eighthsOf(bitmap: Int32Array, fillAllowed: number, budgetBytes: number): number {
+  if (bitsOf(bitmap) < squeezedBitsMin) return 8;
+  const fill = fillOf(bitmap);
+  const shared = 1 - (1 - fill) ** 2;
+  let eighths = 8;
+  while (eighths > eighthsMin) {
+    const fewer = eighths - 1;
+    const passing = ((16 - 2 * fewer) * shared + (2 * fewer - 8) * fill) / 8;
+    const isOver = (bitmap.byteLength * eighths) / 8 > budgetBytes;
+    if (passing > (isOver ? fillHalved : fillAllowed)) break;
+    eighths = fewer;
+  }
+  return eighths;
 }
 
 function bitsOf(bitmap: Int32Array): number {
@@ -251,8 +309,8 @@ function drawsPerGram(share: number): number {
   return low;
 }
 
-function joinPieces(bitmaps: readonly Int32Array[]): Uint8Array {
-  const out = new Uint8Array(bitmaps.reduce((sum, bitmap) => sum + storedBytes(bitsOf(bitmap)), 0));
+function joinPieces(shape: GramFilterShape, bitmaps: readonly Int32Array[]): Uint8Array {
+  const out = new Uint8Array(gramFilterBytes(shape));
   const view = new DataView(out.buffer);
   let at = 0;
   for (const bitmap of bitmaps) {
@@ -267,16 +325,22 @@ function joinPieces(bitmaps: readonly Int32Array[]): Uint8Array {
   return out;
 }
 
-/** Bytes on disk of a bitmap of 2^bits bits, with the checksums of its pieces. */
-function storedBytes(bits: number): number {
-  if (bits === 0) return 0;
-  const bytes = 2 ** (bits - 3);
-  return bytes + Math.ceil(bytes / pieceBytes) * checksumBytes;
+function gramBitmapBytes({ gramBits, gramEighths }: GramFilterShape): number {
+  return gramBits === 0 ? 0 : (2 ** (gramBits - 3) * gramEighths) / 8;
+}
+
+function trigramBitmapBytes({ trigramBits: bits }: GramFilterShape): number {
+  return bits === 0 ? 0 : 2 ** (bits - 3);
+}
+
+/** Bytes on disk of a bitmap, with the checksums of its pieces. */
+function storedBytes(bitmapBytes: number): number {
+  return bitmapBytes + Math.ceil(bitmapBytes / pieceBytes) * checksumBytes;
 }
 
 /** Bytes on disk of a filter. */
 export function gramFilterBytes(shape: GramFilterShape): number {
-  return storedBytes(shape.gramBits) + storedBytes(shape.trigramBits);
+  return storedBytes(gramBitmapBytes(shape)) + storedBytes(trigramBitmapBytes(shape));
 }
 
 /** A piece of a filter: where it begins in the filter, and its bytes without and with the checksum. */
@@ -288,14 +352,14 @@ export interface GramPiece {
 
 /** Every piece of a filter, in order. */
 export function gramPieces(shape: GramFilterShape): GramPiece[] {
-  return [...piecesOf(shape.gramBits, 0), ...piecesOf(shape.trigramBits, storedBytes(shape.gramBits))];
+  const ofGrams = gramBitmapBytes(shape);
+  return [...piecesOf(ofGrams, 0), ...piecesOf(trigramBitmapBytes(shape), storedBytes(ofGrams))];
 }
 
-function piecesOf(bits: number, offset: number): GramPiece[] {
-  if (bits === 0) return [];
-  const bitmapBytes = Math.min(pieceBytes, 2 ** (bits - 3));
-  const count = 2 ** (bits - 3) / bitmapBytes;
-  return Array.from({ length: count }, (_, i) => pieceAt(offset, bitmapBytes, i));
+function piecesOf(bitmapBytes: number, offset: number): GramPiece[] {
+  if (bitmapBytes === 0) return [];
+  const each = Math.min(pieceBytes, bitmapBytes);
+  return Array.from({ length: bitmapBytes / each }, (_, i) => pieceAt(offset, each, i));
 }
 
 function pieceAt(offset: number, bitmapBytes: number, index: number): GramPiece {
@@ -318,9 +382,10 @@ export function planProbes(shape: GramFilterShape, folded: Uint8Array): GramProb
   const bits = long ? shape.gramBits : shape.trigramBits;
   const length = long ? shape.gramBytes : 3;
   if (bits === 0 || folded.length < length) return [];
-  const offset = long ? 0 : storedBytes(shape.gramBits);
-  const bitmapBytes = Math.min(pieceBytes, 2 ** (bits - 3));
-  const distinct = [...new Set(needleBits(folded, length, bits))];
+  const offset = long ? 0 : storedBytes(gramBitmapBytes(shape));
+  const bitmapBytes = Math.min(pieceBytes, long ? gramBitmapBytes(shape) : trigramBitmapBytes(shape));
+  const ofHashes = needleBits(folded, length, bits);
+  const distinct = [...new Set(long ? ofHashes.map((bit) => squeezedBit(bit, shape.gramEighths)) : ofHashes)];
   // What tells a long needle apart may stand anywhere in it, so that all of its length is sampled.
   const step = Math.max(1, distinct.length / probesMax);
   const chosen = Array.from(

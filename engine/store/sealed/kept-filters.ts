@@ -5,7 +5,15 @@ import { uint32sOf, type Arena } from '../../memory/arena.js';
 import { blockOfHash, isInBlock, type ValueHash } from '../../parquet/bloom-filter.js';
 import { ruling, type Ruling } from './segment-rulings.js';
 import type { Asked } from './filter-question.js';
-import { checkedPiece, gramFilterBytes, gramPieces, isBitSet, planProbes } from './gram-filter.js';
+import {
+  checkedPiece,
+  gramFilterBytes,
+  gramPieces,
+  isBitSet,
+  planProbes,
+  shapeNumber,
+  shapeOfNumber,
+} from './gram-filter.js';
 import { sketchesBytes, type GramFilterPlace, type SegmentFilters } from './segment-filters.js';
 import {
   hasChecksum,
@@ -22,8 +30,8 @@ export type KeptKind = 'values' | 'grams';
 
 /**
  * Filters of a field in memory: a column with a value for each row group of the segment, which is empty where the row group has no such
- * filter. Of `values` that is the blocks of its Bloom filter, and behind the last row group stand the sketches of all; of `grams` the three
- * numbers of its shape, then the filter as it is in the file.
+ * filter. Of `values` that is the blocks of its Bloom filter, and behind the last row group stand the sketches of all; of `grams` the number
+ * of its shape, little-endian, then the filter as it is in the file.
  */
 export type KeptFilters = BytesColumn;
 
@@ -31,7 +39,7 @@ export type KeptFilters = BytesColumn;
 export type ReadBytes = (offset: number, bytes: number) => Uint8Array;
 
 /** Bytes before a gram filter in memory. */
-const shapeBytes = 3;
+const shapeBytes = 4;
 
 /** Bytes of memory that `keepFilters` takes at most for filters of so many bytes on disk. */
 export function keptBytesMax(filterBytes: number, rowGroups: number): number {
@@ -124,7 +132,8 @@ function gramParts(filters: SegmentFilters, field: number, read: ReadBytes): Par
 }
 
 function copyPieces(place: GramFilterPlace, stored: Uint8Array, target: Uint8Array): void {
-  target.set([place.gramBytes, place.gramBits, place.trigramBits]);
+  const shape = shapeNumber(place);
+  for (let i = 0; i < shapeBytes; i++) target[i] = shape >>> (8 * i);
   const filter = target.subarray(shapeBytes);
   for (const piece of gramPieces(place)) {
     const end = piece.offset + piece.storedBytes;
@@ -186,22 +195,24 @@ function gramRuling({ offsets, bytes }: KeptFilters, rowGroup: number, one: Aske
   const start = offsets[rowGroup]!;
   if (offsets[rowGroup + 1] === start) return ruling.mayMatch;
   const filter = bytes.subarray(start + shapeBytes, offsets[rowGroup + 1]);
-  const bits = bitsOfText(bytes[start]!, bytes[start + 1]!, bytes[start + 2]!, one);
+  // A `DataView` for each row group would take longer than asking its filter does.
+  const shape =
+    bytes[start]! | (bytes[start + 1]! << 8) | (bytes[start + 2]! << 16) | (bytes[start + 3]! << 24);
+  const bits = bitsOfText(shape, one);
   return bits.every((bit) => isBitSet(filter, bit)) ? ruling.mayMatch : ruling.byGram;
 }
 
-function bitsOfText(gramBytes: number, gramBits: number, trigramBits: number, one: Asked): readonly number[] {
+function bitsOfText(shape: number, one: Asked): readonly number[] {
   let known = bitsOfTexts.get(one);
   if (known === undefined) {
     known = new Map();
     bitsOfTexts.set(one, known);
   }
-  const key = (gramBytes << 16) | (gramBits << 8) | trigramBits;
-  let bits = known.get(key);
+  let bits = known.get(shape);
   if (bits === undefined) {
-    const probes = planProbes({ gramBytes, gramBits, trigramBits }, one.folded);
+    const probes = planProbes(shapeOfNumber(shape), one.folded);
     bits = probes.map(({ piece, bit }) => piece.offset * 8 + bit);
-    known.set(key, bits);
+    known.set(shape, bits);
   }
   return bits;
 }

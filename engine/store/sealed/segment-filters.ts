@@ -1,6 +1,12 @@
 import { crc32 } from 'node:zlib';
 import { filterBlockBytes } from '../../kernels/value-filter.js';
-import { gramFilterBytes, type GramFilterShape } from './gram-filter.js';
+import {
+  gramFilterBytes,
+  isPossibleShape,
+  shapeNumber,
+  shapeOfNumber,
+  type GramFilterShape,
+} from './gram-filter.js';
 import { checksumsOf, stripeBytes, valueFilterBytes } from './value-filter.js';
 
 export interface GramFilterPlace extends GramFilterShape {
@@ -73,12 +79,7 @@ export function isPossible(
   isOfType: (field: number, types: readonly string[]) => boolean,
 ): boolean {
   const grams = gramFilters.every(
-    ({ rowGroup, field, gramBytes, gramBits, trigramBits }) =>
-      rowGroup < rowGroups &&
-      isOfType(field, ['string']) &&
-      gramBytes >= 4 &&
-      gramBytes <= 6 &&
-      [gramBits, trigramBits].every((bits) => bits === 0 || (bits >= 5 && bits <= 30)),
+    (place) => place.rowGroup < rowGroups && isOfType(place.field, ['string']) && isPossibleShape(place),
   );
   const isWhole = (blocks: number): boolean => blocks >= 1 && blocks <= blocksMax;
   const values = valueFilters.every(
@@ -172,10 +173,10 @@ export function encodeSummary(
     ...valueFilters.map(
       ({ field, rowGroup, offset, blocks }) => [kinds.values, field, rowGroup, offset, blocks] as const,
     ),
-    ...gramFilters.map(
-      ({ field, rowGroup, offset, gramBytes, gramBits, trigramBits }) =>
-        [kinds.grams, field, rowGroup, offset, (gramBytes << 16) | (gramBits << 8) | trigramBits] as const,
-    ),
+    ...gramFilters.map((place) => {
+      const { field, rowGroup, offset } = place;
+      return [kinds.grams, field, rowGroup, offset, shapeNumber(place)] as const;
+    }),
   ];
   const bytes = new Uint8Array(headBytes + rows.length * rowBytes + checksumBytes);
   const view = new DataView(bytes.buffer);
@@ -212,14 +213,7 @@ export function decodeSummary(bytes: Uint8Array, rowGroups: number): SegmentFilt
     const shape = view.getUint32(at + 20, true);
     switch (view.getUint32(at, true)) {
       case kinds.grams:
-        gramFilters.push({
-          rowGroup,
-          field,
-          offset,
-          gramBytes: shape >>> 16,
-          gramBits: (shape >>> 8) & 255,
-          trigramBits: shape & 255,
-        });
+        gramFilters.push({ rowGroup, field, offset, ...shapeOfNumber(shape) });
         break;
       case kinds.values:
         valueFilters.push({ rowGroup, field, offset, blocks: shape });

@@ -41,6 +41,7 @@ export function writeMetadata(metadata: SegmentMetadata): Map<string, string> {
       place.gramBytes,
       place.gramBits,
       place.trigramBits,
+      place.gramEighths,
     ]),
     valueFilters: valueFilters.map(({ rowGroup, field, offset, blocks }) => [
       rowGroup,
@@ -74,14 +75,16 @@ export function readMetadata(keyValues: ReadonlyMap<string, string>): SegmentMet
       return { partition: partition!, firstOrdinal: firstOrdinal!, firstRow: firstRow!, rows: rows! };
     }),
     checksums: rowsOf(segment, 'checksums', null),
-    gramFilters: rowsOf(segment, 'gramFilters', 6).map((row) => {
-      const [rowGroup, field, offset, gramBytes, gramBits, trigramBits] = row;
+    // Segments that were written before a bitmap could have fewer have all eighths of each.
+    gramFilters: rowsOf(segment, 'gramFilters', 6, 7).map((row) => {
+      const [rowGroup, field, offset, gramBytes, gramBits, trigramBits, gramEighths = 8] = row;
       return {
         rowGroup: rowGroup!,
         field: field!,
         offset: offset!,
         gramBytes: gramBytes!,
         gramBits: gramBits!,
+        gramEighths,
         trigramBits: trigramBits!,
       };
     }),
@@ -101,11 +104,11 @@ function optionalRows(object: JsonObject, key: string, length: number): number[]
   return object[key] === undefined ? [] : rowsOf(object, key, length);
 }
 
-/** A list of lists of whole numbers, each of `length` numbers if that is given. */
-function rowsOf(object: JsonObject, key: string, length: number | null): number[][] {
+/** A list of lists of whole numbers, each of `length` numbers if that is given, or up to `lengthMax`. */
+function rowsOf(object: JsonObject, key: string, length: number | null, lengthMax = length): number[][] {
   return listField(object, key).map((row) => {
     const numbers = countsField({ [key]: row }, key);
-    if (length !== null && numbers.length !== length) {
+    if (length !== null && (numbers.length < length || numbers.length > lengthMax!)) {
       throw new DamageError(`"${key}" has a row of ${numbers.length} numbers, expected ${length}`, {});
     }
     return numbers;

@@ -9,6 +9,7 @@ import {
   hashStrings,
 } from '../../kernels/value-filter.js';
 import {
+  bloomBitsOfValue,
   bloomBlocks,
   bloomHeader,
   bloomHeaderBytes,
@@ -26,7 +27,7 @@ export interface ValueFilter {
   readonly blocks: number;
   /** As in the file: the header, the blocks, and the checksums of both. */
   readonly bytes: Uint8Array;
-  /** The sketch: blocks of 32 bytes, whose number is a power of two. */
+  /** The sketch: blocks of 32 bytes. */
   readonly sketch: Uint8Array;
 }
 
@@ -41,8 +42,13 @@ export const noValues: ValueFilter = {
 const stringBytesMax = 64;
 /** Integers of which fewer are distinct are counts and sizes, for which nobody asks by their exact value. */
 const distinctIntegersMin = 7 / 8;
-/** Bits of a sketch for each value, at least: half a byte where a row group is full, which the estimate of its values may say is not. */
-const sketchBitsOfValueMin = 3;
+/** Bits of a sketch for each value, at least. */
+const sketchBitsOfValue = 4;
+/**
+ * The number of a sketch's blocks is rounded up to so many steps between two powers of two. Row groups of as many rows then have as many blocks,
+ * though their distinct values are estimated, and are joined block by block.
+ */
+const sketchSteps = 8;
 
 /** Bytes of a Bloom filter that one checksum covers: what a probe reads, to be sure of one block. */
 const pieceBytes = 4096;
@@ -50,16 +56,21 @@ const checksumBytes = 4;
 
 /**
  * Builds the filter of a column chunk without a dictionary and without nulls. `wanted` is the field's `index`: true keeps a filter of
- * whatever values; `full` does not, because its gram filters tell of long texts as well. Null when there is to be none.
+ * whatever values; `full` does not, because its gram filters tell of long texts as well. `bitsOfValue` are those of the Bloom filter for each
+ * distinct value. Null when there is to be none.
  */
-export function buildValueFilter(column: PlainColumn, wanted: FieldIndex): ValueFilter | null {
+export function buildValueFilter(
+  column: PlainColumn,
+  wanted: FieldIndex,
+  bitsOfValue = bloomBitsOfValue,
+): ValueFilter | null {
   if (wanted === false || column.length === 0) return null;
   const hashes = hashesOf(column, wanted);
   if (hashes === null) return null;
   const distinct = Math.min(column.length, distinctHashes(hashes));
   if (wanted !== true && column.kind === 'int64' && distinct < distinctIntegersMin * column.length)
     return null;
-  const blocks = new Uint8Array(bloomBlocks(distinct) * filterBlockBytes);
+  const blocks = new Uint8Array(bloomBlocks(distinct, bitsOfValue) * filterBlockBytes);
   addToBlocks(hashes, blocks);
   const sketch = new Uint8Array(sketchBlocks(distinct) * filterBlockBytes);
   addToSketch(hashes, sketch);
@@ -75,7 +86,9 @@ function hashesOf(column: PlainColumn, wanted: FieldIndex): Uint32Array | null {
 }
 
 function sketchBlocks(values: number): number {
-  return 2 ** Math.max(0, Math.ceil(Math.log2((values * sketchBitsOfValueMin) / (filterBlockBytes * 8))));
+  const blocks = Math.max(1, (values * sketchBitsOfValue) / (filterBlockBytes * 8));
+  const step = Math.max(1, 2 ** Math.floor(Math.log2(blocks)) / sketchSteps);
+  return Math.ceil(blocks / step) * step;
 }
 
 function withChecksums(blocks: Uint8Array): Uint8Array {
@@ -172,9 +185,9 @@ export function stripeOf(hash: ValueHash, stripes: number): number {
 }
 
 /**
- * Lays sketches of the row groups of a segment together: stripe i has block i of each, and the crc32 of all that. A sketch with fewer
- * blocks than others has each of them repeated, which is the sketch with more blocks of more values. Null stands for a row group that
- * has none: each value may be there.
+ * Lays sketches of the row groups of a segment together: stripe i has block i of each, and the crc32 of all that. There are as many stripes as the
+ * largest sketch has blocks. In a sketch with fewer, the values of stripe i belong to one of its blocks or to two neighbours: the stripe has all
+ * their bits. Null stands for a row group that has none: each value may be there.
  */
 export function joinSketches(sketches: readonly (Uint8Array | null)[]): {
   readonly stripes: number;
@@ -190,8 +203,13 @@ export function joinSketches(sketches: readonly (Uint8Array | null)[]): {
       const at = start + i * filterBlockBytes;
       if (sketch === null) joined.fill(0xff, at, at + filterBlockBytes);
       else {
-        const block = Math.floor((stripe * sketch.length) / filterBlockBytes / stripes) * filterBlockBytes;
-        joined.set(sketch.subarray(block, block + filterBlockBytes), at);
+        const blocks = sketch.length / filterBlockBytes;
+        const first = Math.floor((stripe * blocks) / stripes);
+        const last = Math.ceil(((stripe + 1) * blocks) / stripes) - 1;
+        for (const block of first === last ? [first] : [first, last]) {
+          const from = block * filterBlockBytes;
+          for (let k = 0; k < filterBlockBytes; k++) joined[at + k]! |= sketch[from + k]!;
+        }
       }
     });
     const end = start + rowBytes - checksumBytes;

@@ -118,7 +118,8 @@ it('a field that gets `index: full` has it in what is loaded from then on, and i
   await store.compact();
   const after = await store.stats();
   expect(after.segmentsToRefilter).toBe(0);
-  expect(after.bytesGramFilters).toBeGreaterThan(3 * bytesGramFilters);
+  // Twice the records; the rest is that filters are larger.
+  expect(after.bytesGramFilters).toBeGreaterThan(2.5 * bytesGramFilters);
   expect((await costOfNeedles(store)).pieces).toBeLessThan(cost.pieces);
   expect(await answer(store)).toBe(lines);
   expect(await store.verify()).toMatchObject({ damages: [], records: texts.length });
