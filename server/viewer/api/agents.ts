@@ -1,7 +1,7 @@
 import type { Field } from '../query/field.js';
 import type { ServerDoor } from './server-door.js';
 
-/** The names of the agents that may be read, in the order of the alphabet. */
+/** The names of the agents that the token may read, in alphabetical order. Throws a FailureError. */
 export async function askAgents(door: ServerDoor, signal?: AbortSignal): Promise<readonly string[]> {
   const { agents } = (await door.getJson('/api/agents', { signal })) as {
     readonly agents: readonly string[];
@@ -9,7 +9,7 @@ export async function askAgents(door: ServerDoor, signal?: AbortSignal): Promise
   return agents;
 }
 
-/** The fields of an agent, in the order of its file. */
+/** The fields of an agent, in the order of its schema. Throws a FailureError. */
 export async function askFields(
   door: ServerDoor,
   agent: string,

@@ -1,7 +1,7 @@
 import { requestPath, type Question } from '../query/question.js';
 import type { ServerDoor } from './server-door.js';
 
-/** How often a value comes. */
+/** A value, and the number of records that have it. */
 export interface ValueCount {
   readonly value: string | number | boolean;
   readonly count: number;
@@ -11,38 +11,40 @@ export interface ValueCount {
 export interface ValueCounts {
   readonly field: string;
   readonly top: readonly ValueCount[];
-  /** Records with any other value. */
+  /** Number of records with another value. */
   readonly other: number;
-  /** Records without a value. */
+  /** Number of records without a value. */
   readonly nulls: number;
 }
 
-/** Records of one step of time. */
+/** The records of one step of time. Times are milliseconds since the epoch; `until` is exclusive. */
 export interface TimeBucket {
   readonly from: number;
   readonly until: number;
   readonly count: number;
-  /** Of each value in `values.top`, in its order. */
+  /** The counts of the values in `values.top`, in the same order. */
   readonly values?: readonly number[];
 }
 
-/** The answer of the count route. Steps without a record are left out. */
+/** The response of the count route. Steps without records are left out. */
 export interface Counts {
   readonly count: number;
   readonly time?: { readonly nulls: number; readonly buckets: readonly TimeBucket[] };
   readonly values?: ValueCounts;
 }
 
-/** By what is counted. */
+/** What to count by. */
 export interface CountAsk {
-  /** A time field and a step: `time:1h`. */
+  /** A time field and a step, such as `time:1h`. */
   readonly time?: string | undefined;
+  /** A field, whose most frequent values are counted. */
   readonly field?: string | undefined;
   readonly top?: number | undefined;
+  /** The time zone of the steps. */
   readonly zone?: string | undefined;
 }
 
-/** Counts what a question matches. Throws a FailureError. */
+/** Counts the records that match a question. Throws a FailureError. */
 export async function askCounts(
   door: ServerDoor,
   question: Question,

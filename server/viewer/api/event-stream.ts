@@ -2,20 +2,21 @@ import { LineSplitter } from './line-splitter.js';
 
 /** One event of a stream. */
 export interface StreamEvent {
-  /** `message` where the stream does not say. */
+  /** `message` where the event has no type. */
   readonly type: string;
   readonly data: string;
-  /** The id that the stream said last. */
+  /** The id of this event, or of the last event that had one. */
   readonly id: string;
 }
 
-/** Characters of one event; a record is smaller than this. */
+/** Maximum length of an event in characters; any record is shorter. */
 const eventCharsMax = 256 * 1024 * 1024;
 
 /**
- * Reads server-sent events (the HTML standard, "Event stream interpretation") from text that comes in pieces, in time and memory in
- * proportion to it. Lines end with `\n` or `\r\n`; a bare `\r` is part of its line. Takes streams by fetch, which can carry a token, as
- * an EventSource can't.
+ * Parses server-sent events (HTML standard, "Interpreting an event stream") from text that arrives in pieces, in linear time and memory.
+ * Lines end with `
+ * ` or `\r
+ * `; a lone `\r` is part of its line. Used with fetch, as an EventSource can't send a token.
  */
 export class EventStreamReader {
   private readonly lines = new LineSplitter();
@@ -24,7 +25,7 @@ export class EventStreamReader {
   private dataChars = 0;
   private id = '';
 
-  /** The events that end in this piece. */
+  /** The events that end in this piece of text. */
   push(piece: string): StreamEvent[] {
     const events: StreamEvent[] = [];
     for (const line of this.lines.push(piece)) {

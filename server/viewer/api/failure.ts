@@ -1,4 +1,4 @@
-/** What can go wrong between a page and its server, by what one can do about it. */
+/** The kinds of failures of requests, distinguished by what the user can do about them. */
 export type FailureKind =
   | 'unreachable'
   | 'broken'
@@ -13,17 +13,17 @@ export type FailureKind =
   | 'damaged'
   | 'server';
 
-/** A failure in words for whoever looks at the page. */
+/** A failure in words for the user. */
 export interface Failure {
   readonly kind: FailureKind;
   readonly title: string;
-  /** What the server said of it. */
+  /** What the server or the browser reported. */
   readonly detail: string;
-  /** What one can do. */
+  /** What the user can do. */
   readonly advice: string;
 }
 
-/** Carries a failure up to where it is shown. */
+/** An error that carries a failure to the place where it is shown. */
 export class FailureError extends Error {
   constructor(readonly failure: Failure) {
     super(`${failure.title}: ${failure.detail}`);
@@ -88,10 +88,10 @@ const words: Readonly<Record<FailureKind, { readonly title: string; readonly adv
   },
 };
 
-/** All kinds of them. */
+/** All kinds of failures. */
 export const failureKinds = Object.keys(words) as readonly FailureKind[];
 
-/** A failure of a kind, with what was said of it. */
+/** Makes a failure of a kind with the reported detail. */
 export function failureOf(kind: FailureKind, detail: string): Failure {
   return { kind, detail, ...words[kind] };
 }
@@ -118,12 +118,13 @@ function kindOf(status: number, detail: string, hasToken: boolean): FailureKind 
   }
 }
 
-/** Problems are short; a longer body is not one. */
+/** Maximum length of a detail in characters. Details of problems are shorter. */
 const detailCharsMax = 4000;
 
 /**
- * What a response says that is no answer: the detail of its problem, or its status.
- * @param hasToken a token was sent
+ * The failure that a response reports, with the detail of its problem, or with its status where the body is not a problem.
+ *
+ * @param hasToken whether the request had a token
  */
 export async function failureOfResponse(response: Response, hasToken: boolean): Promise<Failure> {
   const text = await response.text().catch(() => '');
@@ -132,24 +133,24 @@ export async function failureOfResponse(response: Response, hasToken: boolean): 
     const problem = JSON.parse(text) as { detail?: unknown } | null;
     if (typeof problem?.detail === 'string') detail = problem.detail.slice(0, detailCharsMax);
   } catch {
-    // Something between the page and the server may answer with a page of its own.
+    // Not JSON: a proxy between the page and the server may answer with a page of its own.
   }
   return failureOf(kindOf(response.status, detail, hasToken), detail);
 }
 
-/** What was thrown, as a failure. Mistakes of the page itself are not hidden as one of the server. */
+/** The failure that an error stands for. Errors of the page itself are shown as such, not as a failure of the server. */
 export function failureOfError(error: unknown): Failure {
   if (error instanceof FailureError) return error.failure;
   const detail = error instanceof Error ? error.message : String(error);
   return { ...failureOf('server', detail), title: 'The page could not show the answer' };
 }
 
-/** Whether a failure may be over when the same is asked a moment later. */
+/** Whether the same request may succeed a moment later. */
 export function mayPass(failure: Failure | undefined): boolean {
   return failure?.kind === 'unreachable' || failure?.kind === 'busy';
 }
 
-/** Whether a request ended because the page no longer wants its answer. */
+/** Whether a request ended because the page has aborted it. */
 export function isAborted(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'AbortError';
 }

@@ -5,32 +5,32 @@ import { EventStreamReader, type StreamEvent } from './event-stream.js';
 import { FailureError, failureOf, failureOfError, isAborted, type Failure } from './failure.js';
 import { readBody, type ServerDoor } from './server-door.js';
 
-/** Records that came before the place that has been followed to. */
+/** A notice of records that were inserted before the position that was followed to. */
 export interface BehindNotice {
   readonly count: number;
   readonly lowest: string;
 }
 
-/** What a follower tells. */
+/** Called by a follower. */
 export interface FollowerEvents {
-  /** Records in the order of their cursors, each once. */
+  /** New records in the order of their cursors, each once. */
   records(records: readonly LogRecord[]): void;
   behind(notice: BehindNotice): void;
-  /** The stream is open. */
+  /** The stream was opened. */
   opened(): void;
-  /** It broke, and is opened again after a pause; or not at all, where only a person can mend it. */
+  /** The stream has failed. It is opened again after a pause, unless `isFinal`: then only the user can do something about it. */
   failed(failure: Failure, isFinal: boolean): void;
 }
 
-/** The server sends a comment every 15 s; three of them missing mean that nobody is there. */
+/** Milliseconds without data after which the connection is considered dead. The server sends a comment every 15 s, so three are missing by then. */
 const silenceMsMax = 45_000;
 const firstPauseMs = 500;
 const pauseMsMax = 15_000;
 
-/** Failures that asking again does not mend. */
+/** Failures for which a retry is useless. */
 const finalKinds: readonly Failure['kind'][] = ['token', 'refused', 'forbidden', 'missing', 'request'];
 
-/** Follows what a question matches from behind a cursor on, through breaks of the connection, until it is stopped. */
+/** Follows the records that match a question after a cursor, until it is stopped. Reconnects when the connection breaks. */
 export class Follower {
   private readonly stopping = new AbortController();
   private pauseMs = firstPauseMs;
@@ -42,7 +42,7 @@ export class Follower {
     private readonly events: FollowerEvents,
   ) {}
 
-  /** Follows until `stop`. */
+  /** Resolves when it was stopped, or has failed finally. */
   async run(): Promise<void> {
     while (!this.stopping.signal.aborted) {
       try {

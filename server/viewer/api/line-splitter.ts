@@ -1,12 +1,16 @@
-/** One record and its line may take so many characters; the server's own bound for a line of a log is far below. */
+/** Maximum length of a line in characters. The server's own limit for a line of a log is far lower. */
 const lineCharsMax = 256 * 1024 * 1024;
 
-/** Cuts text that comes in pieces into lines, in time and memory in proportion to it. */
+/** Splits text that arrives in pieces into lines, in linear time and memory. */
 export class LineSplitter {
   private readonly begun: string[] = [];
   private begunChars = 0;
 
-  /** The lines that end in this piece, without their ends: `\n`, or `\r\n`. */
+  /**
+   * The lines that end in this piece, without `
+   * ` or `\r
+   * `.
+   */
   push(piece: string): string[] {
     const lines: string[] = [];
     let from = 0;
@@ -22,7 +26,7 @@ export class LineSplitter {
     return lines;
   }
 
-  /** Whether a line has begun and not ended. */
+  /** Whether the text so far ends within a line. */
   get isInside(): boolean {
     return this.begunChars > 0;
   }

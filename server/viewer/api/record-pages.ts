@@ -3,29 +3,26 @@ import type { LogRecord } from '../records/record.js';
 import { readRecords } from './record-stream.js';
 import type { ServerDoor } from './server-door.js';
 
-/** Where a page lies: the newest records, or those next to a cursor. */
+/** Which page to request: the records after or before a cursor, or the newest ones without either. */
 export interface PageAsk {
   readonly after?: string | undefined;
   readonly before?: string | undefined;
   readonly limit: number;
 }
 
-/** A page, the oldest record first. */
+/** A page of records, oldest first. */
 export interface PageAnswer {
   readonly records: readonly LogRecord[];
-  /** Nothing lies behind it in the direction that was asked for. */
+  /** Whether there are no further records in the requested direction. */
   readonly isEnd: boolean;
-  /** What the query cost, as the server says it. */
+  /** The header `Server-Timing`, which tells the cost of the query. */
   readonly timing: string;
 }
 
-/** What one page takes of memory: records of a megabyte must not fill it. */
+/** Maximum size of a page in bytes: with records of a megabyte each, a full page would take too much memory. */
 const pageBytesMax = 4 * 1024 * 1024;
 
-/**
- * Asks for a page. One whose records are larger than a page should be has fewer of them: those next to the cursor. Throws a
- * FailureError.
- */
+/** Requests a page. It has fewer records than `limit` where they are large; these are the ones next to the cursor. Throws a FailureError. */
 export async function askPage(
   door: ServerDoor,
   question: Question,
@@ -42,7 +39,8 @@ export async function askPage(
     const { records, isCut } = await readRecords(response, pageBytesMax);
     const timing = response.headers.get('Server-Timing') ?? '';
     const isEnd = !isCut && records.length < limit;
-    // An answer begins with its oldest record. Without `after` those next to the cursor, or to the end, come last: ask for fewer.
+    // A response begins with its oldest record. Without `after`, the records next to the cursor (or to the end) come last and were cut off,
+    // so the request is repeated with a lower limit.
     if (!isCut || after !== undefined || limit === 1) return { records, isEnd, timing };
     limit = Math.max(1, Math.floor(Math.min(limit, records.length) / 2));
   }

@@ -4,14 +4,17 @@ import { FailureError, failureOf } from './failure.js';
 import { LineSplitter } from './line-splitter.js';
 import { readBody } from './server-door.js';
 
-/** Records of an answer in JSON Lines. */
+/** Records that were read from a response in JSON Lines. */
 export interface ReadRecords {
   readonly records: readonly LogRecord[];
-  /** The answer was longer than what was to be read of it. */
+  /** Whether reading stopped at the bound, before the end of the response. */
   readonly isCut: boolean;
 }
 
-/** Reads an answer up to a bound of bytes, and at least its first record. Throws a FailureError when it breaks off. */
+/**
+ * Reads the records of a response, at least one, until `bytesMax` is exceeded. Throws a FailureError where the response ends in the middle
+ * of a record.
+ */
 export async function readRecords(response: Response, bytesMax: number): Promise<ReadRecords> {
   const records: LogRecord[] = [];
   if (response.body === null) return { records, isCut: false };

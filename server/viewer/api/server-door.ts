@@ -1,17 +1,17 @@
 import { withLongIntegersQuoted } from '../records/long-integers.js';
 import { FailureError, failureOf, failureOfResponse, isAborted } from './failure.js';
 
-/** How a request is sent besides its path. */
+/** Options of a request besides its path. */
 export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** Sends requests to the server that the page came from, with the token that was given. */
+/** Sends requests, with the token of the user, to the server that the page was loaded from. */
 export class ServerDoor {
   constructor(private readonly token: () => string | undefined) {}
 
-  /** The response to a GET. Throws a FailureError for anything but success, and passes an abort on. */
+  /** Sends a GET request. Throws a FailureError for any status but success; rethrows an abort. */
   async get(path: string, { signal, headers }: RequestOptions = {}): Promise<Response> {
     const token = this.token();
     const authorization = token === undefined ? {} : { Authorization: `Bearer ${token}` };
@@ -32,7 +32,7 @@ export class ServerDoor {
     return response;
   }
 
-  /** The JSON of a response. Whole numbers that a double does not hold are strings of all of their digits. */
+  /** The JSON body of a response. Integers that a double can't represent exactly become strings with all digits. */
   async getJson(path: string, options: RequestOptions = {}): Promise<unknown> {
     const response = await this.get(path, options);
     const text = await readBody(() => response.text());
@@ -40,7 +40,7 @@ export class ServerDoor {
   }
 }
 
-/** Reads a body, or a part of one. What breaks off is a failure of its own: the answer had begun. */
+/** Reads a body, or a part of one. An interrupted body is a failure of kind `broken`, as the response had begun. */
 export async function readBody<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read();

@@ -7,14 +7,14 @@ import { plainView, type Column, type View } from './view.js';
 
 const widthMin = 40;
 const widthMax = 4000;
-/** An address that somebody made up must not fill the table with columns. */
+/** Upper bound of the columns in an address, so that a forged address can't fill the table with columns. */
 const columnsMax = 200;
 
 function timeParameter(timeMs: number): string {
   return new Date(timeMs).toISOString().replace('.000Z', 'Z');
 }
 
-/** The part of the address behind `#`: `/nginx?status__gte=500&last=1h`. Filters are those of the route, letter by letter. */
+/** The fragment of the page's address for a view, such as `#/nginx?status__gte=500&last=1h`. Filters are written as for the query route. */
 export function addressOf(view: View): string {
   const said = new URLSearchParams(
     filterParameters(view.filters).map(([name, value]): [string, string] => [name, value]),
@@ -40,7 +40,7 @@ export function addressOf(view: View): string {
   if (view.isLive) said.set('live', '1');
   say('record', view.cursor);
   if (view.isContext) said.set('context', '1');
-  // Blanks, colons, commas and slashes need no escape behind the sign, and people read addresses.
+  // Colons, commas and slashes need no escape in a fragment, and people read addresses.
   const text = said.toString().replaceAll('%3A', ':').replaceAll('%2C', ',').replaceAll('%2F', '/');
   return `#/${encodeURIComponent(view.agent)}${text === '' ? '' : `?${text}`}`;
 }
@@ -95,7 +95,7 @@ function decoded(text: string): string {
   }
 }
 
-/** Reads the part of an address behind `#`. What it does not understand it leaves out. */
+/** Parses the fragment of an address to a view. Invalid parts are ignored. */
 export function readAddress(hash: string): View {
   const text = hash.startsWith('#/') ? hash.slice(2) : '';
   const mark = text.indexOf('?');

@@ -1,6 +1,6 @@
 import { severityFieldOf, textFieldOf, timeFieldOf, type Field } from './field.js';
 
-/** What a column is for: it says how the cells look. */
+/** The role of a column, which decides how its cells look. */
 export type ColumnRole = 'time' | 'severity' | 'text' | 'number' | 'other';
 
 const roleWidths: Readonly<Record<ColumnRole, number>> = {
@@ -11,7 +11,7 @@ const roleWidths: Readonly<Record<ColumnRole, number>> = {
   other: 128,
 };
 
-/** What a column of a field is for. */
+/** The role of a field's column. */
 export function roleOf(field: Field, fields: readonly Field[]): ColumnRole {
   if (field.name === timeFieldOf(fields)) return 'time';
   if (field.name === severityFieldOf(fields)) return 'severity';
@@ -20,7 +20,7 @@ export function roleOf(field: Field, fields: readonly Field[]): ColumnRole {
   return field.type === 'int' || field.type === 'float' ? 'number' : 'other';
 }
 
-/** The width that a column has while nobody has changed it, in pixels. */
+/** The default width of a field's column in pixels. */
 export function usualWidth(field: Field, fields: readonly Field[]): number {
   return roleWidths[roleOf(field, fields)];
 }

@@ -1,11 +1,11 @@
 import type { Field, FieldType } from './field.js';
 import { equalityOf, oppositeOf, takesMany, type Operator } from './operators.js';
 
-/** One condition. All that are given must hold. */
+/** A condition on a field. A record must satisfy all conditions. */
 export interface Filter {
   readonly field: string;
   readonly operator: Operator;
-  /** One value, but for `in` and `not_in`. */
+  /** The values to compare with: one, or any number for `in` and `not_in`. */
   readonly values: readonly string[];
 }
 
@@ -19,7 +19,7 @@ function isNegative({ operator }: Filter): boolean {
   return operator === 'ne' || operator === 'not_in';
 }
 
-/** A filter for one of several values, or for the only one. */
+/** A filter for one of several values, or for a single one. */
 function equalTo(field: Field, values: readonly string[]): Filter {
   return { field: field.name, operator: values.length === 1 ? equalityOf(field.type) : 'in', values };
 }
@@ -28,14 +28,14 @@ function otherThan(field: Field, values: readonly string[]): Filter {
   return { field: field.name, operator: values.length === 1 ? 'ne' : 'not_in', values };
 }
 
-/** The values that a field must have one of; none where it may have any. */
+/** The values of which the field must have one; empty where any is accepted. */
 export function wantedValues(filters: Filters, field: string): readonly string[] {
   return filters
     .filter((filter) => filter.field === field && isPositive(filter))
     .flatMap(({ values }) => values);
 }
 
-/** The values that a field must not have. */
+/** The values that the field must not have. */
 export function unwantedValues(filters: Filters, field: string): readonly string[] {
   return filters
     .filter((filter) => filter.field === field && isNegative(filter))
@@ -62,36 +62,36 @@ function toggled(values: readonly string[], value: string): readonly string[] {
   return values.includes(value) ? values.filter((other) => other !== value) : [...values, value];
 }
 
-/** Wants a value of a field besides those wanted already, or no longer wants it. */
+/** Adds a value to the wanted values of a field, or removes it from them. */
 export function toggleWanted(filters: Filters, field: Field, value: string): Filters {
   const unwanted = unwantedValues(filters, field.name).filter((other) => other !== value);
   return replaced(filters, field, toggled(wantedValues(filters, field.name), value), unwanted);
 }
 
-/** Leaves a value of a field out besides those left out already, or takes it in again. */
+/** Adds a value to the unwanted values of a field, or removes it from them. */
 export function toggleUnwanted(filters: Filters, field: Field, value: string): Filters {
   const wanted = wantedValues(filters, field.name).filter((other) => other !== value);
   return replaced(filters, field, wanted, toggled(unwantedValues(filters, field.name), value));
 }
 
-/** The filters but for those that say which values a field has: what a facet counts, so that its other values stay in sight. */
+/** The filters without those for wanted values of a field. A facet counts with these, so that its other values stay visible. */
 export function withoutWanted(filters: Filters, field: string): Filters {
   return filters.filter((filter) => filter.field !== field || !isPositive(filter));
 }
 
-/** The filter that matches what this one does not, null aside. */
+/** The filter that matches what this one does not. Null matches neither. */
 export function negated(filter: Filter, type: FieldType): Filter {
   return { ...filter, operator: oppositeOf(filter.operator, type) };
 }
 
-/** The parameters of the route: `status__gte=500`. */
+/** The filters as parameters of the query route, such as `status__gte=500`. */
 export function filterParameters(filters: Filters): readonly (readonly [string, string])[] {
   return filters.flatMap(({ field, operator, values }) =>
     values.map((value) => [`${field}__${operator === 'not_in' ? 'ne' : operator}`, value] as const),
   );
 }
 
-/** The same filters as few as they can be: the route takes several `in` of a field as one set, so they are shown as one. */
+/** Combines filters where possible: the route treats several `in` of a field as one set, so they are shown as one filter. */
 export function gathered(filters: Filters): Filters {
   return gatherFilters(
     filters.flatMap(({ field, operator, values }) =>
@@ -100,7 +100,7 @@ export function gathered(filters: Filters): Filters {
   );
 }
 
-/** Reads parameters of the route as filters. Several `in` of a field are one filter, and so are several `ne`. */
+/** Combines parameters of the query route to filters. Several `in` of a field become one filter, and so do several `ne`. */
 export function gatherFilters(
   parameters: readonly { readonly field: string; readonly operator: Operator; readonly value: string }[],
 ): Filters {

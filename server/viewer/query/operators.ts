@@ -1,6 +1,6 @@
 import type { FieldType } from './field.js';
 
-/** Operators of a filter: the route's, and `not_in`, which is asked as one `ne` for each value. */
+/** The operators of filters: those of the query route, and `not_in`, which is sent as one `ne` per value. */
 export type Operator =
   | 'eq'
   | 'ne'
@@ -21,7 +21,7 @@ export type Operator =
   | 'until';
 
 interface OperatorFacts {
-  /** How a chip reads: field, words, value. */
+  /** How a filter reads to the user: field, words, value. */
   readonly words: string;
   readonly opposite: Operator;
 }
@@ -52,41 +52,41 @@ const ofType: Readonly<Record<FieldType, readonly Operator[]>> = {
   int: numeric,
   float: numeric,
   bool: ['eq', 'ne'],
-  // It compares by milliseconds as well, which nobody types.
+  // Times can also be compared by milliseconds, but nobody would type those.
   time: ['since', 'until'],
   string: ['exact', 'ne', 'like', 'not_like', 'prefix', 'not_prefix', 'suffix', 'not_suffix', 'in', 'not_in'],
 };
 
-/** Those of a text that may stand in any field. */
+/** The operators of a filter on `anyField`. */
 export const anyFieldOperators: readonly Operator[] = ['like', 'not_like'];
 
-/** The operators that a field of a type has, the likeliest first. */
+/** The operators for fields of a type, the most common first. */
 export function operatorsOf(type: FieldType): readonly Operator[] {
   return ofType[type];
 }
 
-/** What an operator is in words. */
+/** An operator in words. */
 export function operatorWords(operator: Operator): string {
   return facts[operator].words;
 }
 
-/** Whether a text names an operator. */
+/** Whether a text is the name of an operator. */
 export function isOperator(text: string): text is Operator {
   return Object.hasOwn(facts, text);
 }
 
-/** The operator that matches what this one does not, null aside. */
+/** The operator that matches what this one does not. Null matches neither. */
 export function oppositeOf(operator: Operator, type: FieldType): Operator {
   const { opposite } = facts[operator];
   return opposite === 'eq' ? equalityOf(type) : opposite;
 }
 
-/** The operator that means "equal" on a type. */
+/** The operator for equality of a type. */
 export function equalityOf(type: FieldType): Operator {
   return type === 'string' ? 'exact' : 'eq';
 }
 
-/** Operators that take several values. */
+/** Whether an operator takes several values. */
 export function takesMany(operator: Operator): boolean {
   return operator === 'in' || operator === 'not_in';
 }

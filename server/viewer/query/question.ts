@@ -3,24 +3,27 @@ import { filterParameters, type Filter } from './filter.js';
 import type { Span } from './time-range.js';
 import type { View } from './view.js';
 
-/** What is asked of an agent: which records, but not how many or from where on. */
+/** Which records of an agent to request, without position and limit. */
 export interface Question {
   readonly agent: string;
   readonly parameters: readonly (readonly [string, string])[];
 }
 
-/** Times in a form that the route takes for every year, the one of the epoch included. */
+/** A time as a parameter. ISO 8601 is used, as the route accepts it for every year, including times around the epoch. */
 export function momentParameter(timeMs: number): string {
   return new Date(timeMs).toISOString();
 }
 
-/** The field in which a view searches for its text; undefined for an agent that has no text. An agent without fields is one whose are not known yet. */
+/**
+ * The field in which a view searches for its text; undefined for an agent without string fields. An empty list of fields means that they
+ * are not known yet.
+ */
 export function searchedField(view: View, fields: readonly Field[]): string | undefined {
   const mayHaveText = fields.length === 0 || fields.some(({ type }) => type === 'string');
   return mayHaveText ? (view.textField ?? anyField) : undefined;
 }
 
-/** What a view asks of an agent with these fields. `span` is its range at some moment, so that all of its pages ask for the same. */
+/** The question of a view. `span` is the view's range at a given time; it is fixed, so that all pages get the same question. */
 export function questionOf(
   view: View,
   fields: readonly Field[],
@@ -33,7 +36,7 @@ export function questionOf(
   return { agent: view.agent, parameters: [...parameters, ...spanParameters(fields, span)] };
 }
 
-/** A range as filters of the agent's time field; none where it has no such field. */
+/** The filters on the agent's time field for a span; none where the agent has no such field. */
 export function spanParameters(
   fields: readonly Field[],
   { sinceMs, untilMs }: Span,
@@ -46,7 +49,7 @@ export function spanParameters(
   return parameters;
 }
 
-/** The path and query string of a request to one of the routes of an agent. */
+/** The path and query string of a request to an agent's route. */
 export function requestPath(
   route: 'query' | 'count',
   { agent, parameters }: Question,

@@ -4,33 +4,33 @@ import type { TimeRange } from './time-range.js';
 /** A column of the table. */
 export interface Column {
   readonly name: string;
-  /** In pixels; of its own width where nobody has changed it. */
+  /** In pixels; undefined for the default width. */
   readonly width?: number | undefined;
 }
 
-/** All that the address holds: who has it sees the same. */
+/** What the table shows. The address of the page contains all of it, so the address can be shared. */
 export interface View {
   readonly agent: string;
   readonly filters: readonly Filter[];
   readonly range: TimeRange;
-  /** Text that is searched for, and the field in which; any that holds text where none is said. */
+  /** The text to search for, and the field to search in; undefined for all string fields. */
   readonly text: string;
   readonly textField?: string | undefined;
-  /** The agent's usual ones where none are said. */
+  /** Empty for the default columns. */
   readonly columns: readonly Column[];
   readonly isWrapped: boolean;
-  /** The field by which the histogram is split. Empty: not split; undefined: by the field that says how bad a record is. */
+  /** The field by which the histogram is split. Empty: not split; undefined: by the severity field. */
   readonly split?: string | undefined;
-  /** The record that is open. */
+  /** The cursor of the open record. */
   readonly cursor?: string | undefined;
-  /** The open record is shown among its neighbours, without filters. */
+  /** Whether the open record is shown among its neighbours, without filters. */
   readonly isContext: boolean;
   readonly isLive: boolean;
-  /** The newest record is above all others. */
+  /** Whether the newest record is at the top. */
   readonly isNewestFirst: boolean;
 }
 
-/** The view of an agent that nobody has changed. */
+/** The default view. */
 export const plainView: View = {
   agent: '',
   filters: [],
@@ -43,7 +43,7 @@ export const plainView: View = {
   isNewestFirst: false,
 };
 
-/** Whether both views ask for the same records. */
+/** Whether both views request the same records. */
 export function asksTheSame(one: View, other: View): boolean {
   return (
     one.agent === other.agent &&

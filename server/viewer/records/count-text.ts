@@ -1,6 +1,6 @@
 const grouped = new Intl.NumberFormat('en-US');
 
-/** `12,345,678`. */
+/** A count with separators: `12,345,678`. */
 export function countText(count: number): string {
   return grouped.format(count);
 }
@@ -11,7 +11,7 @@ const steps: readonly (readonly [number, string])[] = [
   [1e3, 'k'],
 ];
 
-/** `1.2 M`: three digits at most. */
+/** A count of at most three digits with a unit: `1.2 M`. */
 export function shortCountText(count: number): string {
   for (const [size, unit] of steps) {
     if (count < size) continue;
@@ -21,7 +21,7 @@ export function shortCountText(count: number): string {
   return String(count);
 }
 
-/** `1 record`, `2 records`. */
+/** A count of records: `1 record`, `2 records`. */
 export function recordsText(count: number): string {
   return `${countText(count)} ${count === 1 ? 'record' : 'records'}`;
 }

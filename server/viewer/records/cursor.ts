@@ -1,4 +1,4 @@
-/** A cursor as a number: its high 24 bits are the hour since the epoch, its low 40 the place in it. */
+/** A cursor as a number. Its high 24 bits are the hours since the epoch, its low 40 bits the position within that hour. */
 function positionOf(cursor: string): bigint {
   return BigInt(`0x${cursor}`);
 }
@@ -12,7 +12,7 @@ function cursorOf(position: bigint): string {
   return inside.toString(16).padStart(16, '0');
 }
 
-/** Before every record. */
+/** The cursor before all records. */
 export const firstCursor = '0000000000000000';
 
 /** Whether a text has the form of a cursor. */
@@ -20,22 +20,22 @@ export function isCursor(text: string): boolean {
   return /^[0-9a-f]{16}$/.test(text);
 }
 
-/** The next position; records between are none. `before` it is "up to and including the cursor". */
+/** The next cursor. `before` this cursor means up to and including the given one. */
 export function cursorBehind(cursor: string): string {
   return cursorOf(positionOf(cursor) + 1n);
 }
 
-/** The position before; `after` it is "from the cursor on". */
+/** The previous cursor. `after` this cursor means from the given one on. */
 export function cursorBefore(cursor: string): string {
   return cursorOf(positionOf(cursor) - 1n);
 }
 
-/** When the hour began that a cursor stands in, in milliseconds: where a record without a readable time has its place. */
+/** The start of a cursor's hour in milliseconds since the epoch. Records without a readable time are placed by the hour. */
 export function hourOfCursor(cursor: string): number {
   return Number(positionOf(cursor) >> ordinalBits) * hourMs;
 }
 
-/** The position at which the hour of a moment begins. */
+/** The first cursor of the hour that contains a time. */
 export function cursorOfHour(timeMs: number): string {
   const hour = BigInt(Math.max(0, Math.floor(timeMs / hourMs)));
   return cursorOf(hour << ordinalBits);

@@ -1,17 +1,17 @@
-/** A part of a text, and whether it is what was searched for. */
+/** A part of a text, and whether it matches the search. */
 export interface TextPart {
   readonly text: string;
   readonly isMatch: boolean;
 }
 
-/** Matches that are marked in one text; a single letter may be all of a long one. */
+/** Maximum number of matches that are marked in a text. A search for one letter may match most of a long text. */
 const matchesMax = 200;
 
-/** Takes a text apart at what was searched for, upper and lower case being the same. */
+/** Splits a text at the matches of a search, ignoring case. */
 export function markMatches(text: string, needle: string): readonly TextPart[] {
   const folded = text.toLowerCase();
   const sought = needle.toLowerCase();
-  // Where folding changes the length, places in the one are not places in the other.
+  // Where case folding changes the length, offsets in the folded text are not valid in the original.
   if (sought === '' || folded.length !== text.length) return [{ text, isMatch: false }];
   const parts: TextPart[] = [];
   let from = 0;

@@ -1,9 +1,9 @@
-/** Whole numbers of fewer digits are exact in a double. */
+/** Integers of up to this many digits are exact in a double. */
 const exactDigits = 15;
 
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
 
-/** Puts whole numbers of many digits between quotes, so that JSON.parse does not round them. Takes time in proportion to the text. */
+/** Puts integers of many digits in quotes, so that JSON.parse does not round them. Takes linear time. */
 export function withLongIntegersQuoted(json: string): string {
   const parts: string[] = [];
   let kept = 0;

@@ -1,9 +1,9 @@
-/** Deeper than this, indenting would make a text of another order of size than what it shows. */
+/** Maximum nesting: deeper, the indentation would be far larger than the content. */
 const depthMax = 64;
-/** Longer texts are shown as they are. */
+/** Longer texts are shown unformatted. */
 const charsMax = 2_000_000;
 
-/** Whether a text is a JSON object or list, which is worth being shown in lines. */
+/** Whether a text is a JSON object or array that is worth formatting. */
 export function isJsonTree(text: string): boolean {
   const first = text.trimStart()[0];
   if ((first !== '{' && first !== '[') || text.length > charsMax) return false;
@@ -16,8 +16,8 @@ export function isJsonTree(text: string): boolean {
 }
 
 /**
- * JSON in lines, two blanks a level. Works on the text and leaves each number as it is written. Takes valid JSON; gives back what is
- * nested deeper than 64 levels, or longer than two million characters, as it came.
+ * Formats JSON with two blanks per level. Works on the text, so numbers keep all digits. Expects valid JSON; returns a text that is nested
+ * more than 64 levels deep or longer than two million characters unchanged.
  */
 export function prettyJson(text: string): string {
   if (text.length > charsMax) return text;
@@ -61,7 +61,7 @@ function nextVisible(text: string, from: number): number {
   return at;
 }
 
-/** Behind the closing quote of the string that begins at `begin`. */
+/** The index after the closing quote of the string that begins at `begin`. */
 function endOfString(text: string, begin: number): number {
   let at = begin + 1;
   while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1;

@@ -1,18 +1,18 @@
 import type { LogRecord, Value } from './record.js';
 
-/** Digits of the longest whole number that is read exactly; the server's have 20 at most, with their sign. */
+/** Maximum length of an integer that is parsed exactly. The server's have at most 20 characters, with their sign. */
 const exactDigitsMax = 64;
 
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** Walks over one line; `at` is the next character to look at. */
+/** Parses a line; `at` is the index of the next character. */
 class LineReader {
   at = 0;
 
   constructor(readonly line: string) {}
 
-  /** Fails with what was expected where. */
+  /** Throws a SyntaxError that says what was expected at which character. */
   fail(expected: string): never {
     throw new SyntaxError(`the server's answer has no ${expected} at character ${this.at + 1} of a record`);
   }
@@ -21,7 +21,7 @@ class LineReader {
     while (this.at < this.line.length && this.line.charCodeAt(this.at) <= 0x20) this.at += 1;
   }
 
-  /** Passes over one character if it comes next. */
+  /** Consumes a character if it is the next one. */
   takes(character: string): boolean {
     this.skipBlanks();
     if (this.line[this.at] !== character) return false;
@@ -64,7 +64,7 @@ class LineReader {
   }
 }
 
-/** A number, true or false; undefined for anything else. */
+/** The value of a number, true or false; undefined for another text. */
 function plainValue(text: string): number | bigint | boolean | undefined {
   if (text === 'true') return true;
   if (text === 'false') return false;
@@ -83,8 +83,8 @@ function isWhole(text: string): boolean {
 }
 
 /**
- * Reads one line of an answer. JSON.parse would round whole numbers beyond 2^53; here each keeps its digits. Takes time in
- * proportion to the line. Throws a SyntaxError for what is no flat object with a cursor.
+ * Parses a line of a response. JSON.parse would round integers beyond 2^53; here they become a bigint. Takes linear time. Throws a
+ * SyntaxError for anything but a flat object with a cursor.
  */
 export function readRecordLine(line: string): LogRecord {
   const reader = new LineReader(line);

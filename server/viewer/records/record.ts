@@ -1,24 +1,24 @@
-/** A value as an answer gives it. A whole number that a double does not hold is a bigint, with every digit. */
+/** A value of a record. An integer that a double can't represent exactly is a bigint. */
 export type Value = string | number | bigint | boolean | null;
 
-/** One record of an answer. */
+/** A record of a response. */
 export interface LogRecord {
   readonly cursor: string;
-  /** The JSON object as the server wrote it. */
+  /** The JSON object as sent by the server. */
   readonly line: string;
-  /** The fields, in the order of the agent's file. */
+  /** The values by field, in the order of the response. */
   readonly values: ReadonlyMap<string, Value>;
 }
 
-/** Control sequences of terminals (ECMA-48, 5.4): they colour text, and a page shows them as boxes. */
+/** Control sequences of terminals (ECMA-48, 5.4), which set colours. In a page they would appear as boxes. */
 const terminalCodes = /\u001b\[[0-?]*[ -/]*[@-~]/g;
 
-/** A text as a page shows it: without what only a terminal understands. */
+/** A text as shown in the page: without control sequences of terminals. */
 export function shownText(text: string): string {
   return text.includes('\u001b') ? text.replace(terminalCodes, '') : text;
 }
 
-/** What a value is as text: a string as it is, and nothing for null. */
+/** A value as text; empty for null. */
 export function valueText(value: Value | undefined): string {
   return value === null || value === undefined ? '' : String(value);
 }

@@ -1,9 +1,9 @@
-/** How times are shown: in the zone of the browser, or in UTC. */
+/** The zone that times are shown in: that of the browser, or UTC. */
 export type Zone = 'local' | 'utc';
 
 const pad = (value: number, digits = 2): string => String(value).padStart(digits, '0');
 
-/** Times that a Date holds. */
+/** Whether a time is within the range of Date. */
 export function isShownTime(timeMs: number): boolean {
   return Math.abs(timeMs) <= 8.64e15;
 }
@@ -16,7 +16,7 @@ interface Clock {
 
 function clockOf(timeMs: number, zone: Zone): Clock {
   const date = new Date(timeMs);
-  // As UTC after the shift, so that one set of getters serves both.
+  // The time is shifted by its offset, so that the UTC getters give local time.
   const shown = zone === 'utc' ? date : new Date(timeMs - date.getTimezoneOffset() * 60_000);
   return {
     day: `${pad(shown.getUTCFullYear(), 4)}-${pad(shown.getUTCMonth() + 1)}-${pad(shown.getUTCDate())}`,
@@ -25,14 +25,14 @@ function clockOf(timeMs: number, zone: Zone): Clock {
   };
 }
 
-/** `2026-11-18 10:00:00.123`. A number beyond all dates is shown as it is. */
+/** A time such as `2026-11-18 10:00:00.123`. A number outside the range of Date is shown unchanged. */
 export function timeText(timeMs: number, zone: Zone): string {
   if (!isShownTime(timeMs)) return String(timeMs);
   const { day, time, milliseconds } = clockOf(timeMs, zone);
   return `${day} ${time}.${milliseconds}`;
 }
 
-/** `2026-11-18 10:00:00`, and `2026-11-18 10:00` where there are no seconds. */
+/** A time such as `2026-11-18 10:00:00`, or `2026-11-18 10:00` where the seconds are 0. */
 export function shortTimeText(timeMs: number, zone: Zone): string {
   const { day, time } = clockOf(timeMs, zone);
   return `${day} ${time.endsWith(':00') ? time.slice(0, 5) : time}`;
@@ -40,7 +40,7 @@ export function shortTimeText(timeMs: number, zone: Zone): string {
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** Moments along an axis, as short as they can be told apart: `10:30`, and where a day begins `18 Nov`. */
+/** Labels of ticks along a time axis, as short as possible: `10:30`, and `18 Nov` where a day begins. */
 export function tickTexts(timesMs: readonly number[], zone: Zone): readonly string[] {
   let before = '';
   return timesMs.map((timeMs) => {
@@ -56,7 +56,7 @@ export function tickTexts(timesMs: readonly number[], zone: Zone): readonly stri
   });
 }
 
-/** The name of the zone: `UTC`, `Europe/Oslo`. */
+/** The name of the zone, such as `UTC` or `Europe/Oslo`. */
 export function zoneName(zone: Zone): string {
   return zone === 'utc' ? 'UTC' : new Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
@@ -64,8 +64,8 @@ export function zoneName(zone: Zone): string {
 const form = /^(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(?:[.](\d{1,3}))?)?)?$/;
 
 /**
- * Reads a time as it is shown, of the zone: a date, with hours and minutes, seconds, and a fraction of a second if it has them. Also
- * milliseconds since the epoch. Undefined for anything else, and for dates that do not exist.
+ * Parses a time of the zone in the form in which times are shown: a date, optionally with hours and minutes, seconds, and a fraction of a
+ * second. Also accepts milliseconds since the epoch. Undefined for anything else, and for dates that do not exist.
  */
 export function readTime(text: string, zone: Zone): number | undefined {
   const trimmed = text.trim();
@@ -89,7 +89,7 @@ const units: readonly (readonly [string, number])[] = [
   ['s', 1000],
 ];
 
-/** `1d 2h`, `15m`, `300ms`: the two largest units of a length of time. */
+/** A duration in its two largest units: `1d 2h`, `15m`, `300ms`. */
 export function durationText(lengthMs: number): string {
   if (lengthMs < 1000) return `${Math.round(lengthMs)}ms`;
   const parts: string[] = [];
@@ -102,7 +102,7 @@ export function durationText(lengthMs: number): string {
   return parts.join(' ');
 }
 
-/** Milliseconds of `90s`, `15m`, `12h`, `7d`, also combined; undefined for anything else. */
+/** Parses a duration such as `90s`, `15m`, `12h`, `7d` or a combination to milliseconds; undefined for anything else. */
 export function readDuration(text: string): number | undefined {
   const compact = text.replaceAll(' ', '').toLowerCase();
   if (!/^(?:\d{1,9}[smhd]){1,8}$/.test(compact)) return undefined;
