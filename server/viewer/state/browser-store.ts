@@ -1,11 +1,11 @@
-/** Where things lie that are this browser's: preferences, saved views, the history. */
+/** Prefix of the names in the browser's storage. */
 const prefix = 'logstrata.';
 
-/** What a browser keeps, under names of ours. A browser that keeps nothing (a private window, full storage) loses nothing but that. */
+/** Stores values in the browser, as JSON. Where the browser stores nothing (private window, full storage), values are just not kept. */
 export class BrowserStore {
   constructor(private readonly storage: () => Storage) {}
 
-  /** What was stored under a name; undefined where nothing is, or nothing that can be read. */
+  /** The value stored under a name; undefined where there is none, or it can't be parsed. */
   read(name: string): unknown {
     try {
       const text = this.storage().getItem(prefix + name);
@@ -20,7 +20,7 @@ export class BrowserStore {
       if (value === undefined) this.storage().removeItem(prefix + name);
       else this.storage().setItem(prefix + name, JSON.stringify(value));
     } catch {
-      // Storage is full or forbidden: what is on the page still holds until it is closed.
+      // Storage is full or forbidden: the value is kept only while the page is open.
     }
   }
 }

@@ -1,16 +1,16 @@
 import { readBody, type ServerDoor } from '../api/server-door.js';
 import { requestPath, type Question } from '../query/question.js';
 
-/** How records are written to a file. */
+/** The options of a download. */
 export interface DownloadForm {
   readonly format: 'jsonl' | 'csv';
-  /** The newest of those that match. */
+  /** Number of records: the newest of those that match. */
   readonly limit: number;
-  /** In this order; all where undefined. */
+  /** The fields in this order; undefined for all. */
   readonly fields: readonly string[] | undefined;
 }
 
-/** The request whose answer is the file. */
+/** The path of the request whose response is saved. */
 export function downloadPath(question: Question, { format, limit, fields }: DownloadForm): string {
   const more: (readonly [string, string])[] = [
     ['format', format],
@@ -21,8 +21,8 @@ export function downloadPath(question: Question, { format, limit, fields }: Down
 }
 
 /**
- * Has the browser save an answer. It comes by a request of the page and not by a link, so that the token goes along, and so that a refusal is
- * seen here and not found in a file.
+ * Saves a response as a file. The page sends the request itself instead of following a link, so that the token is sent, and an error is
+ * shown in the page instead of being saved.
  */
 export async function saveDownload(door: ServerDoor, path: string, name: string): Promise<void> {
   const response = await door.get(path);
@@ -32,6 +32,6 @@ export async function saveDownload(door: ServerDoor, path: string, name: string)
   link.href = url;
   link.download = name;
   link.click();
-  // The browser has taken hold of the content once the click is handled.
+  // The browser needs the URL only until the click has been handled.
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

@@ -5,27 +5,27 @@ import type { Extent, Span } from '../query/time-range.js';
 
 const hourMs = 3_600_000;
 
-/** When a record was made; the hour of its place where it does not say. */
+/** The time of a record; the hour of its cursor where it has no time. */
 export function timeOfRecord(record: LogRecord, timeField: string | undefined): number {
   const value = timeField === undefined ? undefined : record.values.get(timeField);
   return typeof value === 'number' ? value : hourOfCursor(record.cursor);
 }
 
-/** What is known of an agent's records before anything is asked of them. */
+/** What the page learns about an agent's records whatever the question is. */
 export interface KnownRecords {
   /**
-   * The times between which they lie: a range that is open at an end is drawn from there. Undefined where there are none. The places
-   * of records are by whole hours, so within the hours at both ends a few may lie outside.
+   * The time range of all records, which the histogram shows for an unbounded range. Undefined where there are no records. Records are
+   * ordered by whole hours only, so some records of the first and last hour may be outside.
    */
   readonly extent: Extent | undefined;
-  /** The newest ones. */
+  /** The newest records. */
   readonly sample: readonly LogRecord[];
 }
 
-/** Records that tell what the values of fields are like. */
+/** Number of records that are sampled to learn about the values of fields. */
 const sampleRecords = 100;
 
-/** Looks at the first and the newest records of an agent, whatever is asked for. */
+/** Requests the first and the newest records of an agent, without filters. */
 export async function askKnownRecords(
   ask: AskForPage,
   timeField: string | undefined,
@@ -44,11 +44,11 @@ export async function askKnownRecords(
   return { extent, sample: last.records };
 }
 
-/** The times that are drawn for a range: its own ends, and for an open one that of the records. */
+/** The time range that the histogram shows for a span; unbounded ends are replaced by those of the records. */
 export function drawnExtent({ sinceMs, untilMs }: Span, records: Extent | undefined, nowMs: number): Extent {
   const from = sinceMs ?? Math.min(records?.sinceMs ?? nowMs - hourMs, untilMs ?? Infinity);
   const newest = records === undefined ? nowMs : Math.max(records.untilMs, from + 1);
-  // A range that began a while ago ends now, not at its newest record: how long nothing came is to be seen.
+  // A range that is bounded only at its start ends now, not at the newest record, so that a time without records is visible.
   const until = untilMs ?? (sinceMs === undefined ? newest : Math.max(newest, nowMs));
   return { sinceMs: from, untilMs: Math.max(until, from + 1) };
 }

@@ -4,20 +4,20 @@ import { failureOfError, isAborted, type Failure } from '../api/failure.js';
 import type { ServerDoor } from '../api/server-door.js';
 import type { Question } from '../query/question.js';
 
-/** What is known of a field's values. */
+/** The state of a field's value counts. */
 export interface FacetState {
   readonly kind: 'loading' | 'ready' | 'failed';
-  /** Of the question before while loading. */
+  /** While `loading`, the counts of the previous question. */
   readonly counts?: ValueCounts | undefined;
   readonly failure?: Failure | undefined;
 }
 
-/** Values of one field that are shown. */
+/** Number of values that are shown per field. */
 const topMax = 10;
-/** Counts that are asked for at once: a browser has six connections to a server, and the records come first. */
+/** Number of concurrent requests: a browser opens six connections to a server, and records are more important. */
 const atOnceMax = 2;
 
-/** The most frequent values of fields, of those alone that somebody looks at. */
+/** The most frequent values of the fields whose facet is open. */
 export class Facets {
   private readonly current = signal<ReadonlyMap<string, FacetState>>(new Map());
   private asking = new AbortController();
@@ -29,7 +29,7 @@ export class Facets {
     return this.current;
   }
 
-  /** Counts the values of these fields, each by a question of its own, a few at a time. */
+  /** Requests the value counts of these fields, each by its own question. */
   async load(fields: readonly { readonly name: string; readonly question: Question }[]): Promise<void> {
     this.asking.abort();
     this.asking = new AbortController();
@@ -48,13 +48,13 @@ export class Facets {
     await Promise.all(Array.from({ length: atOnceMax }, work));
   }
 
-  /** Forgets all counts: for another agent. */
+  /** Drops all counts; for another agent. */
   clear(): void {
     this.asking.abort();
     this.current.value = new Map();
   }
 
-  /** Undefined once nobody wants it any more. */
+  /** Requests the counts of a field; undefined where the request was aborted. */
   private async ask(field: string, question: Question, aborts: AbortSignal): Promise<FacetState | undefined> {
     try {
       const { values } = await askCounts(this.door, question, { field, top: topMax }, aborts);

@@ -9,7 +9,7 @@ import { stepFor, type TimeStep } from './time-steps.js';
 /** What the histogram shows. */
 export interface HistogramState {
   readonly kind: 'loading' | 'ready' | 'failed';
-  /** All that match, in the table or not; of the question before while loading. */
+  /** Number of all matching records. While `loading`, that of the previous question. */
   readonly count?: number | undefined;
   readonly extent?: Extent | undefined;
   readonly step?: TimeStep | undefined;
@@ -18,22 +18,22 @@ export interface HistogramState {
   readonly failure?: Failure | undefined;
 }
 
-/** What is counted, and how. */
+/** What to count. */
 export interface HistogramAsk {
   readonly question: Question;
-  /** Undefined where the agent has no time: only the sum is asked for. */
+  /** Undefined where the agent has no time field: then only the total is requested. */
   readonly timeField: string | undefined;
   readonly extent: Extent;
   readonly split: string | undefined;
   readonly zone: string;
 }
 
-/** Bars that fit beside each other on a screen and can still be aimed at. */
+/** Maximum number of bars: they fit on a screen and are wide enough to click. */
 const barsMax = 90;
-/** Values that are counted apart: more than are drawn, so that errors, which are rare, are among them. */
+/** Number of values that are counted separately. It is more than are drawn, so that rare values such as errors are included. */
 const splitMax = 30;
 
-/** Counts over time, by a question of their own: what the table holds has no part in them. */
+/** Counts of the matching records over time. They are requested from the server, independently of the records in the table. */
 export class Histogram {
   private readonly current = signal<HistogramState>({ kind: 'loading', buckets: [] });
   private asking = new AbortController();
@@ -62,7 +62,7 @@ export class Histogram {
     }
   }
 
-  /** Shows nothing until it is loaded anew: for another agent. */
+  /** Empties the histogram until the next load; for another agent. */
   clear(): void {
     this.asking.abort();
     this.current.value = { kind: 'loading', buckets: [] };

@@ -1,15 +1,15 @@
 import { signal, type ReadonlySignal } from '@preact/signals';
 import type { BrowserStore } from './browser-store.js';
 
-/** An address that is kept, and what it is called. */
+/** A stored address and its name. */
 export interface KeptView {
   readonly name: string;
   readonly address: string;
 }
 
-/** Queries that are remembered; older ones than so many are seldom looked for. */
+/** Maximum number of queries in the history. */
 const historyMax = 50;
-/** Views that somebody saves by hand. */
+/** Maximum number of views that the user can save. */
 const savedMax = 200;
 
 function readViews(store: BrowserStore, name: string): readonly KeptView[] {
@@ -25,7 +25,7 @@ function readViews(store: BrowserStore, name: string): readonly KeptView[] {
   );
 }
 
-/** A list of views in this browser: the newest first, each address once. */
+/** A list of views in the browser's storage, newest first. */
 class ViewList {
   protected readonly list;
 
@@ -47,13 +47,13 @@ class ViewList {
   }
 }
 
-/** What was asked. */
+/** The views that were queried, each address once. */
 export class QueryHistory extends ViewList {
   constructor(store: BrowserStore) {
     super(store, 'history', historyMax);
   }
 
-  /** Puts a view to the front. */
+  /** Puts a view at the top. */
   note(view: KeptView): void {
     const [newest, ...others] = this.list.peek();
     if (newest?.address === view.address) return;
@@ -66,13 +66,13 @@ export class QueryHistory extends ViewList {
   }
 }
 
-/** Views under names that somebody gave them. */
+/** Views that the user has saved under names. */
 export class SavedViews extends ViewList {
   constructor(store: BrowserStore) {
     super(store, 'views', savedMax);
   }
 
-  /** Saves a view; one of the same name is replaced. */
+  /** Saves a view; replaces one of the same name. */
   save(view: KeptView): void {
     this.put([view, ...this.list.peek().filter(({ name }) => name !== view.name)]);
   }

@@ -2,10 +2,10 @@ import { effect, signal, type ReadonlySignal, type Signal } from '@preact/signal
 import type { Zone } from '../records/time-text.js';
 import type { BrowserStore } from './browser-store.js';
 
-/** `auto` is what the system says. */
+/** `auto` follows the system. */
 export type Theme = 'auto' | 'light' | 'dark';
 
-/** What is this reader's and not the view's: an address that is passed on leaves it as it is. */
+/** The preferences of the user. They are not part of the address, so a shared address does not change them. */
 export interface Preferences {
   readonly theme: Signal<Theme>;
   readonly zone: Signal<Zone>;
@@ -25,7 +25,10 @@ function stored<T extends string | boolean>(
   return value;
 }
 
-/** On a narrow screen the fields would cover the records: they are shown when somebody asks for them, and that is not kept. */
+/**
+ * Whether the fields pane is shown. On a narrow screen it would cover the records, so it is hidden there until the user opens it, and that
+ * choice is not stored.
+ */
 function fieldsPreference(store: BrowserStore, isNarrow: ReadonlySignal<boolean>): Signal<boolean> {
   const kept = stored<boolean>(store, 'fields', true, [true, false]);
   const shown = signal(false);
@@ -39,7 +42,7 @@ function fieldsPreference(store: BrowserStore, isNarrow: ReadonlySignal<boolean>
   return shown;
 }
 
-/** The preferences as this browser keeps them. */
+/** Reads the preferences from the browser's storage, and stores changes. */
 export function openPreferences(store: BrowserStore, isNarrow: ReadonlySignal<boolean>): Preferences {
   return {
     theme: stored<Theme>(store, 'theme', 'auto', ['auto', 'light', 'dark']),

@@ -11,7 +11,7 @@ function bytesText(bytes: number): string {
   return `${bytes} bytes`;
 }
 
-/** What a query cost, out of the header `Server-Timing`: `12 ms · 65,536 rows scanned · 1.20 MB read`. */
+/** The cost of a query from the header `Server-Timing`: `12 ms · 65,536 rows scanned · 1.20 MB read`. */
 export function queryCost(timing: string): string {
   const entries = new Map(
     timing.split(',').map((entry) => {

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import type { Extent } from '../query/time-range.js';
 
-/** Things that open over the page; one at a time. */
+/** The menus and dialogs that open over the page; one at a time. */
 export type MenuName =
   | 'range'
   | 'views'
@@ -13,18 +13,18 @@ export type MenuName =
   | `chip ${number}`
   | `column ${string}`;
 
-/** A toast stays so long. */
+/** Milliseconds that a toast is shown. */
 const toastMs = 2500;
 
-/** What is open, chosen and in sight on the page: nothing that an address would hold. */
+/** The state of the page that is not part of the address. */
 export class Screen {
   readonly menu = signal<MenuName | undefined>(undefined);
-  /** The row that keys move from. */
+  /** The cursor of the row that the keyboard moves from. */
   readonly current = signal<string | undefined>(undefined);
-  /** The times of the rows in sight. */
+  /** The time range of the visible rows. */
   readonly visible = signal<Extent | undefined>(undefined);
   readonly toast = signal('');
-  /** Which colours the page has at the moment. */
+  /** Whether the page uses dark colours. */
   readonly isDark = signal(false);
   private timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -36,14 +36,14 @@ export class Screen {
     this.menu.value = undefined;
   }
 
-  /** Says something for a moment. */
+  /** Shows a toast. */
   tell(text: string): void {
     clearTimeout(this.timer);
     this.toast.value = text;
     this.timer = setTimeout(() => (this.toast.value = ''), toastMs);
   }
 
-  /** Copies a text, and says so. */
+  /** Copies a text to the clipboard, and reports that in a toast. */
   async copy(text: string, what: string): Promise<void> {
     try {
       await navigator.clipboard.writeText(text);

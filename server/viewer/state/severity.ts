@@ -1,6 +1,6 @@
 import type { Value } from '../records/record.js';
 
-/** How bad a value says a record is; `other` where it says nothing of that. */
+/** The severity that a value stands for; `other` where it stands for none. */
 export type Severity = 'error' | 'warn' | 'info' | 'debug' | 'ok' | 'other';
 
 const byName: Readonly<Record<string, Severity>> = {
@@ -30,7 +30,7 @@ const byName: Readonly<Record<string, Severity>> = {
   fine: 'debug',
 };
 
-/** By the names of levels, and by the classes of HTTP's status codes. */
+/** The severity of a value: the name of a level, or an HTTP status code. */
 export function severityOf(value: Value | undefined): Severity {
   if (typeof value === 'string') {
     const found = byName[value.toLowerCase()];
@@ -46,7 +46,7 @@ export function severityOf(value: Value | undefined): Severity {
 
 const order: readonly Severity[] = ['error', 'warn', 'info', 'ok', 'debug', 'other'];
 
-/** The place of a severity among bars: the worst at the bottom, where their heights can be compared. */
+/** The order of severities in a bar. The worst is at the bottom, where heights are easiest to compare. */
 export function severityRank(severity: Severity): number {
   return order.indexOf(severity);
 }

@@ -1,14 +1,14 @@
 import { severityFieldOf, textFieldOf, type Field } from '../query/field.js';
 import type { LogRecord } from '../records/record.js';
 
-/** Longer values are read, not counted. */
+/** Fields with longer values on average are not counted: such values are read one by one. */
 const meanCharsMax = 48;
-/** Among a hundred records, a field with more values than this has one for nearly each. */
+/** Fields with a larger share of distinct values in the sample are not counted: nearly every record has a value of its own. */
 const differentMax = 0.4;
-/** Counts that are asked for without anybody having asked. */
+/** Maximum number of fields that are counted without the user asking for it. */
 const fieldsMax = 8;
 
-/** Fields whose values are short and come again and again among some records: those worth counting without being asked. */
+/** The fields that are worth counting by default: among the sampled records their values are short and repeat. */
 export function sampledShort(fields: readonly Field[], sample: readonly LogRecord[]): ReadonlySet<string> {
   if (sample.length === 0) return new Set();
   const severity = severityFieldOf(fields);

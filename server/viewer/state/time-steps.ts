@@ -1,6 +1,6 @@
 import type { Extent } from '../query/time-range.js';
 
-/** A step of the histogram, as the count route takes it. */
+/** A step of the histogram. `text` is its form for the count route. */
 export interface TimeStep {
   readonly text: string;
   readonly lengthMs: number;
@@ -18,7 +18,7 @@ const steps: readonly TimeStep[] = [
   ...[1, 2, 7, 14, 28, 56, 112, 224, 448, 896].map((n) => ({ text: `${n}d`, lengthMs: n * day })),
 ];
 
-/** The shortest usual step that cuts an extent into at most so many. */
+/** The shortest step that divides an extent into at most `stepsMax` steps. */
 export function stepFor({ sinceMs, untilMs }: Extent, stepsMax: number): TimeStep {
   const shortest = (untilMs - sinceMs) / stepsMax;
   return steps.find(({ lengthMs }) => lengthMs >= shortest) ?? steps.at(-1)!;

@@ -1,7 +1,7 @@
 import { signal, type ReadonlySignal } from '@preact/signals';
 import type { BrowserStore } from './browser-store.js';
 
-/** The token that requests carry. It is kept for as long as the tab is open, and no longer. */
+/** The token that is sent with requests. It is kept in the session storage, so only as long as the tab is open. */
 export class TokenStore {
   private readonly current;
 

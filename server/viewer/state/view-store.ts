@@ -2,14 +2,14 @@ import { signal, type ReadonlySignal } from '@preact/signals';
 import { addressOf, readAddress } from '../query/address.js';
 import { asksTheSame, type View } from '../query/view.js';
 
-/** The parts of a window that an address needs, so that tests can do without one. */
+/** The parts of `window` that the view store uses; tests can replace them. */
 export interface AddressBar {
   readonly location: { readonly hash: string };
   readonly history: Pick<History, 'pushState' | 'replaceState'>;
   addEventListener(type: 'popstate', call: () => void): void;
 }
 
-/** The view, which is the address: each change of the one is one of the other. */
+/** Keeps the view and the page's address in step. */
 export class ViewStore {
   private readonly current;
 
@@ -22,13 +22,13 @@ export class ViewStore {
     return this.current;
   }
 
-  /** Changes the view. A step that asks for other records can be gone back from; how they are shown can't. */
+  /** Changes the view. A change that requests other records adds an entry to the browser's history; one of the display does not. */
   change(part: Partial<View>): void {
     const before = this.current.peek();
     const after = { ...before, ...part };
     const address = addressOf(after);
     if (address !== addressOf(before) || this.bar.location.hash === '') {
-      // A page that is opened without an address gets one, which is no step.
+      // A page that was opened without an address gets one without a new history entry.
       const isStep =
         before.agent !== '' && (!asksTheSame(before, after) || before.isContext !== after.isContext);
       if (isStep) this.bar.history.pushState(null, '', address);
@@ -37,7 +37,7 @@ export class ViewStore {
     this.current.value = after;
   }
 
-  /** Goes to an address that was kept. */
+  /** Opens a stored address. */
   open(address: string): void {
     this.bar.history.pushState(null, '', address);
     this.current.value = readAddress(address);

@@ -3,7 +3,7 @@ import type { Filter } from '../query/filter.js';
 import { operatorWords } from '../query/operators.js';
 import type { View } from '../query/view.js';
 
-/** `status ≥ 500`, `level is one of error, warn`. */
+/** A filter in words: `status ≥ 500`, `level is one of error, warn`. */
 export function filterText({ field, operator, values }: Filter): string {
   return `${fieldWords(field)} ${operatorWords(operator)} ${values.map((value) => (value === '' ? '""' : value)).join(', ')}`;
 }

@@ -27,22 +27,22 @@ import { TokenStore } from './token-store.js';
 import type { ViewStore } from './view-store.js';
 import { viewText } from './view-text.js';
 
-/** While records come in live, counts are asked anew so often at most. */
+/** Minimum milliseconds between two counts while records come in live. */
 const recountMs = 5000;
-/** What comes within so long after the first records is counted with them. */
+/** Milliseconds to wait after new records before counting, so that records shortly after are included. */
 const gatherMs = 250;
-/** A server that was gone is asked again so often. */
+/** Milliseconds before a failed request is repeated. */
 const askAgainMs = 3000;
 
 /** What is known of the agents. */
 interface AgentState {
   readonly names: readonly string[] | undefined;
-  /** The fields of the agent of the view; undefined until they are there. */
+  /** The fields of the view's agent; undefined until they were received. */
   readonly fields: readonly Field[] | undefined;
   readonly failure: Failure | undefined;
 }
 
-/** All that the page shows and does, without the page. */
+/** The state and the actions of the page, without its rendering. */
 export class Viewer {
   readonly token: TokenStore;
   readonly door: ServerDoor;
@@ -53,16 +53,16 @@ export class Viewer {
   readonly history: QueryHistory;
   readonly saved: SavedViews;
   readonly agents = signal<AgentState>({ names: undefined, fields: undefined, failure: undefined });
-  /** Fields whose values somebody wants to see, or not; others as their values suggest. */
+  /** Fields whose facet the user has opened (true) or closed (false). For other fields the sampled values decide. */
   readonly facetChoice = signal<ReadonlyMap<string, boolean>>(new Map());
   readonly recordsExtent = signal<Extent | undefined>(undefined);
-  /** The agent has no record at all. */
+  /** Whether the agent has no records at all. */
   readonly isEmpty = signal(false);
-  /** When the question was asked: what its relative times count from. */
+  /** The time of the question, in milliseconds since the epoch. Relative ranges count from it. */
   readonly askedMs = signal(Date.now());
   private loading = new AbortController();
   private asked: View | undefined;
-  /** The agent whose fields and counts are shown, and whether its fields were told since it was asked for them last. */
+  /** The agent whose fields and counts are shown, and whether its fields have been received since they were last requested. */
   private shownAgent = '';
   private areFieldsTold = false;
   private againTimer: ReturnType<typeof setTimeout> | undefined;
@@ -109,7 +109,7 @@ export class Viewer {
   });
   private readonly sample = signal<readonly LogRecord[]>([]);
 
-  /** Begins: from now on each change of the view is followed. */
+  /** Starts: from now on changes of the view take effect. */
   start(): void {
     effect(() => {
       const view = this.view.value;
@@ -141,7 +141,7 @@ export class Viewer {
     this.viewStore.change(part);
   }
 
-  /** Follows the newest records, or no longer. A range that has ended is left: nothing comes into it. */
+  /** Turns the live tail on or off. A range that has an end is extended to now, as no new record can fall into it. */
   toggleLive(): void {
     const { isLive, range } = this.view.peek();
     const isOver = range.kind === 'between' && range.untilMs !== undefined;
@@ -155,18 +155,18 @@ export class Viewer {
       });
   }
 
-  /** Shows records that came late, in their place. */
+  /** Shows records that were inserted before the others, at their position. */
   showBehind(lowest: string): void {
     this.tail.clearBehind();
     void this.window.openAround(lowest);
   }
 
-  /** Counts anew. */
+  /** Updates the histogram. */
   recount(): void {
     this.loadHistogram();
   }
 
-  /** Shows the most frequent values of a field, or no longer. */
+  /** Opens or closes the facet of a field. */
   openFacet(name: string, isOpen: boolean): void {
     this.facetChoice.value = new Map(this.facetChoice.peek()).set(name, isOpen);
   }
@@ -175,7 +175,7 @@ export class Viewer {
     const columns = this.columns.peek();
     const others = columns.filter((column) => column.name !== name);
     if (others.length < columns.length) return this.putColumns(others);
-    // The text, which is long, stays the last one.
+    // New columns are inserted before the text column, which is long and should stay the last.
     const text = textFieldOf(this.fields.peek());
     const at = columns.at(-1)?.name === text ? columns.length - 1 : columns.length;
     this.putColumns(columns.toSpliced(at, 0, { name }));
@@ -189,7 +189,7 @@ export class Viewer {
     if (other !== undefined) this.putColumns(columns.with(at + by, columns[at]!).with(at, other));
   }
 
-  /** Puts a column into the place of another one. */
+  /** Moves a column to the place of another one. */
   placeColumn(name: string, place: string): void {
     const columns = this.columns.peek();
     const from = columns.findIndex((column) => column.name === name);
@@ -198,7 +198,7 @@ export class Viewer {
     this.putColumns(columns.toSpliced(from, 1).toSpliced(to, 0, columns[from]!));
   }
 
-  /** The width that a column has, in pixels. */
+  /** The width of a column in pixels. */
   widthOf(name: string): number {
     const fields = this.fields.peek();
     const column = this.columns.peek().find((other) => other.name === name);
@@ -211,7 +211,7 @@ export class Viewer {
   }
 
   private putColumns(columns: readonly Column[]): void {
-    // A table without columns would have nothing to put them back by.
+    // At least one column stays: from an empty table the user could not get columns back.
     if (columns.length > 0) this.change({ columns });
   }
 
@@ -219,21 +219,21 @@ export class Viewer {
     this.viewStore.open(address);
   }
 
-  /** Asks for everything anew: what relative times mean has changed, and records may have come. */
+  /** Repeats all requests. Relative ranges are evaluated again. */
   askAgain(): void {
     this.asked = undefined;
     if (this.agents.peek().names === undefined) void this.loadAgents();
     this.follow(this.view.peek());
   }
 
-  /** What the view asks for; without its filters where a record is shown among its neighbours. */
+  /** The question of the view; without filters where a record is shown among its neighbours. */
   question(): Question {
     const view = this.view.peek();
     if (view.isContext) return { agent: view.agent, parameters: [] };
     return questionOf(view, this.fields.peek(), this.span.peek());
   }
 
-  /** Shows the records from a moment on. */
+  /** Scrolls to the first record at or after a time. */
   async goTo(timeMs: number): Promise<void> {
     const time = this.timeField.peek();
     if (time === undefined) return this.window.openFrom(cursorOfHour(timeMs));
@@ -252,7 +252,7 @@ export class Viewer {
     return (ask, aborts) => askPage(this.door, question, ask, aborts);
   }
 
-  /** Does what a view asks for that differs from the one before. */
+  /** Requests what has changed in the view since the previous one. */
   private follow(view: View): void {
     const before = this.asked;
     if (view.agent === '') return void this.loadAgents();
@@ -271,7 +271,7 @@ export class Viewer {
       const names = await askAgents(this.door);
       const isFirst = this.view.peek().agent === '';
       const [first] = names;
-      // Before there is an agent nothing else is asked that could have failed.
+      // Before an agent is known, no other request can have failed.
       const failure = isFirst ? undefined : this.agents.peek().failure;
       this.agents.value = { ...this.agents.peek(), names, failure };
       if (isFirst && first !== undefined) this.change({ agent: first });
@@ -298,7 +298,7 @@ export class Viewer {
     this.shownAgent = view.agent;
     this.areFieldsTold = false;
     this.asked = undefined;
-    // What needs no further field to be asked is asked at once, so that the first rows come sooner.
+    // Requests that do not depend on the fields are sent at once, so that the first rows appear sooner.
     if (view.range.kind === 'all' || this.agents.peek().fields !== undefined) this.openRecords(view);
     try {
       const fields = await askFields(this.door, view.agent, aborts);
@@ -307,7 +307,7 @@ export class Viewer {
       this.areFieldsTold = true;
       this.agents.value = { ...this.agents.peek(), fields, failure: undefined };
       const now = this.view.peek();
-      // An agent without text is asked anew without the text.
+      // The question may have changed now that the fields are known: without string fields there is no search for the text.
       if (this.asked !== now || JSON.stringify(this.question()) !== asked) this.openRecords(now);
     } catch (error) {
       if (!aborts.aborted && !isAborted(error)) this.failed(error);
@@ -316,7 +316,7 @@ export class Viewer {
     await this.loadKnown();
   }
 
-  /** Asks what is known of the agent's records besides the rows. */
+  /** Requests the facts about the agent's records (`askKnownRecords`). */
   private async loadKnown(): Promise<void> {
     const { signal: aborts } = this.loading;
     try {
@@ -344,7 +344,7 @@ export class Viewer {
     this.askAgainSoon(failure);
   }
 
-  /** Asks again by itself where that alone may help. */
+  /** Repeats a request automatically where that alone may help. */
   private askAgainSoon(failure: Failure): void {
     if (!mayPass(failure)) return;
     this.againTimer ??= setTimeout(() => {
@@ -354,8 +354,8 @@ export class Viewer {
   }
 
   /**
-   * Asks for what has failed by now, which may be more than what the wait began for. Rows that are there stay, and stay where they are:
-   * everything is asked for anew only where there are none.
+   * Repeats the requests that have failed by now, which may be more than the one that started the timer. Shown rows stay where they are;
+   * everything is requested again only where there are none.
    */
   private askFailedAgain(): void {
     const { failure, older, newer } = this.window.state.peek();
@@ -380,7 +380,7 @@ export class Viewer {
     void this.opened(view).then(() => {
       if (this.asked !== view) return;
       if (this.sample.peek().length === 0) this.sample.value = recordsIn(this.window.state.peek());
-      // Without its newest records the tail would not know from where on to follow. It starts once they have been asked for again.
+      // Without the newest records the tail would not know where to begin. It starts after they have been requested again.
       const isOpen = this.window.state.peek().status === 'ready';
       if (view.isLive && !view.isContext && isOpen) this.tail.start(this.question());
     });
@@ -419,13 +419,13 @@ export class Viewer {
     });
   }
 
-  /** Counts anew some time after records have come, up to the newest of them. */
+  /** Updates the counts, up to the newest record, some time after records have come. */
   private recountSoon(): void {
     const waitMs = Math.max(gatherMs, this.recountedMs + recountMs - performance.now());
     this.recountTimer ??= setTimeout(() => {
       this.recountTimer = undefined;
       this.recountedMs = performance.now();
-      // The stream says by itself that the server has gone.
+      // An error is ignored here: the stream itself reports that the server has gone.
       this.learnRecords(this.view.peek().agent, this.loading.signal).catch(() => undefined);
       if (this.preferences.hasFields.peek()) this.loadFacets(this.openFacets.peek());
     }, waitMs);

@@ -8,46 +8,49 @@ import type { LogRecord } from '../records/record.js';
 import type { RecordWindow } from './record-window.js';
 import { recordAt } from './window-state.js';
 
-/** What a tail is doing. */
+/** The state of the live tail. */
 export interface TailState {
   readonly kind: 'off' | 'connecting' | 'open' | 'failed';
-  /** Records that came and are not shown, since one has scrolled away from them. */
+  /** Number of new records that are not shown, as the user has scrolled away from the newest ones. */
   readonly held: number;
-  /** There are more of them than are counted. */
+  /** Whether there are more than were counted. */
   readonly isMore: boolean;
   readonly failure?: Failure | undefined;
-  /** Records that came before those that are shown. */
+  /** A notice of records that were inserted before the shown ones; undefined where there were none. */
   readonly behind?: BehindNotice | undefined;
 }
 
 const off: TailState = { kind: 'off', held: 0, isMore: false };
 
-/** Records are put into the table so often; a person sees no difference, and a fast log does not fill the page with work. */
+/** Milliseconds between two updates of the table: not noticeable, and a fast log does not overload the page. */
 const flushMs = 100;
-/** Records that wait to be put there, and cursors that are counted; the rest is read again by its cursor. */
+/**
+ * Maximum number of records that wait for the next update, and of cursors that are counted. Further records are not kept, but requested
+ * again by their cursors.
+ */
 const waitingMax = 2000;
 const heldMax = 100_000;
 
 /**
- * Follows the newest records into a window. While one has scrolled away from them it counts what comes and lets it go: the window reads it
- * by its cursor when one comes back. So memory is bounded, and nothing is lost.
+ * Follows the newest records into a window. While the user has scrolled away from them, it only counts new records and drops them; the
+ * window requests them again by cursor when the user scrolls back. So memory is bounded, and no record is lost.
  */
 export class LiveTail {
   private readonly current = signal<TailState>(off);
   private follower: Follower | undefined;
   private waiting: LogRecord[] = [];
-  /** Cursors of what came since one has scrolled away, in order. */
+  /** Cursors of the records that came since the user scrolled away, in order. */
   private held: string[] = [];
   private timer: ReturnType<typeof setTimeout> | undefined;
-  /** The table shows its newest end. */
+  /** Whether the table is scrolled to the newest records. */
   private isAtEnd = true;
-  /** The newest record in sight. */
+  /** Cursor of the newest visible record. */
   private seen: string | undefined;
 
   constructor(
     private readonly door: ServerDoor,
     private readonly window: RecordWindow,
-    /** Is told that records have come. */
+    /** Called after records have come. */
     private readonly arrived: () => void,
   ) {}
 
@@ -55,7 +58,7 @@ export class LiveTail {
     return this.current;
   }
 
-  /** Follows what a question matches from the newest record of the window on. */
+  /** Follows the records that match a question, from the newest record of the window on. */
   start(question: Question): void {
     this.stop();
     const after = recordAt(this.window.state.peek(), 'newer')?.cursor ?? firstCursor;
@@ -79,14 +82,17 @@ export class LiveTail {
     this.current.value = off;
   }
 
-  /** Says what the newest record in sight is, and whether the table shows its newest end. Away from it nothing is added under one's eyes. */
+  /**
+   * Sets the newest visible record, and whether the table is scrolled to the newest records. Elsewhere no records are added while the user
+   * reads.
+   */
   setSeen(seen: string | undefined, isAtEnd: boolean): void {
     this.seen = seen;
     this.isAtEnd = isAtEnd;
     this.count();
   }
 
-  /** Forgets the records that came before those shown: somebody has seen the notice. */
+  /** Removes the notice about records before the shown ones, once the user has seen it. */
   clearBehind(): void {
     this.set({ behind: undefined });
   }
@@ -108,7 +114,7 @@ export class LiveTail {
     this.arrived();
   }
 
-  /** Counts what nobody has seen: less and less as one scrolls towards it. */
+  /** Updates the number of records that the user has not seen. It falls as the user scrolls towards them. */
   private count(): void {
     if (this.follower === undefined) return;
     const newest = recordAt(this.window.state.peek(), 'newer')?.cursor ?? firstCursor;

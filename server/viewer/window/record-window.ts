@@ -17,28 +17,27 @@ import {
   type WindowState,
 } from './window-state.js';
 
-/** Asks for a page of what the window shows. */
+/** Requests a page of the question that the window shows. */
 export type AskForPage = (ask: PageAsk, signal: AbortSignal) => Promise<PageAnswer>;
 
 const edgeOf = (isEnd: boolean): EdgeState => ({ kind: isEnd ? 'end' : 'more' });
 
 /**
- * A window over all records that a question matches. It moves by cursors, which name places: a page begins behind the last record of the
- * one before, so that none is left out or shown twice, however many have the same time. Whatever is shown, the window holds no more
- * than its bounds.
+ * A window over all records that match a question. It moves by cursors: each page begins after the last record of the previous one, so no
+ * record is skipped or repeated, however many have the same time. The window never exceeds its bounds (`trimmed`).
  */
 export class RecordWindow {
   private readonly current = signal<WindowState>(emptyWindow);
   private ask: AskForPage | undefined;
   private opening = new AbortController();
-  /** The greatest cursor that is known to exist. A page that ends before it is not the end. */
+  /** The greatest cursor that is known to exist. A page that ends before it is not the last one. */
   private knownNewest = firstCursor;
 
   get state(): ReadonlySignal<WindowState> {
     return this.current;
   }
 
-  /** Asks another question from now on. What is shown stays until one of the `open` methods has its answer. */
+  /** Sets the question. The shown records stay until the next `open…` has its response. */
   reset(ask: AskForPage): void {
     this.ask = ask;
     this.knownNewest = firstCursor;
@@ -57,7 +56,7 @@ export class RecordWindow {
     return this.openFrom(firstCursor, 'oldest');
   }
 
-  /** Shows the first records behind a cursor. */
+  /** Shows the first records after a cursor; the newest ones where there are none. */
   openFrom(cursor: string, align: 'start' | 'oldest' = 'start'): Promise<void> {
     return this.open(async (ask, signal) => {
       const { records, isEnd, timing } = await ask({ limit: pageRecords, after: cursor }, signal);
@@ -70,7 +69,7 @@ export class RecordWindow {
     });
   }
 
-  /** Shows a record in the middle of its neighbours on both sides. */
+  /** Shows a record in the middle, with its neighbours on both sides. */
   openAround(cursor: string): Promise<void> {
     return this.open(async (ask, signal) => {
       const [older, newer] = await Promise.all([
@@ -83,7 +82,10 @@ export class RecordWindow {
     });
   }
 
-  /** Adds a page at an end, and lets go of what is far from it. Nothing happens where there is no more, or one is under way. */
+  /**
+   * Adds a page at an edge, and drops pages at the other one where the window is too large. Does nothing where there are no more records,
+   * or a request is running.
+   */
   async extend(edge: Edge): Promise<void> {
     const before = this.current.value;
     const next = recordAt(before, edge);
@@ -105,8 +107,8 @@ export class RecordWindow {
   }
 
   /**
-   * Takes records that a stream brought. They are shown where the window reaches the newest ones and `isShown`; else it is noted that there
-   * are more. Gives how many were added.
+   * Takes records of the live stream. Where the window includes the newest records and `isShown` is set, they are added; else the window
+   * only notes that there are more. Returns the number of records added.
    */
   take(records: readonly LogRecord[], isShown: boolean): number {
     const { status, newer, pages } = this.current.value;
@@ -127,7 +129,7 @@ export class RecordWindow {
     return fresh.length;
   }
 
-  /** Lets go of requests that are under way. */
+  /** Aborts running requests. */
   close(): void {
     this.opening.abort();
   }
@@ -143,7 +145,7 @@ export class RecordWindow {
     this.set({ [edge]: edgeOf(this.isNewestKnown(edge, isEnd)) });
   }
 
-  /** A page may have been read just before a record was stored that the stream has told of since. */
+  /** Whether an edge is really the end. A page may have been read just before a record was stored that the stream has reported since. */
   private isNewestKnown(edge: Edge, isEnd: boolean): boolean {
     const last = recordAt(this.current.value, 'newer')?.cursor ?? firstCursor;
     return isEnd && (edge === 'older' || last >= this.knownNewest);

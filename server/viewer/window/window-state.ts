@@ -1,51 +1,54 @@
 import type { Failure } from '../api/failure.js';
 import type { LogRecord } from '../records/record.js';
 
-/** Records that stand one after another in the archive, as one question finds them. */
+/** Consecutive records among those that match a question. */
 export interface Page {
-  /** What it is known by while it is shown. */
+  /** Identifies the page while it is shown. */
   readonly key: string;
   readonly records: readonly LogRecord[];
 }
 
-/** What lies behind an end of the window. */
+/** What is beyond an edge of the window. */
 export type EdgeState =
   | { readonly kind: 'more' }
   | { readonly kind: 'loading' }
   | { readonly kind: 'end' }
   | { readonly kind: 'failed'; readonly failure: Failure };
 
-/** Where the table is to be scrolled to. Each wish is an object of its own, and is granted once. */
+/** Where to scroll the table. Each object is a request of its own, and is carried out once. */
 export interface Place {
-  /** The record that is to be in sight; undefined for the newest end. */
+  /** The record to scroll to; undefined for the newest end. */
   readonly cursor?: string | undefined;
   readonly align: 'start' | 'center' | 'newest' | 'oldest';
 }
 
-/** What the table shows: a run of the records that match, out of an archive of any size. */
+/** What the table shows: a range of the matching records of an archive of any size. */
 export interface WindowState {
   readonly pages: readonly Page[];
   readonly older: EdgeState;
   readonly newer: EdgeState;
-  /** `loading`: what is shown, if anything, is of the question before. */
+  /** While `loading`, the shown records are those of the previous question. */
   readonly status: 'loading' | 'ready' | 'failed';
   readonly failure?: Failure | undefined;
   readonly place: Place;
-  /** What the last page cost, as the server says it. */
+  /** The `Server-Timing` of the last page. */
   readonly timing: string;
 }
 
-/** An end of the window. */
+/** An edge of the window. */
 export type Edge = 'older' | 'newer';
 
-/** Records of one page that is asked for: more than fit on a screen, and few enough to be put into the page between two frames. */
+/** Records per page: more than fit on a screen, and few enough to be rendered between two frames. */
 export const pageRecords = 50;
-/** Records in the window: a few screens on either side of the one in sight. More would slow each change of the page down. */
+/** Maximum number of records in the window: a few screens on each side of the visible one. More would slow down each update of the page. */
 export const windowRecordsMax = 600;
-/** Characters of all lines in the window; records of a megabyte each fill it long before their number does. */
+/**
+ * Maximum number of characters of all lines in the window. Records of a megabyte each reach this bound long before the number of records is
+ * reached.
+ */
 export const windowCharsMax = 24 * 1024 * 1024;
 
-/** A window that has asked for nothing yet. */
+/** The window before its first response. */
 export const emptyWindow: WindowState = {
   pages: [],
   older: { kind: 'loading' },
@@ -55,17 +58,17 @@ export const emptyWindow: WindowState = {
   timing: '',
 };
 
-/** The records of a window, the oldest first. */
+/** The records of a window, oldest first. */
 export function recordsIn({ pages }: WindowState): readonly LogRecord[] {
   return pages.flatMap(({ records }) => records);
 }
 
-/** The record next to an edge. */
+/** The record at an edge. */
 export function recordAt({ pages }: WindowState, edge: Edge): LogRecord | undefined {
   return edge === 'older' ? pages[0]?.records[0] : pages.at(-1)?.records.at(-1);
 }
 
-/** A record of the window by its cursor. */
+/** The record of the window with this cursor. */
 export function recordBy({ pages }: WindowState, cursor: string): LogRecord | undefined {
   for (const { records } of pages) {
     const found = records.find((record) => record.cursor === cursor);
@@ -74,7 +77,7 @@ export function recordBy({ pages }: WindowState, cursor: string): LogRecord | un
   return undefined;
 }
 
-/** The record that many places towards the newer end of another one; undefined beyond the window. */
+/** The record `by` places after another one (before it where negative); undefined outside the window. */
 export function neighbour(state: WindowState, cursor: string, by: number): LogRecord | undefined {
   const records = recordsIn(state);
   const at = records.findIndex((record) => record.cursor === cursor);
@@ -92,8 +95,8 @@ function sizeOf(pages: readonly Page[]): { records: number; chars: number } {
 }
 
 /**
- * Leaves pages out at one end until the rest is within the bounds. At least two stay: the one at the other end and the one next to it, of
- * which something is in sight.
+ * Drops pages at one end until the window is within its bounds. At least two pages stay: the last one at the other end and its neighbour,
+ * as parts of both may be visible.
  */
 export function trimmed(pages: readonly Page[], from: Edge): readonly Page[] {
   let kept = pages;
@@ -105,7 +108,7 @@ export function trimmed(pages: readonly Page[], from: Edge): readonly Page[] {
   }
 }
 
-/** Records put behind the newest page, or into it while it is short, so that a slow stream makes few pages. */
+/** Appends records to the newest page while it is not full, then as new pages, so that a slow stream does not make many small pages. */
 export function withNewer(pages: readonly Page[], records: readonly LogRecord[]): readonly Page[] {
   const last = pages.at(-1);
   const all = [...pages];
@@ -119,7 +122,7 @@ export function withNewer(pages: readonly Page[], records: readonly LogRecord[])
   return all;
 }
 
-/** A page of records, of which there is at least one. */
+/** A page of records; there must be at least one. */
 export function pageOf(records: readonly LogRecord[]): Page {
   return { key: records[0]!.cursor, records };
 }
