@@ -1,6 +1,6 @@
 /**
- * Builds the viewer into dist/viewer: the static files that the console serves. What lies there stays if it was made of the same sources by
- * the same tools.
+ * Builds the viewer into dist/viewer: the static files that the console serves. An existing build is kept if it was made from the same
+ * sources by the same tools.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 
 const sources = dirname(fileURLToPath(import.meta.url));
 const output = join(sources, '../../dist/viewer');
-// Beside the output, so that whoever removes dist/ removes it too.
+// Next to the output, so that removing dist/ removes it as well.
 const fingerprintPath = `${output}.made-of`;
 const require = createRequire(import.meta.url);
 
@@ -28,7 +28,7 @@ function fingerprint() {
   return `${hash.digest('hex')}\n`;
 }
 
-/** Of a package, whether or not it lets others read its package.json. */
+/** The version of a package, even if its `exports` hide package.json. */
 function versionOf(name) {
   const folder = require.resolve.paths(name).find((path) => existsSync(join(path, name, 'package.json')));
   return JSON.parse(readFileSync(join(folder, name, 'package.json'), 'utf8')).version;
@@ -48,10 +48,10 @@ if (!isMade || readFileSync(fingerprintPath, 'utf8') !== made) {
       outDir: output,
       emptyOutDir: true,
       target: ['chrome120', 'firefox121', 'safari17.4'],
-      // The policy of the page forbids what is not a file of the server's, data: URLs and inline scripts included.
+      // The Content-Security-Policy of the page allows only files of the server: no data URLs and no inline scripts.
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
-      // What differs by its content has another name, and can be kept for ever.
+      // The name of each file contains a hash of its content, so browsers can cache the file for ever.
       rolldownOptions: {
         output: {
           entryFileNames: 'assets/[name]-[hash].js',

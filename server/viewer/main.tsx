@@ -9,7 +9,7 @@ import { Screen } from './state/screen.js';
 import { ViewStore } from './state/view-store.js';
 import { Viewer } from './state/viewer.js';
 
-/** Whether the screen is as a query of a style sheet says, now and later. */
+/** A signal of whether a media query matches. */
 function mediaSignal(query: string): ReadonlySignal<boolean> {
   const media = matchMedia(query);
   const matches = signal(media.matches);
@@ -26,7 +26,7 @@ const isSystemDark = mediaSignal('(prefers-color-scheme: dark)');
 effect(() => {
   const { value: theme } = preferences.theme;
   const isDark = theme === 'dark' || (theme === 'auto' && isSystemDark.value);
-  // The style sheet goes first: who draws by its colours reads them when the signal changes.
+  // The attribute is set before the signal: components that use the signal read colours from the style sheet.
   document.documentElement.dataset['theme'] = isDark ? 'dark' : 'light';
   page.screen.isDark.value = isDark;
 });

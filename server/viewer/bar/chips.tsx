@@ -11,7 +11,7 @@ import { FilterEditor } from './filter-editor.js';
 interface ChipProps {
   readonly filter: Filter;
   readonly at: number;
-  /** Puts another in its place, or none. */
+  /** Replaces the filter; removes it where none is given. */
   readonly replace: (filter?: Filter) => void;
 }
 
@@ -56,7 +56,7 @@ function Chip({ filter, at, replace }: ChipProps) {
   );
 }
 
-/** The filters, each to be changed, turned round or taken away. */
+/** The chips of the filters, each with controls to change, invert or remove it. */
 export function Chips() {
   const { viewer, screen } = usePage();
   const { filters, text, range, isContext } = viewer.view.value;

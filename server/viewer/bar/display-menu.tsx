@@ -33,7 +33,7 @@ function ThemeChoice() {
   );
 }
 
-/** How records are shown, which is no question of which ones. */
+/** The menu with options of the display; none of them changes which records are requested. */
 export function DisplayMenu() {
   const { viewer } = usePage();
   const { isWrapped, isNewestFirst } = viewer.view.value;

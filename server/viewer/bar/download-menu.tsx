@@ -8,7 +8,7 @@ import { downloadPath, saveDownload, type DownloadForm } from '../state/download
 
 const limits = [1000, 10_000, 100_000, 1_000_000];
 
-/** What one sees, as a file: by the same filters. */
+/** The menu to download the matching records as a file. */
 export function DownloadMenu() {
   const { viewer, screen } = usePage();
   const [wrong, setWrong] = useState('');

@@ -11,12 +11,12 @@ import {
 } from '../query/operators.js';
 
 interface EditorProps {
-  /** What is changed; undefined for a new one. */
+  /** The filter to change; undefined for a new one. */
   readonly filter?: Filter | undefined;
   readonly done: (filter: Filter) => void;
 }
 
-/** What a value of the type looks like. */
+/** An example value of each type. */
 const examples: Readonly<Record<Field['type'], string>> = {
   int: '500',
   float: '0.25',
@@ -73,13 +73,13 @@ function ValueInput({ field, operator, values }: ValueProps) {
   );
 }
 
-/** The fields, and all that hold text as one. */
+/** The fields, with `anyField` added where there is a string field. */
 function withAny(fields: readonly Field[]): readonly Field[] {
   const hasText = fields.some(({ type }) => type === 'string');
   return hasText ? [...fields, { name: anyField, type: 'string' }] : fields;
 }
 
-/** A field, what it is compared by, and with what. */
+/** The form for a filter: field, operator, values. */
 export function FilterEditor({ filter, done }: EditorProps) {
   const { viewer } = usePage();
   const fields = withAny(viewer.fields.value);

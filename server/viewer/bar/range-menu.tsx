@@ -150,7 +150,7 @@ function Moves({ choose }: ChooseProps) {
   );
 }
 
-/** The time range: so long ago, between two times, and what is next to it. */
+/** The menu for the time range: a length up to now, two times, or a range next to the current one. */
 export function RangeMenu() {
   const { viewer, screen } = usePage();
   const { range } = viewer.view.value;

@@ -31,14 +31,14 @@ function FieldChoice({ searched }: { readonly searched: string }) {
   );
 }
 
-/** Text to search for, and the field in which. */
+/** The search box: the text to search for, and the field to search in. */
 export function SearchBox() {
   const { viewer } = usePage();
   const view = viewer.view.value;
   const searched = searchedField(view, viewer.fields.value);
   const label = `Text in ${fieldWords(searched ?? anyField)}`;
   const input = useRef<HTMLInputElement>(null);
-  // Before the next key comes: what is typed behind Enter must not be written over.
+  // A layout effect runs before the next key event, so that it does not overwrite what is typed after Enter.
   useLayoutEffect(() => {
     if (input.current !== null) input.current.value = view.text;
   }, [view.text]);

@@ -58,7 +58,7 @@ function LiveButton() {
   );
 }
 
-/** The line at the top: which agent, what is sought in it, and when. */
+/** The bar at the top: agent, search, filters and time range. */
 export function TopBar() {
   const { viewer, screen } = usePage();
   const { hasFields } = viewer.preferences;

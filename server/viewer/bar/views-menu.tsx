@@ -47,7 +47,7 @@ function ViewLink({ view }: { readonly view: KeptView }) {
   );
 }
 
-/** Views that were saved, and what was asked before. Both are of this browser. */
+/** The menu with saved views and the history of queries, both stored in this browser. */
 export function ViewsMenu() {
   const { viewer } = usePage();
   const saved = viewer.saved.views.value;

@@ -4,22 +4,22 @@ import { tickTexts, type Zone } from '../records/time-text.js';
 import { canvasColour, colourOf } from './colours.js';
 import type { StackedBars } from './stacked-bars.js';
 
-/** What a plot tells of. */
+/** The events of a plot. Steps are indexes of bars. */
 export interface PlotEvents {
-  /** The pointer is over a step, or over none. */
+  /** The pointer is over a step; over none where undefined. */
   hover(step: number | undefined): void;
-  /** Steps were brushed over, the last one included. */
+  /** A range of steps was selected; both are included. */
   brush(from: number, to: number): void;
   /** A step was clicked. */
   choose(step: number): void;
 }
 
-/** Narrower brushes are clicks of an unsteady hand. */
+/** Minimum width of a selection in pixels; a narrower one is a click with a small movement. */
 const brushPixelsMin = 5;
 
 function seriesOf(bars: StackedBars): uPlot.Series[] {
   const paths = uPlot.paths.bars!({ size: [0.92, Infinity], align: 1 });
-  // The tallest is drawn first, and the lower ones over it.
+  // The highest layer is drawn first, and the lower ones over it.
   return [...bars.layers].reverse().map((layer) => {
     const fill = canvasColour(layer);
     return { fill, stroke: fill, width: 0, paths, points: { show: false } };
@@ -38,7 +38,7 @@ function axes(zone: Zone): uPlot.Axis[] {
       ticks: { ...grid, size: 4 },
       size: 22,
       space: 76,
-      // Places within a second have no words of their own.
+      // Fractions of a second get no label.
       values: (_plot, values) => {
         const texts = tickTexts(
           values.map((seconds) => seconds * 1000),
@@ -62,7 +62,7 @@ function axes(zone: Zone): uPlot.Axis[] {
 
 const nothingSelected = { left: 0, top: 0, width: 0, height: 0 };
 
-/** Has a finger brush as a mouse does, which is the only pointer that uPlot listens to. `brush` gets both ends in pixels of the plot. */
+/** Lets a finger select a range: uPlot itself only handles the mouse. `brush` gets both ends in pixels of the plot. */
 function brushByTouch(plot: uPlot, brush: (left: number, right: number) => void): void {
   const { over } = plot;
   let begun: number | undefined;
@@ -79,7 +79,7 @@ function brushByTouch(plot: uPlot, brush: (left: number, right: number) => void)
     begun = leftOf(event);
     over.setPointerCapture(event.pointerId);
   });
-  // The browser is not to take the brush for the beginning of a scroll: it would end it, and take the next tap for the end of the scroll.
+  // Without this, the browser would take the movement as the beginning of a scroll: it would cancel the selection, and ignore the next tap.
   over.addEventListener('touchmove', (event) => event.preventDefault(), { passive: false });
   over.addEventListener('pointermove', (event) => {
     if (begun === undefined) return;
@@ -97,7 +97,7 @@ function brushByTouch(plot: uPlot, brush: (left: number, right: number) => void)
   over.addEventListener('pointercancel', end);
 }
 
-/** Draws bars into an element. They stay until the plot that it gives is destroyed. */
+/** Draws bars into an element. The caller destroys the returned plot. */
 export function plotBars(
   element: HTMLElement,
   bars: StackedBars,
@@ -116,7 +116,7 @@ export function plotBars(
     width: element.clientWidth,
     height: element.clientHeight,
     legend: { show: false },
-    // On the right there is room for half of the last time, which stands below its place.
+    // The padding on the right leaves room for half of the last label, which is centred at its tick.
     padding: [6, 24, 0, 0],
     scales: {
       x: { time: true, range: () => [first, last] },

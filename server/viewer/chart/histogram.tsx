@@ -97,7 +97,7 @@ function StepTip({ bars, step, stepMs }: PlotProps & { readonly step: number }) 
   );
 }
 
-/** Where in the histogram the rows in sight are. */
+/** Marks the time range of the visible rows in the histogram. */
 function VisibleMark({ bars, stepMs }: PlotProps) {
   const { screen } = usePage();
   const visible = screen.visible.value;
@@ -156,16 +156,16 @@ function Plot({ bars, stepMs }: PlotProps) {
   );
 }
 
-/** How many records match, and when they were made: of all of them, not of those in the table. */
+/** The histogram: how many records match, and when. It counts all matching records, not only those in the table. */
 export function Histogram() {
   const { viewer } = usePage();
   const state = viewer.histogram.state.value;
   const bars = useMemo(() => stackBars(state), [state]);
   const { hasHistogram } = viewer.preferences;
   const hasTime = viewer.timeField.value !== undefined;
-  // Of an agent without records nothing is asked.
+  // Nothing is counted for an agent without records.
   const [kind, count] = viewer.isEmpty.value ? ['ready', 0] : [state.kind, state.count];
-  // What the table tells already needs no second notice.
+  // A failure that the table reports is not repeated here.
   const isTold = viewer.window.state.value.status === 'failed' || viewer.agents.value.failure !== undefined;
   const failure = isTold ? undefined : state.failure;
   const countWords = kind === 'failed' || isTold ? 'not counted' : '…';

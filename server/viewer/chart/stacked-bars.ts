@@ -1,32 +1,33 @@
 import type { HistogramState } from '../state/histogram.js';
 import { severityOf, severityRank, type Severity } from '../state/severity.js';
 
-/** One colour of the bars. */
+/** A layer of the bars, with a colour of its own. */
 export interface BarLayer {
   readonly name: string;
-  /** Undefined for all values that have no layer of their own. */
+  /** Undefined for the layer of all other values. */
   readonly value?: string | undefined;
   readonly total: number;
   readonly severity: Severity;
-  /** Among values that say nothing of how bad a record is, which colour. */
+  /** The number of the colour, for values without a severity; -1 for the layer of other values. */
   readonly hue: number;
-  /** Among values that are equally bad, which shade of their colour; 0 is the full one. */
+  /** The number of the shade among values of the same severity; 0 is the full colour. */
   readonly shade: number;
-  /** Heights of the bars up to and with this layer. */
+  /** For each step, the height of the bar up to and including this layer. */
   readonly tops: readonly number[];
+  /** For each step, the number of records of this layer. */
   readonly counts: readonly number[];
 }
 
-/** Bars of a histogram: equal steps, none left out, each cut into layers. */
+/** The bars of a histogram: equal steps without gaps, each divided into layers. */
 export interface StackedBars {
-  /** When each step begins, in seconds. */
+  /** The start of each step, in seconds since the epoch. */
   readonly seconds: readonly number[];
   /** From the bottom up. */
   readonly layers: readonly BarLayer[];
   readonly totals: readonly number[];
 }
 
-/** More steps than this are never asked for; an answer that has more is not drawn whole. */
+/** Upper bound of the drawn steps. The page never requests more; a response with more is not drawn to its end. */
 const stepsMax = 1000;
 
 interface Step {
@@ -35,17 +36,17 @@ interface Step {
   readonly values: readonly number[];
 }
 
-/** More colours than this are not told apart; other values are drawn as one. */
+/** Maximum number of layers: more colours could not be distinguished. Other values are drawn as one layer. */
 const layersMax = 8;
 
-/** The values that have a layer of their own: the most frequent ones, and before these all that tell of errors, which are rare. */
+/** The values with a layer of their own: first those that mean errors, as they are rare, then the most frequent others. */
 function ownLayers<T extends { readonly severity: Severity }>(values: readonly T[]): readonly T[] {
   const errors = values.filter(({ severity }) => severity === 'error');
   const others = values.filter(({ severity }) => severity !== 'error');
   return [...errors, ...others].slice(0, layersMax);
 }
 
-/** All steps between the ends of the extent: those that the answer leaves out have no record. */
+/** All steps of the extent. The response omits steps without records; they are added. */
 function allSteps({ buckets, extent, step }: HistogramState): Step[] {
   if (extent === undefined || step === undefined) return [];
   const inside = buckets.filter(({ from, until }) => until > extent.sinceMs && from < extent.untilMs);
@@ -56,7 +57,7 @@ function allSteps({ buckets, extent, step }: HistogramState): Step[] {
   for (let i = before; i > 0; i -= 1) steps.push(empty(begin - i * step.lengthMs));
   let next = begin;
   for (const { from, until, count, values = [] } of inside) {
-    // A day of 25 hours leaves an hour over: less than a step is no gap.
+    // On a day of 25 hours an hour is left over. A gap of less than a step is ignored.
     for (; from - next >= step.lengthMs * 0.9 && steps.length < stepsMax; next += step.lengthMs)
       steps.push(empty(next));
     steps.push({ from, count, values });
@@ -66,7 +67,7 @@ function allSteps({ buckets, extent, step }: HistogramState): Step[] {
   return steps;
 }
 
-/** Stacks the counts of a histogram, the worst at the bottom. */
+/** Stacks the counts of a histogram, with the worst severity at the bottom. */
 export function stackBars(state: HistogramState): StackedBars {
   const steps = allSteps(state);
   const totals = steps.map(({ count }) => count);

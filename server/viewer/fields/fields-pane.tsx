@@ -11,7 +11,7 @@ interface ValueRowProps {
   readonly field: Field;
   readonly value: string;
   readonly count: number;
-  /** Of the most frequent value. */
+  /** The count of the most frequent value. */
   readonly countMax: number;
 }
 
@@ -55,7 +55,7 @@ function Facet({ field, state }: { readonly field: Field; readonly state: FacetS
   const { viewer } = usePage();
   const { filters } = viewer.view.value;
   if (state?.failure !== undefined)
-    // What the table tells already is not told of each field.
+    // A failure that the table reports is not repeated for each field.
     return viewer.window.state.value.status === 'failed' ? (
       <p class="hint">not counted</p>
     ) : (
@@ -66,7 +66,7 @@ function Facet({ field, state }: { readonly field: Field; readonly state: FacetS
   const counts = state?.counts;
   if (counts === undefined) return <p class="hint">counting…</p>;
   const top = counts.top.map(({ value, count }) => ({ value: String(value), count }));
-  // What a filter names is listed though nothing has it: one must be able to take it back.
+  // Values of filters are listed even without a record that has them, so that the user can remove the filter.
   const named = [...wantedValues(filters, field.name), ...unwantedValues(filters, field.name)];
   const missing = named.filter((value) => !top.some((other) => other.value === value));
   const countMax = top[0]?.count ?? 0;
@@ -115,7 +115,7 @@ function FieldRow({ field }: { readonly field: Field }) {
   );
 }
 
-/** The fields: their most frequent values, and which of them are columns. */
+/** The pane of fields: their most frequent values, and which of them are columns. */
 export function FieldsPane() {
   const { viewer } = usePage();
   const [sought, setSought] = useState('');

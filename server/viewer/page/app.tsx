@@ -20,7 +20,7 @@ function ContextLine({ page: { viewer } }: { readonly page: Page }) {
   );
 }
 
-/** The whole page. */
+/** The root component of the page. */
 export function App({ page }: { readonly page: Page }) {
   const { viewer, screen } = page;
   const { cursor, isContext } = viewer.view.value;

@@ -2,17 +2,17 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 import { usePage } from '../parts/viewer-context.js';
 import { keyHelp } from './keys.js';
 
-/** All keys. */
+/** The dialog that lists all keyboard shortcuts. */
 export function Help() {
   const { screen } = usePage();
   const dialog = useRef<HTMLDialogElement>(null);
   const isOpen = screen.menu.value === 'help';
-  // Before the next key comes, which may be the one that closes it.
+  // A layout effect runs before the next key event, which may close the dialog.
   useLayoutEffect(() => {
     if (isOpen) dialog.current?.showModal();
     else dialog.current?.close();
   }, [isOpen]);
-  // A browser tells of it later, when the next key may have opened it again.
+  // Browsers send `close` later; by then a key may have opened the dialog again.
   const closed = (): void => {
     if (isOpen && dialog.current?.open === false) screen.close();
   };

@@ -2,7 +2,7 @@ import type { Page } from '../parts/viewer-context.js';
 import { shifted } from '../query/time-range.js';
 import { neighbour, recordAt } from '../window/window-state.js';
 
-/** What the help lists. */
+/** The keyboard shortcuts that the help lists. */
 export const keyHelp: readonly { readonly keys: readonly string[]; readonly what: string }[] = [
   { keys: ['/'], what: 'Search for text' },
   { keys: ['f'], what: 'Add a filter' },
@@ -26,20 +26,20 @@ export const keyHelp: readonly { readonly keys: readonly string[]; readonly what
   { keys: ['?'], what: 'This list' },
 ];
 
-/** Goes to the row next to the current one, on the screen. */
+/** Moves to the row above or below the current one on the screen. */
 function step({ viewer, screen }: Page, down: 1 | -1): void {
   const state = viewer.window.state.peek();
   const view = viewer.view.peek();
   const by = view.isNewestFirst ? -down : down;
   const from = screen.current.peek();
-  // The first step begins at the end that one looks at first.
+  // The first step goes to the newest record.
   const next = from === undefined ? undefined : neighbour(state, from, by);
   const first = recordAt(state, 'newer');
   const record = next ?? (from === undefined || neighbour(state, from, 0) === undefined ? first : undefined);
   if (record === undefined) return;
   screen.current.value = record.cursor;
   if (view.cursor !== undefined && !view.isContext) viewer.change({ cursor: record.cursor });
-  // From a button that was clicked before, so that Enter opens the record and does not press it again.
+  // Takes the focus from a button that was clicked before: Enter should open the record, not press the button again.
   document.getElementById('rows')?.focus({ preventScroll: true });
   requestAnimationFrame(() =>
     document.getElementById(`r${record.cursor}`)?.scrollIntoView({ block: 'nearest' }),
@@ -91,7 +91,7 @@ const actions: Readonly<Record<string, Action>> = {
     (preferences.zone.value = preferences.zone.peek() === 'utc' ? 'local' : 'utc'),
 };
 
-/** The end that is above, or the one below. */
+/** Scrolls to the upper or the lower end of the records. */
 function goToEnd(viewer: Page['viewer'], isAbove: boolean): Promise<void> {
   return isAbove === viewer.view.peek().isNewestFirst
     ? viewer.window.openNewest()
@@ -106,20 +106,20 @@ function takesText(target: EventTarget | null): boolean {
   );
 }
 
-/** Has the page obey its keys. What is typed into a field stays there, but for Escape. */
+/** Handles keyboard shortcuts. Keys typed into an input are ignored, except Escape. */
 export function listenToKeys(page: Page): void {
   document.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     const { target } = event;
     if (event.key === 'Escape') {
-      // A browser would empty the field of a search, which nobody has asked for.
+      // Browsers clear a search input at Escape, which is not wanted here.
       event.preventDefault();
       if (takesText(target) && page.screen.menu.peek() === undefined) (target as HTMLElement).blur();
       else closeOne(page);
       return;
     }
     if (takesText(target) || page.screen.menu.peek() === 'help') return;
-    // A button that has the focus takes Enter for itself, and so does a link.
+    // A focused button or link handles Enter itself.
     if (event.key === 'Enter' && (target instanceof HTMLButtonElement || target instanceof HTMLAnchorElement))
       return;
     const action = Object.hasOwn(actions, event.key) ? actions[event.key] : undefined;

@@ -2,7 +2,7 @@ import { usePage } from '../parts/viewer-context.js';
 import { shortTimeText, zoneName } from '../records/time-text.js';
 import { queryCost } from '../state/query-cost.js';
 
-/** The line at the bottom: what is in sight, what it cost, and in which zone times are shown. */
+/** The bar at the bottom: the visible time range, the cost of the query, and the time zone. */
 export function StatusBar() {
   const { viewer, screen } = usePage();
   const zone = viewer.preferences.zone.value;

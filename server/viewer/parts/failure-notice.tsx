@@ -6,11 +6,11 @@ import { usePage } from './viewer-context.js';
 interface NoticeProps {
   readonly failure: Failure;
   readonly again: () => void;
-  /** Between records rather than in their place. */
+  /** Whether the notice is shown between records instead of in place of them. */
   readonly isSmall?: boolean;
 }
 
-/** A text in which what one types, or sets, stands between backticks. */
+/** A text in which parts between backticks are shown as code. */
 function WithCode({ text }: { readonly text: string }) {
   return <>{text.split('`').map((part, i) => (i % 2 === 1 ? <code key={i}>{part}</code> : part))}</>;
 }
@@ -26,7 +26,7 @@ function ShorterRange() {
   );
 }
 
-/** What went wrong, what was said of it, and what one can do. */
+/** Shows a failure: its title, the reported detail, and advice. */
 export function FailureNotice({ failure, again, isSmall = false }: NoticeProps) {
   const { kind, title, detail, advice } = failure;
   const isTooMuch = kind === 'reading' || kind === 'timeout';

@@ -3,13 +3,13 @@ import { toggleUnwanted, toggleWanted } from '../query/filter.js';
 import { Icon } from './icon.js';
 import { usePage } from './viewer-context.js';
 
-/** Has records with a value of a field, or leaves them out; once more, and it is as before. */
+/** Toggles a value of a field among the wanted or the unwanted values. A second call undoes the first. */
 export interface ValueToggles {
   readonly want: () => void;
   readonly leaveOut: () => void;
 }
 
-/** The same wherever a value stands. The open record stays open, and its context ends, which knows no filters. */
+/** The toggles for a value. The open record stays open; the context view ends, as it has no filters. */
 export function useValueToggles(field: Field, value: string): ValueToggles {
   const { viewer } = usePage();
   const change = (toggle: typeof toggleWanted) => (): void =>
@@ -17,7 +17,7 @@ export function useValueToggles(field: Field, value: string): ValueToggles {
   return { want: change(toggleWanted), leaveOut: change(toggleUnwanted) };
 }
 
-/** Shows a field as a column, or no longer. */
+/** A button that shows a field as a column, or removes the column. */
 export function ColumnToggle({ name }: { readonly name: string }) {
   const { viewer } = usePage();
   const isColumn = viewer.columns.value.some((column) => column.name === name);
@@ -36,13 +36,13 @@ export function ColumnToggle({ name }: { readonly name: string }) {
 }
 
 interface PaneHeadProps {
-  /** What is closed: `the fields`. */
+  /** What is closed, such as `the fields`. */
   readonly what: string;
   readonly shortcut: string;
   readonly close: () => void;
 }
 
-/** Closes a pane beside the table. */
+/** A button that closes a pane beside the table. */
 export function CloseButton({ what, shortcut, close }: PaneHeadProps) {
   return (
     <button

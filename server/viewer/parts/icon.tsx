@@ -1,4 +1,4 @@
-/** Drawings of 16 by 16, in lines of the text's colour. */
+/** SVG paths in a box of 16 by 16, drawn as lines in the colour of the text. */
 const paths = {
   search: 'M7 12.5a5.5 5.5 0 1 0 0-11 5.5 5.5 0 0 0 0 11M11 11l3.5 3.5',
   clock: 'M8 14.5a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13M8 4v4.2l2.8 1.8',
@@ -24,10 +24,10 @@ const paths = {
   key: 'M10.500 9.500a4 4 0 1 0-3.600-2.300L2 12v2h2.500v-1.500H6V11l1.200-1.300A4 4 0 0 0 10.500 9.500M11 5v.1',
 } as const;
 
-/** The name of a drawing. */
+/** The name of an icon. */
 export type IconName = keyof typeof paths;
 
-/** A drawing beside words, or in a button that has a label of its own: it says nothing to those who do not see it. */
+/** An icon. It is hidden from screen readers, so it needs a text or a label beside it. */
 export function Icon({ name }: { readonly name: IconName }) {
   return (
     <svg class="icon" viewBox="0 0 16 16" width="14" height="14" aria-hidden="true">

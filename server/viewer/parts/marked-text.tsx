@@ -1,6 +1,6 @@
 import { markMatches } from '../records/highlight.js';
 
-/** A text with what was searched for in it marked; `sought` is empty for nothing. */
+/** A text with the matches of `sought` marked; none where it is empty. */
 export function MarkedText({ text, sought }: { readonly text: string; readonly sought: string }) {
   if (sought === '') return <>{text}</>;
   return (

@@ -5,24 +5,24 @@ import { usePage } from './viewer-context.js';
 
 interface MenuProps {
   readonly name: MenuName;
-  /** What the button shows. */
+  /** The content of the button. */
   readonly button: ComponentChildren;
-  /** What the button is called, where what it shows are no words; also its tip. */
+  /** The accessible name of the button, and its tooltip. */
   readonly label: string;
   readonly class?: string;
-  /** At which side of the button the menu hangs. */
+  /** The side of the button that the menu is aligned to. */
   readonly side?: 'left' | 'right';
   readonly children: ComponentChildren;
 }
 
 const focusable = 'input:not([type=hidden]), select, textarea, button, a[href]';
 
-/** A button, and what opens below it until one presses Escape, or outside of it. */
+/** A button and a popover, which stays open until Escape or a click outside. */
 export function Menu({ name, button, label, class: className = '', side = 'left', children }: MenuProps) {
   const { screen } = usePage();
   const isOpen = screen.menu.value === name;
   const whole = useRef<HTMLDivElement>(null);
-  // Before the next key comes: it is for what has opened, however fast one types.
+  // A layout effect moves the focus before the next key event, so that fast typing goes to the popover.
   useLayoutEffect(() => {
     if (!isOpen) return undefined;
     const opener = document.activeElement;
@@ -33,7 +33,7 @@ export function Menu({ name, button, label, class: className = '', side = 'left'
     document.addEventListener('pointerdown', press);
     return () => {
       document.removeEventListener('pointerdown', press);
-      // Whoever has gone on to something else stays there.
+      // The focus returns to the button only if it has not moved elsewhere meanwhile.
       const isLost = document.activeElement === null || document.activeElement === document.body;
       if (isLost && opener instanceof HTMLElement) opener.focus();
     };

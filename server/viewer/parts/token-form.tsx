@@ -1,6 +1,6 @@
 import { usePage } from './viewer-context.js';
 
-/** Asks for the token that requests carry. */
+/** The form for the token that requests are sent with. */
 export function TokenForm({ done }: { readonly done: () => void }) {
   const { viewer, screen } = usePage();
   const submit = (event: SubmitEvent): void => {

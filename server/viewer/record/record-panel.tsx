@@ -11,7 +11,7 @@ import { timeText } from '../records/time-text.js';
 import { cursorBefore } from '../records/cursor.js';
 import { recordBy } from '../window/window-state.js';
 
-/** A request that gives this record and no other, for a shell. */
+/** A shell command that requests exactly this record. */
 function curlOf(agent: string, cursor: string, hasToken: boolean): string {
   const path = requestPath('query', { agent, parameters: [] }, [
     ['after', cursorBefore(cursor)],
@@ -141,7 +141,7 @@ function RecordActions({ record }: { readonly record: LogRecord }) {
   );
 }
 
-/** The record is kept while the window moves away from it. */
+/** The open record. It is kept when the window moves away from it. */
 function useOpenRecord(): LogRecord | undefined {
   const { viewer } = usePage();
   const { cursor } = viewer.view.value;
@@ -154,7 +154,7 @@ function useOpenRecord(): LogRecord | undefined {
   return found ?? (kept?.cursor === cursor ? kept : undefined);
 }
 
-/** One record: every field whole, and what one can do with it. */
+/** The panel with the open record: all fields in full, and actions on it. */
 export function RecordPanel() {
   const { viewer } = usePage();
   const { cursor, agent } = viewer.view.value;

@@ -3,23 +3,23 @@ import type { Field } from '../query/field.js';
 import { shownText, valueText, type Value } from '../records/record.js';
 import { timeText, type Zone } from '../records/time-text.js';
 
-/** Characters of a value that a row shows; the panel shows all of them. */
+/** Maximum number of characters of a value in a row; the record panel shows the whole value. */
 const shownCharsMax = 2000;
 
-/** Stands for the end of a line where all lines are shown as one. */
+/** Replaces a line break where a text is shown on one line. */
 const lineEnd = ' ↵ ';
 
 interface CellProps {
   readonly field: Field;
   readonly value: Value | undefined;
   readonly zone: Zone;
-  /** What was searched for in this field; empty for nothing. */
+  /** The text that was searched for in this field; empty where none was. */
   readonly sought: string;
-  /** A text of several lines is shown as such, and not as one line. */
+  /** Whether a text of several lines is shown on several lines. */
   readonly isWrapped: boolean;
 }
 
-/** A value in a cell of the table. */
+/** The value of a field in a cell of the table. */
 export function CellText({ field, value, zone, sought, isWrapped }: CellProps) {
   if (value === null || value === undefined) return <span class="null">–</span>;
   if (field.type === 'time' && typeof value === 'number') return <>{timeText(value, zone)}</>;

@@ -4,9 +4,9 @@ import { Menu } from '../parts/menu.js';
 import { usePage } from '../parts/viewer-context.js';
 import type { LaidColumn } from './layout.js';
 
-/** Narrower columns can't be taken hold of again. */
+/** Minimum width in pixels: a narrower column would be hard to grab. */
 const widthMin = 48;
-/** What one press of a key, or of a button, changes. */
+/** Pixels by which the menu widens or narrows a column. */
 const widthStep = 40;
 
 function ColumnMenu({ column }: { readonly column: LaidColumn }) {
@@ -41,7 +41,7 @@ function ColumnMenu({ column }: { readonly column: LaidColumn }) {
   );
 }
 
-/** The head of a column: a menu, a place to drag it by, and an edge that widens it. */
+/** The head of a column. It has a menu, can be dragged to another place, and has an edge for changing the width. */
 export function ColumnHead({ column }: { readonly column: LaidColumn }) {
   const { viewer } = usePage();
   const { name, description, type } = column.field;

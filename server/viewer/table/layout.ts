@@ -2,15 +2,15 @@ import { roleOf, usualWidth, type ColumnRole } from '../query/column-width.js';
 import type { Field } from '../query/field.js';
 import type { Column } from '../query/view.js';
 
-/** A column as it is drawn. */
+/** A column as it is rendered. */
 export interface LaidColumn {
   readonly field: Field;
   readonly role: ColumnRole;
-  /** A track of the grid. */
+  /** The column's track of the CSS grid. */
   readonly track: string;
 }
 
-/** The columns with their fields; the text takes the room that is left, or else the last one. */
+/** Lays out the columns. The text column takes the remaining width; without one, the last column does. */
 export function layColumns(columns: readonly Column[], fields: readonly Field[]): readonly LaidColumn[] {
   const laid = columns.flatMap(({ name, width }) => {
     const field = fields.find((other) => other.name === name);

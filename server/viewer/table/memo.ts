@@ -1,6 +1,6 @@
 import { Component, type ComponentType, h } from 'preact';
 
-/** Draws a part anew only when one of its properties is another one, or when a signal that it has read changes. */
+/** Renders a component again only when one of its properties has changed, or a signal that it has read. */
 export function memo<P extends object>(part: ComponentType<P>): ComponentType<P> {
   return class Memo extends Component<P> {
     override shouldComponentUpdate(next: P): boolean {

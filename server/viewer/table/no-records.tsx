@@ -73,7 +73,7 @@ function NoMatch() {
   );
 }
 
-/** What stands in the place of records, and what one can do about it. */
+/** Shown in place of records: why there are none, and what the user can do. */
 export function NoRecords() {
   const { viewer } = usePage();
   const { failure: general, names, fields } = viewer.agents.value;

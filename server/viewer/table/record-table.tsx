@@ -32,7 +32,7 @@ function EdgeLine({ edge, state }: { readonly edge: Edge; readonly state: EdgeSt
   return <div class="edge-line">{words}</div>;
 }
 
-/** What came in live and is not shown, since one has scrolled away. */
+/** Notices about live records: how many are not shown as the user has scrolled away, and how many were inserted further up. */
 function HeldNotice() {
   const { viewer } = usePage();
   const { held, isMore, behind, kind, failure } = viewer.tail.state.value;
@@ -103,11 +103,11 @@ function useRowStyle(): RowStyle {
   );
 }
 
-/** The records, in rows. */
+/** The table of records. */
 export function RecordTable() {
   const { viewer, screen } = usePage();
   const known = viewer.window.state.value;
-  // Rows without columns would be put in their place before they are there.
+  // Until the fields are known there are no columns, and the rows would be scrolled to a wrong position.
   const state = viewer.agents.value.fields === undefined ? emptyWindow : known;
   const view = viewer.view.value;
   const style = useRowStyle();
@@ -123,7 +123,7 @@ export function RecordTable() {
   const click = (event: MouseEvent): void => {
     const row = (event.target as Element).closest<HTMLElement>('[data-cursor]');
     const cursor = row?.dataset['cursor'];
-    // Who has marked text wants to copy it.
+    // A click that ends the selection of text does not open the record: the user may want to copy the text.
     if (cursor === undefined || (getSelection()?.toString() ?? '') !== '') return;
     screen.current.value = cursor;
     viewer.change({ cursor });

@@ -9,12 +9,12 @@ import type { Page } from '../window/window-state.js';
 import { CellText } from './cell-text.js';
 import type { LaidColumn } from './layout.js';
 
-/** The id of a row's element. */
+/** The id of the DOM element of a row. */
 export function rowId(cursor: string): string {
   return `r${cursor}`;
 }
 
-/** How all rows are drawn. The same object as long as nothing of it changes. */
+/** What the rendering of rows depends on. The object stays the same while nothing has changed, so rows need not be rendered again. */
 export interface RowStyle {
   readonly columns: readonly LaidColumn[];
   readonly zone: Zone;
@@ -63,10 +63,10 @@ interface PageProps {
   readonly style: RowStyle;
 }
 
-/** The rows of a page. It is drawn anew when it changes itself, or when the current row enters or leaves it. */
+/** The rows of a page. They are rendered again only when the page changes, or when the current row enters or leaves it. */
 export const PageRows = memo(function PageRows({ page, style }: PageProps) {
   const { screen } = usePage();
-  // Of this page alone: a step from row to row leaves the others as they are.
+  // Only the current row of this page, so that a step from row to row does not render other pages.
   const current = useComputed(() => {
     const { value } = screen.current;
     return page.records.some(({ cursor }) => cursor === value) ? value : undefined;

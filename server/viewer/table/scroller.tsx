@@ -3,7 +3,7 @@ import type { RecordWindow } from '../window/record-window.js';
 import type { Edge, Place, WindowState } from '../window/window-state.js';
 import { rowId } from './rows.js';
 
-/** The first row in sight and where it is: what stays in its place when rows come and go around it. */
+/** The first visible row and its position, which stays fixed when rows are added or removed around it. */
 interface Anchor {
   readonly id: string;
   readonly top: number;
@@ -13,23 +13,23 @@ interface ScrollerProps {
   readonly window: RecordWindow;
   readonly state: WindowState;
   readonly isNewestFirst: boolean;
-  /** Records are being added at the newest end: who looks at it goes along. */
+  /** Whether records are being added at the newest end. The table then follows them if it is scrolled to that end. */
   readonly isFollowing: boolean;
-  /** Rows came into sight: the first and the last one, from above, and whether the newest end is among them. */
+  /** Called with the cursors of the first and last visible row, from the top, and whether the newest end is visible. */
   readonly moved: (first: string | undefined, last: string | undefined, isAtNewest: boolean) => void;
   readonly style: Readonly<Record<string, string>>;
   readonly children: ComponentChildren;
 }
 
-/** Rows are asked for when an end is nearer than this many heights of what is in sight. */
+/** Rows are requested when the distance to an end is less than this many heights of the visible area. */
 const aheadHeights = 2;
-/** A browser rounds places to parts of a pixel. */
+/** Tolerance in pixels: browsers round scroll positions. */
 const nearPixels = 3;
 
 /**
- * Scrolls through a window that moves over the archive. The browser scrolls the rows that are there, with its own feel on each device; when an
- * end comes near, rows are added there and taken away at the other one, and the row in sight stays where it is. Nothing is as high as
- * the archive is long, which no browser could do.
+ * Scrolls through a window that moves over the archive. The browser scrolls the existing rows natively; when an end comes near, rows are
+ * added there and removed at the other end, while the first visible row stays in place. So no element is as high as all records would be,
+ * which browsers do not support.
  */
 export class Scroller extends Component<ScrollerProps> {
   private readonly element = createRef<HTMLDivElement>();
@@ -85,7 +85,7 @@ export class Scroller extends Component<ScrollerProps> {
     );
   }
 
-  /** Puts rows where they should be after a change of the page. */
+  /** Restores the scroll position after a rendering. */
   private settle(anchor: Anchor | undefined): void {
     const { current } = this.element;
     const { state, isFollowing } = this.props;
@@ -119,7 +119,7 @@ export class Scroller extends Component<ScrollerProps> {
     if (current !== null) current.scrollTop = this.props.isNewestFirst ? 0 : current.scrollHeight;
   }
 
-  /** Looks at what is in sight, once for each frame. */
+  /** Determines the visible rows, at most once per frame. */
   private look(): void {
     cancelAnimationFrame(this.frame);
     this.frame = requestAnimationFrame(() => {
@@ -142,7 +142,7 @@ export class Scroller extends Component<ScrollerProps> {
     });
   }
 
-  /** The first and the last row in sight, from above. */
+  /** The first and the last visible row, from the top. */
   private rowsInSight(): readonly HTMLElement[] {
     const { current } = this.element;
     if (current === null) return [];
@@ -158,12 +158,12 @@ export class Scroller extends Component<ScrollerProps> {
   }
 }
 
-/** Whether something reaches below a height by more than a browser rounds. A page has a row that does if it does itself. */
+/** Whether a box ends below a height, beyond rounding. A page does so exactly if one of its rows does. */
 function isBelow({ bottom }: DOMRect, height: number): boolean {
   return bottom > height + 1;
 }
 
-/** The first child that reaches below a height. */
+/** The first child that ends below a height. */
 function firstBelow(group: HTMLElement, height: number): HTMLElement | undefined {
   return childAt(group, (child) => isBelow(child.getBoundingClientRect(), height));
 }
@@ -175,7 +175,7 @@ function lastAbove(group: HTMLElement, height: number): HTMLElement | undefined 
   return found instanceof HTMLElement ? found : undefined;
 }
 
-/** The first child for which something holds that holds for all behind it as well. */
+/** The first child for which `holds` is true, by binary search: `holds` must then be true for all later children. */
 function childAt(group: HTMLElement, holds: (child: HTMLElement) => boolean): HTMLElement | undefined {
   let low = 0;
   let high = group.children.length;

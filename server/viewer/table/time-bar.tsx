@@ -4,10 +4,10 @@ import { usePage } from '../parts/viewer-context.js';
 import type { Extent } from '../query/time-range.js';
 import { shortTimeText } from '../records/time-text.js';
 
-/** While one drags, the table follows so often at most. */
+/** Minimum milliseconds between two updates of the table while the bar is dragged. */
 const followMs = 120;
 
-/** A place along the bar, from 0 at its top to 1, and the time there. */
+/** Converts between times and positions on the bar, which go from 0 at the top to 1. */
 class TimeScale {
   constructor(
     readonly extent: Extent,
@@ -27,7 +27,7 @@ class TimeScale {
   }
 }
 
-/** How many records there are at each height: the histogram lying on its side. */
+/** The number of records along the bar: the histogram turned by 90°. */
 function Density({ bars, scale, stepMs }: { bars: StackedBars; scale: TimeScale; stepMs: number }) {
   const most = Math.max(1, ...bars.totals);
   const errors = bars.layers.filter(({ severity }) => severity === 'error');
@@ -40,7 +40,7 @@ function Density({ bars, scale, stepMs }: { bars: StackedBars; scale: TimeScale;
         const top = 1000 * Math.min(...ends);
         const height = Math.max(1.5, 1000 * Math.abs(ends[1]! - ends[0]!) - 1);
         const bad = errors.reduce((sum, { counts }) => sum + counts[i]!, 0);
-        // The root makes few records beside many visible.
+        // The square root keeps small counts visible beside large ones.
         const width = (count: number): number => 100 * Math.sqrt(count / most);
         return (
           <g key={seconds}>
@@ -53,7 +53,7 @@ function Density({ bars, scale, stepMs }: { bars: StackedBars; scale: TimeScale;
   );
 }
 
-/** The scroll bar: its length is the time range, not a number of rows that nobody could count in time. */
+/** The scroll bar of the table. Its length is the time range, as the number of all rows is not known. */
 export function TimeBar() {
   const { viewer, screen } = usePage();
   const { isNewestFirst } = viewer.view.value;
@@ -76,7 +76,7 @@ export function TimeBar() {
   };
   const press = (event: PointerEvent): void => {
     event.preventDefault();
-    // Which times it stands for is not known yet.
+    // Until the extent of the records is known, positions on the bar have no times.
     if (viewer.recordsExtent.peek() === undefined) return;
     bar.current?.setPointerCapture(event.pointerId);
     dragging.current.is = true;
