@@ -1,15 +1,18 @@
 import { filterBlockBytes } from '../kernels/value-filter.js';
 import { i32, writeThrift } from './thrift-writer.js';
 
-// Split-block Bloom filters as Parquet has them: https://github.com/apache/parquet-format/blob/master/BloomFilter.md
+// Parquet's split-block Bloom filters: https://github.com/apache/parquet-format/blob/master/BloomFilter.md
 
-/** The two halves of the XXH64 of a value, each an unsigned 32-bit number. */
+/** The halves of the XXH64 hash of a value, each an unsigned 32-bit number. */
 export interface ValueHash {
   readonly low: number;
   readonly high: number;
 }
 
-/** Bits of a filter for each distinct value, of which eight are set, one in each word of its block: 1.1 % of other values seem to be there. */
+/**
+ * Bits of the filter per distinct value. Each value sets one bit in each of the eight words of a block. With this size, 1.1 % of absent
+ * values are false positives.
+ */
 export const bloomBitsOfValue = 10.5;
 const wordsOfBlock = 8;
 const salts = Uint32Array.of(
@@ -23,33 +26,33 @@ const salts = Uint32Array.of(
   0x5c6bfb31,
 );
 
-/** Blocks of a filter of so many distinct values, with so many bits for each. */
+/** Number of blocks of a filter for `distinct` different values, with `bitsOfValue` bits for each. */
 export function bloomBlocks(distinct: number, bitsOfValue = bloomBitsOfValue): number {
   return Math.max(1, Math.ceil((distinct * bitsOfValue) / (filterBlockBytes * 8)));
 }
 
-/** The structure `BloomFilterHeader`, which stands before the blocks in a file. */
+/** The Thrift structure `BloomFilterHeader`, which is before the blocks in a file. */
 export function bloomHeader(blockCount: number): Uint8Array {
-  // Three unions of which the only variant is an empty structure: BLOCK, XXHASH, UNCOMPRESSED.
+  // The three unions (algorithm, hash, compression) have the variants BLOCK, XXHASH and UNCOMPRESSED, each an empty structure with id 1.
   const only = { 1: {} };
   return writeThrift({ 1: i32(blockCount * filterBlockBytes), 2: only, 3: only, 4: only }).slice();
 }
 
 const emptyHeaderBytes = bloomHeader(0).length;
 
-/** Bytes of `bloomHeader`. The size of the filter is the only number there that needs more of them: 7 bits in each, its sign before them. */
+/** The length of `bloomHeader` in bytes. Only the size of the filter varies in length: it is a zigzag varint with 7 bits per byte. */
 export function bloomHeaderBytes(blockCount: number): number {
   let bytes = emptyHeaderBytes;
   for (let rest = 2 * blockCount * filterBlockBytes; rest >= 128; rest = Math.floor(rest / 128)) bytes++;
   return bytes;
 }
 
-/** The block that a value belongs to, of `blockCount`. */
+/** The index of the block for a hash. */
 export function blockOfHash({ high }: ValueHash, blockCount: number): number {
   return Math.floor((high * blockCount) / 2 ** 32);
 }
 
-/** Whether the block of 32 bytes at `at` has all bits of the value. */
+/** Whether the 32-byte block at offset `at` has all bits of the value. */
 export function isInBlock(bytes: Uint8Array, at: number, { low }: ValueHash): boolean {
   for (let word = 0; word < wordsOfBlock; word++) {
     const bit = Math.imul(low, salts[word]!) >>> 27;

@@ -22,16 +22,16 @@ import { encoding, FormatError } from './format.js';
 import { readPageHeader, type DataPageHeader } from './page-header.js';
 import { bitmapBytes, spreadBits } from '../kernels/bitmap.js';
 
-/** The values of a page as they are stored, without nulls. */
+/** The encoded values of a page, without nulls. */
 interface StoredValues {
   readonly bytes: Uint8Array;
   readonly isCompressed: boolean;
-  /** Of the values, decompressed. */
+  /** Length of the values after decompression, in bytes. */
   readonly length: number;
   readonly content: ColumnContent;
   readonly present: number;
   readonly rows: number;
-  /** Offset of the page in the chunk, for errors. */
+  /** Offset of the page in the chunk, for error messages. */
   readonly at: number;
 }
 
@@ -41,36 +41,36 @@ interface Decoding {
   readonly space: ColumnSpace;
 }
 
-/** Arrays of a column: codes or offsets, values, their offsets, validity. */
+/** The most arrays of a column: codes or offsets, values, offsets of the values, validity. */
 const arraysMax = 4;
 
-/** Scratch memory that kernels need to decode a chunk of `rows` rows that lies in their memory. */
+/** Scratch bytes that the kernels need to decode a chunk of `rows` rows that is in their memory. */
 export function decodingScratchBytes(rows: number): number {
   return rows * 8 + 4096;
 }
 
-/** The bytes of the working space that hold a chunk while it is decoded, and the scratch memory that may take. */
+/** Bytes of the working space for a chunk while it is decoded, and for the scratch memory of that. */
 export function readingBytesMax(chunk: ChunkPlace): number {
   return bufferBytes(chunk.bytes) + bufferBytes(decodingScratchBytes(chunk.rows));
 }
 
-/** The most bytes that reading and decoding a chunk asks of its space, those that only decoding needs included. */
+/** The most bytes of its space that reading and decoding a chunk needs, including those that are only needed while decoding. */
 export function decodingBytesMax(chunk: ChunkPlace, content: ColumnContent): number {
   const { rows, uncompressedBytes } = chunk;
   const isDictionary = chunk.dictionaryPageBytes > 0;
   const isString = content === 'string';
   const perRowBytes = isDictionary ? 2 : isString ? 4 : 8;
-  // Values of numbers are what they are on disk or, as deltas, more: eight bytes each.
+  // Numbers take eight bytes per row, which `perRowBytes` counts already. On disk, deltas may be shorter.
   const valuesBytes = isDictionary || isString ? uncompressedBytes : 0;
   const columnBytes =
     (rows + 1) * perRowBytes + valuesBytes + bitmapBytes(rows) + arraysMax * bufferBytes(64);
-  // The pages of the dictionary and of the codes, or the one page of values.
+  // The decompressed pages of the dictionary and of the codes, or the only page of values.
   return columnBytes + readingBytesMax(chunk) + uncompressedBytes + 2 * bufferBytes(64);
 }
 
 /**
- * Decodes a column chunk of `rows` rows, whose checksum has been compared, into `space`. Throws `FormatError` for what is
- * malformed; never reads or writes outside its buffers. The column shares no memory with the chunk.
+ * Decodes a column chunk of `rows` rows into `space`. The caller has verified its checksum. Throws `FormatError` where it is malformed.
+ * Never reads or writes outside its buffers. The column shares no memory with the chunk.
  */
 export function decodeChunk(
   chunk: Uint8Array,
@@ -113,7 +113,7 @@ export function decodeChunk(
   return withNulls(decodeValues(stored, header.encoding, decoding), validity, present);
 }
 
-/** Decompresses the values to `target`, which has their length. */
+/** Decompresses the values to `target`, whose length is `stored.length`. */
 function decompressTo(stored: StoredValues, target: Uint8Array, decompress: Decompress): void {
   if (!stored.isCompressed) target.set(stored.bytes);
   else if (!decompress(stored.bytes, target))
@@ -187,7 +187,7 @@ function decodePlainBytes(stored: StoredValues, decoding: Decoding): BytesColumn
   return { kind: 'bytes', length: rows, offsets, bytes, validity: null };
 }
 
-/** The bits of a BOOLEAN as a dictionary of 0 and 1. */
+/** Decodes the bits of a BOOLEAN column as a dictionary of 0 and 1. */
 function decodeBits(
   stored: StoredValues,
   valueEncoding: number,
@@ -225,7 +225,7 @@ function decodeDeltaValues(stored: StoredValues, decoding: Decoding): PlainColum
   return { kind: 'int64', length: stored.rows, values, validity: null };
 }
 
-/** The page holds the strings one behind another, as the column does, so it is decompressed right into the column's memory. */
+/** The page has the strings' bytes one after another, like the column. So it is decompressed directly into the column's memory. */
 function decodeDeltaLengths(stored: StoredValues, { decompress, space }: Decoding): PlainColumn {
   if (stored.content !== 'string') throw new FormatError('lengths of no strings', stored.at);
   checkLength(stored);
@@ -238,7 +238,7 @@ function decodeDeltaLengths(stored: StoredValues, { decompress, space }: Decodin
   return { kind: 'bytes', length: stored.rows, offsets, bytes, validity: null };
 }
 
-/** Decodes the RLE/bit-packing hybrid behind the width of the codes. */
+/** Decodes the RLE/bit-packing hybrid, which follows the width of the codes. */
 function decodeCodes(
   page: StoredValues,
   decoding: Decoding,

@@ -20,40 +20,44 @@ import {
   type DistinctValues,
 } from './value-encoder.js';
 
-/** A column chunk as it lies in the file: at most a dictionary page, then one data page, each behind its header. */
+/** A column chunk in the form that it has in the file: an optional dictionary page, then one data page, each after its header. */
 export interface EncodedChunk {
   readonly bytes: Uint8Array;
-  /** Bytes of the dictionary page and its header; 0 for none. */
+  /** Bytes of the dictionary page with its header; 0 where there is none. */
   readonly dictionaryPageBytes: number;
   readonly uncompressedBytes: number;
   readonly dataEncoding: number;
   readonly rows: number;
   readonly nullCount: number;
   readonly bounds: Bounds | null;
-  /** crc32 of `bytes`. */
+  /** CRC-32 of `bytes`. */
   readonly checksum: number;
 }
 
 /**
+ * How the values of a chunk are encoded.
  * - `ascending`: DELTA_BINARY_PACKED, for integers that grow from row to row (`_cursor`, time).
  * - `bits`: PLAIN bits, for integers that are 0 or 1 and stand for false and true.
  * - `any`: a dictionary where values repeat, else PLAIN or DELTA_LENGTH_BYTE_ARRAY.
  */
 export type ChunkEncoding = 'ascending' | 'bits' | 'any';
 
-/** The first rows, by which an encoding for strings is chosen. Four times as many never chose otherwise, and took a tenth of the time of LZ4. */
+/**
+ * Number of first rows by which the encoding of strings is chosen. Four times as many rows never led to another choice, and took a tenth of
+ * the time of the LZ4 compression.
+ */
 const sampleRows = 1024;
 
 interface Page {
   readonly header: Uint8Array;
-  /** One behind another. */
+  /** The pieces of the body, in order. */
   readonly body: readonly Uint8Array[];
-  /** Header and decompressed body. */
+  /** Bytes of the header and the decompressed body. */
   readonly uncompressedBytes: number;
 }
 
 interface EncodedValues {
-  /** Lies in the space for a page. */
+  /** In the `page` buffer of the encode space. */
   readonly bytes: Uint8Array;
   readonly encoding: number;
 }
@@ -64,7 +68,10 @@ interface Encoder {
   readonly space: EncodeSpace;
 }
 
-/** Encodes the rows of a column. `optional` columns get definition levels; the others must have no nulls. Pages are made in `space`. */
+/**
+ * Encodes the rows of a column. `optional` columns get definition levels; others must have no nulls. Pages are built in `space`; the result
+ * is in memory of `space.output`.
+ */
 export function encodeChunk(
   column: PlainColumn,
   as: ChunkEncoding,
@@ -143,7 +150,7 @@ function dataPage(
   nullCount: number,
   { compress, space }: Encoder,
 ): Page {
-  // A page without values stays uncompressed: DuckDB and ClickHouse fail on an LZ4 buffer of no bytes.
+  // A page without values stays uncompressed: DuckDB and ClickHouse fail to read an empty LZ4 block.
   const packed = values.bytes.length === 0 ? values.bytes : compress(values.bytes, space.packed);
   const compressed = packed.length < values.bytes.length;
   const body = [levels, compressed ? packed : values.bytes];
@@ -163,7 +170,7 @@ function levelsOf(column: PlainColumn, nullCount: number): Uint8Array {
   return target.subarray(0, encodeLevels(nullCount === 0 ? null : column.validity, column.length, target));
 }
 
-/** Header and body. */
+/** Bytes of header and body. */
 function pageBytes({ header, body }: Page): number {
   return body.reduce((sum, { length }) => sum + length, header.length);
 }

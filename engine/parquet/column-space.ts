@@ -4,20 +4,20 @@ import type { SharedMemory } from '../memory/shared-memory.js';
 import { FormatError } from './format.js';
 
 /**
- * Where a column is decoded to. What `kept` gives becomes its arrays, followed by the slack that kernels need when they lie in the kernels'
- * memory; what `working` gives is needed while decoding only.
+ * The memory that a column is decoded to. `kept` gives the arrays of the column; where they are in the kernels' memory, padding follows
+ * each. `working` gives memory that is only needed while decoding.
  */
 export interface ColumnSpace {
   readonly kept: Arena;
   readonly working: Arena;
 }
 
-/** Arrays of the heap. */
+/** Memory on the heap. */
 export const heapSpace: ColumnSpace = { kept: heap, working: heap };
 
 /**
- * A range of a shared memory, filled from its beginning with the arrays of a column and from its end with what only decoding needs.
- * Throws `FormatError` when they meet: then a column is larger than the footer says.
+ * A range of shared memory. The arrays of a column fill it from the start, and the memory that is only needed while decoding from the end.
+ * Throws `FormatError` when they meet, because then the column is larger than the footer says.
  */
 export class RangeSpace implements ColumnSpace {
   readonly memory: SharedMemory;
@@ -27,7 +27,7 @@ export class RangeSpace implements ColumnSpace {
   #at: number;
   #end: number;
 
-  /** `address` is aligned. */
+  /** @param address must be aligned */
   constructor(memory: SharedMemory, address: number, sizeBytes: number) {
     this.memory = memory;
     this.address = address;
@@ -37,12 +37,12 @@ export class RangeSpace implements ColumnSpace {
     this.#end = address + sizeBytes;
   }
 
-  /** Bytes from the beginning that arrays of the column take: all that must be kept. */
+  /** Bytes at the start that the arrays of the column take. The rest can be freed after decoding. */
   get columnBytes(): number {
     return this.#at - this.address;
   }
 
-  /** Says that another thread has filled the first `columnBytes` with the arrays of the column. */
+  /** Notes that another thread has filled the first `columnBytes` bytes with the arrays of the column. */
   filled(columnBytes: number): void {
     this.#at = this.address + columnBytes;
   }

@@ -4,16 +4,16 @@ import { lz4Compress, lz4Decompress } from '../kernels/lz4.js';
 import { LogstrataError } from '../terms/errors.js';
 import type { ZstdLibrary } from './zstd-library.js';
 
-/** Compresses a page. The result may lie in `room`, which has `lz4BytesMax` bytes for it. */
+/** Compresses a page. The result may be in `room`, which must have `lz4BytesMax` bytes. */
 export type Compress = (bytes: Uint8Array, room: Uint8Array) => Uint8Array;
 
-/** Decompresses a page that fills `target` exactly; false when the input is malformed or of another length. */
+/** Decompresses a page into `target`, which it must fill exactly. False where the input is malformed or has another length. */
 export type Decompress = (bytes: Uint8Array, target: Uint8Array) => boolean;
 
-/** Higher levels make random ids larger, and cost ten times the time for 8 % of the rest. */
+/** Higher levels make random ids larger, and take ten times as long to save 8 % of the other bytes. */
 const zstdLevel = 1;
 
-/** The part of node:zlib that Node has from 22.15 on. */
+/** The part of node:zlib that exists from Node 22.15 on. */
 interface NodeZstd {
   zstdCompressSync(
     bytes: Uint8Array,
@@ -22,7 +22,7 @@ interface NodeZstd {
   zstdDecompressSync(bytes: Uint8Array, options: { maxOutputLength: number }): Uint8Array;
 }
 
-/** `ZSTD_c_compressionLevel` of zstd.h, which zlib.constants has under the same number. */
+/** `ZSTD_c_compressionLevel` of zstd.h. zlib.constants has it with the same value. */
 const compressionLevelParameter = 100;
 
 const nodeZstd: NodeZstd | null = 'zstdCompressSync' in zlib ? (zlib as unknown as NodeZstd) : null;
@@ -77,7 +77,7 @@ function decompressByNode(node: NodeZstd, bytes: Uint8Array, target: Uint8Array)
   }
 }
 
-/** The decompressor of ZSTD frames, any number of them one behind another, which need not say how long their content is. */
+/** A decompressor of any number of consecutive ZSTD frames, whose headers need not give the length of the content. */
 export async function openFramesDecompressor(): Promise<Decompress> {
   const { loadZstd } = await import('./zstd-library.js');
   const zstd = await loadZstd();
@@ -92,7 +92,7 @@ function decompressFrames(zstd: ZstdLibrary, bytes: Uint8Array, target: Uint8Arr
     if (source === 0 || content === 0)
       throw new LogstrataError('limit', `no memory to decompress a page of ${length} bytes`);
     new Uint8Array(zstd.memory.buffer, source, bytes.length).set(bytes);
-    // An error is a number below 0, or a large one.
+    // Error codes are negative or very large numbers.
     if (zstd.ZSTD_decompress(content, length, source, bytes.length) !== length) return false;
     target.set(new Uint8Array(zstd.memory.buffer, content, length));
     return true;
@@ -104,7 +104,7 @@ function decompressFrames(zstd: ZstdLibrary, bytes: Uint8Array, target: Uint8Arr
 
 const zstdMagic = 0xfd2fb528;
 
-/** Content size that a ZSTD frame's header gives (RFC 8878, 3.1.1.1), or -1 when it has none or is no frame. */
+/** The content size in the header of a ZSTD frame (RFC 8878, 3.1.1.1), or -1 when it gives none or is no frame. */
 export function zstdContentBytes(frame: Uint8Array): number {
   if (frame.length < 6) return -1;
   const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);

@@ -4,19 +4,19 @@ import { lz4BytesMax } from '../kernels/lz4.js';
 import { heap, type Arena } from '../memory/arena.js';
 import { keptScratchBytes, withKeptScratch } from '../memory/scratch.js';
 
-/** What kernels need beside copies of the values while a chunk is encoded: tables, codes, bitmaps. */
+/** Scratch bytes that kernels need while a chunk is encoded, besides copies of the values: tables, codes, bitmaps. */
 const callBytesMax = 8 * 1024 * 1024;
 
 /**
- * Memory for encoding one column chunk: for its values, a page of them, and the page compressed. Where it can be had it lies
- * in the kernels' memory, so that what one step has written the next reads where it is.
+ * Memory for encoding one column chunk: for its values, for a page of them, and for the compressed page. It is in the kernels' memory where
+ * possible, so that each step can read in place what the step before has written.
  */
 export class EncodeSpace {
-  /** Room for a page. */
+  /** Memory for a page. */
   readonly page: Uint8Array;
-  /** Room for a page that was compressed. */
+  /** Memory for a compressed page. */
   readonly packed: Uint8Array;
-  /** Gives the bytes of a chunk that is done. */
+  /** Allocates the memory of finished chunks. */
   readonly output: Arena;
   readonly #kept: Uint8Array | null;
   #at = 0;
@@ -28,7 +28,7 @@ export class EncodeSpace {
     this.packed = this.take(lz4BytesMax(pageBytes));
   }
 
-  /** Memory for values; of the heap where it is used up. */
+  /** Allocates memory for values. It is on the heap once the space is used up. */
   readonly take: Arena = (sizeBytes) => {
     const at = this.#at;
     const end = at + bufferBytes(sizeBytes);
@@ -38,31 +38,31 @@ export class EncodeSpace {
   };
 }
 
-/** Memory of the heap for encoding chunks of up to `rows` rows, whose values are 8 bytes each and lie elsewhere. */
+/** An encode space on the heap, for chunks of up to `rows` values of 8 bytes. Their values are in other memory. */
 export function heapEncodeSpace(rows: number): EncodeSpace {
   return new EncodeSpace(null, pageBytesMax(rows * 8, rows), heap);
 }
 
-/** What `withEncodeSpace` asks for, with what the calls of kernels need beside it. */
+/** The scratch bytes that `withEncodeSpace` needs, including those of the kernels that are called. */
 export function encodeSpaceBytes(valueBytes: number, rows: number): number {
   return keptScratchBytes(keptSpaceBytes(valueBytes, rows), valueBytes + callBytesMax);
 }
 
-/** What the values need in any encoding. */
+/** Maximum bytes of the encoded values, in any encoding. */
 function pageBytesMax(valueBytes: number, rows: number): number {
   return valueBytes + deltaBytesMax(rows);
 }
 
 function keptSpaceBytes(valueBytes: number, rows: number): number {
   const pageBytes = pageBytesMax(valueBytes, rows);
-  // The values of a string column are two buffers.
+  // A string column has two buffers of values.
   const keptBytes = bufferBytes(valueBytes) + 2 * bufferBytes(0) + bufferBytes(pageBytes);
   return keptBytes + bufferBytes(lz4BytesMax(pageBytes));
 }
 
 /**
- * Has `encode` work with memory for `rows` values of `valueBytes` and pages of them. What it returns must not lie in there,
- * but in memory that `output` gives.
+ * Calls `encode` with memory for `rows` values of `valueBytes` bytes in total, and for their pages. The result must not refer to that
+ * memory, only to memory of `output`.
  */
 export function withEncodeSpace<T>(
   valueBytes: number,

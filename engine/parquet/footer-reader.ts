@@ -4,10 +4,10 @@ import { codecNumber, convertedType, physicalType } from './format.js';
 import { readThrift, type ThriftFields } from './thrift-reader.js';
 import type { Codec } from './compression.js';
 
-/** Reads the structure that `writeFooter` wrote. Throws `FormatError` for what is malformed or not ours. */
+/** Reads the structure that `writeFooter` writes. Throws `FormatError` where it is malformed or was written by another program. */
 export function readFooter(bytes: Uint8Array): Footer {
   const { fields } = readThrift(bytes);
-  // The first element is the root, which has no type.
+  // The first element is the root of the schema, which has no type.
   const columns = fields.structs(2).slice(1).map(readColumn);
   const codecs = new Set<number>();
   const rowGroups = fields.structs(4).map((group) => readRowGroup(group, codecs));
@@ -22,7 +22,7 @@ function onlyCodec(fields: ThriftFields, codecs: ReadonlySet<number>): Codec {
   const [first] = codecs;
   if (codecs.size > 1) fields.fail('the column chunks differ in their codec');
   if (first === codecNumber.zstd) return 'zstd';
-  // A file without row groups names no codec, and has nothing to decompress.
+  // A file without row groups names no codec, and needs none.
   if (first === codecNumber.lz4 || first === undefined) return 'lz4';
   return fields.fail(`codec ${first}, expected LZ4_RAW or ZSTD`);
 }
@@ -72,7 +72,7 @@ function readColumnMetaData(fields: ThriftFields, codecs: Set<number>): ChunkPla
     bytes,
     dictionaryPageBytes,
     uncompressedBytes: fields.size(6),
-    // Our writer lists the encoding of the data page next to last, before that of the levels.
+    // `writeFooter` lists the encoding of the data page before that of the levels, which is the last.
     dataEncoding: fields.integers(2).at(-2) ?? -1,
     rows: fields.size(5),
     nullCount: statistics.size(3),

@@ -4,13 +4,13 @@ import type { PhysicalType } from './format.js';
 import { i32, i64, type ThriftStruct, writeThrift } from './thrift-writer.js';
 import type { Codec } from './compression.js';
 
-/** The form that readers parse: a name, `version`, and a build. It changes with what the files look like. */
+/** In the form that Parquet readers parse: a name, `version`, and a build. The build changes with the format of the files. */
 const createdBy = 'logstrata version 1.0.0 (build segment-format-2)';
 
-/** Version 2 tells readers to expect version 2 pages and the newer encodings. */
+/** Version 2 announces version 2 data pages and the newer encodings. */
 const fileVersion = 2;
 
-/** How the values of a column are stored. */
+/** The physical type that the values of a column are stored with. */
 export function physicalTypeOf(content: ColumnContent): PhysicalType {
   switch (content) {
     case 'cursor':
@@ -26,7 +26,7 @@ export function physicalTypeOf(content: ColumnContent): PhysicalType {
   }
 }
 
-/** The footer's structure `FileMetaData`, without the length and the magic number that follow it. */
+/** The structure `FileMetaData` of the footer, without the length and the magic number that follow it. */
 export function writeFooter({ columns, rows, codec, rowGroups, keyValues }: Footer): Uint8Array {
   return writeThrift({
     1: i32(fileVersion),
@@ -35,7 +35,7 @@ export function writeFooter({ columns, rows, codec, rowGroups, keyValues }: Foot
     4: rowGroups.map((group) => rowGroupOf(group, columns, codec)),
     5: Array.from(keyValues, ([key, value]) => ({ 1: key, 2: value })),
     6: createdBy,
-    // Readers believe min_value and max_value only where the order of a column is given: that of its type, here.
+    // Readers only use min_value and max_value where the order of a column is given. Here it is the order of its type.
     7: columns.map(() => ({ 1: {} })),
   });
 }
@@ -89,7 +89,7 @@ function columnMetaData(chunk: ChunkPlace, { name, content }: FileColumn, codec:
   };
 }
 
-/** Says that every value is in the dictionary, which lets readers answer from it alone. */
+/** Says that all values are in the dictionary, so that readers may answer from the dictionary alone. */
 const dictionaryEncodings = [
   { 1: i32(pageType.dictionary), 2: i32(encoding.plain), 3: i32(1) },
   { 1: i32(pageType.dataV2), 2: i32(encoding.rleDictionary), 3: i32(1) },

@@ -1,10 +1,13 @@
 import type { Bounds } from './statistics.js';
 import type { Codec } from './compression.js';
 
-/** The name of the positions' column, which is the first of every file. No field has it: they begin with a letter. */
+/**
+ * Name of the column of positions, which is the first column of every file. It cannot clash with a field, because names of fields begin
+ * with a letter.
+ */
 export const cursorColumn = '_cursor';
 
-/** What a column of the file holds. `cursor` and `time` are integers too, but written and announced in their own way. */
+/** What a column of the file holds. `cursor` and `time` are integers with their own encoding and schema. */
 export type ColumnContent = 'cursor' | 'int' | 'float' | 'string' | 'time' | 'bool';
 
 export interface FileColumn {
@@ -12,10 +15,10 @@ export interface FileColumn {
   readonly content: ColumnContent;
 }
 
-/** One column chunk, as the footer describes it. Offsets are those of the file. */
+/** The description of a column chunk in the footer. Offsets count from the start of the file. */
 export interface ChunkPlace {
   readonly offset: number;
-  /** Of both pages, with their headers. */
+  /** Bytes of all pages with their headers. */
   readonly bytes: number;
   /** 0 when there is no dictionary page. */
   readonly dictionaryPageBytes: number;
@@ -24,17 +27,17 @@ export interface ChunkPlace {
   readonly rows: number;
   readonly nullCount: number;
   readonly bounds: Bounds | null;
-  /** Parquet's Bloom filter of the chunk, with its header. Not read back: our own readers find it elsewhere. */
+  /** Parquet's Bloom filter of the chunk, with its header. `readFooter` does not read it: this program's readers find it elsewhere. */
   readonly bloomFilter?: { readonly offset: number; readonly bytes: number } | undefined;
 }
 
 export interface FooterRowGroup {
   readonly rows: number;
-  /** One for each column of the file, in their order. */
+  /** One for each column of the file, in the same order. */
   readonly chunks: readonly ChunkPlace[];
 }
 
-/** All that the footer of a file says. */
+/** Everything that the footer of a file says. */
 export interface Footer {
   readonly columns: readonly FileColumn[];
   readonly rows: number;

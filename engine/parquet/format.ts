@@ -1,11 +1,11 @@
 /**
- * The numbers of https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift that our files and
- * those of other programs use, and the names of what they mean here.
+ * The numbers of https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift that our files and those of other
+ * programs use, with names for their meanings.
  */
 
 export const magic = Uint8Array.of(0x50, 0x41, 0x52, 0x31);
 
-/** The footer's length (4 bytes, little-endian) and the magic number end every file. */
+/** Every file ends with the length of the footer (4 bytes, little-endian) and the magic number. */
 export const tailBytes = 8;
 
 export const physicalType = {
@@ -36,7 +36,7 @@ export const encoding = {
   byteStreamSplit: 9,
 } as const;
 
-/** `lz4` is LZ4_RAW, a block as such; `lz4Framed` is the older LZ4. */
+/** `lz4` is LZ4_RAW, a plain LZ4 block; `lz4Framed` is the older LZ4 codec. */
 export const codecNumber = {
   none: 0,
   snappy: 1,
@@ -50,7 +50,7 @@ export const codecNumber = {
 
 export const pageType = { dataV1: 0, index: 1, dictionary: 2, dataV2: 3 } as const;
 
-/** Bytes that are not what the format says. The reader of a file turns it into a `DamageError` with file and column. */
+/** Bytes that don't follow the format. The reader of a file turns it into a `DamageError` that names the file and the column. */
 export class FormatError extends Error {
   /** Offset in the bytes that were being read. */
   readonly offset: number;

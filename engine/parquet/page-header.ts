@@ -5,10 +5,10 @@ import { i32, type ThriftStruct, writeThrift } from './thrift-writer.js';
 
 export interface DictionaryPageHeader {
   readonly kind: 'dictionary';
-  /** Bytes of the page behind the header, and what they decompress to. */
+  /** Bytes of the page after the header, as stored and after decompression. */
   readonly bytes: number;
   readonly uncompressedBytes: number;
-  /** crc32 of the page behind the header. */
+  /** CRC-32 of the page after the header. */
   readonly checksum: number;
   readonly entries: number;
 }
@@ -16,9 +16,9 @@ export interface DictionaryPageHeader {
 export interface DataPageHeader {
   readonly kind: 'data';
   readonly bytes: number;
-  /** Of the levels, which are not compressed, and the decompressed values. */
+  /** Bytes of the levels, which are not compressed, and of the decompressed values. */
   readonly uncompressedBytes: number;
-  /** crc32 of the page behind the header. */
+  /** CRC-32 of the page after the header. */
   readonly checksum: number;
   readonly rows: number;
   readonly nullCount: number;
@@ -29,29 +29,35 @@ export interface DataPageHeader {
 
 export type PageHeader = DictionaryPageHeader | DataPageHeader;
 
-/** What the header of a page of any writer says. */
+/** Fields of a page header that was written by any program. */
 interface AnyPage {
   readonly bytes: number;
   readonly uncompressedBytes: number;
-  /** crc32 of the page behind the header; null where it does not say. */
+  /** CRC-32 of the page after the header; null where it is not given. */
   readonly checksum: number | null;
 }
 
-/** A data page of version 1 or 2. In version 1 levels and values are compressed together, and their bytes and the nulls are not known. */
+/**
+ * A data page of version 1 or 2. In version 1 the levels and values are compressed together; `levelBytes` and `nullCount` are unknown and
+ * given as 0.
+ */
 export interface AnyDataPageHeader extends AnyPage, Omit<DataPageHeader, 'checksum'> {
   readonly version: 1 | 2;
   readonly levelEncoding: number;
-  /** Version 2: of levels that say where values repeat, before the other levels. Some writers have them where none does. */
+  /**
+   * Only in version 2: bytes of the repetition levels, which precede the definition levels. Some writers have them although no value
+   * repeats.
+   */
   readonly repetitionBytes: number;
 }
 
 export interface AnyDictionaryPageHeader extends AnyPage, Omit<DictionaryPageHeader, 'checksum'> {}
 
-/** A page header of any writer; `other` is one of a page without values, as an index is. */
+/** A page header that was written by any program. `other` is a page without values, such as an index page. */
 export type AnyPageHeader =
   AnyDictionaryPageHeader | AnyDataPageHeader | (AnyPage & { readonly kind: 'other' });
 
-/** Header of a dictionary page with the crc32 of `body`, whose pieces stand one behind another. */
+/** The header of a dictionary page, with the CRC-32 of `body`, which is given in pieces. */
 export function writeDictionaryPageHeader(
   body: readonly Uint8Array[],
   uncompressedBytes: number,
@@ -61,7 +67,7 @@ export function writeDictionaryPageHeader(
   return writeThrift({ ...commonFields(pageType.dictionary, uncompressedBytes, body), 7: header });
 }
 
-/** Header of a version 2 data page of `body`: levels, then values. */
+/** The header of a version 2 data page. `body` has the levels, then the values. */
 export function writeDataPageHeader(
   body: readonly Uint8Array[],
   header: Omit<DataPageHeader, 'kind' | 'bytes' | 'checksum'>,
@@ -83,14 +89,15 @@ export function writeDataPageHeader(
 function commonFields(type: number, uncompressedBytes: number, body: readonly Uint8Array[]): ThriftStruct {
   const bytes = body.reduce((sum, { length }) => sum + length, 0);
   const checksum = body.reduce((sum, piece) => crc32(piece, sum), 0);
-  // Thrift has signed integers only; readers take the bits.
+  // Thrift only has signed integers; readers interpret the bits as unsigned.
   return { 1: i32(type), 2: i32(uncompressedBytes), 3: i32(bytes), 4: i32(checksum | 0) };
 }
 
 /**
- * Reads the page header at `at`. Throws `FormatError` for anything but the two kinds of page that we write.
+ * Reads the page header at offset `at`. Returns it and the offset of the body. Throws `FormatError` for pages that this program does not
+ * write.
  *
- * @param end where the page must end at the latest, counted as `at` is; beyond `bytes` where only the header is in them
+ * @param end offset where the page must end at the latest; beyond `bytes` where these only have the header
  */
 export function readPageHeader(
   bytes: Uint8Array,
@@ -106,7 +113,10 @@ export function readPageHeader(
   return { header: { ...header, checksum }, bodyAt };
 }
 
-/** The page header of any writer. Throws `FormatError` for one that contradicts itself, or a body of more than `bytesMax`. */
+/**
+ * Reads a page header that was written by any program. Throws `FormatError` where it contradicts itself, or where the body has more than
+ * `bytesMax` bytes.
+ */
 export function readAnyHeader(fields: ThriftFields, bytesMax: number): AnyPageHeader {
   const type = fields.size(1);
   const page = {

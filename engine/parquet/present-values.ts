@@ -4,7 +4,7 @@ import { listRange } from '../kernels/bitmap.js';
 import { gatherWords } from '../kernels/spread.js';
 import { countRange } from '../kernels/bitmap.js';
 
-/** The column with its nulls left out: what a page stores. `validity` is null and `length` the number of present rows. */
+/** The column without its nulls, which is what a page stores. Its `validity` is null, and its `length` is the number of present rows. */
 export function presentValues(column: PlainColumn): PlainColumn {
   const bits = column.validity;
   if (bits === null) return column;
@@ -26,7 +26,7 @@ function presentStrings(column: BytesColumn, bits: Uint8Array, present: number):
     else nullBytes += column.offsets[row + 1]! - column.offsets[row]!;
   }
   offsets[present] = column.offsets[length]!;
-  // Where nulls take no bytes, as they should, the present values still stand one behind another.
+  // If nulls take no bytes, as they should, the bytes of the present values are contiguous and need not be copied.
   if (nullBytes === 0)
     return { kind: 'bytes', length: present, offsets, bytes: column.bytes, validity: null };
   const rows = new Uint32Array(present);

@@ -4,14 +4,14 @@ import { boundRows } from '../kernels/string-bounds.js';
 import { statisticsBytesMax } from '../terms/limits.js';
 import type { FieldType } from '../terms/schema.js';
 
-/** Bounds of a column chunk as the footer keeps them: the values' bytes in PLAIN encoding, strings without their length. */
+/** The bounds of a column chunk as the footer stores them: the bytes of the values in PLAIN encoding, but strings without their length. */
 export interface Bounds {
   readonly min: Uint8Array;
   readonly max: Uint8Array;
 }
 
 /**
- * Bounds of a column that has no nulls; null when it has no rows, or its bounds are too long to keep.
+ * The bounds of a column without nulls. Null when it has no rows, or when a bound is longer than `statisticsBytesMax`.
  *
  * @param integerBytes bytes of an integer bound: 8, or 1 where the column is stored as bits
  */
@@ -23,7 +23,7 @@ export function boundsOf(column: PlainColumn, integerBytes: 1 | 8 = 8): Bounds |
   return { min, max: valueBytes(column, extremes.greatest, 0).subarray(0, integerBytes) };
 }
 
-/** The bytes of a value. Parquet asks for −0 as a minimum and +0 as a maximum, because readers may order the two. */
+/** The bytes of a value. Parquet requires −0 as a minimum and +0 as a maximum, because readers may distinguish the two. */
 function valueBytes({ values }: NumberColumn, row: number, floatZero: number): Uint8Array {
   const value = values.slice(row, row + 1);
   if (value[0] === 0) value[0] = floatZero;
@@ -37,23 +37,23 @@ function bytesBounds({ offsets, bytes, length }: BytesColumn): Bounds | null {
   return min.length > statisticsBytesMax || max.length > statisticsBytesMax ? null : { min, max };
 }
 
-/** An integer as bounds keep it. */
+/** Decodes an integer bound. */
 export function int64Of(bytes: Uint8Array): bigint {
   return new DataView(bytes.buffer, bytes.byteOffset, 8).getBigInt64(0, true);
 }
 
-/** A float as bounds keep it. */
+/** Decodes a float bound. */
 export function float64Of(bytes: Uint8Array): number {
   return new DataView(bytes.buffer, bytes.byteOffset, 8).getFloat64(0, true);
 }
 
-/** Bounds of a column of a type as they are compared; null where they can't be read. */
+/** Decodes the bounds of a column of a type; null where they can't be decoded. */
 export function boundValues(bounds: Bounds | null, type: FieldType): Pick<ZoneMap, 'min' | 'max'> {
   if (bounds === null) return { min: null, max: null };
   const { min, max } = bounds;
   if (type === 'string') return { min, max };
   if (type === 'bool') return { min: BigInt(min[0] ?? 0), max: BigInt(max[0] ?? 1) };
-  // A bound of another length can't be read, and a missing bound rules nothing out.
+  // Ignore a bound with a wrong length: a missing bound rules nothing out.
   if (min.length !== 8 || max.length !== 8) return { min: null, max: null };
   return type === 'float'
     ? { min: float64Of(min), max: float64Of(max) }

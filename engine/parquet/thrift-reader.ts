@@ -1,31 +1,31 @@
 import { FormatError } from './format.js';
 import { thriftType } from './thrift-writer.js';
 
-/** Deeper nesting than any structure of Parquet has; keeps hostile bytes from exhausting the stack. */
+/** More than the nesting of any Parquet structure. It keeps malicious bytes from exhausting the stack. */
 const depthMax = 32;
 
-/** Room for the fields of most structures. */
+/** Number of fields that are allocated at first; enough for most structures. */
 const fieldsUsual = 14;
-/** No structure of Parquet has as many fields. */
+/** Greater than the field ids of all Parquet structures. Fields with a greater id are ignored. */
 const idMax = 63;
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 type ThriftValue = number | boolean | Uint8Array | ThriftFields | readonly ThriftValue[];
 
-/** What keeps a long structure of another program from taking more memory than its bytes. */
+/** Bounds that keep a long structure of another program from taking more memory than its bytes. */
 export interface ThriftBounds {
-  /** Structures and elements of lists in the outermost structure, but for those that are handed over. */
+  /** The most structures and list elements in the outermost structure, not counting those that are handed over. */
   readonly valuesMax: number;
   /**
-   * Fields of the outermost structure that are lists of structures: each element is handed over as it is read, with its index and the
-   * length of the list, and is not kept.
+   * Fields of the outermost structure that are lists of structures. Each element is handed over with its index and the length of the list
+   * when it is read, and is not kept.
    */
   readonly handedOver: ReadonlyMap<number, HandOver>;
 }
 
 interface HandOver {
-  /** Structures and elements of lists in one element, asked before the first is read. */
+  /** The most structures and list elements in one element. Called before the first element is read. */
   valuesMax(): number;
   receive(element: ThriftFields, index: number, length: number): void;
 }
@@ -33,8 +33,8 @@ interface HandOver {
 const unbounded: ThriftBounds = { valuesMax: Infinity, handedOver: new Map() };
 
 /**
- * Reads the structure in the Thrift compact protocol that begins at `at`. Every step is bounded by the bytes. Throws `FormatError`, as
- * the methods of what it gives do.
+ * Reads the structure in the Thrift compact protocol that begins at offset `at`, and returns its fields and the offset after it. Never
+ * reads beyond the bytes. Throws `FormatError` where it is malformed; so do the methods of `ThriftFields`.
  */
 export function readThrift(
   bytes: Uint8Array,
@@ -46,39 +46,42 @@ export function readThrift(
   return { fields, end: parser.at };
 }
 
-/** The fields of a structure by their ids. A field is asked for as the type that it must have. */
+/**
+ * The fields of a structure by their ids. Each method asks for a field of a certain type, and throws `FormatError` where it has another.
+ */
 export class ThriftFields {
-  /** @param at where the structure begins, for errors */
+  /** @param at offset of the structure, for error messages */
   constructor(
     private readonly values: readonly (ThriftValue | undefined)[],
     private readonly at: number,
   ) {}
 
-  /** An integer that a double holds exactly. */
+  /** An integer that a double represents exactly. */
   integer(id: number): number {
     const value = this.values[id];
     return typeof value === 'number' && Number.isSafeInteger(value) ? value : this.#failAt(id, 'an integer');
   }
 
-  /** An integer that counts or places something: never negative. Without `absent` the field must be there. */
+  /** A count or an offset, which is never negative. If the field is missing, the result is `absent`; without `absent` that is an error. */
   size(id: number, absent?: number): number {
     if (absent !== undefined && this.values[id] === undefined) return absent;
     const value = this.integer(id);
     return value < 0 ? this.#failAt(id, 'an integer from 0 on') : value;
   }
 
-  /** Without `absent` the field must be there. */
+  /** A boolean. If the field is missing, the result is `absent`; without `absent` that is an error. */
   bool(id: number, absent?: boolean): boolean {
     const value = this.values[id] ?? absent;
     return typeof value === 'boolean' ? value : this.#failAt(id, 'a boolean');
   }
 
-  /** Null where the field is not there. */
+  /** Null where the field is missing. */
   binary(id: number): Uint8Array | null {
     const value = this.values[id] ?? null;
     return value === null || value instanceof Uint8Array ? value : this.#failAt(id, 'a string');
   }
 
+  /** A string in UTF-8; empty where the field is missing. */
   text(id: number): string {
     try {
       return decoder.decode(this.binary(id) ?? undefined);
@@ -87,7 +90,7 @@ export class ThriftFields {
     }
   }
 
-  /** Whether the field is there. */
+  /** Whether the structure has the field. */
   has(id: number): boolean {
     return this.values[id] !== undefined;
   }
@@ -97,7 +100,7 @@ export class ThriftFields {
     return value instanceof ThriftFields ? value : this.#failAt(id, 'a structure');
   }
 
-  /** The elements of a list of structures; none where the field is not there. */
+  /** The elements of a list of structures; empty where the field is missing. */
   structs(id: number): readonly ThriftFields[] {
     const list = this.#list(id);
     return list.every((value) => value instanceof ThriftFields) ? list : this.#failAt(id, 'structures');
@@ -129,7 +132,7 @@ function isList(value: ThriftValue): value is readonly ThriftValue[] {
 class Parser {
   readonly #bytes: Uint8Array;
   readonly #bounds: ThriftBounds;
-  /** Values that may still be read. */
+  /** How many more structures and list elements may be read. */
   #rest: number;
   /** Offset of the next byte. */
   at: number;
@@ -167,7 +170,7 @@ class Parser {
     switch (type) {
       case thriftType.true:
       case thriftType.false:
-        // A boolean in a list takes a byte; as a field it is its own type.
+        // A boolean in a list takes one byte. As a field, its value is in the type.
         return this.#byte() === thriftType.true;
       case thriftType.byte:
         return this.#byte();
@@ -213,7 +216,7 @@ class Parser {
   #listHeader(): { readonly type: number; readonly length: number } {
     const header = this.#byte();
     const length = header >>> 4 === 15 ? this.#varint() : header >>> 4;
-    // Each element takes at least a byte, so a longer list can't be there.
+    // Each element takes at least one byte, so a longer list is malformed.
     if (length > this.#bytes.length - this.at) this.#fail(`a list of ${length} elements does not fit`);
     return { type: header & 15, length };
   }
@@ -229,7 +232,7 @@ class Parser {
     return zigzag % 2 === 0 ? zigzag / 2 : -(zigzag + 1) / 2;
   }
 
-  /** Not exact above 2^53: those who ask for an integer refuse it. */
+  /** Inexact above 2^53; `ThriftFields.integer` rejects such values. */
   #varint(): number {
     let value = this.#byte();
     if (value < 128) return value;

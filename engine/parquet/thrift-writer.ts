@@ -15,7 +15,7 @@ export const thriftType = {
   struct: 12,
 } as const;
 
-/** A structure: its fields by their ids. One that is undefined is left out. */
+/** A structure: its fields by their ids. Fields that are undefined are omitted. */
 export interface ThriftStruct {
   readonly [id: number]: ThriftValue | undefined;
 }
@@ -25,7 +25,7 @@ interface ThriftInteger {
   readonly integer: number;
 }
 
-/** The elements of a list are of one type. */
+/** All elements of a list must have the same type. */
 type ThriftValue = boolean | string | Uint8Array | ThriftInteger | readonly ThriftValue[] | ThriftStruct;
 
 /** A 32-bit integer. */
@@ -33,12 +33,12 @@ export function i32(integer: number): ThriftInteger {
   return { type: thriftType.i32, integer };
 }
 
-/** A 64-bit integer; offsets and counts are safe integers. */
+/** A 64-bit integer. It must be a safe integer, as offsets and counts are. */
 export function i64(integer: number): ThriftInteger {
   return { type: thriftType.i64, integer };
 }
 
-/** The bytes of a structure in the Thrift compact protocol. */
+/** Encodes a structure in the Thrift compact protocol. */
 export function writeThrift(struct: ThriftStruct): Uint8Array {
   const writer = new ThriftWriter();
   writer.struct(struct);
@@ -72,7 +72,7 @@ class ThriftWriter {
 
   struct(struct: ThriftStruct): void {
     let before = 0;
-    // Keys that are integers come in ascending order.
+    // JavaScript enumerates integer keys in ascending order, as the protocol's id deltas need it.
     for (const [key, value] of Object.entries(struct)) {
       if (value === undefined) continue;
       const id = Number(key);
@@ -90,7 +90,7 @@ class ThriftWriter {
   }
 
   #value(value: ThriftValue): void {
-    // The type of a boolean field says its value.
+    // The value of a boolean field is in its type.
     if (typeof value === 'boolean') return;
     if (typeof value === 'string') this.#binary(encoder.encode(value));
     else if (value instanceof Uint8Array) this.#binary(value);

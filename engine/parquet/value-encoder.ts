@@ -8,38 +8,38 @@ import { encodeDelta } from '../kernels/delta.js';
 import { numberBytes, numberWords } from '../kernels/dictionary.js';
 import { encodePlainStrings } from '../kernels/plain-strings.js';
 
-/** A column as its distinct values, in the order of their first row, and a code for each row. */
+/** The distinct values of a column, in the order of their first rows, and a code for each row. */
 export interface DistinctValues {
   readonly entries: PlainColumn;
-  /** Valid until those of the next column are found. */
+  /** Valid until the next call of `distinctValues` or `doValuesRepeat`, which reuse the array. */
   readonly codes: Uint16Array;
   readonly rows: number;
 }
 
-/** Above this share of distinct values a dictionary saves nothing that compression would not. */
+/** With a larger share of distinct values, a dictionary saves nothing that compression would not save. */
 const distinctShareMax = 0.4;
 
 const codes = new Uint16Array(rowGroupRowsMax);
 const firstRows = new Uint32Array(dictionaryEntriesMax);
 
-/** The most distinct values of so many rows for which a dictionary pays. */
+/** The most distinct values for which a dictionary of `rows` rows pays. */
 export function distinctValuesMax(rows: number): number {
   return Math.max(1, Math.min(dictionaryEntriesMax, Math.ceil(rows * distinctShareMax)));
 }
 
-/** Finds the distinct values of a column without nulls; null when there are too many for a dictionary to pay. */
+/** Finds the distinct values of a column without nulls. Null when there are too many for a dictionary to pay. */
 export function distinctValues(column: PlainColumn): DistinctValues | null {
   const distinct = numberValues(column);
   if (distinct < 0) return null;
   return { entries: takeColumn(column, firstRows.subarray(0, distinct)), codes, rows: column.length };
 }
 
-/** Whether the values of a column without nulls repeat so often that a dictionary would pay. */
+/** Whether a dictionary would pay for a column without nulls. */
 export function doValuesRepeat(column: PlainColumn): boolean {
   return numberValues(column) >= 0;
 }
 
-/** Writes `codes` and `firstRows`. Returns the number of distinct values; -1 where they are too many. */
+/** Fills `codes` and `firstRows`. Returns the number of distinct values, or -1 where there are too many. */
 function numberValues(column: PlainColumn): number {
   const rows = column.length;
   const entriesMax = distinctValuesMax(rows);
@@ -53,7 +53,7 @@ function contentBytes(column: BytesColumn, rows: number): number {
   return column.offsets[rows]! - column.offsets[0]!;
 }
 
-/** PLAIN: the values one behind another, strings with their length (4 bytes, little-endian) before them. Returns the end. */
+/** Encodes in PLAIN: the values one after another, each string after its length (4 bytes, little-endian). Returns the end in `target`. */
 export function encodePlain(column: PlainColumn, rows: number, target: Uint8Array): number {
   if (column.kind !== 'bytes') {
     const { values } = column;
@@ -63,7 +63,7 @@ export function encodePlain(column: PlainColumn, rows: number, target: Uint8Arra
   return encodePlainStrings(column.bytes, column.offsets, rows, target);
 }
 
-/** PLAIN of a BOOLEAN: a bit a row, the least significant one first; 1 where the integer is not 0. Returns the end. */
+/** Encodes a BOOLEAN in PLAIN: one bit per row, least significant bit first; 1 where the integer is not 0. Returns the end in `target`. */
 export function encodeBits(column: Int64Column, target: Uint8Array): number {
   const halves = halvesOf(column.values);
   const end = (column.length + 7) >> 3;
@@ -73,7 +73,7 @@ export function encodeBits(column: Int64Column, target: Uint8Array): number {
   return end;
 }
 
-/** DELTA_LENGTH_BYTE_ARRAY: all lengths, then all bytes. Returns the end. */
+/** Encodes in DELTA_LENGTH_BYTE_ARRAY: all lengths, then all bytes. Returns the end in `target`. */
 export function encodeDeltaLengths(column: BytesColumn, rows: number, target: Uint8Array): number {
   const lengths = new BigInt64Array(rows);
   const halves = halvesOf(lengths);
@@ -83,13 +83,13 @@ export function encodeDeltaLengths(column: BytesColumn, rows: number, target: Ui
   return at + contentBytes(column, rows);
 }
 
-/** RLE_DICTIONARY: the width of the codes, then one run. Returns the end. */
+/** Encodes in RLE_DICTIONARY: the width of the codes, then one run. Returns the end in `target`. */
 export function encodeCodes(distinct: DistinctValues, target: Uint8Array): number {
   const { rows } = distinct;
   assert(rows > 0, 'a dictionary has rows');
   const width = codeBits(distinct.entries.length);
   target[0] = width;
-  // Codes without bits can't be packed: a repeated run of them has a length and no bytes.
+  // Codes of 0 bits can't be packed. They are one RLE run, which has a length and no bytes.
   if (width === 0) return writeVarint(rows * 2, target, 1);
   const at = writeVarint((Math.ceil(rows / 8) << 1) | 1, target, 1);
   return packCodes(distinct.codes, rows, width, target, at);

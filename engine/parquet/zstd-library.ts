@@ -1,12 +1,12 @@
 import { ZSTDDecoder } from 'zstddec/stream';
 import { assert } from '../terms/assert.js';
 
-/** What we call of libzstd (`zstd.h`), compiled to WebAssembly. Pointers and sizes are 32 bits. */
+/** The functions of libzstd (`zstd.h`) that are used, compiled to WebAssembly. Pointers and sizes have 32 bits. */
 export interface ZstdLibrary {
   readonly memory: { readonly buffer: ArrayBuffer };
   malloc(bytes: number): number;
   free(pointer: number): void;
-  /** Decompresses any number of frames. Returns the bytes written, or minus the code of an error. */
+  /** Decompresses any number of frames. Returns the number of bytes written, or an error code as a negative number. */
   ZSTD_decompress(target: number, targetBytes: number, source: number, sourceBytes: number): number;
   ZSTD_createDCtx(): number;
   ZSTD_freeDCtx(context: number): number;
@@ -14,11 +14,14 @@ export interface ZstdLibrary {
 }
 
 /**
- * The package's own streaming function takes libzstd's error codes for sizes and goes on, so we take the instance that it
- * makes and call libzstd ourselves.
+ * The streaming function of the `zstddec` package mistakes libzstd's error codes for sizes and continues. So this class takes the
+ * WebAssembly instance that the package makes, and libzstd is called directly.
  */
 class ZstdModule extends ZSTDDecoder {
-  /** The package calls this without a `this`, hence the variable of the module; its own is used when memory grows. */
+  /**
+   * The package calls this method without `this`, so the instance is stored in a variable of this module. The package needs its own
+   * reference, set by `super._init`, when memory grows.
+   */
   override _init(result: { instance: { exports: unknown } }): void {
     super._init(result);
     instantiated = result.instance.exports as ZstdLibrary;
@@ -29,7 +32,7 @@ let instantiated: ZstdLibrary | undefined;
 
 let loading: Promise<ZstdLibrary> | undefined;
 
-/** libzstd, instantiated once a thread. */
+/** libzstd, instantiated once per thread. */
 export function loadZstd(): Promise<ZstdLibrary> {
   loading ??= instantiate();
   return loading;
