@@ -15,11 +15,11 @@ import { packBatch, packedBytes, packInPlace } from './packed-batch.js';
 import { plainColumn } from './take.js';
 
 /**
- * Builds record batches column by column: bytes and offsets, never row objects.
+ * Builds record batches column by column, as bytes and offsets; there are no row objects.
  *
- * A row is made by setting columns, in any order and any number of times (the last one wins), then `endRow`;
- * columns that were not set are null. `finish` gives the batch and starts anew with the same column builders, so
- * writers may keep references to them. The batch keeps the arrays: it may be longer in memory than its rows.
+ * To make a row, set columns in any order and any number of times (the last value wins), then call `endRow`. Columns that were not set are
+ * null. `finish` returns the batch and starts over with the same column builders, so that callers may keep references to them. The batch
+ * keeps the arrays, which may be longer than its rows need.
  */
 export class BatchBuilder {
   readonly schema: Schema;
@@ -28,7 +28,7 @@ export class BatchBuilder {
   readonly #state: BuilderState;
   readonly #fixedBytes: number;
 
-  /** @param usual what a batch has in the end, where that is known; null where nobody knows */
+  /** @param usual rows and bytes of a finished batch, where they are known; else null */
   constructor(schema: Schema, usual: BuilderState['usual'] = null) {
     this.schema = schema;
     this.#state = { rows: 0, arena: heap, firstRows: firstRowsDefault, usual };
@@ -37,24 +37,24 @@ export class BatchBuilder {
     this.#fixedBytes = (this.#columns.length - this.#strings.length) * 8 + this.#strings.length * 4;
   }
 
-  /** Ended rows. */
+  /** Number of ended rows. */
   get rows(): number {
     return this.#state.rows;
   }
 
-  /** Decoded size of the ended rows: 8 bytes a number, 4 and its UTF-8 a string. */
+  /** Decoded size of the ended rows: 8 bytes per number; 4 bytes plus the UTF-8 bytes per string. */
   get bytes(): number {
     let bytes = this.#fixedBytes * this.#state.rows;
     for (const column of this.#strings) bytes += column.bytesUsed;
     return bytes;
   }
 
-  /** Memory for rows, used or not. */
+  /** Bytes of memory for rows, used or not. */
   get memoryBytes(): number {
     return this.#columns.reduce((sum, column) => sum + column.memoryBytes, 0);
   }
 
-  /** Whether a row group's rows or bytes are reached. The last row may pass the bound in bytes by its own size. */
+  /** Whether the rows or bytes of a row group have been reached. The last row may exceed the bound of bytes by its own size. */
   get full(): boolean {
     return this.#state.rows >= rowGroupRowsMax || this.bytes >= rowGroupBytesMax;
   }
@@ -65,41 +65,41 @@ export class BatchBuilder {
     return column;
   }
 
-  /** Ends the row; columns not set since the last end are null. */
+  /** Ends the row. Columns that were not set since the last end are null. */
   endRow(): void {
     this.#state.rows++;
   }
 
-  /** Ends `count` rows at once; columns not set are null. */
+  /** Ends `count` rows at once. Columns that were not set are null. */
   endRows(count: number): void {
     this.#state.rows += count;
   }
 
-  /** Drops what was set since the last `endRow`. */
+  /** Drops the values set since the last `endRow`. */
   cancelRow(): void {
     for (const column of this.#columns) column.cancelRow();
   }
 
-  /** Adds copies of all rows of a batch, whose columns are those of the schema. */
+  /** Appends copies of all rows of a batch with the same columns. */
   append({ length, columns }: RecordBatch): void {
     assert(columns.length === this.#columns.length, 'a batch has a column for each field');
     this.#columns.forEach((column, i) => column.append(plainColumn(columns[i]!)));
     this.endRows(length);
   }
 
-  /** The first `rows` rows, which stay as they are while others are added. A row that was begun and not ended is dropped. */
+  /** The first `rows` rows. They do not change when further rows are added. An unfinished row is dropped. */
   take(rows: number): RecordBatch {
     this.cancelRow();
     return { length: rows, columns: this.#columns.map((column) => column.take(rows)) };
   }
 
-  /** Forgets all rows, and begins anew in the same arrays: nobody may read what was built in them any more. */
+  /** Forgets all rows and starts over in the same arrays. Batches that were built in them must not be used any more. */
   clear(): void {
     this.#state.rows = 0;
     for (const column of this.#columns) column.clear();
   }
 
-  /** The ended rows as a batch. A row that was begun and not ended is dropped. */
+  /** The ended rows as a batch. An unfinished row is dropped. */
   finish(): RecordBatch {
     const batch = this.take(this.rows);
     this.#drop();
@@ -107,8 +107,8 @@ export class BatchBuilder {
   }
 
   /**
-   * Calls `use` with the ended rows as a batch, which is valid until `use` is done: then the next batch is built in the same arrays.
-   * Nothing may be built meanwhile.
+   * Calls `use` with the ended rows as a batch, which is valid until the promise of `use` settles. Then the next batch is built in the same
+   * arrays. Nothing may be built meanwhile.
    */
   async lend<T>(use: (batch: RecordBatch) => Promise<T>): Promise<T> {
     try {
@@ -119,9 +119,9 @@ export class BatchBuilder {
   }
 
   /**
-   * The ended rows as a packed batch; null when there are none. The next batch is built in the same arrays. With `space`, whose first
-   * `headerBytes` are still unused, a batch whose arrays all lie there is packed where it lies: then the result is the number of bytes
-   * that it takes of the space.
+   * Packs the ended rows. Returns null when there are none. The next batch is built in the same arrays. With `space`, whose first
+   * `headerBytes` bytes must be unused, a batch whose arrays are all in that range is packed in place; then the result is the number of
+   * bytes that it takes of the space.
    */
   finishPacked(): Uint8Array | null;
   finishPacked(space: RangeArena | undefined): Uint8Array | number | null;
@@ -141,8 +141,8 @@ export class BatchBuilder {
   }
 
   /**
-   * Has `build` make a batch in memory of `arena`, which lasts as long: it ends with `finishPacked`. There must be no row yet.
-   * `rowsExpected` are those of the batch before.
+   * Calls `build` to make a batch in memory of `arena`, which is only used during the call. `build` must end with `finishPacked`. There
+   * must be no rows before the call. `rowsExpected` is the number of rows of the last batch.
    */
   within<T>(arena: Arena, rowsExpected: number, build: () => T): T {
     assert(this.#state.rows === 0, 'a batch is built in one space');

@@ -15,35 +15,38 @@ import {
   type Validity,
 } from './column.js';
 
-/** What the columns of one batch builder share. */
+/** The state that the columns of a batch builder share. */
 export interface BuilderState {
-  /** Rows that have ended: the row being written has this number. */
+  /** Number of ended rows, which is the index of the row that is being set. */
   rows: number;
-  /** Where arrays come from. */
+  /** Allocates the arrays. */
   arena: Arena;
-  /** Rows that columns have room for at first. */
+  /** Number of rows that columns have room for at first. */
   firstRows: number;
-  /** What a batch usually has in the end; null where nobody knows. */
+  /** Rows and bytes of a typical finished batch; null where they are not known. */
   readonly usual: { readonly rows: number; readonly bytes: number } | null;
 }
 
 export type ColumnBuilder = IntColumnBuilder | FloatColumnBuilder | StringColumnBuilder;
 
-/** Room for rows at first, which doubles as rows come: an agent with many fields and few records should take little memory. */
+/**
+ * Number of rows to have room for at first. The room doubles as rows are added: an agent with many fields and few records should take
+ * little memory.
+ */
 export const firstRowsDefault = 1024;
 const firstBytes = 16 * 1024;
-/** From so many rows on a column gets room for a usual batch at once, because growing copies all that is there. */
+/** From this many rows on, a column allocates room for a usual batch at once, because growing copies all previous values. */
 const busyRows = 4096;
-/** An array of more bytes is not kept for the next batch. A row group of common lines takes less. */
+/** A larger array is not kept for the next batch. A row group of common lines takes less. */
 const keptBytesMax = 16 * 1024 * 1024;
-/** A column of strings begins with room for at most so many bytes, however many the batch before had. */
+/** A string column begins with room for at most this many bytes, however many the last batch had. */
 const expectedBytesMax = 4 * 1024 * 1024;
-/** Room for somewhat more or longer values than those so far. */
+/** Factor by which room is larger than that of the values so far, for more or longer values. */
 export const expectedGrowth = 1.125;
-/** Offsets are 32-bit. */
+/** Offsets have 32 bits. */
 const columnBytesMax = 2 ** 32 - 1;
 
-/** The builder of a column of `type`. */
+/** Makes a builder for a column of `type`. */
 export function makeColumnBuilder(type: FieldType, state: BuilderState): ColumnBuilder {
   switch (valueKinds[type]) {
     case 'int64':
@@ -55,28 +58,28 @@ export function makeColumnBuilder(type: FieldType, state: BuilderState): ColumnB
   }
 }
 
-/** What building columns of all kinds has in common: the rows that were set, and their nulls. */
+/** The part that builders of all types share: the number of rows that were set, and their nulls. */
 abstract class RowsBuilder {
   protected readonly state: BuilderState;
   protected rowsSet = 0;
   protected rowsMax = 0;
-  /** A bit for each row, 1 where it is present. Null before the first null, because most columns have none. */
+  /** One bit per row, 1 = present. Null before the first null, because most columns have none. */
   protected bits: Uint8Array | null = null;
 
   constructor(state: BuilderState) {
     this.state = state;
   }
 
-  /** Memory for rows, used or not. */
+  /** Bytes of memory for rows, used or not. */
   abstract get memoryBytes(): number;
 
-  /** Begins anew in the same arrays. What `take` gave must be in use no more. */
+  /** Starts over in the same arrays. The results of `take` must not be used any more. */
   clear(): void {
     this.rowsSet = 0;
     this.bits = null;
   }
 
-  /** Begins anew in other arrays: those that `take` gave are the taker's. */
+  /** Starts over in new arrays. The results of `take` keep the old ones. */
   drop(): void {
     this.rowsSet = 0;
     this.bits = null;
@@ -85,10 +88,10 @@ abstract class RowsBuilder {
 
   protected abstract growArrays(): void;
 
-  /** Says that the rows [from, to), which were ended without a value, are empty. */
+  /** Makes the rows [from, to), which ended without a value, empty. */
   protected abstract emptyRows(from: number, to: number): void;
 
-  /** Makes room for so many rows. */
+  /** Makes room for `rows` rows. */
   protected reserve(rows: number): void {
     if (rows <= this.rowsMax) return;
     const { firstRows, usual } = this.state;
@@ -101,7 +104,7 @@ abstract class RowsBuilder {
     this.bits.set(bits);
   }
 
-  /** Makes the rows before `row` that have no value null; there must be room for them. */
+  /** Makes the rows before `row` that were not set null. There must be room for them. */
   protected endRowsBefore(row: number): void {
     if (this.rowsSet >= row) return;
     this.emptyRows(this.rowsSet, row);
@@ -121,7 +124,10 @@ abstract class RowsBuilder {
     if (this.bits !== null) this.bits[row >> 3]! |= 1 << (row & 7);
   }
 
-  /** Marks the rows from `row` on as `presence` has its bytes from `from` to `to`: 0 is null. Without `presence` all are present. */
+  /**
+   * Marks the rows from `row` on as present or null: presence[from, to) has one byte per row, where 0 is null. Without `presence` all are
+   * present.
+   */
   protected markRows(presence: Uint8Array | null, from: number, to: number, row: number): void {
     this.rowsSet = row + to - from;
     if (this.bits === null && presence === null) return;
@@ -131,7 +137,7 @@ abstract class RowsBuilder {
     }
   }
 
-  /** The bitmap of the first `rows` rows: a copy, because the rows behind them go on being set. */
+  /** The bitmap of the first `rows` rows. It is a copy, because the bits of later rows are still being set. */
   protected takeValidity(rows: number): Validity {
     if (this.bits === null) return null;
     const taken = this.bits.slice(0, bitmapBytes(rows));
@@ -147,7 +153,7 @@ function isFull(bits: Uint8Array, rows: number): boolean {
   return (rows & 7) === 0 || bits[wholeBytes] === (1 << (rows & 7)) - 1;
 }
 
-/** A byte for each row of a column, 0 for null; null where all are present. */
+/** One byte for each row of a column, 0 for null; null where all rows are present. */
 function presenceOf({ validity, length }: PlainColumn): Uint8Array | null {
   if (validity === null) return null;
   const presence = new Uint8Array(length);
@@ -155,10 +161,10 @@ function presenceOf({ validity, length }: PlainColumn): Uint8Array | null {
   return presence;
 }
 
-/** Builds columns of 8-byte values. Slots that no row has set are 0. */
+/** Builds columns of 8-byte values. The slots of rows that were not set are 0. */
 abstract class NumberColumnBuilder extends RowsBuilder {
   protected abstract readonly valueKind: NumberColumn['kind'];
-  /** Two halves for each value, the low one first. Storing them allocates nothing, while storing a bigint does. */
+  /** Two 32-bit halves for each value, low half first. Storing them allocates nothing, unlike storing a bigint. */
   protected halves: Int32Array = new Int32Array(0);
 
   get memoryBytes(): number {
@@ -174,8 +180,8 @@ abstract class NumberColumnBuilder extends RowsBuilder {
   }
 
   /**
-   * Sets rows `row`, `row + 1`, … to the 8-byte values from `from` to `to`, whose halves are `halves`, but to null where `presence` is 0.
-   * None of them may have been set.
+   * Sets the rows from `row` on to the 8-byte values `from` to `to` (exclusive) of `halves`; to null where `presence` is 0. None of these
+   * rows may have been set.
    */
   appendRows(halves: Int32Array, presence: Uint8Array | null, from: number, to: number, row: number): void {
     this.reserve(row + to - from);
@@ -190,7 +196,7 @@ abstract class NumberColumnBuilder extends RowsBuilder {
     this.appendRows(halvesOf(column.values), presenceOf(column), 0, column.length, this.state.rows);
   }
 
-  /** Drops what was set since the last row ended. */
+  /** Drops the value set since the last row ended. */
   cancelRow(): void {
     const row = this.state.rows;
     if (this.rowsSet <= row) return;
@@ -199,7 +205,7 @@ abstract class NumberColumnBuilder extends RowsBuilder {
     this.halves[2 * row + 1] = 0;
   }
 
-  /** The first `rows` rows, which stay as they are while others are set behind them. */
+  /** The first `rows` rows. They do not change when further rows are set. */
   take(rows: number): NumberColumn {
     this.reserve(rows);
     this.endRowsBefore(rows);
@@ -252,7 +258,7 @@ export class IntColumnBuilder extends NumberColumnBuilder {
     this.setHalves(Number(BigInt.asIntN(32, value)), Number(BigInt.asIntN(32, value >> 32n)));
   }
 
-  /** Sets `high * 2^32 + low`, where `low` counts as unsigned. Both are taken modulo 2^32. */
+  /** Sets `high * 2^32 + low`, where `low` is unsigned. Both are taken modulo 2^32. */
   setHalves(low: number, high: number): void {
     const { rows } = this.state;
     this.begin(rows);
@@ -268,7 +274,7 @@ export class FloatColumnBuilder extends NumberColumnBuilder {
   protected readonly valueKind = 'float64';
   #values: Float64Array = new Float64Array(0);
 
-  /** Sets a number; NaN and the infinities are stored as null. */
+  /** Sets a number. NaN and infinities become null. */
   setNumber(value: number): void {
     // The difference is NaN for NaN and for both infinities.
     if (value - value !== 0) {
@@ -294,15 +300,18 @@ export class FloatColumnBuilder extends NumberColumnBuilder {
 
 const encoder = new TextEncoder();
 
-/** Builds `string` columns: UTF-8 and offsets. */
+/** Builds `string` columns: UTF-8 bytes and offsets. */
 export class StringColumnBuilder extends RowsBuilder {
   readonly kind = 'string';
   #offsets: Uint32Array = new Uint32Array(1);
   #bytes: Uint8Array = new Uint8Array(0);
-  /** Bytes to begin with: somewhat more than the batch before took. An array that grows in lent memory leaves its old place unused. */
+  /**
+   * Number of bytes to begin with in an arena other than the heap: somewhat more than the last batch took. Growing an array in lent memory
+   * wastes its old range.
+   */
   #bytesExpected = 0;
 
-  /** UTF-8 of the rows set so far. */
+  /** Number of UTF-8 bytes of the rows set so far. */
   get bytesUsed(): number {
     return this.#offsets[this.rowsSet]!;
   }
@@ -311,14 +320,14 @@ export class StringColumnBuilder extends RowsBuilder {
     return this.#offsets.byteLength + this.#bytes.length + (this.bits?.length ?? 0);
   }
 
-  /** Sets a JavaScript string; a surrogate without its other half becomes U+FFFD. */
+  /** Sets a JavaScript string. An unpaired surrogate becomes U+FFFD. */
   setString(text: string): void {
     const target = this.begin(text.length * 3);
     const at = this.beginOffset;
     const length = text.length;
     let i = 0;
     if (length < 24) {
-      // A call into the encoder costs more than a loop over so few characters.
+      // For so few characters, a loop takes less time than a call of the encoder.
       for (; i < length; i++) {
         const code = text.charCodeAt(i);
         if (code >= 0x80) break;
@@ -330,7 +339,8 @@ export class StringColumnBuilder extends RowsBuilder {
   }
 
   /**
-   * Sets bytes[start, end). Sequences that are not UTF-8 become U+FFFD, as the WHATWG decoder does it; returns how many.
+   * Sets the value to bytes[start, end). Sequences that are not UTF-8 become U+FFFD, as in the WHATWG decoder. Returns the number of
+   * replacements.
    */
   setBytes(bytes: Uint8Array, start: number, end: number): number {
     const target = this.begin(end - start);
@@ -354,8 +364,8 @@ export class StringColumnBuilder extends RowsBuilder {
   }
 
   /**
-   * Begins the row's value for a writer of its own: the array to write to, from `beginOffset` on, with room for
-   * `bytesMax` bytes. What the row had is dropped. Ends with `commit`; until then no other method may be called.
+   * Begins the row's value for a caller that writes the bytes itself. Returns the array to write to, from `beginOffset` on, with room for
+   * `bytesMax` bytes. Drops the previous value of the row. The caller must end with `commit`; until then no other method may be called.
    */
   begin(bytesMax: number): Uint8Array {
     const row = this.state.rows;
@@ -366,12 +376,12 @@ export class StringColumnBuilder extends RowsBuilder {
     return this.#bytes;
   }
 
-  /** Where the row's value starts in the array that `begin` gave. */
+  /** Offset of the row's value in the array that `begin` returned. */
   get beginOffset(): number {
     return this.#offsets[this.state.rows]!;
   }
 
-  /** Ends the value at `endOffset` of the array; its bytes must be UTF-8. */
+  /** Ends the value at offset `endOffset` of the array. Its bytes must be UTF-8. */
   commit(endOffset: number): void {
     const row = this.state.rows;
     this.rowsSet = row + 1;
@@ -379,7 +389,7 @@ export class StringColumnBuilder extends RowsBuilder {
     this.markPresent(row);
   }
 
-  /** As `appendRows` of an `IntColumnBuilder`. Value i is bytes[offsets[i], offsets[i + 1]), which must be UTF-8. */
+  /** Like `appendRows` of an `IntColumnBuilder`. Value i is bytes[offsets[i], offsets[i + 1]), which must be UTF-8. */
   appendRows(
     bytes: Uint8Array,
     offsets: Uint32Array,
@@ -402,19 +412,19 @@ export class StringColumnBuilder extends RowsBuilder {
     this.markRows(presence, from, to, row);
   }
 
-  /** Appends the values of a column of strings to the ended rows. */
+  /** Appends the values of a string column to the ended rows. */
   append(column: PlainColumn): void {
     assert(column.kind === 'bytes', 'strings are appended to strings');
     const { bytes, offsets, length } = column;
     this.appendRows(bytes, offsets, presenceOf(column), 0, length, this.state.rows);
   }
 
-  /** Drops what was set since the last row ended. */
+  /** Drops the value set since the last row ended. */
   cancelRow(): void {
     if (this.rowsSet > this.state.rows) this.rowsSet = this.state.rows;
   }
 
-  /** The first `rows` rows, which stay as they are while others are set behind them. */
+  /** The first `rows` rows. They do not change when further rows are set. */
   take(rows: number): BytesColumn {
     this.reserve(rows);
     this.endRowsBefore(rows);
@@ -429,7 +439,7 @@ export class StringColumnBuilder extends RowsBuilder {
 
   override clear(): void {
     this.#expect();
-    // A few long values may have filled it once. Where batches are known to be large it is kept.
+    // A few long values may have made the array large. It is kept only where batches are known to be large.
     if (this.#bytes.length > keptBytesMax && this.state.usual === null) this.#bytes = new Uint8Array(0);
     super.clear();
   }
@@ -451,12 +461,12 @@ export class StringColumnBuilder extends RowsBuilder {
     this.#offsets.fill(this.#offsets[from]!, from + 1, to + 1);
   }
 
-  /** Remembers what the rows take, unless there are none because they were taken already. */
+  /** Remembers the bytes of the rows. Does nothing without rows: they have been remembered before. */
   #expect(): void {
     if (this.rowsSet > 0) this.#bytesExpected = Math.min(expectedBytesMax, this.bytesUsed * expectedGrowth);
   }
 
-  /** Makes room for at least `needed` bytes, which `rows` rows take. */
+  /** Makes room for at least `needed` bytes, which are the bytes of `rows` rows. */
   #growBytes(needed: number, rows: number): void {
     if (needed > columnBytesMax)
       throw new LogstrataError('limit', 'a column has more bytes than 32-bit offsets can hold');

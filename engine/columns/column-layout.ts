@@ -1,18 +1,19 @@
 import { type Column, numberColumn, type PlainColumn } from './column.js';
 
-/** Words of the layout of a column. */
+/** Number of words in the layout of a column. */
 export const wordsPerLayout = 10;
 
 /**
- * Where the arrays of a column lie, as numbers: rows, place and length of the validity (0 for none), place of the codes and bytes of a
- * code (0 for a plain column), kind and number of the values, place of their offsets, place and bytes of the values. Places are in bytes
- * from the base. Many layouts go to another thread in one array, which it reads in a fraction of the time that as many objects take.
+ * The addresses of a column's arrays as ten words: the number of rows; address and length of the validity (0 for none); address and bytes
+ * per code of the codes (0 for a plain column); kind and number of the values; address of their offsets; address and length of the values.
+ * Addresses are in bytes from a base. Many layouts are sent to another thread in one array, which it reads in a fraction of the time that
+ * as many objects take.
  */
 export type ColumnLayout = Uint32Array;
 
 const kinds: readonly PlainColumn['kind'][] = ['int64', 'float64', 'bytes'];
 
-/** The layout of a column whose arrays lie in one buffer, `base` bytes and more from its beginning. */
+/** The layout of a column whose arrays are all in one buffer, with addresses relative to `base`. */
 export function columnLayout(column: Column, base = 0): ColumnLayout {
   const placeOf = (array: ArrayBufferView): number => (array.byteLength === 0 ? 0 : array.byteOffset - base);
   const { validity } = column;
@@ -32,7 +33,7 @@ export function columnLayout(column: Column, base = 0): ColumnLayout {
   );
 }
 
-/** First place behind the arrays of a column: its memory must reach up to there. */
+/** End of the arrays of a column: the memory that contains them must reach up to this address. */
 export function layoutEnd(layout: ColumnLayout): number {
   const [rows = 0, validityAt = 0, validityBytes = 0, codesAt = 0, codeBytes = 0] = layout;
   const [, entries = 0, offsetsAt = 0, dataAt = 0, dataBytes = 0] = layout.subarray(5);
@@ -40,7 +41,7 @@ export function layoutEnd(layout: ColumnLayout): number {
   return Math.max(validityAt + validityBytes, codesAt + rows * codeBytes, offsetsEnd, dataAt + dataBytes);
 }
 
-/** The column whose layout stands at `at` of `words`, as views of `buffer`. Any thread that has the memory can make them. */
+/** The column whose layout is at index `at` of `words`, as views of `buffer`. Any thread that has the memory can make them. */
 export function columnAt(buffer: ArrayBufferLike, words: Uint32Array, at = 0, base = 0): Column {
   const length = words[at]!;
   const validityBytes = words[at + 2]!;

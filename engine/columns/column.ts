@@ -1,16 +1,15 @@
 /**
- * The layouts of decoded columns: what the scan reads, what the codecs produce and what loading hands over.
- * They are the layouts of the SIMD kernels: plain typed arrays, dense (a null takes a slot: 0, NaN-free 0.0,
- * the empty string, or code 0), with the nulls in a bitmap beside them.
+ * The layouts of decoded columns, which are read by scans, produced by codecs and passed on by loading. SIMD kernels work on them: they are
+ * plain typed arrays with a slot for every row (that of a null has 0, 0.0, the empty string, or code 0), and a bitmap of the nulls.
  */
 
-/** One bit a row, least significant first, 1 = present; null when every row is present. Bytes past the rows are 0. */
+/** One bit per row, least significant bit first, 1 = present; null when every row is present. Bits after the last row are 0. */
 export type Validity = Uint8Array | null;
 
 export interface Int64Column {
   readonly kind: 'int64';
   readonly length: number;
-  /** `length` values (`int`, or `time` in milliseconds). */
+  /** `length` values: those of `int` and `bool`, or `time` in milliseconds since the epoch. */
   readonly values: BigInt64Array;
   readonly validity: Validity;
 }
@@ -25,9 +24,9 @@ export interface Float64Column {
 export interface BytesColumn {
   readonly kind: 'bytes';
   readonly length: number;
-  /** `length + 1` byte offsets into `bytes`; row i is bytes[offsets[i], offsets[i + 1]). offsets[0] need not be 0. */
+  /** `length + 1` byte offsets in `bytes`; row i is bytes[offsets[i], offsets[i + 1]). offsets[0] need not be 0. */
   readonly offsets: Uint32Array;
-  /** UTF-8. May be longer than the last offset. */
+  /** UTF-8. May extend beyond the last offset. */
   readonly bytes: Uint8Array;
   readonly validity: Validity;
 }
@@ -39,22 +38,22 @@ export type PlainColumn = NumberColumn | BytesColumn;
 export interface DictionaryColumn {
   readonly kind: 'dictionary';
   readonly length: number;
-  /** One code a row: Uint8Array up to 256 entries, else Uint16Array (at most `dictionaryEntriesMax` entries). */
+  /** One code per row: a Uint8Array for up to 256 entries, else a Uint16Array (for at most `dictionaryEntriesMax` entries). */
   readonly codes: Uint8Array | Uint16Array;
-  /** The distinct values, in the order of their first row; no nulls. */
+  /** The distinct values, in the order of their first rows, without nulls. */
   readonly values: PlainColumn;
   readonly validity: Validity;
 }
 
 export type Column = PlainColumn | DictionaryColumn;
 
-/** Rows of one schema: one column a field, in the schema's order, all of `length` rows. */
+/** Rows of one schema: a column for each field, in the order of the schema, each with `length` rows. */
 export interface RecordBatch {
   readonly length: number;
   readonly columns: readonly Column[];
 }
 
-/** Whether `row` holds a value; false is null. */
+/** Whether `row` has a value, that is, is not null. */
 export function isValid(validity: Validity, row: number): boolean {
   return validity === null || (validity[row >> 3]! & (1 << (row & 7))) !== 0;
 }
@@ -72,7 +71,7 @@ export function numberColumn(
     : { kind, length, values: new Float64Array(buffer, byteOffset, length), validity };
 }
 
-/** The two 32-bit halves (low, high) of each 8-byte value: reading a bigint may allocate one. */
+/** The 32-bit halves (low, high) of each 8-byte value. Reading a bigint may allocate; reading halves does not. */
 export function halvesOf({ buffer, byteOffset, length }: NumberColumn['values']): Int32Array {
   return new Int32Array(buffer, byteOffset, length * 2);
 }
@@ -91,20 +90,20 @@ export function arraysOf(column: Column): ArrayBufferView<ArrayBufferLike>[] {
   }
 }
 
-/** Memory that a column holds on to, in bytes. */
+/** Bytes of the arrays of a column. */
 export function columnBytes(column: Column): number {
   return arraysOf(column).reduce((sum, { byteLength }) => sum + byteLength, 0);
 }
 
-/** Memory that the columns of a batch hold on to, in bytes. */
+/** Bytes of the arrays of a batch. */
 export function batchBytes({ columns }: RecordBatch): number {
   return columns.reduce((sum, column) => sum + columnBytes(column), 0);
 }
 
-// A byte order mark at the beginning of a value is part of it.
+// A byte order mark at the start of a value is part of the value.
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** The value of one row, for rare paths and tests: null, bigint (int and time), number or string. */
+/** The value of one row: null, bigint (`int`, `time` and `bool`), number or string. It is slow, and meant for rare cases and tests. */
 export function columnValue(column: Column, row: number): null | bigint | number | string {
   if (!isValid(column.validity, row)) return null;
   switch (column.kind) {

@@ -14,21 +14,21 @@ import { bitmapBytes } from '../kernels/bitmap.js';
 
 /**
  * How a field whose type was changed reads older values: converted where nothing is lost, else as null.
- * - `int` as `float`: within ±2^53, where every integer is a double; beyond it as null.
- * - anything as `string`: the text of the response. An integer is its decimal digits, a float the shortest decimal that
- *   reads back the same (−0 as `-0`), a time the digits of its milliseconds since the epoch, a bool `true` or `false`.
+ * - `int` as `float`: integers within ±2^53, which doubles represent exactly; others become null.
+ * - any type as `string`: the text that an answer would have. An integer becomes its decimal digits, a float the shortest decimal that
+ * reads back the same (−0 becomes `-0`), a time the digits of its milliseconds since the epoch, a bool `true` or `false`.
  * - everything else: null.
  */
 export type Conversion = 'none' | 'intToFloat' | 'toString' | 'boolToString' | 'toNull';
 
-/** How a field that was written as `from` is read as `to`. */
+/** The conversion of values that were written as `from` and are read as `to`. */
 export function conversionOf(from: FieldType, to: FieldType): Conversion {
   if (from === to) return 'none';
   if (to === 'string') return from === 'bool' ? 'boolToString' : 'toString';
   return from === 'int' && to === 'float' ? 'intToFloat' : 'toNull';
 }
 
-/** Integers up to this magnitude are doubles. */
+/** Doubles represent all integers up to this magnitude exactly. */
 const exactMax = 2 ** 53;
 
 /** Converts a decoded column to the layout of type `to`. */
@@ -60,7 +60,7 @@ function convertPlain(column: PlainColumn, conversion: Conversions): PlainColumn
 function convertDictionary(column: DictionaryColumn, conversion: Conversions): DictionaryColumn {
   const values = convertPlain(column.values, conversion);
   if (values.validity === null) return { ...column, values };
-  // Entries that can't be converted stay in the dictionary, and their rows become null.
+  // Dictionary entries that can't be converted stay in the dictionary; their rows become null.
   const validity = new Uint8Array(bitmapBytes(column.length));
   for (let row = 0; row < column.length; row++) {
     const isPresent = isValid(column.validity, row) && isValid(values.validity, column.codes[row]!);
@@ -77,7 +77,7 @@ function floatColumn(column: Int64Column): Float64Column {
   for (let row = 0; row < length; row++) {
     if (!isValid(column.validity, row)) continue;
     const value = Number(column.values[row]!);
-    // Beyond the bound the conversion rounds. An integer that rounds to the bound itself is found by converting back.
+    // Beyond the bound the conversion to a double rounds. Converting back reveals an integer that rounds to the bound itself.
     const isExact = Math.abs(value) <= exactMax && BigInt(value) === column.values[row]!;
     if (!isExact) continue;
     values[row] = value;
@@ -88,7 +88,7 @@ function floatColumn(column: Int64Column): Float64Column {
 }
 
 const encoder = new TextEncoder();
-/** Bytes of the longest decimal form: 17 digits, signs, a point and an exponent, or 20 for an integer. */
+/** Maximum length of a number's text: 17 digits, signs, a point and an exponent, or 20 characters for an integer. */
 const decimalBytesMax = 28;
 
 function numberText(value: bigint | number): string {
@@ -113,14 +113,13 @@ function textColumn(
 }
 
 /**
- * The most bytes of memory that a converted column of `rows` rows takes: the texts of its values, where they end, codes of a
- * dictionary with as many entries, and bitmaps.
+ * Maximum bytes of a converted column of `rows` rows: texts, their offsets, the codes of a dictionary with as many entries, and bitmaps.
  */
 export function conversionBytesMax(rows: number): number {
   return (rows + 1) * (decimalBytesMax + 4 + 2) + 2 * bitmapBytes(rows) + 6 * bufferBytes(64);
 }
 
-/** A column in which every row is null. */
+/** A column of nulls. */
 export function nullColumn(type: FieldType, length: number): PlainColumn {
   const validity = new Uint8Array(bitmapBytes(length));
   const kind = valueKinds[type];
@@ -128,7 +127,7 @@ export function nullColumn(type: FieldType, length: number): PlainColumn {
   return { kind, length, offsets: new Uint32Array(length + 1), bytes: new Uint8Array(0), validity };
 }
 
-/** The zone map of the converted column; null when nothing is known of it. */
+/** The zone map of a converted column; null when nothing is known of it. */
 export function convertZone(zone: ZoneMap, conversion: Conversion): ZoneMap | null {
   const { nullCount, rows, min, max } = zone;
   switch (conversion) {
@@ -138,12 +137,12 @@ export function convertZone(zone: ZoneMap, conversion: Conversion): ZoneMap | nu
       return { nullCount: rows, rows, min: null, max: null };
     case 'toString':
     case 'boolToString':
-      // Decimal text orders otherwise than the numbers do.
+      // Decimal texts are not ordered like the numbers.
       return { nullCount, rows, min: null, max: null };
     case 'intToFloat': {
       if (nullCount === rows) return zone;
       if (typeof min !== 'bigint' || typeof max !== 'bigint') return null;
-      // Values beyond ±2^53 become null, so that neither the count nor the bounds would hold.
+      // Values beyond ±2^53 become null, so neither the null count nor the bounds would be right.
       if (min < BigInt(-exactMax) || max > BigInt(exactMax)) return null;
       return { nullCount, rows, min: Number(min), max: Number(max) };
     }

@@ -1,7 +1,7 @@
 import type { Arena } from '../memory/arena.js';
 import type { Column, DictionaryColumn, NumberColumn, PlainColumn } from './column.js';
 
-/** A column with arrays of its own in memory of an arena. */
+/** A copy of a column whose arrays are in memory of `arena`. */
 export function copyColumn(column: PlainColumn, arena: Arena): PlainColumn;
 export function copyColumn(column: Column, arena: Arena): Column;
 export function copyColumn(column: Column, arena: Arena): Column {

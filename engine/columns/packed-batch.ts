@@ -5,12 +5,16 @@ import { arraysOf, type Column, numberColumn, type PlainColumn, type RecordBatch
 import { columnAt, columnLayout, wordsPerLayout } from './column-layout.js';
 
 /**
- * A batch as one piece of memory: what goes to a file of one load, or from thread to thread. It has no format of record: 32-bit
- * words (rows, columns, then the layout of each column from the beginning of the piece), and behind them the columns' arrays as they
- * are, each from a multiple of 8 on.
+ * A batch as one contiguous piece of memory, in which it is written to a file of a load or sent to another thread. The piece has 32-bit
+ * words (number of rows, number of columns, then the `columnLayout` of each column relative to the piece), followed by the arrays of the
+ * columns. Each array begins at a multiple of 8. The format is not versioned and may change: such a file does not outlive the load session
+ * that writes it.
  */
 
-/** Bytes that a step of packing copies. It takes a millisecond at most, even where heap and shared memory are copied byte by byte. */
+/**
+ * Bytes copied in one step of packing. A step takes a millisecond at most, even between heap and shared memory, which is copied byte by
+ * byte.
+ */
 export const packStepBytes = 512 * 1024;
 
 function aligned(bytes: number): number {
@@ -22,12 +26,12 @@ function plain(column: Column): PlainColumn {
   return column;
 }
 
-/** Bytes in front of the arrays. */
+/** Bytes of the words before the arrays. */
 export function headerBytes(columns: number): number {
   return aligned((2 + columns * wordsPerLayout) * 4);
 }
 
-/** Writes the header of a batch whose columns lie behind it. */
+/** Writes the words before the arrays. The columns must already be at their final addresses. */
 function writeHeader({ length, columns }: RecordBatch, target: Uint8Array, at: number): void {
   const base = target.byteOffset + at;
   const header = new Uint32Array(target.buffer, base, 2 + columns.length * wordsPerLayout);
@@ -39,7 +43,7 @@ function validityBytes(column: Column, rows: number): number {
   return column.validity === null ? 0 : (rows + 7) >> 3;
 }
 
-/** Bytes that `packBatch` writes. The columns must be plain. */
+/** Number of bytes that `packBatch` writes. The columns must be plain. */
 export function packedBytes({ length, columns }: RecordBatch): number {
   let bytes = headerBytes(columns.length);
   for (const column of columns.map(plain)) {
@@ -50,20 +54,25 @@ export function packedBytes({ length, columns }: RecordBatch): number {
   return bytes;
 }
 
-/** Writes the batch to `target` from `at` on, which must be a multiple of 8 in the buffer; there must be `packedBytes`. */
+/**
+ * Writes a batch to `target` from `at` on, which must be a multiple of 8 in the buffer. `target` must have room for `packedBytes` bytes.
+ */
 export function packBatch(batch: RecordBatch, target: Uint8Array, at: number): void {
   const steps = packSteps(batch, target, at);
   while (steps.next().done !== true);
 }
 
-/** An array that has to be copied to its place. `copy` copies its units [from, to). */
+/** An array that has to be copied. `copy` copies its elements [from, to). */
 interface ArrayCopy {
   readonly units: number;
   readonly unitBytes: number;
   copy(from: number, to: number): void;
 }
 
-/** As `packBatch`, in steps of `packStepBytes`, between which other work can be done. The batch must stay as it is until the last one. */
+/**
+ * Like `packBatch`, in steps of `packStepBytes` bytes, so that other work can be done in between. The batch must not change before the last
+ * step.
+ */
 export function* packSteps(batch: RecordBatch, target: Uint8Array, at: number): Generator<undefined, void> {
   let copiedBytes = 0;
   for (const { units, unitBytes, copy } of layOut(batch, target, at)) {
@@ -80,7 +89,7 @@ export function* packSteps(batch: RecordBatch, target: Uint8Array, at: number): 
   }
 }
 
-/** Writes the header of a batch, and says what is to be copied behind it. */
+/** Writes the words before the arrays, and returns the copies that are still to be made. */
 function layOut({ length, columns }: RecordBatch, target: Uint8Array, at: number): ArrayCopy[] {
   const { buffer } = target;
   const copies: ArrayCopy[] = [];
@@ -120,8 +129,9 @@ function layOut({ length, columns }: RecordBatch, target: Uint8Array, at: number
 }
 
 /**
- * Packs a batch whose arrays lie in `space` without moving them: its range then is the packed batch. The first `headerBytes` of the space
- * must be unused, and nothing else may lie there. False where an array lies elsewhere. Strings must begin at offset 0.
+ * Packs a batch whose arrays are in `space` without moving them: the range of `space` becomes the packed batch. The first `headerBytes`
+ * bytes of the space must be unused, and it must contain nothing else. Returns false where an array is elsewhere. Strings must begin at
+ * offset 0.
  */
 export function packInPlace({ length, columns }: RecordBatch, space: RangeArena): boolean {
   const placed = columns.map(plain).map((column): PlainColumn => {
@@ -137,7 +147,7 @@ export function packInPlace({ length, columns }: RecordBatch, space: RangeArena)
   return isPlaced;
 }
 
-/** The batch that `packBatch` or `packInPlace` packed. Its columns are views of `packed`. */
+/** The batch that `packBatch` or `packInPlace` has packed, from offset `from` of `packed` on. Its columns are views of `packed`. */
 export function unpackBatch(packed: Uint8Array, from: number): RecordBatch {
   const { buffer } = packed;
   const base = packed.byteOffset + from;

@@ -4,7 +4,7 @@ import { BatchBuilder } from './batch-builder.js';
 
 /** Builders with less memory are not kept, because new ones are made quickly. */
 const keptBytesMin = 1024 * 1024;
-/** What a hot file has when it is sealed. */
+/** Rows and bytes of a hot file when it is sealed. */
 const usual = { rows: hotRowsMax, bytes: hotBytesMax };
 
 function typesOf({ fields }: Schema): string {
@@ -12,11 +12,11 @@ function typesOf({ fields }: Schema): string {
 }
 
 /**
- * Keeps the builders of hot files that were sealed, for hot files to come with fields of the same types. A busy log fills tens of megabytes
- * several times a second. With new memory each time, the garbage collector would run as often, and the system would map each page again.
+ * Keeps the builders of sealed hot files for later hot files whose fields have the same types. A busy log fills tens of megabytes several
+ * times a second. With new memory each time, the garbage collector would run as often, and the operating system would map each page again.
  */
 export class SpareBuilders {
-  /** In the order in which they were given. */
+  /** The oldest first. */
   readonly #spares: BatchBuilder[] = [];
   #memoryBytes = 0;
 
@@ -26,14 +26,17 @@ export class SpareBuilders {
     return this.#memoryBytes;
   }
 
-  /** A builder without rows for columns of the schema's types, which is the caller's until it gives it back. */
+  /**
+   * A builder without rows for columns of the schema's types. The caller may return it with `give`. The `schema` of a reused builder may
+   * have other field names.
+   */
   take(schema: Schema): BatchBuilder {
     const types = typesOf(schema);
     const index = this.#spares.findLastIndex((spare) => typesOf(spare.schema) === types);
     return index < 0 ? new BatchBuilder(schema, usual) : this.#remove(index);
   }
 
-  /** Takes a builder whose rows nobody reads any more. Those that came longest ago go when there are too many. */
+  /** Takes back a builder whose rows are no longer read. Drops the oldest builders when they take too much memory. */
   give(builder: BatchBuilder): void {
     const { memoryBytes } = builder;
     if (memoryBytes < keptBytesMin || memoryBytes > this.bytesMax) return;
@@ -50,5 +53,5 @@ export class SpareBuilders {
   }
 }
 
-/** The spare builders of all agents of the process, which share one bound. */
+/** The spare builders of all agents of the process, with one common bound. */
 export const spareBuilders = new SpareBuilders(spareHotBytesMax);

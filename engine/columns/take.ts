@@ -19,7 +19,7 @@ import {
   type Validity,
 } from './column.js';
 
-/** Rows out of some pages: for each slice, in order, its page and its rows [from, to). */
+/** Rows from several pages, as slices. Slice i has the rows [fromOf[i], toOf[i]) of the page pageOf[i]. */
 export interface RowSlices {
   readonly rows: number;
   readonly pages: readonly RecordBatch[];
@@ -28,18 +28,18 @@ export interface RowSlices {
   readonly toOf: Uint32Array;
 }
 
-/** Rows that are taken out of columns, as `RowSlices` has them. Without `pageOf` there is one column, without `toOf` each slice is one row. */
+/** Rows to take from columns, like `RowSlices`. Without `pageOf` there is one column; without `toOf` each slice is one row. */
 type Taken = Pick<RowSlices, 'rows' | 'fromOf'> & {
   readonly pageOf: Uint32Array | null;
   readonly toOf: Uint32Array | null;
 };
 
-/** Offsets of a bytes column are 32-bit; more than this would not fit. */
+/** Offsets of a bytes column have 32 bits, so it can't have more bytes. */
 const columnBytesMax = 2 ** 32 - 1;
-/** Shorter ranges are copied faster by a loop than by a call. */
+/** A loop copies shorter ranges faster than a call does. */
 const loopBytesMax = 64;
 
-/** All rows of batches, one after another. */
+/** Slices with all rows of the batches, in order. */
 export function wholeBatches(batches: readonly RecordBatch[]): RowSlices {
   const toOf = Uint32Array.from(batches, ({ length }) => length);
   return {
@@ -51,7 +51,7 @@ export function wholeBatches(batches: readonly RecordBatch[]): RowSlices {
   };
 }
 
-/** Rows [from, to) of a batch. */
+/** A slice with the rows [from, to) of a batch. */
 function slicesOfBatch(batch: RecordBatch, from: number, to: number): RowSlices {
   assert(
     from >= 0 && from <= to && to <= batch.length,
@@ -67,13 +67,13 @@ function slicesOfBatch(batch: RecordBatch, from: number, to: number): RowSlices 
   };
 }
 
-/** All columns of the rows, in memory of their own. Throws `limit` as `gatherColumn` does. */
+/** Copies all columns of the rows. Throws `limit` like `gatherColumn`. */
 export function gatherBatch(slices: RowSlices, schema: Schema): RecordBatch {
   const columns = schema.fields.map((_, field) => gatherColumn(slices, field, schema));
   return { length: slices.rows, columns };
 }
 
-/** One column of the rows, without a dictionary. Throws `limit` when its strings are more than 32-bit offsets can hold. */
+/** Copies one column of the rows, without a dictionary. Throws `limit` when its strings have more bytes than 32-bit offsets can address. */
 export function gatherColumn(
   slices: RowSlices,
   field: number,
@@ -84,7 +84,7 @@ export function gatherColumn(
   return takePlain(plainColumns(slices, field), slices, valueKinds[type], arena, `string field "${name}"`);
 }
 
-/** What a column of the slices needs of a room, at most. */
+/** Maximum bytes of memory that `gatherColumn` allocates from its arena. */
 export function gatheredBytesMax(slices: RowSlices, field: number, type: FieldType): number {
   const words = 8 * (slices.rows + 1);
   return valueKinds[type] === 'bytes'
@@ -92,7 +92,7 @@ export function gatheredBytesMax(slices: RowSlices, field: number, type: FieldTy
     : words;
 }
 
-/** One column of the rows where it lies, if kernels can read it there; null where it has to be put together. */
+/** A column of the rows without copying, if the slices are a whole batch and kernels can read the column in place; else null. */
 export function columnInPlace({ rows, pages, fromOf }: RowSlices, field: number): PlainColumn | null {
   if (fromOf.length !== 1 || fromOf[0] !== 0 || pages[0]!.length !== rows) return null;
   const column = pages[0]!.columns[field]!;
@@ -104,14 +104,14 @@ export function columnInPlace({ rows, pages, fromOf }: RowSlices, field: number)
 }
 
 /**
- * The rows `indices` of a batch, in that order; an index may come more than once. Columns come out plain, because the
- * order of a dictionary's values is that of the rows it was made for.
+ * The rows `indices` of a batch, in that order; an index may occur more than once. Dictionary columns become plain, because the order of a
+ * dictionary's values is that of the first rows in its own column.
  */
 export function takeRows(batch: RecordBatch, indices: Uint32Array): RecordBatch {
   return { length: indices.length, columns: batch.columns.map((column) => takeColumn(column, indices)) };
 }
 
-/** The rows `indices` of a column, as a plain one. Strings past the last row are empty, and numbers 0. */
+/** The rows `indices` of a column, as a plain column. An index after the last row gives the empty string or 0. */
 export function takeColumn(column: Column, indices: Uint32Array): PlainColumn {
   const taken = { rows: indices.length, pageOf: null, fromOf: indices, toOf: null };
   if (column.kind !== 'dictionary') return takePlain([column], taken, column.kind);
@@ -120,7 +120,7 @@ export function takeColumn(column: Column, indices: Uint32Array): PlainColumn {
   return plainColumn({ ...column, length: indices.length, codes, validity: takeValidity([column], taken) });
 }
 
-/** The same, with the dictionary of a column that has one. */
+/** Like `takeColumn`, but keeps the dictionary of a dictionary column. */
 export function takeColumnRows(column: Column, indices: Uint32Array): Column {
   if (column.kind !== 'dictionary') return takeColumn(column, indices);
   const taken = { rows: indices.length, pageOf: null, fromOf: indices, toOf: null };
@@ -135,7 +135,7 @@ export function plainColumn(column: Column): PlainColumn {
   return { ...takeColumn(column.values, entriesOf(column)), validity: column.validity };
 }
 
-/** The dictionary entry of each row. A null row gets the entry behind the last, which `takeColumn` reads as 0 or the empty string. */
+/** The dictionary entry of each row. A null row gets the index after the last entry, for which `takeColumn` gives 0 or the empty string. */
 function entriesOf({ codes, validity, values, length }: DictionaryColumn): Uint32Array {
   const entries = new Uint32Array(codes.subarray(0, length));
   if (validity === null) return entries;
@@ -143,7 +143,7 @@ function entriesOf({ codes, validity, values, length }: DictionaryColumn): Uint3
   return entries;
 }
 
-/** The entries of the dictionary that rows of the column have, each once, in the order of the dictionary. */
+/** The dictionary entries that occur in the column, each once, in the order of the dictionary. */
 export function entriesInUse({ codes, validity, values, length }: DictionaryColumn): PlainColumn {
   const isUsed = new Uint8Array(values.length);
   for (let row = 0; row < length; row++)
@@ -153,7 +153,7 @@ export function entriesInUse({ codes, validity, values, length }: DictionaryColu
   return takeColumn(values, used);
 }
 
-/** Rows [from, to) of a batch. Columns share memory with the batch where they can; dictionaries come out plain. */
+/** The rows [from, to) of a batch. Columns share memory with the batch where possible; dictionary columns become plain. */
 export function sliceBatch(batch: RecordBatch, from: number, to: number): RecordBatch {
   const slice = slicesOfBatch(batch, from, to);
   return { length: slice.rows, columns: batch.columns.map((column) => sliceColumn(column, slice)) };
@@ -260,7 +260,7 @@ function takeStrings(columns: readonly BytesColumn[], taken: Taken, name: string
   return { kind: 'bytes', length: rows, offsets, bytes, validity: null };
 }
 
-/** The nulls of the rows; null when there are none. */
+/** The validity of the rows; null when none is null. */
 function takeValidity(columns: readonly Column[], { rows, pageOf, fromOf, toOf }: Taken): Validity {
   if (columns.every(({ validity }) => validity === null)) return null;
   const bits = new Uint8Array(bitmapBytes(rows));

@@ -9,8 +9,8 @@ import {
 } from './column.js';
 
 /**
- * Bounds of a column chunk. Pruning may keep too much and never drops a match: a missing bound means "may match".
- * Bounds are inclusive. Those of strings are unsigned bytes; those of floats are never NaN.
+ * Bounds of a column chunk. Pruning may keep too many row groups but never drops a match, so a missing bound means "may match". Bounds are
+ * inclusive. Those of strings are compared as unsigned bytes; those of floats are never NaN.
  */
 export interface ZoneMap {
   readonly nullCount: number;
@@ -21,7 +21,7 @@ export interface ZoneMap {
 
 export const zoneOfNoRows: ZoneMap = { nullCount: 0, rows: 0, min: null, max: null };
 
-/** The zone map of the rows of `zone` and those of `column` together. Strings have no bounds in it. */
+/** The zone map of the rows of `zone` together with those of `column`. It gets no bounds for strings. */
 export function widenZone({ nullCount, rows, min, max }: ZoneMap, column: PlainColumn): ZoneMap {
   const { length, validity } = column;
   const nulls = validity === null ? 0 : length - countRange(validity, 0, length);
@@ -37,7 +37,7 @@ export function widenZone({ nullCount, rows, min, max }: ZoneMap, column: PlainC
   };
 }
 
-/** Rows of the least and the greatest number that is present; null where none is. No value is NaN. */
+/** The first rows with the least and with the greatest number, of those that are not null; null where all are. No value may be NaN. */
 export function extremeRows(column: NumberColumn): { least: number; greatest: number } | null {
   const { validity, length } = column;
   let first = 0;
@@ -46,7 +46,7 @@ export function extremeRows(column: NumberColumn): { least: number; greatest: nu
   return column.kind === 'int64' ? extremeIntegers(column, first) : extremeFloats(column, first);
 }
 
-/** Compares halves, because reading a bigint may allocate one. */
+/** Compares halves, because reading a bigint may allocate. */
 function extremeIntegers(
   { values, validity, length }: Int64Column,
   first: number,
