@@ -1,26 +1,26 @@
 import { assert } from '../terms/assert.js';
 
-/** Buffers begin at multiples of this: vectors and words are read fastest from there. */
+/** Buffers begin at multiples of this, because vectors and words are read fastest there. */
 export const alignmentBytes = 64;
-/** Kernels read and write whole vectors, and so touch up to this many bytes behind the end of a buffer. */
+/** Padding after each buffer. Kernels read and write whole vectors, and so touch up to this many bytes after the end of a buffer. */
 export const slackBytes = 64;
 
-/** A size rounded up so that what follows is aligned. */
+/** Rounds a size up to a multiple of `alignmentBytes`. */
 export function alignedBytes(sizeBytes: number): number {
   return Math.ceil(sizeBytes / alignmentBytes) * alignmentBytes;
 }
 
-/** What a buffer of `sizeBytes` takes, with alignment and slack. */
+/** Bytes that a buffer of `sizeBytes` takes, including alignment and padding. */
 export function bufferBytes(sizeBytes: number): number {
   return alignedBytes(sizeBytes) + slackBytes;
 }
 
 /**
- * Gives out ranges of an address space that grows at its end. The smallest free range that is large enough is taken, and
- * freed neighbours become one range again, so that what is lost between ranges stays small. It knows addresses only.
+ * Allocates ranges of an address space that can grow at its end. Takes the smallest free range that is large enough, and merges free
+ * neighbours, so that fragmentation stays small. It only handles addresses, not memory.
  */
 export class Allocator {
-  /** Free ranges in ascending order; no two of them touch. */
+  /** Free ranges in ascending order. No two of them are adjacent. */
   readonly #starts: number[] = [];
   readonly #sizes: number[] = [];
   readonly #taken = new Map<number, number>();
@@ -28,34 +28,34 @@ export class Allocator {
   #end: number;
   #takenBytes = 0;
 
-  /** `base` is the first address, rounded up. There is no room before `extend`. */
+  /** @param base the first address; it is rounded up. The space is empty until `extend` is called. */
   constructor(base: number) {
     this.#base = alignedBytes(base);
     this.#end = this.#base;
   }
 
-  /** First address behind the space. */
+  /** The first address after the space. */
   get end(): number {
     return this.#end;
   }
 
-  /** Bytes given out. */
+  /** Bytes in allocated ranges. */
   get takenBytes(): number {
     return this.#takenBytes;
   }
 
-  /** Bytes of all free ranges. */
+  /** Bytes in free ranges. */
   get freeBytes(): number {
     return this.#end - this.#base - this.#takenBytes;
   }
 
-  /** Bytes of the free range that ends where the space does. */
+  /** Bytes of the free range at the end of the space. */
   get freeAtEndBytes(): number {
     const last = this.#starts.length - 1;
     return last >= 0 && this.#starts[last]! + this.#sizes[last]! === this.#end ? this.#sizes[last]! : 0;
   }
 
-  /** Moves the end of the space up to `end`. */
+  /** Moves the end of the space up to `end`, rounded down. */
   extend(end: number): void {
     const to = Math.floor(end / alignmentBytes) * alignmentBytes;
     if (to <= this.#end) return;
@@ -64,7 +64,7 @@ export class Allocator {
     this.#insert(start, to - start);
   }
 
-  /** The address of a free range of at least `sizeBytes`, which is the caller's from here on; null when there is none. */
+  /** The address of a range of at least `sizeBytes`, which the caller has to free; null where no free range is large enough. */
   allocate(sizeBytes: number): number | null {
     const wanted = alignedBytes(Math.max(1, sizeBytes));
     let best = -1;
@@ -86,14 +86,14 @@ export class Allocator {
     return address;
   }
 
-  /** Bytes of the range at `address`, which was given out. */
+  /** Bytes of the allocated range at `address`. */
   sizeOf(address: number): number {
     const size = this.#taken.get(address);
     assert(size !== undefined, `no range was given out at ${address}`);
     return size;
   }
 
-  /** Gives back all but the first `sizeBytes` of the range at `address`. */
+  /** Frees all but the first `sizeBytes` of the range at `address`. */
   shrink(address: number, sizeBytes: number): void {
     const size = this.sizeOf(address);
     const kept = alignedBytes(Math.max(1, sizeBytes));
@@ -104,7 +104,7 @@ export class Allocator {
     this.#insert(address + kept, size - kept);
   }
 
-  /** Gives back the range at `address`. */
+  /** Frees the range at `address`. */
   free(address: number): void {
     const size = this.sizeOf(address);
     this.#taken.delete(address);

@@ -1,49 +1,50 @@
 import { alignedBytes } from './allocator.js';
 
 /**
- * Gives memory of a size in bytes, of any content, at a multiple of 8 bytes in its buffer. What an arena gave ends together: with the range
- * that it was taken from, whose owner frees that, or when nobody holds it any more. Who needs memory is passed an arena.
+ * Allocates memory of a size in bytes, with undefined contents, at a multiple of 8 in its buffer. All memory from one arena ends together:
+ * when the owner of the underlying range frees it, or by garbage collection. Functions that allocate take an arena as an argument, so that
+ * the caller decides where.
  */
 export type Arena = (sizeBytes: number) => Uint8Array;
 
-/** Memory of the heap, which the garbage collector frees. It is 0 at first. */
+/** Memory of the heap, which the garbage collector frees. It is zeroed. */
 export const heap: Arena = (sizeBytes) => new Uint8Array(sizeBytes);
 
-/** Codes of two bytes in memory of an arena. */
+/** Allocates 16-bit dictionary codes. */
 export function uint16sOf(arena: Arena, length: number): Uint16Array {
   const { buffer, byteOffset } = arena(length * 2);
   return new Uint16Array(buffer, byteOffset, length);
 }
 
-/** Offsets in memory of an arena. */
+/** Allocates 32-bit offsets. */
 export function uint32sOf(arena: Arena, length: number): Uint32Array {
   const { buffer, byteOffset } = arena(length * 4);
   return new Uint32Array(buffer, byteOffset, length);
 }
 
-/** Integers of 64 bits in memory of an arena. */
+/** Allocates 64-bit integers. */
 export function int64sOf(arena: Arena, length: number): BigInt64Array {
   const { buffer, byteOffset } = arena(length * 8);
   return new BigInt64Array(buffer, byteOffset, length);
 }
 
-/** Memory of a range, piece behind piece; what it has no room for any more is of the heap. */
+/** An arena over a range. What the range has no room for is allocated on the heap. */
 export class RangeArena {
   #at: number;
   readonly #end: number;
 
-  /** @param range begins at an aligned address, and slack follows it */
+  /** @param range must begin at an aligned address and be followed by padding (`slackBytes`) */
   constructor(readonly range: Uint8Array) {
     this.#at = range.byteOffset;
     this.#end = range.byteOffset + range.length;
   }
 
-  /** Bytes of the range that were given out. */
+  /** Bytes of the range that have been allocated. */
   get usedBytes(): number {
     return this.#at - this.range.byteOffset;
   }
 
-  /** Where an array lies in the range; -1 where it does not. */
+  /** Offset of an array in the range; -1 where it is elsewhere. */
   placeOf({ buffer, byteOffset }: ArrayBufferView<ArrayBufferLike>): number {
     return buffer === this.range.buffer && byteOffset >= this.range.byteOffset && byteOffset < this.#end
       ? byteOffset - this.range.byteOffset

@@ -6,8 +6,8 @@ import { sharedMemory, type MemoryRange, type SharedMemory } from './shared-memo
 let leasedBytes = 0;
 
 /**
- * A range of this thread's shared memory. Its holder frees it; until then every thread that knows its place reads and writes it where it
- * lies. Such memory is reused, while arrays that move between threads are new each time and give the garbage collector work.
+ * A range of this thread's shared memory. Its holder has to free it; until then every thread that knows its address can read and write it
+ * in place. Such memory is reused, whereas arrays that are transferred between threads are new each time and burden the garbage collector.
  */
 export class MemoryLease {
   #sizeBytes: number;
@@ -21,17 +21,17 @@ export class MemoryLease {
     this.#sizeBytes = sizeBytes;
   }
 
-  /** What another thread needs to find it. */
+  /** The description that another thread needs to find the range. */
   get range(): MemoryRange {
     return this.memory.rangeAt(this.address, this.#sizeBytes);
   }
 
-  /** The range as it is seen here. */
+  /** The bytes of the range. */
   get bytes(): Uint8Array {
     return this.memory.bytesAt({ address: this.address, sizeBytes: this.#sizeBytes });
   }
 
-  /** Gives back all but the first `sizeBytes`. */
+  /** Frees all but the first `sizeBytes`. */
   shrink(sizeBytes: number): void {
     assert(!this.#isFree && sizeBytes <= this.#sizeBytes, 'a lease shrinks while it is held');
     const heldBytes = this.memory.sizeOf(this.address);
@@ -40,7 +40,7 @@ export class MemoryLease {
     this.#sizeBytes = sizeBytes;
   }
 
-  /** Gives all of it back. Once is enough. */
+  /** Frees the range. Further calls do nothing. */
   free(): void {
     if (this.#isFree) return;
     this.#isFree = true;
@@ -61,8 +61,8 @@ export function leasedMemoryBytes(): number {
 }
 
 /**
- * A range of `sizeBytes` with any content, at an address that suits kernels and followed by slack. Null where
- * the bound of leases or of the memory is reached, and in a thread that works on the memory of another.
+ * Allocates a range of `sizeBytes` with undefined contents, aligned and followed by padding, as kernels need it. Null where the bound of
+ * all leases or of the memory is reached, and while this thread works on another thread's memory.
  */
 export function leaseMemory(sizeBytes: number): MemoryLease | null {
   const memory = sharedMemory();

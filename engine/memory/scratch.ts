@@ -7,11 +7,11 @@ import { createMemory, memoryPagesMax, type KernelMemory } from './wasm.js';
 
 export type TypedArray = Uint8Array | Uint16Array | Int32Array | Uint32Array | BigInt64Array | Float64Array;
 
-/** What slack and alignment add to the buffers of one call, of which there are twelve at most. */
+/** What padding and alignment add to the buffers of one call. A call has at most twelve buffers. */
 const overheadBytesMax = 12 * bufferBytes(1);
 const initialBytes = 1024 * 1024;
 
-/** What the buffers of a call take together. */
+/** Bytes that the buffers of a call take, when they have `sizeBytes` bytes in total. */
 function openedBytes(sizeBytes: number): number {
   return alignedBytes(sizeBytes) + overheadBytesMax;
 }
@@ -20,25 +20,24 @@ function keptBytes(sizeBytes: number, callBytes: number): number {
   return bufferBytes(sizeBytes) + callBytes;
 }
 
-/** Scratch memory that `withKeptScratch` needs, where it is lent. */
+/** Scratch bytes that `withKeptScratch` needs. For a thread that lends scratch memory to another. */
 export function keptScratchBytes(sizeBytes: number, callBytes: number): number {
   return openedBytes(keptBytes(sizeBytes, callBytes));
 }
 
 /**
- * Memory for the arguments of one call of a kernel at a time. An array that lies in the kernels' memory is worked on where
- * it is; of any other, what a call reads is copied in and what it writes is copied out. Addresses are valid until the next
- * `openScratch`.
+ * Memory for the arguments of one kernel call at a time. A kernel works in place on an array that is in its memory. Of any other array,
+ * what the kernel reads is copied in, and what it writes is copied out. Addresses are valid until the next `openScratch`.
  */
 export abstract class Scratch {
   constructor(protected readonly shared: SharedMemory) {}
 
-  /** What kernels are instantiated over to work on it. */
+  /** The memory that the kernels must be instantiated over. */
   get memory(): KernelMemory {
     return this.shared.memory;
   }
 
-  /** The address of a new buffer, of any content. */
+  /** The address of a new buffer, with undefined contents. */
   abstract reserve(sizeBytes: number): number;
 
   /** The address of a new buffer of zeros. */
@@ -48,13 +47,13 @@ export abstract class Scratch {
     return at;
   }
 
-  /** The address of the elements [from, to) of `source`, to be read only. */
+  /** The address of the elements [from, to) of `source`. A kernel may read them there; it may only write if `copyOut` follows. */
   place(source: TypedArray, from: number, to: number): number {
     if (this.shared.holds(source)) return source.byteOffset + from * source.BYTES_PER_ELEMENT;
     return this.copy(source, from, to);
   }
 
-  /** The address of a new buffer with the elements [from, to) of `source`. */
+  /** The address of a new buffer with a copy of the elements [from, to) of `source`. */
   copy(source: TypedArray, from: number, to: number): number {
     const width = source.BYTES_PER_ELEMENT;
     const sizeBytes = (to - from) * width;
@@ -63,13 +62,16 @@ export abstract class Scratch {
     return at;
   }
 
-  /** The address that a kernel writes `count` elements to, which `copyOut` then copies to `target` from its element `to` on. */
+  /**
+   * The address where a kernel should write `count` elements for `target`, from index `to` on. Call `copyOut` with the same arguments
+   * afterwards.
+   */
   target(target: TypedArray, to: number, count: number): number {
     const width = target.BYTES_PER_ELEMENT;
     return this.shared.holds(target) ? target.byteOffset + to * width : this.reserve(count * width);
   }
 
-  /** Copies the `count` elements at `address` to `target` from its element `to` on, unless they lie there. */
+  /** Copies the `count` elements at `address` to `target`, from index `to` on, unless they are already there. */
   copyOut(address: number, target: TypedArray, to: number, count: number): void {
     const width = target.BYTES_PER_ELEMENT;
     if (address === target.byteOffset + to * width && this.shared.holds(target)) return;
@@ -78,7 +80,7 @@ export abstract class Scratch {
     );
   }
 
-  /** The bytes of a buffer of this call, for what has to be done to them without a kernel: a view. */
+  /** A view of the bytes of a buffer of this call, for work without a kernel. */
   view(address: number, sizeBytes: number): Uint8Array {
     return this.shared.bytesAt({ address, sizeBytes });
   }
@@ -89,24 +91,24 @@ class RangeScratch extends Scratch {
   #base = 0;
   #end = 0;
   #at = 0;
-  /** Bytes from `#base` on that `keep` gave out. */
+  /** Bytes from `#base` on that `keep` has allocated. */
   #kept = 0;
 
-  /** Frees every buffer and makes room for buffers of `sizeBytes` together; false when there is not as much. */
+  /** Frees all buffers of the last call, and makes room for buffers of `sizeBytes` in total. False where there is not enough memory. */
   open(sizeBytes: number): boolean {
     const needed = openedBytes(sizeBytes);
     const lent = this.shared.lentScratch;
     if (lent !== null && (lent.address !== this.#base || lent.address + lent.bytes !== this.#end))
       this.#occupy(lent.address, lent.bytes);
     const isFull = this.#base + this.#kept + needed > this.#end;
-    // What is kept can't move, so that there is no enlarging then.
+    // A kept buffer can't move, so the range can't be enlarged then.
     if (isFull && (this.#kept > 0 || !this.#enlarge(needed))) return false;
     this.#at = this.#base + this.#kept;
     return true;
   }
 
   /**
-   * A buffer that stays until `release`, over calls whose own buffers take `callBytes` at most; null when there is no room.
+   * Allocates a buffer that is valid until `release`. Calls in between may use buffers of up to `callBytes`. Null when there is no room.
    */
   keep(sizeBytes: number, callBytes: number): Uint8Array | null {
     assert(this.#kept === 0, 'one buffer is kept at a time');
@@ -116,6 +118,7 @@ class RangeScratch extends Scratch {
     return this.view(at, sizeBytes);
   }
 
+  /** Frees the buffer that `keep` has allocated. */
   release(): void {
     this.#kept = 0;
   }
@@ -131,7 +134,7 @@ class RangeScratch extends Scratch {
     const { shared } = this;
     if (shared.isForeign || needed > kernelScratchBytesMax) return false;
     const knownBytes = this.#end - this.#base;
-    // Doubling keeps the times that it is done few.
+    // Doubling makes enlargements rare.
     const wanted = Math.min(kernelScratchBytesMax, Math.max(initialBytes, needed, 2 * knownBytes));
     if (knownBytes > 0) shared.free(this.#base);
     const address = shared.allocate(wanted) ?? shared.allocate(needed);
@@ -147,7 +150,7 @@ class RangeScratch extends Scratch {
   }
 }
 
-/** A memory of its own for calls that the kernels' memory has no room for. All arguments of such a call are copied. */
+/** A separate memory for calls that the kernels' memory has no room for. All arguments of such a call are copied. */
 class SpareScratch extends Scratch {
   #addresses: number[] = [];
 
@@ -155,7 +158,7 @@ class SpareScratch extends Scratch {
     super(new SharedMemory(createMemory(1, memoryPagesMax)));
   }
 
-  /** Frees every buffer. */
+  /** Frees all buffers of the last call. */
   open(): this {
     for (const address of this.#addresses) this.shared.free(address);
     this.#addresses = [];
@@ -199,22 +202,23 @@ function scratchOf(memory: SharedMemory): RangeScratch {
 }
 
 /**
- * The thread's scratch memory, with room for buffers of `sizeBytes` together. Where the kernels' memory has not as much, because it is
- * full or what another thread has lent is small, it is a spare memory of the thread. Buffers that even that has no room for throw `limit`.
+ * Opens the thread's scratch memory with room for buffers of `sizeBytes` in total. Where the kernels' memory has no room, because it is
+ * full or because the scratch range that another thread has lent is too small, a separate memory of this thread is used. Allocating a
+ * buffer throws `limit` where even that is exhausted.
  */
 export function openScratch(sizeBytes: number): Scratch {
   return openScratchWithin(sizeBytes) ?? (spare ??= new SpareScratch()).open();
 }
 
-/** As `openScratch` without the spare memory, for a caller that can do with less: null where there is not as much. */
+/** Like `openScratch` without the separate memory, for callers that can do with less. Null where there is no room. */
 export function openScratchWithin(sizeBytes: number): Scratch | null {
   const own = threadScratch();
   return own.open(sizeBytes) ? own : null;
 }
 
 /**
- * Has `use` work with a buffer of the scratch memory that stays over the calls of kernels, which need not copy what lies in
- * it. Their own buffers may take `callBytes`; calls that need more take the spare memory. Null where there is no such buffer.
+ * Calls `use` with a buffer of the scratch memory that stays valid over kernel calls. Kernels work on it in place. Their other buffers may
+ * take `callBytes`; calls that need more use the separate memory. `kept` is null where there is no room for the buffer.
  */
 export function withKeptScratch<T>(
   sizeBytes: number,
@@ -230,7 +234,7 @@ export function withKeptScratch<T>(
   }
 }
 
-/** What `count` elements of an array take of the scratch memory: nothing where they lie in the kernels' memory. */
+/** Scratch bytes that `count` elements of an array need: none where the array is in the kernels' memory. */
 export function scratchBytes(array: TypedArray, count: number): number {
   return sharedMemory().holds(array) ? 0 : count * array.BYTES_PER_ELEMENT;
 }

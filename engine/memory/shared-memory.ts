@@ -4,15 +4,15 @@ import { kernelScratchBytesMax } from '../terms/limits.js';
 import { Allocator, alignedBytes } from './allocator.js';
 import { createMemory, memoryPageBytes, memoryPagesMax, moduleDataEnd, type KernelMemory } from './wasm.js';
 
-/** Where this thread may put the arguments of a call, in a memory that another thread allocates from. */
+/** The range that another thread has lent this thread for the arguments of kernel calls, in the memory of that other thread. */
 export interface ScratchPlace {
   readonly address: number;
   readonly bytes: number;
 }
 
 /**
- * A range of a memory as a message to another thread, which was handed the memory when it began (`LentMemory`). A memory in each message
- * would take four times as long as the message: 51 µs of processor time there and back, and 13 without.
+ * A range of a memory, to be sent to another thread. That thread was given the memory when it started (`LentMemory`). Sending the memory in
+ * each message would take four times as long: 51 µs of CPU time for a round trip, instead of 13 µs.
  */
 export interface MemoryRange {
   readonly memoryId: number;
@@ -20,40 +20,40 @@ export interface MemoryRange {
   readonly sizeBytes: number;
 }
 
-/** A memory as a thread is handed it that will work on ranges of it. */
+/** A memory in the form in which a new thread gets it, to work on ranges of it. */
 export interface LentMemory {
   readonly memory: KernelMemory;
   readonly memoryId: number;
 }
 
-/** The memory grows by at least this much, so that it grows seldom. */
+/** The memory grows by at least this much, so that it grows rarely. */
 const growthBytes = 4 * 1024 * 1024;
-/** The whole address space. */
+/** Size of the 32-bit address space. */
 const addressBytesMax = memoryPagesMax * memoryPageBytes;
 
-/** Far more than a thread makes. */
+/** Distance between the ids of two threads' memories: far more than the memories that a thread makes. */
 const memoriesPerThread = 1_000_000;
 let nextNumber = 0;
 
 /**
- * The memory that a thread's kernels work on. It is shared: threads that were handed it see the
- * same bytes, and growing it detaches nothing. Only the thread that made it allocates.
+ * The memory that a thread's kernels work on. It is shared: all threads that were given it see the same bytes, and growing it detaches no
+ * views. Only the thread that made it allocates.
  */
 export class SharedMemory {
   readonly memory: KernelMemory;
-  /** Where another thread allocates: the place that it has lent this one. */
+  /** The scratch range that the memory's owner has lent this thread; null otherwise. */
   lentScratch: ScratchPlace | null = null;
   readonly isForeign: boolean;
-  /** Tells the memories of all threads of the process apart. */
+  /** Unique among the memories of all threads of the process. */
   readonly id: number;
   readonly #allocator: Allocator;
-  /** Every buffer that the memory has had: views of the older ones stay valid, and lie in it just as well. */
+  /** All buffer objects that the memory has had. Views of older ones stay valid and refer to the same memory. */
   readonly #buffers = new Set<ArrayBufferLike>();
   #buffer: ArrayBufferLike;
-  /** Bytes that may be allocated, scratch included. */
+  /** Bytes that may be allocated, including scratch memory. */
   #boundBytes = kernelScratchBytesMax;
 
-  /** @param foreignId the memory's own, where another thread has made it */
+  /** @param foreignId the id of a memory that another thread has made */
   constructor(memory: KernelMemory, foreignId?: number) {
     this.memory = memory;
     this.isForeign = foreignId !== undefined;
@@ -64,46 +64,46 @@ export class SharedMemory {
     if (!this.isForeign) this.#allocator.extend(this.#buffer.byteLength);
   }
 
-  /** The newest buffer: all addresses that were given out lie in it. */
+  /** The newest buffer. It contains all addresses that have been allocated. */
   get buffer(): ArrayBufferLike {
     return this.#buffer;
   }
 
-  /** Bytes given out. */
+  /** Allocated bytes. */
   get takenBytes(): number {
     return this.#allocator.takenBytes;
   }
 
-  /** Bytes between what is given out, and behind it. */
+  /** Free bytes, between and after the allocated ranges. */
   get freeBytes(): number {
     return this.#allocator.freeBytes;
   }
 
-  /** Lets this many bytes more be allocated; a negative number takes them back. */
+  /** Raises the bound of allocations by `bytes`; a negative number lowers it. */
   addBound(bytes: number): void {
     this.#boundBytes += bytes;
   }
 
-  /** The buffer, which reaches up to `end` although another thread has grown the memory. */
+  /** The buffer. It reaches up to `end`, even if another thread has grown the memory meanwhile. */
   bufferUpTo(end: number): ArrayBufferLike {
-    // Growing by nothing makes a thread look for what others have grown.
+    // Growing by 0 pages makes this thread's buffer as long as other threads have made the memory.
     if (end > this.#buffer.byteLength) this.#grow(0);
     return this.#buffer;
   }
 
-  /** A range of it, as this thread sees it. */
+  /** A view of a range. */
   bytesAt({ address, sizeBytes }: Pick<MemoryRange, 'address' | 'sizeBytes'>): Uint8Array {
     return new Uint8Array(this.bufferUpTo(address + sizeBytes), address, sizeBytes);
   }
 
-  /** Whether an array lies in this memory, so that kernels need no copy of it. */
+  /** Whether an array is in this memory, so that kernels need no copy of it. */
   holds(array: ArrayBufferView): boolean {
     return this.#buffers.has(array.buffer);
   }
 
   /**
-   * The address of a range of `sizeBytes`, of any content; null when that would pass the bound or the machine has no more, or the memory
-   * would have to grow and is not to.
+   * The address of a range of `sizeBytes`, with undefined contents. Null where the bound would be exceeded, where the machine has no more
+   * memory, or where the memory would have to grow and `grows` is false.
    */
   allocate(sizeBytes: number, { grows } = { grows: true }): number | null {
     const address = this.#allocator.allocate(sizeBytes);
@@ -130,7 +130,7 @@ export class SharedMemory {
     return this.#allocator.sizeOf(address);
   }
 
-  /** What another thread needs to work on a range. */
+  /** The description of a range for another thread. */
   rangeAt(address: number, sizeBytes: number): MemoryRange {
     return { memoryId: this.id, address, sizeBytes };
   }
@@ -150,34 +150,34 @@ export class SharedMemory {
 let own: SharedMemory | undefined;
 let lent: SharedMemory | undefined;
 
-/** The memory of this thread, made when it is first asked for. Throws `unsupported` without WebAssembly. */
+/** The memory of this thread. It is made at the first call. Throws `unsupported` without WebAssembly and SIMD. */
 export function sharedMemory(): SharedMemory {
   own ??= new SharedMemory(createMemory(growthBytes / memoryPageBytes, memoryPagesMax));
   return own;
 }
 
-/** The memory of this thread for a thread that it starts. Throws `unsupported` without WebAssembly. */
+/** The memory of this thread, for a thread that it starts. Throws `unsupported` without WebAssembly and SIMD. */
 export function memoryToLend(): LentMemory {
   const { memory, id } = sharedMemory();
   return { memory, memoryId: id };
 }
 
-/** Has the ranges that this thread is sent be found in `memory`. */
+/** Sets the memory that the ranges sent to this thread refer to. */
 export function takeLentMemory({ memory, memoryId }: LentMemory): void {
   lent = new SharedMemory(memory, memoryId);
 }
 
-/** The memory that a range lies in, for a thread that does not allocate from it. */
+/** The memory of a range, for a thread that does not allocate from it. */
 export function foreignMemory({ memoryId }: MemoryRange): SharedMemory {
-  // Where there are no other threads, the one that has made the memory does their work.
+  // Without other threads, the thread that made the memory does the work itself.
   if (lent === undefined) takeLentMemory(memoryToLend());
   assert(lent?.id === memoryId, 'a range lies in the memory that was lent');
   return lent;
 }
 
 /**
- * Has the kernels of this thread work on a foreign memory while `use` runs, with the scratch that the memory's owner has lent. A call
- * that the scratch is too small for runs in the spare memory of this thread.
+ * Lets the kernels of this thread work on another thread's memory while `use` runs, with the scratch range that its owner has lent. Calls
+ * that need more scratch memory use the separate memory of this thread.
  */
 export function workingOn<T>(memory: SharedMemory, scratch: ScratchPlace, use: () => T): T {
   const before = own;

@@ -5,16 +5,16 @@ import { assert } from '../terms/assert.js';
 import { LogstrataError } from '../terms/errors.js';
 
 /**
- * A memory that kernels work on, which threads can share. Once it has grown, `buffer` is another object, longer, over the same bytes;
+ * A memory that kernels work on and that threads can share. After it has grown, `buffer` is another, longer object over the same bytes;
  * views of the older ones stay valid.
  */
 export interface KernelMemory {
   readonly buffer: SharedArrayBuffer;
-  /** Adds pages of 64 KiB; throws RangeError when there is no room for them. */
+  /** Adds pages of 64 KiB. Throws RangeError when there is no room for them. */
   grow(pages: number): number;
 }
 
-/** The parts of the WebAssembly JavaScript API that are used. TypeScript has its types only among the browser's. */
+/** The parts of the WebAssembly API that are used. TypeScript only declares them in its browser library. */
 interface WebAssemblyApi {
   readonly Memory: new (bounds: { initial: number; maximum: number; shared: boolean }) => KernelMemory;
   readonly Module: new (bytes: Uint8Array) => object;
@@ -27,17 +27,17 @@ interface WebAssemblyApi {
 
 const api = (globalThis as unknown as { WebAssembly?: WebAssemblyApi }).WebAssembly;
 
-/** The largest memory that 32-bit addresses reach. */
+/** The largest memory that 32-bit addresses can reach: 4 GiB. */
 export const memoryPagesMax = 65536;
 export const memoryPageBytes = 65536;
 
 /**
- * Modules of kernels have their own data at the beginning of the memory that they share, each of them elsewhere (`memoryBase` in the
- * `asconfig.json` of each). This is the first byte behind all of it, where callers may begin.
+ * First address after the static data of all kernel modules, from which callers may allocate. The modules share the start of the memory;
+ * each has its data at its own `memoryBase`, see its `asconfig.json`.
  */
 export const moduleDataEnd = 4096;
 
-/** A module of one function that gives a vector: `i32.const 0`, `i8x16.splat`. */
+/** A module with one function that returns a vector: `i32.const 0`, `i8x16.splat`. It is only valid where SIMD is supported. */
 const simdModule = Uint8Array.of(
   ...[0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00],
   ...[0x01, 0x05, 0x01, 0x60, 0x00, 0x01, 0x7b],
@@ -45,7 +45,10 @@ const simdModule = Uint8Array.of(
   ...[0x0a, 0x08, 0x01, 0x06, 0x00, 0x41, 0x00, 0xfd, 0x0f, 0x0b],
 );
 
-/** A memory of `pages`, which may grow to `pagesMax`. Throws RangeError where the machine has no room, `unsupported` where kernels can't run. */
+/**
+ * A memory of `pages` pages, which may grow to `pagesMax`. Throws RangeError where the machine has not enough memory, and `unsupported`
+ * where kernels can't run.
+ */
 export function createMemory(pages: number, pagesMax: number): KernelMemory {
   const { Memory } = webAssembly();
   return new Memory({ initial: pages, maximum: pagesMax, shared: true });
@@ -65,14 +68,14 @@ function webAssembly(): WebAssemblyApi {
   );
 }
 
-/** A module of kernels, which share the memory that it is instantiated over. It is compiled when it is first asked for. */
+/** A kernel module. It is compiled at first use, and instantiated once for each memory. */
 export class KernelModule<Kernels extends object> {
   #compiled: object | undefined;
   readonly #instances = new WeakMap<KernelMemory, Kernels>();
   #latestMemory: KernelMemory | undefined;
   #latest: Kernels | undefined;
 
-  /** @param path of the file, from the root of what is built */
+  /** @param path the path of the file, relative to the root of the build output */
   constructor(private readonly path: string) {}
 
   /** The kernels over a memory. Throws `unsupported` where they can't run. */
@@ -97,7 +100,7 @@ export class KernelModule<Kernels extends object> {
 
   #file(): string {
     const root = fileURLToPath(new URL('../..', import.meta.url));
-    // Code that runs from its sources has the module where it is built to.
+    // When the program runs from its sources, the module is in the build output.
     const file = [join(root, this.path), join(root, 'dist', this.path)].find((place) => existsSync(place));
     assert(file !== undefined, `${this.path} has been built (npm run build)`);
     return file;
