@@ -59,6 +59,7 @@ export class BatchBuilder {
     return this.#state.rows >= rowGroupRowsMax || this.bytes >= rowGroupBytesMax;
   }
 
+  /** The builder of the column of field `index`. */
   column(index: number): ColumnBuilder {
     const column = this.#columns[index];
     assert(column !== undefined, `no column ${index} in the schema`);

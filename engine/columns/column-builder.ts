@@ -27,6 +27,7 @@ export interface BuilderState {
   readonly usual: { readonly rows: number; readonly bytes: number } | null;
 }
 
+/** A builder of one column. `kind` says which methods it has. */
 export type ColumnBuilder = IntColumnBuilder | FloatColumnBuilder | StringColumnBuilder;
 
 /**

@@ -6,6 +6,7 @@
 /** One bit per row, least significant bit first, 1 = present; null when every row is present. Bits after the last row are 0. */
 export type Validity = Uint8Array | null;
 
+/** A column of type `int`, `time` or `bool`. */
 export interface Int64Column {
   readonly kind: 'int64';
   readonly length: number;
@@ -14,6 +15,7 @@ export interface Int64Column {
   readonly validity: Validity;
 }
 
+/** A column of type `float`. It has no NaN and no infinities. */
 export interface Float64Column {
   readonly kind: 'float64';
   readonly length: number;
@@ -21,6 +23,7 @@ export interface Float64Column {
   readonly validity: Validity;
 }
 
+/** A column of type `string`. */
 export interface BytesColumn {
   readonly kind: 'bytes';
   readonly length: number;
@@ -35,6 +38,7 @@ export type NumberColumn = Int64Column | Float64Column;
 
 export type PlainColumn = NumberColumn | BytesColumn;
 
+/** A column as codes of its distinct values. */
 export interface DictionaryColumn {
   readonly kind: 'dictionary';
   readonly length: number;

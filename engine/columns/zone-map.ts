@@ -19,6 +19,7 @@ export interface ZoneMap {
   readonly max: bigint | number | Uint8Array | null;
 }
 
+/** The zone map of no rows, from which `widenZone` starts. */
 export const zoneOfNoRows: ZoneMap = { nullCount: 0, rows: 0, min: null, max: null };
 
 /** The zone map of the rows of `zone` together with those of `column`. It gets no bounds for strings. */

@@ -102,14 +102,17 @@ export function halveBitmap(bitmap: Int32Array, half: Int32Array): number {
   return ones;
 }
 
-/** The bit of a bitmap of `eighths` eighths of the size that stands for bit number `bit` of the whole: of each eight some share one. */
+/**
+ * Index of the bit in a bitmap of `eighths` eighths of the size that stands for bit `bit` of the whole bitmap. Of each eight bits of the
+ * whole, some share a bit.
+ */
 export function squeezedBit(bit: number, eighths: number): number {
   return Math.floor((bit * eighths) / 8);
 }
 
 /**
- * The bitmap of `eighths` (5 to 7) eighths of the size. Each of its bits is set when one of the one or two that it stands for is. `bitmap` has a
- * multiple of eight words.
+ * A bitmap of `eighths` eighths of the size (5 to 7). Each of its bits stands for one or two bits of the whole, and is the OR of them. The
+ * length of `bitmap` must be a multiple of eight.
  */
 export function squeezeBitmap(bitmap: Int32Array, eighths: number): Int32Array {
   const squeezed = new Int32Array((bitmap.length * eighths) / 8);
@@ -122,7 +125,7 @@ export function squeezeBitmap(bitmap: Int32Array, eighths: number): Int32Array {
   return squeezed;
 }
 
-/** What each byte of a bitmap becomes in one of `eighths` eighths of the size. */
+/** A table: for each value of a byte of the whole bitmap, the `eighths` bits that it becomes. */
 function squeezedBytes(eighths: number): Uint8Array {
   return Uint8Array.from({ length: 256 }, (_, byte) => {
     let bits = 0;

@@ -11,6 +11,7 @@ import { openScratch, scratchBytes, type Scratch } from '../memory/scratch.js';
 import { sharedMemory } from '../memory/shared-memory.js';
 import { kernelsOver, type Kernels } from './kernels.js';
 
+/** The kinds of a `JsonColumn`. The kernel uses the same numbers. */
 export const jsonInt64 = 0;
 export const jsonFloat64 = 1;
 export const jsonString = 2;

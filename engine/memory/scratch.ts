@@ -5,6 +5,7 @@ import { alignedBytes, bufferBytes } from './allocator.js';
 import { sharedMemory, SharedMemory } from './shared-memory.js';
 import { createMemory, memoryPagesMax, type KernelMemory } from './wasm.js';
 
+/** The arrays that kernels take as arguments. */
 export type TypedArray = Uint8Array | Uint16Array | Int32Array | Uint32Array | BigInt64Array | Float64Array;
 
 /** What padding and alignment add to the buffers of one call. A call has at most twelve buffers. */

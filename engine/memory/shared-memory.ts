@@ -117,10 +117,12 @@ export class SharedMemory {
     return this.#allocator.allocate(sizeBytes);
   }
 
+  /** Frees all but the first `sizeBytes` of the range at `address`. */
   shrink(address: number, sizeBytes: number): void {
     this.#allocator.shrink(address, sizeBytes);
   }
 
+  /** Frees the range at `address`. */
   free(address: number): void {
     this.#allocator.free(address);
   }

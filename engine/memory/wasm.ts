@@ -29,6 +29,7 @@ const api = (globalThis as unknown as { WebAssembly?: WebAssemblyApi }).WebAssem
 
 /** The largest memory that 32-bit addresses can reach: 4 GiB. */
 export const memoryPagesMax = 65536;
+/** Bytes of a page, the unit in which memories grow. */
 export const memoryPageBytes = 65536;
 
 /**

@@ -128,4 +128,5 @@ export function zstdContentBytes(frame: Uint8Array): number {
   }
 }
 
+/** The codecs of the files that this program writes. `lz4` is Parquet's LZ4_RAW. */
 export type Codec = 'lz4' | 'zstd';

@@ -10,6 +10,7 @@ export const cursorColumn = '_cursor';
 /** What a column of the file holds. `cursor` and `time` are integers with their own encoding and schema. */
 export type ColumnContent = 'cursor' | 'int' | 'float' | 'string' | 'time' | 'bool';
 
+/** A column of a file. */
 export interface FileColumn {
   readonly name: string;
   readonly content: ColumnContent;
@@ -31,6 +32,7 @@ export interface ChunkPlace {
   readonly bloomFilter?: { readonly offset: number; readonly bytes: number } | undefined;
 }
 
+/** A row group, as the footer describes it. */
 export interface FooterRowGroup {
   readonly rows: number;
   /** One for each column of the file, in the same order. */

@@ -1,6 +1,6 @@
 /**
- * The numbers of https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift that our files and those of other
- * programs use, with names for their meanings.
+ * Numbers of https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift, with names for their meanings. The files
+ * that this program writes use some of them, and files of other programs the others.
  */
 
 export const magic = Uint8Array.of(0x50, 0x41, 0x52, 0x31);
@@ -8,6 +8,7 @@ export const magic = Uint8Array.of(0x50, 0x41, 0x52, 0x31);
 /** Every file ends with the length of the footer (4 bytes, little-endian) and the magic number. */
 export const tailBytes = 8;
 
+/** Parquet's `Type`. */
 export const physicalType = {
   boolean: 0,
   int32: 1,
@@ -20,10 +21,13 @@ export const physicalType = {
 } as const;
 export type PhysicalType = (typeof physicalType)[keyof typeof physicalType];
 
+/** Parquet's `FieldRepetitionType`. */
 export const repetition = { required: 0, optional: 1, repeated: 2 } as const;
 
+/** Parquet's `ConvertedType`. */
 export const convertedType = { utf8: 0, timestampMillis: 9 } as const;
 
+/** Parquet's `Encoding`. */
 export const encoding = {
   plain: 0,
   plainDictionary: 2,
@@ -48,6 +52,7 @@ export const codecNumber = {
   lz4: 7,
 } as const;
 
+/** Parquet's `PageType`. */
 export const pageType = { dataV1: 0, index: 1, dictionary: 2, dataV2: 3 } as const;
 
 /** Bytes that don't follow the format. The reader of a file turns it into a `DamageError` that names the file and the column. */

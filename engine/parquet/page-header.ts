@@ -3,6 +3,7 @@ import { encoding, pageType } from './format.js';
 import { readThrift, type ThriftFields } from './thrift-reader.js';
 import { i32, type ThriftStruct, writeThrift } from './thrift-writer.js';
 
+/** The header of a dictionary page that this program has written. */
 export interface DictionaryPageHeader {
   readonly kind: 'dictionary';
   /** Bytes of the page after the header, as stored and after decompression. */
@@ -13,6 +14,7 @@ export interface DictionaryPageHeader {
   readonly entries: number;
 }
 
+/** The header of a version 2 data page that this program has written. */
 export interface DataPageHeader {
   readonly kind: 'data';
   readonly bytes: number;

@@ -95,6 +95,7 @@ export class ThriftFields {
     return this.values[id] !== undefined;
   }
 
+  /** A structure. The field must be there. */
   struct(id: number): ThriftFields {
     const value = this.values[id];
     return value instanceof ThriftFields ? value : this.#failAt(id, 'a structure');
@@ -106,11 +107,13 @@ export class ThriftFields {
     return list.every((value) => value instanceof ThriftFields) ? list : this.#failAt(id, 'structures');
   }
 
+  /** The elements of a list of integers; empty where the field is missing. */
   integers(id: number): readonly number[] {
     const list = this.#list(id);
     return list.every((value) => typeof value === 'number') ? list : this.#failAt(id, 'integers');
   }
 
+  /** Throws a `FormatError` with the offset of the structure. */
   fail(message: string): never {
     throw new FormatError(message, this.at);
   }

@@ -51,7 +51,7 @@ export function executeScan(snapshot: Snapshot, query: Query, options: ScanSetti
   return framedScan(scanLines(snapshot, query, options), query, schema);
 }
 
-/** Like `executeScan`, but gives the lines alone, without what the format puts before and after them. */
+/** Like `executeScan`, but returns only the lines, without what the format puts before and after them. */
 export function scanLines(snapshot: Snapshot, query: Query, options: ScanSettings): Scan {
   const { signal, pieceBytes, bytesMax, lends, onTurn, workers } = options;
   const stats = newScanStats();

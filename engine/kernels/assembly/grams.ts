@@ -148,8 +148,8 @@ export function addMap(map: usize, bits: u32, bitmap: usize): void {
 }
 
 /**
- * Writes a bitmap of `eighths` (5 to 7) eighths of the size. Each byte of the bitmap becomes `eighths` bits: those that `table`, of 256 bytes,
- * has for it. `sizeBytes` are those of the whole, a multiple of 8; slack follows what is written.
+ * Writes a bitmap of `eighths` eighths of the size (5 to 7). Each byte of the whole bitmap becomes `eighths` bits: those that the 256-byte
+ * `table` has for it. `sizeBytes` is the size of the whole bitmap, a multiple of 8. Padding must follow the output.
  */
 export function squeezeBitmap(
   bitmap: usize,

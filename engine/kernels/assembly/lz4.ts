@@ -3,6 +3,7 @@ import { copyLoose } from './copy';
 
 const hashBits: u32 = 14;
 const hashPrime: u32 = 2654435761;
+/** Minimum length of a match. */
 export const matchBytesMin: u32 = 4;
 const offsetMax: u32 = 65535;
 const lastLiteralBytes: u32 = 5;

@@ -35,6 +35,7 @@ export class Cells {
     this.#ofBuckets = this.#ofBuckets.map((cells) => Float64Array.from(chosen, (value) => cells[value] ?? 0));
   }
 
+  /** The count of a bucket and a value; 0 where there is none. */
   of(bucket: number, value: number): number {
     return this.#ofBuckets[bucket]?.[value] ?? 0;
   }

@@ -28,6 +28,7 @@ import { mostFrequent } from './top.js';
 import { countedValue } from './value-bytes.js';
 import { ValueTable } from './value-table.js';
 
+/** The options of a count. */
 export interface CountSettings {
   readonly signal?: AbortSignal | undefined;
   /** Threads that read, search and count. Without them the calling thread does everything. */

@@ -16,7 +16,7 @@ import type { Tally } from './tally.js';
 import { bucketsBetween } from './time-ranges.js';
 import { ValueBytes } from './value-bytes.js';
 
-/** What is counted by, and the fields of the agent. */
+/** The query of a count, and what is needed to ask servers about it. */
 export interface FarCountWish {
   readonly query: CountQuery;
   readonly schema: Schema;

@@ -40,6 +40,7 @@ export class Tally {
     return known;
   }
 
+  /** Adds `rows` to the count of a bucket. */
   countBucket(bucket: number, rows: number): void {
     this.bucketCounts[bucket]! += rows;
   }

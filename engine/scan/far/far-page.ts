@@ -50,10 +50,12 @@ export class FarPage implements RowGroup, OpenRowGroup {
     return this.#answer.bytes;
   }
 
+  /** The partition of a row's position. */
   partition(row: number): number {
     return this.#answer.partitions[row]!;
   }
 
+  /** The ordinal of a row's position. */
   ordinal(row: number): number {
     return this.#answer.ordinals[row]!;
   }

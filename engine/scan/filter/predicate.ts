@@ -64,6 +64,7 @@ export interface Range<T> {
 export type IntComparison = { readonly kind: 'int' } & Range<bigint>;
 export type FloatComparison = { readonly kind: 'float' } & Range<number>;
 
+/** Compares a string with a needle. With `outside`, the strings match that the needle does not. */
 export interface StringComparison {
   readonly kind: 'string';
   readonly needle: Needle;

@@ -29,6 +29,7 @@ export class RemainingRows {
     this.#count = share.endRow - share.firstRow;
   }
 
+  /** Number of remaining rows. */
   get count(): number {
     return this.#count;
   }
@@ -99,6 +100,7 @@ export class RemainingRows {
     this.keep(others);
   }
 
+  /** The remaining rows. */
   selection(): Selection {
     return this.#count === 0 ? { kind: 'none' } : { kind: 'bits', bits: this.#allBits() };
   }

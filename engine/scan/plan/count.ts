@@ -29,6 +29,7 @@ export interface CountQuery {
 /** A value in an answer. Values of `int` and `time` fields are integers. */
 export type CountedValue = string | bigint | number | boolean;
 
+/** A bucket with records, and their number. */
 export interface CountedBucket extends TimeBucket {
   /** At least one. */
   readonly count: number;

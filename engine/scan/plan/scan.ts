@@ -1,5 +1,6 @@
 import type { ScanStats } from './query.js';
 
+/** A started scan. */
 export interface Scan {
   /**
    * The answer in the format of the query, in pieces that begin and end between lines; the first and last also have what the format puts
@@ -9,6 +10,7 @@ export interface Scan {
   readonly stats: ScanStats;
 }
 
+/** Options of a scan that its caller may choose. */
 export interface ScanOptions {
   /**
    * Stops the scan. A function is called only if the scan lasts long enough to be stopped; it must always return the same signal. This
