@@ -18,29 +18,29 @@ export interface AttachingOptions {
   readonly definition: AgentDefinition;
   readonly archive: ArchiveInput;
   readonly store: AgentStore;
-  /** Our own, whose files are none of the archive. */
+  /** Our own data folder, whose files do not belong to the archive. */
   readonly dataFolder: string | undefined;
-  /** Where `s3://` paths lead. */
+  /** Object storage for `s3://` paths. */
   readonly objects?: ObjectStorage | undefined;
   readonly log: CollectLog;
   readonly now: () => number;
-  /** Gives the agent more fields, those of columns that files which came have. */
+  /** Adds fields to the agent: those of columns that new files have. */
   readonly redefine: (definition: AgentDefinition) => Promise<void>;
 }
 
-/** Files that are attached by one commit: so many are answered sooner than all, and a commit costs as much for each. */
+/** Number of files that one commit attaches. The first ones can be queried before all are attached, but each commit has a fixed cost. */
 const batchFiles = 64;
 
-/** Indexing rests for as long as it works: queries need the disk and the threads, too. */
+/** Indexing pauses for as long as it works: queries need the disk and the threads too. */
 const restFraction = 1;
 
-/** Files that are indexed before the folders may be looked at again. */
+/** Number of files that are indexed before the folders may be searched again. */
 const indexedAtOnce = 4;
 
-/** Told how many of how many files have been read. */
+/** Receives the number of files read, of how many. */
 export type AttachProgress = (filesRead: number, files: number) => void;
 
-/** A file that could not be attached as it was, and until when it is left alone. */
+/** A file that could not be attached, and until when it is not tried again. */
 interface Failure {
   readonly bytes: number;
   readonly mtimeMs: number;
@@ -50,8 +50,8 @@ interface Failure {
 }
 
 /**
- * Attaches the files of an archive that are answered from where they lie, the newest first, and goes by what becomes of them: they move, change,
- * go, and others come. A file that fails is told once, and the others go on.
+ * Attaches the files of an archive that are queried in place, the newest first, and tracks them: they may move, change or
+ * vanish, and new ones come. A failure of a file is reported once, and the other files are attached.
  */
 export class ArchiveAttaching {
   private readonly footers: FileFooters;
@@ -70,12 +70,12 @@ export class ArchiveAttaching {
     this.indexFailures = new IndexFailures(this.problems);
   }
 
-  /** How far it is. */
+  /** The current progress. */
   status(): AttachStatus {
     return this.tally.status(this.problems);
   }
 
-  /** Attaches and indexes until it is told to stop (`keepLooking`). */
+  /** Attaches and indexes until the signal aborts; see `keepLooking`. */
   async run(signal: AbortSignal, wakeUp: WakeUp): Promise<void> {
     await keepLooking(signal, wakeUp, this.tally, async () => {
       const startedMs = performance.now();
@@ -86,7 +86,7 @@ export class ArchiveAttaching {
     });
   }
 
-  /** Looks at the archive once, and attaches what there is. Throws the signal's reason, and what the storage throws. */
+  /** Searches the archive once, and attaches what it finds. Throws the signal's reason, and what the storage throws. */
   async round(signal: AbortSignal, onProgress?: AttachProgress): Promise<AttachRound> {
     const { archive, dataFolder, objects, store, now } = this.options;
     const found = await findFiles(archive, dataFolder, objects);
@@ -105,7 +105,7 @@ export class ArchiveAttaching {
     return { ...counts, waiting: discovery.waits.length, problems: wrong };
   }
 
-  /** Whether a file is tried now; a failure that is not to be tried yet stays a problem. */
+  /** Whether a file is to be tried now. A failure that is not retried yet stays a problem. */
   private mayBeAttached({ path, bytes, mtimeMs, etag }: FoundFile, wrong: PathProblem[]): boolean {
     const failure = this.failures.get(path);
     if (failure === undefined) return true;
@@ -118,7 +118,7 @@ export class ArchiveAttaching {
     return true;
   }
 
-  /** Those of the files that are not stored: the archive may have been imported once, and no record is to be there twice. */
+  /** Excludes files that are stored: the archive may have been imported before, and no record must be there twice. */
   private async notStored(files: readonly FoundFile[], wrong: PathProblem[]): Promise<readonly FoundFile[]> {
     if (files.length === 0) return files;
     const { store, objects, definition } = this.options;
@@ -140,7 +140,7 @@ export class ArchiveAttaching {
     onProgress: AttachProgress | undefined,
   ): Promise<Omit<AttachRound, 'waiting' | 'problems'>> {
     const { store } = this.options;
-    // A file takes the place of the one before in one commit: neither both are answered nor none.
+    // A file and the one that it replaces go into one commit, so that queries see exactly one of them.
     const replaced = new Set(removes.map(({ path }) => path));
     const order = [
       ...ready.filter(({ path }) => replaced.has(path)),
@@ -155,7 +155,7 @@ export class ArchiveAttaching {
       signal.throwIfAborted();
       const { taken, refused } = await this.withFields(batch, footers);
       for (const { path, message } of refused) this.fail(path, batch, message, wrong);
-      // Of files with rows of the same hour those of the older one come first.
+      // In reverse, because of files with rows of the same hour, those of the older file come first.
       const adds = taken.toReversed().map(({ path, format, keys, bytes, mtimeMs, etag }) => ({
         path,
         ...(etag === undefined ? {} : { object: { bytes, mtimeMs, etag } }),
@@ -187,7 +187,10 @@ export class ArchiveAttaching {
     wrong.push({ path, message });
   }
 
-  /** The files whose columns the agent's fields take, which grow by new ones where those are the files'. */
+  /**
+   * Selects the files whose columns agree with the agent's fields, after adding fields for new columns where the agent's
+   * fields are the files' columns.
+   */
   private async withFields(
     files: readonly FoundFile[],
     footers: ReadonlyMap<string, FooterRead>,
@@ -206,7 +209,7 @@ export class ArchiveAttaching {
     return { taken, refused };
   }
 
-  /** Indexes attached files until there are none left to do, or it is time to look at the archive. Throws as `round`. */
+  /** Indexes attached files until all are indexed, or it is time for the next search. Throws as `round`. */
   private async index(signal: AbortSignal, untilMs: number): Promise<void> {
     const { store, now } = this.options;
     for (let left = 1; left > 0 && !signal.aborted && performance.now() < untilMs;) {
@@ -224,7 +227,7 @@ export class ArchiveAttaching {
   }
 }
 
-/** Files in groups that are attached together; the first one has `firstMin` files at least. */
+/** Splits files into groups that are attached together; the first group has at least `firstMin` files. */
 function batchesOf(files: readonly FoundFile[], firstMin: number): FoundFile[][] {
   const batches: FoundFile[][] = [];
   for (let from = 0; from < files.length;) {

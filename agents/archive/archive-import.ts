@@ -18,37 +18,40 @@ export interface ImportOptions {
   readonly definition: AgentDefinition;
   readonly archive: ArchiveInput;
   readonly store: AgentStore;
-  /** Our own, whose files are none of the archive. */
+  /** Our own data folder, whose files do not belong to the archive. */
   readonly dataFolder: string | undefined;
-  /** Where `s3://` paths lead. */
+  /** Object storage for `s3://` paths. */
   readonly objects?: ObjectStorage | undefined;
   readonly workers: WorkerPool;
   readonly log: CollectLog;
   readonly now: () => number;
   readonly timezone: string;
-  /** Gives the agent more fields, those of columns that files which came have. */
+  /** Adds fields to the agent: those of columns that new files have. */
   readonly redefine: (definition: AgentDefinition) => Promise<void>;
 }
 
-/** A file that was changed so recently is still being written, for all that we know. */
+/** A file that was modified within this time may still be being written. */
 export const quietMs = 60_000;
 
-/** Between two files it rests for this part of the time that the last one took, at most so long: queries need the disk and the threads too. */
+/**
+ * After each file, the import pauses for this fraction of the time that the file took, up to `restMsMax`: queries need the
+ * disk and the threads too.
+ */
 const restFraction = 0.25;
 const restMsMax = 1000;
 
-/** A file as it was when it was looked at: once it is dealt with, it is left alone until it changes. */
+/** A file's state when it was dealt with; it is left alone until it changes. */
 interface Attempt {
   readonly bytes: number;
   readonly mtimeMs: number;
   readonly etag: string | undefined;
-  /** When it is tried again although it has not changed. */
+  /** When it is tried again even if it has not changed. */
   readonly againMs: number;
 }
 
 /**
- * Stores the files of an archive, the newest first, while the server answers: each as one unit, known by its content. Files that come later
- * are taken as well. A file that fails is told once, and the others go on.
+ * Imports the files of an archive while the server runs, the newest first. Each file is a unit, recognised by its content.
+ * New files are imported when they come. A failure of a file is reported once, and the other files are imported.
  */
 export class ArchiveImport {
   private readonly attempts = new Map<string, Attempt>();
@@ -64,12 +67,12 @@ export class ArchiveImport {
     this.tally = new ImportTally(options.definition.name, options.log);
   }
 
-  /** How far it is. */
+  /** The current progress. */
   status(): ImportStatus {
     return this.tally.status(this.problems);
   }
 
-  /** Imports until it is told to stop (`keepLooking`). */
+  /** Imports until the signal aborts; see `keepLooking`. */
   async run(signal: AbortSignal, wakeUp: WakeUp): Promise<void> {
     await keepLooking(signal, wakeUp, this.tally, async () => {
       const startedMs = performance.now();
@@ -77,7 +80,7 @@ export class ArchiveImport {
     });
   }
 
-  /** Looks for files and stores some of them. Returns whether there are more. */
+  /** Searches files and imports some of them. Returns whether there are more. */
   private async round(signal: AbortSignal): Promise<boolean> {
     const { archive, dataFolder, objects, store, now } = this.options;
     const startedMs = performance.now();
@@ -98,7 +101,7 @@ export class ArchiveImport {
       const nowMs = performance.now();
       const restMs = Math.min(restMsMax, (nowMs - fileStartedMs) * restFraction);
       if (restMs >= 1) await delay(restMs, undefined, { signal }).catch(() => {});
-      // The newest come first, also those that come meanwhile.
+      // Search again, so that files that have come meanwhile also go first if they are newer.
       if (nowMs - startedMs >= lookMs && i + 1 < ready.length) return true;
     }
     this.tally.ended();
@@ -139,7 +142,7 @@ export class ArchiveImport {
     this.attempts.set(path, { bytes, mtimeMs, etag, againMs });
   }
 
-  /** Stores a file. Returns when it may be tried again although it stays as it is (ms from now). */
+  /** Imports a file. Returns the milliseconds until it may be tried again although it has not changed. */
   private async load(file: FoundFile, signal: AbortSignal): Promise<number> {
     const { store, workers, timezone, now } = this.options;
     const { files, stopped } = await loadFiles({
@@ -180,7 +183,7 @@ export class ArchiveImport {
   }
 }
 
-/** Whether a file may be read next time although it stays as it is: somebody may give permission, or has stored it meanwhile. */
+/** Whether a file may be readable next time without a change: permissions may change, or another process may have stored it meanwhile. */
 function mayMend({ error }: FileReport): boolean {
   return error?.code === 'io' || error?.code === 'conflict' || error?.code === 'not_found';
 }

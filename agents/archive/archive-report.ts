@@ -11,16 +11,16 @@ import { FileFooters } from './file-footers.js';
 import { findFiles, type FoundFile, type PathProblem } from './found-files.js';
 import { FieldInference, isNumber, type ColumnVariant, type InferredColumn } from './inferred-fields.js';
 
-/** What the files of an archive come to. */
+/** Summary of the files of an archive. */
 export interface ArchiveReport {
   readonly formats: readonly FormatCount[];
-  /** Of files of Parquet and Arrow; null for text. */
+  /** Rows of Parquet and Arrow files; null for text. */
   readonly rows: number | null;
-  /** The fields of files of Parquet and Arrow, and what they are in the files. Empty for text. */
+  /** The fields of Parquet and Arrow files, and how the files store them. Empty for text. */
   readonly columns: readonly InferredColumn[];
   /** Keys of folders. */
   readonly keys: readonly string[];
-  /** Files and folders that can't be read. */
+  /** Problems of files and folders that can't be read. */
   readonly problems: readonly PathProblem[];
   /** Why the columns can't be the agent's fields. */
   readonly fieldProblems: readonly string[];
@@ -33,10 +33,10 @@ export interface FormatCount {
 }
 
 /**
- * Looks at all files of an archive, and of those with columns at what they say of themselves. Throws `limit` for too many files.
+ * Searches all files of an archive and reads the footers of columnar ones. Throws `limit` for too many files.
  *
- * @param objects where `s3://` paths lead
- * @param onProgress told how many of how many files were read
+ * @param objects object storage for `s3://` paths
+ * @param onProgress receives the number of files read, of how many
  */
 export async function reportArchive(
   definition: AgentDefinition,
@@ -76,7 +76,7 @@ export async function reportArchive(
   return { ...common, rows, problems, ...listed };
 }
 
-/** Fields that an agent's file lists, and what the files have under their columns. */
+/** The fields that an agent's file lists, and how the files store their columns. */
 function listedColumns(
   { schema }: AgentDefinition,
   variants: ReadonlyMap<string, readonly ColumnVariant[]>,
@@ -99,7 +99,7 @@ function listedColumns(
   return { columns, fieldProblems };
 }
 
-/** Whether a field has values of a column at all, and not null in every row. */
+/** Whether a field gets values from a column, rather than null in every row. */
 function takes({ type, attached }: Field, variant: ColumnVariant): boolean {
   const isCounted = type === 'time' && attached?.unit !== undefined;
   return (isCounted && isNumber(variant.type)) || conversionOf(variant.type, type) !== 'toNull';

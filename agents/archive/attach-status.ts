@@ -2,24 +2,24 @@ import type { CollectLog } from '../collect/logs/collect-log.js';
 import type { FileProblems } from './file-problems.js';
 import type { FoundFile, PathProblem } from './found-files.js';
 
-/** How far the files of an agent's archive are that are answered from where they lie. */
+/** Progress of attaching the files of an agent's archive, which are queried in place. */
 export interface AttachStatus {
   readonly files: number;
   readonly bytes: number;
-  /** Files that are to be attached. */
+  /** Files that are still to be attached. */
   readonly filesLeft: number;
   /** Files that are still being written. */
   readonly filesWaiting: number;
-  /** Files that are to be indexed; null where that is not known yet. */
+  /** Files that are still to be indexed; null where that is not known yet. */
   readonly filesToIndex: number | null;
-  /** Why nothing is attached at present; null when it is. */
+  /** Why attaching is paused; null while it is not. */
   readonly paused: string | null;
   readonly problems: number;
   /** The first of them. */
   readonly problemsListed: readonly PathProblem[];
 }
 
-/** What one look at the archive has changed. */
+/** The changes of one round. */
 export interface AttachRound {
   readonly attached: number;
   readonly rows: number;
@@ -27,14 +27,14 @@ export interface AttachRound {
   readonly removed: number;
   /** Files that are still being written. */
   readonly waiting: number;
-  /** What is wrong with files and folders by now. */
+  /** Current problems of files and folders. */
   readonly problems: readonly PathProblem[];
 }
 
-/** How often it is told how far it is. */
+/** Interval of progress messages, in milliseconds. */
 const tellMs = 10_000;
 
-/** Counts what is attached and indexed, and says now and then how far it is. */
+/** Counts what is attached and indexed, and logs the progress at intervals. */
 export class AttachTally {
   private files = 0;
   private bytes = 0;
@@ -49,7 +49,7 @@ export class AttachTally {
     private readonly log: CollectLog,
   ) {}
 
-  /** A look at the archive has found `files`, of which `ready` are attached now and `waiting` later. */
+  /** Records the result of a search: `files` were found; `ready` are attached now, `waiting` later. */
   found(files: readonly FoundFile[], ready: number, waiting: number): void {
     this.files = files.length;
     this.bytes = files.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -60,7 +60,7 @@ export class AttachTally {
     this.log.info({ agent: this.agent, files: this.files, left: ready }, 'attaching files of the archive');
   }
 
-  /** So many files were attached, or failed. */
+  /** Records that this many files were attached or failed. */
   attached(files: number): void {
     this.filesLeft -= files;
     const nowMs = performance.now();
@@ -69,7 +69,7 @@ export class AttachTally {
     this.log.info({ agent: this.agent, left: this.filesLeft }, 'attaching files of the archive');
   }
 
-  /** A look at the archive is over. */
+  /** Records the end of a round. */
   done({ attached, rows, moved, removed }: Omit<AttachRound, 'waiting' | 'problems'>): void {
     this.filesLeft = 0;
     if (attached > 0) this.filesToIndex = null;
@@ -80,7 +80,7 @@ export class AttachTally {
     );
   }
 
-  /** Files were indexed, and so many are left. */
+  /** Records that files were indexed, and how many are left. */
   indexed(files: number, left: number): void {
     this.filesToIndex = left;
     if (files === 0) return;
@@ -91,20 +91,20 @@ export class AttachTally {
     this.log.info({ agent: this.agent, left }, message);
   }
 
-  /** The storage has failed. */
+  /** Records a failure of the storage. */
   pause(error: unknown): void {
     const message = error instanceof Error ? error.message : String(error);
     if (this.paused !== message) this.log.error({ agent: this.agent }, `attaching pauses: ${message}`);
     this.paused = message;
   }
 
-  /** The storage works. */
+  /** Records that the storage works again. */
   resume(): void {
     if (this.paused !== null) this.log.info({ agent: this.agent }, 'attaching goes on');
     this.paused = null;
   }
 
-  /** How far it is. */
+  /** The current progress. */
   status(problems: FileProblems): AttachStatus {
     return {
       files: this.files,

@@ -5,10 +5,10 @@ import type { AgentDefinition } from '../definition/definition.js';
 import { reportArchive } from './archive-report.js';
 
 /**
- * The definition of an agent with its fields, where those are the columns of its files: as it was stored with them, or else as all of its files
- * say. Throws a `ConfigError` where they make no fields, or there are none.
+ * Completes the definition of an agent whose fields are the columns of its files: with the stored fields, or else with those
+ * that all of its files have. Throws `ConfigError` where the columns make no valid fields, or there are none.
  *
- * @param stored the fields that it has in the archive, so that a start does not wait for ten thousand footers
+ * @param stored the schema that the agent has in the archive; it saves reading thousands of footers at each start
  */
 export async function completedDefinition(
   definition: AgentDefinition,

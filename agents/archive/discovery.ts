@@ -4,7 +4,7 @@ import { isWithin } from '../sources/own-files.js';
 import type { FooterRead } from './file-footers.js';
 import type { FoundFile, FoundFiles, PathProblem } from './found-files.js';
 
-/** A file that is attached. */
+/** An attached file. */
 export interface KnownFile {
   readonly id: string;
   readonly path: string;
@@ -14,7 +14,7 @@ export interface KnownFile {
   readonly etag?: string | undefined;
 }
 
-/** A known file that lies elsewhere, or was touched. */
+/** An attached file that has another path now, or another modification time. */
 export interface MovedFile {
   readonly id: string;
   readonly path: string;
@@ -23,22 +23,22 @@ export interface MovedFile {
   readonly etag?: string | undefined;
 }
 
-/** What has become of the files of an archive since they were attached. */
+/** What has changed in an archive since its files were attached. */
 export interface Discovery {
-  /** In the order in which they were found: the newest first. */
+  /** New files in the order in which they were found, the newest first. */
   readonly adds: readonly FoundFile[];
   readonly moves: readonly MovedFile[];
-  /** Known files whose rows are given up, by the archive's policy. */
+  /** Attached files to be detached, according to the archive's policy. */
   readonly removes: readonly KnownFile[];
-  /** Paths of files that have no end yet, and that somebody wrote to just now. */
+  /** Paths of files that are not complete yet and were written to just now. */
   readonly waits: readonly string[];
   readonly problems: readonly PathProblem[];
 }
 
-/** A file that can't be read, or whose end is not marked, and that was changed so recently is still being written, for all that we know. */
+/** A file that can't be read or has no end mark, and that was modified within this time, may still be being written. */
 const writtenMs = 60_000;
 
-/** The files of which a footer is needed to say what has become of them. */
+/** The files whose footers `discover` needs. */
 export function filesToRead(known: readonly KnownFile[], found: readonly FoundFile[]): FoundFile[] {
   const byPath = new Map(known.map((file) => [file.path, file]));
   return found.filter((file) => !isUntouched(file, byPath.get(file.path)));
@@ -49,10 +49,10 @@ function isUntouched({ bytes, mtimeMs, etag }: FoundFile, known: KnownFile | und
 }
 
 /**
- * Compares the files that are attached with those that were found. A file is known by its footer wherever it lies; of two with the same one the
- * second is left out. Files without a row are passed over.
+ * Compares the attached files with those that were found. A file is identified by its footer, wherever it is; of two with
+ * the same footer, the second is left out. Files without rows are skipped.
  *
- * @param footers of all of `filesToRead`
+ * @param footers the footers of all `filesToRead`
  */
 export function discover(
   known: readonly KnownFile[],
@@ -71,9 +71,9 @@ class Comparison {
   private readonly waits: string[] = [];
   private readonly problems: PathProblem[] = [];
   private readonly knownByPath: ReadonlyMap<string, KnownFile>;
-  /** Where the rows of each footer are, once that is known. */
+  /** Path of the file with each footer's rows, once that is known. */
   private readonly placeOfFooter = new Map<string, string>();
-  /** Known files that do not lie where they lay, by their footer. */
+  /** Attached files that are not at their path any more, by footer hash. */
   private readonly lost = new Map<string, KnownFile[]>();
 
   constructor(
@@ -87,7 +87,7 @@ class Comparison {
   }
 
   run(): Discovery {
-    // A name may have been given to another file: so those that stayed, then those that moved, and what is left is new.
+    // A path may belong to another file by now, so first handle files that stayed, then those that moved; the rest is new.
     const elsewhere = this.found.files.filter((file) => !this.isWhereItLay(file));
     this.noteLost();
     const others = elsewhere.filter((file) => !this.hasMoved(file));
@@ -127,7 +127,7 @@ class Comparison {
     return true;
   }
 
-  /** A file that was not attached before. */
+  /** Handles a file that was not attached before. */
   private take(file: FoundFile): void {
     const { path } = file;
     const footer = this.footers.get(path);
@@ -171,19 +171,19 @@ class Comparison {
     else this.problems.push({ path, message: error.message });
   }
 
-  /** Whether somebody wrote to it just now. An object is there once it is whole. */
+  /** Whether a file was written to just now. An object is complete once it exists. */
   private isWritten({ mtimeMs, etag }: FoundFile): boolean {
     return etag === undefined && Math.abs(this.nowMs - mtimeMs) < writtenMs;
   }
 
-  /** Known files that lie nowhere any more. Of those whose name another file has, that one has been told. */
+  /** Handles attached files that are gone. Where another file has the path, that one has been reported already. */
   private lookAfterLost(): void {
     const unseen = this.found.problems.map(({ path }) => path);
     const paths = new Set(this.found.files.map(({ path }) => path));
     for (const file of [...this.lost.values()].flat()) {
       const { path } = file;
       if (paths.has(path) || unseen.some((folder) => isWithin(path, folder))) continue;
-      // A disk that is not mounted looks like an empty folder.
+      // Where no file is found, the disk may not be mounted, so nothing is retired.
       if (this.policy.missing === 'retire' && paths.size > 0) {
         this.removes.push(file);
         continue;
@@ -197,7 +197,7 @@ class Comparison {
   }
 }
 
-/** What is said of a file whose footer, and so whose rows, another file has. */
+/** The problem of a file that has the same footer, and so the same rows, as another one. */
 export function sameFooter(path: string, other: string): PathProblem {
   return { path, message: `${path} has the same footer as ${other}, and so the same rows: it is left out` };
 }

@@ -5,7 +5,7 @@ import type { Footer, FooterRead } from './file-footers.js';
 import type { FoundFile, PathProblem } from './found-files.js';
 import { FieldInference, type InferredField } from './inferred-fields.js';
 
-/** The fields of an agent that are those of its files: files that come may add some, and have to agree with the others. */
+/** The fields of an agent whose fields are the columns of its files. New files may add fields, and must agree with the existing ones. */
 export class FieldGrowth {
   private fields: readonly InferredField[];
 
@@ -18,7 +18,7 @@ export class FieldGrowth {
     }));
   }
 
-  /** Says which of the files agree with the fields, and why the others don't. `definition` is there where the fields have become more. */
+  /** Decides which files agree with the fields, and gives the reasons for the others. `definition` is set where there are new fields. */
   take(
     files: readonly FoundFile[],
     footers: ReadonlyMap<string, FooterRead>,

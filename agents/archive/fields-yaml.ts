@@ -1,7 +1,7 @@
 import { yamlText } from '../definition/yaml-text.js';
 import type { InferredColumn } from './inferred-fields.js';
 
-/** The columns as `fields` of an agent's file. */
+/** Writes the columns as the section `fields` of an agent's file. */
 export function fieldsYaml(columns: readonly InferredColumn[]): string[] {
   return ['fields:', ...columns.flatMap((column) => fieldLines(column))];
 }

@@ -11,23 +11,23 @@ import {
 import { inLanes } from '../sources/lanes.js';
 import type { FoundFile } from './found-files.js';
 
-/** Footers that are read at the same time: each takes some megabytes at the most, and most of the time waits for the disk. */
+/** Number of footers that are read concurrently: each takes some megabytes at most, and mostly waits for the disk. */
 const lanes = 4;
 
-/** What is known of a column of a file: its type here and there, and who reads it. */
+/** Facts about a column of a file: its field type, its stored type, and how it is decoded. */
 export type ColumnFacts = Pick<ForeignColumn, 'name' | 'type' | 'way' | 'stored' | 'reason' | 'isUnsigned64'>;
 
-/** What a file of Parquet or Arrow says of itself. */
+/** The footer of a Parquet or Arrow file. */
 export interface Footer {
   readonly footerHash: string;
   readonly rows: number;
-  /** As `ForeignFile.isOpen`. */
+  /** See `ForeignFile.isOpen`. */
   readonly isOpen?: true | undefined;
-  /** The same list for all files that have the same columns. */
+  /** One shared list for all files that have the same columns. */
   readonly columns: readonly ColumnFacts[];
 }
 
-/** A footer, or why there is none to be read. */
+/** A footer, or the reason why it can't be read. */
 export type FooterRead = Footer | LogstrataError;
 
 interface KnownFooter {
@@ -37,12 +37,12 @@ interface KnownFooter {
   readonly footer: FooterRead;
 }
 
-/** Footers of files of Parquet and Arrow, each read once as long as the file stays as it is. */
+/** Caches the footers of Parquet and Arrow files; each is read once until its file changes. */
 export class FileFooters {
   private readonly known = new Map<string, KnownFooter>();
   private readonly lists = new Map<string, readonly ColumnFacts[]>();
 
-  /** @param objects where `s3://` paths lead */
+  /** @param objects object storage for `s3://` paths */
   constructor(private readonly objects: ObjectStorage | undefined) {}
 
   /** The footers of files, by path. Throws the signal's reason. */
@@ -60,7 +60,7 @@ export class FileFooters {
     return footers;
   }
 
-  /** Forgets the files that are not among these. */
+  /** Drops the footers of all other files. */
   keep(files: readonly FoundFile[]): void {
     const paths = new Set(files.map(({ path }) => path));
     for (const path of this.known.keys()) if (!paths.has(path)) this.known.delete(path);
@@ -71,7 +71,7 @@ export class FileFooters {
     const known = this.known.get(path);
     if (known?.bytes === bytes && known.mtimeMs === mtimeMs && known.etag === etag) return known.footer;
     const footer = format === 'lines' ? noFooter(path) : await this.readFooter(file, format);
-    // One that may be read next time, because somebody gives permission, is tried again.
+    // An I/O error is not cached: the file may be readable next time, e.g. with other permissions.
     if (!(footer instanceof LogstrataError) || footer.code !== 'io')
       this.known.set(path, { bytes, mtimeMs, etag, footer });
     return footer;
@@ -92,7 +92,7 @@ export class FileFooters {
     return readForeignObject(this.objects, { path, bytes, etag }, format);
   }
 
-  /** Ten thousand files of a table have the same columns, and need one list of them. */
+  /** Shares equal lists: thousands of files of a table have the same columns. */
   private shared(columns: readonly ForeignColumn[]): readonly ColumnFacts[] {
     const facts = columns.map(({ name, type, way, stored, reason, isUnsigned64 }): ColumnFacts => {
       const common = { name, type, way, stored, reason };

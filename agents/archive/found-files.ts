@@ -10,51 +10,51 @@ import { isWithin } from '../sources/own-files.js';
 import { describeSystemError, systemCode } from '../sources/source-error.js';
 import { listObjects } from './found-objects.js';
 
-/** Files of one archive: each takes some hundred bytes, and is looked at every few seconds. */
+/** Limit on the files of one archive: each takes some hundred bytes, and is looked at every few seconds. */
 export const archiveFilesMax = 1_000_000;
 
-/** Names in the folders that are looked through, whether or not they are of the archive. */
+/** Limit on the entries of the folders that are searched, whether or not they belong to the archive. */
 const entriesMax = 10 * archiveFilesMax;
 
-/** Files that are looked at at the same time: as many as Node has threads for it. */
+/** Number of files that are looked at concurrently: as many as Node's pool has threads. */
 const lanes = 4;
 
-/** Node puts it where a name is no UTF-8. Nothing is to be found under the name that it makes so. */
+/** Node puts it in names that are not UTF-8. No file can be opened by such a name. */
 const replacementCharacter = '\ufffd';
 
-/** A file that a glob of the archive names. */
+/** A file that matches a glob of the archive. */
 export interface FoundFile {
-  /** Absolute, without following symbolic links; or that of an object. */
+  /** An absolute path, with symbolic links not resolved; or an object path. */
   readonly path: string;
   readonly format: ForeignFormat | 'lines';
   readonly bytes: number;
-  /** When it was changed last, in whole milliseconds. */
+  /** Modification time in whole milliseconds. */
   readonly mtimeMs: number;
-  /** Of an object: what its storage calls this version. */
+  /** Of an object, the storage's identifier of this version. */
   readonly etag?: string;
-  /** Keys and values of the folders `key=value` that it lies in. */
+  /** Keys and values of the `key=value` folders that contain it. */
   readonly keys: ReadonlyMap<string, string | null>;
 }
 
-/** What can't be looked at: a file, or a folder with all that may lie in it. */
+/** A problem of a file, or of a folder with everything in it. */
 export interface PathProblem {
   readonly path: string;
   readonly message: string;
 }
 
 export interface FoundFiles {
-  /** The newest first: by the time of their last change, then by name from the end of the alphabet on. */
+  /** The newest first: by modification time, then by name in descending order. */
   readonly files: readonly FoundFile[];
   readonly problems: readonly PathProblem[];
 }
 
 /**
- * Looks for the files of an archive. A file that several names lead to is found once. Names that begin with a point are passed over, unless a
- * glob begins so, and so is what other programs put aside under names with `_`, beside files of Parquet and Arrow. What can't be looked at is
- * among the problems. Throws `limit` for more files than are possible.
+ * Searches the files of an archive. A file with several names is found once. Names that begin with a dot are skipped, unless
+ * the glob begins so; beside Parquet and Arrow files, names that begin with `_` are skipped, which other programs use for
+ * unfinished and auxiliary files. What can't be looked at is among the problems. Throws `limit` for too many files.
  *
- * @param dataFolder of our own, whose files are none of the archive
- * @param objects where `s3://` paths lead
+ * @param dataFolder our own data folder, whose files do not belong to the archive
+ * @param objects object storage for `s3://` paths
  */
 export async function findFiles(
   archive: ArchiveInput,
@@ -69,7 +69,7 @@ export async function findFiles(
   return search.finish();
 }
 
-/** A file that was named, as one that was found. Closes it. */
+/** Makes a `FoundFile` of a file that was named explicitly. Closes the file. */
 export async function foundFile(
   path: string,
   format: FoundFile['format'],
@@ -105,7 +105,7 @@ class FileSearch {
   }
 
   async look(pattern: string, format: FoundFile['format']): Promise<void> {
-    // It takes longer to load than most commands take.
+    // Loaded on demand, because loading it takes longer than most commands.
     const { glob } = await import('tinyglobby');
     const fixed = fixedBeginning(pattern);
     const beginning = resolve(this.archive.folder, fixed);
@@ -153,7 +153,7 @@ class FileSearch {
       if (systemCode(error) !== 'ENOENT') this.problems.set(path, describeSystemError(error, path).message);
       else if (path.includes(replacementCharacter))
         this.problems.set(path, `${path} can't be read: its name is not UTF-8; rename it`);
-      // Else it went while we looked.
+      // Otherwise the file went away meanwhile.
       return;
     }
     if (!status.isFile()) {
@@ -174,7 +174,7 @@ class FileSearch {
     this.byInode.set(inode, file);
   }
 
-  /** Reads a folder for the search, which passes over those that can't be read without a word. */
+  /** Reads a folder for the search. The search library silently skips folders that can't be read, so this records the problem. */
   private readonly readFolder = (
     path: string,
     options: { withFileTypes: true },
@@ -187,7 +187,7 @@ class FileSearch {
     });
   };
 
-  /** What a symbolic link leads to. */
+  /** Resolves a symbolic link for the search, and records a broken one. */
   private readonly followLink = (path: string, done: (error: Error | null, place: string) => void): void => {
     realpath(path, (error, place) => {
       if (error !== null) this.problems.set(path, `${path} is a symbolic link that leads nowhere`);
@@ -200,7 +200,7 @@ function foldersOf({ globs, folder }: ArchiveInput): readonly string[] {
   return globs.map(({ glob }) => folderOfGlob(folder, glob));
 }
 
-/** Whether a path below the archive's folder is one that Spark, Hive and others give to what is not finished, or is about other files. */
+/** Whether a path in the archive's folder has a name that Spark, Hive and others give to unfinished or auxiliary files. */
 function isPutAside(path: string): boolean {
   return path.split('/').some((part) => part.startsWith('_') && !part.includes('='));
 }
@@ -214,12 +214,12 @@ function whyUnread(error: Error, path: string): string {
   return describeSystemError(error, path).message;
 }
 
-/** Of several names of a file the shortest counts, then the first of the alphabet. */
+/** Whether `path` is preferred to `other`, for several names of one file: the shorter one, then the first in alphabetical order. */
 function comesFirst(path: string, other: string): boolean {
   return path.length === other.length ? path < other : path.length < other.length;
 }
 
-/** Names in the order of people: `log.2` before `log.10`. */
+/** Compares names with numbers by value: `log.2` before `log.10`. */
 function compareNames(a: string, b: string): number {
   return collator.compare(a, b);
 }

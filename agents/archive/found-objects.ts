@@ -1,27 +1,28 @@
 import { type FoundObject, isLogstrataError, type ObjectStorage } from '../../engine/index.js';
 import { fixedBeginning } from '../patterns/folder-keys.js';
 
-/** The characters by which a pattern is more than a name. */
+/** Characters that make a string a glob pattern. */
 const patternCharacters = /[*?[\]{}()!@+\\]/;
 
-/** Objects that a glob names, and why all of them or the rest could not be listed. */
+/** The objects that match a glob, and why not all of them could be listed. */
 export interface ListedObjects {
   readonly objects: readonly FoundObject[];
   readonly problem: string | undefined;
 }
 
 /**
- * The objects whose paths a glob names, by the rules for files: parts that begin with a point are passed over unless the glob's do, and so are
- * keys that end with a slash, which stand for folders. All objects are looked at whose keys begin as the glob does.
+ * Lists the objects whose paths match a glob, by the rules for files: path components that begin with a dot are skipped
+ * unless the glob's do, and so are keys that end with a slash, which stand for folders. All objects whose keys begin with
+ * the fixed part of the glob are listed and matched.
  *
- * @param objectsMax with more of them `undefined` is given
+ * @param objectsMax limit on listed objects; `undefined` is returned for more
  */
 export async function listObjects(
   glob: string,
   objects: ObjectStorage,
   objectsMax: number,
 ): Promise<ListedObjects | undefined> {
-  // It takes longer to load than most commands take.
+  // Loaded on demand, because loading it takes longer than most commands.
   const { default: picomatch } = await import('picomatch');
   const beginning = fixedBeginning(glob);
   const isNamed = picomatch(glob.slice(beginning.length + 1), { noextglob: true, posix: true });

@@ -7,13 +7,16 @@ import type { FoundFile } from './found-files.js';
 export interface GrowingFieldsOptions {
   readonly definition: AgentDefinition;
   readonly archive: ArchiveInput;
-  /** Where `s3://` paths lead. */
+  /** Object storage for `s3://` paths. */
   readonly objects?: ObjectStorage | undefined;
-  /** Gives the agent more fields. */
+  /** Adds fields to the agent. */
   readonly redefine: (definition: AgentDefinition) => Promise<void>;
 }
 
-/** The fields of an agent while its files are stored: where they are the columns of those, a file that has others brings them along. */
+/**
+ * The fields of an agent while its files are imported. Where the agent's fields are the columns of its files, a file with
+ * new columns adds fields.
+ */
 export class GrowingFields {
   private readonly growth: FieldGrowth;
   private readonly footers: FileFooters;
@@ -25,12 +28,15 @@ export class GrowingFields {
     this.current = options.definition;
   }
 
-  /** The agent with the fields that it has by now. */
+  /** The agent with its current fields. */
   get definition(): AgentDefinition {
     return this.current;
   }
 
-  /** Makes fields of the columns of a file. Says why it can't be stored where they don't agree; what can't be read is told by who reads it. */
+  /**
+   * Adds fields for the columns of a file. Returns why the file can't be stored where its columns do not agree with the
+   * fields. Read errors are reported later, by the import of the file.
+   */
   async take(file: FoundFile, signal: AbortSignal | undefined): Promise<string | undefined> {
     if (!this.options.archive.infersFields) return undefined;
     const footers = await this.footers.read([file], signal);

@@ -3,35 +3,35 @@ import type { FileReport, LoadEvent } from '../load/load-report.js';
 import type { FileProblems } from './file-problems.js';
 import type { FoundFile, PathProblem } from './found-files.js';
 
-/** How far the import of an agent's archive is. Files and bytes are those of the files as they lie there. */
+/** Progress of the import of an agent's archive. Files and bytes are counted as stored on disk. */
 export interface ImportStatus {
   readonly files: number;
   readonly bytes: number;
   readonly filesLeft: number;
   readonly bytesLeft: number;
-  /** Files that wait until nobody has written to them for a while. */
+  /** Files that are not imported yet because they were written to recently. */
   readonly filesWaiting: number;
-  /** Since the server started. */
+  /** Records since the server started. */
   readonly records: number;
   readonly rejected: number;
-  /** The file under way; null for none. */
+  /** The file being read; null for none. */
   readonly path: string | null;
-  /** What is left takes about so long, in milliseconds; null where that is not known. */
+  /** Estimate of the remaining time in milliseconds; null where it is not known. */
   readonly msLeft: number | null;
-  /** Why nothing is imported at present; null when it is. */
+  /** Why the import is paused; null while it is not. */
   readonly paused: string | null;
   readonly problems: number;
   /** The first of them. */
   readonly problemsListed: readonly PathProblem[];
 }
 
-/** How often it is told how far it is. */
+/** Interval of progress messages, in milliseconds. */
 const tellMs = 10_000;
 
-/** Less than this says too little about the speed. */
+/** Before this time, the speed is not known well enough for an estimate. */
 const estimateAfterMs = 2000;
 
-/** Counts what is imported, and says now and then how far it is. */
+/** Counts what is imported, and logs the progress at intervals. */
 export class ImportTally {
   private files = 0;
   private bytes = 0;
@@ -43,7 +43,7 @@ export class ImportTally {
   private path: string | null = null;
   private bytesReadOfFile = 0;
   private paused: string | null = null;
-  /** When there was something to read first, and how many bytes were read since; null while there is nothing. */
+  /** When there was first something to read, and the bytes read since; null while there is nothing to read. */
   private work: { readonly sinceMs: number; bytesRead: number; toldMs: number } | null = null;
 
   constructor(
@@ -51,7 +51,7 @@ export class ImportTally {
     private readonly log: CollectLog,
   ) {}
 
-  /** A search has found `files`, of which `ready` are to be read now and `waiting` later. */
+  /** Records the result of a search: `files` were found; `ready` are to be read now, `waiting` later. */
   found(files: readonly FoundFile[], ready: readonly FoundFile[], waiting: number): void {
     this.files = files.length;
     this.bytes = sizeOf(files);
@@ -65,12 +65,12 @@ export class ImportTally {
     this.log.info(facts, 'looking at the files of the archive');
   }
 
-  /** A file was stored already. */
+  /** Records that a file was stored already. */
   passedOver(file: FoundFile): void {
     this.leave(file);
   }
 
-  /** A file was read to its end, or failed. */
+  /** Records that a file was read to its end, or failed. */
   loaded(file: FoundFile, { records, rejected, outcome }: FileReport): void {
     if (outcome !== 'failed') {
       this.records += records;
@@ -87,7 +87,7 @@ export class ImportTally {
     this.path = null;
   }
 
-  /** Something has happened in the load of a file. */
+  /** Records an event of the load of a file. */
   event(event: LoadEvent): void {
     if (event.kind === 'start') this.path = event.path;
     if (event.kind !== 'progress') return;
@@ -98,14 +98,14 @@ export class ImportTally {
     this.tell('storing the files of the archive');
   }
 
-  /** All files that could be read are dealt with. */
+  /** Records that all files that can be read now are done. */
   ended(): void {
     if (this.work === null) return;
     if (this.work.bytesRead > 0) this.tell('the files of the archive are stored');
     this.work = null;
   }
 
-  /** The storage has failed. */
+  /** Records a failure of the storage. */
   pause(error: unknown): void {
     const message = error instanceof Error ? error.message : String(error);
     this.path = null;
@@ -115,13 +115,13 @@ export class ImportTally {
     this.paused = message;
   }
 
-  /** The storage works. */
+  /** Records that the storage works again. */
   resume(): void {
     if (this.paused !== null) this.log.info({ agent: this.agent }, 'the import of the archive goes on');
     this.paused = null;
   }
 
-  /** How far it is. */
+  /** The current progress. */
   status(problems: FileProblems): ImportStatus {
     return {
       files: this.files,

@@ -4,44 +4,47 @@ import { joinNames } from '../definition/yaml-section.js';
 import type { ColumnFacts, Footer } from './file-footers.js';
 import type { FoundFile } from './found-files.js';
 
-/** A field that the files of an archive have. */
+/** A field made of a column of an archive's files, or of a key of their folders. */
 export interface InferredField {
   readonly name: string;
   readonly type: FieldType;
-  /** The column, or the key of folders. */
+  /** Name of the column or key. */
   readonly column: string;
   readonly unit?: TimeUnit | undefined;
 }
 
-/** How files store a column. */
+/** One way in which files store a column. */
 export interface ColumnVariant extends ColumnFacts {
-  /** How many files do. */
+  /** Number of files that store it so. */
   files: number;
-  /** One of them. */
+  /** Path of one of these files. */
   readonly path: string;
 }
 
 /** A column of the files, or a key of their folders. */
 export interface InferredColumn {
   readonly field: InferredField;
-  /** One for each way in which files store it; none for a key of folders. */
+  /** One per way in which files store the column; empty for a key of folders. */
   readonly variants: readonly ColumnVariant[];
 }
 
 export interface InferredFields {
-  /** The one that places records stands first, keys of folders last. */
+  /** The column that places records comes first, keys of folders last. */
   readonly columns: readonly InferredColumn[];
-  /** Why they can't be the fields of an agent. */
+  /** Why the columns can't be the fields of an agent. */
   readonly problems: readonly string[];
 }
 
-/** Columns that are told apart, so that files which all have others take no more than that. It is an error long before. */
+/** Limit on distinct columns, to bound the memory where all files have different ones. Long before it, the number of fields is an error. */
 const columnsMax = 10 * fieldsMax;
 
-/** What our own files have besides fields. */
+/** A column that exported files have in addition to fields. */
 const cursorColumn = '_cursor';
 
-/** The name of the field that a column gets: lower case, and `_` once for all that is no letter or digit of ASCII. Empty where nothing is left. */
+/**
+ * The field name of a column: lower case, with `_` for each run of characters other than ASCII letters and digits. Empty
+ * where nothing remains.
+ */
 export function fieldNameOf(column: string): string {
   const name = column
     .toLowerCase()
@@ -54,22 +57,22 @@ interface KnownColumn {
   readonly column: string;
   readonly unit?: TimeUnit | undefined;
   type: FieldType;
-  /** The first file that has it; empty where the agent has the field already. */
+  /** The first file that has the column; empty where the agent has the field already. */
   readonly path: string;
 }
 
-/** A key of folders. A folder may say that it is null or nothing (`key=`), which is null for any type but text. */
+/** A key of `key=value` folders. A null or empty value (`key=`) is null for any type but text. */
 interface KnownKey {
   readonly key: string;
-  /** The first file below such a folder. */
+  /** The first file in such a folder. */
   readonly path: string;
-  /** The types that can't hold the values of all folders, each with a file below a folder whose value it can't hold. */
+  /** The types that can't hold the values of all folders, each with a file in a folder with such a value. */
   readonly misfits: Map<FieldType, string>;
   /** Whether no folder so far has a value. */
   isEmpty: boolean;
 }
 
-/** What the value of a folder looks like that can be of a type. A text is always possible. */
+/** What a folder's value must look like to be of a type. Text is always possible. */
 const keyPatterns: readonly (readonly [FieldType, RegExp])[] = [
   ['int', /^-?\d{1,18}$/],
   ['float', /^-?\d{1,18}(?:\.\d{1,18})?$/],
@@ -78,23 +81,23 @@ const keyPatterns: readonly (readonly [FieldType, RegExp])[] = [
 ];
 
 /**
- * Makes the fields of an agent out of the columns of its files, which are given one after another. A column that some files lack is null there;
- * integers and floats together are floats; anything else that differs is a problem, and so are two columns of the same name. In a file below
- * a folder `key=value` the key takes the place of a column of the same name. Where other files have that column and no such folder, it gives the
- * type, and a folder whose value is not of that type is a problem.
+ * Makes the fields of an agent from the columns of its files, which are added one by one. A column that some files lack is
+ * null there. Integers and floats together give floats; any other difference in type is a problem, and so are two columns
+ * for the same field. In a file in a `key=value` folder, the key replaces a column of the same name. If other files have
+ * that column without such a folder, the column gives the type, and a folder value that is not of that type is a problem.
  */
 export class FieldInference {
   private readonly columns = new Map<string, KnownColumn>();
   private readonly keys = new Map<string, KnownKey>();
-  /** Of the fields that the agent has already, by column. */
+  /** Names of the fields that the agent has already, by column. */
   private readonly names = new Map<string, string>();
-  /** By column. */
+  /** The ways in which files store a column, by column. */
   private readonly stored = new Map<string, ColumnVariant[]>();
   private readonly problems = new Set<string>();
-  /** What was made of a list of columns, by the keys that took the place of some of them. */
+  /** Cache: what was made of a list of columns, by the keys that replaced some of them. */
   private readonly seen = new Map<readonly ColumnFacts[], Map<string, readonly ColumnVariant[]>>();
 
-  /** Takes in what an agent has already: those fields stay as they are, and files that come may add others. */
+  /** Begins with the fields that an agent has already. They are not changed; files may add others. */
   constructor(known: readonly InferredField[] = []) {
     for (const { name, column, type, unit } of known) {
       this.columns.set(name, { column, type, unit, path: '' });
@@ -102,7 +105,7 @@ export class FieldInference {
     }
   }
 
-  /** Takes in a file. */
+  /** Adds a file. */
   add({ path, keys }: FoundFile, { columns }: Footer): void {
     for (const [key, value] of keys) this.addKey(key, value, path);
     const replaced = this.replacedBy(keys, columns);
@@ -126,14 +129,14 @@ export class FieldInference {
     seen.set(combination, variants);
   }
 
-  /** The names of fields that a file's folders give and its columns would, too. */
+  /** Names of the fields that both a file's folders and its columns give. */
   private replacedBy(keys: FoundFile['keys'], columns: readonly ColumnFacts[]): ReadonlySet<string> {
     if (keys.size === 0) return new Set();
     const names = new Set([...keys.keys()].map((key) => this.nameOf(key)));
     return new Set(columns.map(({ name }) => this.nameOf(name)).filter((name) => names.has(name)));
   }
 
-  /** The name of the field that a column or a key is, or becomes. */
+  /** Name of the field of a column or key. */
   private nameOf(column: string): string {
     return this.names.get(column) ?? fieldNameOf(column);
   }
@@ -190,14 +193,17 @@ export class FieldInference {
     return variant;
   }
 
-  /** What the files have, by column and key of folders. */
+  /** The columns and keys of the files, with the ways in which they are stored. */
   variants(): ReadonlyMap<string, readonly ColumnVariant[]> {
     const found = new Map<string, readonly ColumnVariant[]>(this.stored);
     for (const { key } of this.keys.values()) found.set(key, []);
     return found;
   }
 
-  /** The fields. `time` is the field that places records, by its name or that of its column; the first of type time without it. */
+  /**
+   * Returns the fields. `time` names the field that places records, by its name or that of its column; without it, that is
+   * the first field of type time.
+   */
   finish(time: string | undefined): InferredFields {
     const columns: InferredColumn[] = [];
     for (const [name, { column, type, unit }] of this.columns) {
@@ -225,7 +231,8 @@ export class FieldInference {
     const variants = this.stored.get(key) ?? [];
     const { type, unit } = used;
     const misfit = misfits.get(type);
-    // An int that the agent has already may be the key of other folders: their values are texts by themselves. A column's are not.
+    // An int field that the agent has already may come from the key of other folders, whose values can also be taken as
+    // text. Those of a column can't.
     if (misfit !== undefined && type === 'int' && used.path === '')
       return { field: { name, type: 'string', column: key }, variants };
     if (misfit !== undefined) this.problems.add(clashOfKey(key, misfit, used));
@@ -247,16 +254,16 @@ export function definitionsOf({ columns }: InferredFields): FieldDefinition[] {
   return columns.map(({ field: { name, type, column } }) => ({ name, type, source: column }));
 }
 
-/** The type that takes the values of a field so far and those of a column; undefined where there is none. */
+/** The type that holds the values of a field so far and those of a column; undefined where there is none. */
 function widened(known: FieldType, { type, isUnsigned64 }: ColumnFacts): FieldType | undefined {
   if (known === type) return known;
-  // Its digits are text as soon as one file has some that are too large for an integer.
+  // Unsigned 64-bit integers are text as soon as one file has some that are too large for an integer.
   if (isUnsigned64 === true && (known === 'string' || (known === 'int' && type === 'string')))
     return 'string';
   return isNumber(known) && isNumber(type) ? 'float' : undefined;
 }
 
-/** Whether values of a type are numbers, which a unit makes times of. */
+/** Whether values of a type are numbers, which a unit turns into times. */
 export function isNumber(type: FieldType): boolean {
   return type === 'int' || type === 'float';
 }

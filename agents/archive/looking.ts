@@ -1,29 +1,30 @@
 import type { WakeUp } from '../collect/logs/wake-up.js';
 
-/** How often the folders are looked through for files that have come, moved, changed or gone. */
+/** Interval at which the folders are searched for files that are new, moved, changed or gone. */
 export const lookMs = 10_000;
 
-/** Looking takes at most this part of the time, so that very many files are looked for less often. */
+/** Searching takes at most this fraction of the time, so that an archive with very many files is searched less often. */
 const lookFraction = 0.1;
 
-/** After a failure of the storage, and for a file that could not be taken, it is tried again after this time. */
+/** Delay before the next attempt after a failure of the storage, or with a file that could not be taken. */
 export const retryMs = 60_000;
 
-/** Until the next look, after one that took `tookMs`, counted from its beginning. */
+/** Time from the beginning of one search to the next, where the search took `tookMs`. */
 export function untilNextLook(tookMs: number): number {
   return Math.max(lookMs, tookMs / lookFraction);
 }
 
-/** Who is told whether looking goes on. */
+/** Is told whether searching works. */
 export interface LookTally {
   resume(): void;
   pause(error: unknown): void;
 }
 
 /**
- * Looks again and again until it is told to stop: the signal, and a call of the wake-up so that it is looked at. After a failure it pauses.
+ * Searches repeatedly until the signal aborts (the caller then also calls the wake-up, to end a sleep). Pauses after a
+ * failure.
  *
- * @param look gives how long to wait before the next look (ms)
+ * @param look does one round; returns the milliseconds to wait before the next one
  */
 export async function keepLooking(
   signal: AbortSignal,

@@ -2,7 +2,7 @@ import { isLogstrataError, type AgentStore, type Checkpoint } from '../../engine
 import type { OpenFile } from '../sources/opened-file.js';
 import { isStoredAsItLies } from '../sources/source-identity.js';
 
-/** The files whose records are stored, by the paths that they had. */
+/** The files whose records are stored, by path. */
 export class StoredFiles {
   private readonly byPath = new Map<string, Checkpoint[]>();
 
@@ -21,7 +21,10 @@ export class StoredFiles {
     return new StoredFiles(await store.checkpoints(), openFile);
   }
 
-  /** Whether a file is stored as it lies (`isStoredAsItLies`). What can't be looked at is told when it is to be read. */
+  /**
+   * Whether a file is stored as it is on disk (`isStoredAsItLies`). A file that can't be read counts as not stored; its
+   * error is reported when it is read.
+   */
   async has(path: string): Promise<boolean> {
     try {
       return await isStoredAsItLies(path, this.byPath.get(path) ?? [], this.openFile);

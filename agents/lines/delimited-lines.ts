@@ -2,22 +2,22 @@ import type { Scratch } from '../../engine/index.js';
 import type { LineKernels } from './line-kernels.js';
 import { bufferOverheadBytes, type LinesArea, type LineSplitter } from './line-splitter.js';
 
-/** A set of bytes: 256 flags. */
+/** A set of bytes, as 256 flags. */
 export type ByteSet = Uint8Array;
 
-/** What comes next in a line. A line is taken when the steps lead to `accept`; one that can't be taken leaves the line odd. */
+/** A step of matching a line. The line is taken when the steps lead to `accept`; a step that fails makes the line odd. */
 export type LineStep =
   | { readonly kind: 'literal'; readonly bytes: Uint8Array }
   | { readonly kind: 'one'; readonly set: ByteSet }
-  /** As many bytes of the set as there are, at least `least`. */
+  /** Takes all bytes that are in the set, at least `least`. */
   | { readonly kind: 'run'; readonly set: ByteSet; readonly least: number }
   | { readonly kind: 'begin' | 'end'; readonly field: number }
-  /** Goes on with the next step where the next byte is in the set, else with another. */
+  /** Continues with the next step where the next byte is in the set, else with step `otherwise`. */
   | { readonly kind: 'branch'; readonly set: ByteSet; readonly otherwise: number }
   | { readonly kind: 'jump'; readonly to: number }
   | { readonly kind: 'line end' | 'accept' };
 
-/** Steps as the kernel numbers them. */
+/** Numbers of the steps in the kernel. */
 const stepCodes = {
   literal: 0,
   one: 1,
@@ -31,13 +31,13 @@ const stepCodes = {
   accept: 9,
 } as const;
 
-/** The kernel looks for this many bytes at once. */
+/** Number of different bytes that the kernel can search at once. */
 const stopsMax = 3;
 const lineFeed = 0x0a;
 const spanBytes = 8;
 const setBytes = 256;
 
-/** Lines that are taken apart by steps, none of which is ever taken back. Steps must not lead back to themselves. */
+/** Splits lines by steps without backtracking. The steps must not contain a loop. */
 export class DelimitedLineSplitter implements LineSplitter {
   readonly sizeBytes: number;
   #stepsAt = 0;
@@ -102,12 +102,12 @@ function stepWords(scratch: Scratch, step: LineStep): number[] {
   }
 }
 
-/** The few bytes that end a run of the set, one in each byte of a word; null when they are more than the kernel looks for. */
+/** The few bytes that end a run of the set, one in each byte of a word; null where there are more than the kernel can search. */
 function stopsOf(set: ByteSet): number | null {
   const stops: number[] = [];
   for (let byte = 0; byte < setBytes; byte++) if (set[byte] === 0 && byte !== lineFeed) stops.push(byte);
   if (stops.length > stopsMax) return null;
-  // No line holds a line feed.
+  // Pad with a line feed, which no line contains.
   while (stops.length < stopsMax) stops.push(stops[0] ?? lineFeed);
   return stops[0]! | (stops[1]! << 8) | (stops[2]! << 16);
 }

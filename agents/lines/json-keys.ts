@@ -1,20 +1,20 @@
-/** A key that is looked for in lines of JSON. */
+/** A key to search in JSON lines. */
 export interface JsonKey {
   readonly name: string;
-  /** The number of the key whose object holds this one, or `ofLine`. */
+  /** Number of the key whose object holds this one, or `ofLine`. */
   readonly parent: number;
-  /** The number of the name that this key gives the value of, or `noName` for a key that only leads to others. */
+  /** Number of the name that this key gives the value of, or `noName` for a key that only leads to others. */
   readonly field: number;
 }
 
-/** The parent of the keys that stand in the line's own object. */
+/** Parent of the keys in the line's own object. */
 export const ofLine = -1;
 export const noName = -1;
 
 /**
- * The keys to look for so that each name is found: as a key of the line's own object, and, where it has dots, also as a path
- * of keys into nested objects. The first keys are the names themselves, in their order; those of the paths follow, each
- * behind its parent. No two keys of one object are alike where no two names are.
+ * The keys to search so that each name is found: as a key of the line's own object and, where it has dots, also as a path of
+ * keys into nested objects. The first keys are the names themselves, in order; those of paths follow, each after its parent.
+ * Keys of one object are distinct if the names are.
  */
 export function jsonKeys(names: readonly string[]): readonly JsonKey[] {
   const keys = names.map((name, field) => ({ name, parent: ofLine, field }));

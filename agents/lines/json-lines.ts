@@ -3,15 +3,15 @@ import { type JsonKey, jsonKeys, ofLine } from './json-keys.js';
 import { lineKernelsOver, type LineKernels } from './line-kernels.js';
 import { bufferOverheadBytes, type LinesArea, type LineSplitter } from './line-splitter.js';
 
-/** More than the kernel remembers of the keys of one line. */
+/** Upper bound of `jsonSlotsBytes`, the kernel's memory for the keys of a line. */
 const slotsBytesMax = 4096;
 
-/** Words by which the kernel is told of a key, and what it is told beside the number of the key's span. */
+/** Number of words that describe a key to the kernel, and the flags that are added to the number of the key's span. */
 const keyWords = 4;
 const isOnce = 0x8000_0000;
 const isParent = 0x4000_0000;
 
-/** Lines that are one JSON object each. Field i is the value of name i, behind them stand objects on the paths to others. */
+/** Splits lines that are one JSON object each. Field i is the value of name i; after these come the objects on the paths to others. */
 export class JsonLineSplitter implements LineSplitter {
   readonly fields: number;
   readonly sizeBytes: number;
@@ -21,10 +21,10 @@ export class JsonLineSplitter implements LineSplitter {
   #slotsAt = 0;
 
   readonly #keys: readonly JsonKey[];
-  /** For each key the span of its value. */
+  /** For each key, the number of its value's span. */
   readonly #spans: readonly number[];
 
-  /** @param names of which no two are alike; one with dots may be a path */
+  /** @param names distinct names; one with dots may be a path */
   constructor(names: readonly string[]) {
     const keys = jsonKeys(names);
     let fields = names.length;
@@ -49,7 +49,7 @@ export class JsonLineSplitter implements LineSplitter {
       const holder = parent === ofLine ? ofLine : spans[parent]!;
       let use = spans[number]!;
       if (parents.has(number)) use += isParent;
-      // Such a key that comes again takes back what the first one's object held: such a line is decoded by itself.
+      // A second occurrence of such a key invalidates values of the first one's object, so such a line is decoded singly.
       if (parents.has(number) || parent !== ofLine) use += isOnce;
       words.set([scratch.copy(bytes, 0, bytes.length), bytes.length, holder, use], number * keyWords);
     });

@@ -2,26 +2,26 @@ import { assert, openScratchWithin, type Scratch, valueBytesMax } from '../../en
 import { lineKernelsOver } from './line-kernels.js';
 import { bufferOverheadBytes, type LineSplitter } from './line-splitter.js';
 
-/** Part of a string: a field of the line, or bytes that are always the same. */
+/** Part of a string: the number of a field, or constant bytes. */
 export type StringPiece = number | Uint8Array;
 
-/** How a column is made of a line's fields, which are numbered. */
+/** How a column is made of a line's numbered fields. */
 export type ColumnPlan =
   | { readonly kind: 'int'; readonly field: number; readonly digitsMax: number }
   | { readonly kind: 'float'; readonly field: number }
   | { readonly kind: 'time'; readonly field: number; readonly format: keyof typeof timeFormats }
   /** Null where the line lacks the field. */
   | { readonly kind: 'string'; readonly field: number }
-  /** Never null: what the line lacks is empty. */
+  /** Never null: a field that the line lacks is empty. */
   | { readonly kind: 'pieces'; readonly pieces: readonly StringPiece[] };
 
-/** Values of one column, a row for each line. Rows of lines that were not taken hold any value. */
+/** Values of one column, one row per line. Rows of lines that were not taken have any value. */
 export type LinesColumn =
   | {
       readonly kind: 'int' | 'float';
       readonly halves: Int32Array;
       presence: Uint8Array | null;
-      /** 1 for lines whose text does not read, which are null; null where all read. */
+      /** 1 for each line whose text can't be read as the type, which is null; null where all can be read. */
       readonly unreadable: Uint16Array | null;
     }
   | {
@@ -31,29 +31,29 @@ export type LinesColumn =
       presence: Uint8Array | null;
     };
 
-/** What a field of a line is: absent, a text, a number or another value of JSON, or a text with escapes that are not resolved. */
+/** Kind of a field in a line: absent; text; a JSON number; another JSON value; or text with escapes that are not resolved yet. */
 export const SpanKind = { absent: 0, text: 1, number: 2, other: 3, escaped: 4 } as const;
 export const spanKindShift = 28;
 export const spanLengthMask = 0x0fff_ffff;
 
-/** The state of a line that is in the columns, and of one that is not. */
+/** State of a line that is in the columns, and of one that is not ("odd"). */
 export const lineTaken = 0;
 export const lineOdd = 1;
 
-/** Formats of times, as the kernel `readTimes` numbers them. */
+/** Time formats, by their numbers in the kernel `readTimes`. */
 const timeFormats = { rfc3339: 0, common: 1, unix: 2 } as const;
 
-/** Text that is worked on at once, so that it stays in a core's cache from one kernel to the next. */
+/** Limit on the text that is processed at once, so that it stays in the core's cache from kernel to kernel. */
 const windowBytesMax = 512 * 1024;
-/** A smaller window takes longer to prepare than it saves. */
+/** Lower limit of a window: a smaller one takes longer to prepare than it saves. */
 const windowBytesMin = 32 * 1024;
-/** Bytes of spans, of which a line has one for each field, and lines of a batch however few fields they have. */
+/** Limits of a batch: bytes of spans (one span per line and field), and lines, however few fields they have. */
 const spansBytesMax = 4 * 1024 * 1024;
 const batchLinesMax = 16 * 1024;
 const batchLinesMin = 16;
 const spanBytes = 8;
 const lineFeed = 0x0a;
-/** Where in the kernels' memory a column is made. */
+/** Addresses of a column in the kernels' memory. */
 interface ColumnPlace {
   readonly plan: ColumnPlan;
   readonly values: number;
@@ -63,23 +63,23 @@ interface ColumnPlace {
 }
 
 /**
- * Takes lines apart by kernels and makes columns of their fields, a window of text and a batch of lines at a time. A line that
- * the kernels don't take is said to be odd; the decoder of single lines takes every line.
+ * Splits lines with kernels and makes columns of their fields, in batches of lines within a window of text. A line that the
+ * kernels can't take is marked as odd; the decoder of single lines takes every line.
  *
- * Between `open` and the last look at a batch no other kernel may be called, since all share one memory.
+ * From `open` until the last use of a batch, no other kernel may be called, because all share one memory.
  */
 export class LineColumns {
-  /** Lines of the batch. */
+  /** Number of lines of the batch. */
   count = 0;
-  /** For each line of the batch whether it was taken. */
+  /** State of each line of the batch. */
   states: Uint8Array = new Uint8Array(0);
-  /** For each line of the batch two words: where it begins in the window, and where its line feed stands. */
+  /** Two words per line of the batch: its beginning in the window, and the position of its line feed. */
   lines: Uint32Array = new Uint32Array(0);
-  /** For each line of the batch and each field two words: where it begins in the window; its kind and length. */
+  /** Two words per line of the batch and field: its beginning in the window; its kind and length. */
   spans: Uint32Array = new Uint32Array(0);
   /** The columns of the plan. */
   columns: LinesColumn[] = [];
-  /** Whether there were kernels and memory for them when a window was opened last. */
+  /** Whether kernels, and memory for them, were available when a window was last opened. */
   usable = true;
 
   readonly #linesMax: number;
@@ -105,8 +105,8 @@ export class LineColumns {
   }
 
   /**
-   * Begins a window at bytes[start, …), of whole lines before `end`, the last of which may lack its line feed. `isText` says
-   * that all of it is UTF-8. Returns where the window ends: `start` where the kernels can't take it, or its first line.
+   * Opens a window at bytes[start, …) of whole lines before `end`; the last line may lack its line feed. `isText` says that
+   * all of it is UTF-8. Returns the window's end; `start` where the kernels can't take it, or not even its first line.
    */
   open(bytes: Uint8Array, start: number, end: number, isText: boolean): number {
     const { scratch, windowEnd } = this.#openWindow(bytes, start, end);
@@ -115,7 +115,7 @@ export class LineColumns {
     this.#scratch = scratch;
     this.usable = scratch !== null;
     if (scratch === null) return start;
-    // The scan of a last line ends at its line feed.
+    // The kernels scan each line up to a line feed, so the last one needs one.
     const isWhole = bytes[windowEnd - 1] === lineFeed;
     this.#textAt = isWhole ? scratch.place(bytes, start, windowEnd) : scratch.copy(bytes, start, windowEnd);
     if (!isWhole) scratch.view(this.#textAt + size, 1)[0] = lineFeed;
@@ -134,7 +134,7 @@ export class LineColumns {
     return windowEnd;
   }
 
-  /** A window of whole lines, with the scratch memory for it: smaller where there is little. */
+  /** Chooses a window of whole lines and opens its scratch memory; the window is smaller where there is little memory. */
   #openWindow(
     bytes: Uint8Array,
     start: number,
@@ -152,7 +152,7 @@ export class LineColumns {
     }
   }
 
-  /** Makes the next batch of the window. False when there is no line left. */
+  /** Makes the next batch of the window. Returns false when no line is left. */
   next(): boolean {
     const scratch = this.#scratch;
     assert(scratch !== null, 'a window has been opened');
@@ -205,7 +205,7 @@ export class LineColumns {
       const marksAt = this.#unreadableAt;
       marks.fill(0, 0, count);
       nulls = kernels.readNumbers(text, at, stride, count, states, digitsMax, values, presence, marksAt);
-      // The next column has the same memory.
+      // A copy, because the next column uses the same memory.
       if (nulls > 0 && marks.subarray(0, count).includes(1)) unreadable = marks.slice(0, count);
     }
     const bytes = scratch.view(values, count * 8);
@@ -241,7 +241,7 @@ export class LineColumns {
   }
 }
 
-/** Bytes that the values of a column can take, but for numbers. */
+/** Upper bound of the bytes of a column's string values; 0 for numbers. */
 function stringBytesMax(plan: ColumnPlan, textBytes: number, lines: number): number {
   if (plan.kind === 'string') return textBytes;
   if (plan.kind !== 'pieces') return 0;

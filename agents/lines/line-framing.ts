@@ -2,41 +2,41 @@ import { assert, lineBytesMax, orDeadline } from '../../engine/index.js';
 import { singleLines, type RecordEnds } from './record-ends.js';
 import { SourceError } from '../sources/source-error.js';
 
-/** What lines are cut from: pieces in order, and who wants to know what was cut. */
+/** The content to cut into frames, as pieces in order. */
 export interface FrameSource {
   readonly path: string;
   /** The next piece, never empty; null at the end. Valid until the next call. */
   next(): Promise<Uint8Array | null>;
-  /** As `next`, but the bytes go to `target`, at most as many as it has room for; 0 at the end. */
+  /** Like `next`, but reads into `target`, at most as many bytes as it holds; returns 0 at the end. */
   readonly nextInto?: ((target: Uint8Array) => Promise<number>) | undefined;
-  /** Told of all content that was handed out, in order. */
+  /** Called with all content that was returned in frames, in order. */
   hashed?(bytes: Uint8Array): void;
 }
 
 interface CutContent {
-  /** What was cut out is bytes[0, end). */
+  /** The frame is bytes[0, end). */
   readonly bytes: Uint8Array;
   readonly end: number;
   /** Content offset of `bytes[0]`. */
   readonly offset: number;
-  /** The content ends with the frame, inside a line. */
+  /** Whether the content ends with the frame, inside a line. */
   readonly endsInLine: boolean;
 }
 
-/** Lines of whole records, each ended by `\n`. Valid until the next call. */
+/** Lines of complete records, each ended by `\n`. Valid until the next call. */
 export interface LinesFrame extends CutContent {
   readonly kind: 'lines';
 }
 
 /**
- * The last record of the content, which nothing shows to be whole: a line without its end, or lines that more may belong to. It
- * counts as taken only after `keepTail`.
+ * The last record of the content, which may be incomplete: a line without its end, or lines that may continue. It counts as
+ * taken only after `keepTail`.
  */
 export interface TailFrame extends CutContent {
   readonly kind: 'tail';
 }
 
-/** A line of more than `lineBytesMax` bytes, of which only so many at its beginning are kept. */
+/** A line longer than `lineBytesMax`, of which only that many bytes are kept. */
 export interface LongFrame extends CutContent {
   readonly kind: 'long';
   /** Length of the whole line in bytes, without its line end. */
@@ -45,22 +45,20 @@ export interface LongFrame extends CutContent {
 
 export type Frame = LinesFrame | TailFrame | LongFrame;
 
-/** Content gathered in one frame when there is more to come, unless the framer is told otherwise. */
+/** Default size of a frame while there is more content. */
 export const frameBytesDefault = 1024 * 1024;
 
-/** What the buffer of a framer has: room for a longest line and a piece behind it. */
+/** Size of a framer's buffer: room for a line of the maximum length, and for a piece after it. */
 export function framerBufferBytes(frameBytes: number): number {
   return lineBytesMax + frameBytes;
 }
 
-/** What is read at once where a line goes beyond its frame. */
+/** Bytes that are read at once where a line is longer than its frame. */
 const pieceBytesMin = 256 * 1024;
 
 const lineFeed = 0x0a;
 
-/**
- * Cuts content into frames of whole records, in one buffer of fixed size whatever the content. UTF-16 is refused.
- */
+/** Cuts content into frames of complete records, in one buffer of fixed size. Rejects UTF-16. */
 export class LineFramer {
   private buffer: Uint8Array;
   private from = 0;
@@ -68,22 +66,22 @@ export class LineFramer {
   private piece: Uint8Array | null = null;
   private coming: Promise<Uint8Array | null> | undefined;
   private ended = false;
-  /** Nothing has come for so long that the last record is taken for whole. */
+  /** Whether nothing has come for so long that the last record is taken as complete. */
   private quiet = false;
 
   /**
-   * @param offset content offset at which `source` stands
-   * @param eager hand out a record as soon as it is there (a live stream), rather than full frames
-   * @param ends tells records
+   * @param offset content offset of the source's position
+   * @param eager return records as soon as they are there (for a live stream) instead of full frames
+   * @param ends tells where records end
    */
   constructor(
     private readonly source: FrameSource,
     private offset = 0,
     private readonly eager = false,
     private readonly ends: RecordEnds = singleLines,
-    /** Content gathered in one frame when there is more to come. */
+    /** Size of a frame while there is more content. */
     private readonly frameBytes = frameBytesDefault,
-    /** Gives a buffer of `framerBufferBytes`. */
+    /** Allocates a buffer of `framerBufferBytes`. */
     private readonly newBuffer: () => Uint8Array = () => new Uint8Array(framerBufferBytes(frameBytes)),
   ) {
     this.buffer = newBuffer();
@@ -110,12 +108,12 @@ export class LineFramer {
     return this.ended ? this.tail() : this.lines(this.to);
   }
 
-  /** Content offset behind everything that was handed out. */
+  /** Content offset after everything that was returned. */
   get contentOffset(): number {
     return this.offset;
   }
 
-  /** Leaves the buffer of the frame that `next` returned last to the caller, and goes on in another. */
+  /** Leaves the buffer of the last frame to the caller, and continues in another one. */
   leaveBuffer(): void {
     const other = this.newBuffer();
     assert(other.length === this.buffer.length, 'every buffer of a framer has the same size');
@@ -126,7 +124,7 @@ export class LineFramer {
     this.buffer = other;
   }
 
-  /** Takes the tail frame that `next` returned last: the content ends behind it. */
+  /** Takes the tail frame that `next` returned last: the content ends after it. */
   keepTail(): void {
     this.take(this.to);
   }
@@ -155,7 +153,7 @@ export class LineFramer {
     return added;
   }
 
-  /** What comes next, unless a record waits whose lines all have their ends, and nothing comes for long. */
+  /** Waits for the next piece; with an open multi-line record whose last line is complete, only as long as the timeout. */
   private pieceOrSilence(coming: Promise<Uint8Array | null>): Promise<Uint8Array | null | 'deadline'> {
     const { timeoutMs } = this.ends;
     const isOpen = this.to > 0 && this.buffer[this.to - 1] === lineFeed;
@@ -215,12 +213,12 @@ export class LineFramer {
   }
 }
 
-/** The name of the 16-bit encoding that `head` begins like: by its byte order mark, or as ASCII with every other byte 0. */
+/** The 16-bit encoding that `head` appears to be in: by its byte order mark, or because it is ASCII with every other byte 0; else null. */
 export function wideEncoding(head: Uint8Array): 'UTF-16LE' | 'UTF-16BE' | null {
   if (head.length < 2) return null;
   if (head[0] === 0xff && head[1] === 0xfe) return 'UTF-16LE';
   if (head[0] === 0xfe && head[1] === 0xff) return 'UTF-16BE';
-  // Fewer bytes could be a short line of binary data by chance.
+  // Fewer bytes may have this pattern by chance, as in a short line of binary data.
   if (head.length < 16) return null;
   const even = everyOther(head, 0);
   const odd = everyOther(head, 1);

@@ -1,8 +1,8 @@
 import { type KernelMemory, KernelModule } from '../../engine/index.js';
 
 /**
- * The exports of lines.wasm, which `assembly/` describes. Addresses are offsets into the memory that the instance was
- * made with; counts are unsigned, results signed 32-bit integers.
+ * The exports of lines.wasm, which are documented in `assembly/`. Addresses are offsets into the memory that the instance
+ * was made with; counts are unsigned, results signed 32-bit integers.
  */
 export interface LineKernels {
   buildKeyTable(keys: number, count: number, table: number, mask: number): void;
@@ -81,7 +81,7 @@ export interface LineKernels {
 
 const module = new KernelModule<LineKernels>('agents/lines/lines.wasm');
 
-/** The kernels for lines over a memory. Throws `unsupported` where this Node can't run them. */
+/** The line kernels over a memory. Throws `unsupported` where this Node can't run them. */
 export function lineKernelsOver({ memory }: { readonly memory: KernelMemory }): LineKernels {
   return module.over(memory);
 }

@@ -1,33 +1,33 @@
 import type { Scratch } from '../../engine/index.js';
 import type { LineKernels } from './line-kernels.js';
 
-/** What slack and alignment add to each buffer. */
+/** Bytes that slack and alignment add to each buffer. */
 export const bufferOverheadBytes = 128;
 
-/** Where lines are in the kernels' memory, and what is to become of them. */
+/** Addresses of the lines and of the results in the kernels' memory. */
 export interface LinesArea {
   readonly text: number;
-  /** The lines to split are in [text + from, text + to), behind which a line feed stands. */
+  /** The lines to split are [text + from, text + to), followed by a line feed. */
   readonly from: number;
   readonly to: number;
-  /** Whether all of it is known to be UTF-8. */
+  /** Whether all of the text is known to be UTF-8. */
   readonly isText: boolean;
-  /** Two words for each line: where it begins, and where its line feed stands. */
+  /** Two words per line: its beginning, and the position of its line feed. */
   readonly lines: number;
-  /** A byte for each line: whether it was taken. */
+  /** One byte per line: whether it was taken. */
   readonly states: number;
-  /** Two words for each line and field: where it begins; its kind and length. */
+  /** Two words per line and field: its beginning; its kind and length. */
   readonly spans: number;
   readonly linesMax: number;
 }
 
-/** Takes lines of one format apart into fields, which are numbered. */
+/** Splits lines of one format into numbered fields. */
 export interface LineSplitter {
   readonly fields: number;
-  /** Bytes of scratch memory that `place` takes at most. */
+  /** Upper bound of the scratch memory that `place` takes, in bytes. */
   readonly sizeBytes: number;
-  /** Puts what the kernel is told about the format into the scratch memory just opened. */
+  /** Writes the kernel's parameters of the format to scratch memory that was just opened. */
   place(scratch: Scratch): void;
-  /** Splits lines, at least one and at most `linesMax`. Returns how many. */
+  /** Splits at least one and at most `linesMax` lines. Returns their number. */
   split(kernels: LineKernels, area: LinesArea): number;
 }

@@ -6,11 +6,17 @@ import { LinePattern, startBytesMax, startInstructionsMax } from '../patterns/li
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 
-/** Where records end in content. All positions are such that a record begins at `start`. */
+/** Finds the ends of records in content. In all calls a record begins at `start`. */
 export interface RecordEnds {
-  /** Silence after which the last record is whole, although nothing behind it says so, in milliseconds; null where its line end says so. */
+  /**
+   * Milliseconds without new data after which the last record is complete although nothing follows that shows it; null where
+   * its line end shows it.
+   */
   readonly timeoutMs: number | null;
-  /** Position behind the last record of bytes[start, end) that is surely whole; `start` for none. The last line may lack its end. */
+  /**
+   * End of the last record of bytes[start, end) that is surely complete; `start` where there is none. The last line may lack
+   * its line end.
+   */
   wholeTo(bytes: Uint8Array, start: number, end: number): number;
 }
 
@@ -21,19 +27,19 @@ export const singleLines: RecordEnds = {
 };
 
 /**
- * Records of several lines. One begins with a line that the pattern finds, where the content begins, and where the one before
- * it has reached its bounds: lines that nothing began are kept together as well, and nothing is left out. So the records
- * of a content are the same however it is cut into pieces.
+ * Records of several lines. A record begins with a line that matches the pattern, at the beginning of the content, or where
+ * the record before has reached its limits. So lines without a beginning are kept together too, nothing is left out, and the
+ * records of a content do not depend on how it is cut into pieces.
  */
 export class MultilineRecords implements RecordEnds {
-  /** Lines of the record that `recordEnd` found last. */
+  /** Number of lines of the record that `recordEnd` found last. */
   lines = 0;
   readonly timeoutMs: number;
   readonly #start: LinePattern;
   readonly #linesMax: number;
   readonly #bytesMax: number;
 
-  /** Throws `invalid` for a bad pattern. */
+  /** Throws `invalid` for an invalid pattern. */
   constructor({ start, timeoutMs, linesMax, bytesMax }: Multiline) {
     this.timeoutMs = timeoutMs;
     this.#start = new LinePattern(start, new Set(), startInstructionsMax);
@@ -53,7 +59,7 @@ export class MultilineRecords implements RecordEnds {
   }
 
   /**
-   * Position behind the record that begins at `from`, at most `end`, which ends a line or the content. `isText` says that the
+   * End of the record that begins at `from`; at most `end`, which must end a line or the content. `isText` says that the
    * bytes are known to be UTF-8.
    */
   recordEnd(bytes: Uint8Array, from: number, end: number, isText: boolean): number {
@@ -61,7 +67,7 @@ export class MultilineRecords implements RecordEnds {
     return found < 0 ? end : found;
   }
 
-  /** Whether a line begins a record: bytes[start, end) is the line without its line feed. */
+  /** Whether a line begins a record. bytes[start, end) is the line without its line feed. */
   isStart(bytes: Uint8Array, start: number, end: number, isText: boolean): boolean {
     const lineEnd = end > start && bytes[end - 1] === carriageReturn ? end - 1 : end;
     const textEnd = firstBytesEnd(bytes, start, lineEnd);
@@ -76,7 +82,7 @@ export class MultilineRecords implements RecordEnds {
     return matched;
   }
 
-  /** Where the record that began at `from` ends before `end`, or -1. Lines up to `linesEnd` are whole. */
+  /** End of the record that began at `from`, if it ends before `end`; else -1. Lines up to `linesEnd` are complete. */
   #find(bytes: Uint8Array, from: number, end: number, linesEnd: number, isText: boolean): number {
     let at = from;
     for (let lines = 0; ; lines++) {
@@ -96,7 +102,7 @@ export class MultilineRecords implements RecordEnds {
     }
   }
 
-  /** Where the last whole line of bytes[start, linesEnd) that begins a record does so; `start` for none. */
+  /** Beginning of the last complete line of bytes[start, linesEnd) that begins a record; `start` where there is none. */
   #lastStart(bytes: Uint8Array, start: number, linesEnd: number): number {
     for (let lineEnd = linesEnd - 1; lineEnd > start;) {
       const lineStart = start + bytes.subarray(start, lineEnd).lastIndexOf(lineFeed) + 1;
@@ -107,28 +113,28 @@ export class MultilineRecords implements RecordEnds {
   }
 }
 
-/** The end of the bytes that `multiline.start` looks at, which cuts no character in two. */
+/** End of the bytes that `multiline.start` is matched against. It does not cut a character. */
 function firstBytesEnd(bytes: Uint8Array, start: number, end: number): number {
   if (end - start <= startBytesMax) return end;
   let at = start + startBytesMax;
-  // A character has three bytes at most behind its first.
+  // A character has at most three bytes after its first.
   for (let back = 0; back < 3 && (bytes[at]! & 0xc0) === 0x80; back++) at--;
   return at;
 }
 
-/** How an agent's lines make records. */
+/** How an agent's lines form records. */
 export function recordEndsOf(lines: LineFormat | undefined): RecordEnds {
   return lines?.multiline === undefined ? singleLines : new MultilineRecords(lines.multiline);
 }
 
-/** A text in bytes[start, end). */
+/** A text: bytes[start, end). */
 export interface TextRange {
   readonly bytes: Uint8Array;
   readonly start: number;
   readonly end: number;
 }
 
-/** The lines of a record joined by `\n`: without their `\r`, and without empty lines before and behind them. */
+/** Joins the lines of a record by `\n`: removes each `\r` before a line feed, and empty lines at the beginning and the end. */
 export function joinLines(bytes: Uint8Array, from: number, to: number): TextRange {
   let start = from;
   for (let next = emptyLineEnd(bytes, start, to); next > start; next = emptyLineEnd(bytes, start, to)) {
@@ -144,7 +150,7 @@ export function joinLines(bytes: Uint8Array, from: number, to: number): TextRang
   return text.includes(carriageReturn) ? withoutReturns(text) : { bytes, start, end };
 }
 
-/** Position behind an empty line that begins at `at`; `at` where none does. */
+/** End of the empty line that begins at `at`; `at` where there is none. */
 function emptyLineEnd(bytes: Uint8Array, at: number, end: number): number {
   const feed = at < end && bytes[at] === carriageReturn ? at + 1 : at;
   return feed < end && bytes[feed] === lineFeed ? feed + 1 : at;

@@ -1,5 +1,5 @@
-// Lines whose fields stand between delimiters, taken apart into spans: see line-spans.ts for the layout. What a line must look
-// like is a list of steps, four words each, which ../delimited-lines.ts lays out. No step is ever taken back.
+// Splits lines with delimited fields into spans; see line-spans.ts for the layout. The format is a list of steps of four
+// words each, which ../delimited-lines.ts writes. There is no backtracking.
 import {
   hasHighByte,
   kindShift,
@@ -13,29 +13,29 @@ import {
   takenLineBytesMax,
 } from './line-spans';
 
-/** Bytes that must stand here: their address, their number. */
+/** Expects certain bytes: their address, their number. */
 const stepLiteral: u32 = 0;
-/** One byte of a set: the address of its 256 flags. */
+/** Expects one byte of a set: address of its 256 flags. */
 const stepOne: u32 = 1;
-/** As many bytes of a set as there are: the address of its flags, the least number. */
+/** Takes all bytes that are in a set: address of its flags, least number. */
 const stepRun: u32 = 2;
-/** All bytes up to one of three: these, the least number. */
+/** Takes all bytes up to one of three: these three bytes, least number. */
 const stepUntil: u32 = 3;
-/** A field begins, or ends: where its span is in the line's spans. */
+/** Begins or ends a field: offset of its span in the line's spans. */
 const stepBegin: u32 = 4;
 const stepEnd: u32 = 5;
-/** The line ends. */
+/** Expects the end of the line. */
 const stepLineEnd: u32 = 6;
-/** Goes on elsewhere unless the next byte is in a set: the address of its flags, the step. */
+/** Jumps unless the next byte is in a set: address of its flags, step to jump to. */
 const stepBranch: u32 = 7;
-/** Goes on elsewhere: the step. */
+/** Jumps: step to jump to. */
 const stepJump: u32 = 8;
-/** The line is taken. */
+/** Takes the line. */
 const stepAccept: u32 = 9;
 
 const stepBytes: usize = 16;
 
-/** The address of the first byte from `at` on that is one of the three lowest bytes of `stops`, `end` where there is none before it. */
+/** Address of the first byte from `at` on that equals one of the three lowest bytes of `stops`; `end` where there is none before it. */
 function untilOneOf(at: usize, end: usize, stops: u32): usize {
   const first = i8x16.splat(<i8>stops);
   const second = i8x16.splat(<i8>(stops >> 8));
@@ -51,7 +51,7 @@ function untilOneOf(at: usize, end: usize, stops: u32): usize {
   return end;
 }
 
-/** Takes the line [at, end) apart. Returns whether it looks as the steps say. */
+/** Splits the line [at, end). Returns whether it has the format of the steps. */
 function takeSteps(text: usize, at: usize, end: usize, row: usize, steps: usize): bool {
   let step = steps;
   while (true) {
@@ -95,8 +95,8 @@ function takeSteps(text: usize, at: usize, end: usize, row: usize, steps: usize)
 }
 
 /**
- * Takes apart lines of [text + from, text + to), behind which a line feed stands, at most `linesMax`. `isText` says that all of it
- * is UTF-8; else only lines of ASCII are taken. Returns the number of lines.
+ * Splits at most `linesMax` lines of [text + from, text + to), which is followed by a line feed. `isText` says that all of
+ * it is UTF-8; otherwise only ASCII lines are taken. Returns the number of lines.
  */
 export function splitDelimitedLines(
   text: usize,
@@ -120,7 +120,7 @@ export function splitDelimitedLines(
     const feed = lineFeedFrom(at);
     const end = feed > at && load<u8>(feed - 1) == 0x0d ? feed - 1 : feed;
     let state = lineOdd;
-    // An empty line is no record, whatever the steps say.
+    // An empty line is never a record, even if the steps accept it.
     if (end > at && end - at <= takenLineBytesMax && takeSteps(text, at, end, row, steps)) {
       if (isText != 0 || !hasHighByte(at, end)) state = lineTaken;
     }

@@ -1,5 +1,5 @@
-// The values of RFC 8259 in a line that ends with a line feed, which no value holds: it stops every scan. Addresses are
-// behind a value; 0 says that it is none, or one that is not taken.
+// Scans the values of RFC 8259 in a line that ends with a line feed. No value contains a line feed, so it stops every scan.
+// Functions return the address after the value; 0 where it is invalid or not supported here.
 
 const quote: u32 = 0x22;
 const comma: u32 = 0x2c;
@@ -10,10 +10,10 @@ const closeBracket: u32 = 0x5d;
 const openBrace: u32 = 0x7b;
 const closeBrace: u32 = 0x7d;
 
-/** Brackets open at once in a value: a bit each. */
+/** Limit on the brackets open at once in a value: one bit each. */
 export const depthMax: u32 = 64;
 
-/** The first address from `at` on that holds no blank, tab or carriage return. */
+/** The first address from `at` on without a space, tab or carriage return. */
 export function skipSpace(at: usize): usize {
   let byte = <u32>load<u8>(at);
   while (byte == 0x20 || byte == 0x09 || byte == 0x0d) byte = <u32>load<u8>(++at);
@@ -24,8 +24,8 @@ export function skipSpace(at: usize): usize {
 export let hasEscape: bool = false;
 
 /**
- * The address of the quotation mark that ends the string whose text begins at `at`; 0 for an odd string: one with a control
- * character, a bad escape, or one of a surrogate.
+ * Address of the quotation mark that ends the string whose text begins at `at`; 0 for an odd string: one with a control
+ * character, an invalid escape, or an escaped surrogate.
  */
 export function stringEnd(at: usize): usize {
   hasEscape = false;
@@ -39,7 +39,7 @@ export function stringEnd(at: usize): usize {
   }
 }
 
-/** Which of 16 bytes are quotation marks, backslashes or control characters. */
+/** Bit mask of which of 16 bytes are quotation marks, backslashes or control characters. */
 function endsOfRun(at: usize): i32 {
   const bytes = v128.load(at);
   return i8x16.bitmask(
@@ -50,7 +50,7 @@ function endsOfRun(at: usize): i32 {
   );
 }
 
-/** As `stringEnd`, from the first byte on that can't simply stand in a string. */
+/** Like `stringEnd`, from the first byte that is not plain text. */
 function escapedEnd(at: usize): usize {
   while (true) {
     const byte = <u32>load<u8>(at);
@@ -75,7 +75,7 @@ function escapedEnd(at: usize): usize {
   }
 }
 
-/** What the letter behind a backslash stands for; 0 for those that may not stand there, and for `u`. */
+/** The character of an escape by the letter after the backslash; 0 for an invalid letter, and for `u`. */
 export function unescaped(letter: u32): u32 {
   switch (letter) {
     case 0x22:
@@ -119,7 +119,7 @@ function digitsEnd(at: usize): usize {
   return at;
 }
 
-/** A number, whose digits are as JSON wants them. */
+/** End of a number in JSON's grammar. */
 export function numberEnd(at: usize): usize {
   if (load<u8>(at) == 0x2d) at++;
   if (!isDigit(at)) return 0;
@@ -141,7 +141,7 @@ export function numberEnd(at: usize): usize {
   return isDigit(at) ? digitsEnd(at) : 0;
 }
 
-/** `true`, `false` and `null`. */
+/** End of `true`, `false` or `null`. */
 export function wordEnd(at: usize): usize {
   const word = load<u32>(at);
   if (word == 0x65757274 || word == 0x6c6c756e) return at + 4;
@@ -157,7 +157,7 @@ function scalarEnd(at: usize): usize {
   return first - 0x30 <= 9 || first == 0x2d ? numberEnd(at) : wordEnd(at);
 }
 
-/** A key of a nested object and its colon: the address of the value. */
+/** Scans a key of a nested object and its colon; returns the address of the value. */
 function nestedKeyEnd(at: usize): usize {
   if (load<u8>(at) != quote) return 0;
   const end = stringEnd(at + 1);
@@ -166,9 +166,9 @@ function nestedKeyEnd(at: usize): usize {
   return load<u8>(at) == colon ? skipSpace(at + 1) : 0;
 }
 
-/** An object or an array inside the line's object. */
+/** End of an object or array inside the line's object. */
 export function nestedEnd(at: usize): usize {
-  // A bit for each open bracket, 1 for a brace, the innermost lowest.
+  // One bit per open bracket, 1 for a brace; the innermost is the lowest.
   let open: u64 = 0;
   let depth: u32 = 0;
   while (true) {
@@ -188,7 +188,7 @@ export function nestedEnd(at: usize): usize {
       at = scalarEnd(at);
       if (at == 0) return 0;
     }
-    // What stands behind a value: closing brackets, and a comma or the end.
+    // After a value: closing brackets, then a comma or the end.
     while (true) {
       at = skipSpace(at);
       const isBrace = (open & 1) != 0;

@@ -1,4 +1,4 @@
-// Lines that are one JSON object each, taken apart into spans: see line-spans.ts for the layout and json-lexer.ts for the values.
+// Splits lines that are one JSON object each into spans; see line-spans.ts for the layout and json-lexer.ts for the values.
 import { depthMax, hasEscape, nestedEnd, numberEnd, skipSpace, stringEnd, wordEnd } from './json-lexer';
 import {
   hasHighByte,
@@ -24,44 +24,44 @@ const openBrace: u32 = 0x7b;
 const openBracket: u32 = 0x5b;
 const closeBrace: u32 = 0x7d;
 
-/** A slot of the table that holds no key. */
+/** A slot of the key table without a key. */
 const noKey: u32 = 0xffffffff;
 
-/** The parent of the keys in the line's own object. Other parents are known by the spans of their values. */
+/** The parent of keys in the line's own object. Other parents are identified by the number of their value's span. */
 const ofLine: u32 = 0xffffffff;
 
 /**
- * A wanted key: its address, its length, the parent that holds it, its use. The use is the number of its value's span, with a bit for a key that may come
- * once in a line at most, and one for a key in whose object others are wanted.
+ * A wanted key is four words: address, length, parent, use. The use is the number of its value's span, with one bit for a
+ * key that may occur at most once per line, and one for a key whose object has wanted keys too.
  */
 const keyBytes: usize = 16;
 const isOnce: u32 = 0x80000000;
 const isParent: u32 = 0x40000000;
 const spanNumber: u32 = 0x3fffffff;
 
-/** The use of a key that nobody wants; uses with one of the bits are greater. */
+/** The use of a key that is not wanted; uses with one of the bits are greater. */
 const unwanted: u32 = 0x3fffffff;
 
-/** Members of a line whose keys are remembered, and what is: where the key stood, up to its value, its use, and its parent. */
+/**
+ * Number of members of a line whose keys are remembered. A slot remembers the key's address, its length up to the value, its
+ * use, and its parent.
+ */
 const slotCount: usize = 64;
 const slotBytes: usize = 16;
 
-/** Bytes that `splitJsonLines` needs for the keys of the line before. */
+/** Bytes that `splitJsonLines` needs for the keys of the previous line. */
 export function jsonSlotsBytes(): usize {
   return slotCount * slotBytes;
 }
 
-/** FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/), begun with the parent, folded so that the low bits see all of it. */
+/** FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/), seeded with the parent and folded so that the low bits depend on all of it. */
 function hashOf(at: usize, length: u32, parent: u32): u32 {
   let hash: u32 = 0x811c9dc5 ^ parent;
   for (let i: u32 = 0; i < length; i++) hash = (hash ^ (<u32>load<u8>(at + i))) * 0x01000193;
   return hash ^ (hash >>> 15);
 }
 
-/**
- * Builds the table by which keys are found: `mask + 1` words, a power of two more than twice `count`. No two keys
- * of one parent are alike.
- */
+/** Builds the hash table of keys: `mask + 1` words, a power of two greater than twice `count`. Keys of one parent must be distinct. */
 export function buildKeyTable(keys: usize, count: u32, table: usize, mask: u32): void {
   memory.fill(table, 0xff, (<usize>mask + 1) << 2);
   for (let i: u32 = 0; i < count; i++) {
@@ -72,7 +72,7 @@ export function buildKeyTable(keys: usize, count: u32, table: usize, mask: u32):
   }
 }
 
-/** The use of a key that a parent's object holds. */
+/** The use of a key in the object of a parent. */
 function findKey(at: usize, length: u32, parent: u32, keys: usize, table: usize, mask: u32): u32 {
   let slot = hashOf(at, length, parent) & mask;
   while (true) {
@@ -85,14 +85,14 @@ function findKey(at: usize, length: u32, parent: u32, keys: usize, table: usize,
   }
 }
 
-/** The use of the key found last by `readKey`. */
+/** The use of the key that `readKey` found last. */
 let keyUse: u32 = 0;
 
-/** Reads a key that the slot does not foretell, and has it foretell it. Returns the address of the value, 0 for an odd key. */
+/** Reads a key that the slot did not predict, and stores it in the slot. Returns the address of the value; 0 for an odd key. */
 function readKey(at: usize, slot: usize, parent: u32, keys: usize, table: usize, mask: u32): usize {
   if (load<u8>(at) != quote) return 0;
   const keyEnd = stringEnd(at + 1);
-  // A key with escapes is longer than what it means.
+  // A key with escapes is longer than the name that it stands for, so it can't be compared.
   if (keyEnd == 0 || hasEscape) return 0;
   let value = skipSpace(keyEnd + 1);
   if (load<u8>(value) != colon) return 0;
@@ -105,7 +105,7 @@ function readKey(at: usize, slot: usize, parent: u32, keys: usize, table: usize,
   return value;
 }
 
-/** Reads the value at `at` into a span, 0 for none. Returns the address behind it, 0 for an odd value. */
+/** Reads the value at `at` into a span (0 for none). Returns the address after it; 0 for an odd value. */
 function readValue(text: usize, at: usize, span: usize): usize {
   const first = <u32>load<u8>(at);
   let kind = kindText;
@@ -135,7 +135,7 @@ function readValue(text: usize, at: usize, span: usize): usize {
   return behind;
 }
 
-/** Reads the object at `at`, whose spans are at `row`. Returns the address behind it, 0 where the line is odd. */
+/** Reads the object at `at`, whose spans are at `row`. Returns the address after it; 0 where the line is odd. */
 function readObject(
   text: usize,
   at: usize,
@@ -156,7 +156,7 @@ function readObject(
   while (true) {
     const foretold = load<u32>(slot, 4);
     let use: u32;
-    // Lines are mostly alike: their keys come in the same order, with the same blanks.
+    // Lines are mostly alike: the same keys in the same order, with the same spaces. So compare with the previous line first.
     if (foretold != 0 && load<u32>(slot, 12) == parent && sameBytes(at, <usize>load<u32>(slot), foretold)) {
       at = skipSpace(at + foretold);
       use = load<u32>(slot, 8);
@@ -169,13 +169,13 @@ function readObject(
     const span = row + <usize>(use & spanNumber) * spanBytes;
     let isOpened = false;
     if (use > unwanted) {
-      // What is there is the same key's, or the value of a key that has the whole path for its name, which goes first.
+      // A span that is set has this key's earlier value, or that of a key whose name is the whole path, which takes precedence.
       if ((use & isOnce) != 0 && load<u32>(span) != 0) return 0;
       isOpened = (use & isParent) != 0 && load<u8>(at) == openBrace;
     }
     if (isOpened) {
       if (depth++ == depthMax) return 0;
-      // While the object is open, its span has the parent around it in the place of the length.
+      // While the object is open, its span holds the enclosing parent instead of a length.
       store<u32>(span, <u32>(at - text));
       store<u32>(span, parent, 4);
       parent = use & spanNumber;
@@ -201,8 +201,9 @@ function readObject(
 }
 
 /**
- * Takes apart lines of [text + from, text + to), behind which a line feed stands, at most `linesMax`. `isText` says that all of it
- * is UTF-8; else only lines of ASCII are taken. Of a key that comes twice the last one counts. Returns the number of lines.
+ * Splits at most `linesMax` lines of [text + from, text + to), which is followed by a line feed. `isText` says that all of
+ * it is UTF-8; otherwise only ASCII lines are taken. Of a key that occurs twice, the last value counts. Returns the number
+ * of lines.
  */
 export function splitJsonLines(
   text: usize,
@@ -219,7 +220,7 @@ export function splitJsonLines(
   spans: usize,
   linesMax: u32,
 ): u32 {
-  // Addresses of earlier texts mean nothing here.
+  // Addresses in earlier texts are no longer valid.
   memory.fill(slots, 0, slotCount * slotBytes);
   const end = text + to;
   const rowBytes = <usize>fields * spanBytes;

@@ -1,8 +1,8 @@
-// Lines taken apart: what ../line-columns.ts lays out, and the kernels that read lines fill and convert.
+// Layout of split lines, which ../line-columns.ts allocates and the kernels fill and convert.
 //
-// A line has an entry in the table of lines (where it begins and where its line feed stands, relative to the text), a state,
-// and a span for each field: where the field's bytes begin, relative to the text, and how many they are, with what
-// they are in the upper bits. A line that is odd in any way is left to the decoder of single lines.
+// A line has an entry in the table of lines (its beginning and the position of its line feed, relative to the text), a
+// state, and a span per field: the beginning of the field's bytes, relative to the text, and their number, with the field's
+// kind in the upper bits. A line that the kernels can't take is odd, and is left to the decoder of single lines.
 
 /** Bytes of a line's entry and of a span. */
 export const lineEntryBytes: usize = 8;
@@ -13,14 +13,14 @@ export const kindText: u32 = 1;
 export const kindNumber: u32 = 2;
 /** A JSON true, false, object or array. */
 export const kindOther: u32 = 3;
-/** The text of a JSON string in which there are escapes, all of them valid and none of a surrogate. */
+/** Text of a JSON string with escapes, all of which are valid and none a surrogate. */
 export const kindEscaped: u32 = 4;
 export const kindShift: u32 = 28;
 export const lengthMask: u32 = 0x0fffffff;
 
-/** The state of a line whose fields are in its spans. */
+/** State of a line whose fields are in its spans. */
 export const lineTaken: u8 = 0;
-/** The state of a line that the kernels don't take. */
+/** State of a line that the kernels can't take. */
 export const lineOdd: u8 = 1;
 
 /** Longer lines are not taken: `lineBytesMax` of engine/terms/limits.ts. */
@@ -28,7 +28,7 @@ export const takenLineBytesMax: usize = 1024 * 1024;
 
 const lineFeed: i8 = 0x0a;
 
-/** The address of the first line feed from `at` on; there must be one. */
+/** Address of the first line feed from `at` on; there must be one. */
 export function lineFeedFrom(at: usize): usize {
   const wanted = i8x16.splat(lineFeed);
   while (true) {
@@ -38,7 +38,7 @@ export function lineFeedFrom(at: usize): usize {
   }
 }
 
-/** Whether a byte from 0x80 on stands in [at, end). */
+/** Whether [at, end) has a byte of 0x80 or more. */
 export function hasHighByte(at: usize, end: usize): bool {
   for (; at + 16 <= end; at += 16) if (i8x16.bitmask(v128.load(at)) != 0) return true;
   if (at == end) return false;
@@ -46,7 +46,7 @@ export function hasHighByte(at: usize, end: usize): bool {
   return (i8x16.bitmask(v128.load(at)) & ((1 << left) - 1)) != 0;
 }
 
-/** Whether [a, a + length) and [b, b + length) hold the same bytes; slack follows both. */
+/** Whether [a, a + length) and [b, b + length) hold the same bytes. Both must be followed by slack. */
 export function sameBytes(a: usize, b: usize, length: u32): bool {
   let left = <i32>length;
   for (; left >= 16; left -= 16) {

@@ -1,12 +1,12 @@
-// Fields of lines as a column of strings: see line-spans.ts. A column is made of pieces, three words each: a field and 0, 0; or
-// the address of bytes, their length, and 1.
+// Writes fields of lines as a column of strings; see line-spans.ts. A column is made of pieces of three words each: a field,
+// 0 and 0; or the address of bytes, their length and 1.
 import { copyLoose } from '../../../engine/kernels/assembly/copy';
 import { hexValue, unescaped } from './json-lexer';
 import { kindAbsent, kindEscaped, kindShift, lengthMask, lineOdd, lineTaken, spanBytes } from './line-spans';
 
 const pieceBytes: usize = 12;
 
-/** Writes a code point of the Basic Multilingual Plane as UTF-8. Returns the address behind it. */
+/** Writes a code point of the Basic Multilingual Plane as UTF-8. Returns the address after it. */
 function writeCode(at: usize, code: u32): usize {
   if (code < 0x80) {
     store<u8>(at, <u8>code);
@@ -23,7 +23,7 @@ function writeCode(at: usize, code: u32): usize {
   return at + 3;
 }
 
-/** Writes the text of a JSON string whose escapes are valid. Returns the address behind it. */
+/** Writes the text of a JSON string with valid escapes. Returns the address after it. */
 function writeUnescaped(target: usize, at: usize, length: u32): usize {
   const end = at + length;
   while (at < end) {
@@ -54,8 +54,8 @@ function writeSpan(target: usize, text: usize, span: usize, word: u32): usize {
 }
 
 /**
- * Writes a column that is one field, where it is absent null, to `target`, with slack behind it, and its `count + 1` offsets.
- * Sets `presence` of each row to 1, or 0 for null. Rows of odd lines are empty. Returns how many are null.
+ * Writes a column that is one field, null where it is absent, to `target` (with slack after it), and its `count + 1`
+ * offsets. Sets `presence` of each row to 1, or 0 for null. Rows of odd lines are empty. Returns the number of nulls.
  */
 export function gatherField(
   text: usize,
@@ -85,8 +85,8 @@ export function gatherField(
 }
 
 /**
- * Writes a column of several pieces, of which absent ones are empty, to `target`, with slack behind it, and its `count + 1`
- * offsets. A value of more than `valueBytesMax` makes its line odd. Rows of odd lines are empty.
+ * Writes a column of several pieces, of which absent ones are empty, to `target` (with slack after it), and its `count + 1`
+ * offsets. A value longer than `valueBytesMax` makes its line odd. Rows of odd lines are empty.
  */
 export function gatherPieces(
   text: usize,

@@ -1,21 +1,21 @@
-// Fields of lines read as times, a column at a time: see line-spans.ts. Texts in another form than the usual one of a
-// format make the line odd, also those that do not read.
+// Reads fields of lines as times, column by column; see line-spans.ts. A text that does not have the usual form of the
+// format makes the line odd, also where it is not a time at all.
 import { kindAbsent, kindNumber, kindShift, kindText, lengthMask, lineOdd, lineTaken } from './line-spans';
 
 const dayMs: i64 = 86400000;
 
-/** What `readTimes` reads: RFC 3339, the time of the common log format, seconds since the epoch. */
+/** Formats of `readTimes`: RFC 3339, the common log format, and (any other number) seconds since the epoch. */
 const formatRfc3339: u32 = 0;
 const formatCommon: u32 = 1;
 
-/** Set by a reader that did not read; no time is this early. */
+/** Result of a reader for a text that is not readable. No valid time is this early. */
 const none: i64 = i64.MIN_VALUE;
 
 function digit(at: usize): u32 {
   return <u32>load<u8>(at) - 0x30;
 }
 
-/** The number of two digits; more than 99 where there are none. */
+/** The number that two digits form; more than 99 where they are not digits. */
 function twoDigits(at: usize): u32 {
   const high = digit(at);
   const low = digit(at + 1);
@@ -27,7 +27,7 @@ function daysInMonth(year: u32, month: u32): u32 {
   return month == 4 || month == 6 || month == 9 || month == 11 ? 30 : 31;
 }
 
-/** Days from the epoch to a day of the proleptic Gregorian calendar, as ../../timestamp.ts counts them. */
+/** Days from the epoch to a day of the proleptic Gregorian calendar; same calculation as in ../../times/timestamp.ts. */
 function daysOf(year: i32, month: i32, day: i32): i32 {
   const marchYear = month > 2 ? year : year - 1;
   const era = marchYear / 400;
@@ -36,19 +36,19 @@ function daysOf(year: i32, month: i32, day: i32): i32 {
   return era * 146097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719468;
 }
 
-/** Milliseconds of a day of the years 1 to 9999, or `none`. */
+/** Time of the beginning of a day in milliseconds, for the years 1 to 9999; otherwise `none`. */
 function dateMs(year: u32, month: u32, day: u32): i64 {
   if (year < 1 || year > 9999 || month < 1 || month > 12) return none;
   if (day < 1 || day > daysInMonth(year, month)) return none;
   return <i64>daysOf(<i32>year, <i32>month, <i32>day) * dayMs;
 }
 
-/** The day that was read last: lines beside each other mostly are of the same one. */
+/** Cache of the last date read: neighbouring lines mostly have the same one. */
 let dateText: u64 = 0;
 let dateTextEnd: u32 = 0;
 let dateTime: i64 = none;
 
-/** `2026-11-21` */
+/** Reads `2026-11-21`. */
 function readIsoDate(at: usize): i64 {
   const text = load<u64>(at);
   const rest = <u32>load<u16>(at, 8);
@@ -61,7 +61,7 @@ function readIsoDate(at: usize): i64 {
   return time;
 }
 
-/** The number of an English month's abbreviation, as it is usually written; 0 for another text. */
+/** Number of a month by its English abbreviation in the usual case; 0 for another text. */
 function monthOf(letters: u32): u32 {
   switch (letters) {
     case 0x6e614a:
@@ -93,7 +93,7 @@ function monthOf(letters: u32): u32 {
   }
 }
 
-/** `21/Nov/2026` */
+/** Reads `21/Nov/2026`. */
 function readCommonDate(at: usize): i64 {
   const text = load<u64>(at);
   const rest = load<u32>(at, 7) >> 8;
@@ -107,7 +107,7 @@ function readCommonDate(at: usize): i64 {
   return time;
 }
 
-/** `12:34:56` in milliseconds, or `none`. */
+/** Reads `12:34:56`, in milliseconds; otherwise `none`. */
 function readClock(at: usize): i64 {
   const hour = twoDigits(at);
   const minute = twoDigits(at + 3);
@@ -117,7 +117,7 @@ function readClock(at: usize): i64 {
   return <i64>((hour * 60 + minute) * 60 + second) * 1000;
 }
 
-/** Minutes and hours of an offset with a sign before them, in milliseconds, or `none`. */
+/** Reads a UTC offset with a sign, in milliseconds; otherwise `none`. The minutes are at `minutesAt`. */
 function readOffset(at: usize, minutesAt: usize): i64 {
   const sign = <u32>load<u8>(at);
   const hours = twoDigits(at + 1);
@@ -127,7 +127,7 @@ function readOffset(at: usize, minutesAt: usize): i64 {
   return sign == 0x2d ? -size : size;
 }
 
-/** `2026-11-21T12:34:56`, any number of digits behind a point, and `Z` or `+01:00`. */
+/** Reads `2026-11-21T12:34:56`, with any number of digits after a point, and `Z` or `+01:00`. */
 function readRfc3339(at: usize, length: u32): i64 {
   if (length < 20) return none;
   const end = at + length;
@@ -152,7 +152,7 @@ function readRfc3339(at: usize, length: u32): i64 {
   return offset == none ? none : time - offset;
 }
 
-/** `21/Nov/2026:12:34:56 +0100` */
+/** Reads `21/Nov/2026:12:34:56 +0100`. */
 function readCommon(at: usize, length: u32): i64 {
   if (length != 26 || load<u8>(at, 11) != 0x3a || load<u8>(at, 20) != 0x20) return none;
   const date = readCommonDate(at);
@@ -161,7 +161,7 @@ function readCommon(at: usize, length: u32): i64 {
   return date == none || clock == none || offset == none ? none : date + clock - offset;
 }
 
-/** At most ten digits of seconds, and any number behind a point. */
+/** Reads at most ten digits of seconds, and any number of digits after a point. */
 function readUnix(at: usize, length: u32): i64 {
   const end = at + length;
   const first = at;
@@ -184,8 +184,8 @@ function readUnix(at: usize, length: u32): i64 {
 }
 
 /**
- * Reads a field of the lines taken as milliseconds since the epoch to `values`. Sets `presence` of each row to 1, or 0 for null.
- * Returns how many are null.
+ * Reads a field of the taken lines as milliseconds since the epoch to `values`. Sets `presence` of each row to 1, or 0 for
+ * null. Returns the number of nulls.
  */
 export function readTimes(
   text: usize,

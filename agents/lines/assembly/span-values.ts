@@ -1,26 +1,29 @@
-// Fields of lines read as numbers, a column at a time: see line-spans.ts. What the kernels can't read, or what does not read, makes
-// the line odd, but for texts that are no number in a common way, which are null and counted.
+// Reads fields of lines as numbers, column by column; see line-spans.ts. A text that the kernels can't read makes the line
+// odd, except for common spellings of "no number", which are null and counted.
 import { kindAbsent, kindNumber, kindShift, kindText, lengthMask, lineOdd, lineTaken } from './line-spans';
 
-/** `presence` of a row, and what `readSpan` answers in its place. */
+/** Values of a row's `presence`; `readInt` and `readFloat` return the other answers too. */
 const isNull: u32 = 0;
 const isPresent: u32 = 1;
 const isUnreadable: u32 = 2;
 const isOdd: u32 = 3;
 
-/** Decimal digits that a double holds exactly, whatever they are. */
+/** A double represents every integer of up to this many decimal digits exactly. */
 const exactDigits: u32 = 15;
 
 const powersOfTen = memory.data<f64>([
   1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
 ]);
 
-/** What a text without digits is: a dash and nothing are what logs write for no number. */
+/** The answer for a text without digits: a dash or nothing is how logs write a missing number. */
 function withoutDigits(at: usize, length: u32): u32 {
   return length == 0 || (length == 1 && load<u8>(at) == 0x2d) ? isUnreadable : isOdd;
 }
 
-/** Reads at most `digitsMax` decimal digits (19: an unsigned word holds all of those) and a minus sign, stores them at `target`. */
+/**
+ * Reads a decimal integer of at most `digitsMax` digits (up to 19, which an unsigned 64-bit word always holds), with an
+ * optional minus sign, to `target`.
+ */
 function readInt(at: usize, length: u32, digitsMax: u32, target: usize): u32 {
   const end = at + length;
   let first = at;
@@ -39,7 +42,10 @@ function readInt(at: usize, length: u32, digitsMax: u32, target: usize): u32 {
   return isPresent;
 }
 
-/** Reads a decimal of few digits without an exponent: they and the power of ten are exact, so that one division rounds correctly. */
+/**
+ * Reads a decimal of at most 15 digits without an exponent. The digits and the power of ten are exact in doubles, so one
+ * division rounds correctly.
+ */
 function readFloat(at: usize, length: u32, target: usize): u32 {
   const end = at + length;
   let i = at;
@@ -69,8 +75,8 @@ function readFloat(at: usize, length: u32, target: usize): u32 {
 }
 
 /**
- * Reads a field of the lines taken as integers of at most `digitsMax` digits (0: as doubles) to `values`. Sets `presence` of
- * each row to 1, or 0 for null, and adds to `unreadable` of rows whose text is no number. Returns how many are null.
+ * Reads a field of the taken lines as integers of at most `digitsMax` digits (0: as doubles) to `values`. Sets `presence` of
+ * each row to 1, or 0 for null, and increments `unreadable` of rows whose text is not a number. Returns the number of nulls.
  */
 export function readNumbers(
   text: usize,
