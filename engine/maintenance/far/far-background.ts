@@ -8,7 +8,7 @@ import type { FarTier } from './far-tier.js';
 import { freeAndDrop, shipNext, type FarAgent, type Ship } from './ship-agent.js';
 import { shipTask } from './ship-task.js';
 
-/** What has been shipped of an agent, since the process began. */
+/** What has been shipped for an agent since the process started. */
 export interface FarCounts {
   readonly shipped: number;
   readonly rows: number;
@@ -18,7 +18,7 @@ export interface FarCounts {
 
 const nothing: FarCounts = { shipped: 0, rows: 0, bytes: 0, failed: 0 };
 
-/** Something that was done, for the log. */
+/** A shipped segment, for the log. */
 export interface FarEvent {
   readonly agent: string;
   readonly rows: number;
@@ -37,16 +37,16 @@ export interface FarBackgroundOptions {
 }
 
 /**
- * Shipping beside everything else that a server does: one segment at a time for all agents, on a thread of its own. Days that compaction has
- * still something to do for wait.
+ * Shipping in the background of a server: one segment at a time for all agents, on a thread of its own. A day that compaction still has to
+ * rewrite is not shipped yet.
  */
 export class FarBackground {
   readonly #options: FarBackgroundOptions;
   readonly #workers = new WorkerPool(1);
   readonly #counts = new Map<string, FarCounts>();
-  /** Not before this time of the process is an agent looked at again, and what was told of it last. */
+  /** For each agent after a failure: the time (ms, monotonic clock) until which it is skipped, and the last reported failure. */
   readonly #patience = new Map<string, { readonly untilMs: number; readonly told: string }>();
-  /** Files that can't be read: `verify` tells about them, and nothing is to be gained by trying. */
+  /** Files of each agent that cannot be read, which are not tried again. `verify` reports them. */
   readonly #damaged = new Map<string, ReadonlySet<string>>();
   #running: Promise<void> | undefined;
   #isStopping = false;
@@ -59,7 +59,7 @@ export class FarBackground {
     return this.#counts.get(agent) ?? nothing;
   }
 
-  /** Begins with the next segment where none is under way. Never fails, and returns at once: for a timer. */
+  /** Starts shipping if it is not running. Never throws, and returns at once. For a timer. */
   tick(agents: readonly FarAgent[]): void {
     this.#running ??= this.#runAll(agents).finally(() => {
       this.#running = undefined;
@@ -72,7 +72,7 @@ export class FarBackground {
     await this.#running;
   }
 
-  /** Goes round until no agent has anything to ship. */
+  /** Repeats until no agent has anything to ship. */
   async #runAll(agents: readonly FarAgent[]): Promise<void> {
     let isBusy = true;
     while (isBusy && !this.#isStopping) {
@@ -130,7 +130,7 @@ export class FarBackground {
   #failed(name: string, error: unknown): void {
     if (this.#isStopping) return;
     const message = error instanceof Error ? error.message : String(error);
-    // What was replaced meanwhile is looked for anew the next time.
+    // The segment was replaced meanwhile. The next round looks again.
     if (isOvertaken(error)) return;
     const told = this.#patience.get(name)?.told;
     this.#patience.set(name, { untilMs: performance.now() + backgroundRetryMs, told: message });

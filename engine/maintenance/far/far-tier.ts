@@ -2,16 +2,16 @@ import { FarCluster } from '../../store/far/far-cluster.js';
 import type { FarSettings } from '../../store/far/far-place.js';
 import type { FarPolicy } from './ship-policy.js';
 
-/** How records come to a far tier. */
+/** How records are shipped to a far tier. */
 export interface FarTierOptions {
   readonly policy: FarPolicy;
-  /** The most that shipping sends in a second. */
+  /** Limit on the bytes sent per second. */
   readonly bytesPerSecond: number;
-  /** What left the manifest longer ago than this is read by no query any more. */
+  /** Longest time of a query (ms). Rows that left the manifest longer ago are not read any more. */
   readonly longestQueryMs: number;
 }
 
-/** The far tier of an archive: where it is, and how records come there. */
+/** The far tier of an archive: the cluster, and how records are shipped there. */
 export interface FarTier extends FarTierOptions {
   readonly cluster: FarCluster;
 }
@@ -20,7 +20,7 @@ export interface FarTierSettings extends FarTierOptions {
   readonly servers: FarSettings;
 }
 
-/** Nothing is asked of the servers yet. The caller closes the cluster. */
+/** Opens the far tier without contacting the servers. The caller closes the cluster. */
 export async function openFarTier({ servers, ...options }: FarTierSettings): Promise<FarTier> {
   return { ...options, cluster: await FarCluster.open(servers) };
 }

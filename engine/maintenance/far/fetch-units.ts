@@ -19,21 +19,21 @@ import { schemaOf } from '../../store/reading/agent-state.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import type { FarAgent, ShipOptions } from './ship-agent.js';
 
-/** Which units are brought back: those with records of these hours. */
+/** Which units to fetch: those with records in this range of time; null for no bound. */
 export interface FetchWish {
   readonly sinceMs: number | null;
   readonly untilMs: number | null;
 }
 
-/** What has been brought back. */
+/** What has been fetched. */
 export interface FetchResult {
   readonly units: number;
   readonly rows: number;
-  /** Units whose files were still here, so that nothing had to come over the network. */
+  /** Number of units whose files still existed locally, so that nothing was transferred. */
   readonly stillHere: number;
 }
 
-/** Where units come to. */
+/** What fetching units depends on. */
 export interface FetchContext extends FarAgent {
   readonly directory: Directory;
   readonly workers: WorkerPool;
@@ -42,9 +42,9 @@ export interface FetchContext extends FarAgent {
 }
 
 /**
- * Brings units back, one at a time: their rows become segments here again, which stay until they are shipped by hand, and their attempts are
- * dropped in the cluster once no query reads them. Positions and answers stay the same. What has come stays here, whatever becomes of the rest.
- * Throws `unavailable` for a unit that is not whole.
+ * Brings units back from the far tier, one at a time. Their rows become local segments again, which are only shipped on demand, and their
+ * copies are dropped in the cluster once no query reads them. Positions and answers do not change. Units that were fetched before a failure
+ * stay. Throws `unavailable` for a unit that is incomplete.
  */
 export async function fetchUnits(
   context: FetchContext,
@@ -117,7 +117,7 @@ async function fetchUnit(
   }
 }
 
-/** The live rows of a unit, ascending. Those that are not live lie before them. */
+/** The live rows of a unit, ascending, page by page. Rows that are not live precede them. */
 async function* pagesOf(
   cluster: FarCluster,
   agent: string,
@@ -144,7 +144,7 @@ async function* pagesOf(
   }
 }
 
-/** Rows of an answer whose positions follow one another. */
+/** The ranges of rows of an answer with consecutive positions. */
 function* rangesOf({
   partitions,
   ordinals,

@@ -12,7 +12,7 @@ import type { FarTier } from './far-tier.js';
 import { dropAttempt, newAttempt, shipSegment, type ShippedRows } from './ship-segment.js';
 import { filesToFree, leastFilledShard, leftoversToDrop, segmentsToShip } from './ship-policy.js';
 
-/** An agent whose records are shipped, and who does it. */
+/** An agent whose records are shipped, and its committer. */
 export interface FarAgent {
   readonly state: AgentState;
   readonly committer: Committer;
@@ -23,15 +23,15 @@ export interface ShipResult {
   readonly segments: number;
   readonly rows: number;
   readonly bytes: number;
-  /** Segments whose files are gone here. */
+  /** Number of segments whose local files were removed. */
   readonly freed: number;
-  /** Attempts that were dropped in the cluster. */
+  /** Number of attempts that were dropped in the cluster. */
   readonly dropped: number;
 }
 
 export interface ShipOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Gets 0…1. */
+  /** Called with the progress, 0…1. */
   readonly onProgress?: ((fraction: number) => void) | undefined;
 }
 
@@ -39,10 +39,10 @@ const none: ReadonlySet<string> = new Set();
 
 const noChanges = { shipped: [], freed: [], dropped: [] };
 
-/** Copies all rows of a segment, as this attempt. */
+/** Copies all rows of a segment as the given attempt. */
 export type Ship = (entry: SegmentEntry, schema: Schema, attempt: FarAttempt) => Promise<ShippedRows>;
 
-/** Ships the next segment that is old enough, and publishes that it is there; null where there is none. `ship` does the work. */
+/** Ships the next segment that is old enough, using `ship`, and publishes its copy. Returns null if there is no such segment. */
 export async function shipNext(
   { state, committer }: FarAgent,
   { cluster, policy }: FarTier,
@@ -66,7 +66,8 @@ export async function shipNext(
   try {
     await committer.changeFar({ ...noChanges, shipped: [{ file, copy }] });
   } catch (error) {
-    // It may have been dropped while the last of it was still to be sent.
+    // The segment was replaced meanwhile, and a concurrent drop of the attempt may have missed the last rows sent. Record it again, so that
+    // it is dropped again.
     if (isOvertaken(error))
       await committer.changeFar({ ...noChanges, attempts: [{ ...attempt, sinceMs: nowMs }] });
     throw error;
@@ -75,8 +76,8 @@ export async function shipNext(
 }
 
 /**
- * Lets go of the files of segments that were shipped long enough ago, and drops attempts that nobody reads any more. A file stays where a
- * replica does not have all of its rows by now: it may be the only copy. Then it throws `unavailable`.
+ * Removes local files of segments that were shipped long enough ago, and drops attempts that no query reads any more. Before a file is
+ * removed, every replica must have all of its rows; otherwise throws `unavailable`, because the file may be the only copy.
  */
 export async function freeAndDrop(
   { state, committer }: FarAgent,
@@ -115,7 +116,7 @@ async function assertEverywhere(
   }
 }
 
-/** Ships all that is old enough, segment by segment: what has been published stays shipped, whatever becomes of the rest. */
+/** Ships all segments that are old enough, one by one. Segments that were published before a failure stay shipped. */
 export async function shipAgent(
   agent: FarAgent & { readonly directory: Directory; readonly refresh: () => Promise<void> },
   configured: FarTier,

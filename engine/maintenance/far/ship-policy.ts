@@ -8,17 +8,17 @@ import {
   type SegmentEntry,
 } from '../../store/manifest/manifest.js';
 
-/** When records go to the far tier, and when they leave this machine. */
+/** When records are shipped, and when their local files are removed. */
 export interface FarPolicy {
-  /** Age of a day, counted from its end, at which its segments are shipped. */
+  /** Age of a day (ms), counted from its end, at which its segments are shipped. */
   readonly afterMs: number;
-  /** How long their files stay here after that. */
+  /** How long (ms) their local files are kept after that. */
   readonly keepLocalMs: number;
-  /** Also those that were brought back: somebody says so. */
+  /** Whether segments that were fetched back are shipped too, which happens only on demand. */
   readonly shipsAll?: boolean | undefined;
 }
 
-/** The segments to ship, the oldest first. Looks at the manifest alone. */
+/** The segments to ship, oldest first. Looks only at the manifest. */
 export function segmentsToShip(
   manifest: Manifest,
   { afterMs, shipsAll = false }: FarPolicy,
@@ -31,12 +31,12 @@ export function segmentsToShip(
     .sort((a, b) => a.runs[0]!.partition - b.runs[0]!.partition);
 }
 
-/** The end of the day that a segment ages by: imported records do by their times. */
+/** The end of the day that a segment ages by. Imported records age by their times. */
 function endOfDayMs(entry: SegmentEntry): number {
   return (dayNumber(ageingPartition(entry, entry.runs.at(-1)!.partition)) + 1) * 24 * hourMs;
 }
 
-/** Files of shipped segments that need not stay any longer. */
+/** Local files of shipped segments that are no longer needed. */
 export function filesToFree({ segments }: Manifest, { keepLocalMs }: FarPolicy, nowMs: number): string[] {
   return segments.flatMap((entry) => {
     const isDue = entry.far !== undefined && !isFarOnly(entry) && nowMs - entry.far.shippedMs >= keepLocalMs;
@@ -44,7 +44,7 @@ export function filesToFree({ segments }: Manifest, { keepLocalMs }: FarPolicy, 
   });
 }
 
-/** Attempts that can't count, and that no query reads any more: those that are over for longer than a query may take. */
+/** Attempts to drop: those that cannot become a copy and that ended longer ago than a query may take. */
 export function leftoversToDrop(
   { farLeftovers = [] }: Manifest,
   nowMs: number,
@@ -53,7 +53,7 @@ export function leftoversToDrop(
   return farLeftovers.filter(({ file, sinceMs }) => file === undefined && nowMs - sinceMs >= longestQueryMs);
 }
 
-/** The shard that has the fewest rows; the first of several. */
+/** The shard with the fewest rows; the first one of several. */
 export function leastFilledShard({ segments }: Manifest, shards: number): number {
   const rows = new Array<number>(shards).fill(0);
   for (const { far } of segments) if (far !== undefined && far.shard < shards) rows[far.shard]! += far.rows;

@@ -22,35 +22,35 @@ import { farInsertMsMax, farReplicasMsMax, farReplicasPollMs } from '../../terms
 import { rewritePoolBytesMax } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
 
-/** How often it is looked whether a column has come to a replica. */
+/** How often to check whether a column has been replicated to a replica. */
 const columnLooksMax = 40;
 
-/** What shipping is done with. */
+/** What shipping a segment depends on. */
 export interface ShipContext {
   readonly directory: Directory;
   readonly cluster: FarCluster;
   readonly agent: string;
   readonly schema: Schema;
-  /** The most bytes that are sent in a second, on average. */
+  /** Limit on the bytes sent per second, on average. */
   readonly bytesPerSecond: number;
   readonly signal?: AbortSignal | undefined;
-  /** Told of rows as they are sent. */
+  /** Called with the number of rows of each block that was sent. */
   readonly onRows?: ((rows: number) => void) | undefined;
 }
 
-/** A copy, before it is said when it was counted. */
+/** A copy, without the time at which it was counted. */
 export type ShippedRows = Omit<FarCopy, 'shippedMs'>;
 
-/** Everything of a segment that goes over, whatever of it is live. */
+/** Bytes and checksum of all rows of a segment, live or not. */
 interface Sent {
   readonly bytes: number;
   readonly checksum: string;
 }
 
 /**
- * Copies all rows of a segment, as an attempt that the manifest names already, and gives the copy once each replica has all of it: as many
- * rows, with the same sums. An attempt that fails leaves rows behind which nobody reads, and which are dropped later. Throws `unavailable`
- * with the server and what it said, `damaged`, `cancelled`.
+ * Copies all rows of a segment as an attempt that the manifest names already. Returns the copy once each replica has all rows with the same
+ * checksum. The rows of a failed attempt are never read, and are dropped later. Throws `unavailable` with the server and its message,
+ * `damaged`, `cancelled`.
  */
 export async function shipSegment(
   context: ShipContext,
@@ -73,13 +73,13 @@ export async function shipSegment(
   }
 }
 
-/** A new attempt to ship a segment. The number of its unit is the same at each, and another for each file. */
+/** A new attempt to ship a segment. The unit id is derived from the file, and so is the same for each attempt. */
 export function newAttempt(agent: string, file: string, shard: number): FarAttempt {
   const unit = createHash('sha256').update(`${agent}/${file}`).digest('hex').slice(0, 16);
   return { unit, attempt: randomBytes(8).toString('hex'), shard };
 }
 
-/** Makes the agent's table on each replica, with a column for each field. */
+/** Creates the agent's table on each replica, with a column for each field. */
 async function makeTables({ cluster, agent, schema }: ShipContext, shard: number): Promise<void> {
   const { settings } = cluster;
   for (const [replica, url] of cluster.urlsOf(shard).entries()) {
@@ -90,7 +90,7 @@ async function makeTables({ cluster, agent, schema }: ShipContext, shard: number
     const version = Number.parseInt(text, 10);
     const { make, columns } = tableStatements({ settings, agent, schema, shard, replica, version });
     for (const sql of known.size === 0 ? make : []) await cluster.command(url, sql);
-    // A replica's new table has the columns that the others have, which may be other ones.
+    // The new table of a replica gets the columns of the existing replicas, which may differ from these fields.
     const isNewAlone = known.size === 0 && cluster.urlsOf(shard).length === 1;
     for (const { name, add } of isNewAlone ? [] : columns.filter(isMissing)) {
       if (await getsColumn(cluster, url, agent, name, replica === 0 ? 1 : columnLooksMax)) continue;
@@ -104,7 +104,7 @@ async function columnsThere(cluster: FarCluster, url: string, agent: string): Pr
   return new Set((await cluster.lines(url, sql)).map(([name = '']) => name));
 }
 
-/** Whether a replica has a column, or gets one soon that another was given. */
+/** Whether a replica has a column, or gets it soon through replication. */
 async function getsColumn(
   cluster: FarCluster,
   url: string,
@@ -119,13 +119,13 @@ async function getsColumn(
   }
 }
 
-/** Drops an attempt. Done again it does nothing. */
+/** Drops an attempt. Idempotent. */
 export async function dropAttempt(cluster: FarCluster, agent: string, leftover: FarAttempt): Promise<void> {
   const sql = `ALTER TABLE ${tableName(cluster.settings, agent)} DROP PARTITION ${partitionText(leftover)}`;
   await cluster.anyReplica(leftover.shard, undefined, (url) => cluster.command(url, sql));
 }
 
-/** What rows are inserted as. */
+/** What is inserted besides the rows' values: the ids, and the checksum to add to. */
 interface BlockWish extends Pick<FarAttempt, 'unit' | 'attempt'> {
   readonly schema: Schema;
   readonly checksum: FarChecksum;
@@ -142,11 +142,11 @@ async function sendRows(
   const checksum = new FarChecksum(schema);
   const names = ['_cursor', '_unit', '_attempt', ...schema.fields.map(columnOfField)].map(quotedName);
   const sql = `INSERT INTO ${tableName(cluster.settings, agent)} (${names.join(', ')}) FORMAT Native`;
-  // All of an attempt goes to one replica: the others fetch it from there.
+  // All rows of an attempt are sent to one replica. The others fetch them from it.
   const url = await firstReachable(cluster, shard, signal);
   const startMs = performance.now();
   let bytes = 0;
-  // While one block is inserted the next is made.
+  // While one block is inserted, the next one is encoded.
   let inserting = Promise.resolve();
   try {
     const { liveFrom: _, ...whole } = entry;
@@ -159,7 +159,7 @@ async function sendRows(
       inserting = cluster
         .command(url, sql, { body, timeoutMs: farInsertMsMax, signal })
         .then(() => onRows?.(rowGroup.rows));
-      // It is thrown where it is waited for.
+      // The error is thrown where the promise is awaited.
       inserting.catch(() => undefined);
       const dueMs = (bytes / bytesPerSecond) * 1000 - (performance.now() - startMs);
       if (dueMs > 0) await delay(dueMs, undefined, { signal }).catch(() => undefined);
@@ -167,14 +167,14 @@ async function sendRows(
     await inserting;
     return { bytes, checksum: checksum.value() };
   } finally {
-    // Nothing of an attempt may come after it has failed: it may be dropped then.
+    // Wait, because the attempt may be dropped after a failure, and none of its rows may arrive later.
     await inserting.catch(() => undefined);
     await segment.close();
     pool.close();
   }
 }
 
-/** The rows of a row group as they are inserted, added to the checksum. */
+/** Encodes the rows of a row group for insertion, and adds them to the checksum. */
 async function blockOf(
   rowGroup: RowGroup,
   runs: readonly OrdinalRun[],
@@ -213,13 +213,13 @@ function firstReachable(
 async function columnsOf(rowGroup: RowGroup, schema: Schema, lease: ColumnLease): Promise<Column[]> {
   const open = await rowGroup.open();
   const columns: Column[] = [];
-  // One column after another, so that only one takes the memory that decoding needs.
+  // One column at a time, so that only one needs decoding memory.
   for (const field of schema.fields.keys())
     columns.push(...(await open.columns([field], newReadCounters(), lease, 'once')));
   return columns;
 }
 
-/** The runs of each row group, by its rows. */
+/** The runs of each row group, in order of rows. */
 function byRowGroup(entry: SegmentEntry, rowGroups: readonly RowGroup[]): Map<RowGroup, OrdinalRun[]> {
   const runsOf = new Map<RowGroup, OrdinalRun[]>();
   for (const { rowGroup, partition, firstOrdinal, rows } of runsOfSegment(entry, rowGroups)) {
@@ -241,7 +241,7 @@ function cursorsOf(runs: readonly OrdinalRun[], rows: number): BigUint64Array {
   return cursors;
 }
 
-/** Waits until a replica has all rows of a copy, and compares what their values add up to. */
+/** Waits until a replica has all rows of a copy, and compares the checksum. Throws `FarFailure` if it does not match in time. */
 async function countOn(
   { cluster, agent, schema, signal }: ShipContext,
   url: string,
@@ -261,7 +261,7 @@ async function countOn(
     throw new FarFailure('refused', url, `attempt ${copy.attempt} has other values than were sent`);
 }
 
-/** What the values of a copy add up to on one server. */
+/** The checksum of a copy, as computed by one server. */
 export async function checksumThere(
   cluster: FarCluster,
   url: string,

@@ -18,7 +18,7 @@ export interface LocatedShipping {
   readonly bytesPerSecond: number;
 }
 
-/** Ships a segment: the work of `shipTask`. */
+/** Ships a segment. */
 export async function work(job: LocatedShipping): Promise<Finished<ShippedRows>> {
   const { location, settings, agent, entry, schema, attempt, bytesPerSecond } = job;
   const directory = await openRealDirectory(location);
@@ -31,7 +31,7 @@ export async function work(job: LocatedShipping): Promise<Finished<ShippedRows>>
   }
 }
 
-/** All of it on one thread, reading and encoding included, so that no query waits for it. */
+/** Ships a segment on one thread, including reading and encoding, so that no query waits for it. */
 export const shipTask: Task<LocatedShipping, ShippedRows> = {
   module: builtModule(import.meta.url),
   isLong: true,

@@ -18,7 +18,7 @@ export interface FarDamage {
 /** Rows in the cluster that no manifest of this archive names. */
 export interface FarStray {
   readonly url: string;
-  /** As the server names it: the numbers of a unit and of an attempt. */
+  /** The partition as the server names it: the ids of unit and attempt. */
   readonly partition: string;
   readonly rows: number;
 }
@@ -31,7 +31,7 @@ export interface FarReport {
   readonly strays: readonly FarStray[];
 }
 
-/** Asks each replica of each unit's shard how many rows it has of it, and what their values add up to. */
+/** Asks every replica for the row count and checksum of each unit of its shard, and looks for stray rows. */
 export async function verifyFar(
   state: AgentState,
   cluster: FarCluster,
@@ -74,7 +74,7 @@ export async function verifyFar(
   return { units: shipped.length, records, replicas: urls.length, damages, strays };
 }
 
-/** What a check says, or why it could not be made. */
+/** The result of a check, or why it failed. */
 async function asked(check: () => Promise<string | null>): Promise<string | null> {
   try {
     return await check();
