@@ -13,7 +13,7 @@ import {
 import { retirable } from '../store/reading/agent-state.js';
 import { overCount, type OverCount } from '../store/manifest/retention-policy.js';
 
-/** When one agent's retention is looked at, and what is told of it. */
+/** Schedules the retention checks of one agent, and reports what they do. */
 export class AgentRetention {
   private nextMs = 0;
   private told: PendingPolicy | undefined;
@@ -24,17 +24,17 @@ export class AgentRetention {
     private readonly tell: (event: RetentionEvent) => void,
   ) {}
 
-  /** Whether it is time for a look, by the clock of the process. */
+  /** Whether a check is due, by the monotonic clock. */
   get isDue(): boolean {
     return performance.now() >= this.nextMs;
   }
 
-  /** Something has changed: the next look is due. */
+  /** Makes the next check due at once, after a change. */
   hasten(): void {
     this.nextMs = 0;
   }
 
-  /** Takes away what is over, and plans the next look. Does nothing for an agent of which nobody says how long its records are kept. */
+  /** Removes the records that exceed the policy, and schedules the next check. Does nothing for an agent without a configured retention. */
   async look(writer: AgentWriter | undefined, retention: Retention | undefined): Promise<void> {
     if (retention === undefined || writer === undefined || this.state.damage !== undefined) return;
     this.nextMs = performance.now() + retention.intervalMs;
@@ -45,7 +45,7 @@ export class AgentRetention {
     this.tellOf(retention, look);
   }
 
-  /** Puts a policy in force at once. Throws `conflict` where this process was told another one. */
+  /** Puts a policy in force at once. Throws `conflict` if this process knows another policy for the agent. */
   async apply(
     writer: AgentWriter,
     policy: RetentionPolicy,
@@ -64,7 +64,7 @@ export class AgentRetention {
     return look === undefined ? [] : this.tellOf(policy, look);
   }
 
-  /** What a policy means for the records that are there; without one, that which waits or is in force. */
+  /** What a policy would remove from the current records. Without `policy`, uses the pending policy, or else the one in force. */
   outlook(policy?: RetentionPolicy): RetentionOutlook {
     const { state } = this;
     if (state.damage !== undefined) throw state.damage;
@@ -73,7 +73,7 @@ export class AgentRetention {
     return { kept, over, records: state.rowCount };
   }
 
-  /** Tells of a look; that a policy waits is told once. */
+  /** Reports a check. A pending policy is reported only once. */
   private tellOf(
     { periodMs, bytesMax }: RetentionPolicy,
     { kept, cause, taken }: RetentionLook,
@@ -94,11 +94,11 @@ export class AgentRetention {
   }
 }
 
-/** What a policy means for the records that are there. */
+/** What a policy would do to the current records. */
 export interface RetentionOutlook {
-  /** The policy in force, and the one that waits. */
+  /** The policy in force, and the pending one. */
   readonly kept: KeptPolicy;
-  /** What the policy that was asked about takes of the records. */
+  /** The records that the policy in question would remove. */
   readonly over: OverCount;
   readonly records: number;
 }

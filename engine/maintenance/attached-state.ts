@@ -10,7 +10,7 @@ import type { ObjectStorage } from '../store/objects/object-storage.js';
 import { asDamage } from '../store/reading/recovery.js';
 import { lostDay, type LostRecords } from './lost-records.js';
 
-/** What is wrong with attached files and what belongs to them in our folder, and how much was looked at. */
+/** The result of verifying attached files and the agent's own files that belong to them. */
 export interface AttachedReport {
   readonly files: number;
   readonly bytes: number;
@@ -18,18 +18,18 @@ export interface AttachedReport {
   readonly damages: readonly AttachedDamage[];
 }
 
-/** What is wrong with a file. */
+/** A problem with a file. */
 export interface AttachedDamage {
   readonly file: string;
   readonly offset: number | null;
   readonly reason: string;
-  /** Records that can't be answered. */
+  /** Number of records that cannot be answered. */
   readonly records: number;
 }
 
 /**
- * Reads lists and indexes, and looks whether the files that they name are there and still have their footers. Their columns are not read:
- * they have no checksums of ours before they are indexed, and decoding tells afterwards.
+ * Reads lists and indexes, and checks that the files they name exist and have unchanged footers. Columns are not read: they have no
+ * checksums of ours unless they are indexed, and decoding detects damage anyway.
  */
 export async function verifyAttached(
   directory: Directory,
@@ -68,7 +68,7 @@ async function readIndex(directory: Directory, agent: string, file: AttachedFile
   await readFacts(directory, agent, index, spansOfFile(rowGroupRows).length, rowGroupRows.length);
 }
 
-/** What `read` gives; undefined where it throws, which is noted as damage that costs so many records. */
+/** Calls `read`. If it throws, notes damage that costs `records` records and returns undefined. */
 async function damagesOf<T>(
   damages: AttachedDamage[],
   file: string,
@@ -86,8 +86,8 @@ async function damagesOf<T>(
 }
 
 /**
- * Finds the lists of attached files that can be read. What others named is not lost: it lies where it lay, and is attached anew, at new
- * positions.
+ * Sorts lists of attached files into readable and damaged ones. Files named by damaged lists are not lost: they are still in place and are
+ * attached again, at new positions.
  */
 export async function examineLists(
   directory: Directory,
@@ -108,7 +108,7 @@ export async function examineLists(
   return examined;
 }
 
-/** What a repair finds of lists of attached files. */
+/** The result of examining lists of attached files. */
 export interface ExaminedLists {
   readonly whole: AttachedList[];
   readonly illegible: { readonly file: string; readonly reason: string }[];

@@ -10,7 +10,7 @@ import { proposeRewrite } from './compaction-policy.js';
 import { rewriteSegments } from './rewrite.js';
 import { rewriteTask } from './rewrite-task.js';
 
-/** An agent of this process, which is the writer. */
+/** An agent that this process writes. */
 export interface BackgroundAgent {
   readonly state: AgentState;
   readonly committer: Committer;
@@ -20,30 +20,33 @@ export interface BackgroundOptions {
   readonly directory: Directory;
   readonly now: () => number;
   readonly zstdAfterMs: number | null;
-  /** 1: rewrites run on a thread of their own, in a folder on the disk. 0: on the thread that asks, and only then, in any folder. */
+  /**
+   * 1: rewrites run on a thread of their own; the directory must be on disk. 0: rewrites run on the calling thread, only when asked for, in
+   * any directory.
+   */
   readonly threads: 0 | 1;
   readonly onWarning: (message: string) => void;
 }
 
 interface RetryPause {
-  /** Not before this time of the process is the agent looked at again. */
+  /** The agent is skipped until this time (ms, monotonic clock). */
   untilMs: number;
-  /** The failure that was told last, so that it is told once. */
+  /** The last reported failure, so that it is not reported twice. */
   told: string;
 }
 
 /**
- * Compaction beside everything else that a server does: one rewrite at a time for all agents, on a thread of its own, with
- * pauses. Queries and commits go on meanwhile; what they see changes with the one manifest that ends a rewrite.
+ * Compaction in the background of a server: one rewrite at a time for all agents, on a thread of its own, with pauses. Queries and commits
+ * continue meanwhile; they see the result with the one manifest that ends a rewrite.
  */
 export class BackgroundCompaction {
   private readonly workers: WorkerPool;
-  /** Files, with their agent's folder, that turned out damaged: `verify` tells about them, and nothing is to be gained by trying. */
+  /** Damaged files of each agent, which are not tried again. `verify` reports them. */
   private readonly damaged = new Map<string, Set<string>>();
   private readonly tallies = new Map<string, CompactionTally>();
   private readonly patience = new Map<string, RetryPause>();
   private readonly stopping = new AbortController();
-  /** Where the next look begins, so that a busy agent does not keep the others waiting. */
+  /** Index of the agent that is looked at first, so that a busy agent does not keep the others waiting. */
   private turn = 0;
   private nextMs = 0;
   private running: Promise<boolean> | undefined;
@@ -52,7 +55,7 @@ export class BackgroundCompaction {
     this.workers = new WorkerPool(options.threads);
   }
 
-  /** What it has done of an agent. */
+  /** What has been done for an agent. */
   counts(agent: string): CompactionCounts {
     return this.tally(agent);
   }
@@ -66,23 +69,23 @@ export class BackgroundCompaction {
     return tally;
   }
 
-  /** Threads that rewrite at present. */
+  /** Number of threads that are rewriting. */
   get busy(): number {
     return this.workers.busy;
   }
 
-  /** Whether it does its work by itself. */
+  /** Whether rewrites run without being asked for. */
   get isAlone(): boolean {
     return this.options.threads > 0;
   }
 
-  /** Begins a rewrite if one is due and none is under way. Never fails, and returns at once: for a timer. */
+  /** Starts a rewrite if one is due and none is running. Never throws, and returns at once. For a timer. */
   tick(agents: readonly BackgroundAgent[]): void {
     if (this.running !== undefined || performance.now() < this.nextMs) return;
     void this.runOnce(agents);
   }
 
-  /** Does the next rewrite, if there is one to do, and says whether there was. */
+  /** Does the next rewrite, if there is one, and returns whether there was. */
   runOnce(agents: readonly BackgroundAgent[]): Promise<boolean> {
     this.running ??= this.next(agents).finally(() => {
       this.running = undefined;
@@ -113,7 +116,7 @@ export class BackgroundCompaction {
           error,
         );
       }
-      // The end of a rewrite, and short ones altogether, have had no pauses.
+      // Pause in addition to the pauses within the rewrite, which do not cover its end, or short rewrites at all.
       this.nextMs = performance.now() + (performance.now() - startMs) * (1 / backgroundShare - 1);
       return true;
     }
@@ -153,7 +156,7 @@ export class BackgroundCompaction {
     this.options.onWarning(`agent ${agent} could not be compacted: ${what}; tried again later`);
   }
 
-  /** Stops the rewrite under way, which leaves nothing behind. */
+  /** Stops the current rewrite and discards its files. */
   async stop(): Promise<void> {
     this.stopping.abort();
     await this.workers.close();

@@ -9,52 +9,55 @@ import { ownFiles } from '../store/manifest/stored-files.js';
 import type { AgentState } from '../store/reading/agent-state.js';
 import { withFile } from '../store/sealed/segment-file.js';
 
-/** Each attempt begins with a newer manifest and keeps what is copied already. A writer would have to publish all the time for so many. */
+/**
+ * Each attempt starts with a newer manifest and keeps the files that were copied. To reach the limit, a writer would have to publish all
+ * the time.
+ */
 const attemptsMax = 100;
 
 export interface BackupOptions {
   readonly signal?: AbortSignal | undefined;
-  /** How much of the bytes to copy has been copied, 0 to 1. */
+  /** Fraction of the bytes to copy that was copied, 0 to 1. */
   readonly onProgress?: ((fraction: number) => void) | undefined;
 }
 
-/** What has become of one agent's copy. */
+/** The result of copying one agent. */
 export interface BackupResult {
-  /** Number of the manifest that the copy has now. */
+  /** Number of the manifest that the copy now has. */
   readonly manifest: number;
   readonly records: number;
-  /** Files that were copied, in whole or the part that they have grown by, and the bytes of that. */
+  /** Number of files that were copied, as a whole or the part by which they had grown, and the number of copied bytes. */
   readonly filesCopied: number;
   readonly bytesCopied: number;
-  /** All files of the copy, and their bytes. */
+  /** Number of all files of the copy, and their bytes. */
   readonly files: number;
   readonly bytes: number;
-  /** Files of an earlier state that were removed from the copy. */
+  /** Number of files of an earlier state that were removed from the copy. */
   readonly filesRemoved: number;
 }
 
-/** The agent that is copied. */
+/** The agent to copy. */
 export interface BackupSource {
   readonly directory: Directory;
   readonly state: AgentState;
-  /** Brings the state to the newest committed one. */
+  /** Refreshes the state to the newest committed one. */
   readonly refresh: () => Promise<void> | undefined;
 }
 
 /** A file of a committed state. */
 interface CommittedFile {
-  /** Path under the agent's folder. */
+  /** Path relative to the agent's folder. */
   readonly file: string;
-  /** What is committed of it. */
+  /** Committed length. */
   readonly bytes: number;
-  /** Bytes are only ever added to it: a copy that is shorter is its beginning. */
+  /** Whether the file is append-only, so that a shorter copy is its beginning. */
   readonly grows: boolean;
 }
 
 interface CommittedState {
   readonly manifest: Manifest;
   readonly records: number;
-  /** In the order in which they are copied: hot files last, since their batches speak of rejected lines. */
+  /** In the order in which they are copied. Hot files come last, because their batches refer to files of rejected lines. */
   readonly files: CommittedFile[];
 }
 
@@ -67,11 +70,10 @@ interface Copying {
 }
 
 /**
- * Copies an agent's newest committed state into another data folder, which is one that can be opened after each step: the files first, then
- * the manifest that names them, and only then files of the state before are removed. Of files that are there already only what they
- * have grown by is copied, so a copy is brought up to date by doing it again, also after it was broken off. The agent may be
- * written to meanwhile. Throws `conflict` where the folder holds something else than an earlier state of this agent, `damaged`
- * where the agent is.
+ * Copies an agent's newest committed state into another data folder. That folder can be opened after every step: first the files are
+ * copied, then the manifest that names them, and then files of the previous state are removed. Of existing files only the part by which
+ * they have grown is copied. So repeating the backup updates the copy, also after an interruption. The agent may be written to meanwhile.
+ * Throws `conflict` if the folder holds anything but an earlier state of this agent, `damaged` if the agent is damaged.
  */
 export async function backupAgent(
   source: BackupSource,
@@ -86,7 +88,7 @@ export async function backupAgent(
     const { manifest, records, files } = committedState(source);
     assertEarlierState(target, before, manifest);
     try {
-      // Indexes of attached files never grow, and their lengths stand nowhere else.
+      // Lengths of the indexes of attached files are recorded nowhere, so they are read from the file system. Indexes never grow.
       files.unshift(...(await indexFiles(source, manifest)));
       await copyFiles(copying, files);
     } catch (error) {
@@ -107,7 +109,7 @@ export async function backupAgent(
   }
 }
 
-/** What is committed at this moment: nothing is waited for, so that it is one state. */
+/** The committed state. Synchronous, so that it is consistent. */
 function committedState({ directory, state }: BackupSource): CommittedState {
   if (state.damage !== undefined) throw state.damage;
   const { manifest, rowCount } = state;
@@ -135,8 +137,8 @@ async function indexFiles(
 }
 
 /**
- * Throws `conflict` unless what the copy holds may be an earlier state of the same agent: ordinals are never given back, so all that were
- * given there have been given here too.
+ * Throws `conflict` unless the copy can be an earlier state of the same agent. Ordinals are never reused, so every ordinal assigned in the
+ * copy must have been assigned in the source too.
  */
 function assertEarlierState(target: Directory, copy: Manifest | undefined, newest: Manifest): void {
   if (copy === undefined) return;
@@ -154,7 +156,7 @@ function assertEarlierState(target: Directory, copy: Manifest | undefined, newes
   );
 }
 
-/** Whether a file is missing because a newer state does not need it any more. */
+/** Whether a file is missing because a newer state no longer needs it. */
 async function hasMovedOn(
   { state, refresh }: BackupSource,
   manifest: Manifest,
@@ -165,7 +167,7 @@ async function hasMovedOn(
   return state.manifest?.number !== manifest.number;
 }
 
-/** Copies what is missing, and makes it durable with the names of its files. */
+/** Copies the missing files, and makes them and their names durable. */
 async function copyFiles(copying: Copying, files: readonly CommittedFile[]): Promise<void> {
   const { source, target, options } = copying;
   const { agent } = source.state;
@@ -190,7 +192,7 @@ async function copyFiles(copying: Copying, files: readonly CommittedFile[]): Pro
   for (const folder of folders) await target.syncDirectory(`${agent}/${folder}`);
 }
 
-/** How much of a file the copy has, from its beginning; null where it has no such file. One that can't be its beginning is removed. */
+/** Length of the file's copy, which is its beginning; null if there is none. A copy that cannot be its beginning is removed. */
 async function copiedBytes(
   target: Directory,
   path: string,
@@ -200,7 +202,7 @@ async function copiedBytes(
     const there = await target.size(path);
     const isWhole = target.replacesWhole === true;
     if (there === bytes || (grows && there < bytes && !isWhole)) return there;
-    // What takes its place in one step may stay until then: the state of before still names it.
+    // A file that will be replaced in one step stays until then, because the previous state of the copy still names it.
     if (!isWhole) await target.remove(path);
     return null;
   } catch (error) {
@@ -234,7 +236,7 @@ async function copyFile(
   });
 }
 
-/** An empty file: one that an attempt has left there is begun again. */
+/** Creates an empty file, replacing what an earlier attempt may have left. */
 async function createAnew(target: Directory, path: string): ReturnType<Directory['create']> {
   if (target.replacesWhole !== true) await target.remove(path);
   return target.create(path);
@@ -253,7 +255,7 @@ function shorterThanCommitted(
   });
 }
 
-/** Removes files of our own making that the state of the copy does not have; gives how many. */
+/** Removes the archive's own files that the copied state does not name. Returns their number. */
 async function removeOthers(
   target: Directory,
   agent: string,

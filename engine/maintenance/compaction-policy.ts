@@ -20,21 +20,18 @@ import {
 } from '../store/manifest/manifest.js';
 import type { Codec } from '../parquet/compression.js';
 
-/** What compaction goes by. */
+/** The parameters of compaction. */
 export interface CompactionPolicy {
   readonly nowMs: number;
-  /** Age of a day, counted from its end, at which its segments get ZSTD; null for never. */
+  /** Age of a day (ms), counted from its end, at which its segments are compressed with ZSTD; null for never. */
   readonly zstdAfterMs: number | null;
-  /** Every segment is to have this codec, whatever its age. */
+  /** If set, every segment is to have this codec, whatever its age. */
   readonly codec?: Codec | undefined;
-  /**
-   * Whether to leave each day in as few segments as can be, each with all filters (true), or to rewrite no more than pays in the long
-   * run.
-   */
+  /** True: merge each day into as few segments as possible, and build missing filters. False: rewrite only what pays off in the long run. */
   readonly thorough: boolean;
 }
 
-/** Segments of one day that are to become new ones, in the order of their positions and in `codec`. */
+/** Segments of one day that are to be merged into new ones, in order of position, compressed with `codec`. */
 export interface Rewrite {
   readonly segments: readonly SegmentEntry[];
   readonly codec: Codec;
@@ -43,9 +40,9 @@ export interface Rewrite {
 const none: ReadonlySet<string> = new Set();
 
 /**
- * The next segments to rewrite; undefined when every day is as it should be. Looks at the manifest alone and only proposes.
+ * The next segments to rewrite; undefined if there is nothing to do. Looks only at the manifest.
  *
- * @param except files that can't be rewritten
+ * @param except files that cannot be rewritten
  */
 export function proposeRewrite(
   manifest: Manifest,
@@ -60,8 +57,9 @@ export function proposeRewrite(
 }
 
 /**
- * The segment of whose records retention has taken most, if its file is worth writing anew. Each record that goes for good
- * costs `1 / retiredShareMax` that are rewritten at most, since no fewer are over in the worst segment than in all.
+ * Proposes the segment with the largest share of records removed by retention, once the removed records of all segments exceed
+ * `retiredShareMax` of the live ones. The worst segment has at least the average share, so each record that is reclaimed costs at most `1 /
+ * retiredShareMax` rewritten ones.
  */
 function proposeReclaim(
   manifest: Manifest,
@@ -86,7 +84,7 @@ function proposeReclaim(
   return { segments: [worst], codec: policy.codec ?? worst.codec };
 }
 
-/** Rows of the days that are not as they should be: what there is to do, for showing how far it is. */
+/** Number of rows in segments that are to be rewritten, for showing progress. */
 export function rowsToRewrite(manifest: Manifest, policy: CompactionPolicy): number {
   let rows = 0;
   for (const group of groupsOf(manifest, none)) {
@@ -96,13 +94,13 @@ export function rowsToRewrite(manifest: Manifest, policy: CompactionPolicy): num
   return rows;
 }
 
-/** Segments of one day and the same columns that are kept equally long, which alone may be merged: imported ones by the day that they age by. */
+/** Groups the segments that may be merged: same day, same columns, same `keepUntilMs`. Imported records are grouped by the day that they age by. */
 function groupsOf(manifest: Manifest, except: ReadonlySet<string>): SegmentEntry[][] {
   const groups = new Map<string, SegmentEntry[]>();
   const versions = new Map<number, number>();
   for (const { version } of manifest.schemas) versions.set(version, versionToWrite(manifest, version));
   for (const segment of manifest.segments) {
-    // What has been shipped stays as it is: its copy would be another's.
+    // Shipped segments are not rewritten, because their copy in the far tier would no longer match.
     if (except.has(segment.file) || segment.far !== undefined || segment.stays === true) continue;
     const version = versions.get(segment.schemaVersion) ?? segment.schemaVersion;
     const isImported = segment.runs[0]!.partition === importedPartition;
@@ -133,18 +131,18 @@ function proposeFor(
   if (merged !== undefined) return { segments: merged, codec: codecOf(merged, aged, policy) };
   const wanted = (segment: SegmentEntry): Codec =>
     policy.codec ?? (aged && segment.bytes >= zstdBytesMin ? 'zstd' : segment.codec);
-  // Segments that are older than value filters, or than what the fields want now, get theirs when everything is rewritten that can be better.
+  // Segments without value filters, or with other filters than their fields now ask for, are rewritten only by a thorough compaction.
   const unfiltered = new Set(policy.thorough ? segmentsToRefilter(manifest) : []);
   const other = group.find((segment) => segment.codec !== wanted(segment) || unfiltered.has(segment));
   return other === undefined ? undefined : { segments: [other], codec: wanted(other) };
 }
 
-/** A segment that large gains nothing by being merged. */
+/** Whether a segment is so large that merging it is not worthwhile. */
 function isFull(segment: SegmentEntry): boolean {
   return segment.rowGroupRows.length >= segmentRowGroupsMax / 2;
 }
 
-/** As many of these as may be merged at once, from the first on; the first two always. */
+/** The longest prefix of the segments that may be merged at once; at least the first two. */
 function mergeable(segments: readonly SegmentEntry[]): SegmentEntry[] {
   const chosen: SegmentEntry[] = [];
   let bytes = 0;
@@ -163,8 +161,8 @@ function atLeastTwo(segments: SegmentEntry[]): SegmentEntry[] | undefined {
 }
 
 /**
- * The LZ4 segments of a day that is old enough for ZSTD. They have to be rewritten anyway, so they become one, with the ZSTD
- * segments that are no larger than they are together.
+ * The LZ4 segments of a day that is due for ZSTD. Since they have to be rewritten anyway, they are merged, together with ZSTD segments that
+ * are no larger than they are in total.
  */
 function dueForZstd(open: readonly SegmentEntry[]): SegmentEntry[] | undefined {
   const due = open.filter(({ codec }) => codec === 'lz4');
@@ -178,7 +176,7 @@ function dueForZstd(open: readonly SegmentEntry[]): SegmentEntry[] | undefined {
   return atLeastTwo(mergeable(due));
 }
 
-/** Segments of like size of which there are too many. */
+/** Segments of similar size, if there are too many of them. */
 function crowd(open: readonly SegmentEntry[]): SegmentEntry[] | undefined {
   const tiers = new Map<number, SegmentEntry[]>();
   for (const segment of open) {
@@ -193,14 +191,14 @@ function crowd(open: readonly SegmentEntry[]): SegmentEntry[] | undefined {
   return undefined;
 }
 
-/** 0 below a row group; then one more each time that a segment is `segmentFanIn` times as large. */
+/** The size tier of a segment: 0 below a row group, and one more for each factor of `segmentFanIn`. */
 function tierOf(rows: number): number {
   let tier = 0;
   for (let bound = rowGroupRowsMax; rows >= bound; bound *= segmentFanIn) tier++;
   return tier;
 }
 
-/** ZSTD with age; else what most of the records have. */
+/** ZSTD for old days, else the codec of most of the rows. */
 function codecOf(segments: readonly SegmentEntry[], aged: boolean, policy: CompactionPolicy): Codec {
   if (policy.codec !== undefined) return policy.codec;
   const bytes = segments.reduce((sum, segment) => sum + segment.bytes, 0);

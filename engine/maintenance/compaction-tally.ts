@@ -1,17 +1,17 @@
 import type { SegmentEntry } from '../store/manifest/manifest.js';
 
-/** What compaction in the background has done of an agent, since the process began. */
+/** What background compaction has done for an agent since the process started. */
 export interface CompactionCounts {
   readonly rewrites: number;
   readonly failed: number;
-  /** Segments that were replaced, and those that took their place. */
+  /** Number of segments that were replaced, and of those that replaced them. */
   readonly segmentsRead: number;
   readonly segmentsWritten: number;
   readonly bytesRead: number;
   readonly bytesWritten: number;
 }
 
-/** Counts it. */
+/** A mutable `CompactionCounts`. */
 export class CompactionTally implements CompactionCounts {
   rewrites = 0;
   failed = 0;

@@ -18,12 +18,12 @@ export interface CompactionContext {
   readonly refresh: () => Promise<void>;
 }
 
-/** A rewrite that another one, or retention, was faster than is proposed anew at most this often in a row. */
+/** How often in a row a rewrite may fail because another one, or retention, was faster. It is proposed again each time. */
 const conflictsMax = 10;
 
 /**
- * Seals what is hot, then rewrites each day whose records lie in more segments than they need, or are old enough for another
- * codec. Records keep their positions, so answers and cursors stay the same.
+ * Seals the hot rows, then rewrites each day whose records are in more segments than necessary, or that is old enough for another codec.
+ * Records keep their positions, so answers and cursors do not change.
  */
 export async function compactAgent(
   context: CompactionContext,
@@ -65,12 +65,12 @@ export async function compactAgent(
   };
 }
 
-/** Whether a rewrite failed only because what it read has been replaced or retired meanwhile. */
+/** Whether a rewrite failed only because its input has been replaced or removed meanwhile. */
 export function isOvertaken(error: unknown): boolean {
   return isLogstrataError(error) && (error.code === 'conflict' || error.code === 'not_found');
 }
 
-/** Has `run` build the new segments, and gives them. One manifest then replaces the old ones by them. */
+/** Calls `run` to build the new segments, and replaces the old ones by them in one manifest. Returns the new segments. */
 export async function publishRewrite(
   { state, committer }: { readonly state: AgentState; readonly committer: Committer },
   rewrite: Rewrite,
@@ -106,7 +106,7 @@ function liveSize(state: AgentState): { segments: number; bytes: number } {
 }
 
 export interface CompactOptions {
-  /** For every segment; by default LZ4, and ZSTD for days that are old enough. */
+  /** Codec of all segments. By default LZ4, and ZSTD for days that are old enough. */
   readonly codec?: Codec | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((fraction: number) => void) | undefined;

@@ -28,10 +28,10 @@ import { namedFiles, ownFiles } from '../store/manifest/stored-files.js';
 import { examineLists } from './attached-state.js';
 import type { RepairContext, RepairOptions } from './repair-context.js';
 
-/** A sealed segment, and what of it is whole. */
+/** A sealed segment, divided into whole and lost rows. */
 export class Finding {
   readonly liveRows: number;
-  /** Live runs whose row groups are whole. */
+  /** Live runs in undamaged row groups. */
   readonly wholeRuns: readonly Run[];
   private readonly lostRuns: readonly Run[];
 
@@ -41,7 +41,7 @@ export class Finding {
     /** Whether a manifest lists it. */
     readonly listed: boolean,
     readonly damages: readonly SegmentDamage[],
-    /** What stands in for a footer that can't be read. */
+    /** A reconstructed footer, if the file's own cannot be read. */
     readonly footer?: SegmentFooter,
   ) {
     this.liveRows = liveRows(entry);
@@ -54,13 +54,13 @@ export class Finding {
     return this.entry.file;
   }
 
-  /** What is wrong with it: of several damages the first that costs records. */
+  /** The reason of the first damage that costs records, or else of the first damage. */
   get reason(): string {
     const [first] = this.damages;
     return (this.damages.find(({ costs }) => costs !== 'nothing') ?? first)?.reason ?? '';
   }
 
-  /** What is lost with the damaged row groups, but for records that lie whole elsewhere. */
+  /** The records of the damaged row groups, except those that are in `coverage` because another file has them. */
   lostBeyond(coverage: Coverage): LostRecords[] {
     const { reason } = this;
     const lost = this.lostRuns
@@ -95,44 +95,44 @@ function splitRuns(entry: SegmentEntry, damages: readonly SegmentDamage[]): { wh
   return { whole, lost };
 }
 
-/** A hot file, and the batches of it that are whole. */
+/** A hot file and its undamaged batches. */
 export interface HotFinding {
   readonly file: string;
   readonly listed: boolean;
-  /** As a manifest names it, or would. */
+  /** The file's entry in the manifest, or what it would be. */
   readonly entry: HotEntry;
   readonly schema: Schema;
   readonly batches: readonly HotBatch[];
   readonly damages: readonly HotDamage[];
 }
 
-/** Everything there is of an agent. */
+/** Everything that was found of an agent. */
 export interface Findings {
-  /** The newest manifest that can be read. */
+  /** The newest readable manifest. */
   base: Manifest | undefined;
-  /** A manifest has to be made from the files: there is none, or the newest is damaged. */
+  /** Whether the manifest must be rebuilt from the files, because there is none or the newest is damaged. */
   isRebuilt: boolean;
-  /** Nothing is damaged, and nothing is missing. */
+  /** Whether nothing is damaged or missing. */
   isWhole: boolean;
-  /** Of the manifests that are there, readable or not; 0 for none. */
+  /** Highest number of all manifests, readable or not; 0 for none. */
   highestNumber: number;
   badManifests: string[];
   schemas: { version: number; schema: Schema }[];
   segments: Finding[];
   hot: HotFinding[];
-  /** Lists of attached files that can be read. */
+  /** Readable lists of attached files. */
   attached: AttachedList[];
-  /** Records of hot files that stay as they are. */
+  /** Number of records in hot files that are kept unchanged. */
   hotRecordsKept: number;
   rejected: { readonly entry: RejectedEntry; readonly listed: boolean }[];
   badRejected: { file: string; reason: string }[];
-  /** Files that say nothing about what was in them. */
+  /** Files from which nothing can be read. */
   illegible: { file: string; reason: string }[];
   lost: LostRecords[];
   highestPartition: number;
 }
 
-/** Reads every manifest, and every byte that belongs, or may belong, to a record. Changes nothing. */
+/** Reads every manifest, and every byte of every file that may hold records. Changes nothing. */
 export async function examine(context: RepairContext, options: RepairOptions): Promise<Findings> {
   const { directory, agent } = context;
   const found: Findings = {
@@ -199,7 +199,7 @@ export async function examine(context: RepairContext, options: RepairOptions): P
   return found;
 }
 
-/** Whether a hot file is named as it is by the next manifest. One whose batches name rejected lines that are gone must not be. */
+/** Whether the next manifest can name a hot file unchanged. It cannot if batches refer to a lost file of rejected lines. */
 export function staysHot(found: Findings, { damages, batches }: HotFinding): boolean {
   if (found.isRebuilt || damages.length > 0) return false;
   const isBad = (name: string): boolean => found.badRejected.some(({ file }) => file === name);
@@ -219,12 +219,12 @@ async function examineManifests(directory: Directory, agent: string, found: Find
       found.badManifests.push(manifestName(number));
     }
   }
-  // One of an impossible number may be the newest under another name.
+  // A file with an impossible number may be the newest manifest under a damaged name.
   const isNewest = found.base !== undefined && found.base.number === found.highestNumber;
   found.isRebuilt = !isNewest || impossible.length > 0;
 }
 
-/** What the manifest names; and where it has to be rebuilt, all that might have been named. */
+/** The files that the manifest names. If it has to be rebuilt, also all files that it might have named. */
 async function filesOf(directory: Directory, agent: string, found: Findings): Promise<string[]> {
   const files = new Set(found.base === undefined ? [] : namedFiles(found.base, []));
   if (found.isRebuilt) for (const file of await ownFiles(directory, agent)) files.add(file);
@@ -270,7 +270,7 @@ async function examineSegment(
   );
 }
 
-/** The damages of a segment whose footer is no loss, because row groups were found without it. */
+/** The damages of a segment whose footer was reconstructed: the footer costs nothing, only the row groups that were not found do. */
 function withoutFooter(damages: readonly SegmentDamage[], lost: readonly number[]): SegmentDamage[] {
   const [first] = damages.filter(({ costs }) => costs === 'segment');
   const reason = `${first!.reason}, and not all row groups are whole`;
@@ -288,7 +288,7 @@ async function isThere(directory: Directory, path: string): Promise<boolean> {
   }
 }
 
-/** The version of a file's schema in the manifest to come: that in the file, unless another schema has it. */
+/** The version for a file's schema in the next manifest: the version in the file, unless another schema has it already. */
 function versionOf(found: Findings, schema: Schema, wanted: number): number {
   const same = found.schemas.find((known) => sameSchema(known.schema, schema));
   if (same !== undefined) return same.version;
@@ -321,7 +321,7 @@ async function examineHot(directory: Directory, agent: string, file: string, fou
   found.lost.push(lostDay(file, reason));
 }
 
-/** Reads a hot file under a schema; false when it is another's. */
+/** Reads a hot file under a schema. Returns false if the file has another schema. */
 async function readHot(
   directory: Directory,
   agent: string,
@@ -333,7 +333,7 @@ async function readHot(
   const { file, foldedBytes } = entry;
   const path = `${agent}/${file}`;
   if (!(await isThere(directory, path))) {
-    // It may have been sealed since the older manifest: then its rows lie in segments that this one does not list.
+    // It may have been sealed after the older manifest: then its rows are in segments that this manifest does not list.
     const isSealed = found.isRebuilt && found.segments.some((segment) => !segment.listed);
     if (isSealed && foldedBytes === 0) return true;
     const damages = [missingHot(entry, 'the file is not there')];
@@ -350,7 +350,10 @@ async function readHot(
   return true;
 }
 
-/** A length that an older manifest gives may have been passed since, and no manifest gives none: all that is there may have counted. */
+/**
+ * The length to examine when the manifest is rebuilt: the whole file, because batches may have been committed after an older manifest
+ * recorded the length.
+ */
 async function lostLength(
   directory: Directory,
   path: string,
@@ -359,7 +362,7 @@ async function lostLength(
   return { foldedBytes, committedBytes: Math.max(foldedBytes, await directory.size(path)) };
 }
 
-/** Those that are named, by a manifest or by a batch of a hot file, and those that came with batches which are gone. */
+/** Examines the files of rejected lines: those named by a manifest or by a batch, and those whose batches are lost. */
 async function examineRejectedFiles(
   directory: Directory,
   agent: string,
@@ -401,7 +404,7 @@ async function examineRejected(
 
 async function isWhole(directory: Directory, path: string, entry: RejectedEntry): Promise<boolean> {
   try {
-    // Reading it to the end checks all of it.
+    // Reading to the end verifies the length and checksum.
     for await (const _ of rejectedPieces(directory, path, entry));
     return true;
   } catch (error) {

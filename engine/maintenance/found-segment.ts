@@ -13,18 +13,18 @@ import { readHeader } from '../store/sealed/segment-header.js';
 import { readMetadata } from '../store/sealed/segment-metadata.js';
 import { timeBoundsOf } from '../store/sealed/sealed-segment-writer.js';
 
-/** What a segment says of itself, where no manifest does. */
+/** What a segment file says of itself, if no manifest lists it. */
 export interface FoundSegment {
-  /** Of one that only its header tells of, the runs may end early. */
+  /** If only the header was readable, the runs may not cover all rows. */
   readonly entry: SegmentEntry;
   readonly schema: Schema;
 }
 
 /**
- * Reads from a segment's footer, or where that is damaged from its header, what a manifest would say of it, but for what only a manifest
- * knows: what it replaced, and what of it retention has taken. Throws `DamageError` for a file of which neither can be read.
+ * Reads a segment's manifest entry from its footer, or if that is damaged, from its header. Facts that only a manifest knows are missing:
+ * what the segment replaced, and what retention has removed of it. Throws `DamageError` if neither can be read.
  *
- * @param file path under the agent's folder
+ * @param file path relative to the agent's folder
  */
 export function readFoundSegment(directory: Directory, agent: string, file: string): Promise<FoundSegment> {
   return withFile(directory, `${agent}/${file}`, async (open) => {
@@ -54,7 +54,7 @@ async function describe(open: ReadableFile, file: string): Promise<FoundSegment>
 
 interface StoredFooter {
   readonly footerOffset: number;
-  /** Its structure, its length and the magic number. */
+  /** The footer's Thrift structure, its length and the magic number. */
   readonly stored: Uint8Array;
 }
 
@@ -101,7 +101,7 @@ function describeByFooter(file: string, { footerOffset, stored }: StoredFooter):
   return { entry, schema };
 }
 
-/** Every row of a segment has one position, and its runs ascend. */
+/** Asserts that the runs ascend and cover every row once. Throws `damaged`. */
 function assertCovered(entry: SegmentEntry): void {
   let row = 0;
   let before: SegmentEntry['runs'][number] | undefined;

@@ -9,9 +9,9 @@ import { lostInHot, type LostRecords } from './lost-records.js';
 import type { Quarantine } from './quarantine.js';
 import type { RepairContext } from './repair-context.js';
 
-/** The hot files of a repair: those that are whole stay, of the others what is whole is sealed. */
+/** The hot files of a repair: undamaged ones are kept, and the undamaged batches of others are sealed. */
 export class HotSalvage {
-  /** Those of the manifest, with what the sealed batches add to them. */
+  /** The values of the manifest plus those of the sealed batches. */
   readonly values: CommittedValues;
   readonly kept: HotEntry[] = [];
   readonly lost: LostRecords[] = [];
@@ -24,7 +24,7 @@ export class HotSalvage {
     this.values = new CommittedValues(found.base);
   }
 
-  /** Seals what has to be; damaged files go to the quarantine. */
+  /** Seals the undamaged batches of damaged files, and adds these files to the quarantine. */
   async seal(quarantine: Quarantine): Promise<readonly SegmentEntry[]> {
     const files: HotFile[] = [];
     for (const finding of this.found.hot) {
@@ -42,7 +42,7 @@ export class HotSalvage {
     return segments;
   }
 
-  /** The batches that no sealed segment has yet. */
+  /** The batches whose rows are in no sealed segment. */
   private take({ entry, schema, batches }: HotFinding): HotFile {
     const rows = new HotRows(schema, entry.file);
     for (const { batch, runs, meta, offset } of batches) {

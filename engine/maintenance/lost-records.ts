@@ -3,21 +3,21 @@ import type { HotDamage } from '../store/hot/hot-segment-file.js';
 import type { HotEntry, OrdinalRun, Run } from '../store/manifest/manifest.js';
 import type { Coverage } from '../store/manifest/coverage.js';
 
-/** Records that can't be answered any more, by position and time. */
+/** Records that can no longer be answered, by position and time. */
 export interface LostRecords {
   readonly file: string;
   readonly reason: string;
-  /** Cursors of the first and the last; null where nothing tells which they were. */
+  /** Cursors of the first and the last record; null if unknown. */
   readonly first: string | null;
   readonly last: string | null;
-  /** How many; null where nothing tells. */
+  /** Number of records; null if unknown. */
   readonly records: number | null;
-  /** The hours that they lay in, as times (ms): from, up to but not with. 0 and 0 where nothing tells. */
+  /** Start (inclusive) and end (exclusive) of the hours of their positions, as times (ms). Both are 0 if unknown. */
   readonly fromMs: number;
   readonly untilMs: number;
 }
 
-/** What is lost with a run of positions. */
+/** The records of a run of positions. */
 export function lostRun(file: string, reason: string, run: OrdinalRun): LostRecords {
   const { partition, firstOrdinal, rows } = run;
   return {
@@ -31,7 +31,7 @@ export function lostRun(file: string, reason: string, run: OrdinalRun): LostReco
   };
 }
 
-/** What is lost with a file of which only its folder tells the day, if that. */
+/** The unknown records of a file, of which at most the day is known, from its folder. */
 export function lostDay(file: string, reason: string): LostRecords {
   const day = /^dt=(\d{4,}-\d\d-\d\d)\//.exec(file)?.[1];
   const fromMs = day === undefined ? 0 : Date.parse(`${day}T00:00:00Z`);
@@ -39,12 +39,12 @@ export function lostDay(file: string, reason: string): LostRecords {
   return { file, reason, first: null, last: null, records: null, fromMs, untilMs };
 }
 
-/** The damage of a hot file that is not there. */
+/** The damage of a hot file that is missing. */
 export function missingHot({ committedBytes }: Pick<HotEntry, 'committedBytes'>, reason: string): HotDamage {
   return { offset: 0, bytes: committedBytes ?? Infinity, reason, after: null, before: null };
 }
 
-/** Whether the manifest counts all that a damage of a hot file can have held. */
+/** Whether the damaged range lies within the part of the file that the manifest's values include. */
 export function isCounted(
   { foldedBytes }: Pick<HotEntry, 'foldedBytes'>,
   { offset, bytes }: HotDamage,
@@ -53,8 +53,8 @@ export function isCounted(
 }
 
 /**
- * What is lost with a damage of a hot file, but for records that lie whole elsewhere. The manifest knows the rows that it counts, in
- * their order; of batches that came later only those around them tell.
+ * The records lost by damage in a hot file, except those that are in `coverage` because another file has them. The manifest knows the
+ * positions of the rows that it includes. For later batches they are derived from the positions before and after the damage.
  */
 export function lostInHot(entry: HotEntry, damage: HotDamage, coverage: Coverage): LostRecords[] {
   const { file, foldedBytes, runs } = entry;
@@ -67,7 +67,7 @@ export function lostInHot(entry: HotEntry, damage: HotDamage, coverage: Coverage
     const first = after === null ? 0 : (rowOf(runs, after) ?? -1) + 1;
     const end = before === null ? undefined : rowOf(runs, before);
     lost.push(...clipRuns(runs, first, end ?? Infinity).flatMap(missing));
-    // A bad end behind what is counted was never committed.
+    // An invalid end after the part that the manifest includes was never committed.
     const isEnd = before === null && bytes !== Infinity;
     if (isCounted(entry, damage) || isEnd || end !== undefined) return lost;
     from = lastOf(runs) ?? after;
@@ -88,7 +88,7 @@ export function clipRuns(runs: readonly Run[], first: number, end: number): Run[
   });
 }
 
-/** The row that has a position; undefined where none has. */
+/** The row at a position; undefined if there is none. */
 function rowOf(runs: readonly Run[], { partition, ordinal }: Position): number | undefined {
   for (const run of runs) {
     const row = ordinal - run.firstOrdinal;
@@ -104,7 +104,7 @@ function lastOf(runs: readonly Run[]): Position | undefined {
     : { partition: last.partition, ordinal: last.firstOrdinal + last.rows - 1 };
 }
 
-/** How much stood there can't be told: records of a batch may lie in several partitions. */
+/** A loss of unknown size, between two positions: the records of a batch may belong to several partitions. */
 function lostBetween(
   file: string,
   reason: string,

@@ -4,8 +4,8 @@ import type { CommittedValues } from '../store/manifest/committed-values.js';
 import type { Findings } from './examination.js';
 
 /**
- * The first ordinal that was certainly never given, in any partition, when the manifest that counted them is lost. Throws `limit`
- * when so many manifests have been rebuilt that none is left.
+ * An ordinal that was certainly never assigned, in any partition, for when the manifest that counted ordinals is lost. Throws `limit` if so
+ * many manifests have been rebuilt that no such ordinal is left.
  */
 export function firstFreeOrdinal({ base, segments }: Findings, values: CommittedValues): number {
   let highest = base?.ordinalsFrom ?? 1;

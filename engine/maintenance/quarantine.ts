@@ -2,9 +2,9 @@ import { isLogstrataError } from '../terms/errors.js';
 import type { Directory } from '../store/disk/directory.js';
 
 /**
- * Files of an agent that are put aside: `dt=…/x.parquet` becomes `quarantine/dt=…/x.parquet.aside`, where no tool that looks
- * for Parquet files takes it for one. They get that name before a manifest is published that goes on without them, and
- * lose the old one afterwards, so that no crash can lose what is in them.
+ * Files of an agent that are put aside: `dt=…/x.parquet` becomes `quarantine/dt=…/x.parquet.aside`, which tools that look for Parquet files
+ * do not match. Each file is linked to the new name before the manifest without it is published, and its old name is removed afterwards. So
+ * no crash can lose its content.
  */
 export class Quarantine {
   readonly taken: { file: string; to: string; reason: string }[] = [];
@@ -18,7 +18,7 @@ export class Quarantine {
     this.taken.push({ file, to: `quarantine/${file}.aside`, reason });
   }
 
-  /** Gives each file its second name, durably. One that is not there has nothing to put aside. */
+  /** Links each file to its second name, durably. Skips missing files. */
   async link(): Promise<void> {
     for (const { file, to } of [...this.taken]) {
       const folder = `${this.agent}/${to.slice(0, to.lastIndexOf('/'))}`;
@@ -32,7 +32,7 @@ export class Quarantine {
             this.taken.findIndex((item) => item.file === file),
             1,
           );
-        // An earlier repair, which was interrupted, has come this far.
+        // An interrupted repair has linked it already.
         else if (error.code !== 'exists') throw error;
       }
       await this.directory.syncDirectory(folder);
@@ -43,7 +43,7 @@ export class Quarantine {
     for (const { file } of this.taken) await this.directory.remove(`${this.agent}/${file}`);
   }
 
-  /** Puts a file aside that nothing depends on any more. */
+  /** Puts a file aside that nothing refers to any more. */
   async move(file: string, reason: string): Promise<void> {
     const to = `quarantine/${file}.aside`;
     await this.directory.makeDirectory(`${this.agent}/quarantine`);

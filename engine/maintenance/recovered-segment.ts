@@ -10,15 +10,15 @@ import { withFile, type SegmentFooter } from '../store/sealed/segment-file.js';
 import { describesSegment, readHeader, rowGroupChecksum } from '../store/sealed/segment-header.js';
 import { walkSegment, type WalkedChunk } from './segment-walk.js';
 
-/** What of a segment can be read without its footer. */
+/** What can be read of a segment without its footer. */
 export interface RecoveredSegment {
-  /** What the footer would say, but for bounds, gram filters and the chunks of `_cursor`. Nothing of the lost row groups. */
+  /** A reconstructed footer without bounds, gram filters and the chunks of `_cursor`. Lost row groups have no chunks. */
   readonly footer: SegmentFooter;
-  /** Row groups that are not whole. */
+  /** Indexes of row groups that are damaged. */
   readonly lost: readonly number[];
 }
 
-/** Stands for the chunk of `_cursor`, which is not read. */
+/** A placeholder for the chunk of `_cursor`, which is not read. */
 const unreadChunk: ChunkPlace = {
   offset: 0,
   bytes: 0,
@@ -31,9 +31,10 @@ const unreadChunk: ChunkPlace = {
 };
 
 /**
- * Finds the row groups of a segment whose footer can't be read, by the segment's header. A row group counts as whole only if each page of
- * each column matches the checksum in its page header and has the rows that are said, and all of it matches the checksum in the segment's
- * header. Undefined when the file is not there, its header is not whole or is that of another segment than `entry`, or no row group is whole.
+ * Finds the row groups of a segment whose footer cannot be read, by means of its header. A row group is undamaged if each page of each
+ * column matches the checksum in its page header and has the expected number of rows, and if the row group matches its checksum in the
+ * segment's header. Undefined if the file is missing, its header is damaged or belongs to another segment than `entry`, or no row group is
+ * undamaged.
  */
 export async function recoverSegment(
   directory: Directory,

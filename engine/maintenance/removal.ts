@@ -30,35 +30,35 @@ import type { WorkerPool } from '../workers/worker-pool.js';
 import { isOvertaken } from './compaction.js';
 import { rewriteSegments } from './rewrite.js';
 
-/** What is to be removed of an agent. */
+/** What to remove of an agent. */
 export type RemovalWish =
   | { readonly kind: 'all' }
-  /** What one load has given. */
+  /** The records of one load. */
   | { readonly kind: 'load'; readonly id: string }
-  /** Records with sinceMs ≤ time < untilMs, by the field that places them; null for no bound. Those without a time are in no range. */
+  /** Records with sinceMs ≤ time < untilMs, by the placement field; null for no bound. Records without a time are in no range. */
   | { readonly kind: 'times'; readonly sinceMs: number | null; readonly untilMs: number | null };
 
-/** What a wish comes to. */
+/** What a removal would do. */
 export interface RemovalOutlook {
   readonly records: number;
   readonly rejectedLines: number;
-  /** Of the segments that go as a whole, and the share of the others that goes. */
+  /** Bytes of the segments that are removed as a whole, plus a proportional share of the others. */
   readonly bytes: number;
-  /** Hours that the records' places lie in, as times: from, and up to but without. Null for no record. */
+  /** Start (inclusive) and end (exclusive) of the hours that the records age by (ms). Null if there are no records. */
   readonly fromMs: number | null;
   readonly untilMs: number | null;
-  /** Segments that are written anew without them. */
+  /** Number of segments that are rewritten without the records. */
   readonly rewritten: number;
-  /** What the records came from, where that is known: it can be loaded again. */
+  /** The files from which the records were loaded, if known. They can be loaded again. */
   readonly paths: readonly string[];
 }
 
 /** A load that can be removed. */
 export interface StoredLoad {
   readonly id: string;
-  /** When it was, by the clock (ms). */
+  /** Time of the load by the clock (ms). */
   readonly nowMs: number;
-  /** Records that are still there. */
+  /** Number of its records that still exist. */
   readonly records: number;
   readonly paths: readonly string[];
 }
@@ -76,10 +76,10 @@ export interface RemovalOptions {
   readonly onProgress?: ((fraction: number) => void) | undefined;
 }
 
-/** A removal that compaction or retention was faster than is planned anew at most this often. */
+/** How often a removal is planned again because compaction or retention was faster. */
 const conflictsMax = 10;
 
-/** What becomes of one segment. */
+/** The records to remove from one segment. */
 interface SegmentChange {
   readonly entry: SegmentEntry;
   readonly removed: readonly OrdinalRun[];
@@ -92,7 +92,7 @@ interface RemovalPlan {
   readonly loads: readonly LoadEntry[];
 }
 
-/** The loads of which records are there, the newest last. */
+/** The loads that still have records, newest last. */
 export function storedLoads({ loads, segments }: Pick<Manifest, 'loads' | 'segments'>): StoredLoad[] {
   const live = new Coverage();
   for (const entry of segments) for (const run of liveRuns(entry)) live.add(run);
@@ -103,7 +103,7 @@ export function storedLoads({ loads, segments }: Pick<Manifest, 'loads' | 'segme
   });
 }
 
-/** What a wish comes to at the moment, hot records included once they are sealed. Nothing is changed but that. */
+/** What a removal would do now. Hot rows are sealed first, so that they are included; nothing else is changed. */
 export async function removalOutlook(context: RemovalContext, wish: RemovalWish): Promise<RemovalOutlook> {
   const { changes, rejected, loads } = await planRemoval(context, wish);
   const partitions = changes.flatMap(({ entry, removed }) =>
@@ -124,8 +124,8 @@ export async function removalOutlook(context: RemovalContext, wish: RemovalWish)
 }
 
 /**
- * Removes records, in one publication: their positions stay given. Segments of which others are left are written anew without them. Queries that
- * have begun keep what they saw.
+ * Removes records in one publication. Their positions are never reused. Segments that keep other records are rewritten. Running queries
+ * still see the removed records.
  */
 export async function removeRecords(
   context: RemovalContext,
@@ -186,7 +186,7 @@ async function publishRemoval(
   }
 }
 
-/** Says which records of which segments a wish means. What is hot is sealed before. */
+/** Determines the records of each segment that are to be removed. Hot rows are sealed first. */
 async function planRemoval(context: RemovalContext, wish: RemovalWish): Promise<RemovalPlan> {
   const { state, committer, refresh } = context;
   await refresh();
@@ -225,7 +225,7 @@ function unknownLoad(agent: string, id: string): LogstrataError {
   return new LogstrataError('not_found', message);
 }
 
-/** Records of files of other programs are not ours to remove. */
+/** Throws `invalid` if the agent has attached files, because their records belong to other programs and cannot be removed. */
 function requireOwnRecords({ agent, attached }: AgentState): void {
   const files = attached.files().length;
   if (files === 0) return;
@@ -233,7 +233,7 @@ function requireOwnRecords({ agent, attached }: AgentState): void {
   throw new LogstrataError('invalid', message);
 }
 
-/** A segment that is in the far tier alone is not written anew: it goes as a whole, or not at all. */
+/** The error for a segment that is only in the far tier. It cannot be rewritten, only removed as a whole. */
 function notNear(agent: string): LogstrataError {
   const message = `agent "${agent}" has, or may have, some of these records in the far tier, where single records can't be removed: bring them back first ("logstrata far fetch ${agent}")`;
   return new LogstrataError('invalid', message);
@@ -243,13 +243,13 @@ function wholeSegment(entry: SegmentEntry): SegmentChange {
   return { entry, removed: liveRuns(entry), rows: liveRows(entry) };
 }
 
-/** The change of a segment, where `removedOf` gives the parts of its runs that go; none where none does. */
+/** The change of a segment. `removedOf` returns the parts of a run to remove. Empty if nothing is removed. */
 function changeOf(entry: SegmentEntry, removedOf: (run: Run) => readonly OrdinalRun[]): SegmentChange[] {
   const removed = liveRuns(entry).flatMap(removedOf);
   return removed.length === 0 ? [] : [{ entry, removed, rows: rowsOf(removed) }];
 }
 
-/** The parts of a run that are covered. */
+/** The parts of a run that are in the set. */
 function coveredBy(coverage: Coverage, run: Run): OrdinalRun[] {
   if (!coverage.touches(run)) return [];
   const others = new Coverage();
@@ -265,7 +265,7 @@ function rowsOf(runs: readonly OrdinalRun[]): number {
   return runs.reduce((sum, { rows }) => sum + rows, 0);
 }
 
-/** Loads all of whose records are among those that go. */
+/** The loads whose records are all removed. */
 function loadsWithin(loads: readonly LoadEntry[], changes: readonly SegmentChange[]): LoadEntry[] {
   const removed = new Coverage();
   for (const change of changes) for (const run of change.removed) removed.add(run);
@@ -276,7 +276,7 @@ function pathsOf(loads: readonly LoadEntry[]): string[] {
   return [...new Set(loads.flatMap(({ parts }) => parts.map(({ until }) => until.path)))];
 }
 
-/** Reads the times of a segment that may have some of the range, and nothing else of it. */
+/** Finds the records of a segment in a range of times. Reads only the time column. */
 async function changeByTimes(
   { directory, state }: RemovalContext,
   entry: SegmentEntry,
@@ -310,7 +310,7 @@ async function changeByTimes(
         for (let row = 0; row < rows; row++) {
           const value = columnValue(column!, firstRow + row);
           if (value === null || Number(value) < since || Number(value) >= until) continue;
-          // Rows that follow one another make one run, wherever they stand.
+          // Consecutive rows form one run. The ordinal also serves as the row, because row numbers do not matter here.
           const ordinal = firstOrdinal + row;
           addRun(removed, { partition, firstOrdinal: ordinal, firstRow: ordinal, rows: 1 });
         }
@@ -325,7 +325,7 @@ async function changeByTimes(
   }
 }
 
-/** The files of rejected lines all of which a load has read. */
+/** The files of rejected lines whose lines all come from the part of a source that the load has read. */
 async function rejectedOf(
   { directory, state }: RemovalContext,
   { parts }: LoadEntry,

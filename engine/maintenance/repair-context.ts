@@ -6,7 +6,7 @@ import type { Schema } from '../terms/schema.js';
 export interface RepairContext {
   readonly directory: Directory;
   readonly agent: string;
-  /** Name of the unit of work that new segments are built in. */
+  /** Id of the unit of work that builds new segments. */
   readonly id: string;
   readonly now: () => number;
   readonly codec: Codec;
@@ -14,9 +14,9 @@ export interface RepairContext {
 }
 
 export interface RepairOptions {
-  /** Asks whether files that no manifest lists are to be taken in. What is refused is put aside. */
+  /** Asked whether files that no manifest lists are to be adopted. If refused, they are put into quarantine. */
   readonly adopt: (files: readonly string[]) => Promise<boolean>;
-  /** The agent's fields as they are configured; needed only where no file tells. */
+  /** The agent's configured schema. Needed only if no file has one. */
   readonly schema?: Schema | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((fraction: number) => void) | undefined;

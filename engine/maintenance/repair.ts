@@ -25,28 +25,28 @@ import type { RepairContext, RepairOptions } from './repair-context.js';
 export interface RepairReport {
   /** Whether anything was changed. */
   readonly changed: boolean;
-  /** `whole`: it was there. `rebuilt`: from the files, and from an older manifest where `basedOn` names one. */
+  /** `whole`: the newest manifest was readable. `rebuilt`: it was rebuilt from the files, and from an older manifest if `basedOn` names one. */
   readonly manifest: 'whole' | 'rebuilt';
-  /** Number of the older manifest that a rebuilt one goes on from; null for none. */
+  /** Number of the older manifest that the rebuilt one is based on; null for none. */
   readonly basedOn: number | null;
-  /** Files that no manifest listed, and that were taken in. */
+  /** Files that no manifest listed and that were adopted. */
   readonly adopted: readonly string[];
-  /** What was put aside, and why. */
+  /** Files that were put into quarantine, and why. */
   readonly quarantined: readonly { readonly file: string; readonly to: string; readonly reason: string }[];
   readonly lost: readonly LostRecords[];
-  /** What is lost, now or before, and comes back when it is loaded again. */
+  /** Records lost now or earlier that can be restored by loading their files again. */
   readonly restorable: readonly Restorable[];
-  /** Records of `lost` that are not known to have come from a file that was loaded. */
+  /** Number of records of `lost` that cannot be restored in that way, as far as known. */
   readonly lostForGood: number;
-  /** Records that can be answered, hot ones included. */
+  /** Number of records that can be answered, hot ones included. */
   readonly records: number;
 }
 
 /**
- * Mends an agent's folder, of which this process must be the writer: rebuilds a manifest that is lost or damaged from the files,
- * writes the whole row groups of damaged segments and the whole batches of damaged hot files anew, and puts aside, in
- * `quarantine/`, what is damaged. Records keep their positions. One manifest publishes all of it; until then nothing is changed,
- * and a repair that was interrupted can be begun anew. Throws `not_found` when there is nothing of the agent.
+ * Repairs an agent's folder. This process must be the writer. Rebuilds a lost or damaged manifest from the files, rewrites the undamaged
+ * row groups of damaged segments and the undamaged batches of damaged hot files, and moves what is damaged to `quarantine/`. Records keep
+ * their positions. One manifest publishes all changes; before that nothing is changed, so an interrupted repair can be repeated. Throws
+ * `not_found` if there is nothing of the agent.
  */
 export async function repairAgent(context: RepairContext, options: RepairOptions): Promise<RepairReport> {
   const { directory, agent, id } = context;
@@ -76,13 +76,13 @@ export async function repairAgent(context: RepairContext, options: RepairOptions
   }
 }
 
-/** Puts manifests aside that are damaged, and not needed any more. Returns whether there were any. */
+/** Moves damaged manifests, which are no longer needed, to the quarantine. Returns whether there were any. */
 async function moveManifests({ badManifests }: Findings, quarantine: Quarantine): Promise<boolean> {
   for (const file of badManifests) await quarantine.move(file, 'it is not what was written');
   return badManifests.length > 0;
 }
 
-/** Asks for the files that no manifest lists; returns those that are taken in. */
+/** Asks whether to adopt the files that no manifest lists. Returns the adopted ones. */
 async function adopt(
   found: Findings,
   options: RepairOptions,
@@ -102,8 +102,9 @@ async function adopt(
 }
 
 /**
- * The segments of the next manifest: those that are whole as they are, and new ones of what is whole in the others. Whole and
- * large ones come first, so that of records that lie in two files (a segment and what it was merged into) the better counts.
+ * The segments of the next manifest: undamaged ones unchanged, and new ones with the undamaged parts of the others. Undamaged and large
+ * segments are handled first, so that a record that is in two files (a segment and the one it was merged into) is taken from the better
+ * one.
  */
 async function salvageSegments(
   context: RepairContext,
@@ -115,7 +116,7 @@ async function salvageSegments(
   const order = [...found.segments].sort(
     (a, b) => Number(a.damages.length > 0) - Number(b.damages.length > 0) || b.entry.rows - a.entry.rows,
   );
-  // There is no file of these to look at.
+  // Segments that are only in the far tier have no file to examine.
   const kept = found.base?.segments.filter(isFarOnly) ?? [];
   for (const run of kept.flatMap(liveRuns)) coverage.add(run);
   let index = 0;
@@ -137,7 +138,7 @@ async function salvageSegments(
   return kept;
 }
 
-/** A damaged row group shows by itself; that one which was found whole can't be read is a failure of the disk. */
+/** Rewrites the undamaged part of a segment. Its row groups were just verified, so damage found now means that the disk is failing. */
 async function rewritePart(
   { directory, agent, id, workers }: RepairContext,
   { schema, entry, footer }: Finding,
@@ -189,14 +190,14 @@ function nextManifest(
   };
 }
 
-/** Whether every ordinal is counted that was given; those of batches which are lost, and came after the manifest, are not. */
+/** Whether all assigned ordinals are known. Those of lost batches that are newer than the manifest are not. */
 function knowsOrdinals({ isRebuilt, hot }: Findings): boolean {
   const isKnown = ({ entry, damages }: HotFinding): boolean =>
     damages.every((damage) => isCounted(entry, damage));
   return !isRebuilt && hot.every(isKnown);
 }
 
-/** What the files say of the life of an agent. */
+/** The counters that can be derived from the files. */
 function countersOf(segments: readonly SegmentEntry[], { rejected }: Findings): Counters {
   const lines = rejected.reduce((sum, { entry }) => sum + entry.lines, 0);
   return { ...noCounters, records: rowsOf(segments), rejected: lines };

@@ -10,14 +10,14 @@ export interface LocatedRewrite {
   readonly job: RewriteJob;
 }
 
-/** Rewrites segments: the work of `rewriteTask`. */
+/** Rewrites segments. */
 export async function work({ location, job }: LocatedRewrite): Promise<Finished<readonly SegmentEntry[]>> {
   const directory = await openRealDirectory(location);
   const result = await rewriteSegments({ directory, workers: new WorkerPool(0) }, job);
   return { result, transfer: [] };
 }
 
-/** All of a rewrite on one thread, reading and decoding included, so that no query waits for it. */
+/** Runs a whole rewrite on one thread, including reading and decoding, so that no query waits for it. */
 export const rewriteTask: Task<LocatedRewrite, readonly SegmentEntry[]> = {
   module: builtModule(import.meta.url),
   work,

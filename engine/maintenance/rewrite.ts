@@ -19,21 +19,21 @@ import { MergedSegments } from '../store/load/merged-segments.js';
 import type { Codec } from '../parquet/compression.js';
 import type { ReadCounters } from '../store/reading/read-counters.js';
 
-/** Segments of one day and the same columns to write anew. Plain data, so that a thread can do it. */
+/** Segments of one day with the same columns to be rewritten. Plain data, so that it can be sent to a thread. */
 export interface RewriteJob {
   readonly agent: string;
-  /** The unit of work that the new segments are built in. */
+  /** The unit of work that builds the new segments. */
   readonly id: string;
   readonly segments: readonly SegmentEntry[];
-  /** What they are written with: columns as they have them, and the filters that are wanted now. */
+  /** The schema to write: the same columns, with the filters that the fields ask for now. */
   readonly schema: Schema;
   readonly schemaVersion: number;
   readonly codec: Codec;
-  /** Positions that are left out: they have been removed. Absent: none. */
+  /** Positions to leave out, because they are removed. Absent: none. */
   readonly removed?: readonly OrdinalRun[] | undefined;
-  /** How many segments the unit has written before; 0 if absent. */
+  /** Number of segments that the unit has built before; 0 if absent. */
   readonly firstNumber?: number | undefined;
-  /** The part of the time to work in: the rest is spent waiting, after each row group. */
+  /** Fraction of the time to work in. The rest is spent waiting, after each row group. */
   readonly share: number;
 }
 
@@ -42,14 +42,14 @@ export interface RewritePlace {
   readonly directory: Directory;
   readonly workers: WorkerPool;
   readonly signal?: AbortSignal | undefined;
-  /** In the place of footers that can't be read, by file under the agent's folder. */
+  /** Footers to use for files whose own footer cannot be read, by path relative to the agent's folder. */
   readonly footers?: ReadonlyMap<string, SegmentFooter> | undefined;
 }
 
 /**
- * Writes the rows of `segments` that are live, in the order of their positions, as new segments in their final place, where
- * they count for nothing until a manifest names them. Throws `DamageError`, `cancelled`, `not_found` when a segment has been
- * replaced and removed meanwhile, and whatever the disk throws. What was written is the unit's to remove then.
+ * Writes the live rows of `segments`, in order of position, as new segments in their final place. They become part of the archive once a
+ * manifest names them. Throws `DamageError`, `cancelled`, `not_found` if a segment has been replaced and removed meanwhile, and errors of
+ * the disk. After an error the files are removed when the unit ends.
  */
 export async function rewriteSegments(
   { directory, workers, signal, footers }: RewritePlace,
@@ -94,7 +94,7 @@ export async function rewriteSegments(
   }
 }
 
-/** Waits so long that the time since the last wait was `share` of all. */
+/** Returns a function that waits so long that the time since its last call is `share` of the total. */
 function pacer(share: number): () => Promise<void> {
   let since = performance.now();
   return async () => {
@@ -109,7 +109,7 @@ interface DecodedRowGroup {
   readonly lease: ColumnLease;
 }
 
-/** Row groups decoded whole, each for as long as runs still take rows out of it, and these have not been encoded. */
+/** Decoded row groups. Each is kept as long as runs still need its rows, or its rows have not been encoded. */
 class DecodedRowGroups {
   private readonly open = new Map<RowGroup, DecodedRowGroup>();
   private readonly rowsLeft = new Map<RowGroup, number>();
@@ -126,7 +126,7 @@ class DecodedRowGroups {
     private readonly pool: BufferPool,
   ) {}
 
-  /** Takes the runs that are to be read. */
+  /** Registers the runs that are to be read. */
   count(runs: readonly SnapshotRun[]): void {
     for (const { rowGroup, rows } of runs)
       this.rowsLeft.set(rowGroup, (this.rowsLeft.get(rowGroup) ?? 0) + rows);
@@ -144,15 +144,15 @@ class DecodedRowGroups {
     const columns: Column[] = [];
     const decoded = { batch: { length: rowGroup.rows, columns }, lease };
     this.open.set(rowGroup, decoded);
-    // One column after another, so that only one takes the memory that decoding needs.
+    // One column at a time, so that only one needs decoding memory.
     for (const field of this.schema.fields.keys())
       columns.push(...(await opened.columns([field], this.counters, lease, 'once')));
-    // No column is read twice, so the pool need not keep any.
+    // No column is read twice, so the pool need not keep it.
     this.pool.evict('');
     return decoded;
   }
 
-  /** Frees the row groups that have no rows left to take, except the one whose last rows still have to be encoded. */
+  /** Frees the row groups from which all rows were taken, except one whose last rows are not encoded yet. */
   releaseTaken(except: RowGroup | undefined): void {
     for (const [rowGroup, { lease }] of this.open) {
       if (rowGroup === except || this.rowsLeft.get(rowGroup)! > 0) continue;
@@ -161,7 +161,7 @@ class DecodedRowGroups {
     }
   }
 
-  /** Lets go of all of them. */
+  /** Frees all row groups. */
   release(): void {
     for (const { lease } of this.open.values()) lease.release();
     this.open.clear();

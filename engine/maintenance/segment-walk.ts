@@ -6,23 +6,23 @@ import { readPageHeader, type PageHeader } from '../parquet/page-header.js';
 import type { ReadableFile } from '../store/disk/directory.js';
 import type { SegmentHeader } from '../store/sealed/segment-header.js';
 
-/** A page header has some 60 bytes at most. */
+/** Upper bound on the length of a page header, which is about 60 bytes. */
 const headerBytesMax = 128;
 
-/** Where the pages of a column chunk lie. Each matches the checksum in its header. */
+/** The place of a column chunk's pages. Each page matches the checksum in its header. */
 export type WalkedChunk = Omit<ChunkPlace, 'bounds'>;
 
 interface Page {
   readonly header: PageHeader;
-  /** With its header. */
+  /** Length of the page including its header. */
   readonly bytes: number;
   readonly headerBytes: number;
 }
 
 /**
- * Finds the chunks of a sealed segment's fields without its footer, row group by row group; undefined for those that are not whole.
+ * Finds the column chunks of a sealed segment without its footer. Returns those of each row group; undefined for a damaged one.
  *
- * @param header of the segment, which says where each row group begins
+ * @param header header of the segment, which has the offset of each row group
  */
 export async function walkSegment(
   file: ReadableFile,
@@ -41,11 +41,11 @@ export async function walkSegment(
 class PageWalk {
   constructor(
     private readonly file: ReadableFile,
-    /** Pages end here. */
+    /** Offset at which pages end. */
     private readonly limit: number,
   ) {}
 
-  /** The chunks that stand one behind another from `start` on, at most `count`. */
+  /** Up to `count` consecutive chunks from `start` on. */
   async chunksFrom(start: number, count: number): Promise<WalkedChunk[]> {
     const chunks: WalkedChunk[] = [];
     for (let at = start; chunks.length < count; at += chunks.at(-1)!.bytes) {
@@ -74,7 +74,7 @@ class PageWalk {
     };
   }
 
-  /** The page at `at`, if there is one and it matches its checksum. */
+  /** The page at `at`; null if there is none or if its checksum does not match. */
   private async page(at: number): Promise<Page | null> {
     const bytes = await this.file.read(at, Math.min(headerBytesMax, this.limit - at));
     try {

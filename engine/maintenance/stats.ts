@@ -15,7 +15,7 @@ import {
 } from '../store/manifest/manifest.js';
 import type { Schema } from '../terms/schema.js';
 
-/** What is stored of an agent, from its manifest and its hot rows. */
+/** Statistics of an agent, from its manifest and its hot rows. */
 export function agentStats(state: AgentState): StoreStats {
   if (state.damage !== undefined) throw state.damage;
   const snapshot = state.snapshot();
@@ -74,27 +74,30 @@ export function agentStats(state: AgentState): StoreStats {
   }
 }
 
-/** What is answered from files of other programs, where they lie. */
+/** Statistics of attached files. */
 export interface AttachedStats {
   readonly files: number;
   readonly records: number;
-  /** Of the files; they are not counted elsewhere. */
+  /** Bytes of the files. They are in no other figure. */
   readonly bytes: number;
-  /** Files that have an index, their bytes, and those of the indexes, which lie in the agent's folder. */
+  /** Number of indexed files, their bytes, and the bytes of their indexes, which are in the agent's folder. */
   readonly filesIndexed: number;
   readonly bytesIndexed: number;
   readonly bytesIndexes: number;
   readonly order: AttachedOrder;
 }
 
-/** How the rows of attached files lie among the hours that their positions are in. */
+/** How well the rows of attached files are ordered by the hours of their positions. */
 export interface AttachedOrder {
-  /** Files with row groups whose rows are in no order of time. */
+  /** Number of files with row groups whose rows are not in order of time. */
   readonly filesUnordered: number;
-  /** Row groups as a scan reads them, at most 65,536 rows each; and those that are put in order whenever a column of them is decoded. */
+  /**
+   * Number of row groups as the scan sees them (at most 65,536 rows each), and of those whose rows are sorted each time one of their
+   * columns is decoded.
+   */
   readonly rowGroups: number;
   readonly rowGroupsUnordered: number;
-  /** Rows of one row group in one hour are a run: a page of an answer has to read all row groups with rows in its hours. */
+  /** Number of runs. The rows of a row group in one hour are a run, and a page of results reads all row groups with rows in its hours. */
   readonly runs: number;
 }
 
@@ -126,17 +129,17 @@ function attachedStats(state: AgentState): AttachedStats {
   };
 }
 
-/** What is in the far tier. */
+/** Statistics of the far tier. */
 export interface FarStats {
   readonly units: number;
   readonly records: number;
-  /** Bytes that were sent for them, before anything was packed. */
+  /** Bytes that were sent, uncompressed. */
   readonly bytes: number;
-  /** Records of which there is no file here any more. */
+  /** Number of records without a local file. */
   readonly onlyRecords: number;
-  /** The last time that a unit was shipped (ms); null for never. */
+  /** Time of the last shipped unit (ms); null for never. */
   readonly shippedMs: number | null;
-  /** Attempts that are to be dropped there. */
+  /** Number of attempts that are to be dropped in the cluster. */
   readonly leftovers: number;
 }
 
@@ -159,7 +162,7 @@ export interface StoreStats {
   readonly manifest: number;
   readonly records: number;
   readonly segments: number;
-  /** Those whose filters are not what the fields want by now. */
+  /** Number of segments whose filters are not those that the fields ask for now. */
   readonly segmentsToRefilter: number;
   readonly rowGroups: number;
   readonly hotRecords: number;
@@ -173,7 +176,7 @@ export interface StoreStats {
   readonly attached: AttachedStats;
   readonly far: FarStats;
   readonly bytesRejected: number;
-  /** Lines that are kept because they became no record. */
+  /** Number of rejected lines that are kept. */
   readonly linesRejected: number;
   readonly timeMinMs: number | null;
   readonly timeMaxMs: number | null;
@@ -181,9 +184,9 @@ export interface StoreStats {
   readonly lastCursor: string | null;
   readonly sources: number;
   readonly counters: Counters;
-  /** What retention has taken, over the agent's life. */
+  /** What retention has removed over the agent's lifetime. */
   readonly retired: Retired;
-  /** What is lost, and comes back when it is loaded again. */
+  /** Lost records that can be restored by loading their files again. */
   readonly restorable: readonly Restorable[];
   readonly schema: Schema;
 }

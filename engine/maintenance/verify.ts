@@ -36,8 +36,8 @@ interface Totals {
 }
 
 /**
- * Reads every byte that the agent's manifest names and compares it with its checksums; then decodes it. Damage is reported,
- * with the positions whose records it costs, and changes nothing.
+ * Reads every byte of the files that the agent's manifest names, verifies checksums, then decodes the data. Damage is reported with the
+ * positions of the records that it costs. Changes nothing.
  */
 export async function verifyAgent(
   directory: Directory,
@@ -55,7 +55,7 @@ export async function verifyAgent(
     options.onProgress?.(Math.min(1, totals.bytes / allBytes));
   };
   for (const segment of manifest.segments) {
-    // Those in the far tier alone have no file here.
+    // Segments that are only in the far tier have no local file.
     if (isFarOnly(segment)) continue;
     await verifySealed(directory, agent, manifest, segment, totals);
     step();
@@ -91,7 +91,7 @@ function sizeOf(manifest: Manifest): number {
   return manifest.rejected.reduce((sum, file) => sum + file.bytes, sealed + hot);
 }
 
-/** Opens an agent and verifies it. Of one that can't be opened, the damages of its manifests are told, or that they are all gone. */
+/** Opens an agent and verifies it. If the agent cannot be opened, reports the damages of its manifests, or that all manifests are missing. */
 export async function verifyOpening(
   directory: Directory,
   agent: string,
@@ -109,7 +109,7 @@ export async function verifyOpening(
   }
 }
 
-/** Reads the manifests that are kept. The newest is what counts; an older one that is damaged costs no record. */
+/** Reads the manifests that are kept. Only damage to the newest one costs records. */
 async function verifyManifests(
   directory: Directory,
   agent: string,
@@ -125,7 +125,7 @@ async function verifyManifests(
       totals.files++;
       newest = await readManifestFile(directory, agent, number);
     } catch (error) {
-      // The writer goes on publishing, and keeps the last two.
+      // Removed by the writer, which publishes meanwhile and keeps the last two.
       if (isLogstrataError(error) && error.code === 'not_found') continue;
       totals.damages.push(damageOf(file, asDamage(error), number === numbers.at(-1) ? null : 0));
     }
@@ -166,7 +166,7 @@ async function verifySealed(
   }
 }
 
-/** The positions whose records can't be answered: those of the row group, or of the whole file. */
+/** The positions that cannot be answered: those of the row group, or of the whole file. */
 function lostPositions(segment: SegmentEntry, { costs, rowGroup }: SegmentDamage): Damage['positions'] {
   if (costs === 'nothing') return [];
   let first = 0;
@@ -191,7 +191,7 @@ async function verifyHot(
   totals.files++;
   const path = `${state.agent}/${entry.file}`;
   const known = state.hot.find((hot) => hot.entry.file === entry.file)?.endBytes ?? 0;
-  // Where damage kept this process from reading the file, nothing tells how long it is by now.
+  // If the agent is damaged, this process could not read the file, so its current length is unknown.
   const read = state.damage === undefined ? Math.max(known, entry.foldedBytes) : null;
   const lengths = { foldedBytes: entry.foldedBytes, committedBytes: entry.committedBytes ?? read };
   try {
@@ -228,7 +228,7 @@ async function verifyRejected(
   totals.files++;
   const path = `${agent}/${entry.file}`;
   try {
-    // Reading it to the end checks all of it.
+    // Reading to the end verifies the length and checksum.
     for await (const piece of rejectedPieces(directory, path, entry)) totals.bytes += piece.length;
   } catch (error) {
     totals.damages.push(damageOf(entry.file, asDamage(error), 0));
@@ -242,14 +242,14 @@ export interface VerifyOptions {
 
 export interface Damage {
   readonly file: string;
-  /** Byte offset of what is damaged, where it can be told. */
+  /** Byte offset of the damage, if known. */
   readonly offset: number | null;
   readonly rowGroup: number | null;
   readonly column: string | null;
   readonly reason: string;
-  /** Records that can't be answered; null where nothing tells how many. */
+  /** Number of records that cannot be answered; null if unknown. */
   readonly records: number | null;
-  /** First and last position of those, as cursors, as far as they are known. */
+  /** First and last position of these records, as cursors, as far as known. */
   readonly positions: readonly { readonly first: string; readonly last: string; readonly records: number }[];
 }
 
@@ -260,6 +260,6 @@ export interface VerifyReport {
   readonly damages: readonly Damage[];
   /** Files in the agent's folder that the manifest does not name. */
   readonly unnamedFiles: readonly string[];
-  /** What is lost already, and comes back when it is loaded again. */
+  /** Records lost earlier that can be restored by loading their files again. */
   readonly restorable: readonly Restorable[];
 }
