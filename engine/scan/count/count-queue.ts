@@ -105,7 +105,7 @@ export class CountQueue {
     try {
       const held = this.#holdNow(group, lease);
       const ready = this.#ready(held);
-      // A row group that takes long makes the budget of this thread used up, so that threads count the following ones.
+      // A row group that takes long uses up the budget of this thread, so that threads count the following ones.
       this.#inlineBytes += isLong(ready) ? Infinity : bytesOf(held);
       this.#countHere(ready);
     } finally {

@@ -164,8 +164,8 @@ function textCondition({ needle, outside }: StringComparison, column: string): s
 }
 
 /**
- * A condition that a value contains a text at the place that the operator says. With `folds`, the ASCII letters of the value are lowered
- * first.
+ * A condition that a value contains a text at the place that the operator says. With `folds`, the ASCII letters of the value are
+ * converted to lower case first.
  */
 function holds(op: Needle['op'], column: string, text: Uint8Array, folds: boolean): string {
   const literal = textLiteral(text);

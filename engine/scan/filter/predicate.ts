@@ -184,8 +184,8 @@ function askedOne(comparison: Comparison): Asked | null {
 }
 
 /**
- * The XXH64 hash of the value as four bytes, as files of other programs store 32-bit integers, signed or unsigned. Null where it needs more
- * bits.
+ * The XXH64 hash of the value as four bytes, as files of other programs store 32-bit integers, signed or unsigned. Null where the value
+ * needs more bits.
  */
 function shortHashOf(value: bigint): Asked['shortHash'] {
   if (value < -(2n ** 31n) || value >= 2n ** 32n) return null;

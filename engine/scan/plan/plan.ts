@@ -34,13 +34,13 @@ export interface ScanPlan {
   /** The cursor bounds, both exclusive. They clip the first and the last of these runs. */
   readonly after: Position | undefined;
   readonly before: Position | undefined;
-  /** Number of rows in the runs [first, end), before the ends are clipped. */
+  /** Number of rows within the cursor bounds. */
   readonly rows: number;
   /** Number of row groups that overlap the bounds. */
   readonly rowGroups: number;
   /**
    * Forward: matches are written in the order in which they are found. Backward: the newest matches are found first, and are written in
-   * reverse once the limit is reached.
+   * ascending order once the limit is reached or no run is left.
    */
   readonly direction: 'forward' | 'backward';
 }

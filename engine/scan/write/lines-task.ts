@@ -8,8 +8,8 @@ import { CellSpace } from './piece-space.js';
 /** Rows to write as lines. Their columns are in the shared memory of the thread that asks. */
 export interface LinesJob {
   /**
-   * The concatenated descriptions of the tables, as numbers. A thread reads them in a fraction of the time that it takes to deserialise
-   * objects, which for a few hundred rows takes longer than writing them.
+   * The concatenated descriptions of the tables, as numbers. Deserialising as many objects would take a thread several times as long:
+   * for a few hundred rows, longer than writing them.
    */
   readonly blocks: KernelBlock;
   readonly tables: number;
