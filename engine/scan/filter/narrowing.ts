@@ -21,7 +21,8 @@ export type NarrowedBy = 'dictionary' | 'values';
 
 /**
  * Evaluates the predicates one after another until no row is left, and leaves the rows that match all of them in `remaining`. All threads
- * use this function; `ask` gets the column and evaluates one predicate. Returns what excluded the last row; `values` where rows are left.
+ * use this function; `ask` gets the column and evaluates one predicate. Returns `dictionary` where dictionaries alone have excluded all
+ * rows, else `values`.
  */
 export function* narrow<Asked extends AskedPredicate>(
   predicates: readonly Asked[],

@@ -18,7 +18,7 @@ interface Block {
  */
 export class AnswerCells {
   readonly #memory: SharedMemory;
-  /** Blocks that have free cells, oldest first. */
+  /** Blocks that have free cells, in the order in which they came to have some. */
   readonly #blocks: Block[] = [];
   readonly #blockOf = new Map<number, Block>();
 
