@@ -3,16 +3,19 @@ import type { FieldDefinition } from '../definition/definition.js';
 import { compileTemplate } from '../templates/template.js';
 import { isTimestampFormatName } from '../times/timestamp.js';
 
-/** Digits that every range of integers has room for, and the most of 64 bits: longer numbers are read one by one. */
+/**
+ * Limits on the digits that kernels read: as many as every epoch time range has room for, and the most that 64 bits may
+ * have. Longer numbers are read one by one.
+ */
 const epochDigits = 15;
 const int64Digits = 19;
 
-/** Where a parsed field comes from: the line, by its number there, or always the same text. */
+/** Origin of a parsed field: its number in the line, or a constant text. */
 export type FieldOrigin = { readonly inLine: number } | { readonly text: Uint8Array };
 
 /**
- * How a field's column is made of many lines at once, with the results of its writer in `field-writer.ts`; null where only
- * the writer can make it.
+ * How to make a field's column from many lines at once, with the same results as its writer in `field-writer.ts`; null where
+ * only the writer can.
  */
 export function planColumn(
   field: FieldDefinition,

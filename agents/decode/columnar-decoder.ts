@@ -13,10 +13,10 @@ import type { ParsedLine } from './parsed-line.js';
 import type { ValueTally } from './value-counters.js';
 import type { FieldWriter } from './value-writer.js';
 
-/** Decodes one line in the way that takes every line: bytes[start, end) is the line without its line feed. */
+/** Decodes one line by the decoder that takes every line. bytes[start, end) is the line without its line feed. */
 export type DecodeLine = (start: number, end: number) => void;
 
-/** A field whose values only its writer can make, and the fields of the line that it reads. */
+/** A field whose values only its writer can make, and the fields of the line that the writer reads. */
 export interface WrittenField {
   readonly writer: FieldWriter;
   readonly places: readonly number[];
@@ -28,23 +28,23 @@ export interface ColumnarOptions {
   readonly plans: readonly (ColumnPlan | null)[];
   /** The fields without a plan. */
   readonly written: readonly WrittenField[];
-  /** What the writers read: filled here with the line's fields. */
+  /** Filled here with the line's fields, for the writers. */
   readonly line: ParsedLine;
   readonly counters: ValueTally;
   /** Longer lines are decoded one by one. */
   readonly lineBytesMax: number;
 }
 
-/** Shorter texts are not worth the calls. */
+/** For shorter texts, the calls of kernels cost more than they save. */
 const textBytesMin = 1024;
 
 /**
- * Decodes many lines at once: kernels take them apart and make columns, which are appended to the builder in runs of lines. Lines
- * that the kernels don't take are decoded one by one between the runs.
+ * Decodes many lines at once: kernels split them and make columns, which are appended to the builder in runs of lines. Lines
+ * that the kernels do not take are decoded one by one between the runs.
  */
 export class ColumnarDecoder {
   readonly #columns: LineColumns;
-  /** Numbers of the fields that the columns of the plan are. */
+  /** For each column of the plan, the number of its field. */
   readonly #fields: readonly number[];
   readonly #fixedBytes: number;
 
@@ -58,14 +58,14 @@ export class ColumnarDecoder {
     this.#fixedBytes = plans.length * 8;
   }
 
-  /** Whether there were kernels and memory for them when they were asked for last. */
+  /** Whether kernels, and memory for them, were available in the last call. */
   get usable(): boolean {
     return this.#columns.usable;
   }
 
   /**
-   * Decodes lines from `start` on until the builder is full or a window of lines is done. `isText` says that bytes[start, end) is
-   * UTF-8. Returns the position behind the last line taken; `start` where the first line has to be decoded by itself.
+   * Decodes lines from `start` on until the builder is full or a window of lines is done. `isText` says that bytes[start,
+   * end) is UTF-8. Returns the end of the last line taken; `start` where the first line has to be decoded singly.
    */
   decode(
     bytes: Uint8Array,
@@ -113,10 +113,10 @@ export class ColumnarDecoder {
     return line;
   }
 
-  /** Appends lines [from, to), or as many of them as there is room for or the writers take. Returns the line behind them. */
+  /** Appends lines [from, to), or as many as there is room for or the writers accept. Returns the number of the line after them. */
   #takeRun(bytes: Uint8Array, base: number, from: number, to: number, builder: BatchBuilder): number {
     let end = Math.min(to, from + rowGroupRowsMax - builder.rows);
-    // The row that reaches the bound is the last one, as if rows came one by one.
+    // The row that reaches the limit is the last one, as if rows were added one by one.
     while (end - from > 1 && builder.bytes + this.#runBytes(from, end) >= rowGroupBytesMax) {
       end = from + ((end - from) >> 1);
     }
@@ -131,7 +131,7 @@ export class ColumnarDecoder {
     return end;
   }
 
-  /** Counts the values of lines [from, to), all of them taken, that did not read as their type and are null. */
+  /** Counts the unreadable values of lines [from, to), which have all been taken. */
   #countUnreadable(bytes: Uint8Array, base: number, from: number, to: number): void {
     const { plans, splitter, counters } = this.options;
     const { columns, spans } = this.#columns;
@@ -149,7 +149,7 @@ export class ColumnarDecoder {
     });
   }
 
-  /** At most the bytes that `BatchBuilder.bytes` grows by. */
+  /** Upper bound of the growth of `BatchBuilder.bytes`. */
   #runBytes(from: number, to: number): number {
     let sum = (to - from) * this.#fixedBytes;
     for (const column of this.#columns.columns) {
@@ -158,7 +158,7 @@ export class ColumnarDecoder {
     return sum;
   }
 
-  /** Has the writers set their fields of lines [from, to). Returns the first line that they don't take, which is odd from now on. */
+  /** Lets the writers set their fields of lines [from, to). Returns the first line that they do not accept, which is marked as odd. */
   #writeRows(bytes: Uint8Array, base: number, from: number, to: number, builder: BatchBuilder): number {
     const { written, line, counters } = this.options;
     const { states } = this.#columns;
@@ -181,7 +181,7 @@ export class ColumnarDecoder {
     return to;
   }
 
-  /** Sets the fields at `places` to those of a line. False for one whose text does not stand in the line as it is. */
+  /** Sets the fields at `places` to those of a line. Returns false where a text has escapes, so that it can't be used as it is. */
   #fillLine(bytes: Uint8Array, base: number, number: number, places: readonly number[]): boolean {
     const { line, splitter } = this.options;
     const { spans } = this.#columns;

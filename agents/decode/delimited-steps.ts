@@ -10,15 +10,16 @@ import {
 
 const byteCount = 256;
 
-/** More steps than any line has fields and delimiters; a pattern that repeats a class many times has more. */
+/** Limit on steps: more than any line has fields and delimiters. Only patterns that repeat a class many times exceed it. */
 const stepsMax = 1000;
 
 /**
- * The steps that a pattern's first choice takes at the beginning of a line, without ever going back: where they succeed, they
- * find what the pattern finds. Where they fail, the line may still match, by another choice or elsewhere. Null for a pattern of whose
- * first choices the next byte does not tell the choice, or not without failing mostly.
+ * Converts a pattern to steps that always take the pattern's first choice, from the beginning of a line and without
+ * backtracking. Where the steps succeed, they find what the pattern finds. Where they fail, the line may still match, by
+ * another choice or at another place. Null for a pattern whose choices can't be decided by the next byte, or for which steps
+ * would mostly fail.
  *
- * `names` are the wanted groups; their places in it are the fields.
+ * @param names the wanted groups; a group's index is its field
  */
 export function delimitedSteps(regex: string, names: readonly string[]): LineStep[] | null {
   const pattern = compilePattern(regex);
@@ -31,28 +32,28 @@ export function delimitedSteps(regex: string, names: readonly string[]): LineSte
   return writer.write(program.start) ? joinLiterals(writer.steps) : null;
 }
 
-/** What may come next: the bytes, whether the line may end, and whether anything may come. */
+/** What may come next: the possible bytes, whether the line may end, and whether anything may come. */
 interface First {
   readonly set: ByteSet;
   readonly mayEndLine: boolean;
   readonly isAnything: boolean;
 }
 
-/** A class that is repeated. */
+/** A repeated character class. */
 interface Repetition {
   readonly set: ByteSet;
   readonly least: number;
   readonly isLazy: boolean;
-  /** The instruction behind it. */
+  /** The instruction after it. */
   readonly next: number;
 }
 
 /** Writes the instructions of a pattern's program as steps. */
 class StepWriter {
   readonly steps: LineStep[] = [];
-  /** For instructions that have been written the number of their step. */
+  /** For each written instruction, the number of its step. */
   readonly #written = new Map<number, number>();
-  /** Instructions on the way to the one that is being written. */
+  /** Instructions on the path to the current one. */
   readonly #open = new Set<number>();
 
   constructor(
@@ -60,14 +61,14 @@ class StepWriter {
     private readonly fields: ReadonlyMap<number, number>,
   ) {}
 
-  /** Writes the instructions from `start` on. Returns false when they can't be steps. */
+  /** Writes the instructions from `start` on. Returns false where they can't be written as steps. */
   write(start: number): boolean {
     const opened: number[] = [];
     let done: boolean | null = null;
     for (let pc = start; done === null;) {
       const known = this.#written.get(pc);
       if (known !== undefined) {
-        // What leads back to itself repeats more than a class.
+        // A jump back to an open instruction would be a loop of more than a class.
         done = !this.#open.has(pc);
         this.steps.push({ kind: 'jump', to: known });
         break;
@@ -84,7 +85,7 @@ class StepWriter {
     return done === true;
   }
 
-  /** Writes one instruction. Returns the next one, or whether all from there on was written. */
+  /** Writes one instruction. Returns the next one, or whether everything from there on was written. */
   #instruction(pc: number): number | boolean {
     const { op, out, arg } = this.program;
     const repetition = this.#repetition(pc);
@@ -106,7 +107,7 @@ class StepWriter {
         return this.#writeBranch(out[pc]!, arg[pc]!);
       default: {
         const set = isClass(this.program, pc) ? byteSet(this.program, pc) : null;
-        // Characters that are not ASCII take more than a byte.
+        // Non-ASCII characters take more than one byte.
         if (set === null || set[0x80] === 1) return false;
         this.steps.push({ kind: 'one', set });
         return out[pc]!;
@@ -117,7 +118,7 @@ class StepWriter {
   #writeRun({ set, least, isLazy, next }: Repetition): number | false {
     const first = this.#first(next);
     if (first === null) return false;
-    // One byte would be a repetition's or what follows it: the first choice would mostly be the wrong one.
+    // A byte could belong to the repetition or to what follows it: the first choice would often be wrong.
     if (first.set.some((flag, byte) => flag === 1 && set[byte] === 1)) return false;
     if (isLazy && first.isAnything) return false;
     this.steps.push({ kind: 'run', set, least });
@@ -141,7 +142,7 @@ class StepWriter {
     const otherwise = this.steps.length;
     this.steps[at] = { kind: 'branch', set: first.set, otherwise };
     if (this.write(other)) return true;
-    // What is left of it is no more than that a line which goes there has to be looked at by itself.
+    // The other branch can't be written: replace it by a step that always fails, so that such a line is decoded singly.
     this.steps.length = otherwise;
     for (const [pc, step] of this.#written) if (step >= otherwise) this.#written.delete(pc);
     this.steps.push({ kind: 'one', set: new Uint8Array(byteCount) });
@@ -150,7 +151,7 @@ class StepWriter {
 
   #repetition(pc: number): Repetition | null {
     const { op, out, arg } = this.program;
-    // A class that is repeated once or more stands before its branch.
+    // In the program, a class that is repeated once or more precedes its branch.
     const isBranch = op[pc] === Op.alt;
     const branch = isBranch ? pc : out[pc]!;
     if (op[branch] !== Op.alt) return null;
@@ -198,7 +199,7 @@ function isClass({ op }: PatternProgram, pc: number): boolean {
   return op[pc]! >= Op.rune && op[pc]! <= Op.runeAnyNotNewline;
 }
 
-/** The bytes of the characters that an instruction takes; null when it takes some that are not ASCII and not all of them. */
+/** The bytes of the characters that an instruction accepts; null where it accepts some, but not all, non-ASCII characters. */
 function byteSet({ classes, matcher }: PatternProgram, pc: number): ByteSet | null {
   const { matches, count, ofAscii, intervals, ofInterval } = classes;
   const takes = (runeClass: number): number => matches[matcher[pc]! * count + runeClass]!;
@@ -210,7 +211,7 @@ function byteSet({ classes, matcher }: PatternProgram, pc: number): ByteSet | nu
   return set.fill(takesHigh, 0x80);
 }
 
-/** The steps with single characters in a row as one literal. */
+/** Joins consecutive steps for single characters into one literal. */
 function joinLiterals(steps: readonly LineStep[]): LineStep[] {
   const targets = new Set(steps.flatMap(targetOf));
   const joined: LineStep[] = [];

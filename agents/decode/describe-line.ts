@@ -12,23 +12,23 @@ import { joinLines, MultilineRecords, type TextRange } from '../lines/record-end
 export interface DescribedField {
   readonly name: string;
   readonly type: FieldType;
-  /** As it is stored; `int` and `time` are bigint. */
+  /** As stored; `int` and `time` are bigint. */
   readonly value: null | bigint | number | string | boolean;
-  /** What the value was read from: the parsed text, or what the template made of those; null where the line has none. */
+  /** The text that the value was read from: the parsed field, or the template's text; null where there is none. */
   readonly text: string | null;
-  /** The text did not read as the field's type, so the value is null. */
+  /** Whether the text could not be read as the field's type, so that the value is null. */
   readonly unreadable: boolean;
 }
 
-/** A parsed field: a capture, a key of logfmt, a JSON key or the path of one, or a capture of the file's name; null when it took no part. */
+/** A parsed field: a capture, a logfmt key, a JSON key or path, or a capture of the file's name. Null text where it did not take part. */
 export interface ParsedField {
   readonly name: string;
   readonly text: string | null;
 }
 
-/** What one line, or the lines of one record, become. */
+/** The result of decoding one line, or the lines of one record. */
 export type LineDescription = {
-  /** The first line begins no record: in a log it would go on the one before it. */
+  /** Whether the first line does not begin a record: in a log it would continue the record before it. */
   readonly continues: boolean;
 } & (
   | {
@@ -43,13 +43,13 @@ export type LineDescription = {
 export interface DescribeOptions {
   readonly timezone: string;
   readonly now: () => number;
-  /** The file that the line is taken to come from; what its path gives are parsed fields. */
+  /** The file that the line is assumed to come from; its path gives parsed fields. */
   readonly fileName?: string | undefined;
 }
 
 /**
- * What `line` becomes as a record of an agent, by the same decoder that loading uses. With `multiline` it may have the lines of
- * one record. Throws `invalid` for text of several records, and for an agent that reads no lines.
+ * Decodes `line` into a record of an agent, with the same decoder that loading uses. With `multiline` it may have the lines
+ * of one record. Throws `invalid` for text of several records, and for an agent that reads no lines.
  */
 export function describeLine(
   definition: AgentDefinition,
@@ -86,13 +86,13 @@ export function describeLine(
   return { outcome: 'record', fields, parsed, continues };
 }
 
-/** What a template makes of parsed texts; null for nothing, which is no value either. */
+/** The text that a template gives for parsed texts; null for an empty text, which gives no value. */
 function renderText(template: string, texts: ReadonlyMap<string, string | null>): string | null {
   const text = compileTemplate(template).render((name) => texts.get(name) ?? undefined);
   return text === '' ? null : text;
 }
 
-/** Throws `invalid` for text of several records. Returns whether its first line begins none. */
+/** Throws `invalid` for text of several records. Returns whether its first line does not begin one. */
 function requireOneRecord({ multiline }: LineFormat, bytes: Uint8Array): boolean {
   if (multiline === undefined) {
     if (!bytes.includes(0x0a)) return false;
@@ -124,13 +124,13 @@ function parsedFields(
   const line = new ParsedLine(names.length);
   createParser(lines, names).parse(bytes, start, end, true, line);
   const parts = names.map((name, i): ParsedField => ({ name, text: line.text(i) ?? null }));
-  // Of the fields' sources that are no part by themselves those have a text that are paths.
+  // Among the fields' sources that are not keys of the line itself, those with a text are paths.
   const found = parts.filter(({ text }, i) => i < ofLine.length || text !== null);
   const ofName = [...captures].map(([name, text]): ParsedField => ({ name, text }));
   return [...found.filter(({ name }) => !captures.has(name)), ...ofName];
 }
 
-/** The names of the parts of a line that the decoder has taken. */
+/** The names of the parts of a line that the decoder accepts. */
 function partsOf(lines: LineFormat, bytes: Uint8Array): readonly string[] {
   switch (lines.format) {
     case 'plain':
@@ -142,7 +142,7 @@ function partsOf(lines: LineFormat, bytes: Uint8Array): readonly string[] {
   }
 }
 
-/** The keys of a line that the decoder has taken for a JSON object. */
+/** The keys of a line that the decoder has accepted as a JSON object. */
 function jsonKeys(bytes: Uint8Array): string[] {
   const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
   return typeof value === 'object' && value !== null ? Object.keys(value) : [];

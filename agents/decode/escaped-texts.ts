@@ -3,33 +3,34 @@ import { Kind, type ParsedLine } from './parsed-line.js';
 
 const backslash = 0x5c;
 
-/** For the letter behind a backslash what it stands for; 0 for those that stand for nothing or for a number. */
+/** The character that each letter after a backslash stands for; 0 for letters without a meaning, and for those that introduce a number. */
 const meanings = new Uint8Array(256);
 for (const [letter, code] of Object.entries({ a: 7, b: 8, f: 12, n: 10, r: 13, t: 9, v: 11 })) {
   meanings[letter.charCodeAt(0)] = code;
 }
 for (const letter of '"\\/\'') meanings[letter.charCodeAt(0)] = letter.charCodeAt(0);
 
-/** Letters behind which the number of a character stands, and its hexadecimal digits. */
+/** Number of hexadecimal digits after each letter that introduces a character's number. */
 const digitsBehind = new Uint8Array(256);
 for (const [letter, digits] of Object.entries({ x: 2, u: 4, U: 8 })) {
   digitsBehind[letter.charCodeAt(0)] = digits;
 }
 
 /**
- * Texts of a line with their escapes resolved, those of Go and JSON: `\n` and its like, `\xhh`, `\uhhhh`, `\Uhhhhhhhh`, and surrogate pairs
- * of two `\u`. A backslash before anything else stands for itself. Numbers that are no characters become U+FFFD.
+ * Texts of a line with their escapes resolved, as in Go and JSON: `\n` and the like, `\xhh`, `\uhhhh`, `\Uhhhhhhhh`, and
+ * surrogate pairs of two `\u`. A backslash before anything else stands for itself. Numbers that are not characters become
+ * U+FFFD.
  */
 export class EscapedTexts {
   #bytes = new Uint8Array(4096);
   #used = 0;
 
-  /** Forgets the texts of the line before. */
+  /** Drops the texts of the previous line. */
   clear(): void {
     this.#used = 0;
   }
 
-  /** Sets a field of the line to what bytes[start, end) means. */
+  /** Sets a field of the line to the unescaped bytes[start, end). */
   keep(bytes: Uint8Array, start: number, end: number, field: number, line: ParsedLine): void {
     this.#reserve(end - start);
     const from = this.#used;
@@ -38,7 +39,7 @@ export class EscapedTexts {
     if (replaced > 0) line.countReplaced(field, replaced);
   }
 
-  /** The number of the key that bytes[start, end) means, or -1. */
+  /** The number of the key whose escaped form is bytes[start, end), or -1. */
   findKey(bytes: Uint8Array, start: number, end: number, table: KeyTable, parent: number): number {
     this.#reserve(end - start);
     const used = this.#used;
@@ -48,14 +49,17 @@ export class EscapedTexts {
     return key;
   }
 
-  /** Makes room for a text, which is no longer than its escaped form. Fields of the line keep the array that they point into. */
+  /**
+   * Makes room for a text, which is never longer than its escaped form. Fields of the line keep pointing into the array that
+   * they were set with.
+   */
   #reserve(bytes: number): void {
     if (this.#used + bytes <= this.#bytes.length) return;
     this.#bytes = new Uint8Array(2 * (this.#bytes.length + bytes));
     this.#used = 0;
   }
 
-  /** Appends what a text means; returns how many of its numbers became U+FFFD. */
+  /** Appends the unescaped text; returns how many of its numbers became U+FFFD. */
   #append(bytes: Uint8Array, start: number, end: number): number {
     const target = this.#bytes;
     let used = this.#used;
@@ -76,7 +80,7 @@ export class EscapedTexts {
         continue;
       }
       at += 2 + digits;
-      // Go writes bytes that are no character so.
+      // `\xhh` is a byte: Go writes bytes of invalid UTF-8 so.
       if (digits === 2) {
         target[used++] = code;
         continue;
@@ -93,14 +97,14 @@ export class EscapedTexts {
   }
 }
 
-/** For each byte whether it is one of the characters: 1 or 0. */
+/** A table with 1 for the bytes of the given characters, and 0 for others. */
 export function byteFlags(characters: string): Uint8Array {
   const flags = new Uint8Array(256);
   for (const character of characters) flags[character.charCodeAt(0)] = 1;
   return flags;
 }
 
-/** The value of so many hexadecimal digits, at most eight, or -1. */
+/** The value of `digits` hexadecimal digits, at most eight; -1 where they are not all there. */
 export function hexValue(bytes: Uint8Array, start: number, end: number, digits: number): number {
   if (start + digits > end) return -1;
   let value = 0;
@@ -114,7 +118,10 @@ export function hexValue(bytes: Uint8Array, start: number, end: number, digits: 
   return value;
 }
 
-/** The character of a surrogate pair whose first half is `high`, and whose second is an escape of six bytes at `at`; -1 where it is none. */
+/**
+ * The character of a surrogate pair: `high` is the first half, and an escape of six bytes at `at` the second. -1 where that
+ * is not a second half.
+ */
 function pairedCode(bytes: Uint8Array, at: number, end: number, high: number): number {
   if (high >= 0xdc00 || bytes[at] !== backslash || bytes[at + 1] !== 0x75) return -1;
   const low = hexValue(bytes, at + 2, end, 4);
@@ -122,7 +129,7 @@ function pairedCode(bytes: Uint8Array, at: number, end: number, high: number): n
   return 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
 }
 
-/** Writes a code point as UTF-8; returns the position behind it. */
+/** Writes a code point as UTF-8; returns the position after it. */
 function writeCodePoint(target: Uint8Array, at: number, code: number): number {
   if (code < 0x80) {
     target[at] = code;

@@ -5,25 +5,25 @@ import { sourcesOf } from './field-writer.js';
 import { Kind, type ParsedLine } from './parsed-line.js';
 import { compileTemplate } from '../templates/template.js';
 
-/** A byte that is not UTF-8 becomes three. */
+/** Bytes of U+FFFD, which replaces a byte of invalid UTF-8. */
 const replacementBytes = 3;
 
-/** Bytes of what a file's name gives, at most: no system has longer paths. */
+/** Limit on the bytes of a text from a file's path: no system has longer paths. */
 const nameBytesMax = 4096;
 
 /** Why a line is rejected of which many fields take the same long text. */
 const tooMuchTextReason = `its fields have more than ${fieldTextBytesMax} bytes of text together`;
 
 /**
- * Bounds the texts that all fields of a line are read from: each field may be as long as the line, and there may be a thousand. Templates
- * that are more than texts with fields between them are bounded by the steps that they take.
+ * Limits the total text that the fields of a line are read from: each may be as long as the line, and there may be a
+ * thousand fields. Templates with more than texts and fields are limited by their steps instead.
  */
 export class FieldTexts {
-  /** Longer lines need to be looked at. */
+  /** Longer lines must be checked by `problem`. */
   readonly lineBytesMax: number;
-  /** The parsed fields whose texts are taken, as often as they are. */
+  /** Places of the parsed fields whose texts are taken, once per use. */
   readonly #places: readonly number[];
-  /** Bytes of templates between the fields. */
+  /** Bytes of the constant texts of templates. */
   readonly #fixedBytes: number;
 
   constructor(fields: readonly FieldDefinition[], placeOf: (name: string) => number) {
@@ -42,7 +42,7 @@ export class FieldTexts {
     this.lineBytesMax = Math.floor((textBytesMax - nameBytesMax) / replacementBytes);
   }
 
-  /** Returns null, or why a parsed line is rejected. */
+  /** Returns null, or the reason to reject a parsed line. */
   problem(line: ParsedLine): string | null {
     let bytes = this.#fixedBytes;
     for (const place of this.#places) {

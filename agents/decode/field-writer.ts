@@ -7,8 +7,8 @@ import { TimestampWriter } from './timestamp-writer.js';
 import { createValueWriter, type FieldWriter, type WriterOptions } from './value-writer.js';
 
 /**
- * The writer of a field; `placeOf` gives the place of a parsed field in the line, -1 where nothing gives such a field.
- * Throws `invalid` for a bad template or timestamp format.
+ * Creates the writer of a field. `placeOf` returns the place of a parsed field in the line, or -1 where nothing provides it.
+ * Throws `invalid` for an invalid template or timestamp format.
  */
 export function createFieldWriter(
   field: FieldDefinition,
@@ -26,10 +26,10 @@ export function createFieldWriter(
   return new TemplateWriter(field.name, template, placeOf, valueWriter(0, -1), counters);
 }
 
-/** The parsed field that says the year of times which have a date without one. A template has it in its text. */
+/** Name of the parsed field with the year for times that have a date without one. A template includes the year in its text. */
 export const yearSource = 'year';
 
-/** The parsed fields that a field reads. */
+/** Names of the parsed fields that a field is read from. */
 export function sourcesOf(field: FieldDefinition): readonly string[] {
   const { template, timestamp, source } = field;
   if (template !== undefined) return compileTemplate(template).fields;

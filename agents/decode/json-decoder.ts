@@ -14,12 +14,12 @@ const closeBracket = 0x5d;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
-/** Bytes that end the plain run of a string: quotation mark, backslash, and what JSON forbids in it. */
+/** Bytes that end a run of plain string bytes: quotation mark, backslash, and control characters, which JSON forbids. */
 const endsRun = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte < 0x20 || byte === quote || byte === backslash ? 1 : 0,
 );
 
-/** Letters that may stand behind a backslash, but for `u`. */
+/** Characters that may follow a backslash, except `u`. */
 const isEscape = byteFlags('"\\/bfnrt');
 
 const tooDeep = `no more than ${jsonDepthMax} nested values`;
@@ -27,33 +27,37 @@ const tooDeep = `no more than ${jsonDepthMax} nested values`;
 const literals = ['true', 'false', 'null'].map((text) => Buffer.from(text));
 
 /**
- * Parses lines that are one JSON object each (RFC 8259, validated in full). Parsed fields are the keys of the object
- * itself, matched exactly. Where the object lacks a key with dots, the key is a path into nested objects: `a.b` is the key `b` of the
- * object that is the value of `a`. Of a key that comes twice in an object the last one counts. Strings are unescaped, everything else stays as it
- * stands in the line: numbers with all digits, arrays and objects as their text; null is absent. A line of blanks is blank.
+ * Parses lines that are one JSON object each (RFC 8259, fully validated). The parsed fields are the keys of the object
+ * itself, matched exactly. Where the object lacks a key with dots, the key is a path into nested objects: `a.b` is key `b`
+ * of the object that is the value of `a`. Of a key that occurs twice in an object, the last value counts. Strings are
+ * unescaped; everything else stays as written in the line: numbers with all digits, arrays and objects as their text; null
+ * is absent. A line of blanks is blank.
  */
 export class JsonLineParser implements LineParser {
-  /** The keys of the line's own object have the numbers of their fields; behind them stand those that paths lead over. */
+  /** The keys of the line's own object, numbered like their fields, then the keys on paths. */
   readonly #keys: readonly JsonKey[];
   readonly #table: KeyTable;
   readonly #fields: number;
   readonly #hasPaths: boolean;
-  /** For each key whether keys are looked for in its object. */
+  /** For each key, whether keys are searched in its object. */
   readonly #isParent: Uint8Array;
-  /** For each key where its value begins in the line, the last one if it comes twice; -1 for one that the line lacks. Kept where there are paths. */
+  /**
+   * For each key, the position of its value in the line, of the last one if it occurs twice; -1 where the line lacks it.
+   * Used only with paths.
+   */
   readonly #seenAt: Int32Array;
-  /** The values of the keys that paths lead over, at the keys' numbers. */
+  /** The values of keys on paths, by key number. */
   readonly #onPaths: ParsedLine;
   readonly #texts = new EscapedTexts();
   /** Whether the string that was scanned last has a backslash. */
   #hasEscape = false;
-  /** What was expected where the scan failed. */
+  /** What was expected at the position where the scan failed. */
   #expected = '';
   #failedAt = 0;
-  /** For each open bracket of a nested value whether it is a brace. */
+  /** For each open bracket of a nested value, whether it is a brace. */
   readonly #open = new Uint8Array(jsonDepthMax);
 
-  /** `names` are the keys wanted, in the order of the `ParsedLine`. */
+  /** @param names wanted keys, in the order of the `ParsedLine` */
   constructor(names: readonly string[]) {
     const keys = jsonKeys(names);
     this.#keys = keys;
@@ -96,7 +100,7 @@ export class JsonLineParser implements LineParser {
     const seenAt = this.#seenAt;
     for (let number = this.#fields; number < keys.length; number++) {
       const { parent, field } = keys[number]!;
-      // A value that stands before its parent's was in an object whose key came once more.
+      // A value that precedes its parent's value belonged to an earlier occurrence of the parent key.
       const isGone = parent !== ofLine && (seenAt[parent]! < 0 || seenAt[number]! < seenAt[parent]!);
       if (isGone) seenAt[number] = -1;
       if (seenAt[number]! >= 0 && field >= 0 && seenAt[field]! < 0)
@@ -105,8 +109,8 @@ export class JsonLineParser implements LineParser {
   }
 
   /**
-   * An object in which keys are looked for: that of the line, or the value of the key `parent`, which `depth` others stand around. Returns the position
-   * behind it, or -1.
+   * Parses an object in which keys are searched: the line's own, or the value of key `parent`, which is nested in `depth`
+   * others. Returns the position after it, or -1.
    */
   #object(
     bytes: Uint8Array,
@@ -138,7 +142,7 @@ export class JsonLineParser implements LineParser {
     }
   }
 
-  /** The value of a key, kept when `key` is one of those looked for. Returns the position behind it, or -1. */
+  /** Parses the value of a key, and sets it where `key` is one of those searched. Returns the position after it, or -1. */
   #member(
     bytes: Uint8Array,
     start: number,
@@ -172,7 +176,7 @@ export class JsonLineParser implements LineParser {
     return valueEnd;
   }
 
-  /** Position of the quotation mark that ends the string whose text begins at `start`, or -1. */
+  /** Position of the closing quotation mark of the string whose text begins at `start`, or -1. */
   #stringEnd(bytes: Uint8Array, start: number, end: number): number {
     let at = start;
     this.#hasEscape = false;
@@ -194,7 +198,7 @@ export class JsonLineParser implements LineParser {
     }
   }
 
-  /** A number or a literal. Returns the position behind it, or -1. */
+  /** Parses a number or a literal. Returns the position after it, or -1. */
   #scalar(bytes: Uint8Array, start: number, end: number): number {
     const first = start < end ? bytes[start]! : 0;
     if (first === 0x2d || (first >= 0x30 && first <= 0x39)) return this.#number(bytes, start, end);
@@ -231,7 +235,7 @@ export class JsonLineParser implements LineParser {
     return at;
   }
 
-  /** An object or an array that `outer` others stand around, beside the line's. Returns the position behind it, or -1. */
+  /** Scans an object or array that is nested in `outer` others besides the line's. Returns the position after it, or -1. */
   #nested(bytes: Uint8Array, start: number, end: number, outer: number): number {
     let depth = outer;
     let at = start;
@@ -260,10 +264,13 @@ export class JsonLineParser implements LineParser {
     }
   }
 
-  /** Brackets that are open where `#afterValue` stopped. */
+  /** Number of open brackets where `#afterValue` stopped. */
   #depth = 0;
 
-  /** Closes what closes at `start`; then the position of the next value, or behind the bracket that only `outer` stand around; or -1. */
+  /**
+   * Scans what follows a value: closing brackets and a comma. Returns the position of the next value, or after the bracket
+   * that leaves only `outer` open; or -1.
+   */
   #afterValue(bytes: Uint8Array, start: number, end: number, open: number, outer: number): number {
     let at = start;
     for (let depth = open; ;) {
@@ -287,7 +294,7 @@ export class JsonLineParser implements LineParser {
     }
   }
 
-  /** A key of a nested object and its colon. Returns the position of the value, or -1. */
+  /** Scans a key of a nested object and its colon. Returns the position of the value, or -1. */
   #key(bytes: Uint8Array, start: number, end: number): number {
     if (start === end || bytes[start] !== quote) return this.#fail(start, 'a key in quotation marks');
     const keyEnd = this.#stringEnd(bytes, start + 1, end);

@@ -1,19 +1,19 @@
-/** The name of a key, and the number of the object that it stands in. Keys of different objects are different keys, also if their names are the same. */
+/** Name of a key and number of the object that contains it. Equal names in different objects are different keys. */
 export interface HeldName {
   readonly name: string;
   readonly parent: number;
 }
 
-/** Finds names by their UTF-8 bytes, without making strings: an open hash table. */
+/** Finds names by their UTF-8 bytes without creating strings: a hash table with open addressing. */
 export class KeyTable {
   readonly #mask: number;
-  /** For each slot the number of its name, or -1. */
+  /** For each slot, the number of its name, or -1. */
   readonly #slots: Int32Array;
   readonly #hashes: Int32Array;
   readonly #names: readonly Uint8Array[];
   readonly #parents: Int32Array;
 
-  /** A name that comes twice is found as its first number. */
+  /** A name that occurs twice is found by its first number. */
   constructor(names: readonly HeldName[]) {
     this.#names = names.map(({ name }) => Buffer.from(name));
     this.#parents = Int32Array.from(names, ({ parent }) => parent);
@@ -28,7 +28,7 @@ export class KeyTable {
     });
   }
 
-  /** The number of the name that is bytes[start, end) and that `parent` holds, or -1. */
+  /** The number of the name bytes[start, end) in the object `parent`, or -1. */
   find(bytes: Uint8Array, start: number, end: number, parent: number): number {
     const hash = hashOf(bytes, start, end, parent);
     const mask = this.#mask;
@@ -49,7 +49,10 @@ export class KeyTable {
   }
 }
 
-/** FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/), begun with the holder's number, folded so that the low bits see all of it. */
+/**
+ * FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/), seeded with the parent's number and folded so that the low bits
+ * depend on all of it.
+ */
 function hashOf(bytes: Uint8Array, start: number, end: number, parent: number): number {
   let hash = 0x811c9dc5 ^ parent;
   for (let at = start; at < end; at++) hash = Math.imul(hash ^ bytes[at]!, 0x01000193);

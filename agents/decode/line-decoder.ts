@@ -3,31 +3,31 @@ import type { StopFlag } from './stop-flag.js';
 import type { UnreadableField, ValueCounters } from './value-counters.js';
 import type { Written } from '../times/written.js';
 
-/** Told of a line that is no record: bytes[lineStart, lineEnd) is the line without its end. */
+/** Called for a line that is not a record; bytes[lineStart, lineEnd) is the line without its line end. */
 export type RejectLine = (reason: string, lineStart: number, lineEnd: number) => void;
 
-/** Where lines come from, and when they were written. */
+/** Origin of lines, and when they were written. */
 export interface LinesOrigin {
-  /** Parsed fields that the file's name gives; they win over the line's. */
+  /** Parsed fields from the file's name; they take precedence over the line's. */
   readonly captures: ReadonlyMap<string, string>;
   readonly written: Written;
-  /** Once it is set, decoding throws `cancelled` before the next line. */
+  /** Once the flag is set, decoding throws `cancelled` before the next line. */
   readonly stop?: StopFlag | undefined;
 }
 
 export interface RecordDecoder {
   /**
-   * Decodes bytes[start, end): whole lines, each ended by `\n`, which the last may lack. Adds records to the builder, whose
-   * schema is the agent's, until it is full or the lines are done. Returns the position behind the last line taken.
+   * Decodes bytes[start, end): complete lines, each ended by `\n`, which the last may lack. Adds records to the builder,
+   * which must have the agent's schema, until it is full or all lines are decoded. Returns the end of the last line taken.
    */
   decode(bytes: Uint8Array, start: number, end: number, builder: BatchBuilder, reject: RejectLine): number;
-  /** Says where the next lines come from. Their captures must have the names that the decoder was made for. */
+  /** Sets the origin of the next lines. Its captures must have the names that the decoder was created with. */
   use(origin: LinesOrigin): void;
-  /** Where the years stand behind the last line, for what is `Written` next. */
+  /** The state of guessing years after the last line, for the `Written` of the lines after it. */
   readonly years: NonNullable<Written['years']>;
-  /** Counts since the decoder was made. */
+  /** Counts since the decoder was created. */
   readonly counters: Readonly<ValueCounters> & {
-    /** The fields with values that did not read since this was asked last. */
+    /** Returns the fields with unreadable values since the last call. */
     takeFields(): UnreadableField[];
   };
 }

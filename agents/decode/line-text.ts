@@ -1,12 +1,12 @@
-/** Bytes of a line that a message shows. */
+/** Limit on the bytes of a line that a message shows. */
 const shownBytesMax = 200;
 
 const controlCharacters = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
-/** The beginning of a line as text that a terminal takes for nothing else: control characters are escaped. */
+/** The beginning of a line as text that is safe for a terminal: control characters are escaped. */
 export function shownLine(line: Uint8Array): string {
   const cut = line.length > shownBytesMax;
-  // As a stream, so that a character that the cut goes through is left out, and not shown as damage.
+  // As a stream, so that a character that is cut in half is left out instead of shown as U+FFFD.
   const text = new TextDecoder().decode(line.subarray(0, shownBytesMax), { stream: cut });
   const escaped = text.replace(controlCharacters, (character) => {
     const code = character.codePointAt(0)!;
@@ -15,7 +15,7 @@ export function shownLine(line: Uint8Array): string {
   return cut ? `${escaped}… (${line.length} bytes)` : escaped;
 }
 
-/** The line as one word of a shell, or null when it is too long or has characters that a terminal does not pass on. */
+/** Quotes a line as one word for a shell; null where it is too long or has characters that a terminal does not pass on. */
 export function shellWord(line: Uint8Array): string | null {
   if (line.length > shownBytesMax || line.length === 0) return null;
   const text = new TextDecoder().decode(line);
@@ -23,7 +23,7 @@ export function shellWord(line: Uint8Array): string | null {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** Says what was expected at a place of the line bytes[start, end). Columns are characters, counted from 1. */
+/** Describes what was expected at a position of the line bytes[start, end). Columns count characters from 1. */
 export function expectedAt(
   bytes: Uint8Array,
   start: number,
@@ -32,12 +32,12 @@ export function expectedAt(
   expected: string,
 ): string {
   let column = 1;
-  // Only the first byte of a character counts.
+  // Count only the first byte of each character.
   for (let i = start; i < at; i++) if ((bytes[i]! & 0xc0) !== 0x80) column++;
   return `at column ${column}${at === end ? ', its end,' : ''} expected ${expected}`;
 }
 
-/** Position behind the blanks, tabs and line ends at `start`, at most `end`. */
+/** Position after the blanks, tabs and line ends at `start`, at most `end`. */
 export function skipSpace(bytes: Uint8Array, start: number, end: number): number {
   let at = start;
   while (at < end) {

@@ -7,7 +7,7 @@ import { bytesText, Kind, type LineParser, ParsedLine } from './parsed-line.js';
 const quote = 0x22;
 const equals = 0x3d;
 
-/** Why lines of words alone are rejected. */
+/** Why lines without a pair are rejected. */
 export const noPairReason = 'is not logfmt: it has no key=value pair';
 
 /** Bytes between pairs: blank, tab and line ends. */
@@ -15,21 +15,24 @@ const isBlank = byteFlags(' \t\r\n');
 const endsKey = byteFlags(' \t\r\n="');
 const endsQuotedRun = byteFlags('"\\');
 
-/** The value of a key that stands alone. */
+/** The value of a key without `=`. */
 const trueText = Buffer.from('true');
 
 /**
- * Parses lines of logfmt: `key=value`, `key="text in quotation marks"`, and `key` alone, whose value is `true`, with blanks between.
- * A value without quotation marks goes up to the next blank, and may be empty. In quotation marks the escapes of Go and JSON are
- * resolved; a backslash before anything else stands for itself. Keys are matched exactly; of one that comes twice the last one
- * counts. A line without `=` is none, since it is most likely a sentence. A line of blanks is blank.
+ * Parses lines of logfmt: `key=value`, `key="quoted text"`, and `key` alone with the value `true`, separated by blanks. An
+ * unquoted value extends to the next blank, and may be empty. In quotes, the escapes of Go and JSON are resolved; a
+ * backslash before anything else stands for itself. Keys are matched exactly; of a key that occurs twice, the last value
+ * counts. A line without `=` is rejected, since it is most likely a sentence. A line of blanks is blank.
  */
 export class LogfmtLineParser implements LineParser {
   readonly #fields: number;
   readonly #table: Pick<KeyTable, 'find'>;
   readonly #texts = new EscapedTexts();
 
-  /** `names` are the keys wanted, in the order of the `ParsedLine`; `table` finds their numbers. */
+  /**
+   * @param names wanted keys, in the order of the `ParsedLine`
+   * @param table finds their numbers
+   */
   constructor(names: readonly string[], table?: Pick<KeyTable, 'find'>) {
     this.#fields = names.length;
     this.#table = table ?? new KeyTable(names.map((name) => ({ name, parent: ofLine })));
@@ -73,7 +76,10 @@ export class LogfmtLineParser implements LineParser {
     return hasPair ? null : noPairReason;
   }
 
-  /** A text in quotation marks from `start` on, kept when `field` is one of the line's. Returns the place of the last mark, or `end`. */
+  /**
+   * Reads a quoted text from `start` on, and sets it where `field` is one of the line's. Returns the position of the closing
+   * quote, or `end` where there is none.
+   */
   #quoted(bytes: Uint8Array, start: number, end: number, field: number, line: ParsedLine): number {
     let at = start;
     let hasEscape = false;
@@ -91,7 +97,7 @@ export class LogfmtLineParser implements LineParser {
   }
 }
 
-/** The keys of a line that the parser takes, each once. */
+/** The distinct keys of a line that the parser accepts. */
 export function logfmtKeys(bytes: Uint8Array): string[] {
   const keys = new Set<string>();
   const find = (source: Uint8Array, start: number, end: number): number => {

@@ -4,19 +4,16 @@ import { joinLines, type MultilineRecords, type TextRange } from '../lines/recor
 import type { Written } from '../times/written.js';
 import type { LinesOrigin, RecordDecoder, RejectLine } from './line-decoder.js';
 
-/** Decodes lines, and texts that have line feeds in them. */
+/** Decodes lines, and also texts that contain line feeds. */
 export interface TextDecoder extends RecordDecoder {
-  /** Decodes one text as it stands. It is told as rejected by its place. */
+  /** Decodes one text as it is. `reject` gets only the reason; the caller knows the position. */
   decodeText(text: TextRange, builder: BatchBuilder, reject: (reason: string) => void): void;
-  /** `decode` begins a turn by itself. A caller of `decodeText` begins turns, and asks whether one is over. */
+  /** Begins a turn. `decode` does so itself; a caller of `decodeText` does it, and checks `turnIsOver`. */
   beginTurn(): void;
   readonly turnIsOver: boolean;
 }
 
-/**
- * Decodes records of several lines. Records of one line, which most are, stand together in runs that the decoder of lines
- * takes as it takes any lines.
- */
+/** Decodes records of several lines. Records of one line, which most are, are passed in runs to the decoder of lines. */
 export class MultilineDecoder implements RecordDecoder {
   constructor(
     private readonly lines: TextDecoder,
@@ -37,7 +34,7 @@ export class MultilineDecoder implements RecordDecoder {
 
   decode(bytes: Uint8Array, start: number, end: number, builder: BatchBuilder, reject: RejectLine): number {
     const isText = isUtf8(bytes.subarray(start, end));
-    // Looking for the end of the last line must not go beyond it.
+    // The search for the end of the last line must not go beyond it.
     const content = bytes.subarray(0, end);
     let at = start;
     this.lines.beginTurn();
@@ -57,7 +54,7 @@ export class MultilineDecoder implements RecordDecoder {
     return at;
   }
 
-  /** Position behind the records of one line that stand together from `start` on. */
+  /** End of the run of single-line records from `start` on. */
   #runEnd(bytes: Uint8Array, start: number, end: number, isText: boolean): number {
     const { records } = this;
     let at = start;

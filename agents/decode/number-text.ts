@@ -2,7 +2,7 @@ import type { FloatColumnBuilder, IntColumnBuilder } from '../../engine/index.js
 import { bytesText } from './parsed-line.js';
 import { withoutZeros } from '../templates/template-value.js';
 
-/** Digits that a JavaScript number holds exactly, whatever they are. */
+/** A JavaScript number represents every integer of up to this many digits exactly. */
 const exactDigits = 15;
 
 export interface IntegerRange {
@@ -12,7 +12,7 @@ export interface IntegerRange {
 
 export const int64Range: IntegerRange = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
 
-/** Milliseconds around the epoch that a date of JavaScript can hold; wider than `exactDigits` digits reach. */
+/** Milliseconds around the epoch that a JavaScript date can hold; all of `exactDigits` digits are in this range. */
 export const epochRange: IntegerRange = { min: -8_640_000_000_000_000n, max: 8_640_000_000_000_000n };
 
 const powersOfTen = Float64Array.from({ length: exactDigits + 1 }, (_, i) => Number(`1e${i}`));
@@ -21,17 +21,17 @@ const decimalPattern = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 const notFinitePattern = /^[+-]?(?:nan|inf|infinity)$/i;
 const jsonNumberPattern = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
-/** An exponent beyond it can't make a 64-bit integer out of a mantissa of one line, apart from zero. */
+/** With a larger exponent, no mantissa of one line gives a 64-bit integer other than zero. */
 const exponentMax = 400;
 
-/** First position from `start` on that holds neither blank nor tab. */
+/** First position from `start` on that is neither blank nor tab. */
 export function skipBlanks(bytes: Uint8Array, start: number, end: number): number {
   let at = start;
   while (at < end && (bytes[at] === 0x20 || bytes[at] === 0x09)) at++;
   return at;
 }
 
-/** The end of bytes[start, end) without the blanks and tabs behind it. */
+/** End of bytes[start, end) without trailing blanks and tabs. */
 export function trimBlanks(bytes: Uint8Array, start: number, end: number): number {
   let to = end;
   while (to > start && (bytes[to - 1] === 0x20 || bytes[to - 1] === 0x09)) to--;
@@ -39,8 +39,9 @@ export function trimBlanks(bytes: Uint8Array, start: number, end: number): numbe
 }
 
 /**
- * Sets the integer that bytes[start, end) reads as: an optional sign and decimal digits, within `range` (which holds
- * all of fifteen digits), blanks and tabs around them allowed. Returns whether it does; nothing is set when it does not.
+ * Sets the integer that bytes[start, end) holds: an optional sign and decimal digits within `range` (which must include all
+ * numbers of fifteen digits), with blanks and tabs around them allowed. Returns false, and sets nothing, where it is not
+ * readable.
  */
 export function setInteger(
   bytes: Uint8Array,
@@ -75,7 +76,7 @@ function setLongInteger(
 ): boolean {
   let at = first;
   while (at < to && bytes[at] === 0x30) at++;
-  // 64 bits have 19 digits; a line may hold a million, of which a big integer must not be made.
+  // 64 bits have at most 19 digits. A line may have a million, which must not become a BigInt.
   if (to - at > 19) return false;
   const magnitude = BigInt(`0${bytesText(bytes, at, to)}`);
   const value = negative ? -magnitude : magnitude;
@@ -85,8 +86,8 @@ function setLongInteger(
 }
 
 /**
- * The integer within `range` that a JSON number with a fraction or an exponent is exactly (`5.0`, `1.5e3`), or null when
- * it is none.
+ * The integer within `range` that is exactly the value of a JSON number with a fraction or exponent (`5.0`, `1.5e3`); null
+ * where it is not one.
  */
 export function jsonInteger(text: string, range: IntegerRange): bigint | null {
   const parts = jsonNumberPattern.exec(text);
@@ -103,9 +104,9 @@ export function jsonInteger(text: string, range: IntegerRange): bigint | null {
 }
 
 /**
- * Sets the double nearest to what bytes[start, end) reads as: a decimal with or without an exponent, blanks and tabs
- * around it allowed. `nan` and `inf` read and are null. Returns whether it reads, a number beyond the largest
- * double does not; nothing is set when it does not.
+ * Sets the double nearest to what bytes[start, end) holds: a decimal with or without an exponent, with blanks and tabs
+ * around it allowed. `nan` and `inf` are readable but give null. Returns false, and sets nothing, where it is not readable
+ * or beyond the range of doubles.
  */
 export function setFloat(bytes: Uint8Array, start: number, end: number, column: FloatColumnBuilder): boolean {
   const from = skipBlanks(bytes, start, end);
@@ -128,8 +129,8 @@ export function setFloat(bytes: Uint8Array, start: number, end: number, column: 
 }
 
 /**
- * The value of a decimal of few digits without an exponent, NaN for any other text. Both the digits and the power of
- * ten are exact then, so that one division rounds correctly.
+ * The value of a decimal of few digits without an exponent; NaN for any other text. The digits and the power of ten are
+ * exact in doubles, so one division rounds correctly.
  */
 function shortDecimal(bytes: Uint8Array, from: number, to: number): number {
   const negative = from < to && bytes[from] === 0x2d;

@@ -2,25 +2,25 @@ import { isUtf8 } from 'node:buffer';
 import { repairUtf8 } from '../../engine/index.js';
 import { TemplateWork } from '../templates/template-work.js';
 
-/** What a parsed field's bytes are. */
+/** Kind of a parsed field's bytes. */
 export const Kind = {
   /** The line has no such field, its capture took no part, or it is a JSON null. */
   absent: 0,
-  /** The value's text itself, as a capture or a JSON string gives it. */
+  /** The value's text, as a capture or a JSON string gives it. */
   text: 1,
-  /** A JSON number, as it stands. */
+  /** A JSON number, as written. */
   number: 2,
-  /** A JSON true, false, object or array, as it stands. */
+  /** A JSON true, false, object or array, as written. */
   other: 3,
 } as const;
 
 /** Fills a `ParsedLine` from the bytes of one line. */
 export interface LineParser {
-  /** Whether bytes[start, end), a line without its end, is no record and no mistake either. */
+  /** Whether bytes[start, end), a line without its line end, is neither a record nor an error. */
   isBlank(bytes: Uint8Array, start: number, end: number): boolean;
   /**
-   * Parses bytes[start, end) into the fields that the parser was made for. Returns null, or why the line is none. `isText`
-   * says that the bytes are known to be UTF-8.
+   * Parses bytes[start, end) into the fields that the parser was created for. Returns null, or the reason to reject the
+   * line. `isText` says that the bytes are known to be UTF-8.
    */
   parse(bytes: Uint8Array, start: number, end: number, isText: boolean, line: ParsedLine): string | null;
 }
@@ -28,25 +28,25 @@ export interface LineParser {
 const nothing = new Uint8Array(0);
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** Texts up to here are faster made character by character. */
+/** Up to this size, building a text character by character is faster. */
 const shortTextBytes = 24;
 
 /**
- * The parsed fields of one line as ranges of bytes, filled anew for each line. A field is known by its place in the list
- * of names that the parser was made for.
+ * The parsed fields of one line as ranges of bytes; filled again for each line. A field is identified by its place in the
+ * list of names that the parser was created for.
  */
 export class ParsedLine {
-  /** Bytes that each field's range points into: the line's, or a copy with escapes resolved. */
+  /** The bytes that each field's range refers to: the line's, or a copy with escapes resolved. */
   readonly sources: Uint8Array[];
   readonly starts: Int32Array;
   readonly ends: Int32Array;
   readonly kinds: Uint8Array;
-  /** For each field how many sequences became U+FFFD while it was parsed; valid while `hasReplaced`. */
+  /** For each field, the number of sequences that became U+FFFD while it was parsed; valid only while `hasReplaced`. */
   readonly replaced: Int32Array;
   hasReplaced = false;
-  /** Sequences that became U+FFFD in texts that were asked for; for the asker to reset. */
+  /** Number of sequences that became U+FFFD in texts returned by `text`; the caller resets it. */
   replacedInTexts = 0;
-  /** The work that the line's templates may still do. The code that fills the line calls its `begin`. */
+  /** The work that the line's templates may still do. Whoever fills the line must call its `begin`. */
   readonly templateWork = new TemplateWork();
 
   constructor(fields: number) {
@@ -65,21 +65,21 @@ export class ParsedLine {
     if (this.hasReplaced) this.replaced[field] = 0;
   }
 
-  /** Takes over a field of another line. */
+  /** Copies a field of another line. */
   setFrom(field: number, other: ParsedLine, otherField: number): void {
     const source = other.sources[otherField]!;
     this.set(field, other.kinds[otherField]!, source, other.starts[otherField]!, other.ends[otherField]!);
     if (other.hasReplaced) this.countReplaced(field, other.replaced[otherField]!);
   }
 
-  /** Notes that `count` sequences of the field just set were replaced. */
+  /** Records that `count` sequences of the field just set were replaced. */
   countReplaced(field: number, count: number): void {
     if (!this.hasReplaced) this.replaced.fill(0);
     this.hasReplaced = true;
     this.replaced[field]! += count;
   }
 
-  /** The text of a field, or undefined when it is absent. Bytes that are not UTF-8 become U+FFFD. */
+  /** The text of a field; undefined where it is absent. Invalid UTF-8 becomes U+FFFD. */
   text(field: number): string | undefined {
     if (this.kinds[field] === Kind.absent) return undefined;
     if (this.hasReplaced) this.replacedInTexts += this.replaced[field]!;
@@ -94,7 +94,7 @@ export class ParsedLine {
   }
 }
 
-/** bytes[start, end) as text. Bytes that are not UTF-8 become U+FFFD. */
+/** bytes[start, end) as text. Invalid UTF-8 becomes U+FFFD. */
 export function bytesText(bytes: Uint8Array, start: number, end: number): string {
   const ascii = end - start <= shortTextBytes ? asciiText(bytes, start, end) : undefined;
   return ascii ?? decoder.decode(bytes.subarray(start, end));

@@ -3,8 +3,8 @@ import { fileCaptures } from '../patterns/file-captures.js';
 import { folderKeys, folderOfGlob } from '../patterns/folder-keys.js';
 
 /**
- * The parsed fields that a file's path gives: the keys of the folders `key=value` of an archive, and the captures of the file's name, which
- * win. What is null there is left out.
+ * The parsed fields that a file's path gives: the keys of an archive's `key=value` folders, and the captures of the file's
+ * name, which take precedence. Null values are left out.
  */
 export function pathCaptures({ file, archive }: AgentDefinition, path: string): Map<string, string> {
   const captures = file === undefined ? new Map<string, string>() : fileCaptures(file.namePattern, path);

@@ -4,20 +4,20 @@ import { LinePattern } from '../patterns/line-pattern.js';
 import { patternStepsMax } from '../patterns/pattern-automaton.js';
 import { Kind, type LineParser, type ParsedLine } from './parsed-line.js';
 
-/** Why lines of an agent of format `plain` are rejected. */
+/** Why lines of an agent with format `plain` are rejected. */
 export const noMatchReason = 'does not match the pattern';
 export const patternStepsReason = `takes more than ${patternStepsMax} steps to be matched with the pattern`;
 
 /**
- * Parses lines by a pattern: the fields are its named captures. A capture that took no part is absent, an empty one is the
- * empty text. Bytes that are not UTF-8 become U+FFFD before the pattern sees them. An empty line is blank.
+ * Parses lines by a pattern, whose named captures are the fields. A capture that did not take part is absent; an empty one
+ * is the empty text. Invalid UTF-8 becomes U+FFFD before the pattern is matched. An empty line is blank.
  */
 export class PlainLineParser implements LineParser {
   readonly #pattern: LinePattern;
-  /** For each group of the pattern its field. */
+  /** For each group of the pattern, its field. */
   readonly #fields: Int32Array;
 
-  /** `names` are the fields wanted, in the order of the `ParsedLine`. Throws `invalid` for a bad pattern. */
+  /** `names` are the wanted fields, in the order of the `ParsedLine`. Throws `invalid` for an invalid pattern. */
   constructor(regex: string, names: readonly string[]) {
     this.#pattern = new LinePattern(regex, new Set(names));
     this.#fields = Int32Array.from(this.#pattern.groupNames, (name) => names.indexOf(name));
@@ -60,7 +60,7 @@ export class PlainLineParser implements LineParser {
   }
 }
 
-/** How many of the ascending `positions` are below `end`. */
+/** Number of the ascending `positions` that are below `end`. */
 function countBelow(positions: readonly number[], end: number): number {
   let low = 0;
   let high = positions.length;

@@ -21,35 +21,39 @@ import { FieldCounters, type FieldWriter, type UndatedTimes } from './value-writ
 import type { Written } from '../times/written.js';
 import type { LinesOrigin, RecordDecoder, RejectLine } from './line-decoder.js';
 
-/** What a decoder is made for, and where its first lines come from. */
+/** Options of a decoder, with the origin of its first lines. */
 export interface RecordDecoderOptions extends LinesOrigin {
-  /** Zone of timestamps that name none. */
+  /** Time zone of timestamps that have none. */
   readonly timezone: string;
-  /** After so long `decode` returns behind the line that it was at, for a caller whose thread has other things to do. */
+  /** Milliseconds after which `decode` returns after the current line, for a caller whose thread has other work too. */
   readonly turnMs?: number | undefined;
-  /** Whether many lines are decoded at once where they can be, with the same results; true if omitted. */
+  /** Whether many lines are decoded at once where possible, with the same results; true if omitted. */
   readonly columnar?: boolean;
 }
 
 /**
- * The decoder of one source of an agent's lines. Throws `invalid` for a pattern, template, timestamp format or zone that makes
- * no sense.
+ * Creates the decoder for lines of one source of an agent. Throws `invalid` for an invalid pattern, template, timestamp
+ * format or time zone.
  *
- * With `multiline` a record's lines, joined by `\n`, take the place of a line. bytes[start, end) has whole records then.
+ * With `multiline`, the lines of a record, joined by `\n`, take the place of a line, and bytes[start, end) must hold
+ * complete records.
  *
- * Lines. One `\r` before the `\n` is no part of the line. Empty lines (for JSON and logfmt also lines of blanks) are neither records nor
- * rejected. Longer lines than `lineBytesMax`, and those that the format can't parse, are rejected. A NUL is a character.
+ * Lines. One `\r` before the `\n` is not part of the line. Empty lines (for JSON and logfmt also lines of blanks) are
+ * neither records nor rejected. Lines longer than `lineBytesMax`, and those that the format can't parse, are rejected. A NUL
+ * is a normal character.
  *
- * Values. What the line lacks is null (a capture that took no part, a missing key, a JSON null). What does not read as the
- * field's type is null and counted:
- * - `int`: an optional sign and digits within 64 bits; a JSON number also with a fraction or exponent if it is an integer
- *   all the same (`5.0`, `1e3`);
- * - `float`: a decimal, with or without an exponent, within the range of doubles; `nan` and `inf` are null, not counted;
+ * Values. What the line lacks is null (a capture that did not take part, a missing key, a JSON null). What can't be read as
+ * the field's type is null and counted as unreadable:
+ * - `int`: an optional sign and digits within 64 bits; a JSON number may also have a fraction or exponent if its value is an
+ *   integer (`5.0`, `1e3`);
+ * - `float`: a decimal with or without an exponent, within the range of doubles; `nan` and `inf` are null but not counted;
  * - `time`: by its timestamp format, or without one an `int` of milliseconds since the epoch;
- * - `string`: the text, bytes that are not UTF-8 replaced by U+FFFD and counted; JSON booleans, numbers, objects and arrays as
- *   they stand in the line.
- * Blanks and tabs around numbers and times do not matter. A field with a template reads the template's text instead;
- * an empty one is the empty string, and null for other types.
+ * - `bool`: JSON's true and false; `true`, `false`, `yes`, `no`, `1` and `0` as text, in any case;
+ * - `string`: the text, with invalid UTF-8 replaced by U+FFFD and counted; JSON booleans, numbers, objects and arrays as
+ *   they are written in the line.
+ *
+ * Blanks and tabs around booleans, numbers and times are ignored. A field with a template is read from the template's text
+ * instead; an empty text is the empty string, and null for other types.
  */
 export function createRecordDecoder(
   definition: AgentDefinition,
@@ -62,17 +66,17 @@ export function createRecordDecoder(
     : new MultilineDecoder(lines, new MultilineRecords(file.multiline));
 }
 
-/** A `system` agent has its figures as JSON. */
+/** Line format of a `system` agent, whose figures are JSON. */
 const figureLines: LineFormat = { format: 'json' };
 
-/** Text for which the preparation of decoding many lines at once pays, when the file is another one than before. */
+/** Text size from which it pays to prepare a columnar decoder again after the file's captures have changed. */
 const columnarBytesMin = 256 * 1024;
 
 class LineDecoder implements TextDecoder {
   readonly counters = new ValueTally();
   readonly #parser: LineParser;
   #columnar: ColumnarDecoder | null;
-  /** Makes the columnar decoder for other captures; null where there is none. */
+  /** Creates the columnar decoder for other captures; null where there is none. */
   readonly #columnarFor: ((captures: ReadonlyMap<string, string>) => ColumnarDecoder | null) | null;
   readonly #line: ParsedLine;
   readonly #writers: readonly FieldWriter[];
@@ -92,7 +96,7 @@ class LineDecoder implements TextDecoder {
     this.#stop = options.stop;
     this.#turnMs = options.turnMs ?? Infinity;
     const wanted = [...new Set(definition.fields.flatMap(sourcesOf))];
-    // Fields of the file's name stand behind those of the line, which the parser fills; they are the same for all lines.
+    // Fields from the file's name come after those that the parser fills from the line; they are the same for all lines.
     const fromLine = wanted.filter((name) => !captures.has(name));
     const fromName = wanted.filter((name) => captures.has(name));
     const names = [...fromLine, ...fromName];
@@ -158,7 +162,7 @@ class LineDecoder implements TextDecoder {
     if (this.#fromName.every((name) => captures.get(name) === this.#captures.get(name))) return;
     this.#setCaptures(captures);
     this.#captures = captures;
-    // Its plans hold the captures: it is made anew once there is a text that is worth it.
+    // The columnar decoder's plans contain the captures: it is created again once there is enough text.
     this.#columnar = null;
     this.#columnarIsStale = true;
   }
@@ -202,7 +206,7 @@ class LineDecoder implements TextDecoder {
           at = reached;
           continue;
         }
-        // There may be memory for the kernels again when the next lines are decoded.
+        // Decode singly for now. There may be memory for the kernels again in the next call.
         if (!columnar.usable) columnar = null;
       }
       const lineFeed = lines.indexOf(0x0a, at);
@@ -270,7 +274,7 @@ class LineDecoder implements TextDecoder {
   }
 }
 
-/** The parser of an agent's lines, for the parts with these names. Throws `invalid` for a bad pattern. */
+/** Creates the parser of an agent's lines for the named parts. Throws `invalid` for an invalid pattern. */
 export function createParser(file: LineFormat, names: readonly string[]): LineParser {
   switch (file.format) {
     case 'plain':
@@ -283,7 +287,10 @@ export function createParser(file: LineFormat, names: readonly string[]): LinePa
   }
 }
 
-/** What takes many lines apart at once; null for logfmt, and for a pattern that needs more than looking for delimiters. */
+/**
+ * Creates the splitter that takes many lines apart at once. Null for logfmt, and for a pattern that needs more than
+ * searching delimiters.
+ */
 function createSplitter(file: LineFormat, names: readonly string[]): LineSplitter | null {
   switch (file.format) {
     case 'plain': {

@@ -8,7 +8,7 @@ const tooManyStepsReason = `takes more than ${templateStepsMax} steps of its fie
 
 /** Renders a template over the parsed fields of one line. */
 class Renderer {
-  /** The text that was rendered last. */
+  /** The text of the last `render`. */
   text = '';
   #line: ParsedLine | null = null;
   readonly #places: ReadonlyMap<string, number>;
@@ -23,7 +23,7 @@ class Renderer {
     this.#places = new Map(template.fields.map((name) => [name, placeOf(name)]));
   }
 
-  /** Returns null, or what is wrong with the text. */
+  /** Returns null, or the reason to reject the line. */
   render(line: ParsedLine): string | null {
     this.#line = line;
     line.replacedInTexts = 0;
@@ -34,7 +34,7 @@ class Renderer {
       throw error;
     }
     if (line.replacedInTexts > 0) this.counters.addReplaced(line.replacedInTexts);
-    // A character takes three bytes at most.
+    // A UTF-16 unit takes at most three bytes in UTF-8.
     if (this.text.length * 3 <= valueBytesMax) return null;
     const bytes = Buffer.byteLength(this.text);
     if (bytes <= valueBytesMax) return null;
@@ -47,7 +47,7 @@ class Renderer {
   }
 }
 
-/** A `string` field with a template. */
+/** Writes a `string` field with a template. */
 export class StringTemplateWriter implements FieldWriter {
   readonly #renderer: Renderer;
   #column: StringColumnBuilder | null = null;
@@ -69,12 +69,12 @@ export class StringTemplateWriter implements FieldWriter {
 
 const encoder = new TextEncoder();
 
-/** A field of another type with a template: its text is read as a parsed field's would be; an empty one is null. */
+/** Writes a field of another type with a template: the rendered text is read like a parsed field; an empty one is null. */
 export class TemplateWriter implements FieldWriter {
   readonly #renderer: Renderer;
   readonly #rendered = new ParsedLine(1);
 
-  /** `inner` reads the parsed field 0 of the rendered line. */
+  /** @param inner reads the parsed field 0 of the rendered line */
   constructor(
     field: string,
     template: Template,

@@ -11,16 +11,19 @@ import {
 import { intColumn, type FieldWriter, type UndatedTimes, type WriterOptions } from './value-writer.js';
 import { YearWalk, type YearPlace } from '../times/written.js';
 
-/** Where a time and its year stand among the parsed fields of a line; -1 where nothing gives them. */
+/** Places of a time and of its year among the parsed fields of a line; -1 where nothing provides them. */
 export interface TimePlaces {
   readonly time: number;
   readonly year: number;
 }
 
-/** Longer texts than any timestamp are not kept for comparison. */
+/** Longer texts, which no timestamp has, are not remembered. */
 const rememberedBytesMax = 64;
 
-/** `time` with a timestamp format. Neighbouring lines often have the same text, so the last one is remembered. Throws `invalid`. */
+/**
+ * Writes a `time` field with a timestamp format. Remembers the last text, because neighbouring lines often have the same
+ * one. Throws `invalid` for an invalid format.
+ */
 export class TimestampWriter implements FieldWriter {
   readonly undated: UndatedReader | undefined;
   readonly #read: TimestampReader;
@@ -77,7 +80,7 @@ export class TimestampWriter implements FieldWriter {
     return true;
   }
 
-  /** Blanks around a text are left out only when it does not read with them, because they may belong to the layout. */
+  /** Reads the text with its blanks first, because they may belong to the layout; then without them. */
   #readText(source: Uint8Array, start: number, end: number, year: number | null): number | null {
     const read = (from: number, to: number): number | null => {
       const text = bytesText(source, from, to);
@@ -92,23 +95,23 @@ export class TimestampWriter implements FieldWriter {
 }
 
 function sameBytes(source: Uint8Array, start: number, text: Uint8Array, length: number): boolean {
-  // Clocks change at the end of their texts.
+  // Compare from the end, where the texts of successive times differ.
   for (let i = length - 1; i >= 0; i--) if (source[start + i] !== text[i]) return false;
   return true;
 }
 
 const yearShape = /^\d{4}$/;
 
-/** The year that the line, or its file's name, says beside its times; null where nothing does, and NaN for what is none. */
+/** The year that the line or its file's name gives for its times; null where there is none, NaN for an invalid one. */
 function yearOf(line: ParsedLine, place: number): number | null {
   const text = place < 0 ? undefined : line.text(place);
   if (text === undefined || text === '') return null;
   return yearShape.test(text) ? Number(text) : NaN;
 }
 
-/** Reads the times of a format without a year, or without a date. */
+/** Reads times of a format without the year or without the date. */
 class UndatedReader implements UndatedTimes {
-  /** How often lines of another time have begun: what a text means may have changed. */
+  /** Number of `begin` calls. The same text may mean another time after each. */
   begins = 0;
   #writtenMs = 0;
   #walk: YearWalk | null = null;

@@ -1,33 +1,33 @@
-/** What became of values. */
+/** Counts of problems with values. */
 export interface ValueCounters {
-  /** Values that did not read as their field's type and are null. */
+  /** Values that could not be read as their field's type and are null. */
   unreadableValues: number;
-  /** Byte sequences that were not UTF-8 (and halves of surrogate pairs in JSON) and became U+FFFD. */
+  /** Invalid UTF-8 sequences, and halves of surrogate pairs in JSON, that became U+FFFD. */
   replacedBytes: number;
 }
 
-/** The values of one field that did not read as its type. */
+/** Unreadable values of one field. */
 export interface UnreadableField {
   /** Number of the field in its agent. */
   readonly field: number;
   readonly values: number;
-  /** The text of the first of them, or its beginning. */
+  /** The first unreadable text, or its beginning. */
   readonly example: string;
 }
 
-/** A longer text is shown by its beginning. */
+/** Limit on the bytes of an example; a longer text is cut. */
 const exampleBytesMax = 60;
 
-/** Counts what becomes of values over the life of a decoder, and which fields they are of. */
+/** Counts problems with values over the life of a decoder, also by field. */
 export class ValueTally implements ValueCounters {
   unreadableValues = 0;
   replacedBytes = 0;
   readonly #fields = new Map<number, { values: number; readonly example: string }>();
-  /** Fields that were counted since a line began that may be dropped; null where none may. */
+  /** Fields counted since the beginning of a line that may be dropped; null outside such a line. */
   #ofLine: number[] | null = null;
   #before = { unreadableValues: 0, replacedBytes: 0 };
 
-  /** Counts a value of a field, whose text is source[start, end). */
+  /** Counts an unreadable value of a field; its text is source[start, end). */
   addUnreadable(field: number, source: Uint8Array, start: number, end: number): void {
     this.unreadableValues++;
     this.#ofLine?.push(field);
@@ -40,13 +40,13 @@ export class ValueTally implements ValueCounters {
     this.#fields.set(field, { values: 1, example: end - start > exampleBytesMax ? `${text}…` : text });
   }
 
-  /** A line begins that may turn out to be counted elsewhere. */
+  /** Begins a line whose counts may have to be dropped, because it is decoded again elsewhere. */
   beginLine(): void {
     this.#ofLine = [];
     this.#before = { unreadableValues: this.unreadableValues, replacedBytes: this.replacedBytes };
   }
 
-  /** Takes back what was counted since the line began. */
+  /** Reverts what was counted since `beginLine`. */
   dropLine(): void {
     this.unreadableValues = this.#before.unreadableValues;
     this.replacedBytes = this.#before.replacedBytes;
@@ -58,12 +58,12 @@ export class ValueTally implements ValueCounters {
     this.#ofLine = null;
   }
 
-  /** The line stays. */
+  /** Keeps what was counted since `beginLine`. */
   keepLine(): void {
     this.#ofLine = null;
   }
 
-  /** The fields with values that did not read since this was asked last. */
+  /** Returns the fields with unreadable values since the last call. */
   takeFields(): UnreadableField[] {
     const fields = [...this.#fields].map(([field, { values, example }]) => ({ field, values, example }));
     this.#fields.clear();
@@ -71,7 +71,7 @@ export class ValueTally implements ValueCounters {
   }
 }
 
-/** Adds up counts by field; the first example of each stays. */
+/** Adds up counts by field; the first example of each is kept. */
 export function joinUnreadable(
   into: Map<number, UnreadableField>,
   fields: readonly UnreadableField[],

@@ -23,29 +23,29 @@ import type { ValueTally } from './value-counters.js';
 
 /** Writes one field of parsed lines into its column. */
 export interface FieldWriter {
-  /** Writes into that column from now on. */
+  /** Sets the column to write to. */
   bind(column: ColumnBuilder): void;
-  /** Sets the column from the line. Returns null, or why the line can't be a record. */
+  /** Sets the column's value from the line. Returns null, or the reason to reject the line. */
   write(line: ParsedLine): string | null;
-  /** For times that need completion; absent where none do. */
+  /** Set for times whose texts lack the year or the date. */
   readonly undated?: UndatedTimes | undefined;
 }
 
-/** The times of a field whose format lacks the year, or the date. */
+/** The times of a field whose format lacks the year or the date. */
 export interface UndatedTimes {
-  /** The next lines were written no later than that. With a place their years are counted from there on. */
+  /** The next lines were written at `writtenMs` at the latest. With `place`, their years are counted from there. */
   begin(writtenMs: number, place: YearPlace | undefined): void;
-  /** Where the years stand behind the last line; undefined where they are not counted. */
+  /** The state of year counting after the last line; undefined where years are not counted. */
   readonly place: YearPlace | undefined;
 }
 
 export interface WriterOptions {
-  /** Zone of timestamps that name none. */
+  /** Time zone of timestamps that have none. */
   readonly timezone: string;
   readonly counters: FieldCounters;
 }
 
-/** Counts what becomes of one field's values. */
+/** Counts unreadable and repaired values of one field. */
 export class FieldCounters {
   /** @param field its number in the agent */
   constructor(
@@ -53,7 +53,7 @@ export class FieldCounters {
     private readonly field: number,
   ) {}
 
-  /** Counts the value of the line's part at `place` as one that does not read. */
+  /** Counts the value of the parsed field at `place` as unreadable. */
   addUnreadable(line: ParsedLine, place: number): void {
     this.tally.addUnreadable(this.field, line.sources[place]!, line.starts[place]!, line.ends[place]!);
   }
@@ -63,10 +63,7 @@ export class FieldCounters {
   }
 }
 
-/**
- * The writer of a field's type other than a time with a format, that reads the parsed field at `place` of the line, -1 where nothing
- * gives it.
- */
+/** Creates the writer of a field, except for a time with a format. It reads the parsed field at `place`; -1 where nothing provides it. */
 export function createValueWriter(
   field: FieldDefinition,
   place: number,
@@ -88,21 +85,21 @@ export function createValueWriter(
   }
 }
 
-/** The builder of an `int` or `time` column; another one is our own bug. */
+/** The column as an `int` or `time` column; any other kind is a bug. */
 export function intColumn(column: ColumnBuilder): IntColumnBuilder {
   assert(column.kind === 'int', 'the batch builder has another schema than the decoder');
   return column;
 }
 
-/** The builder of a `string` column; another one is our own bug. */
+/** The column as a `string` column; any other kind is a bug. */
 export function stringColumn(column: ColumnBuilder): StringColumnBuilder {
   assert(column.kind === 'string', 'the batch builder has another schema than the decoder');
   return column;
 }
 
 /**
- * `int`, and `time` without a timestamp format (milliseconds since the epoch): digits, or a JSON number that is an integer
- * however it is written.
+ * Writes `int`, and `time` without a timestamp format (milliseconds since the epoch), from digits or from a JSON number with
+ * an integer value.
  */
 class IntegerWriter implements FieldWriter {
   #column: IntColumnBuilder | null = null;
@@ -143,7 +140,7 @@ function setIntegerOf(
   return value !== null;
 }
 
-/** Texts that read as `bool`, in lower case. */
+/** Texts of `bool` values, in lower case. */
 const boolTexts: ReadonlyMap<string, number> = new Map([
   ['true', 1],
   ['yes', 1],
@@ -154,7 +151,7 @@ const boolTexts: ReadonlyMap<string, number> = new Map([
 ]);
 const boolBytesMax = 5;
 
-/** JSON's true and false, and `true`, `false`, `yes`, `no`, `1` and `0` as text, in either case. */
+/** Writes `bool` from JSON's true and false, and from the texts `true`, `false`, `yes`, `no`, `1` and `0` in any case. */
 class BoolWriter implements FieldWriter {
   #column: IntColumnBuilder | null = null;
 

@@ -3,8 +3,9 @@ import type { TemplateWork } from './template-work.js';
 import { compareValues, equalValues, isTrue, textOf, type TemplateValue } from './template-value.js';
 
 /**
- * A function of Go's templates, and how many arguments it takes. The evaluator calls `and` and `or` with no more values than it takes to know,
- * and counts the characters of values and result; what is longer meanwhile is for the function to count.
+ * A function of Go's templates, and how many arguments it takes. The evaluator handles `and` and `or` itself, evaluating
+ * only as many values as needed, and counts the characters of arguments and result as work. A function must count longer
+ * intermediate results itself.
  */
 export interface TemplateFunction {
   readonly argumentsMin: number;
@@ -12,7 +13,7 @@ export interface TemplateFunction {
   readonly call: (values: readonly TemplateValue[], work: TemplateWork) => TemplateValue;
 }
 
-/** `template-parser.ts` knows one more, `index` with the record as its first argument. */
+/** `template-parser.ts` handles one more: `index` with the record as its first argument. */
 export const templateFunctions: ReadonlyMap<string, TemplateFunction> = new Map<string, TemplateFunction>([
   [
     'eq',
@@ -47,12 +48,12 @@ export const templateFunctions: ReadonlyMap<string, TemplateFunction> = new Map<
   ],
 ]);
 
-/** The first value that is as true as `stopAt` says, else the last. */
+/** The first value whose truth is `stopAt`, else the last. */
 function pick(stopAt: boolean, values: readonly TemplateValue[]): TemplateValue {
   return values.find((value, i) => isTrue(value) === stopAt || i === values.length - 1);
 }
 
-/** What can't be compared (`lt .status 400` of a status `-`) is false. */
+/** A comparison of values that can't be compared (`lt .status 400` for a status `-`) is false. */
 function comparison(holds: (order: number) => boolean): TemplateFunction {
   return {
     argumentsMin: 2,
@@ -64,7 +65,7 @@ function comparison(holds: (order: number) => boolean): TemplateFunction {
   };
 }
 
-/** As Go's `fmt.Sprint`: a blank between two values of which neither is a string. */
+/** Like Go's `fmt.Sprint`: a blank between two values neither of which is a string. */
 function print(values: readonly TemplateValue[]): string {
   return values.reduce<string>((text, value, i) => {
     const before = values[i - 1];
@@ -73,13 +74,13 @@ function print(values: readonly TemplateValue[]): string {
   }, '');
 }
 
-/** Go indexes strings by byte and gives its number; outside of the string there is nothing. */
+/** Go indexes strings by byte and gives the byte's number; undefined outside the string. */
 function byteAt(text: string, at: TemplateValue): TemplateValue {
   const byte = typeof at === 'bigint' ? Buffer.from(text)[Number(at)] : undefined;
   return byte === undefined ? undefined : BigInt(byte);
 }
 
-/** Bytes [from, to) of a string, cut to what there is; half characters become U+FFFD. */
+/** Bytes [from, to) of a string, limited to its length; cut characters become U+FFFD. */
 function sliceBytes(text: string, from: TemplateValue, to: TemplateValue): TemplateValue {
   const bytes = Buffer.from(text);
   const start = typeof from === 'bigint' && from > 0n ? Number(from) : 0;

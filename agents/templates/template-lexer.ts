@@ -1,26 +1,26 @@
 import { LogstrataError } from '../../engine/index.js';
 
-/** A piece of a template: text as it stands, or the inside of an action `{{…}}`. */
+/** A piece of a template: literal text, or the inside of an action `{{…}}`. */
 export type TemplatePiece =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'action'; readonly tokens: readonly Token[]; readonly at: number };
 
 export type TokenKind = 'word' | 'field' | 'variable' | 'string' | 'number' | 'symbol' | 'end';
 
-/** `text` is the word, the field's or variable's name without its sign, the decoded string, or the symbol. */
+/** `text` is the word, the name of the field or variable without its sign, the decoded string, or the symbol. */
 export interface Token {
   readonly kind: TokenKind;
   readonly text: string;
-  /** Index in the template of the first character. */
+  /** Index of its first character in the template. */
   readonly at: number;
 }
 
-/** A mistake in a template; `at` is an index, people count from 1. */
+/** An error in a template; `at` is an index, which the message gives counted from 1. */
 export function templateError(message: string, at: number): LogstrataError {
   return new LogstrataError('invalid', `template, character ${at + 1}: ${message}`, { offset: at });
 }
 
-/** Cuts a template at its actions; trims (`{{-`, `-}}`) and comments are gone afterwards. Throws `invalid`. */
+/** Splits a template at its actions; trims (`{{-`, `-}}`) are applied and comments removed. Throws `invalid`. */
 export function lexTemplate(template: string): TemplatePiece[] {
   const pieces: TemplatePiece[] = [];
   let at = 0;
@@ -49,7 +49,7 @@ function addText(pieces: TemplatePiece[], text: string): void {
   if (text !== '') pieces.push({ kind: 'text', text });
 }
 
-/** A text without the blanks at its end. */
+/** Removes the blanks at the end of a text. */
 function withoutBlanks(text: string): string {
   let end = text.length;
   while (isBlank(text[end - 1])) end--;
@@ -91,7 +91,7 @@ function lexAction(template: string, inside: number, open: number, pieces: Templ
     }
     const [token, end] = lexToken(template, at);
     const before = tokens.at(-1)?.kind;
-    // The parser explains `.a.b` better than a missing blank would.
+    // Accept `.a.b` here: the parser has a better message for it than that a blank is missing.
     const chained = token.kind === 'field' && (before === 'field' || before === 'variable');
     const glued = !blankBefore && !chained && token.kind !== 'symbol' && before !== 'symbol';
     if (glued)
@@ -124,7 +124,7 @@ function lexToken(template: string, at: number): [Token, number] {
   throw templateError(`unexpected ${JSON.stringify(String.fromCodePoint(template.codePointAt(at)!))}`, at);
 }
 
-/** Go's strings: `"…"` with escapes, `` `…` `` as it stands, and 'c', the number of a character. */
+/** Reads Go's quoted forms: `"…"` with escapes, `` `…` `` without, and 'c', which is the number of a character. */
 function lexQuoted(template: string, at: number, quote: string): [Token, number] {
   let end = at + 1;
   while (end < template.length && template[end] !== quote) {

@@ -3,7 +3,7 @@ import { templateFunctions, type TemplateFunction } from './template-functions.j
 import { templateError, type TemplatePiece, type Token } from './template-lexer.js';
 import { digitsMax, type TemplateValue } from './template-value.js';
 
-/** What a template says, as a tree. */
+/** Syntax tree of a template. */
 export type TemplateNode =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'print'; readonly value: Expression }
@@ -34,12 +34,12 @@ export interface ParsedTemplate {
   readonly variables: number;
 }
 
-/** Actions and parentheses inside one another; more is no template that a person wrote, and would exhaust the stack. */
+/** Limit on the nesting of actions and parentheses: more is not written by people, and would exhaust the stack. */
 const depthMax = 100;
 
 const unsupported = new Set(['range', 'with', 'define', 'template', 'block', 'break', 'continue', 'call']);
 
-/** Builds the tree. Throws `invalid` with the place in the template. */
+/** Builds the syntax tree. Throws `invalid` with the position in the template. */
 export function parseTemplate(pieces: readonly TemplatePiece[]): ParsedTemplate {
   const parser = new TemplateParser(pieces);
   return parser.parse();
@@ -48,7 +48,7 @@ export function parseTemplate(pieces: readonly TemplatePiece[]): ParsedTemplate 
 class TemplateParser {
   readonly #pieces: readonly TemplatePiece[];
   readonly #fields = new Set<string>();
-  /** Names of the variables in scope, innermost last, with their slots. */
+  /** Variables in scope with their slots, innermost last. */
   readonly #scope: [name: string, slot: number][] = [];
   #variables = 0;
   #piece = 0;
@@ -67,7 +67,7 @@ class TemplateParser {
     return { nodes, fields: [...this.#fields], variables: this.#variables };
   }
 
-  /** Nodes up to an `else` or `end`, or to the end of the template. */
+  /** Parses nodes up to an `else` or `end`, or to the end of the template. */
   #nodes(): { nodes: TemplateNode[]; ending: Token | undefined } {
     const nodes: TemplateNode[] = [];
     const scopeLength = this.#scope.length;
@@ -133,7 +133,7 @@ class TemplateParser {
     return { kind: 'if', condition, then, otherwise };
   }
 
-  /** `pipeline`, `$x := pipeline` or `$x = pipeline`. */
+  /** Parses `pipeline`, `$x := pipeline` or `$x = pipeline`. */
   #statement(): Expression {
     const first = this.#peek();
     const sign = this.#tokens[this.#token + 1];
@@ -148,7 +148,7 @@ class TemplateParser {
     return { kind: 'assign', slot, value };
   }
 
-  /** Commands joined by `|`: each gives the next its last argument. */
+  /** Parses commands joined by `|`; the value of each becomes the last argument of the next. */
   #pipeline(): Expression {
     if (++this.#depth > depthMax) throw templateError(`more than ${depthMax} levels`, this.#peek().at);
     let value = this.#command(undefined);
@@ -209,7 +209,7 @@ class TemplateParser {
     return { kind: 'call', call: callee.call, values: expressions };
   }
 
-  /** `index . "x-request-id"`: a field whose name is no identifier. */
+  /** Parses `index . "x-request-id"`: a field whose name is not an identifier. */
   #fieldByKey(key: Expression | 'record', nameToken: Token): Expression {
     if (key === 'record' || key.kind !== 'literal' || typeof key.value !== 'string') {
       throw templateError('index of the record needs the name of a field in quotes', nameToken.at);
@@ -264,7 +264,7 @@ class TemplateParser {
     return value;
   }
 
-  /** Fields are plain values: `.a.b` has nothing to look into. */
+  /** Rejects `.a.b`: fields are plain values without fields of their own. */
   #behindField(value: Expression): Expression {
     const token = this.#peek();
     const before = this.#tokens[this.#token - 1]!;

@@ -8,7 +8,7 @@ import {
 } from './template-value.js';
 import { stepsOfCall, type TemplateWork } from './template-work.js';
 
-/** Width and precision of one verb: a template must not be able to ask for megabytes of blanks. */
+/** Limit on width and precision of a verb: a template must not be able to produce megabytes of blanks. */
 const widthMax = 1000;
 
 interface Verb {
@@ -21,15 +21,16 @@ interface Verb {
 const verbPattern = /%([-+# 0]*)(\d*)(?:\.(\d*))?(.?)/gsu;
 
 /**
- * Go's `fmt.Sprintf` over template values (https://pkg.go.dev/fmt): `%s %v %q %d %b %o %x %X %c %U %e %f %g %t %%`
- * with flags, width and precision. What does not fit its verb is printed as Go does, `%!d(string=abc)`; but a
- * string that reads as a number is that number, because fields are text. Each verb takes from `work` as a call does.
+ * Go's `fmt.Sprintf` for template values (https://pkg.go.dev/fmt): `%s %v %q %d %b %o %x %X %c %U %e %f %g %t %%` with
+ * flags, width and precision. A value that does not fit its verb is printed as in Go, `%!d(string=abc)`; but a string that
+ * is readable as a number is taken as that number, because fields are text. Each verb costs as many steps of `work` as a
+ * call.
  */
 export function printf(format: string, values: readonly TemplateValue[], work: TemplateWork): string {
   let next = 0;
   let text = '';
   let at = 0;
-  // One by one: all matches at once would take many times the memory of the format.
+  // Match one by one: an array of all matches would take many times the memory of the format.
   for (const match of format.matchAll(verbPattern)) {
     work.take(stepsOfCall);
     const verb = readVerb(match);
@@ -121,7 +122,7 @@ function formatText(verb: Verb, text: string): string {
   );
 }
 
-/** How many of the first `most` characters of a text there are, and where they end: characters, not UTF-16 units. */
+/** The number of characters of a text, up to `most`, and the end index of these. Counts characters, not UTF-16 units. */
 function firstCharacters(text: string, most: number): { readonly count: number; readonly end: number } {
   let count = 0;
   let end = 0;
@@ -129,7 +130,7 @@ function firstCharacters(text: string, most: number): { readonly count: number; 
   return { count, end };
 }
 
-/** The bytes of a string in hexadecimal, also where the string is digits: that is what Go prints for a field. */
+/** The bytes of a string in hexadecimal, also where the string is digits, as Go prints it for a field. */
 function formatHexText(verb: Verb, text: string): string {
   const bytes = Buffer.from(text).subarray(0, verb.precision);
   const hex = bytes.toString('hex');
@@ -173,14 +174,14 @@ function formatFloat(verb: Verb, value: TemplateValue): string {
   return padNumber(verb, sign(verb, negative), verb.letter === lower ? digits : digits.toUpperCase(), true);
 }
 
-/** `toFixed` changes to exponents from 1e21 on and ends at 100 digits. */
+/** Formats a fixed-point number, because `toFixed` writes exponents from 1e21 on and allows at most 100 digits. */
 function fixedPoint(size: number, precision: number): string {
   if (size < 1e21) return size.toFixed(Math.min(100, precision));
   const fraction = '0'.repeat(precision);
   return BigInt(size).toString() + (precision > 0 ? `.${fraction}` : '');
 }
 
-/** Go's `%g`: the shortest, or as many significant digits as the precision says without trailing zeros. */
+/** Go's `%g`: the shortest digits, or as many significant digits as the precision, without trailing zeros. */
 function general(size: number, precision: number | undefined): string {
   if (precision === undefined) return formatShortest(size);
   const significant = Math.min(100, Math.max(1, precision));
@@ -201,7 +202,7 @@ function sign(verb: Verb, negative: boolean): string {
   return verb.flags.includes('+') ? '+' : verb.flags.includes(' ') ? ' ' : '';
 }
 
-/** Zeros go between sign and digits, and only where they are allowed. */
+/** Pads a number to its width. Zeros go between sign and digits, only where they are allowed. */
 function padNumber(verb: Verb, signText: string, digits: string, zerosAllowed: boolean): string {
   if (zerosAllowed && verb.flags.includes('0') && !verb.flags.includes('-')) {
     return signText + digits.padStart(verb.width - signText.length, '0');
@@ -209,7 +210,7 @@ function padNumber(verb: Verb, signText: string, digits: string, zerosAllowed: b
   return pad(verb, signText + digits, false);
 }
 
-/** Width counts characters, not UTF-16 units. */
+/** Pads a text to the width, which counts characters, not UTF-16 units. */
 function pad(verb: Verb, text: string, zerosAllowed: boolean): string {
   const missing = verb.width - firstCharacters(text, verb.width).count;
   if (missing <= 0) return text;

@@ -1,16 +1,16 @@
 /**
- * The values that a template computes with. Fields are strings; integers are exact, floats are doubles.
- * `undefined` is Go's nil: a missing field, which prints as nothing.
+ * The values of templates. Fields are strings; integers are exact, floats are doubles. `undefined` is Go's nil: a missing
+ * field, which prints as nothing.
  */
 export type TemplateValue = string | bigint | number | boolean | undefined;
 
-/** Digits of an integer: a longer one takes time by the square of its length. */
+/** Limit on the digits of an integer: parsing takes time quadratic in the length. */
 export const digitsMax = 400;
 
 const integerPattern = new RegExp(`^[+-]?\\d{1,${digitsMax}}$`);
 const floatPattern = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,5})?$/;
 
-/** A value as a number, strings that read as one included; undefined for others. */
+/** A value as a number, also a string that is readable as one; undefined for others. */
 export function numberOf(value: TemplateValue): bigint | number | undefined {
   switch (typeof value) {
     case 'bigint':
@@ -24,18 +24,18 @@ export function numberOf(value: TemplateValue): bigint | number | undefined {
   }
 }
 
-/** Characters that handling it takes; numbers are short. */
+/** Number of characters of a value, as the cost of handling it; 0 for numbers, which are short. */
 export function lengthOf(value: TemplateValue): number {
   return typeof value === 'string' ? value.length : 0;
 }
 
-/** As Go prints it with `%v`; nil is empty. */
+/** The text of a value as Go prints it with `%v`; nil is empty. */
 export function textOf(value: TemplateValue): string {
   if (value === undefined) return '';
   return typeof value === 'number' ? formatShortest(value) : String(value);
 }
 
-/** Go's `%v` of a float64: the shortest digits that read back, an exponent below 1e-4 and from 1e21 on, of two digits at least. */
+/** Go's `%v` of a float64: the shortest digits that round-trip; with an exponent, of at least two digits, below 1e-4 and from 1e21 on. */
 export function formatShortest(value: number): string {
   if (Number.isNaN(value)) return 'NaN';
   if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf';
@@ -44,20 +44,20 @@ export function formatShortest(value: number): string {
   return Object.is(value, -0) ? '-0' : String(value);
 }
 
-/** JavaScript writes `1e+5`, Go `1e+05`. */
+/** Pads the exponent to two digits: JavaScript writes `1e+5`, Go `1e+05`. */
 export function padExponent(text: string): string {
   return text.replace(/e([+-])(\d)$/, 'e$10$2');
 }
 
-/** What `if`, `and`, `or` and `not` take for true: all but the empty string, false, zero and a missing field. */
+/** Truth of a value for `if`, `and`, `or` and `not`: everything but the empty string, false, zero and a missing field. */
 export function isTrue(value: TemplateValue): boolean {
   return !(value === undefined || value === '' || value === false || value === 0 || value === 0n);
 }
 
 /**
- * Negative, zero or positive; undefined when the two can't be compared. Strings compare byte by byte as UTF-8. A
- * string beside a number is compared as the number that it reads as: fields are text, and `lt .status 400` is
- * what people write (Go refuses that when it runs).
+ * Compares two values: negative, zero or positive; undefined where they can't be compared. Strings are compared by their
+ * UTF-8 bytes. A string and a number are compared as numbers, because fields are text and `lt .status 400` is what people
+ * write (Go rejects it at run time).
  */
 export function compareValues(a: TemplateValue, b: TemplateValue): number | undefined {
   if (typeof a === 'string' && typeof b === 'string') {
@@ -70,15 +70,15 @@ export function compareValues(a: TemplateValue, b: TemplateValue): number | unde
   return left < right ? -1 : left > right ? 1 : left >= right ? 0 : undefined;
 }
 
-/** What `eq` and `ne` go by. A missing field equals the empty string; a string equals the number that it reads as. */
+/** Equality for `eq` and `ne`. A missing field equals the empty string; a string equals a number that it is readable as. */
 export function equalValues(a: TemplateValue, b: TemplateValue): boolean {
   if (typeof a === 'string' && typeof b === 'string') return a === b;
-  // A missing field is the empty string, so that `eq .f ""` asks for both.
+  // `eq .f ""` is thus true for a missing and for an empty field.
   if (a === undefined || b === undefined) return (a ?? '') === (b ?? '');
   return compareValues(a, b) === 0;
 }
 
-/** Digits without the zeros at their end. */
+/** Removes trailing zeros. */
 export function withoutZeros(digits: string): string {
   let end = digits.length;
   while (digits[end - 1] === '0') end--;

@@ -1,16 +1,16 @@
 /**
- * Steps that the templates of one line may take together: each character that a function reads or makes is one. They take less than a
- * second, and strings of so many characters still fit the memory.
+ * Limit on the steps that the templates of one line take together: each character that a function reads or produces is one
+ * step. This many take less than a second, and strings of so many characters fit into memory.
  */
 export const templateStepsMax = 32 * 1024 * 1024;
 
-/** What a function, a verb of `printf` or a field costs beside its characters. */
+/** Steps of a function call, a `printf` verb or a field, in addition to its characters. */
 export const stepsOfCall = 64;
 
-/** Thrown where a line's templates have taken all their steps. */
+/** Thrown when a line's templates exceed their steps. */
 export class TemplateOverrun extends Error {}
 
-/** Counts the steps that the templates of one line take. */
+/** Counts the steps of the templates of one line. */
 export class TemplateWork {
   #left = templateStepsMax;
 
@@ -19,7 +19,7 @@ export class TemplateWork {
     this.#left = templateStepsMax;
   }
 
-  /** Throws `TemplateOverrun` where no such number of steps is left. */
+  /** Takes steps. Throws `TemplateOverrun` where not enough are left. */
   take(steps: number): void {
     this.#left -= steps;
     if (this.#left < 0) throw new TemplateOverrun('the templates of a line take too many steps');

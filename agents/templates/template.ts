@@ -4,31 +4,31 @@ import { parseTemplate, type Expression, type TemplateNode } from './template-pa
 import { isTrue, lengthOf, textOf, type TemplateValue } from './template-value.js';
 import { stepsOfCall, TemplateWork } from './template-work.js';
 
-/** Gives a parsed field's text, or undefined when the line has no such field. */
+/** Returns a parsed field's text, or undefined where the line has no such field. */
 export type FieldSource = (name: string) => string | undefined;
 
 export interface Template {
-  /** The parsed fields that it mentions, each once. */
+  /** The distinct parsed fields that the template uses. */
   readonly fields: readonly string[];
-  /** What it is made of when it is but texts with fields between them. */
+  /** Set where the template consists only of texts with fields between them. */
   readonly flat: FlatTemplate | undefined;
   /**
-   * A field that is missing is the empty string. Throws `TemplateOverrun` where `work` has no steps left; a flat template takes none,
-   * since it gives no more than its texts and fields.
+   * Renders the template. A missing field is the empty string. Throws `TemplateOverrun` where `work` has no steps left; a
+   * flat template takes none, since its output is only its texts and fields.
    */
   render(get: FieldSource, work?: TemplateWork): string;
 }
 
-/** The usual template: texts with fields between them, `texts` being one longer than `names`. */
+/** The usual kind of template: texts with fields between them. `texts` has one element more than `names`. */
 export interface FlatTemplate {
   readonly texts: readonly string[];
   readonly names: readonly string[];
 }
 
 /**
- * Compiles a template in the syntax of Go's text/template (https://pkg.go.dev/text/template) as far as it makes sense
- * over the plain values of one line: `{{.field}}`, `if`, `else`, `end`, variables, pipelines, parentheses, comments,
- * trimming, and the functions of `template-functions.ts`. Throws `invalid` with the place in the template.
+ * Compiles a template in the syntax of Go's text/template (https://pkg.go.dev/text/template), as far as it is meaningful for
+ * the plain values of a line: `{{.field}}`, `if`, `else`, `end`, variables, pipelines, parentheses, comments, trimming, and
+ * the functions of `template-functions.ts`. Throws `invalid` with the position in the template.
  */
 export function compileTemplate(text: string): Template {
   const { nodes, fields, variables } = parseTemplate(lexTemplate(text));
@@ -131,7 +131,10 @@ function evaluate(expression: Expression, frame: Frame): TemplateValue {
   }
 }
 
-/** `and` gives the first value that is not true, `or` the first that is, and both the last if there is none; what follows is not looked at. */
+/**
+ * `and` gives the first value that is not true, `or` the first that is; if there is none, both give the last. Later values
+ * are not evaluated.
+ */
 function choose(stopAt: boolean, values: readonly Expression[], frame: Frame): TemplateValue {
   let result: TemplateValue;
   for (const value of values) {

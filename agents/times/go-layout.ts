@@ -1,13 +1,13 @@
 import { LogstrataError } from '../../engine/index.js';
 
 /**
- * A Go time layout (https://pkg.go.dev/time#pkg-constants, "Layout") taken apart into steps for `layout-reader.ts`.
- * A layout is the reference time `Mon Jan 2 15:04:05 MST 2006` written as the texts to read are.
+ * A Go time layout (https://pkg.go.dev/time#pkg-constants, "Layout") as steps for `layout-reader.ts`. A layout is the
+ * reference time `Mon Jan 2 15:04:05 MST 2006`, written in the form of the texts to read.
  */
 export interface GoLayout {
-  /** One step each: a member of `Step`, or `Step.literal` + the code of a character that must stand there. */
+  /** Each is a member of `Step`, or `Step.literal` plus the code of an expected character. */
   readonly steps: Int32Array;
-  /** For `fraction`: the exact number of digits, or 0 for any number, none included. */
+  /** For `fraction`: the exact number of digits, or 0 for any number including none. */
   readonly digits: Int32Array;
   readonly parts: ReadonlySet<LayoutPart>;
 }
@@ -25,7 +25,7 @@ export type LayoutPart =
   | 'AM or PM'
   | 'zone';
 
-/** Numbers instead of names, because the reader's loop switches on them for each line. */
+/** Numbers, because the reader's loop switches on them for each line. */
 export const Step = {
   /** A run of blanks: at least one, unless the text ends. */
   blanks: 0,
@@ -35,7 +35,7 @@ export const Step = {
   monthAbbreviation: 4,
   month2: 5,
   month: 6,
-  /** `2` and `_2`: one or two digits, after a blank perhaps. */
+  /** `2` and `_2`: one or two digits, optionally after a blank. */
   day: 7,
   day2: 8,
   dayOfYear: 9,
@@ -47,7 +47,7 @@ export const Step = {
   hour12Padded: 14,
   minute: 15,
   minute2: 16,
-  /** Seconds take a fraction along that the layout does not mention, as Go does. */
+  /** Seconds also take a fraction that the layout does not mention, as in Go. */
   second: 17,
   second2: 18,
   secondPlain: 19,
@@ -55,7 +55,7 @@ export const Step = {
   fraction: 21,
   halfDay: 22,
   zoneName: 23,
-  /** `-0700` and its like; `offsetOrZ…` also read `Z`. */
+  /** `-0700` and similar; `offsetOrZ…` also accept `Z`. */
   offset: 24,
   offsetColon: 25,
   offsetHour: 26,
@@ -73,7 +73,7 @@ export const Step = {
 
 type Token = readonly [text: string, step: number, part: LayoutPart];
 
-/** At each place of a layout the first that fits is taken, so the longer ones come first. */
+/** At each position of a layout the first match is taken, so longer tokens come before their prefixes. */
 const tokens: readonly Token[] = [
   ['January', Step.monthName, 'month'],
   ['Jan', Step.monthAbbreviation, 'month'],
@@ -111,8 +111,8 @@ const tokens: readonly Token[] = [
 ];
 
 /**
- * Takes a layout apart. Throws `invalid` for a text that is no useful layout: less than two parts of a time in it,
- * a part twice (which is how the names of formats that we do not know look), or a day without its month.
+ * Parses a layout. Throws `invalid` for a text that is not a useful layout: with less than two parts of a time, with a part
+ * twice (as in names of unknown formats), or with a day but no month.
  */
 export function parseGoLayout(layout: string): GoLayout {
   const steps: number[] = [];
@@ -154,13 +154,13 @@ function tokenAt(layout: string, at: number): Token | undefined {
   if (layout.startsWith('_2006', at)) return undefined;
   return tokens.find(([text, step]) => {
     if (!layout.startsWith(text, at)) return false;
-    // "Jan" and "Mon" inside a longer word ("Month") are that word.
+    // "Jan" and "Mon" inside a longer word ("Month") are literal text.
     const abbreviation = step === Step.monthAbbreviation || step === Step.weekdayAbbreviation;
     return !abbreviation || !/[a-z]/.test(layout[at + text.length] ?? '');
   });
 }
 
-/** Length of `.000`, `,000`, `.999` and the like, the point included; 0 where there is none. */
+/** Length of `.000`, `,000`, `.999` and the like, including the point; 0 where there is none. */
 function fractionLengthAt(layout: string, at: number): number {
   if (layout[at] !== '.' && layout[at] !== ',') return 0;
   const digit = layout[at + 1];
@@ -183,7 +183,7 @@ function checkParts(layout: string, parts: ReadonlySet<LayoutPart>): void {
     throw notALayout(layout, 'it tells neither a date nor a time of day');
 }
 
-/** Where the layout has a fraction of its own behind the seconds, they must not take it. */
+/** Where the layout has a fraction after the seconds, the step for seconds must not take it. */
 function keepFractionsApart(steps: number[]): void {
   steps.forEach((step, i) => {
     if (steps[i + 1] !== Step.fraction) return;

@@ -3,7 +3,7 @@ import { Step, type GoLayout } from './go-layout.js';
 /** Where the zone of a text comes from. */
 export const ZoneSource = { none: 0, offset: 1, abbreviation: 2 } as const;
 
-/** What a text says, part by part; -1 where it says nothing. One object is filled again for each text. */
+/** The parts of a time text; -1 where the text lacks a part. One object is reused for all texts. */
 export class TimeParts {
   year = -1;
   /** 1 to 12. */
@@ -17,9 +17,9 @@ export class TimeParts {
   /** 0 none, 1 AM, 2 PM. */
   halfDay = 0;
   zoneSource: number = ZoneSource.none;
-  /** Where `zoneSource` is `offset`. */
+  /** Valid where `zoneSource` is `offset`. */
   offsetSeconds = 0;
-  /** Where `zoneSource` is `abbreviation`: an abbreviation without a fixed meaning. */
+  /** Valid where `zoneSource` is `abbreviation`: an abbreviation without a fixed meaning. */
   abbreviation = '';
 
   clear(): void {
@@ -36,7 +36,10 @@ export class TimeParts {
   }
 }
 
-/** Reads the whole of `text` by a layout into `parts`; false when it does not fit. Ranges of days are not checked here. */
+/**
+ * Reads the whole of `text` by a layout into `parts`; returns false where it does not match. Does not check that the day
+ * exists in its month.
+ */
 export function readByLayout(layout: GoLayout, text: string, parts: TimeParts): boolean {
   parts.clear();
   const steps = layout.steps;
@@ -57,7 +60,7 @@ export function readByLayout(layout: GoLayout, text: string, parts: TimeParts): 
   return at === text.length;
 }
 
-/** Each step returns the place behind what it read, or -1. */
+/** Reads one step. Returns the position after it, or -1. */
 function readStep(step: number, text: string, at: number, parts: TimeParts): number {
   switch (step) {
     case Step.blanks:
@@ -103,7 +106,7 @@ function readRareStep(step: number, text: string, at: number, parts: TimeParts):
   switch (step) {
     case Step.year2: {
       const year = twoDigits(text, at);
-      // Go's (and POSIX's) century: 69 to 99 are the 1900s.
+      // The century as in Go and POSIX: 69 to 99 are the 1900s.
       parts.year = year + (year >= 69 ? 1900 : 2000);
       return year < 0 ? -1 : at + 2;
     }
@@ -159,7 +162,7 @@ function isDigit(text: string, at: number): boolean {
   return code >= 48 && code <= 57;
 }
 
-/** The number at `at`, of at most two digits; -1 where there is none, which `behindNumber` reports as well. */
+/** The number of one or two digits at `at`; -1 where there is none, for which `behindNumber` returns -1 too. */
 function oneOrTwoDigits(text: string, at: number): number {
   if (!isDigit(text, at)) return -1;
   const first = text.charCodeAt(at) - 48;
@@ -177,7 +180,10 @@ function skipBlanks(text: string, at: number): number {
   return at;
 }
 
-/** A point or comma and digits. With `digits` > 0 exactly as many; else any number, none included. Truncated to milliseconds. */
+/**
+ * Reads a point or comma and digits: exactly `digits` if that is positive, otherwise any number, including none. Truncates
+ * to milliseconds.
+ */
 function readFraction(text: string, at: number, digits: number, parts: TimeParts): number {
   const point = text.charCodeAt(at);
   if ((point !== 46 && point !== 44) || !isDigit(text, at + 1)) return digits > 0 ? -1 : at;
@@ -211,7 +217,7 @@ const monthNames = [
 ];
 const weekdayNames = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'];
 
-/** Three letters in one number, in lower case. */
+/** Three letters, in lower case, as one number. */
 function letters(text: string, at: number): number {
   return (
     ((text.charCodeAt(at) | 32) << 16) |
@@ -223,7 +229,7 @@ function letters(text: string, at: number): number {
 const months = new Map(monthNames.map((name, i) => [letters(name, 0), i + 1]));
 const weekdays = new Map(weekdayNames.map((name, i) => [letters(name, 0), i]));
 
-/** By English abbreviation in any case; -1 if it is none. */
+/** The month of an English abbreviation in any case; -1 for another text. */
 function monthByLetters(text: string, at: number): number {
   return months.get(letters(text, at)) ?? -1;
 }
@@ -235,7 +241,7 @@ function readMonthName(text: string, at: number, parts: TimeParts): number {
   return text.slice(at, at + name.length).toLowerCase() === name ? at + name.length : -1;
 }
 
-/** A weekday must be one; whether it is that of the date is not asked, as in Go. */
+/** Reads the name of a weekday. As in Go, it need not be the weekday of the date. */
 function readWeekday(step: number, text: string, at: number): number {
   const weekday = weekdays.get(letters(text, at));
   if (weekday === undefined) return -1;
@@ -244,7 +250,7 @@ function readWeekday(step: number, text: string, at: number): number {
   return text.slice(at, at + name.length).toLowerCase() === name ? at + name.length : -1;
 }
 
-/** Three digits, the first of which may be blanks. */
+/** Reads three characters: digits, of which leading ones may be blanks. */
 function readDayOfYear(text: string, at: number, parts: TimeParts): number {
   const digits = text.slice(at, at + 3);
   if (!/^ {0,2}\d+$/.test(digits) || digits.length < 3) return -1;
@@ -283,10 +289,10 @@ function readOffset(step: number, text: string, at: number, parts: TimeParts): n
   return end;
 }
 
-/** Abbreviations that mean UTC wherever they stand; what others mean depends on the place. */
+/** Abbreviations that always mean UTC; the meaning of others depends on the region. */
 const utcNames = new Set(['UTC', 'GMT', 'UT', 'Z']);
 
-/** `CET`, `GMT+3`, `+03`: capital letters, or an offset in hours, or both behind GMT. */
+/** Reads `CET`, `GMT+3` or `+03`: capital letters, an offset in hours, or both after GMT or UTC. */
 function readZoneName(text: string, at: number, parts: TimeParts): number {
   let end = at;
   while (end - at < 5 && text.charCodeAt(end) >= 65 && text.charCodeAt(end) <= 90) end++;

@@ -3,37 +3,37 @@ import { parseGoLayout, Step, type GoLayout } from './go-layout.js';
 import { readByLayout, TimeParts, ZoneSource } from './layout-reader.js';
 import { findZone, type Zone } from './zone.js';
 
-/** Formats that have a name; a format in a configuration is one of these in any case, or a Go layout. */
+/** Names of formats. A format in a configuration is one of these, in any case, or a Go layout. */
 export const timestampFormatNames = ['rfc3339', 'rfc3339nano', 'common', 'stamp', 'unix'] as const;
 
 export type TimestampFormatName = (typeof timestampFormatNames)[number];
 
 /**
- * Reads a text as milliseconds since the epoch (fractions of a millisecond are cut off), or null when it is not in
- * the format or names a time that does not exist. `writtenMs` is needed for formats without a year or a date: the text was written no
- * later than that, but for the little that clocks are apart.
+ * Reads a text as milliseconds since the epoch, rounded down; null where it is not in the format or is a time that does not
+ * exist. `writtenMs` is needed for formats without a year or date: the text was written at that time at the latest, apart
+ * from small differences between clocks.
  *
- * @param year for texts without a year: which one it is, or what finds out how many years before the latest possible one it is,
- *   from its time in that one (a 29th of February that it does not have is the 1st of March)
+ * @param year for texts without a year: the year; or a function that returns how many years before the latest possible year
+ * the text is, given its time in the latest one (there, a 29th of February that does not exist is the 1st of March)
  */
 export type TimestampReader = (text: string, writtenMs: number, year?: YearOfText) => number | null;
 
-/** The year of a text that names none, where more is known of it than when it was written. */
+/** The year of a text that has none, where more is known than when it was written. */
 export type YearOfText = number | ((latestMs: number) => number);
 
 const dayMs = 86_400_000;
 
 /**
- * How far a time may lie ahead of the clock that it is read by: clocks are apart, and zones are mistaken. Taken for past, a line of
- * one second ahead would be a year old, and retention would take it. Where the date is missing too, more than an hour would make
- * this evening of yesterday's.
+ * How far a time may be ahead of the clock that it is compared with, because clocks differ and zones are misconfigured. If a
+ * line one second ahead were taken as past, it would be a year old, and retention would delete it. Without a date, a
+ * tolerance of more than an hour would take this evening's times as yesterday's.
  */
 const aheadMsMax = { withoutYear: dayMs, withoutDate: 3_600_000 };
 
-/** A `unix` number from here on can't be seconds (it would be the year 5138), so it does not read: most likely it is milliseconds. */
+/** A `unix` number of at least this can't be in seconds (it would be the year 5138); most likely it is in milliseconds. It is not read. */
 const unixSecondsMax = 1e11;
 
-/** In this many years there is a 29th of February, also around 1900 and 2100. */
+/** Any so many consecutive years include a 29th of February, also around 1900 and 2100. */
 const leapYearsApartMax = 8;
 
 /** Whether `name`, in lower case, is a named format; anything else is a Go layout. */
@@ -42,9 +42,9 @@ export function isTimestampFormatName(name: string): name is TimestampFormatName
 }
 
 /**
- * Compiles a format. Texts without an offset are wall times of the format's zone, else of `defaultTimezone`; `Zone`
- * says what happens when clocks change. An abbreviation other than UTC and GMT is ambiguous (`CST` is three zones), so
- * it is believed to be the format's own zone, and without one the text does not read. Throws `invalid` for an unknown format or zone.
+ * Compiles a format. Texts without an offset are wall times in the format's zone, or else in `defaultTimezone`; `Zone`
+ * defines what happens when clocks change. An abbreviation other than UTC and GMT is ambiguous (`CST` is three zones): it is
+ * taken as the format's own zone, and without one the text is not readable. Throws `invalid` for an unknown format or zone.
  */
 export function compileTimestamp(format: TimestampFormat, defaultTimezone: string): TimestampReader {
   const zone = findZone(format.timezone ?? defaultTimezone);
@@ -64,7 +64,7 @@ export function compileTimestamp(format: TimestampFormat, defaultTimezone: strin
   }
 }
 
-/** The message of what is wrong with a format or its zone, or undefined. */
+/** The message about a problem with a format or its zone, or undefined. */
 export function timestampProblem(format: TimestampFormat): string | undefined {
   try {
     compileTimestamp(format, 'UTC');
@@ -75,20 +75,23 @@ export function timestampProblem(format: TimestampFormat): string | undefined {
   }
 }
 
-/** As Go's `time.RFC3339`, with the blank and the small letters that RFC 3339 (5.6) allows; any number of digits behind the seconds. */
+/**
+ * Like Go's `time.RFC3339`, but also with the blank and the lower-case letters that RFC 3339 (5.6) allows, and any number of
+ * digits after the seconds.
+ */
 function rfc3339Layout(): GoLayout {
   const layout = parseGoLayout('2006-01-02T15:04:05Z07:00');
   const steps = layout.steps.map((step) => (step === Step.literal + 84 ? Step.dateTimeSeparator : step));
   return { ...layout, steps };
 }
 
-/** Whether texts of a format say their year. */
+/** Whether texts of a format contain their year. */
 function hasYear({ format }: TimestampFormat): boolean {
   const name = format.toLowerCase();
   return isTimestampFormatName(name) ? name !== 'stamp' : parseGoLayout(format).parts.has('year');
 }
 
-/** Whether texts of a format are times of a clock on a wall, which a zone has to be known for. */
+/** Whether texts of a format are wall times, for which a zone must be known. */
 export function lacksZone({ format }: TimestampFormat): boolean {
   const name = format.toLowerCase();
   return isTimestampFormatName(name) ? name === 'stamp' : !parseGoLayout(format).parts.has('zone');
@@ -100,7 +103,7 @@ export function lacksYear(format: TimestampFormat): boolean {
   return !hasYear(format) && (isTimestampFormatName(name) || hasDate(parseGoLayout(format.format).parts));
 }
 
-/** Whether a field's texts lack their year, or their date. */
+/** Whether a field's texts lack the year or the date. */
 export function isUndated(format: TimestampFormat | undefined): boolean {
   return format !== undefined && !hasYear(format);
 }
@@ -125,7 +128,7 @@ function layoutReader(layout: GoLayout, zone: Zone, zoneIsGiven: boolean): Times
   };
 }
 
-/** The instant of the parts in a year, or null when the year has no such day. */
+/** The instant of the parts in a year; null where the year has no such day. */
 function instantInYear(parts: TimeParts, year: number, zone: Zone): number | null {
   if (parts.dayOfYear > 0) {
     if (parts.dayOfYear > (isLeapYear(year) ? 366 : 365)) return null;
@@ -138,13 +141,13 @@ function instantInYear(parts: TimeParts, year: number, zone: Zone): number | nul
   return instantOfDay(parts, daysIn(parts, year), zone);
 }
 
-/** Days from the epoch to the day of the parts in a year; a day that the year does not have goes on into the next month. */
+/** Days from the epoch to the day of the parts in a year. A day that does not exist continues into the next month. */
 function daysIn({ dayOfYear, month, day }: TimeParts, year: number): number {
   if (dayOfYear > 0) return daysOf(year, 1, 1) + dayOfYear - 1;
   return daysOf(year, month < 0 ? 1 : month, day < 0 ? 1 : day);
 }
 
-/** Whether month and day, where both are told beside the day of the year, agree with it. */
+/** Whether month and day, where given in addition to the day of the year, agree with it. */
 function isDayOf(parts: TimeParts, year: number, days: number): boolean {
   const first = daysOf(year, parts.month, 1);
   if (parts.day < 0) return days >= first && days < first + daysInMonth(year, parts.month);
@@ -159,7 +162,10 @@ function instantOfDay(parts: TimeParts, days: number, zone: Zone): number {
     : zone.instantOf(wallMs);
 }
 
-/** In the latest year possible, or so many years before; where that has no such day, in the last year before it that has. */
+/**
+ * The instant in the latest possible year, or `yearsBack` years earlier; where that year has no such day, in the last year
+ * before it that has.
+ */
 function latestYear(
   parts: TimeParts,
   zone: Zone,
@@ -174,7 +180,7 @@ function latestYear(
   return lastInstant(parts, year - yearsBack(latestMs), zone);
 }
 
-/** In `year`, or in the last before it that has such a day. */
+/** The instant in `year`, or in the last year before it that has such a day. */
 function lastInstant(parts: TimeParts, year: number, zone: Zone): number | null {
   for (let tries = 0; tries <= leapYearsApartMax; tries++) {
     const instantMs = instantInYear(parts, year - tries, zone);
@@ -203,7 +209,7 @@ function daysInMonth(year: number, month: number): number {
   return month === 2 && isLeapYear(year) ? 29 : monthDays[month]!;
 }
 
-/** Days from the epoch to a day of the proleptic Gregorian calendar; years are counted from March, so that the leap day is the last. */
+/** Days from the epoch to a day of the proleptic Gregorian calendar. Years are counted from March, so that the leap day is the last day. */
 function daysOf(year: number, month: number, day: number): number {
   const marchYear = month > 2 ? year : year - 1;
   const era = Math.floor(marchYear / 400);
@@ -213,7 +219,7 @@ function daysOf(year: number, month: number, day: number): number {
   return era * 146_097 + yearOfEra * 365 + (yearOfEra >> 2) - ((yearOfEra / 100) | 0) + dayOfYear - 719_468;
 }
 
-/** The year that a day lies in; the estimate is off by one at most. */
+/** The year that contains a day; the estimate is off by at most one. */
 function yearOfDays(days: number): number {
   const year = Math.floor(days / 365.2425) + 1970;
   if (daysOf(year, 1, 1) > days) return year - 1;
@@ -223,7 +229,7 @@ function yearOfDays(days: number): number {
 const unixPattern = /^([+-]?)(\d{1,12})(?:\.(\d*))?$/;
 const scientificPattern = /^[+-]?\d+(?:\.\d+)?[eE][+-]?\d{1,3}$/;
 
-/** Seconds since the epoch with an optional fraction; numbers of JSON with an exponent as well. */
+/** Reads seconds since the epoch with an optional fraction, or a JSON number with an exponent. */
 function readUnixSeconds(text: string): number | null {
   const match = unixPattern.exec(text);
   if (match === null) {
@@ -243,6 +249,6 @@ function readUnixSeconds(text: string): number | null {
 export interface TimestampFormat {
   /** A name of `timestampFormatNames` in lower case, or a Go layout. */
   readonly format: string;
-  /** IANA name, `UTC`, `Local` or an offset, for texts that carry none. Absent: the server's. */
+  /** IANA name, `UTC`, `Local` or an offset, for texts that have none. If absent, the server's zone. */
   readonly timezone?: string;
 }

@@ -1,43 +1,47 @@
-/** When lines were written: what completes times that name no year. */
+/** When lines were written; used to complete times without a year. */
 export interface Written {
-  /** No later than this (ms): now for lines that have just come, the last change of a file for what stands in it. */
+  /** Latest possible time, in milliseconds: now for lines that have just come, the file's modification time for lines of a file. */
   readonly byMs: number;
-  /** For lines of a file that is read in order: where the years of each field with undated times stand before them, if they are counted. */
+  /**
+   * For lines of a file that is read in order: by field with undated times, the state of year counting before these lines,
+   * where years are counted.
+   */
   readonly years?: readonly (YearPlace | undefined)[] | undefined;
 }
 
-/** Where the years of one field stand between two lines of a file. Times are those in the latest year possible. */
+/** State of year counting for one field between two lines of a file. Times are those in the latest possible year. */
 export interface YearPlace {
   /** The first time that was seen; null for none. */
   readonly firstMs: number | null;
-  /** The time of the line before; null for none. */
+  /** The time of the previous line; null for none. */
   readonly lastMs: number | null;
-  /** Years that the lines from here on lie before the latest possible. */
+  /** Number of years that the following lines are before the latest possible year. */
   readonly yearsBack: number;
-  /** Whether the lines are in the order of time, as a log's are. */
+  /** Whether the lines are in chronological order, as in a log. */
   readonly isOrdered: boolean;
 }
 
-/** Before the first line of a file that lies within one year. */
+/** State before the first line of a file whose lines are all within one year. */
 export const yearsBegin: YearPlace = { firstMs: null, lastMs: null, yearsBack: 0, isOrdered: true };
 
 const dayMs = 86_400_000;
 const yearMs = 365.2425 * dayMs;
 
-/** A line that stands in a log behind a later one may be so much older than that. */
+/** How much older a line in a log may be than a line before it. */
 const latenessMsMax = 30 * dayMs;
 
-/** When a line was written at the latest (ms), as far as one time can say that. */
+/** The latest time at which a line was written, in milliseconds, as precisely as a single time can tell. */
 export function latestOf({ byMs, years }: Written): number {
   return Math.round(byMs - Math.max(0, years?.[0]?.yearsBack ?? 0) * yearMs);
 }
 
 /**
- * The place behind `next`, which was counted from its own beginning and follows `place`.
+ * The state after `next`, which was counted from its own beginning and follows `place`.
  *
- * In the latest year possible, the times of a file that was filled within a year rise to its end. Where they fall by more than half
- * a year one year has ended, and what stands before that was written a year earlier; where they then rise by nearly a year, a line
- * came late and belongs to the year before. Times that fall by anything between are no log's: then years can't be counted.
+ * With times in the latest possible year, the times of a file that was filled within one year ascend to its end. Where they
+ * fall by more than half a year, a year has ended, and the lines before were written a year earlier; where they then rise by
+ * nearly a year, a late line belongs to the year before. A fall between these limits does not occur in a log: years can't be
+ * counted then.
  */
 export function placeBehind(place: YearPlace, next: YearPlace): YearPlace {
   const { firstMs, lastMs } = next;
@@ -51,11 +55,11 @@ export function placeBehind(place: YearPlace, next: YearPlace): YearPlace {
   };
 }
 
-/** Counts the years of one field along a file, from a place on. */
+/** Counts the years of one field along a file, from a given state on. */
 export class YearWalk {
   constructor(public place: YearPlace) {}
 
-  /** Takes the next line. Returns how many years before the latest possible one it was written. */
+  /** Takes the next line. Returns how many years before the latest possible year it was written. */
   step(latestMs: number): number {
     this.place = placeBehind(this.place, { ...yearsBegin, firstMs: latestMs, lastMs: latestMs });
     return Math.max(0, this.place.yearsBack);

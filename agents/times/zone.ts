@@ -1,17 +1,16 @@
 import { LogstrataError } from '../../engine/index.js';
 
 /**
- * A time zone: turns what a clock on the wall shows into the instant meant. A wall time is written as the
- * milliseconds since the epoch that it would be in UTC.
+ * A time zone: converts local (wall) time to an instant. A wall time is given as the milliseconds since the epoch that it
+ * would be in UTC.
  */
 export interface Zone {
   readonly name: string;
   /** Offset from UTC at an instant, both in milliseconds; positive to the east. */
   offsetAt(instantMs: number): number;
   /**
-   * The instant of a wall time. A wall time that happens twice (clocks go back) is the earlier of the two; one
-   * that does not happen (clocks go forward) is read with the offset from before the change, so that it lies as
-   * far behind the change as the clock would have shown. That is what Temporal calls "compatible".
+   * The instant of a wall time. A wall time that occurs twice (clocks go back) is the earlier of the two. One that does not
+   * occur (clocks go forward) is read with the offset from before the change. Temporal calls this "compatible".
    */
   instantOf(wallMs: number): number;
 }
@@ -19,18 +18,18 @@ export interface Zone {
 const dayMs = 86_400_000;
 
 /**
- * Before this it is local mean time everywhere. Not far below `Intl` counts days by the Julian calendar, as they were counted before
- * October 1582, while the dates of log lines and of filters are those of the Gregorian one whatever their year.
+ * Before this time, offsets are local mean time everywhere. Shortly below, `Intl` changes to the Julian calendar, used until
+ * October 1582, but dates in log lines and filters are Gregorian in all years.
  */
 const earliestMs = Date.UTC(1700, 0, 1);
 
-/** Days whose offsets are remembered for one zone; beyond that we begin anew, so that odd input can't fill the memory. */
+/** Limit on the days whose offsets are cached per zone; the cache is then cleared, so that strange input can't fill the memory. */
 const daysCachedMax = 16_384;
 
 const offsetPattern = /^([+-])(\d{2})(?::?(\d{2}))?$/;
 
 /**
- * The zone that a configuration names: an IANA name, `UTC`, `Z`, `Local` (this machine's) or an offset such as
+ * Finds the zone that a configuration names: an IANA name, `UTC`, `Z`, `Local` (this machine's zone) or an offset such as
  * `+02:00`. Throws `invalid` for anything else.
  */
 export function findZone(name: string): Zone {
@@ -52,7 +51,7 @@ export function findZone(name: string): Zone {
   return new NamedZone(zoneName, format);
 }
 
-/** What is wrong with the name of a time zone, or undefined. */
+/** The problem with the name of a time zone, or undefined. */
 export function zoneProblem(name: string): string | undefined {
   try {
     findZone(name);
@@ -104,14 +103,14 @@ class FixedZone implements Zone {
   }
 }
 
-/** Offsets of one UTC day: `beforeMs` up to `changeMs`, `afterMs` from there on. No zone changes twice in a day. */
+/** Offsets of one UTC day: `beforeMs` until `changeMs`, `afterMs` from then on. No zone changes twice in a day. */
 interface DayOffsets {
   readonly beforeMs: number;
   readonly afterMs: number;
   readonly changeMs: number;
 }
 
-/** `Intl` takes microseconds for one offset, so it is asked once a day of log time, and log lines of one day share the answer. */
+/** A zone of `Intl`. `Intl` takes microseconds per offset, so it is called once per day of log time, and the result is cached. */
 class NamedZone implements Zone {
   readonly name: string;
   readonly #format: Intl.DateTimeFormat;
@@ -138,7 +137,7 @@ class NamedZone implements Zone {
   instantOf(wallMs: number): number {
     const day = Math.floor(wallMs / dayMs);
     if (day === this.#steadyDay) return wallMs - this.#steadyOffsetMs;
-    // No offset is as long as a day, so the two ends enclose the instant, and at most one change lies between them.
+    // An offset is less than a day, so these two times enclose the instant, with at most one change between them.
     const beforeMs = this.offsetAt((day - 1) * dayMs);
     const afterMs = this.offsetAt((day + 2) * dayMs);
     if (beforeMs === afterMs) {
@@ -173,7 +172,7 @@ class NamedZone implements Zone {
       if (type in wall) wall[type as keyof typeof wall] = Number(value);
     }
     const date = new Date(0);
-    // Date.UTC takes years below 100 for 1900 and later; setUTCFullYear takes them as they are.
+    // Date.UTC maps years below 100 to the 1900s; setUTCFullYear does not.
     date.setUTCFullYear(wall.year, wall.month - 1, wall.day);
     date.setUTCHours(wall.hour, wall.minute, wall.second, 0);
     return date.getTime() - clampedMs;
