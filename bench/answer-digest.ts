@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { SetColumn } from './question.js';
 
-/** What an answer says, so that two can be compared: its records, and a digest of their values in their order. */
+/** A summary of an answer, by which two answers can be compared: the number of records, and a digest of their values in order. */
 export interface AnswerDigest {
   readonly rows: number;
   readonly bytes: number;
@@ -9,17 +9,14 @@ export interface AnswerDigest {
 }
 
 /**
- * Puts integers of 16 digits and more in quotes, so that JSON.parse does not round them. The same text gives the same on
- * every side, also where such digits stand within a string.
+ * Puts integers of 16 and more digits in quotes, so that JSON.parse does not round them. It may also do so within a string; that is
+ * harmless, as the same text gives the same result on every side.
  */
 export function quoteLongIntegers(line: string): string {
   return line.replace(/:(-?\d{16,})(?=[,}])/g, ':"$1"');
 }
 
-/**
- * Takes an answer as pieces of JSON Lines and digests the values of `columns`. The `_cursor` is left out: it is a number of
- * its own on each side.
- */
+/** Reads an answer in pieces of JSON Lines and digests the values of `columns`. `_cursor` is left out, as its values differ between sides. */
 export class AnswerReader {
   private readonly hash = createHash('sha256');
   private readonly decoder = new TextDecoder('utf-8', { fatal: true });

@@ -35,8 +35,8 @@ function drawMessage(level: string, random: Random): string {
 }
 
 /**
- * Lines of an application's log as JSON: levels, 64-bit ids beyond what a double holds, a nested value, and text that
- * is not ASCII. The same for the same options.
+ * Lines of an application's log as JSON. They have levels, 64-bit ids that a double can't represent, a nested value, and text that is not
+ * ASCII. The same options give the same lines.
  */
 export function* appRecordLines(options: RecordOptions): Generator<string> {
   const random = new Random(options.seed);
@@ -58,7 +58,7 @@ export function* appRecordLines(options: RecordOptions): Generator<string> {
       level,
       service: random.pick(services),
     });
-    // JSON.stringify knows no integers beyond 2^53, so the id is put in as text.
+    // JSON.stringify can't write integers beyond 2^53, so the id is inserted as text.
     const tail = JSON.stringify({
       duration_ms: Math.round(random.exponential(40) * 100) / 100,
       context,

@@ -2,16 +2,16 @@ import type { Random } from './random.js';
 
 const hourMs = 3_600_000;
 
-/** Load of each hour of a day (UTC) relative to the others: quiet before dawn, busy by day, a second peak at night. */
+/** Relative load of each hour of the day (UTC): low before dawn, high by day, with a second peak in the evening. */
 const hourWeights = [
   38, 28, 21, 17, 15, 17, 26, 45, 72, 90, 98, 100, 94, 96, 99, 97, 92, 88, 84, 86, 90, 85, 70, 52,
 ];
-/** Load of each day of the week from Sunday on. */
+/** Relative load of each day of the week, from Sunday. */
 const dayWeights = [0.62, 1, 1.06, 1.08, 1.05, 0.97, 0.68];
 
 /**
- * Arrival times of `rows` records over `days` days from `startMs` on, ascending, in milliseconds: as many in each hour
- * as its share of the load says, whatever the number of rows.
+ * Arrival times of `rows` records over `days` days from `startMs`, in ascending order, in milliseconds since the epoch. Each hour gets its
+ * share of the records by its load, whatever the number of rows.
  */
 export function* arrivalTimes(
   rows: number,

@@ -11,12 +11,13 @@ import { compareLine, type BenchResult, type ResultLine } from './result.js';
 import { SideClient } from './side-client.js';
 import type { SideName } from './side.js';
 
-/** Gets a sentence about what is being done. */
+/** Reports in a sentence what the benchmark is doing. */
 export type Say = (what: string) => void;
 
 /**
- * Runs the benchmark: makes or finds the records, loads them into every side, compares the answers of all sides to every question,
- * times those that agree, and measures our server. Throws when an answer is wrong: a figure of a wrong answer is worth nothing.
+ * Runs the benchmark: generates the records or reuses those of an earlier run, loads them into every side, compares the answers of all
+ * sides to every question, measures the times, and measures our server over HTTP. Throws where an answer is wrong, as its time would mean
+ * nothing.
  */
 export async function runBenchmark(options: BenchOptions, say: Say): Promise<BenchResult> {
   const startedAt = new Date();

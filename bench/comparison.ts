@@ -4,28 +4,28 @@ import type { SideClient } from './side-client.js';
 import type { SideName } from './side.js';
 import { spreadOf, type Spread } from './spread.js';
 
-/** How long a question is asked. */
+/** How often and how long a question is repeated. */
 export interface Pace {
-  /** Rounds in which every side has its turn, for questions that are answered quickly. */
+  /** Rounds for questions with a fast answer. In a round every side has one turn. */
   readonly turns: number;
-  /** Rounds where one answer takes seconds. */
+  /** Rounds for questions whose answer takes seconds. */
   readonly turnsWhenSlow: number;
-  /** A turn of a side lasts at least so long, or one run. */
+  /** Milliseconds that a turn lasts at least; it always has at least one run. */
   readonly turnMs: number;
 }
 
-/** Runs in one turn at most: enough for a median of answers that take microseconds. */
+/** Maximum number of runs in a turn: enough for a median of answers that take microseconds. */
 const runsInTurnMax = 50;
-/** From this on a question has few turns: its spread is small beside it. */
+/** Milliseconds from which a question gets the few rounds of `turnsWhenSlow`: the relative spread of slow answers is small. */
 const slowMs = 1500;
 const coldTurnsMax = 5;
 
-/** The answers of all sides to a question differ, or are not what the generator knows. */
+/** The answers of the sides to a question differ, or are not the expected ones. */
 export class AnswerMismatch extends Error {}
 
 /**
- * Asks every side once and compares the answers: as many records, with the same values in the same order. Throws `AnswerMismatch`
- * when one differs.
+ * Asks every side once and compares the answers: they must have the same number of records with the same values in the same order. Throws
+ * `AnswerMismatch` where one differs.
  */
 export async function checkAnswers(
   question: Question,
@@ -56,8 +56,8 @@ export async function checkAnswers(
 }
 
 /**
- * Times a question on all sides, in rounds in which each has its turn and another begins each time, so that what else the machine
- * does falls on all alike. tinybench would run one side to its end before the next, and has no sides in other processes.
+ * Measures a question on all sides in rounds. Each side has one turn per round, and each round begins with another side, so that other load
+ * of the machine affects all sides alike. tinybench would run one side to its end before the next, and can't run sides in other processes.
  */
 export async function timeSides(
   question: Question,
@@ -73,7 +73,7 @@ export async function timeSides(
   );
   const timeOf = (side: SideClient): Promise<number[]> =>
     side.request({ kind: 'time', question, budgetMs: pace.turnMs, runsMax: isCold ? 1 : runsInTurnMax });
-  // A turn that does not count: one answer does not warm up a compiler that works at run time, nor threads that begin with it.
+  // A warm-up turn that is not counted: a single answer is not enough to warm up a JIT compiler, or threads that start with it.
   if (!isCold) for (const side of sides) await timeOf(side);
   const runs = new Map<SideClient, number[]>(sides.map((side) => [side, []]));
   for (let turn = 0; turn < turns; turn++) {

@@ -19,7 +19,7 @@ Writes made-up log lines to standard output: the same ones for the same options.
 Example: npm run --silent bench:generate -- --rows 1000000 --format combined > access.log
 `;
 
-/** Lines are handed over in pieces of this size: large enough that a write costs little beside making them. */
+/** Characters that are written at once: enough to make the cost of a write negligible. */
 const pieceChars = 256 * 1024;
 
 function fail(message: string): never {
@@ -83,7 +83,7 @@ async function main(): Promise<void> {
   }
   const lines = generateLines(read.format, read.options);
   if (lines === undefined) fail(`--format must be json, combined or app, not "${read.format}"`);
-  // A reader that has seen enough (`| head`) is no failure.
+  // A closed pipe (`| head`) is not a failure.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
   await writePieces(lines);
 }

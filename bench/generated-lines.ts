@@ -2,7 +2,7 @@ import { appRecordLines } from './app-records.js';
 import { webRecordAsCombined, webRecordAsJson, webRecords } from './web-records.js';
 import type { RecordOptions, WebRecord } from './web-records.js';
 
-/** The lines of one format, without line ends. `format` is `json`, `combined` or `app`; undefined for any other. */
+/** The generated lines of a format, without line ends. `format` is `json`, `combined` or `app`; undefined for any other. */
 export function generateLines(format: string, options: RecordOptions): Generator<string> | undefined {
   switch (format) {
     case 'json':

@@ -13,7 +13,7 @@ import type { KernelCase } from './kernel-case.js';
 import type { Strings, WebColumns } from './kernel-columns.js';
 import type { KernelMemory } from './kernel-memory.js';
 
-/** A piece of an answer, as the scan makes them. */
+/** Size of the pieces of an answer, as in a scan. */
 const pieceBytes = 256 * 1024;
 
 function strings({ bytes, offsets }: Strings): JsonColumn {
@@ -38,7 +38,7 @@ function plainTable(columns: WebColumns): PlainTable {
   return { ...lineKeysOf(fields.map(([name]) => name)), columns: fields.map(([, column]) => column) };
 }
 
-/** JSON Lines of a row group, in pieces as answers have; of each, the last piece is what is compared. */
+/** Cases for writing a row group as JSON Lines, in pieces as in an answer. Only the last piece of each side is compared. */
 export function jsonKernelCases(webColumns: WebColumns, memory: KernelMemory): KernelCase[] {
   const table = plainTable(webColumns);
   const { rows: end } = webColumns;

@@ -1,30 +1,30 @@
 import { Bench } from 'tinybench';
 import { spreadOf } from './spread.js';
 
-/** One step of the engine, done by the plain twin and by the kernel on the same data. */
+/** A step of the engine, done on the same data by the kernel and by its plain TypeScript twin. */
 export interface KernelCase {
   readonly name: string;
-  /** Bytes that one call works through: what the rates are of. */
+  /** Bytes that a call processes; rates refer to these. */
   readonly bytes: number;
-  /** Each returns what it made, so that both can be compared; `kernel` is what the engine calls. */
+  /** Each returns its output for the comparison. `kernel` is the implementation that the engine uses. */
   readonly plain: () => Uint8Array;
   readonly kernel: () => Uint8Array;
 }
 
-/** Rates of one case in GB/s (10^9 bytes). */
+/** The rates of a case in GB/s (10^9 bytes). */
 export interface KernelRates {
   readonly name: string;
   readonly plain: number;
   readonly kernel: number;
 }
 
-/** A side is called for at least so many milliseconds, and so often, in each of its turns. */
+/** Minimum milliseconds and calls of a side in a turn. */
 const turnMsMin = 40;
 const callsMin = 3;
-/** Turns of each side; they alternate, so that what else the machine does falls on both. */
+/** Turns of each side. They alternate, so that other load of the machine affects both alike. */
 const turns = 5;
 
-/** Calls a second of each side, in one turn of both. */
+/** Calls per second of each side in one turn. */
 function takeTurn(sides: readonly (() => Uint8Array)[], quick: boolean): number[] {
   const bench = new Bench({
     time: quick ? 0 : turnMsMin,
@@ -36,7 +36,7 @@ function takeTurn(sides: readonly (() => Uint8Array)[], quick: boolean): number[
   return bench.runSync().map(({ result }) => ('throughput' in result ? result.throughput.mean : NaN));
 }
 
-/** Checks that both sides make the same bytes, then times them in turns. `quick` times each but once. */
+/** Checks that both sides give the same bytes, then measures them in turns. With `quick` each is called once. */
 export function measureCase(kernelCase: KernelCase, quick: boolean): KernelRates {
   const { name, bytes, plain, kernel } = kernelCase;
   const wanted = Buffer.from(plain());

@@ -1,13 +1,13 @@
 import { webRecords, type WebRecord } from './web-records.js';
 
-/** Strings of a column: row r is bytes[offsets[r], offsets[r + 1]). */
+/** The strings of a column. Row r is bytes[offsets[r], offsets[r + 1]). */
 export interface Strings {
   readonly rows: number;
   readonly bytes: Uint8Array;
   readonly offsets: Uint32Array;
 }
 
-/** A row group of a web server's records, as the engine holds it in memory. */
+/** A row group of web records in memory, laid out as in the engine. */
 export interface WebColumns {
   readonly rows: number;
   readonly message: Strings;
@@ -26,7 +26,7 @@ function stringsOf(records: readonly WebRecord[], pick: (record: WebRecord) => s
   return { rows: records.length, bytes: new Uint8Array(Buffer.concat(parts)), offsets };
 }
 
-/** The first `rows` records of a month, always the same ones. */
+/** The columns of `rows` generated records; the same ones for the same number. */
 export function webColumns(rows: number): WebColumns {
   const records = [...webRecords({ rows, days: 1, startMs: Date.UTC(2026, 9, 20), seed: 1 })];
   return {

@@ -5,7 +5,7 @@ type TypedArray = Uint8Array | Uint16Array | Int32Array | Uint32Array | BigInt64
 
 const slackBytes = 64;
 
-/** A memory of kernels that columns lie in, as those of the buffer pool will. */
+/** Memory for kernels with columns in it, as in the engine's buffer pool. */
 export class KernelMemory {
   readonly kernels: Kernels;
   readonly #bytes: Uint8Array;
@@ -19,21 +19,21 @@ export class KernelMemory {
     this.#at = moduleDataEnd;
   }
 
-  /** The address of a new buffer. */
+  /** Allocates a buffer. Returns its address. */
   room(sizeBytes: number): number {
     const at = this.#at;
     this.#at = (Math.ceil((at + sizeBytes) / slackBytes) + 1) * slackBytes;
     return at;
   }
 
-  /** The address of a copy of `source`. */
+  /** Copies `source` into a new buffer. Returns its address. */
   place(source: TypedArray): number {
     const at = this.room(source.byteLength);
     this.#bytes.set(new Uint8Array(source.buffer, source.byteOffset, source.byteLength), at);
     return at;
   }
 
-  /** What lies at an address: a view. */
+  /** A view of the bytes at an address. */
   view(at: number, sizeBytes: number): Uint8Array {
     return this.#bytes.subarray(at, at + sizeBytes);
   }

@@ -22,7 +22,7 @@ function fail(message: string): never {
   process.exit(2);
 }
 
-/** A row group's columns, each twice, and what the scan makes of them. */
+/** Room for two copies of a row group's columns, and for the output of scans. */
 const kernelMemoryBytes = 64 * 1024 * 1024;
 
 interface Options {

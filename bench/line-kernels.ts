@@ -11,7 +11,7 @@ const inputs = [
   { name: "nginx's lines in, 12 columns", format: 'combined', agent: 'agents/nginx.yaml' },
 ] as const;
 
-/** Lines decoded into packed batches, one by one and many at once; the bytes are those of the lines. */
+/** Cases for decoding lines into packed batches, one line at a time (plain) and many at once (kernel). Rates refer to the bytes of the lines. */
 export function lineKernelCases(rows: number): KernelCase[] {
   return inputs.map(({ name, format, agent }) => {
     const options = { rows, days: 1, startMs: Date.UTC(2026, 9, 20), seed: 1 };

@@ -18,13 +18,13 @@ import {
 } from './side.js';
 import { spreadOf } from './spread.js';
 
-/** A side that holds the records of a set. */
+/** A side after loading a set. */
 export interface LoadedSide {
   readonly options: SideOptions;
   readonly figures: LoadFigures;
 }
 
-/** Installs what the peers need, and says which of them can't be had. */
+/** Installs the packages of the peers. Returns the peers that could not be installed. */
 export function installPeers(options: BenchOptions): MissingPeer[] {
   if (!options.mayInstall) return [];
   const script = join(packageRoot(), 'bench/peers/install.mjs');
@@ -40,7 +40,7 @@ function needsInstall(peer: PeerName): boolean {
   return peer !== 'sqlite' || process.getBuiltinModule?.('node:sqlite') === undefined;
 }
 
-/** The sides that take part for a set, ours first. */
+/** The sides that take part with a set, ours first. */
 function sidesFor(set: RecordSet, options: BenchOptions, missing: readonly MissingPeer[]): SideName[] {
   if (options.archive) return set.name === 'web' ? [...archiveSides] : [];
   return sideNames.filter((side) => {
@@ -52,8 +52,8 @@ function sidesFor(set: RecordSet, options: BenchOptions, missing: readonly Missi
 }
 
 /**
- * Loads a set into every side, each in a process of its own, one after the other. A peer that fails is added to `missing` with
- * its own words; when one of ours fails, so does the benchmark.
+ * Loads a set into every side, one after the other, each in a process of its own. A peer that fails is added to `missing` with its error
+ * message; a failure of our own side ends the benchmark.
  */
 export async function loadSides(
   set: RecordSet,
@@ -89,7 +89,7 @@ function firstLine(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).split('\n')[0] ?? '';
 }
 
-/** What a line about loading takes from a side. */
+/** A line of the result about loading, and how its value is computed. */
 interface LoadingLine {
   readonly id: string;
   readonly title: string;
@@ -139,10 +139,10 @@ const loadingLines: readonly LoadingLine[] = [
   },
 ];
 
-/** Sides that load nothing: they read the file that the others load, our store, and files that others wrote. */
+/** Sides that load nothing of their own: they read the file that the others load, our store, or files that others wrote. */
 const withoutStore: readonly SideName[] = ['ripgrep', 'duckdb-our-parquet', 'clickhouse-files'];
 
-/** What attaching and indexing files cost, beside loading the same records. */
+/** The lines about attaching and indexing files, compared with loading the same records. */
 function describeAttaching(set: RecordSet, loaded: readonly LoadedSide[]): ResultLine[] {
   const line = (
     about: Pick<LoadingLine, 'id' | 'title' | 'unit' | 'isLowerBetter' | 'ours'>,
@@ -172,7 +172,7 @@ function describeAttaching(set: RecordSet, loaded: readonly LoadedSide[]): Resul
   ];
 }
 
-/** The lines of a set about loading and disk. */
+/** The lines about loading and size on disk for a set. */
 export function describeLoading(set: RecordSet, loaded: readonly LoadedSide[]): ResultLine[] {
   if (loaded.some(({ options: { side } }) => isOverFiles(side))) return describeAttaching(set, loaded);
   const prefix = set.name === 'web' ? '' : `${set.name}-`;

@@ -2,16 +2,16 @@ import { execFileSync } from 'node:child_process';
 import { availableParallelism, cpus, loadavg, release, totalmem, type as systemName } from 'node:os';
 import { packageRoot } from '../server/cli/options/package-root.js';
 
-/** Where figures come from. */
+/** The machine and the version that figures were measured with. */
 export interface MachineDescription {
   readonly cpu: string;
   readonly cores: number;
   readonly memoryBytes: number;
   readonly system: string;
   readonly node: string;
-  /** Processes that wanted to run, over the minute before the run: anything but near 0 makes figures worse. */
+  /** Load average over the minute before the run: a value well above 0 makes the figures worse. */
   readonly loadBefore: number;
-  /** The commit that was measured; `+` when there were changes that it does not have. Null outside of a clone. */
+  /** The measured commit, with `+` where there were uncommitted changes. Null outside of a clone. */
   readonly commit: string | null;
 }
 
@@ -28,7 +28,7 @@ function commitOf(folder: string): string | null {
       'agents',
       'server',
       'bench',
-      // The results of the run before are no change of what is measured.
+      // The results of an earlier run do not change what is measured.
       ':!bench/results',
     ]);
     return git(['rev-parse', '--short=12', 'HEAD']) + (changed === '' ? '' : '+');

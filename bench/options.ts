@@ -5,29 +5,29 @@ import { packageRoot } from '../server/cli/options/package-root.js';
 import { questionIds, type QuestionId } from './question.js';
 import { peerNames, type PeerName } from './side.js';
 
-/** What the command line of the benchmark asks for. */
+/** The options of the benchmark. */
 export interface BenchOptions {
   /** Name of the result. */
   readonly name: string;
   readonly webRows: number;
-  /** 0: without the application's records. */
+  /** 0 leaves the application's records out. */
   readonly appRows: number;
   readonly peers: readonly PeerName[];
-  /** Ids of the questions to ask; null: all. */
+  /** Ids of the questions to ask; null for all. */
   readonly questions: readonly QuestionId[] | null;
   readonly turns: number;
-  /** Rounds of what takes seconds, HTTP included. */
+  /** Rounds of questions that take seconds, HTTP included. */
   readonly turnsWhenSlow: number;
   readonly turnMs: number;
   readonly threads: number;
   readonly cacheBytes: number;
   readonly httpSeconds: number;
-  /** The result's files without their endings. */
+  /** Path of the result files without their endings. */
   readonly outPath: string;
   readonly dataFolder: string;
-  /** Ask about an archive: Parquet files that DuckDB wrote, where they lie. */
+  /** Whether to measure an archive: Parquet files that DuckDB wrote, queried in place. */
   readonly archive: boolean;
-  /** Install what the peers need. */
+  /** Whether to install the packages of the peers. */
   readonly mayInstall: boolean;
 }
 
@@ -50,7 +50,7 @@ Without options: 10 million web records and 5 million of an application, all pee
   --out PATH        result, without ending (default: bench/results/full, bench/results/quick, …)
 `;
 
-/** What was typed makes no sense; the message says what was expected. */
+/** Wrong usage of the command line; the message says what was expected. */
 export class UsageFailure extends Error {}
 
 type Preset = Pick<
@@ -144,7 +144,7 @@ function parse(args: readonly string[]) {
   }
 }
 
-/** Reads the command line; undefined when help is asked for. Throws `UsageFailure`. */
+/** Parses the command line; undefined where help is asked for. Throws `UsageFailure`. */
 export function readBenchOptions(args: readonly string[]): BenchOptions | undefined {
   const values = parse(args);
   if (values.help === true) return undefined;
@@ -156,7 +156,7 @@ export function readBenchOptions(args: readonly string[]): BenchOptions | undefi
   const archive = values.archive === true;
   const kind = archive ? `archive-${preset.name}` : preset.name;
   const name = webRows === preset.webRows ? kind : `${kind}-${webRows}`;
-  // Only what somebody wants to keep goes to the folder of results: the tiny run is a test.
+  // The tiny run is a test, so its result is not put into the folder of results.
   const outFolder = preset === tiny ? 'bench/data' : 'bench/results';
   return {
     ...preset,

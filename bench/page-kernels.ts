@@ -16,7 +16,7 @@ import type { Strings, WebColumns } from './kernel-columns.js';
 
 const entriesMax = 65536;
 
-/** Both sides of a case are one function, over the functions of either module. */
+/** A case in which both sides run the same function with the functions of one module or the other. */
 function sides<T>(
   name: string,
   bytes: number,
@@ -35,7 +35,7 @@ function lz4Cases(name: string, source: Uint8Array): KernelCase[] {
   const target = new Uint8Array(simdLz4.lz4BytesMax(source.length));
   const back = new Uint8Array(source.length);
   const packed = target.slice(0, plainLz4.lz4Compress(source, target));
-  // Compressors may choose other matches; what they have in common is what comes back.
+  // Compressors may choose different matches, so the decompressed bytes are compared.
   const compressed = (compress: typeof plainLz4.lz4Compress): Uint8Array =>
     target.subarray(0, compress(source, target));
   let checked = 0;
@@ -137,7 +137,7 @@ function packingCases(rows: number, width: number): KernelCase[] {
   ];
 }
 
-/** The steps of writing and reading pages, as the engine calls them: copies into and out of the kernels' memory count. */
+/** Cases for encoding and decoding pages, called as in the engine. Copies into and out of the kernels' memory are included. */
 export function pageKernelCases(columns: WebColumns): KernelCase[] {
   return [
     ...stringCases('message', columns.message),

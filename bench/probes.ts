@@ -1,36 +1,36 @@
 import { idColumns, type SetName } from './question.js';
 
-/** A record that a question is about. */
+/** A record that a question refers to. */
 export interface ProbeRecord {
   readonly seq: number;
   readonly time: string;
-  /** Its value in the set's column of ids, which it alone has. */
+  /** Its value in the set's id column, which no other record has. */
   readonly key: string;
   readonly message: string;
 }
 
-/** What the questions about a set need to know of its records. Found by reading the file, the same for every run. */
+/** The facts about the records of a set that its questions need. They are found by reading the file, and are the same in every run. */
 export interface Probes {
   readonly middle: ProbeRecord;
-  /** The record after which `bulkRows` records follow that are asked for at once; null: from the first on. */
+  /** The record after which the `bulkRows` records of the bulk question begin; null where they begin with the first record. */
   readonly bulkStart: ProbeRecord | null;
   readonly bulkRows: number;
   /** A record whose id is searched for. */
   readonly wanted: ProbeRecord;
   /** A record of the first day, whose id is searched for. */
   readonly oldest: ProbeRecord;
-  /** Web: an address that few records have. */
+  /** Only for web: an address that few records have. */
   readonly rareAddress: string;
   readonly rareAddressRows: number;
 }
 
 const bulkRowsMax = 1_000_000;
-/** Of a smaller set a part will do: what is digested of each side's answer takes longer than the answer. */
+/** For a smaller set the bulk question asks for this share: digesting an answer takes longer than answering. */
 const bulkShare = 1 / 4;
-/** An address with this many records is rare and still worth an answer. */
+/** Wanted number of records of the rare address. */
 const rareRowsWanted = 8;
 
-/** `"key":"text"` and `"key":number` of a line, as they stand there: cheaper than parsing all of it. */
+/** The value of a key as it is written in a line: cheaper than parsing the whole line. */
 function textOf(line: string, key: string): string {
   const found = new RegExp(`"${key}":(?:"((?:[^"\\\\]|\\\\.)*)"|(-?\\d+))`).exec(line);
   return found?.[1] ?? found?.[2] ?? '';
@@ -46,7 +46,7 @@ function probe(name: SetName, seq: number, line: string): ProbeRecord {
   };
 }
 
-/** Reads a set once and picks what its questions are about. */
+/** Reads a set once and picks the records that its questions refer to. */
 export async function pickProbes(name: SetName, lines: AsyncIterable<string>, rows: number): Promise<Probes> {
   const bulkRows = Math.min(bulkRowsMax, Math.ceil(rows * bulkShare));
   const middleSeq = Math.max(1, Math.floor(rows / 2));
@@ -76,7 +76,7 @@ export async function pickProbes(name: SetName, lines: AsyncIterable<string>, ro
   };
 }
 
-/** The address whose count is nearest to the wanted one; of several, the first in the file. */
+/** The address whose number of records is nearest to the wanted one; the first in the file where there are several. */
 function rarest(counts: ReadonlyMap<string, number>): [string, number] {
   let best: [string, number] = ['', 0];
   for (const [address, count] of counts) {

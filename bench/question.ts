@@ -1,43 +1,43 @@
-/** Names of the sets of records that are measured. */
+/** Names of the sets of records. */
 export type SetName = 'web' | 'app';
 
-/** The column of each set in which no two records have the same value. */
+/** The column of each set that has a different value in every record. */
 export const idColumns: Readonly<Record<SetName, string>> = { web: 'request_id', app: 'trace_id' };
 
 /**
- * What kind of values a column has: `word` is text that repeats (a status, a browser), so that a peer may keep a dictionary
- * of it, `text` is text that does not.
+ * The kind of a column's values. `word` is text that repeats (a method, a browser), for which a peer may use a dictionary; `text` does not
+ * repeat.
  */
 export type ColumnKind = 'time' | 'int' | 'float' | 'word' | 'text';
 
-/** One field of the records of a set, in the order of the answer. */
+/** A field of a set's records. Fields are listed in the order of the answer. */
 export interface SetColumn {
   readonly name: string;
-  /** Key in the JSON line. */
+  /** The key in the JSON line. */
   readonly source: string;
   readonly kind: ColumnKind;
   readonly nullable: boolean;
 }
 
-/** One filter, in the words of the route. Times are ISO 8601 in UTC. */
+/** A filter in the terms of our route. Times are ISO 8601 in UTC. */
 export interface Filter {
   readonly column: string;
   readonly op:
     'eq' | 'gt' | 'gte' | 'lt' | 'lte' | 'exact' | 'like' | 'prefix' | 'suffix' | 'since' | 'until' | 'in';
-  /** Several for `in` alone. */
+  /** Several values only for `in`. */
   readonly value: string | number | readonly string[];
 }
 
 /**
- * A record to page from. `seq` is its number in the set, counted from 1, which peers have for a `_cursor`; 0 stands before
- * every record. `key` finds that record alone, so that its `_cursor` with us can be asked for.
+ * A record to page from. `seq` is its number in the set, counted from 1, which peers use in place of `_cursor`; 0 is before every record.
+ * `key` is a filter that matches only this record, to find out its `_cursor` in our store.
  */
 export interface Anchor {
   readonly seq: number;
   readonly key: Filter | null;
 }
 
-/** Ids of the questions, in the order in which they are asked. */
+/** The ids of the questions, in the order in which they are asked. */
 export const questionIds = [
   'newest',
   'newest-errors',
@@ -72,16 +72,16 @@ export const questionIds = [
 ] as const;
 export type QuestionId = (typeof questionIds)[number];
 
-/** What a question about numbers of records groups them by; by neither is the sum. */
+/** What a counting question groups by; by neither, it counts all records. */
 export interface Counting {
-  /** Hours of the column `time`, ascending. */
+  /** By hours of the column `time`, ascending. */
   readonly byHour: boolean;
-  /** The values of a column: the most frequent `top`, or with hours each of those. */
+  /** By the values of a column: its most frequent `top` values; with `byHour`, these for each hour. */
   readonly column?: string;
   readonly top: number;
 }
 
-/** One question that every side is asked, in terms that each puts into its own language. */
+/** A question to every side, in terms that each side translates into its own language. */
 export interface Question {
   readonly id: QuestionId;
   readonly title: string;
@@ -90,18 +90,21 @@ export interface Question {
   readonly after?: Anchor;
   readonly before?: Anchor;
   readonly filters: readonly Filter[];
-  /** It asks how many records there are, and the answer has lines `hour`, `value`, `count`. */
+  /** Set where the question asks for counts. The answer then has lines with `hour`, `value` and `count`. */
   readonly counting?: Counting;
-  /** Records that the answer must have, where the generator knows. */
+  /** The number of records that the answer must have, where it is known. */
   readonly rowsExpected?: number;
-  /** The limit is larger than the answer, so a peer need not say one (a sort for the first n costs more than a plain one). */
+  /** Whether the limit exceeds the answer. A peer may leave it out then, as sorting for the first n costs more than a plain sort. */
   readonly isWhole?: boolean;
-  /** Ask our store that has no gram filter. */
+  /** Whether our side of the question is the store without gram filters. */
   readonly isUnindexed?: boolean;
-  /** Ask with nothing in the caches but those of the operating system. */
+  /** Whether all caches but those of the operating system are empty. */
   readonly isCold?: boolean;
-  /** It asks for one record or none: by a whole value, for which peers have indexes, or by a text in it, which `grep` finds as well. */
+  /**
+   * Set where the question asks for one record or none: by a whole value, for which peers have indexes, or by a text within a value, which
+   * `grep` can find as well.
+   */
   readonly needle?: 'value' | 'text';
-  /** What we want to reach with 10 M records, in milliseconds. */
+  /** The target with 10 M records, in milliseconds. */
   readonly targetMs?: number;
 }

@@ -3,11 +3,14 @@ import { idColumns, type Anchor, type Filter, type Question, type SetName } from
 import type { ProbeRecord, Probes } from './probes.js';
 
 const dayMs = 86_400_000;
-/** More than any answer that is asked for as a whole; the route's own maximum. */
+/** A limit above any answer that is requested as a whole; the maximum of our route. */
 const limitWhole = 1_000_000;
-/** Twelve digits that no request id contains: an id has 32 digits of 0-9a-f, and the sets hold no such run (checked: 0 records). */
+/**
+ * Twelve digits that no request id contains. An id has 32 digits of 0-9a-f, so chance could produce them, but the sets do not contain them
+ * (checked: 0 records).
+ */
 const absentId = 'fedcba987654';
-/** Two request ids that therefore no record has, in the middle of all: the bounds of a row group rule neither out. */
+/** Two request ids that therefore no record has. They are in the middle of the range of ids, so the bounds of a row group can't rule them out. */
 const absentRequestIds = [`80c4e1d95b${absentId}36f9a0d871`, `70c4e1d95b${absentId}36f9a0d871`] as const;
 
 function isoDay(timeMs: number): string {
@@ -25,7 +28,7 @@ function bulkAnchor(set: SetName, { bulkStart }: Probes): Anchor {
   return bulkStart === null ? { seq: 0, key: null } : anchorOf(set, bulkStart);
 }
 
-/** Searches for an id in `message`: with gram filters, without them, and the first time after opening. */
+/** Searches for an id in `message`: with gram filters, without them, and cold. */
 function idSearches(probes: Probes): Question[] {
   const id = probes.wanted.key.slice(8, 20);
   const search = (
@@ -68,7 +71,7 @@ function idSearches(probes: Probes): Question[] {
   ];
 }
 
-/** Searches for request ids as whole values, also the first time after opening. */
+/** Searches for request ids as whole values, warm and cold. */
 function requestSearches(probes: Probes): Question[] {
   const search = (
     filter: Omit<Filter, 'column'>,
@@ -190,7 +193,7 @@ function pages(probes: Probes): Question[] {
   ];
 }
 
-/** Questions that look at every record. */
+/** Questions that examine every record. */
 function long(): Question[] {
   const set = 'web';
   return [
@@ -210,7 +213,7 @@ function long(): Question[] {
   ];
 }
 
-/** Numbers of records, without any record for an answer. */
+/** Questions for counts, whose answers have no records. */
 function counts(): Question[] {
   const common = {
     set: 'web',
@@ -292,7 +295,7 @@ function appQuestions({ probes }: RecordSet): Question[] {
       title: 'app: a trace_id that occurs nowhere',
       set,
       limit: 100,
-      // Ids are drawn from 2^63 numbers: that of another record is not the next one.
+      // Ids are drawn from 2^63 numbers, so the next number is not the id of another record.
       filters: [{ column: idColumns.app, op: 'eq', value: String(BigInt(probes.wanted.key) + 1n) }],
       rowsExpected: 0,
       needle: 'value',

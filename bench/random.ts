@@ -1,6 +1,6 @@
 /**
- * A small seeded generator of pseudo-random numbers (sfc32 by Chris Doty-Humphrey, seeded through splitmix32), so that
- * the same seed gives the same records on every machine.
+ * A small pseudo-random number generator with a seed (sfc32 by Chris Doty-Humphrey, seeded through splitmix32). The same seed gives the
+ * same numbers on every machine.
  */
 export class Random {
   #a: number;
@@ -23,7 +23,7 @@ export class Random {
     for (let i = 0; i < 12; i++) this.uint32();
   }
 
-  /** 0 … 2^32 − 1. */
+  /** An integer from 0 to 2^32 − 1. */
   uint32(): number {
     const sum = (((this.#a + this.#b) | 0) + this.#counter) | 0;
     this.#counter = (this.#counter + 1) | 0;
@@ -33,12 +33,12 @@ export class Random {
     return sum >>> 0;
   }
 
-  /** 0 ≤ x < 1. */
+  /** A number x with 0 ≤ x < 1. */
   fraction(): number {
     return this.uint32() / 2 ** 32;
   }
 
-  /** A whole number in 0 … bound − 1. */
+  /** An integer from 0 to bound − 1. */
   below(bound: number): number {
     return Math.floor(this.fraction() * bound);
   }
@@ -54,13 +54,13 @@ export class Random {
     return text.slice(0, digits);
   }
 
-  /** Exponentially distributed with the given mean. */
+  /** An exponentially distributed number with the given mean. */
   exponential(mean: number): number {
     return -mean * Math.log(1 - this.fraction());
   }
 }
 
-/** Draws indices with given weights in constant time (Vose's alias method). */
+/** Draws indexes with given weights in constant time (Vose's alias method). */
 export class WeightedIndex {
   readonly #threshold: Float64Array;
   readonly #alias: Uint32Array;
@@ -90,7 +90,7 @@ export class WeightedIndex {
   }
 }
 
-/** Weights of Zipf's law: the k-th most frequent of `count` things has weight 1 / k^exponent. */
+/** Weights of Zipf's law: the k-th most frequent of `count` items has weight 1 / k^exponent. */
 export function zipfWeights(count: number, exponent: number): number[] {
   return Array.from({ length: count }, (_, i) => 1 / (i + 1) ** exponent);
 }

@@ -14,7 +14,7 @@ const column = (
   source: string = name,
 ): SetColumn => ({ name, source, kind, nullable });
 
-/** The fields of each set, as `bench/agents` has them. */
+/** The fields of each set, as in `bench/agents`. */
 export const columnsOf: Readonly<Record<SetName, readonly SetColumn[]>> = {
   web: [
     column('time', 'time'),
@@ -53,19 +53,19 @@ export function answerColumns({ set, counting }: Question): readonly SetColumn[]
   ];
 }
 
-/** Days that the records of a set are spread over. */
+/** Number of days that the records of a set are spread over. */
 export const setDays = 30;
-/** The first day of every set. Fixed, so that the same options give the same bytes. */
+/** The first day of every set. It is fixed, so that the same options give the same bytes. */
 export const setStartMs = Date.UTC(2026, 9, 20);
 const seed = 1;
-/** A change of the generator, or of the probes, makes files of an older one useless: count this up with it. */
+/** To be increased with every change of the generator or the probes: it makes files of earlier runs invalid. */
 const generatorVersion = 2;
 const pieceChars = 1024 * 1024;
 
-/** A set of records as a file of JSON lines, and what the questions about it need to know. */
+/** A set of records as a file of JSON Lines, with the facts that the questions need. */
 export interface RecordSet {
   readonly name: SetName;
-  /** JSON Lines, each with its number in the set as `seq`, which we leave out and peers have for a `_cursor`. */
+  /** Each line has the record's number in the set as `seq`. Peers use it in place of `_cursor`; our side ignores it. */
   readonly path: string;
   readonly rows: number;
   readonly bytes: number;
@@ -89,7 +89,7 @@ function numbered(seq: number, line: string): string {
 }
 
 /**
- * The set of `rows` records in `folder`: made now, or found there from an earlier run. Calls `onProgress` with the share that
+ * Returns the set of `rows` records in `folder`; generates it unless there is one of an earlier run. Calls `onProgress` with the share that
  * is written.
  */
 export async function prepareSet(
@@ -109,7 +109,7 @@ export async function prepareSet(
   const probes = await pickProbes(name, readLines(`${path}.new`), rows);
   renameSync(`${path}.new`, path);
   const set: RecordSet = { name, path, rows, bytes, probes };
-  // Written last: a file without its note is one that an interrupted run left behind.
+  // The note is written last, so that a file of an interrupted run, which has no note, is not used.
   writeFileSync(notePath, JSON.stringify({ generatorVersion, ...set, path: undefined }));
   return set;
 }
@@ -144,7 +144,7 @@ async function writeLines(
   return bytes;
 }
 
-/** The lines of a file, without their ends. */
+/** The lines of a file without line ends. */
 export function readLines(path: string): AsyncIterable<string> {
   return createInterface({
     input: createReadStream(path, { highWaterMark: 1024 * 1024 }),

@@ -33,7 +33,7 @@ async function run(options: BenchOptions): Promise<void> {
   print([`written: ${relative(process.cwd(), options.outPath)}.json, .md and .svg`]);
 }
 
-/** The command: exit code 1 when an answer was wrong or something failed, 2 for wrong usage. */
+/** The command. Returns exit code 1 where an answer was wrong or something failed, 2 for wrong usage. */
 async function main(): Promise<number> {
   try {
     const options = readBenchOptions(process.argv.slice(2));

@@ -165,7 +165,7 @@ function bitmapCases(rows: number, memory: KernelMemory): KernelCase[] {
   ];
 }
 
-/** The steps of a scan over columns that lie in the kernels' memory: nothing is copied. */
+/** Cases for the steps of a scan over columns in the kernels' memory; nothing is copied. */
 export function scanKernelCases(columns: WebColumns, memory: KernelMemory): KernelCase[] {
   const codes = Uint16Array.from({ length: columns.rows }, (_, row) => Math.imul(row, 2654435761) >>> 16);
   return [

@@ -9,7 +9,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** The benchmark's end of the process of one side. */
+/** Controls the process of a side from the benchmark. */
 export class SideClient {
   readonly name: SideName;
   private readonly child: ChildProcess;
@@ -20,7 +20,7 @@ export class SideClient {
   private constructor(options: SideOptions) {
     this.name = options.side;
     this.child = fork(join(packageRoot(), 'dist/bench/side-process.js'), [JSON.stringify(options)], {
-      // Its standard output is not for the table of the benchmark.
+      // Its standard output must not mix with the table of the benchmark.
       stdio: ['ignore', 2, 2, 'ipc'],
       serialization: 'advanced',
     });
@@ -37,14 +37,14 @@ export class SideClient {
     });
   }
 
-  /** Starts the process. Rejects when the program is not to be had. */
+  /** Starts the process. Rejects where the program of the side is not available. */
   static async start(options: SideOptions): Promise<SideClient> {
     const client = new SideClient(options);
     await new Promise((resolve, reject) => client.waiting.set(0, { resolve, reject }));
     return client;
   }
 
-  /** Asks the process; what it can't do rejects with its own words. */
+  /** Sends a request to the process. Rejects with the error message of the process. */
   request<Kind extends SideRequest['kind']>(
     request: Extract<SideRequest, { kind: Kind }>,
   ): Promise<SideReplies[Kind]> {

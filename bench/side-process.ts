@@ -6,8 +6,8 @@ import { makeSide } from './sides/make-side.js';
 import type { LoadFigures, Side, SideOptions, SideReplies, SideRequest } from './side.js';
 
 /**
- * The process of one side: it answers the requests of the benchmark (`side-client.ts`), one after the other. So no side shares its
- * memory, its threads or its crashes with another, and the memory that loading took can be told.
+ * Runs a side in a process of its own, which answers the requests of the benchmark (`side-client.ts`) one after the other. So sides do not
+ * share memory, threads or crashes, and the memory used for loading can be measured.
  */
 async function serve(options: SideOptions): Promise<void> {
   const side = makeSide(options);
@@ -59,8 +59,8 @@ async function load(side: Side): Promise<LoadFigures> {
 }
 
 /**
- * The largest resident set of this process. On Linux from /proc: what getrusage gives there begins with the memory of the parent,
- * which holds whole answers at times.
+ * The largest resident set of this process in bytes. On Linux it is read from /proc: the value of getrusage begins with the memory of the
+ * parent process, which may have held whole answers.
  */
 function largestResidentBytes(): number {
   const status = existsSync('/proc/self/status') ? readFileSync('/proc/self/status', 'utf8') : '';

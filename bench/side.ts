@@ -3,8 +3,8 @@ import type { Question } from './question.js';
 import type { RecordSet } from './record-set.js';
 
 /**
- * The sides of the comparison: three stores of ours, and the peers. Four have indexes, and are asked for needles alone. The last four answer
- * from Parquet files that DuckDB wrote, where they lie (`--archive`): DuckDB itself, ClickHouse, and ours before and after they are indexed.
+ * The sides of the comparison: our stores and the peers. Four peers have indexes, and are only asked for needles. The last four query
+ * Parquet files that DuckDB wrote in place (`--archive`): DuckDB itself, ClickHouse, and our side before and after the files are indexed.
  */
 export const sideNames = [
   'logstrata',
@@ -27,7 +27,7 @@ export const sideNames = [
 ] as const;
 export type SideName = (typeof sideNames)[number];
 
-/** Whether a side is a peer with an index for needles. It stands beside the others and is not taken for the best of them. */
+/** Whether a side is a peer with an index for needles. Such a side is listed separately and can't be the best peer. */
 export function isIndexed(side: string): boolean {
   return indexedSides.some((name) => name === side);
 }
@@ -39,7 +39,7 @@ const indexedSides: readonly SideName[] = [
   'sqlite-indexed',
 ];
 
-/** What is asked about an archive: the files, and our own segments beside them. */
+/** The sides of the archive benchmark: those that query the files, and our own segments for comparison. */
 export const archiveSides: readonly SideName[] = [
   'logstrata',
   'duckdb-files',
@@ -48,58 +48,58 @@ export const archiveSides: readonly SideName[] = [
   'logstrata-in-place-indexed',
 ];
 
-/** Whether a side answers from files that lie there. */
+/** Whether a side queries the Parquet files in place. */
 export function isOverFiles(side: SideName): boolean {
   return side !== 'logstrata' && archiveSides.includes(side);
 }
 
-/** Programs to compare with, as `--peers` names them. */
+/** The programs to compare with, as `--peers` names them. */
 export const peerNames = ['duckdb', 'clickhouse', 'sqlite', 'ripgrep'] as const;
 export type PeerName = (typeof peerNames)[number];
 
-/** The program that a side belongs to; null for ours. */
+/** The program of a side; null for ours. */
 export function peerOf(side: SideName): PeerName | null {
   return peerNames.find((peer) => side === peer || side.startsWith(`${peer}-`)) ?? null;
 }
 
-/** What a side is made with. */
+/** The options that a side is made with. */
 export interface SideOptions {
   readonly side: SideName;
   readonly set: RecordSet;
-  /** A folder of its own, for its files. */
+  /** The folder of this side. */
   readonly folder: string;
-  /** Threads that it may use. */
+  /** Number of threads that it may use. */
   readonly threads: number;
-  /** Memory for decoded columns, ours. */
+  /** Bytes of memory for decoded columns; only for our sides. */
   readonly cacheBytes: number;
 }
 
-/** One program with one set of records. */
+/** A program with a set of records. */
 export interface Side {
-  /** Name and version of the program, for the record. */
+  /** Name and version of the program, for the result. */
   version(): Promise<string>;
-  /** Loads the set into the side's folder, which is empty; durable once it returns. */
+  /** Loads the set into the side's empty folder. The records are durable when it resolves. */
   load(): Promise<void>;
-  /** Bytes that the loaded set takes, indexes included. */
+  /** Size of the loaded set in bytes, indexes included. */
   bytesOnDisk(): Promise<number>;
-  /** Opens what was loaded. Opening again after `close` has empty caches. */
+  /** Opens the loaded set. After `close` and another `open` the caches are empty. */
   open(): Promise<void>;
-  /** Whether this side can be asked such a question at all. */
+  /** Whether this side can answer such a question. */
   answers(question: Question): boolean;
-  /** Answers in JSON Lines, whole, into `take`; without `take` the answer is made all the same, and dropped. */
+  /** Passes the whole answer as JSON Lines to `take`. Without `take` the answer is made as well, but dropped. */
   ask(question: Question, take?: (piece: Uint8Array | string) => void): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What loading cost. */
+/** The cost of loading. */
 export interface LoadFigures {
   readonly seconds: number;
   readonly bytes: number;
-  /** Largest resident memory of the process that loaded. */
+  /** The largest resident set of the process that loaded. */
   readonly rssBytes: number;
 }
 
-/** What the process of a side is asked to do. */
+/** The requests to the process of a side. */
 export type SideRequest =
   | { readonly kind: 'version' }
   | { readonly kind: 'load' }
@@ -107,7 +107,7 @@ export type SideRequest =
   | { readonly kind: 'close' }
   | { readonly kind: 'answers'; readonly question: Question }
   | { readonly kind: 'check'; readonly question: Question }
-  /** Runs the question until `budgetMs` have passed, at least once and at most `runsMax` times. */
+  /** Runs the question until `budgetMs` have passed; at least once, at most `runsMax` times. */
   | {
       readonly kind: 'time';
       readonly question: Question;
@@ -115,7 +115,7 @@ export type SideRequest =
       readonly runsMax: number;
     };
 
-/** The answer to each kind of request. */
+/** The reply to each kind of request. */
 export interface SideReplies {
   version: string;
   load: LoadFigures;

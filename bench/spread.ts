@@ -1,15 +1,15 @@
-/** What several measurements of one thing came to. */
+/** Statistics of several measurements of the same thing. */
 export interface Spread {
   readonly median: number;
   readonly min: number;
   readonly max: number;
-  /** The quartiles: half of the measurements lie between them. */
+  /** The quartiles: half of the measurements are between `lower` and `upper`. */
   readonly lower: number;
   readonly upper: number;
   readonly count: number;
 }
 
-/** The value below which the share `fraction` of the sorted values lies, between two of them where need be. */
+/** The quantile of sorted values, linearly interpolated. */
 export function quantile(sorted: readonly number[], fraction: number): number {
   const place = (sorted.length - 1) * fraction;
   const below = sorted[Math.floor(place)]!;
@@ -17,7 +17,7 @@ export function quantile(sorted: readonly number[], fraction: number): number {
   return below + (above - below) * (place - Math.floor(place));
 }
 
-/** Sums up measurements, of which there is at least one. */
+/** The statistics of measurements. Throws a RangeError where there are none. */
 export function spreadOf(values: readonly number[]): Spread {
   if (values.length === 0) throw new RangeError('there is nothing to sum up');
   const sorted = [...values].sort((a, b) => a - b);

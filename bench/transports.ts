@@ -46,19 +46,19 @@ function readOptions(args: readonly string[]): Options {
   return options;
 }
 
-/** Lines of 500 bytes, as those of a web server. */
+/** Lines of 500 bytes, like those of a web server. */
 function jsonLines(bytes: number): Buffer {
   const line = `{"_cursor":"0000000000000001","message":"${'x'.repeat(456)}"}\n`;
   return Buffer.from(line.repeat(Math.max(1, Math.round(bytes / line.length))));
 }
 
-/** What is asked for in a turn. */
+/** The requests of a turn. */
 interface Work {
   readonly path: string;
   readonly connections: number;
-  /** Of the body that each answer must have. */
+  /** Size of the body that each response must have. */
   readonly bytes: number;
-  /** Lines of the head, each with its end. */
+  /** Header lines of the request, each with its line end. */
   readonly headers: string;
 }
 
@@ -69,7 +69,7 @@ interface Measured {
   readonly cpus: number[];
 }
 
-/** Servers of `script`, one on each transport that can be had here. */
+/** Starts a server of `kind` on each transport that is available. */
 async function startSides(kind: 'bare' | 'route', file: string): Promise<Measured[]> {
   const script = kind === 'bare' ? 'dist/bench/http/bare-server.js' : 'dist/bench/http/memory-server.js';
   const sides: Measured[] = [];
@@ -84,7 +84,7 @@ async function startSides(kind: 'bare' | 'route', file: string): Promise<Measure
   return sides;
 }
 
-/** Has a side answer for a turn; unless it warms up, adds what that came to. */
+/** Runs a turn of a side; the result is added unless it is a warm-up. */
 async function takeTurn(side: Measured, work: Work, seconds: number, isWarmUp: boolean): Promise<void> {
   const { name, server, rates, cpus } = side;
   const before = server.busyMs;
@@ -119,7 +119,7 @@ async function measureBodies(): Promise<void> {
   }
 }
 
-/** What a header is filled with: what a reader of heads may look at again and again. */
+/** What the header is filled with: characters that a parser may process again and again. */
 const repeated = {
   nothing: '',
   blanks: ' ',
@@ -132,7 +132,10 @@ const repeated = {
 };
 const headerBytes = 16_000;
 
-/** A head of one repeated character must cost the route no more than a bare server, but for what a request costs it anyway. */
+/**
+ * Measures requests with a header of one repeated character: it must not cost our route more than a bare server, beyond the usual cost of a
+ * request.
+ */
 async function measureHeads(): Promise<void> {
   const file = join(folder, 'head');
   const body = jsonLines(500);

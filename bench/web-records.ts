@@ -1,7 +1,7 @@
 import { arrivalTimes } from './arrivals.js';
 import { Random, WeightedIndex, zipfWeights } from './random.js';
 
-/** One request of a busy web server, as its access log tells it. */
+/** A request to a busy web server, as in its access log. */
 export interface WebRecord {
   readonly timeMs: number;
   readonly remoteAddr: string;
@@ -10,7 +10,7 @@ export interface WebRecord {
   readonly path: string;
   readonly status: number;
   readonly bytes: number;
-  /** Seconds, with three decimals. */
+  /** In seconds, with three decimals. */
   readonly requestTime: number;
   readonly referer: string | null;
   readonly userAgent: string;
@@ -21,7 +21,7 @@ export interface WebRecord {
 
 export interface RecordOptions {
   readonly rows: number;
-  /** Start of the first day, in milliseconds since the epoch. */
+  /** Start of the first day in milliseconds since the epoch. */
   readonly startMs: number;
   readonly days: number;
   readonly seed: number;
@@ -106,7 +106,7 @@ const robots = [
   'python-requests/2.32.3',
 ];
 
-/** What is drawn for each record and does not change within one run: who asks, for what, and with which program. */
+/** The values that records are drawn from, which are fixed within a run: clients, paths and user agents. */
 interface Population {
   readonly addresses: readonly string[];
   readonly addressIndex: WeightedIndex;
@@ -117,7 +117,7 @@ interface Population {
 }
 
 function makeAddresses(count: number, random: Random): string[] {
-  // 198.18.0.0/15 is set aside for benchmarks (RFC 2544): 131,072 addresses that belong to nobody.
+  // 198.18.0.0/15 is reserved for benchmarks (RFC 2544): 131,072 addresses that nobody uses.
   const step = 2 * random.below(32_768) + 1;
   return Array.from({ length: count }, (_, i) => {
     const host = (Math.imul(i, step) + 77) & 0x1ffff;
@@ -164,7 +164,7 @@ function makePopulation(rows: number, random: Random): Population {
 function drawPath(population: Population, random: Random): string {
   const kind = random.below(100);
   if (kind < 2) return random.pick(probes);
-  // A fifth of the paths names a thing of its own, so that the column is no mere dictionary.
+  // A fifth of the paths has a number of its own, so that the column is not fully covered by a dictionary.
   if (kind < 22) return `/api/v1/${random.pick(resources)}/${100_000 + random.below(900_000)}`;
   return population.paths[population.pathIndex.draw(random)]!;
 }
@@ -217,7 +217,7 @@ function makeRecord(timeMs: number, population: Population, random: Random): Web
   };
 }
 
-/** Records of a web server in the order of their times: skewed as real ones are, and the same for the same options. */
+/** Records of a web server in the order of their times, with skewed distributions as in real logs. The same options give the same records. */
 export function* webRecords(options: RecordOptions): Generator<WebRecord> {
   const random = new Random(options.seed);
   const population = makePopulation(options.rows, random);
@@ -231,7 +231,7 @@ export function* webRecords(options: RecordOptions): Generator<WebRecord> {
   }
 }
 
-/** One JSON object, about 500 bytes, without a line end. */
+/** A record as JSON, about 500 bytes, without a line end. */
 export function webRecordAsJson(record: WebRecord): string {
   return JSON.stringify({
     time: new Date(record.timeMs).toISOString(),
@@ -256,7 +256,7 @@ function commonTime(timeMs: number): string {
   return `${iso.slice(8, 10)}/${months[Number(iso.slice(5, 7)) - 1]}/${iso.slice(0, 4)}:${iso.slice(11, 19)} +0000`;
 }
 
-/** One line of nginx's `combined` log format, about 230 bytes, without a line end. */
+/** A record as a line of nginx's `combined` format, about 230 bytes, without a line end. */
 export function webRecordAsCombined(record: WebRecord): string {
   return (
     `${record.remoteAddr} - ${record.remoteUser ?? '-'} [${commonTime(record.timeMs)}] ` +
