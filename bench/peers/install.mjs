@@ -1,9 +1,9 @@
 /**
- * Fills the folders of the peers that are named on the command line, unless they hold the pinned versions already:
+ * Installs the packages of the peers named on the command line, unless the pinned versions are installed already:
  *
  *     node bench/peers/install.mjs duckdb clickhouse sqlite ripgrep
  *
- * Ends with 1 when one of them could not be had.
+ * Exits with 1 where one of them could not be installed.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ function readManifest(folder) {
   return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
 }
 
-/** Whether every pinned package is there in its pinned version. Whether it also loads is found out by using it. */
+/** Whether every pinned package is installed in its pinned version. Whether it works is not checked. */
 function isFilled(folder) {
   try {
     return Object.entries(readManifest(folder).dependencies).every(
@@ -30,14 +30,14 @@ function isFilled(folder) {
 }
 
 function install(folder) {
-  // npm hands its own settings to scripts as npm_config_*; those of an outer `npm run` must not steer this install.
+  // npm passes its settings to scripts as npm_config_*; those of an outer `npm run` must not affect this installation.
   const env = Object.fromEntries(
     Object.entries(process.env).filter(
       ([key]) => !/^npm_config_(prefix|global|local_prefix|workspace)/i.test(key),
     ),
   );
   const args = ['install', '--no-package-lock', '--no-audit', '--no-fund', '--loglevel=error'];
-  // What npm says goes to standard error: standard output belongs to the benchmark's table.
+  // The output of npm goes to standard error, as standard output is for the table of the benchmark.
   const stdio = ['ignore', 2, 2];
   return spawnSync(process.platform === 'win32' ? 'npm.cmd' : 'npm', args, { cwd: folder, env, stdio });
 }

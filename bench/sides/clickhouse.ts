@@ -14,7 +14,7 @@ interface ChdbModule {
   Session: new (path: string) => ChdbSession;
 }
 
-/** From this many records on an answer is streamed: one text of hundreds of megabytes takes longer. */
+/** Answers with at least this many records are streamed: as one string of hundreds of megabytes they would take longer. */
 const streamRowsMin = 20_000;
 
 function quote(value: string): string {
@@ -36,15 +36,16 @@ const dialect: Dialect = {
 };
 
 /**
- * With the indexes, whose texts are in lower case: of the phrasings that give the right answer only this one has the text index asked,
- * as `EXPLAIN indexes = 1` shows (ILIKE and positionCaseInsensitive read every granule). All texts that are searched for are ASCII.
+ * The dialect for the side with indexes, whose text index is over `lower(message)`. Of the conditions that give the right answer,
+ * ClickHouse uses the text index only for this one, as `EXPLAIN indexes = 1` shows; ILIKE and positionCaseInsensitive read every granule.
+ * All searched texts are ASCII.
  */
 const indexedDialect: Dialect = {
   ...dialect,
   like: ({ name }, value) => `lower(${name}) LIKE ${quote(`%${escapeLike(value.toLowerCase())}%`)}`,
 };
 
-/** The type of a column; `word` columns have ClickHouse's dictionary. */
+/** The type of a column. `word` columns use ClickHouse's dictionary. */
 function typeOf({ kind, nullable }: SetColumn, isRead: boolean): string {
   switch (kind) {
     case 'time':
@@ -63,10 +64,10 @@ function typeOf({ kind, nullable }: SetColumn, isRead: boolean): string {
 }
 
 /**
- * ClickHouse within the process: a MergeTree ordered by `_cursor`, with its default LZ4 or with ZSTD. A third one has the indexes of which
- * needles are found fastest: a Bloom filter of the ids, and the text index over pieces of four characters of `message`. `ngrambf_v1` takes
- * twice as long or rules nothing out, because a granule has all pieces of four hexadecimal digits. A fourth one is a view of Parquet files that
- * DuckDB has written.
+ * ClickHouse as a library in this process: a MergeTree ordered by `_cursor`, with the default LZ4 or with ZSTD. The side with indexes has
+ * those that find needles fastest: a Bloom filter over the ids, and a text index over 4-grams of `message`. `ngrambf_v1` would take twice
+ * as long or rule nothing out, because a granule contains all 4-grams of hexadecimal digits. The side over files is a view of the Parquet
+ * files that DuckDB wrote.
  */
 export class ClickHouseSide implements Side {
   private readonly columns: readonly SetColumn[];
@@ -80,13 +81,13 @@ export class ClickHouseSide implements Side {
     this.columns = columnsOf[options.set.name];
     this.dataPath = join(options.folder, 'clickhouse');
     this.isIndexed = options.side === 'clickhouse-indexed';
-    // The records are in one subquery with their own names, so that a filter on `time` means the column.
+    // The records come from a subquery under their own names, so that a filter on `time` refers to the column.
     this.shown = this.columns
       .map(({ name, kind }) => (kind === 'time' ? `toUnixTimestamp64Milli(chosen.${name}) AS ${name}` : name))
       .join(', ');
     this.settings = [
       `SETTINGS max_threads = ${options.threads}`,
-      // A benchmark asks the same again and again: with it, the second time would not search at all.
+      // With this cache, a repeated question would not search at all.
       'use_query_condition_cache = 0',
       'output_format_json_quote_64bit_integers = 0',
       'output_format_json_escape_forward_slashes = 0',
@@ -131,16 +132,16 @@ export class ClickHouseSide implements Side {
     await this.close();
   }
 
-  /** Those that the side `duckdb-files` has written. */
+  /** The files that the side `duckdb-files` has written. */
   private get files(): string {
     return join(this.options.folder, '../duckdb-files/*.parquet');
   }
 
   async bytesOnDisk(): Promise<number> {
-    // A view has nothing of its own beside the files.
+    // A view stores nothing besides the files.
     if (this.options.side === 'clickhouse-files') return 0;
     await this.open();
-    // The folder still holds the parts that were merged away, which the server removes after some minutes.
+    // Only active parts are counted: the folder also contains parts that were merged, which ClickHouse removes after some minutes.
     const bytes = this.query(
       "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = 'bench'",
       'TabSeparated',

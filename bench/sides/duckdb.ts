@@ -17,12 +17,12 @@ interface DuckDbInstance {
   connect(): Promise<DuckDbConnection>;
   closeSync(): void;
 }
-/** What is used of `@duckdb/node-api`. */
+/** The part of `@duckdb/node-api` that is used. */
 export interface DuckDbModule {
   DuckDBInstance: { create(path: string, options: Record<string, string>): Promise<DuckDbInstance> };
 }
 
-/** From this many records on an answer goes through a file: DuckDB writes JSON faster than its texts become JavaScript's. */
+/** Answers with at least this many records are written to a file: that takes DuckDB less time than passing the texts to JavaScript. */
 const copyRowsMin = 50_000;
 
 const types = {
@@ -34,8 +34,8 @@ const types = {
 } as const;
 
 /**
- * `lower` over a dictionary is cheap and over other text is not, where a regular expression without regard to case takes a
- * third of ILIKE's time.
+ * `lower` is cheap on a column with a dictionary, but not on other texts; there a case-insensitive regular expression takes a third of the
+ * time of ILIKE.
  */
 const dialect: Dialect = {
   text: quoteText,
@@ -49,10 +49,13 @@ const dialect: Dialect = {
   hour: ({ name }) => `epoch_ms(date_trunc('hour', ${name}))`,
 };
 
-/** DuckDB writes Bloom filters only of columns with a dictionary, which is given up by default long before a row group of ids ends. */
+/**
+ * DuckDB writes Bloom filters only for dictionary-encoded columns. By default it gives up the dictionary of ids long before the end of a
+ * row group, so the limit is raised.
+ */
 const withBloomFilters = ', DICTIONARY_SIZE_LIMIT 1000000, BLOOM_FILTER_FALSE_POSITIVE_RATIO 0.01';
 
-/** Files of an archive. */
+/** Number of files of the archive. */
 const archiveFiles = 100;
 
 function placeOf(side: SideName): string {
@@ -60,13 +63,13 @@ function placeOf(side: SideName): string {
   return side === 'duckdb' ? 'records.duckdb' : 'records.parquet';
 }
 
-/** DuckDB, over a table of its own, over one Parquet file compressed with ZSTD that it wrote, or over the segments of our store. */
+/** DuckDB over a table of its own, over ZSTD Parquet that it wrote (one file or an archive of files), or over the segments of our store. */
 export class DuckDbSide implements Side {
   private readonly columns: readonly SetColumn[];
   private readonly shown: string;
   private readonly isParquet: boolean;
   private readonly dataPath: string;
-  /** What a query selects from. */
+  /** What queries select from. */
   private readonly table: string;
   private instance: DuckDbInstance | undefined;
   private connection: DuckDbConnection | undefined;
@@ -115,7 +118,7 @@ export class DuckDbSide implements Side {
     await this.close();
   }
 
-  /** Files of as many records each. */
+  /** Writes files with equal numbers of records. */
   private async writeFiles(records: string): Promise<void> {
     const { set, folder } = this.options;
     await this.run(`CREATE TABLE staged AS ${records}`);
@@ -143,7 +146,7 @@ export class DuckDbSide implements Side {
 
   answers(question: Question): boolean {
     if (isIndexed(this.options.side)) return question.needle === 'value';
-    // The Parquet file has no gram filter either way, and its cold reading is what it is there for.
+    // Questions without gram filters are not asked: the Parquet file has no such filter in any case, and this side is there for cold reads.
     return question.isUnindexed !== true || !this.isParquet;
   }
 

@@ -4,7 +4,7 @@ import type { Question } from '../question.js';
 import type { SideOptions } from '../side.js';
 import { LogstrataSide } from './logstrata.js';
 
-/** Logstrata over the Parquet files that the side `duckdb-files` has written, before they are indexed or after. */
+/** Logstrata over the Parquet files that the side `duckdb-files` has written, with or without an index. */
 export class InPlaceSide extends LogstrataSide {
   constructor(private readonly place: SideOptions) {
     super(place);

@@ -18,17 +18,17 @@ import type { Side, SideOptions } from '../side.js';
 import { folderBytes } from './folder-size.js';
 
 const timezone = 'UTC';
-/** The route's own bounds. */
+/** The limits of the query route. */
 const limitMax = 1_000_000;
 const limitDefault = 100;
-/** Before every record. */
+/** The cursor before all records. */
 const cursorZero = '0000000000000000';
 
-/** Logstrata in the process: the engine's door, behind the reader of the route's query string. */
+/** Logstrata in this process: the engine, behind the parser of the route's query string. */
 export class LogstrataSide implements Side {
   private readonly definition: AgentDefinition;
   private readonly cursors = new Map<number, string>();
-  /** Kept while the archive is closed and opened again, as a server keeps its threads when its files have left memory. */
+  /** Kept when the archive is closed and reopened: a server whose caches are cold has its threads as well. */
   private readonly workers: WorkerPool;
   private archive: Archive | undefined;
   private store: AgentStore | undefined;
@@ -69,7 +69,7 @@ export class LogstrataSide implements Side {
   }
 
   async open(): Promise<void> {
-    // As its writer, as a server is: a reader would look for a newer manifest before each answer.
+    // Opened as the writer, as in a server: a reader would look for a newer manifest before each answer.
     this.archive = await openArchive(this.options.folder, {
       mode: 'write',
       role: 'bench',
@@ -81,7 +81,7 @@ export class LogstrataSide implements Side {
 
   answers(question: Question): boolean {
     const isUnindexed = question.isUnindexed === true;
-    // The ZSTD store differs in what decoding costs, so it is asked what has to decode.
+    // The ZSTD store differs only in the cost of decoding, so it is asked the questions that have to decode.
     if (this.options.side === 'logstrata-zstd') return question.isCold === true && !isUnindexed;
     return isUnindexed === (this.options.side === 'logstrata-unindexed');
   }
@@ -126,7 +126,7 @@ export class LogstrataSide implements Side {
     take?.(countLines(counts).join(''));
   }
 
-  /** The `_cursor` of the record that a question pages from. Found once, before anything is timed. */
+  /** The `_cursor` of the record that a question pages from. It is looked up once, before times are measured. */
   private async cursorOf(anchor: Anchor | undefined): Promise<string | undefined> {
     if (anchor === undefined) return undefined;
     if (anchor.key === null) return cursorZero;
@@ -146,7 +146,7 @@ export class LogstrataSide implements Side {
   }
 }
 
-/** The lines of an answer: of each hour, of each value, or of each value in each hour. */
+/** The lines of a counting answer: per hour, per value, or per value and hour. */
 function countLines({ count, time, values }: Counts): string[] {
   const line = (members: Record<string, CountedValue>): string =>
     `${JSON.stringify(members, (_, value: unknown) => (typeof value === 'bigint' ? Number(value) : value))}\n`;
@@ -163,13 +163,13 @@ function countLines({ count, time, values }: Counts): string[] {
   );
 }
 
-/** A filter as parameters of the route, one for each value. */
+/** A filter as parameters of the query route, one per value. */
 function filterPieces({ column, op, value }: Filter): string[] {
   const values = typeof value === 'object' ? value : [value];
   return values.map((each) => `${column}__${op}=${encodeURIComponent(each)}`);
 }
 
-/** The question as the query string of the route. */
+/** A question as a query string. */
 export function rawQuery(question: Question, after?: string, before?: string): string {
   const pieces = question.filters.flatMap(filterPieces);
   pieces.push(`limit=${question.limit}`);

@@ -6,7 +6,7 @@ import { LogstrataSide } from './logstrata.js';
 import { RipgrepSide } from './ripgrep.js';
 import { SqliteSide } from './sqlite.js';
 
-/** The side of that name. Nothing of it is opened or loaded yet. */
+/** Makes the side of the given name, without opening or loading anything. */
 export function makeSide(options: SideOptions): Side {
   switch (options.side) {
     case 'logstrata':

@@ -4,20 +4,20 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { packageRoot } from '../../server/cli/options/package-root.js';
 
-/** Folders that may hold a peer's packages. The tests bring a DuckDB of their own, which serves as well. */
+/** The folders that may contain a peer's packages. The DuckDB that the tests install is used as well. */
 function foldersOf(peer: string): string[] {
   const own = join(packageRoot(), 'bench/peers', peer);
   return peer === 'duckdb' ? [own, join(packageRoot(), 'test/oracle')] : [own];
 }
 
-/** The folder of a package of a peer, or undefined when it is not installed. */
+/** The folder of a package of a peer; undefined where it is not installed. */
 export function peerPackageFolder(peer: string, name: string): string | undefined {
   return foldersOf(peer)
     .map((folder) => join(folder, 'node_modules', name))
     .find((folder) => existsSync(join(folder, 'package.json')));
 }
 
-/** The path of what a package of a peer exports as `name`. Throws when it is not installed. */
+/** The path of the module `name` of a peer's package. Throws where it is not installed. */
 export function resolvePeer(peer: string, name: string): string {
   const packageName = name
     .split('/')
@@ -30,10 +30,7 @@ export function resolvePeer(peer: string, name: string): string {
   return createRequire(join(folder, 'package.json')).resolve(name);
 }
 
-/**
- * Imports a package of a peer. Its types are not known where it is not installed, so the caller says which few it needs, and
- * answers for them.
- */
+/** Imports a package of a peer. There are no types for it where it is not installed, so the caller declares the part that it uses. */
 export async function importPeer<T>(peer: string, name: string): Promise<T> {
   return (await import(pathToFileURL(resolvePeer(peer, name)).href)) as T;
 }

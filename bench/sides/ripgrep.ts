@@ -7,10 +7,10 @@ import { columnsOf } from '../record-set.js';
 import type { Side, SideOptions } from '../side.js';
 import { resolvePeer } from './peer-package.js';
 
-/** ripgrep's own code: something was found, nothing was found. Anything else is a failure. */
+/** Exit codes of ripgrep: something was found, nothing was found. Any other one is a failure. */
 const foundOrNot = [0, 1];
 
-/** ripgrep over the file of JSON lines itself: it loads nothing, and can only be asked for a text. */
+/** ripgrep over the file of JSON Lines. It loads nothing, and can only search for a text. */
 export class RipgrepSide implements Side {
   private readonly columns: readonly SetColumn[];
 
@@ -36,7 +36,7 @@ export class RipgrepSide implements Side {
   }
 
   answers(question: Question): boolean {
-    // Each run is a new process over the same file: cold and warm, indexed and not, are the same to it.
+    // Each run is a new process over the same file, so cold and unindexed questions would be no different.
     return question.needle === 'text' && question.isCold !== true && question.isUnindexed !== true;
   }
 
@@ -61,7 +61,7 @@ export class RipgrepSide implements Side {
     return Promise.resolve();
   }
 
-  /** A line of the file in the names and types of an answer. */
+  /** Converts a line of the file to the names and types of an answer. */
   private asAnswer(line: string): string {
     const record = JSON.parse(quoteLongIntegers(line)) as Record<string, string | number | null>;
     const entries = this.columns.map(({ name, source, kind }) => {
@@ -73,7 +73,7 @@ export class RipgrepSide implements Side {
 
   private async run(args: readonly string[]): Promise<string> {
     const binary = `@vscode/ripgrep-${process.platform}-${process.arch}`;
-    // The package of the platform is a dependency of the one that we ask for, and not to be found from outside it.
+    // The package with the binary is a dependency of the installed package, and is resolved from there.
     const entry = resolvePeer('ripgrep', `${binary}/package.json`);
     const program = join(dirname(entry), 'bin', process.platform === 'win32' ? 'rg.exe' : 'rg');
     const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });

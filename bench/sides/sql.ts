@@ -1,17 +1,17 @@
 import { assertNever } from '../../engine/terms/assert.js';
 import type { Counting, Filter, Question, SetColumn } from '../question.js';
 
-/** How a database says what the standard leaves open. */
+/** The parts of SQL that differ between databases. */
 export interface Dialect {
-  /** A text as a literal. */
+  /** A string literal. */
   text(value: string): string;
-  /** A moment as a literal that compares with the time column. */
+  /** A literal that can be compared with the time column. */
   time(timeMs: number): string;
-  /** Whether the column contains the text, whatever the case: in the fastest way that gives the right answer. */
+  /** A condition that the column contains the text, ignoring case, in the fastest form that gives the right answer. */
   like(column: SetColumn, value: string): string;
   prefix(column: SetColumn, value: string): string;
   suffix(column: SetColumn, value: string): string;
-  /** The beginning of the hour of a time, in milliseconds since the epoch. */
+  /** The start of the hour of a time column, in milliseconds since the epoch. */
   hour(column: SetColumn): string;
 }
 
@@ -52,18 +52,18 @@ function inValues(value: Filter['value']): readonly string[] {
   return typeof value === 'object' ? value : [String(value)];
 }
 
-/** The parts of a question in SQL. */
+/** A question translated to SQL. */
 export interface SqlQuestion {
-  /** `WHERE …`, or nothing. */
+  /** `WHERE …`; empty where there is no condition. */
   readonly where: string;
   readonly direction: 'ASC' | 'DESC';
-  /** `LIMIT n`, or nothing where the conditions bound the answer. */
+  /** `LIMIT n`; empty where the conditions bound the answer. */
   readonly limit: string;
 }
 
 /**
- * The parts of a question. A page of many records after a cursor without filters is a range of cursors, since a peer's cursors
- * have no gaps: what somebody who knows his table would write, and much cheaper than the first n of a sort.
+ * Translates a question to SQL. A page after a cursor without filters becomes a range of cursors, as a peer's cursors have no gaps.
+ * Somebody who knows the table would write it so, and it is much cheaper than the first n of a sort.
  */
 export function sqlQuestion(
   question: Question,
@@ -86,10 +86,7 @@ export function sqlQuestion(
   };
 }
 
-/**
- * Selects the records of an answer from `table`, in ascending order: `_cursor` and `shown`. Those of a descending search are
- * turned round.
- */
+/** Selects `_cursor` and `shown` of the records of an answer from `table`, in ascending order. The result of a descending search is reversed. */
 export function selectRecords(parts: SqlQuestion, table: string, shown: string): string {
   const { where, direction, limit } = parts;
   if (direction === 'ASC') return `SELECT _cursor, ${shown} FROM ${table} ${where} ORDER BY _cursor ${limit}`;
@@ -97,7 +94,7 @@ export function selectRecords(parts: SqlQuestion, table: string, shown: string):
   return `SELECT _cursor, ${shown} FROM (${chosen}) AS chosen ORDER BY _cursor`;
 }
 
-/** Counts the records of a question, in the order of the answer: `hour`, `value` and `count`. */
+/** Selects the counts of a question in the order of the answer: `hour`, `value` and `count`. */
 export function selectCounts(
   question: Question & { readonly counting: Counting },
   columns: readonly SetColumn[],
@@ -117,12 +114,12 @@ export function selectCounts(
   return `${select} GROUP BY ${keys.map((_, i) => i + 1).join(', ')} ORDER BY ${order}`;
 }
 
-/** Escapes the characters that mean something in LIKE, for `ESCAPE '\'`. */
+/** Escapes the special characters of LIKE, for `ESCAPE '\'`. */
 export function escapeLike(value: string): string {
   return value.replace(/[\\%_]/g, '\\$&');
 }
 
-/** A text between quotes, with its own quotes doubled. */
+/** A string literal with its quotes doubled. */
 export function quoteText(value: string): string {
   return `'${value.replaceAll("'", "''")}'`;
 }

@@ -9,7 +9,7 @@ import { escapeLike, quoteText, selectCounts, selectRecords, sqlQuestion, type D
 
 type SqliteValue = string | number | bigint | null;
 
-/** What node:sqlite and better-sqlite3 have alike. */
+/** The common part of node:sqlite and better-sqlite3. */
 interface SqliteDatabase {
   exec(sql: string): void;
   prepare(sql: string): {
@@ -23,7 +23,7 @@ type OpenSqlite = (path: string) => SqliteDatabase;
 const types = { time: 'INTEGER', int: 'INTEGER', float: 'REAL', word: 'TEXT', text: 'TEXT' } as const;
 const piecesRows = 1000;
 
-/** SQLite's LIKE knows no case, of ASCII letters, which is what the questions need. */
+/** SQLite's LIKE ignores the case of ASCII letters only, which is enough for the questions. */
 const dialect: Dialect = {
   text: quoteText,
   time: (timeMs) => String(timeMs),
@@ -33,7 +33,7 @@ const dialect: Dialect = {
   hour: ({ name }) => `${name} / 3600000 * 3600000`,
 };
 
-/** node:sqlite where this Node has it, else better-sqlite3. */
+/** Loads node:sqlite where this Node has it, else better-sqlite3. */
 async function loadSqlite(): Promise<{ name: string; open: OpenSqlite }> {
   const builtIn = process.getBuiltinModule?.('node:sqlite') as
     { DatabaseSync: new (path: string) => SqliteDatabase } | undefined;
@@ -63,8 +63,8 @@ function valueOf(record: Record<string, unknown>, { source, kind }: SetColumn): 
 }
 
 /**
- * SQLite as a store of rows, with the schema of the public service: `_cursor INTEGER PRIMARY KEY`, one column a field. A second one has
- * a B-tree over the ids.
+ * SQLite as a row store, with the schema of the public service: `_cursor INTEGER PRIMARY KEY` and one column per field. The side with an
+ * index has a B-tree over the ids.
  */
 export class SqliteSide implements Side {
   private readonly columns: readonly SetColumn[];
@@ -111,7 +111,7 @@ export class SqliteSide implements Side {
 
   async open(): Promise<void> {
     this.database = (await loadSqlite()).open(this.dataPath);
-    // All of the file through the page cache of the system, which the others read through too.
+    // Maps the whole file, so that it is read through the page cache of the system, as by the other sides.
     this.database.exec('PRAGMA mmap_size = 17179869184');
   }
 
@@ -130,7 +130,7 @@ export class SqliteSide implements Side {
       counting === undefined
         ? selectRecords(sqlQuestion(question, this.columns, dialect), 'records', names.join(', '))
         : selectCounts({ ...question, counting }, this.columns, dialect, 'records');
-    // One text a record: JSON made in C is faster here than objects made for JavaScript.
+    // One string per record: JSON made in C is faster here than objects made for JavaScript.
     const statement = this.database.prepare(`SELECT json_object(${pairs}) AS line FROM (${records})`);
     let piece = '';
     let waiting = 0;
