@@ -7,19 +7,21 @@ import type { DuckDbModule } from '../sides/duckdb.js';
 const firstDay = Date.UTC(2026, 0, 1);
 const dayMs = 86_400_000;
 
-/** Files that DuckDB writes, and how many of them lie in the folder of one day. */
+/** The files to generate. */
 export interface MadeFiles {
   readonly files: number;
+  /** Rows per file. */
   readonly rowsOfFile: number;
+  /** Number of files in the folder of a day. */
   readonly filesOfDay: number;
 }
 
-/** The id of row `i`, in SQL. `hash` takes another value for each of these numbers, up to chance. */
+/** The id of row `i` in SQL. `hash` gives each of these numbers a different value, but for chance. */
 const idOfRow = "'r' || lpad(to_hex(hash(i)), 16, '0')";
 
 /**
- * Has DuckDB write a lake below `folder`: Parquet files in ZSTD, in folders `day=2026-01-01`, of five columns, with times that grow from file to
- * file. Gives the id of the oldest row.
+ * Has DuckDB write a lake below `folder`: ZSTD Parquet files in folders such as `day=2026-01-01`, with five columns. Times increase from
+ * file to file. Returns the id of the oldest row.
  */
 export async function makeFiles(folder: string, made: MadeFiles): Promise<string> {
   const { files, rowsOfFile, filesOfDay } = made;

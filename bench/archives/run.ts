@@ -44,7 +44,7 @@ async function attach(folder: string, files: number): Promise<Attached> {
   return { seconds, indexBytes: await folderBytes(join(folder, 'data/store/lake/attached')) };
 }
 
-/** Milliseconds from the question to the end of its answer, which must have so many records. */
+/** Milliseconds from the request to the end of the response, which must have `records` records. */
 async function ask(server: ServerProcess, query: string, records: number): Promise<number> {
   const startMs = performance.now();
   const response = await fetch(`${server.origin}/api/query/lake?${query}`);
@@ -57,7 +57,7 @@ async function ask(server: ServerProcess, query: string, records: number): Promi
 }
 
 interface Served {
-  /** From the start of the process until it says where it serves. */
+  /** From the start of the process until it prints its address. */
   readonly readyMs: number;
   readonly firstMs: number;
   readonly newestMs: readonly number[];

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 
-/** A script of this folder in a process of its own, which gets its task as its argument and prints what it came to. */
+/** Runs a script of this folder in a process of its own. The task is its argument; the last line of its output is its result as JSON. */
 export class Child<T> {
   private printed = '';
   private readonly child: ChildProcessByStdio<Writable, Readable, null>;
@@ -18,7 +18,7 @@ export class Child<T> {
     this.ended = once(this.child, 'close');
   }
 
-  /** Resolves once it has printed this. */
+  /** Resolves once it has printed this text. */
   async prints(text: string): Promise<void> {
     while (!this.printed.includes(text)) {
       if (this.child.exitCode !== null) throw new Error(`it ended with ${this.child.exitCode}`);
@@ -26,12 +26,12 @@ export class Child<T> {
     }
   }
 
-  /** Says the last that there is to say. */
+  /** Writes a text to its standard input and closes it. */
   tell(text: string): void {
     this.child.stdin.end(text);
   }
 
-  /** The last line that it has printed, once it has ended. */
+  /** The result of the script, once it has ended. Rejects where it failed. */
   async figures(): Promise<T> {
     const [code] = await this.ended;
     if (code !== 0) throw new Error(`it ended with ${String(code)}`);
@@ -43,7 +43,7 @@ export class Child<T> {
   }
 }
 
-/** Runs a script of this folder to its end. */
+/** Runs a script of this folder, and returns its result. */
 export function runChild<T>(script: string, task: object): Promise<T> {
   return new Child<T>(script, task).figures();
 }

@@ -10,25 +10,26 @@ import type { Archive, AgentStore } from '../../engine/archive/archive.js';
 import { openArchive, WorkerPool } from '../../engine/index.js';
 import type { Committed } from './lags.js';
 
-/** What a process is to collect by one agent, as its only argument. */
+/** The task of a collecting process, which is its only argument. */
 export interface CollectingTask {
-  /** Folder of the store. */
+  /** Folder of the archive. */
   readonly store: string;
-  /** Text of the agent's file; `file.path` is replaced by `logs`. */
+  /** Text of the agent's file; its `file.path` is replaced by `logs`. */
   readonly agentFile: string;
   readonly logs: { readonly directory: string; readonly namePattern: string };
-  /** What the log gains; without, it is written to by another process until standard input says how many bytes there are. */
+  /** What this process appends to the log. Without it, another process writes the logs until standard input says how many bytes there are. */
   readonly gains?: Gains;
-  /** The commits are written to this file. */
+  /** File that the commits are written to. */
   readonly commits?: string;
 }
 
-/** What a log gains, piece by piece. Each is collected, and then sealed, before the next is written. */
+/** Pieces that are appended to a log. Each is collected and sealed before the next one is written. */
 export interface Gains {
+  /** Path of the log. */
   readonly log: string;
-  /** Files of lines, each fewer than a hot segment holds, and of a day of its own. */
+  /** Files with lines. Each has fewer lines than a hot segment holds, all of one day that no other piece has. */
   readonly pieces: readonly string[];
-  /** So many of them are not counted. */
+  /** Number of pieces at the beginning that are not counted. */
   readonly warmUp: number;
 }
 
@@ -38,19 +39,19 @@ interface Counted {
   readonly contentBytes: number;
   readonly commits: number;
   readonly seconds: number;
-  /** Processor time of all threads. */
+  /** CPU time of all threads. */
   readonly cpuSeconds: number;
 }
 
-/** What it came to, without opening the store, warming up, and writing and sealing pieces. */
+/** The result. It leaves out opening the store, warming up, and writing and sealing the pieces. */
 export interface CollectingFigures extends Counted {
-  /** Largest resident set of the process. */
+  /** The largest resident set of the process. */
   readonly memoryBytes: number;
 }
 
 const agentName = 'agent';
 
-/** Figure by figure, `a` and so many times `b`. */
+/** `a` plus `times` times `b`, for each figure. */
 function added(a: Counted, b: Counted, times: 1 | -1): Counted {
   return {
     records: a.records + times * b.records,
@@ -62,10 +63,10 @@ function added(a: Counted, b: Counted, times: 1 | -1): Counted {
   };
 }
 
-/** Memory for copying: what a whole piece takes would have the garbage collector run, and its time would be counted. */
+/** A fixed buffer for copying: reading a whole piece into memory would cause garbage collection, which would be counted. */
 const copied = new Uint8Array(256 * 1024);
 
-/** Adds the content of a file to a log, before anybody else does anything. Returns how many bytes it has. */
+/** Appends a file to a log, synchronously, so that nothing is collected meanwhile. Returns the number of bytes. */
 function appendFile(log: string, path: string): number {
   const source = openSync(path, 'r');
   const target = openSync(log, 'a');
@@ -82,7 +83,7 @@ function appendFile(log: string, path: string): number {
   }
 }
 
-/** The collection of one process, with threads of its own, as a server has it. */
+/** A collection in this process with worker threads of its own, as in a server. */
 class CollectingSide {
   private readonly workers = new WorkerPool(2);
   private readonly definition: AgentDefinition;
@@ -109,7 +110,7 @@ class CollectingSide {
     });
   }
 
-  /** Follows the logs until all is collected. */
+  /** Collects the logs until everything is stored. */
   async run(): Promise<Counted> {
     const store = await this.archive.agent(agentName, this.definition.schema);
     await this.collection.add({ definition: this.definition, store: noting(store, this.commits) });
@@ -128,7 +129,7 @@ class CollectingSide {
     return { records, rejected, contentBytes: bytes, commits, seconds: performance.now() / 1000, cpuSeconds };
   }
 
-  /** Collects piece after piece. Writing one is over before it is seen, and sealing it before the next is written. */
+  /** Collects one piece after the other. Each is written completely before collecting begins, and sealed before the next one is written. */
   private async collectPieces({ log, pieces, warmUp }: Gains, store: AgentStore): Promise<Counted> {
     const each: Counted[] = [];
     let written = 0;
@@ -137,13 +138,13 @@ class CollectingSide {
       const before = this.now();
       await this.commits.reach(written);
       each.push(added(this.now(), before, -1));
-      // There is nothing to merge: what is of one day is one segment.
+      // There is nothing to merge, as each piece is of a day of its own.
       await store.compact({ codec: 'lz4' });
     }
     return each.slice(warmUp).reduce((sum, piece) => added(sum, piece, 1));
   }
 
-  /** Collects what comes until standard input ends, and what is there then. */
+  /** Collects what is written until standard input says how many bytes there are, and the rest up to there. */
   private async collectLive(): Promise<Counted> {
     const before = this.now();
     process.stdout.write('following\n');
@@ -157,14 +158,17 @@ class CollectingSide {
   }
 }
 
-/** How far each file is stored, and when. */
+/** Records up to where each file is stored, and when. */
 class Commits {
   readonly all: Committed[] = [];
   private contentBytes = 0;
   private wantedBytes = Infinity;
   private tell = (): void => {};
 
-  /** Resolves once so many bytes of all files are stored, and the collection knows. Nobody looks now and then: that costs time itself. */
+  /**
+   * Resolves once this many bytes of all files are stored and the collection knows it. It is notified instead of polling, which would cost
+   * CPU time.
+   */
   reach(contentBytes: number): Promise<void> {
     this.wantedBytes = contentBytes;
     return new Promise((resolve) => {
@@ -186,7 +190,7 @@ class Commits {
   }
 }
 
-/** A store whose commits are noted. */
+/** A store that records its commits. */
 function noting(store: AgentStore, commits: Commits): AgentStore {
   const append: AgentStore['append'] = async (batch, extras, placement) => {
     const result = await store.append(batch, extras, placement);

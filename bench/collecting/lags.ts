@@ -1,20 +1,17 @@
-/** A commit: when it was durable, and how far each of its files is stored since, by path. */
+/** A commit: the time at which it was durable, and the offset up to which each of its files was stored, by path. */
 export interface Committed {
   readonly atMs: number;
   readonly ends: readonly (readonly [path: string, offset: number])[];
 }
 
-/** Lines that were written to a file: when, and where they end. */
+/** A write of lines to a file: its time and the offset of its end. */
 export interface Written {
   readonly atMs: number;
   readonly path: string;
   readonly endOffset: number;
 }
 
-/**
- * How long it took from each write to the commit that stored the last line of it, in milliseconds, in the order of the writes. Throws when one
- * was never stored.
- */
+/** The milliseconds from each write to the commit that stored its last line, in the order of the writes. Throws where a write was never stored. */
 export function lagsOf(written: readonly Written[], committed: readonly Committed[]): number[] {
   const byPath = new Map<string, { readonly atMs: number; readonly offset: number }[]>();
   for (const { atMs, ends } of committed) {

@@ -14,27 +14,27 @@ import type { ScriptFigures, ScriptTask } from './script-side.js';
 
 /** How much is measured. */
 export interface Sizes {
-  /** Lines that a log gains at once: fewer than a hot segment holds, so that none is sealed before all are collected. */
+  /** Lines that are appended at a time. They are fewer than a hot segment holds, so that none is sealed before all are collected. */
   readonly lines: number;
-  /** How often it gains them, and how often before it is counted. */
+  /** Number of times that lines are appended, and how many of these are not counted. */
   readonly gains: number;
   readonly warmUp: number;
   readonly repeat: number;
-  /** Logs that are followed at once, and how long. */
+  /** Number of logs that are followed at the same time, and for how long. */
   readonly files: number;
   readonly seconds: number;
-  /** Lines a second of the busy log beside which queries are asked. */
+  /** Lines per second of the busy log that is collected during queries. */
   readonly busyLines: number;
 }
 
-/** The lines of a measurement, and the agent that reads them. */
+/** A format of lines, and the agent that reads them. */
 export interface Format {
   readonly name: 'nginx' | 'JSON';
   readonly lines: 'combined' | 'json';
   readonly agentPath: string;
 }
 
-/** By regular expression, and JSON. */
+/** A format that is parsed by a regular expression, and JSON. */
 export const formats: readonly Format[] = [
   { name: 'nginx', lines: 'combined', agentPath: join(packageRoot(), 'agents/nginx.yaml') },
   { name: 'JSON', lines: 'json', agentPath: join(packageRoot(), 'bench/agents/web.yaml') },
@@ -43,33 +43,33 @@ export const formats: readonly Format[] = [
 const hourMs = 3_600_000;
 const firstDayMs = Date.UTC(2026, 9, 20);
 
-/** When the records of lines were made. */
+/** The times of generated records. */
 interface Span {
   readonly startMs: number;
   readonly days: number;
 }
 
-/** Of lines that are written while others read them: all have the place of this hour, as those of live logs have. */
+/** The current hour, for lines that are collected while they are written: the records of live logs are placed in it as well. */
 function thisHour(): Span {
   return { startMs: Math.floor(Date.now() / hourMs) * hourMs, days: 1 / 24 };
 }
 
-/** Writes the lines of a format to a file. */
+/** Generates lines of a format into a file. */
 export function writeLines(path: string, { lines }: Format, rows: number, span: Span): void {
   const all = generateLines(lines, { rows, seed: 1, ...span })!;
   writeFileSync(path, `${[...all].join('\n')}\n`);
 }
 
 export interface BacklogFigures {
-  /** Lines to the committed hot batch in a second of processor time, of each run. */
+  /** Lines per second of CPU time up to the committed hot batch, by run. */
   readonly collected: Spread;
-  /** Of that which only finds the lines, and of a script that parses them. */
+  /** The same for a script that only finds the lines, and for one that parses them. */
   readonly split: number;
   readonly script: number;
   readonly lineBytes: number;
 }
 
-/** Collects what a log gains, without sealing it, and has others read the same lines. */
+/** Measures how fast a log is collected, without sealing, and how fast scripts read the same lines. */
 export async function measureBacklog(folder: string, format: Format, sizes: Sizes): Promise<BacklogFigures> {
   const pieces = Array.from({ length: sizes.gains }, (_, i) => join(folder, `${format.name}-${i}`));
   pieces.forEach((piece, i) =>
@@ -110,13 +110,13 @@ export interface FollowingFigures {
   /** Milliseconds from each write to the commit that made its last line durable and visible. */
   readonly lagMs: Spread;
   readonly lagP99Ms: number;
-  /** Processor seconds of the collecting process for each second. */
+  /** CPU seconds of the collecting process per second. */
   readonly cores: number;
   readonly memoryBytes: number;
   readonly written: WritingFigures;
 }
 
-/** Follows logs while another process writes to them. */
+/** Measures following logs while another process writes to them. */
 export async function measureFollowing(
   folder: string,
   name: string,
@@ -167,13 +167,13 @@ function percentile(sorted: readonly number[], share: number): number {
 export interface QueryFigures {
   readonly alone: { readonly medianMs: number; readonly p99Ms: number };
   readonly beside: { readonly medianMs: number; readonly p99Ms: number };
-  /** Bytes a second that the busy log gained meanwhile. */
+  /** Bytes per second that were appended to the busy log meanwhile. */
   readonly bytesPerSecond: number;
 }
 
 const askEveryMs = 5;
 
-/** Asks a server for the newest 100 records of one log, while nothing else happens and while another log is collected. */
+/** Measures queries for the newest 100 records of a log on a server: without other work, and while another log is collected. */
 export async function measureQueries(folder: string, sizes: Sizes): Promise<QueryFigures> {
   const format = formats[1]!;
   const home = join(folder, 'server');

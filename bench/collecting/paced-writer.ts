@@ -3,21 +3,21 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Written } from './lags.js';
 
-/** What a process is to write, as its only argument. */
+/** The task of a writing process, which is its only argument. */
 export interface WritingTask {
-  /** Folder of the logs, which are `0.log`, `1.log`, … */
+  /** Folder of the logs `0.log`, `1.log`, … */
   readonly directory: string;
   readonly files: number;
-  /** Lines that each log gains in a second, for so many seconds. */
+  /** Lines per second that are appended to each log, and for how many seconds. */
   readonly linesPerSecond: number;
   readonly seconds: number;
-  /** File of lines, which are written over and over. */
+  /** File with lines, which are written repeatedly. */
   readonly lines: string;
-  /** Where the writes are noted. */
+  /** File that the writes are recorded in. */
   readonly notes: string;
 }
 
-/** What was written in all. */
+/** The totals of all logs. */
 export interface WritingFigures {
   readonly lines: number;
   readonly bytes: number;
@@ -26,7 +26,7 @@ export interface WritingFigures {
 
 const tickMs = 100;
 
-/** Fewer than half of the lines there are. */
+/** Maximum number of lines in a write. Must be less than half of the lines in the source. */
 const pieceLinesMax = 500;
 
 interface Log {
@@ -36,7 +36,7 @@ interface Log {
   lines: number;
 }
 
-/** Cuts pieces of whole lines out of a text, over and over. */
+/** Takes pieces of whole lines from a text, and begins again at its start when it is used up. */
 class LineSource {
   private at = 0;
 

@@ -25,7 +25,7 @@ const full: Sizes = {
 };
 const quick: Sizes = { lines: 2000, gains: 2, warmUp: 1, repeat: 1, files: 3, seconds: 1, busyLines: 2000 };
 
-/** Lines a second that one log gains, and each of many. */
+/** Lines per second that are appended to a single log, and to each of many. */
 const rates = { one: 100_000, each: 100 };
 
 const ms = (value: number): string => `${formatFigure(value, 'ms')} ms`;

@@ -1,18 +1,18 @@
 import { closeSync, fdatasyncSync, openSync, readFileSync, writeSync } from 'node:fs';
 
-/** What stands beside collecting: `split` finds the lines of a file, `script` is what one would write in an hour. */
+/** A comparison for collecting. `split` only finds the lines of a file; `script` is a simple program such as one could write in an hour. */
 export interface ScriptTask {
   readonly kind: 'split' | 'script';
-  /** Times that the file is read: the first does not count. */
+  /** Number of times that the file is read, besides a first one that is not counted. */
   readonly times: number;
   readonly path: string;
-  /** Where the script writes. */
+  /** File that the script writes to. */
   readonly target: string;
-  /** Of lines that are no JSON. */
+  /** The pattern of lines that are not JSON; null for JSON. */
   readonly regex: string | null;
 }
 
-/** What it came to. */
+/** The result. */
 export interface ScriptFigures {
   readonly lines: number;
   readonly seconds: number;
@@ -27,7 +27,7 @@ function split(content: Buffer): number {
   return lines;
 }
 
-/** Parses each line, and writes records as JSON Lines, on the disk every 4 MiB. */
+/** Parses each line and writes the records as JSON Lines, synced to disk every 4 MiB. */
 function script(content: Buffer, regex: RegExp | null, target: string): number {
   const handle = openSync(target, 'w');
   let lines = 0;
@@ -47,7 +47,7 @@ function script(content: Buffer, regex: RegExp | null, target: string): number {
 }
 
 function run({ kind, times, path, target, regex }: ScriptTask): ScriptFigures {
-  // The syntax of Go has one letter more.
+  // Go writes named groups as `(?P<name>`.
   const pattern = regex === null ? null : new RegExp(regex.replaceAll('(?P<', '(?<'));
   let lines = 0;
   let startMs = 0;

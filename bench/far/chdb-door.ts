@@ -15,10 +15,10 @@ interface ChdbModule {
   readonly Session: new (path: string) => Session;
 }
 
-/** Settings of a statement that are not for HTTP alone. */
+/** Settings of a statement that are passed on; the others only concern HTTP. */
 const settingNames = ['max_block_size', 'preferred_block_size_bytes'];
 
-/** HTTP in front of a ClickHouse that has none: as much of it as a far tier asks for. */
+/** An HTTP server in front of chdb, which has none: it implements what a far tier uses of ClickHouse's HTTP interface. */
 export class ChdbDoor {
   private constructor(
     private readonly folder: string,
@@ -30,7 +30,7 @@ export class ChdbDoor {
     const { Session } = await importPeer<ChdbModule>('clickhouse', 'chdb');
     const folder = await mkdtemp(join(tmpdir(), 'logstrata-chdb-'));
     const session = new Session(join(folder, 'data'));
-    // A session does one thing at a time.
+    // A session can only run one statement at a time.
     let turn: Promise<unknown> = Promise.resolve();
     const server = createServer((request, response) => {
       const answer = turn.then(() => answerOf(session, folder, request));

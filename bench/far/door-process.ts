@@ -1,6 +1,6 @@
 import { ChdbDoor } from './chdb-door.js';
 
-/** Today's ClickHouse in a process of its own, which says where it is and lives until it is told to end. */
+/** Runs the current ClickHouse (chdb) in a process of its own. It prints its address, and ends at SIGTERM. */
 const door = await ChdbDoor.start();
 process.once('SIGTERM', () => {
   void door.close().then(() => process.exit(0));

@@ -1,11 +1,11 @@
 import { answered, type FarBed } from './far-bed.js';
 
-/** What a server says of a statement that a query was compiled to. */
+/** The plan of a compiled query, as ClickHouse explains it. */
 export interface Explained {
-  /** The query, as it is asked here. */
+  /** The query string of the query. */
   readonly asked: string;
   readonly statement: string;
-  /** Of each index that the server asks, in its order: what it is, and how many granules it left of how many. */
+  /** The indexes that ClickHouse uses, in order, with the number of granules before and after each. */
   readonly indexes: readonly ExplainedIndex[];
 }
 
@@ -15,7 +15,7 @@ export interface ExplainedIndex {
   readonly granulesBefore: number;
 }
 
-/** Literals of positions and attempts, and the list of columns, take room and say nothing. */
+/** Shortens the parts of a statement that are long and not interesting: literals of positions and attempts, and the list of columns. */
 function shortened(statement: string): string {
   return statement
     .replace(/SELECT _cursor, .*? FROM/, 'SELECT _cursor, … FROM')
@@ -24,7 +24,10 @@ function shortened(statement: string): string {
     .replace(/ FORMAT Native$/, '');
 }
 
-/** Three queries that use the key, the filters of whole texts, and both: what they are compiled to, and what ClickHouse does with it. */
+/**
+ * Explains three queries, which use the key, the filters of whole texts, and both: the statement that each is compiled to, and what
+ * ClickHouse does with it.
+ */
 export async function explainQueries(bed: FarBed): Promise<readonly Explained[]> {
   const { requestId, remoteAddr } = bed.wanted;
   const { after, before } = bed.wantedHour;
@@ -35,7 +38,7 @@ export async function explainQueries(bed: FarBed): Promise<readonly Explained[]>
   ];
   const explained: Explained[] = [];
   for (const asked of queries) {
-    // The last question is the one that found it.
+    // The last statement is the one that found the records.
     const statement = (await bed.questionsOf(() => answered(bed.far, asked))).at(-1)!;
     const text = Buffer.from(
       await bed.ask(`EXPLAIN indexes = 1 ${statement.replace(/ FORMAT Native$/, '')} FORMAT TSVRaw`),
@@ -45,11 +48,11 @@ export async function explainQueries(bed: FarBed): Promise<readonly Explained[]>
   return explained;
 }
 
-/** The indexes of a plan: each has its type, perhaps a name, and its granules. */
+/** Parses the indexes of a plan. Each has a type, perhaps a name, and its granules. */
 function indexesOf(plan: string): ExplainedIndex[] {
   const indexes: ExplainedIndex[] = [];
   let name = '';
-  // Lines of branches stand before what is said.
+  // Lines begin with characters that draw the branches of the tree.
   for (const line of plan.split('\n').map((each) => each.replace(/^[│├└─ ]+/, ''))) {
     if (/^(Min-Max|MinMax|Partition|PrimaryKey|Skip)$/.test(line)) name = line;
     const named = /^Name: (.*)$/.exec(line)?.[1];
@@ -61,7 +64,7 @@ function indexesOf(plan: string): ExplainedIndex[] {
   return indexes;
 }
 
-/** The same as lines of text. */
+/** The explanations as text. */
 export function explainedText(all: readonly Explained[]): string {
   return all
     .map(({ asked, statement, indexes }) => {

@@ -24,25 +24,25 @@ import { addRecords, endMs, webAgent } from '../growth/web-store.js';
 import { ServerProcess } from '../http/server-process.js';
 import type { WebRecord } from '../web-records.js';
 
-/** What shipping took. */
+/** The cost of shipping. */
 export interface Shipping {
   readonly rows: number;
   readonly bytes: number;
   readonly seconds: number;
-  /** Processor time here, and of the server. */
+  /** CPU time of this process and of the server. */
   readonly ownSeconds: number;
   readonly serverSeconds: number;
 }
 
 const dayMs = 86_400_000;
-/** As a day of an archive has that gains some four a second: a few segments, each of which is a unit. */
+/** Records per day, about four per second. They make a few segments, each of which becomes a unit. */
 const recordsOfDay = 333_333;
 
 const hourMs = 3_600_000;
 
 const never = new AbortController().signal;
 
-/** A transport that notes the statements which ask for records. */
+/** A transport that records the statements which request records. */
 class NotingTransport implements FarTransport {
   readonly questions: string[] = [];
 
@@ -58,18 +58,21 @@ class NotingTransport implements FarTransport {
   }
 }
 
-/** The same records in two archives: all near, and all but the newest day far, in a ClickHouse that has a process of its own. */
+/**
+ * The same records in two archives: in one all are near, in the other all but the newest day are in the far tier, which is a ClickHouse in
+ * a process of its own.
+ */
 export class FarBed {
   private constructor(
     readonly server: ServerProcess,
     readonly url: string,
     readonly near: AgentStore,
     readonly far: AgentStore,
-    /** A record of those that are far. */
+    /** A record in the far tier. */
     readonly wanted: WebRecord,
     readonly days: number,
     readonly shipping: Shipping,
-    /** As it says itself. */
+    /** The version that ClickHouse reports. */
     readonly serverVersion: string,
     private readonly transport: NotingTransport,
     private readonly opened: readonly { close(): Promise<void> }[],
@@ -116,12 +119,12 @@ export class FarBed {
     }
   }
 
-  /** The first hour that has records. */
+  /** The first hour that has records, in hours since the epoch. */
   get firstHour(): number {
     return Math.floor(endMs / hourMs) - this.days * 24;
   }
 
-  /** Cursors around the hour of the wanted record. */
+  /** Cursors before and after the hour of the wanted record. */
   get wantedHour(): { readonly after: string; readonly before: string } {
     const hour = Math.floor(this.wanted.timeMs / hourMs);
     return { after: this.cursorAt(hour), before: this.cursorAt(hour + 1) };
@@ -132,14 +135,14 @@ export class FarBed {
     return formatCursor({ partition: hour, ordinal: 0 });
   }
 
-  /** The questions that were asked while this was done. */
+  /** The statements that requested records during `work`. */
   async questionsOf(work: () => Promise<unknown>): Promise<readonly string[]> {
     this.transport.questions.length = 0;
     await work();
     return [...this.transport.questions];
   }
 
-  /** What the server answers to a statement. */
+  /** The response of the server to a statement. */
   ask(sql: string): Promise<Uint8Array> {
     return this.transport.ask(this.url, { sql, bytesMax: 2 ** 31, timeoutMs: 600_000 });
   }
@@ -149,10 +152,10 @@ export class FarBed {
   }
 }
 
-/** What came of a question. */
+/** A summary of an answer. */
 export interface Answered {
   readonly bytes: number;
-  /** The same for the same answer. */
+  /** Equal for equal answers. */
   readonly digest: string;
 }
 
@@ -162,7 +165,7 @@ export async function answered(store: AgentStore, raw: string): Promise<Answered
   let bytes = 0;
   let first = 0;
   for await (const piece of lines) {
-    // Long answers are compared by their lengths, and by how they begin: hashing would take longer than they do.
+    // Long answers are compared by their length and their beginning: hashing all of it would take longer than the answer.
     if (bytes === 0) first = crc32(piece.subarray(0, comparedBytes));
     bytes += piece.length;
   }
@@ -171,7 +174,7 @@ export async function answered(store: AgentStore, raw: string): Promise<Answered
 
 const comparedBytes = 64 * 1024;
 
-/** How many records have each method, of those that failed. */
+/** Counts the records with status ≥ 400 by method. */
 export async function counted(store: AgentStore): Promise<Answered> {
   const { schema } = store;
   const { predicates } = queryOf(store, 'status__gte=400');

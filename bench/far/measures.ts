@@ -3,16 +3,16 @@ import type { MeasuredLine } from '../report/measured-run.js';
 import { spreadOf } from '../spread.js';
 import { answered, counted, type Answered, type FarBed } from './far-bed.js';
 
-/** How often short questions are asked, and long ones. */
+/** Number of rounds for short and for long questions. */
 export interface Rounds {
   readonly short: number;
   readonly long: number;
 }
 
-/** Before any round counts. */
+/** Rounds at the beginning that are not counted. */
 const warmUpRounds = 3;
 const pageRows = 100;
-/** The route's own maximum. */
+/** The maximum limit of the route. */
 const longRows = 1_000_000;
 
 type Work = (round: number) => Promise<Answered>;
@@ -23,7 +23,7 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - startMs;
 }
 
-/** The times of several, which take turns, in milliseconds. Throws where they do not all answer the same. */
+/** The milliseconds of several pieces of work, which take turns. Throws where their answers differ, unless `isCompared` is false. */
 async function inTurns(works: readonly Work[], rounds: number, isCompared = true): Promise<number[][]> {
   const times = works.map((): number[] => []);
   for (let round = -warmUpRounds; round < rounds; round++) {
@@ -38,7 +38,7 @@ async function inTurns(works: readonly Work[], rounds: number, isCompared = true
   return times;
 }
 
-/** A figure of two sides that answered the same, and how much longer the second took. */
+/** The line for two sides with the same answers: how much longer the second one took. */
 function comparedLine(
   what: string,
   target: string,
@@ -57,7 +57,7 @@ function comparedLine(
   };
 }
 
-/** What the far tier adds to what is near: the newest records, and the newest of a filter. */
+/** Measures what a far tier adds to queries for near records: for the newest ones, and for the newest ones of a filter. */
 export async function measureNear({ near, far }: FarBed, { short }: Rounds): Promise<MeasuredLine[]> {
   const lines: MeasuredLine[] = [];
   for (const raw of [`limit=${pageRows}`, `status__gte=500&limit=${pageRows}`]) {
@@ -68,13 +68,13 @@ export async function measureNear({ near, far }: FarBed, { short }: Rounds): Pro
   return lines;
 }
 
-/** Pages without filters in what is far, forward and backward, each at another place. */
+/** Measures pages of far records without filters, forward and backward, each at another position. */
 export async function measurePages(bed: FarBed, { short }: Rounds): Promise<MeasuredLine[]> {
   const { near, far, firstHour } = bed;
   const hours = (bed.days - 1) * 24;
   const lines: MeasuredLine[] = [];
   for (const direction of ['after', 'before'] as const) {
-    // Hours in another order than that of time, each once before one comes again; 37 has no factor in common with them.
+    // Hours in an order other than by time, each once before any is repeated: 37 and the number of hours have no common factor.
     const rawOf = (round: number): string =>
       `${direction}=${bed.cursorAt(firstHour + 1 + ((37 * round) % (hours - 2)))}&limit=${pageRows}`;
     const times = await inTurns(
@@ -87,7 +87,7 @@ export async function measurePages(bed: FarBed, { short }: Rounds): Promise<Meas
   return lines;
 }
 
-/** An id that occurs once, in the middle, beside ClickHouse's own best phrasing of it. */
+/** Measures the search for an id that occurs once, in the middle, compared with the best statement for it in ClickHouse. */
 export async function measureId(bed: FarBed, { short }: Rounds): Promise<MeasuredLine> {
   const id = bed.wanted.requestId;
   const own: Work = () => answered(bed.far, `request_id__exact=${id}`);
@@ -110,13 +110,13 @@ export async function measureId(bed: FarBed, { short }: Rounds): Promise<Measure
   };
 }
 
-/** Counts by value over everything, with a filter that the servers count themselves. */
+/** Measures counts by value over all records, with a filter; the servers do the counting. */
 export async function measureCounts({ near, far }: FarBed, { long }: Rounds): Promise<MeasuredLine[]> {
   const times = await inTurns([() => counted(near), () => counted(far)], long);
   return [comparedLine('all records with `status__gte=400` by `method`', '', ['near', 'far'], times)];
 }
 
-/** A million records out, from here, and the same of the server in several formats. */
+/** Measures reading a million records, and the same in ClickHouse alone in several formats. */
 export async function measureLong(bed: FarBed, { long }: Rounds): Promise<MeasuredLine[]> {
   const rows = Math.min(longRows, bed.shipping.rows);
   const raw = `after=${bed.cursorAt(bed.firstHour)}&limit=${rows}`;

@@ -38,7 +38,7 @@ function shippedLine({ shipping, serverVersion }: FarBed): MeasuredLine {
   };
 }
 
-/** What ClickHouse does with a compiled query, by the last index that it asks. */
+/** The line about the plan of a compiled query: the granules before and after its indexes. */
 function explainedLine({ asked, indexes }: Explained): MeasuredLine {
   const last = indexes.at(-1);
   return {

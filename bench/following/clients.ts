@@ -3,21 +3,21 @@ import { Random } from '../random.js';
 import { connectedLine } from './connected-line.js';
 import { StreamClient } from './stream-client.js';
 
-/** What a process of clients is to follow, as its only argument. */
+/** The task of a process with clients, which is its only argument. */
 export interface ClientsTask {
   readonly url: string;
-  /** Clients of the one record in so many that matches a filter, and of all records. */
+  /** Number of clients with a filter, which one record in `step` matches, and of clients without one. */
   readonly some: number;
   readonly step: number;
   readonly all: number;
-  /** Records that are written in all. */
+  /** Number of records that are written in total. */
   readonly records: number;
-  /** For so long no connection breaks; from then on a tenth of them, this often. */
+  /** Milliseconds without broken connections; from then on a tenth of them is broken at this interval. */
   readonly calmMs: number;
   readonly breakMs: number;
-  /** Longest wait for the last record. */
+  /** Maximum milliseconds to wait for the last record. */
   readonly timeoutMs: number;
-  /** How often the server is started anew. Before each time, all clients must have connected, of which a line tells. */
+  /** Number of restarts of the server. Before each of them, all clients must have connected, which a line of output reports. */
   readonly restarts: number;
 }
 
@@ -31,17 +31,17 @@ export interface LagFigures {
 export interface ClientsFigures {
   readonly lost: number;
   readonly repeated: number;
-  /** Clients that never got the last record. */
+  /** Clients that did not get the last record. */
   readonly unfinished: number;
   readonly connections: number;
   readonly behind: number;
   readonly lagging: number;
-  /** Of the time before connections break, and servers end. */
+  /** Lags before, and after, connections began to break and the server was restarted. */
   readonly calm: LagFigures;
   readonly later: LagFigures;
 }
 
-/** Lags in classes of a millisecond. */
+/** A histogram of lags with classes of 1 ms. */
 class Lags {
   readonly #counts = new Uint32Array(120_000);
   #count = 0;
@@ -72,7 +72,7 @@ async function follow(task: ClientsTask): Promise<ClientsFigures> {
   const later = new Lags();
   const onRecord = ({ sent }: { readonly sent: number }): void => {
     const nowMs = Date.now();
-    // What was written before the clients came does not count.
+    // Records that were written before the clients existed are not counted.
     if (sent < startMs) return;
     (nowMs < startMs + calmMs ? calm : later).add(nowMs - sent);
   };

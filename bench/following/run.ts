@@ -22,15 +22,15 @@ memory it took.
   --out PATH      result, without ending (default: bench/results/following)
 `;
 
-/** One run. */
+/** The sizes of a run. */
 interface Sizes {
   readonly some: number;
   readonly all: number;
   readonly linesPerSecond: number;
-  /** One line in so many is of the filter. */
+  /** One line in `step` matches the filter. */
   readonly step: number;
   readonly seconds: number;
-  /** The server alone, before any client comes. */
+  /** Seconds that the server runs before the clients start. */
   readonly aloneSeconds: number;
 }
 
@@ -44,7 +44,7 @@ const full: Sizes = {
 };
 const tiny: Sizes = { some: 20, all: 2, linesPerSecond: 200, step: 10, seconds: 3, aloneSeconds: 0.5 };
 
-/** The last record must have come within this time after it was written. */
+/** Milliseconds within which the last record must arrive after it was written. */
 const catchUpMs = 120_000;
 const sampleMs = 250;
 
@@ -59,7 +59,7 @@ file:
   format: json
 `;
 
-/** The largest memory that a server has in use while `until` is not settled. */
+/** The largest resident set of a server until a promise settles. */
 async function largestMemory(server: () => ServerProcess, until: Promise<unknown>): Promise<number> {
   let isOver = false;
   const settle = (): void => {
@@ -80,7 +80,7 @@ interface Measured {
   readonly lines: number;
   readonly aloneBytes: number;
   readonly followedBytes: number;
-  /** Processor seconds of the server in a second of the time without restarts. */
+  /** CPU seconds of the server per second, in the time without restarts. */
   readonly cores: number;
   readonly restarts: number;
 }
@@ -104,7 +104,7 @@ async function measure(folder: string, sizes: Sizes): Promise<Measured> {
     const calmMs = (seconds / 2) * 1000;
     const records = Math.floor(linesPerSecond * (seconds + aloneSeconds));
     const signals = ['SIGKILL', 'SIGTERM'] as const;
-    // The last record of the filter comes before the last of all.
+    // The last record that matches the filter comes before the last of all.
     const clientsTask: ClientsTask = {
       url: `${server.origin}/api/query/app`,
       some,

@@ -1,9 +1,9 @@
 import { request, type ClientRequest, type IncomingMessage } from 'node:http';
 
-/** A record that was followed. */
+/** A record that was received. */
 export interface FollowedRecord {
   readonly n: number;
-  /** When its line was written, ms since the epoch. */
+  /** When its line was written, in milliseconds since the epoch. */
   readonly sent: number;
 }
 
@@ -11,7 +11,7 @@ const reconnectMs = 100;
 
 const none = Buffer.alloc(0);
 const newline = 10;
-/** `id: ` and the cursor behind it, then `data: ` and a line of JSON. */
+/** An event of a record is `id: ` and a cursor, then `data: ` and a line of JSON. */
 const idBegin = 'i'.charCodeAt(0);
 const idHead = 'id: '.length;
 const cursorDigits = 16;
@@ -19,7 +19,7 @@ const dataBegin = idHead + cursorDigits + 1;
 const zero = '0'.charCodeAt(0);
 const nine = '9'.charCodeAt(0);
 
-/** A whole number behind a mark, which an event of a record always has, and in most at the same place. */
+/** Finds an integer after a mark in an event. Every event of a record has it, and most have it at the same offset. */
 class MarkedNumber {
   readonly #mark: Buffer;
   #place = 0;
@@ -28,7 +28,7 @@ class MarkedNumber {
     this.#mark = Buffer.from(mark);
   }
 
-  /** Reads it from the event in [from, end). */
+  /** Reads the integer from the event in [from, end). */
   read(bytes: Buffer, from: number, end: number): number {
     if (!this.#isAt(bytes, from + this.#place)) {
       const found = bytes.indexOf(this.#mark, from);
@@ -48,11 +48,11 @@ class MarkedNumber {
 }
 
 /**
- * A client that follows a stream of records numbered 0, `step`, 2 · `step`, …, and connects again by its last id whenever the stream ends.
- * It counts what it was sent out of turn: numbers that it has passed are repeated, those between are lost.
+ * A client that follows a stream of records numbered 0, `step`, 2 · `step`, …, and reconnects with the last id whenever the stream ends. It
+ * counts errors in the sequence: numbers that it had received already are repeated, skipped ones are lost.
  */
 export class StreamClient {
-  /** The number that comes next. */
+  /** The number that is expected next. */
   next = 0;
   lost = 0;
   repeated = 0;
@@ -73,7 +73,7 @@ export class StreamClient {
     this.#connect();
   }
 
-  /** The connection breaks, as those of clients do. */
+  /** Breaks the connection, as happens to real clients. */
   breakOff(): void {
     this.#request?.destroy();
   }
@@ -113,13 +113,13 @@ export class StreamClient {
     });
   }
 
-  /** Takes the events that are there to their ends. Gives where the next one begins. */
+  /** Takes all events that are complete. Returns the offset at which the next one begins. */
   #takeWhole(bytes: Buffer): number {
     let from = 0;
     let last = -1;
     for (;;) {
       const isRecord = bytes[from] === idBegin;
-      // A record ends at the first line end behind its id, anything else at the first empty line.
+      // An event of a record ends at the first line end after its id, any other one at the first empty line.
       const lineEnd = isRecord ? bytes.indexOf(newline, from + dataBegin) : bytes.indexOf('\n\n', from);
       const end = lineEnd < 0 ? bytes.length : lineEnd + 2;
       if (lineEnd < 0 || end > bytes.length) break;
@@ -129,7 +129,7 @@ export class StreamClient {
       } else this.#takeOther(bytes.toString('utf8', from, end));
       from = end;
     }
-    // In between nobody asks for it.
+    // The id is only needed to reconnect, so only the last one is decoded.
     if (last >= 0) this.#lastId = bytes.toString('latin1', last + idHead, last + idHead + cursorDigits);
     return from;
   }
@@ -139,7 +139,7 @@ export class StreamClient {
     if (name !== undefined) this.named.set(name, (this.named.get(name) ?? 0) + 1);
   }
 
-  /** Its numbers are sought and not parsed as JSON: the clients are not what is measured. */
+  /** Searches for the numbers instead of parsing JSON, as the clients are not to be measured. */
   #takeRecord(bytes: Buffer, from: number, end: number): void {
     const n = this.#n.read(bytes, from, end);
     const sent = this.#sent.read(bytes, from, end);

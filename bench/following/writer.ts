@@ -1,12 +1,12 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** What a process is to write, as its only argument. */
+/** The task of a writing process, which is its only argument. */
 export interface WriterTask {
   readonly log: string;
   readonly linesPerSecond: number;
   readonly seconds: number;
-  /** One line in so many matches. */
+  /** One line in `step` matches the filter. */
   readonly step: number;
 }
 

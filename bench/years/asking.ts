@@ -1,19 +1,19 @@
 import { openArchive } from '../../engine/index.js';
 import { endMs, schema } from './stores.js';
 
-/** What one process has measured of a store, in milliseconds. */
+/** What a process has measured on a store, in milliseconds. */
 export interface Asked {
-  /** From nothing open to agents that can be asked. */
+  /** Time to open the archive and all agents. */
   readonly openMs: number;
-  /** The newest 100 of an agent that has answered nothing yet, each agent once. */
+  /** The first query of each agent for its newest 100 records. */
   readonly firstMs: readonly number[];
-  /** The same again, as often as there are turns. */
+  /** The same queries repeated; there are as many rounds as turns. */
   readonly againMs: readonly number[];
 }
 
 const newest = { limit: 100, predicates: [] };
 
-/** Opens the store as a server does, and asks each agent for its newest records. Throws unless there are 100. */
+/** Opens the store as a server does, and queries each agent for its newest records. Throws where there are not 100. */
 async function ask(location: string, agents: readonly string[], turns: number): Promise<Asked> {
   const startMs = performance.now();
   const archive = await openArchive(location, { mode: 'write', role: 'bench', now: () => endMs });

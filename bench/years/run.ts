@@ -58,7 +58,7 @@ function readOptions(args: readonly string[]) {
 
 type Options = ReturnType<typeof readOptions>;
 
-/** Asks in a fresh process. */
+/** Measures in a new process. */
 function ask(location: string, names: readonly string[]): Asked {
   const script = join(import.meta.dirname, 'asking.js');
   const args = [script, location, names.join(','), '20'];

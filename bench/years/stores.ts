@@ -21,10 +21,10 @@ export const schema = makeSchema([
   { name: 'message', type: 'string' },
 ]);
 
-/** The last day of every store ends here, and then it is when stores are asked. */
+/** The end of the last day in every store, which is also the time at which they are queried. */
 export const endMs = Date.UTC(2026, 0, 1);
 const dayMs = 24 * hourMs;
-/** Real records at the end of the last day of an agent whose other segments are entries alone. */
+/** Number of real records at the end of the last day of an agent whose other segments exist only as manifest entries. */
 const realRows = rowGroupRowsMax;
 
 const noExtras: CommitExtras = {
@@ -33,7 +33,7 @@ const noExtras: CommitExtras = {
   counters: { unreadableValues: 0, replacedBytes: 0, inputBytes: 0 },
 };
 
-/** `rows` records that are evenly spread over the time up to `untilMs`. */
+/** A batch of `rows` records, evenly spread over [fromMs, untilMs). */
 function records(random: Random, fromMs: number, untilMs: number, rows: number) {
   const builder = new BatchBuilder(schema);
   for (let i = 0; i < rows; i++) {
@@ -68,7 +68,7 @@ async function openAt(directory: Directory, now: () => number): Promise<ArchiveF
   return archive;
 }
 
-/** What a quiet agent has come to. */
+/** The archive of a quiet agent. */
 export interface QuietYear {
   readonly records: number;
   readonly segments: number;
@@ -76,8 +76,8 @@ export interface QuietYear {
 }
 
 /**
- * An agent `quiet` that is followed for `days` days with `perDay` records each, in four commits a day, by a clock of its own. Each
- * day is sealed when it has ended, and background compaction does then what is due.
+ * Fills an agent `quiet` for `days` days with `perDay` records each, in four commits a day, with a simulated clock. Each day is
+ * sealed once it has ended, and background compaction does what is due after each commit.
  */
 export async function fillQuietYear(location: string, days: number, perDay: number): Promise<QuietYear> {
   const random = new Random(1);
@@ -99,8 +99,8 @@ export async function fillQuietYear(location: string, days: number, perDay: numb
 }
 
 /**
- * Agents whose manifests tell of `days` days with `perDay` records each, in segments as full as can be. Only the newest segment of each is
- * there, with 64 Ki real records; the others are entries alone, so that a question which touches one of them fails.
+ * Makes agents whose manifests list `days` days with `perDay` records each, in segments of maximum size. Only the newest segment of each
+ * exists, with 64 Ki real records; the others are entries without files, so a query that reads one of them fails.
  */
 export async function fillAgents(
   location: string,
@@ -127,7 +127,7 @@ export async function fillAgents(
   }
 }
 
-/** The manifest with entries for the hours before its records. */
+/** The manifest with added entries for the hours before its records. */
 function withDaysBefore(manifest: Manifest, days: number, perDay: number): Manifest {
   const last = manifest.segments[0]!.runs[0]!;
   const first = last.partition + 1 - days * 24;
@@ -149,7 +149,7 @@ function withDaysBefore(manifest: Manifest, days: number, perDay: number): Manif
   };
 }
 
-/** Entries for hours of one day, like `model` in all else. */
+/** Entries for hours of one day; the other properties are copied from `model`. */
 function entriesOf(model: SegmentEntry, hours: readonly number[], perHour: number): SegmentEntry[] {
   const rowsMax = rowGroupRowsMax * segmentRowGroupsMax;
   const entries: SegmentEntry[] = [];
