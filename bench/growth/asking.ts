@@ -12,29 +12,29 @@ import { assert } from '../../engine/terms/assert.js';
 import { parseQueryRequest } from '../../server/request/query-request.js';
 import { endMs, webAgent } from './web-store.js';
 
-/** What one process has measured of one question, in milliseconds. */
+/** What a process has measured for a question, in milliseconds. */
 export interface Asked {
-  /** From nothing open to an agent that can be asked, threads included. */
+  /** Time to open the archive and the agent, and to start the threads. */
   readonly openMs: number;
   /** The first answer after opening. */
   readonly firstMs: number;
-  /** Further ones; none where filters were read ahead, which then are the same. */
+  /** Further answers; empty where filters were read ahead, as these would be the same. */
   readonly warmMs: readonly number[];
-  /** Records of each answer. */
+  /** Number of records in each answer. */
   readonly rows: number;
   readonly first: ScanStats;
   readonly warm: ScanStats;
 }
 
-/** Runs that do not count, and the most that count and the time for them. */
+/** Runs that are not counted, the maximum number of those that are, and the milliseconds for them. */
 const warmUpRuns = 5;
 const runsMax = 50;
 const budgetMs = 1000;
 
 /**
- * Asks as a server is asked: its threads have begun.
+ * Asks a question as in a server, where the threads have been started.
  *
- * @param isAhead whether filters have been read ahead, too; a server begins with that once it has opened its agents
+ * @param isAhead whether filters have been read ahead as well, which a server begins once it has opened its agents
  */
 async function ask(location: string, raw: string, isAhead: boolean): Promise<Asked> {
   const { name } = webAgent(false);

@@ -11,7 +11,7 @@ import { measure, type Measured } from './question.js';
 import { aboutRun, markdownTable, measuredHeader, measuredRow } from './table.js';
 import { addRecords, endMs, webAgent } from './web-store.js';
 
-/** The record of a run, for programs. */
+/** The result of a run as it is written to the JSON file. */
 export interface BillionResult {
   readonly format: 'logstrata-billion/1';
   readonly startedAt: string;
@@ -27,8 +27,9 @@ const dayMs = 86_400_000;
 const hoursOfYear = 365 * 24;
 
 /**
- * Asks an archive of a year for ids and texts, of which one segment is real and the others are made up (`made-up-segments.ts`). It is gone in the
- * end, however that comes. Rejects when `signal` aborts, and when an answer took more of a made-up segment than its filters.
+ * Queries an archive of a year for ids and texts. One of its segments is real, the others are made up (`made-up-segments.ts`). The archive
+ * is removed at the end, even after a failure. Rejects when `signal` aborts, and where a question reads more of a made-up segment than its
+ * filters.
  */
 export async function runBillion(
   { repeat, dataFolder, segments, isFull }: GrowthOptions,
@@ -68,7 +69,7 @@ export async function runBillion(
   }
 }
 
-/** Throws unless a question fails that takes more than filters: only then the others have shown that they take no more. */
+/** Throws unless a question that needs more than filters fails. Only that proves that the other questions read nothing more. */
 async function requireHoles(location: string, signal: AbortSignal): Promise<void> {
   const newest = { id: 'newest', title: 'newest 1', raw: 'limit=1', rows: 1 };
   const failure = await measure(location, newest, 1, signal).then(
@@ -80,11 +81,11 @@ async function requireHoles(location: string, signal: AbortSignal): Promise<void
     throw new Error(`a question that needs more than a made-up segment has should fail: ${failure}`);
 }
 
-/** Of three bits in a block of 256 that has those of 64 values. */
+/** The false positive rate of a sketch: all of three bits are set in a block of 256 bits with the bits of 64 values. */
 const sketchPasses = (1 - (1 - 1 / 256) ** (3 * 64)) ** 3;
 const filterPasses = 0.011;
 
-/** The result as a page of Markdown, with the arithmetic. */
+/** The result as Markdown, with the expected figures. */
 export function billionReport({
   machine,
   startedAt,
@@ -147,7 +148,7 @@ function arithmetic(madeUp: MadeUp, asked: readonly Measured[]): string[][] {
 
 const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
 
-/** Row groups that filters can't rule out, which the made-up archive leaves out. */
+/** The row about row groups that filters pass by chance, which the made-up archive does not have. */
 function passingRow(
   what: string,
   expected: number,

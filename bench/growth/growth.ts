@@ -6,36 +6,36 @@ import type { GrowthOptions } from './options.js';
 import { measure, type GrowthQuestion, type Measured } from './question.js';
 import { addRecords, portionsOf, type Filled, type Portion } from './web-store.js';
 
-/** What the archive was and answered at one size. */
+/** The archive and its answers at one size. */
 export interface GrowthStep extends Omit<Filled, 'wanted'> {
   readonly asked: readonly Measured[];
 }
 
-/** How times grow: a slope of 0 is not at all, of 1 like the archive. */
+/** How times grow with the archive: 0 means constant, 1 means proportional. */
 export interface Slope {
   readonly title: string;
   readonly first: number;
   readonly warm: number;
 }
 
-/** The record of a run, for programs. */
+/** The result of a run as it is written to the JSON file. */
 export interface GrowthResult {
   readonly format: 'logstrata-growth/1';
   readonly startedAt: string;
   readonly machine: MachineDescription;
   readonly settings: { readonly days: number; readonly repeat: number; readonly isFull: boolean };
   readonly steps: readonly GrowthStep[];
-  /** Null of a single size. */
+  /** Null where there is only one size. */
   readonly slopes: readonly Slope[] | null;
 }
 
 const dayMs = 86_400_000;
-/** No record has these digits: chance would give them to one in 100,000 archives of 80 million, and a run would then fail. */
+/** Digits that no record contains. By chance, one in 100,000 archives of 80 million records would contain them; the run would then fail. */
 export const absentDigits = 'fedcba987654';
-/** A request id that no record therefore has, in the middle of all: no bounds rule it out. */
+/** A request id that no record has. It is in the middle of the range, so no bounds rule it out. */
 export const absentId = `80c4e1d95b${absentDigits}36f9a0d871`;
 
-/** Searches for an id, and for digits of it, of which each is there once; and for those that are nowhere. */
+/** Searches for an id and for some of its digits, each of which occurs once, and for ones that occur nowhere. */
 export function needleQuestions(requestId: string): GrowthQuestion[] {
   const like = (digits: string): string => `message__like=${digits}&limit=100`;
   return [
@@ -56,7 +56,10 @@ function questionsOf(startMs: number, requestId: string): GrowthQuestion[] {
   ];
 }
 
-/** Fills an archive step by step and asks it at each. It is gone in the end, however that comes. Rejects when `signal` aborts. */
+/**
+ * Fills an archive step by step and queries it at each size. The archive is removed at the end, even after a failure. Rejects when `signal`
+ * aborts.
+ */
 export async function runGrowth(
   options: GrowthOptions,
   signal: AbortSignal,
@@ -71,7 +74,7 @@ export async function runGrowth(
     let questions: GrowthQuestion[] = [];
     for (const portion of portionsOf(options.sizes, options.days, options.isFull)) {
       const filled = await addPortion(location, portion, signal, say);
-      // What is searched for stays the same: a record in the middle of the first day.
+      // The same record is searched for at all sizes: one in the middle of the first day.
       if (questions.length === 0) questions = questionsOf(portion.startMs, filled.wanted.requestId);
       const asked: Measured[] = [];
       for (const question of questions) {
@@ -127,7 +130,7 @@ function slopesOf(steps: readonly GrowthStep[]): Slope[] {
   });
 }
 
-/** The slope of the straight line that is nearest to the points. */
+/** The slope of the regression line (least squares). */
 function leastSquares(x: readonly number[], y: readonly number[]): number {
   const mean = (values: readonly number[]): number =>
     values.reduce((sum, value) => sum + value, 0) / values.length;

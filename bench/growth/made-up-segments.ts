@@ -33,37 +33,37 @@ import {
 import { hourMs } from '../../engine/terms/cursor.js';
 import { rowGroupRowsMax, segmentRowGroupsMax } from '../../engine/terms/limits.js';
 
-/** Rows of a segment that is as full as can be. */
+/** Rows of a segment of maximum size. */
 export const fullSegmentRows = rowGroupRowsMax * segmentRowGroupsMax;
 
-/** Begins the names of their files. */
+/** Prefix of the names of the made-up files. */
 export const madeUpName = 'made-up';
 
-/** What is asked for, and what filters the row groups that don't have it get. */
+/** What will be searched for. The filters of the made-up row groups must not match these. */
 export interface Needles {
-  /** Position in the schema, and whole values. */
+  /** Index of the field in the schema, and whole values. */
   readonly ids: { readonly field: number; readonly values: readonly string[] };
-  /** Position in the schema, and parts of values: ASCII in lower case. */
+  /** Index of the field in the schema, and parts of values: ASCII in lower case. */
   readonly texts: { readonly field: number; readonly values: readonly string[] };
 }
 
-/** What was made, and which row groups had filters at first that said "perhaps" to what is asked for. */
+/** What was made, and how many filters matched a needle by chance. */
 export interface MadeUp {
   readonly segments: number;
   readonly rowGroups: number;
-  /** Bytes of filters and summaries that were written. */
+  /** Size of the written filters and summaries. */
   readonly bytes: number;
-  /** Length of a gram, and the share of bits that is set in gram filters. */
+  /** Length of a gram in bytes, and the share of bits that are set in gram filters. */
   readonly gramBytes: number;
   readonly gramFill: number;
-  /** For each value and each text: the row groups whose filters had it by chance. They got others. */
+  /** For each value and each text, the number of filters that matched it by chance and were replaced by others. */
   readonly passed: { readonly ids: readonly number[]; readonly texts: readonly number[] };
 }
 
 /**
- * Adds full segments to the manifest of `agent`, in hours that follow its only segment, which is real. Their value filters are real, of
- * random values; their gram filters are random bits, as large and as full as those of the real segment; so are their summaries. All else of
- * their files is a hole, the footers too, so that a question which reads more fails.
+ * Adds segments of maximum size to the manifest of `agent`, in the hours after its only segment, which is real. Their value filters are
+ * real filters of random values. Their gram filters are random bits, of the same size and density as those of the real segment. Their
+ * summaries are real. The rest of each file, including the footer, is a hole, so that a question which reads more fails.
  */
 export async function addMadeUpSegments(
   location: string,
@@ -95,7 +95,7 @@ export async function addMadeUpSegments(
   return { segments: count, rowGroups: count * segmentRowGroupsMax, bytes, gramBytes, gramFill, passed };
 }
 
-/** The gram filter of the first row group: its shape without trigrams, and the share of its bits that is set. */
+/** Reads the gram filter of the first row group: its shape without trigrams, and the share of bits that are set. */
 function readGramFilter(folder: string, entry: SegmentEntry, field: number): GramModel {
   const file = readFileSync(join(folder, entry.file));
   const summary = file.subarray(entry.footerOffset - entry.summaryBytes, entry.footerOffset);
@@ -113,10 +113,10 @@ interface GramModel {
   readonly fill: number;
 }
 
-/** A density of random bits is exact to 2^-n. */
+/** The density of random bits is exact to 2^-n, where n is this number. */
 const densityBits = 6;
 
-/** Makes filters that have none of what is asked for. */
+/** Makes filters that match none of the needles. */
 class FilterMakers {
   readonly shape: GramFilterShape;
   readonly gramFill: number;
@@ -133,7 +133,7 @@ class FilterMakers {
     this.#texts = texts.values.map((text) => Buffer.from(text));
   }
 
-  /** The filter of as many random values as a row group has. */
+  /** A filter of as many random values as a row group has. */
   valueFilter(): ValueFilter {
     for (;;) {
       const values = randomFillSync(this.#values);
@@ -143,7 +143,7 @@ class FilterMakers {
     }
   }
 
-  /** A gram filter of random bits, with its checksums. */
+  /** A gram filter of random bits with its checksums. */
   gramFilter(): Uint8Array {
     for (;;) {
       const bits = this.#randomBits((2 ** (this.shape.gramBits - 3) * this.shape.gramEighths) / 8);
@@ -152,7 +152,10 @@ class FilterMakers {
     }
   }
 
-  /** Bits of which a share of `gramFill` is set: each binary digit of it, the last one first, adds half the bits or halves them. */
+  /**
+   * Random bits of density `gramFill`. The density is built from its binary digits, the last one first: OR with random bits for a 1, AND
+   * for a 0.
+   */
   #randomBits(bytes: number): Uint8Array {
     const bits = new Int32Array(bytes / 4);
     const random = new Int32Array(bytes / 4);
@@ -172,7 +175,7 @@ class FilterMakers {
   }
 }
 
-/** Counts which of the things are so; whether any is. */
+/** Counts for which things `isSo` is true. Returns whether it is for any. */
 function count<T>(counts: number[], things: readonly T[], isSo: (thing: T) => boolean): boolean {
   const found = things.map(isSo);
   found.forEach((one, i) => (counts[i]! += one ? 1 : 0));
@@ -196,14 +199,14 @@ function hashOf(id: string): ValueHash {
   return { low: low!, high: high! };
 }
 
-/** Whether sketch and Bloom filter both have the value. */
+/** Whether both the sketch and the Bloom filter match the value. */
 function seemsToHave({ blocks, bytes, sketch }: ValueFilter, hash: ValueHash): boolean {
   const stripe = blockOfHash(hash, sketch.length / filterBlockBytes) * filterBlockBytes;
   if (!isInSketch(sketch, stripe, hash)) return false;
   return isInBlock(bytes, bloomHeader(blocks).length + blockOfHash(hash, blocks) * filterBlockBytes, hash);
 }
 
-/** Writes the filters and the summary where a segment with row groups as large as the model's would have them. */
+/** Writes filters and the summary at the offsets that they have in a segment whose row groups are as large as those of the model. */
 function writeSegment(
   path: string,
   model: SegmentEntry,
@@ -254,7 +257,7 @@ function writeSegment(
   }
 }
 
-/** A full segment's rows, as many in each hour as in the others. */
+/** The runs of a full segment, with the same number of rows in each hour. */
 function runsOf(from: number, until: number): Run[] {
   const rowBefore = (hour: number): number => Math.floor((fullSegmentRows * (hour - from)) / (until - from));
   return Array.from({ length: until - from }, (_, i) => from + i).map((partition) => {

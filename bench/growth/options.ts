@@ -3,23 +3,23 @@ import { parseArgs } from 'node:util';
 import { packageRoot } from '../../server/cli/options/package-root.js';
 import { UsageFailure } from '../options.js';
 
-/** What the command line asks for. */
+/** The options of the command line. */
 export interface GrowthOptions {
-  /** Ask a made-up archive of 10^9 records, and measure no growth. */
+  /** Whether to query a made-up archive of 10^9 records instead of measuring growth. */
   readonly billion: boolean;
-  /** The messages have `index: full`. */
+  /** Whether the messages have `index: full`. */
   readonly isFull: boolean;
-  /** Made-up segments of that archive. */
+  /** Number of made-up segments in that archive. */
   readonly segments: number;
-  /** Records at which the archive is asked, ascending. */
+  /** Numbers of records at which the archive is queried, ascending. */
   readonly sizes: readonly number[];
-  /** Days that the largest size is spread over. */
+  /** Number of days that the largest size is spread over. */
   readonly days: number;
-  /** Fresh processes for each question and size. */
+  /** Number of new processes for each question and size. */
   readonly repeat: number;
-  /** Where the archive is made, and removed again. */
+  /** Folder in which the archive is made and removed. */
   readonly dataFolder: string;
-  /** The result's files without their endings. */
+  /** Path of the result files without their endings. */
   readonly outPath: string;
 }
 
@@ -83,7 +83,7 @@ function sizesOf(value: string): number[] {
   return sizes;
 }
 
-/** Reads the command line; undefined when help is asked for. Throws `UsageFailure`. */
+/** Parses the command line; undefined where help is asked for. Throws `UsageFailure`. */
 export function readGrowthOptions(args: readonly string[]): GrowthOptions | undefined {
   const values = parse(args);
   if (values.help === true) return undefined;

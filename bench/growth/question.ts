@@ -5,13 +5,13 @@ import type { ScanStats } from '../../engine/index.js';
 import { spreadOf, type Spread } from '../spread.js';
 import type { Asked } from './asking.js';
 
-/** A question to the agent `web`. */
+/** A question about the agent `web`. */
 export interface GrowthQuestion {
   readonly id: string;
   readonly title: string;
-  /** Query string of the route. */
+  /** The query string. */
   readonly raw: string;
-  /** Records that the answer must have; null where only somebody who has counted knows. */
+  /** The number of records that the answer must have; null where it is not known. */
   readonly rows: number | null;
 }
 
@@ -27,14 +27,14 @@ export type Cost = Pick<
   | 'columnsDecoded'
 >;
 
-/** What a question took, the first time after opening, and warm. */
+/** The times of a question: the first one after opening, and warm. */
 export interface Measured {
   readonly id: string;
   readonly title: string;
   readonly rows: number;
   readonly openMs: Spread;
   readonly firstMs: Spread;
-  /** The same, where filters have been read ahead. */
+  /** The first time where filters have been read ahead. */
   readonly aheadMs: Spread;
   readonly warmMs: Spread;
   readonly first: Cost;
@@ -44,8 +44,8 @@ export interface Measured {
 const run = promisify(execFile);
 
 /**
- * Asks in fresh processes, `repeat` times after one that does not count: it brings the files into the page cache. Throws when an answer
- * has not the records that it must have.
+ * Measures a question in `repeat` new processes. One process before them is not counted: it brings the files into the page cache. Throws
+ * where an answer does not have the expected number of records.
  */
 export async function measure(
   location: string,

@@ -14,7 +14,7 @@ function tell(line: string): void {
 
 const asJson = (result: object): string => `${JSON.stringify(result, null, 1)}\n`;
 
-/** Writes files by their endings, and prints the page. */
+/** Writes files by their endings, and prints the Markdown. */
 function write(outPath: string, files: { readonly md: string } & Readonly<Record<string, string>>): void {
   mkdirSync(dirname(outPath), { recursive: true });
   for (const [ending, content] of Object.entries(files)) writeFileSync(`${outPath}.${ending}`, content);
@@ -22,7 +22,7 @@ function write(outPath: string, files: { readonly md: string } & Readonly<Record
   process.stdout.write(`${files.md}\nwritten  ${relative(process.cwd(), outPath)}.${endings}\n`);
 }
 
-/** Runs what is asked for and writes its files, all of them in the end. */
+/** Runs the chosen measurement. All files are written at the end. */
 async function run(options: GrowthOptions, signal: AbortSignal): Promise<void> {
   const startMs = performance.now();
   const say = (what: string): void =>
@@ -38,7 +38,7 @@ async function run(options: GrowthOptions, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** The command: exit code 2 for wrong usage, 130 after Ctrl-C, which leaves nothing behind. */
+/** The command. Returns exit code 2 for wrong usage, 130 after Ctrl-C, which leaves no files behind. */
 async function main(): Promise<number> {
   const end = new AbortController();
   process.on('SIGINT', () => end.abort());

@@ -5,13 +5,13 @@ import type { Spread } from '../spread.js';
 import type { GrowthResult } from './growth.js';
 import type { Cost, Measured } from './question.js';
 
-/** Rows of cells as Markdown, the first of them the header. */
+/** A Markdown table of rows of cells, the first of which is the header. */
 export function markdownTable(rows: readonly (readonly string[])[]): string {
   const lines = rows.map((cells) => `| ${cells.join(' | ')} |`);
   return [lines[0], `|${'---|'.repeat(rows[0]!.length)}`, ...lines.slice(1), ''].join('\n');
 }
 
-/** Where and when figures come from. */
+/** The machine, the commit and the time of the figures. */
 export function aboutRun(machine: MachineDescription, startedAt: string): string {
   return (
     `${machine.cpu}, ${machine.cores} cores, Node ${machine.node}; load before the run ${machine.loadBefore.toFixed(2)}; ` +
@@ -19,7 +19,7 @@ export function aboutRun(machine: MachineDescription, startedAt: string): string
   );
 }
 
-/** What `measuredRow` has cells for. */
+/** The header of the cells of `measuredRow`. */
 export const measuredHeader = [
   'question',
   'records',
@@ -42,7 +42,7 @@ const half = ({ lower, upper }: Spread): string => `${ms(lower)} – ${ms(upper)
 const pieces = ({ valuePiecesRead, gramPiecesRead }: Cost): string =>
   formatCount(valuePiecesRead + gramPiecesRead);
 
-/** A question at a size. */
+/** The row of a question at one size. */
 export function measuredRow(
   records: number,
   { title, warm, first, warmMs, firstMs, aheadMs }: Measured,
@@ -65,7 +65,7 @@ export function measuredRow(
   ];
 }
 
-/** The result as a page of Markdown. */
+/** The result as Markdown. */
 export function growthReport(
   { machine, startedAt, steps, slopes, settings }: GrowthResult,
   plot: string,

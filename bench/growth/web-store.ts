@@ -5,13 +5,13 @@ import { BatchBuilder, openArchive, type ColumnBuilder } from '../../engine/inde
 import { packageRoot } from '../../server/cli/options/package-root.js';
 import { webRecords, type WebRecord } from '../web-records.js';
 
-/** All archives end here, and then it is when they are asked. */
+/** The end of all archives, which is also the time at which they are queried. */
 export const endMs = Date.UTC(2026, 9, 20);
 const hourMs = 3_600_000;
-/** Rows that are handed over at once. */
+/** Rows per batch. */
 const batchRows = 16_384;
 
-/** The agent of the web server's records, as the other benchmarks have it; `isFull`: its messages have `index: full`. */
+/** The agent of web records, as in the other benchmarks. With `isFull`, its messages have `index: full`. */
 export function webAgent(isFull: boolean): Pick<AgentDefinition, 'name' | 'schema'> {
   const { name, schema } = readAgentFile(join(packageRoot(), 'bench/agents/web.yaml'));
   if (!isFull) return { name, schema };
@@ -21,9 +21,9 @@ export function webAgent(isFull: boolean): Pick<AgentDefinition, 'name' | 'schem
   return { name, schema: { fields } };
 }
 
-/** Records that follow those that the archive has. */
+/** Records that are added after those in the archive. */
 export interface Portion {
-  /** As `webAgent` has it. */
+  /** As for `webAgent`. */
   readonly isFull: boolean;
   readonly rows: number;
   readonly startMs: number;
@@ -31,7 +31,7 @@ export interface Portion {
   readonly seed: number;
 }
 
-/** The portions that bring an archive from one size to the next, at the same rate all the time. */
+/** The portions by which an archive grows from one size to the next, at a constant rate. */
 export function portionsOf(sizes: readonly number[], days: number, isFull: boolean): Portion[] {
   const hours = days * 24;
   const hourOf = (rows: number): number => Math.round((hours * rows) / sizes.at(-1)!);
@@ -49,20 +49,20 @@ export function portionsOf(sizes: readonly number[], days: number, isFull: boole
   });
 }
 
-/** What an archive has come to. */
+/** The archive after records were added. */
 export interface Filled {
   readonly records: number;
   readonly segments: number;
   readonly rowGroups: number;
   readonly bytes: number;
-  /** The record number `wanted` of those that were added. */
+  /** The record with index `wanted` among those that were added. */
   readonly wanted: WebRecord;
 }
 
 /**
- * Adds made-up records to the archive's agent `web` as one load, straight from their generator.
+ * Adds generated records to the agent `web` of the archive, as one load.
  *
- * @param wanted which of them is given back, counted from 0
+ * @param wanted index of the added record to return, counted from 0
  */
 export async function addRecords(
   location: string,

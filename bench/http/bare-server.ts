@@ -5,9 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { loadUws } from '../../server/http/uws-binary.js';
 
 /**
- * A bare transport: answers every request with the bytes of a file, the one whose number stands for the path (`/0` is the first), and
- * does nothing else. What the fastest of them reaches is the most that any server here could. `bare-server.js KIND FILE…`; prints its
- * address.
+ * A server with nothing but a transport. It responds to each request with a file, whose number is the path (`/0` is the first). The fastest
+ * bare server is the upper bound for any server on this machine. Usage: `bare-server.js KIND FILE…`; prints its address.
  */
 function serveUws(bodies: readonly Buffer[]): void {
   const found = loadUws();

@@ -2,31 +2,31 @@ import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { ResponseReader } from './response-reader.js';
 
-/** What a load of requests came to. */
+/** The result of driving requests. */
 export interface HttpFigures {
   readonly requests: number;
   readonly bodyBytes: number;
-  /** The same of each connection. */
+  /** The figures of each connection. */
   readonly connections: readonly { readonly requests: number; readonly bodyBytes: number }[];
   readonly seconds: number;
-  /** From each request to the last byte of its answer, in no order. */
+  /** Milliseconds from each request to the last byte of its response, in no particular order. */
   readonly answeredMs: readonly number[];
 }
 
-/** What a read takes at most: a long answer comes in few calls. */
+/** Maximum bytes per read: a long response takes few calls. */
 const readBytesMax = 1024 * 1024;
 
 /**
- * Where all connections read into. What has come is looked at before the next read begins, and a buffer anew for each of them costs
- * more than the bytes do.
+ * The buffer that all connections read into. Data are processed before the next read, so it can be shared; a new buffer for each read would
+ * cost more than processing the data.
  */
 const readBuffer = Buffer.alloc(readBytesMax);
 
-/** A connection, and what has come over it. */
+/** A connection and the reader of its responses. */
 interface Client {
   readonly socket: Socket;
   readonly reader: ResponseReader;
-  /** Called after each read; throws nothing. */
+  /** Called after each read; must not throw. */
   onRead: () => void;
 }
 
@@ -54,17 +54,17 @@ async function open(url: URL): Promise<Client> {
   return client;
 }
 
-/** @param headers whole lines of the head, each with its end */
+/** @param headers header lines, each with its line end */
 function requestBytes(url: URL, headers = ''): Buffer {
   const line = `GET ${url.pathname}${url.search} HTTP/1.1`;
   return Buffer.from(`${line}\r\nHost: ${url.host}\r\n${headers}\r\n`, 'latin1');
 }
 
 /**
- * Asks `urls` again and again over `connections` connections that stay open, each for one of them, in turns where they are fewer; one
- * request at a time on each, for `seconds`. Rejects when an answer is not 200 or a connection breaks.
+ * Sends requests for `urls` for `seconds`, over `connections` keep-alive connections with one request at a time on each. Each connection
+ * requests one of the URLs; they are assigned in turn. Rejects where a response is not 200 or a connection breaks.
  *
- * @param headers lines that each request has besides, each with its end
+ * @param headers additional header lines of each request, each with its line end
  */
 export async function driveRequests(
   urls: readonly URL[],
@@ -113,10 +113,10 @@ function askUntil(client: Client, request: Buffer, endMs: number, answeredMs: nu
   });
 }
 
-/** When a client leaves: at the first bytes of the answer, or so long after it has asked. */
+/** When a client leaves: at the first bytes of the response, or this long after the request. */
 export type Leaving = 'first bytes' | { readonly afterMs: number };
 
-/** Asks `url`, and breaks the connection in the middle. Says whether the whole answer had come by then. */
+/** Sends a request and breaks the connection before the response has ended. Returns whether the whole response had arrived by then. */
 export async function askAndLeave(url: URL, leaving: Leaving): Promise<{ readonly hadAll: boolean }> {
   const client = await open(url);
   const { socket, reader } = client;

@@ -4,24 +4,27 @@ import { quantile, spreadOf } from '../spread.js';
 import { askAndLeave, driveRequests, type Leaving } from './client.js';
 import type { ServerProcess } from './server-process.js';
 
-/** Questions to a server that has both much and little to do. */
+/** Requests to a server that is busy with other requests. */
 export interface BesidePlan {
-  /** A short answer. */
+  /** A path with a short response. */
   readonly newest: string;
-  /** Every record is looked at; nothing is sent before that. */
+  /** A path whose query examines every record before anything is sent. */
   readonly scan: string;
-  /** A long answer, whose first bytes come at once. */
+  /** A path with a long response, whose first bytes are sent at once. */
   readonly bulk: string;
   readonly turns: number;
   readonly seconds: number;
 }
 
-/** A server is watched for so long after a client has left, and left alone for so long before. */
+/** Milliseconds for which the server is observed after a client has left, and for which it is idle before. */
 const watchedMs = 500;
 const restMs = 200;
-/** A collection of garbage or a compilation that falls into one of them is no work for the client: the median is to be without it. */
+/**
+ * Minimum number of turns. Garbage collection or JIT compilation during some of them is not work for the client, so it must not affect the
+ * median.
+ */
 const leavingTurnsMin = 7;
-/** Soon enough that a scan over millions of records has not ended. */
+/** Milliseconds after which a client leaves during a scan: a scan over millions of records takes longer. */
 const scanLeftMs = 10;
 
 function percentile99(values: readonly number[]): number {
@@ -31,7 +34,7 @@ function percentile99(values: readonly number[]): number {
   );
 }
 
-/** How long the slowest of short answers take, alone and while another client has every record scanned without a pause. */
+/** Measures the 99th percentile of the times of short responses: alone, and while another client causes scans of all records without a pause. */
 export async function measureBeside(server: ServerProcess, plan: BesidePlan): Promise<ResultLine> {
   const newest = new URL(plan.newest, server.origin);
   const scan = new URL(plan.scan, server.origin);
@@ -57,8 +60,8 @@ export async function measureBeside(server: ServerProcess, plan: BesidePlan): Pr
 }
 
 /**
- * How much the server still works for a client that has left: processor time of all of its threads within half a second. None where the
- * system does not tell.
+ * Measures how much a server still works for a client that has left: the CPU time of all threads within half a second. Empty where the
+ * system does not provide it.
  */
 export async function measureLeaving(server: ServerProcess, plan: BesidePlan): Promise<ResultLine[]> {
   if (Number.isNaN(server.busyMs)) return [];
@@ -69,7 +72,7 @@ export async function measureLeaving(server: ServerProcess, plan: BesidePlan): P
   const lines: ResultLine[] = [];
   for (const [id, title, path, leaving] of cases) {
     const url = new URL(path, server.origin);
-    // So that what the scan reads is in memory: otherwise the first to leave would wait for the disk.
+    // Loads what the scan reads into memory, so that the first client does not wait for the disk.
     await driveRequests([url], 1, 0);
     const workedMs: number[] = [];
     for (let turn = 0; turn < Math.max(plan.turns, leavingTurnsMin); turn++) {

@@ -15,19 +15,19 @@ const connectionsMany = 64;
 const cursorZero = '0000000000000000';
 
 /**
- * The days of the set are old enough for ZSTD: a server would rewrite them meanwhile, half of the time of a thread, which would be taken
- * for work on the requests.
+ * The configuration of the server. The days of the set are old enough for ZSTD, so the server would rewrite them during the measurement,
+ * which takes half of a thread and would be counted as work for requests.
  */
 const serverConfig = 'storage:\n  zstd_after: never\n';
 
-/** What the HTTP lines need. */
+/** What is needed to measure HTTP. */
 export interface HttpPlan {
   /** Folder of our loaded store. */
   readonly storeFolder: string;
-  /** For the bytes that the bare transports send. */
+  /** Folder for the files that the bare servers send. */
   readonly scratchFolder: string;
   readonly newest: Question;
-  /** Looks at every record. */
+  /** A question that examines every record. */
   readonly scan: Question;
   readonly bulkRows: number;
   readonly turns: number;
@@ -37,7 +37,7 @@ export interface HttpPlan {
 interface HttpCase {
   readonly id: string;
   readonly title: string;
-  /** What is asked for, each connection one of them. */
+  /** The requested paths; each connection requests one of them. */
   readonly paths: readonly string[];
   readonly connections: number;
   readonly unit: 'requests/s' | 'bytes/s';
@@ -45,8 +45,8 @@ interface HttpCase {
 }
 
 /**
- * Measures our server beside bare transports that send the same bytes, each in a process of its own, in turns. Only where
- * the bodies were found to be equal is anything timed.
+ * Measures our server and bare servers that send the same bytes, each in a process of its own, in turns. Times are only measured after the
+ * bodies were found to be equal.
  */
 export async function measureHttp(plan: HttpPlan): Promise<ResultLine[]> {
   const root = packageRoot();
@@ -96,7 +96,7 @@ export async function measureHttp(plan: HttpPlan): Promise<ResultLine[]> {
   }
 }
 
-/** Where the newest page, the page before it and so on are to be had: `count` of them, or as many as there are. */
+/** The paths of the newest page, the page before it and so on: `count` of them, or as many as there are. */
 async function lastPages(server: ServerProcess, newest: string, count: number): Promise<string[]> {
   const paths: string[] = [];
   for (let path = newest; paths.length < count;) {
@@ -115,7 +115,7 @@ function pathOf(query: string): string {
 
 const lineEnd = 0x0a;
 
-/** Without a text of the body, which could be longer than a text may be. */
+/** Counts lines without decoding the body, which may exceed the maximum length of a string. */
 function countLines(body: Buffer): number {
   let lines = 0;
   for (let at = body.indexOf(lineEnd); at >= 0; at = body.indexOf(lineEnd, at + 1)) lines++;
@@ -128,14 +128,14 @@ async function bodyOf(url: URL): Promise<Buffer> {
   return Buffer.from(await response.arrayBuffer());
 }
 
-/** All that could be the fastest; uWebSockets.js where it has a binary. */
+/** Starts the bare servers: Node's, and uWebSockets.js where it has a binary. */
 async function startBareServers(bodyPaths: readonly string[]): Promise<ServerProcess[]> {
   const kinds = 'uws' in loadUws() ? ['node', 'uws'] : ['node'];
   const script = join(packageRoot(), 'dist/bench/http/bare-server.js');
   return Promise.all(kinds.map((kind) => ServerProcess.start(script, [kind, ...bodyPaths])));
 }
 
-/** A server, and how fast it was in each turn. */
+/** A server, and its rate in each turn. */
 interface MeasuredServer {
   readonly name: string;
   readonly urls: readonly URL[];
@@ -178,7 +178,7 @@ async function measureCase(wanted: HttpCase, server: ServerProcess, plan: HttpPl
   }
 }
 
-/** One turn of a server. */
+/** Runs one turn of a server. */
 async function drive(
   { name, urls, rates }: MeasuredServer,
   bodies: readonly Buffer[],

@@ -9,8 +9,8 @@ import type { TransportChoice } from '../../server/route/server-options.js';
 import type { Scan } from '../../engine/scan/plan/scan.js';
 
 /**
- * Our server over a store that answers at once from memory, so that what is measured is the HTTP side alone.
- * `memory-server.js TRANSPORT FILE`; prints its address.
+ * Our server over a store that answers at once from memory, so that only the HTTP side is measured. Usage: `memory-server.js TRANSPORT
+ * FILE`; prints its address.
  */
 function memoryStore(body: Uint8Array): AgentStore {
   async function* lines(): AsyncGenerator<Uint8Array> {

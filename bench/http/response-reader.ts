@@ -1,18 +1,18 @@
 const headEnd = Buffer.from('\r\n\r\n');
 const lineEnd = Buffer.from('\r\n');
-/** Heads and sizes of pieces are short; anything longer is not HTTP. */
+/** Maximum length of a head or the size line of a chunk; anything longer is not HTTP. */
 const waitingBytesMax = 64 * 1024;
 
 type State = 'head' | 'body' | 'size' | 'piece' | 'pieceEnd' | 'trailer';
 
 /**
- * Counts the responses of one connection, without keeping their bodies: the least that a client can do, so that the server is
- * what is measured. Knows Content-Length and chunked bodies. Throws at any other status than 200.
+ * Counts the responses on a connection without storing their bodies. It does as little as possible, so that the server is measured.
+ * Supports Content-Length and chunked bodies. Throws for a status other than 200.
  */
 export class ResponseReader {
-  /** Responses that have ended. */
+  /** Number of complete responses. */
   responses = 0;
-  /** Bytes of their bodies, without the framing. */
+  /** Bytes of their bodies, without chunk framing. */
   bodyBytes = 0;
   private state: State = 'head';
   private left = 0;
@@ -62,7 +62,7 @@ export class ResponseReader {
         this.state = 'size';
         return;
       default:
-        // The blank line behind the last chunk; our server has no trailers.
+        // The empty line after the last chunk; our server sends no trailers.
         if (text === '') this.endResponse();
     }
   }

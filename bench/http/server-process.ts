@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Linux counts the time of a process in these, whatever its clock's own pace. */
+/** Linux reports the CPU time of a process in units of 1/100 s, whatever its timer frequency. */
 const ticksPerSecond = 100;
 
 /** A server in a process of its own. */
@@ -11,15 +11,15 @@ export class ServerProcess {
     private readonly child: ChildProcess,
     /** `http://host:port` */
     readonly origin: string,
-    /** The name that it prints. */
+    /** The transport that it prints. */
     readonly transport: string,
-    /** Of its console; empty where it has none. */
+    /** Address of its console; empty where there is none. */
     readonly console: string,
   ) {}
 
   /**
-   * Starts `script` in `folder` and waits until it says where it serves. Rejects with what it printed when it ends before.
-   * With `detached` a Ctrl-C at the terminal is not for it.
+   * Starts `script` in `folder` and waits until it prints its address. Rejects with its output where it ends before. With `detached`,
+   * Ctrl-C at the terminal does not reach it.
    */
   static async start(
     script: string,
@@ -49,11 +49,11 @@ export class ServerProcess {
     return announced;
   }
 
-  /** Processor time that it has taken so far, in seconds; NaN where the system does not tell. */
+  /** CPU time that it has used so far, in seconds; NaN where the system does not provide it. */
   get cpuSeconds(): number {
     try {
       const stat = readFileSync(`/proc/${this.child.pid}/stat`, 'latin1');
-      // The name of the program stands in brackets and may hold blanks; behind it user and system time are fields 12 and 13.
+      // The name of the program is in parentheses and may contain blanks. User and system time are fields 12 and 13 after it.
       const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
       return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
     } catch {
@@ -61,7 +61,7 @@ export class ServerProcess {
     }
   }
 
-  /** Processor time that its threads have taken so far, to the microsecond; NaN where the system does not tell. */
+  /** CPU time of its threads so far, in milliseconds with microsecond resolution; NaN where the system does not provide it. */
   get busyMs(): number {
     const folder = `/proc/${this.child.pid}/task`;
     try {
@@ -74,7 +74,7 @@ export class ServerProcess {
     }
   }
 
-  /** Memory that it has in use, in bytes; NaN where the system does not tell. */
+  /** Resident memory in bytes; NaN where the system does not provide it. */
   get residentBytes(): number {
     try {
       const status = readFileSync(`/proc/${this.child.pid}/status`, 'latin1');
@@ -84,7 +84,7 @@ export class ServerProcess {
     }
   }
 
-  /** Files, sockets and other handles that it has open; NaN where the system does not tell. */
+  /** Number of open files, sockets and other handles; NaN where the system does not provide it. */
   get openHandles(): number {
     try {
       return readdirSync(`/proc/${this.child.pid}/fd`).length;
@@ -93,12 +93,12 @@ export class ServerProcess {
     }
   }
 
-  /** Whether it has ended. */
+  /** Whether the process has ended. */
   get hasEnded(): boolean {
     return this.child.exitCode !== null || this.child.signalCode !== null;
   }
 
-  /** Ends it, and waits until it has. */
+  /** Sends a signal and waits until the process has ended. */
   async stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
     if (this.hasEnded) return;
     const ended = once(this.child, 'exit');

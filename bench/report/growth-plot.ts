@@ -11,7 +11,7 @@ const plotHeight = 420;
 const keyWidth = 420;
 const keyHeight = 20;
 
-/** A logarithmic axis between two places, in pixels. */
+/** A logarithmic axis from one position to another, in pixels. */
 function axis(low: number, high: number, from: number, to: number): (value: number) => number {
   const span = Math.log(high / low) || 1;
   return (value) => from + (Math.log(value / low) / span) * (to - from);
@@ -22,7 +22,7 @@ function decades(values: readonly number[]): [low: number, high: number] {
   return [low, Math.max(low * 10, 10 ** Math.ceil(Math.log10(Math.max(...values))))];
 }
 
-/** Times over records, both logarithmic: a line for each question warm, a dashed one for the first time, each with its slope. */
+/** Plots times over records, both logarithmic: for each question a line for warm answers and a dashed one for the first, each with its slope. */
 export function plotGrowth({ steps, slopes, machine, startedAt }: GrowthResult): string {
   const records = steps.map((step) => step.records);
   const [low, high] = decades(

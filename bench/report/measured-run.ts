@@ -6,40 +6,40 @@ import { packageRoot } from '../../server/cli/options/package-root.js';
 import { describeMachine } from '../machine.js';
 import { UsageFailure } from '../options.js';
 
-/** A figure of a run, beside what it is to be. */
+/** A figure of a run and its target. */
 export interface MeasuredLine {
   readonly what: string;
   readonly target: string;
   readonly figure: string;
-  /** What the figure says, for programs. */
+  /** The figure as numbers, for the JSON file. */
   readonly values: Readonly<Record<string, number>>;
 }
 
-/** What the command line asks for. */
+/** What a measurement gets from the command line. */
 export interface Asked {
   readonly isSmall: boolean;
-  /** The values of further options, by name. */
+  /** The values of the additional options by name. */
   readonly values: Readonly<Record<string, string | undefined>>;
-  /** Is gone when the run ends. */
+  /** A temporary folder, which is removed at the end of the run. */
   readonly folder: string;
 }
 
-/** A program that measures one part of the server. */
+/** A program that measures a part of the server. */
 export interface MeasuredRun {
-  /** Of its folder, its result and its record. */
+  /** Names its temporary folder and its result files. */
   readonly name: string;
   readonly usage: string;
-  /** The option for a small run, which says whether it works and not how fast. */
+  /** The option for a small run, which tests whether the program works. */
   readonly small: 'quick' | 'tiny';
-  /** Further options; each takes a value. */
+  /** Names of additional options, each of which takes a value. */
   readonly options?: readonly string[];
-  /** Throws a `UsageFailure` for values that make no sense. `about` is what the figures are of, in words. */
+  /** Throws a `UsageFailure` for invalid values. `about` describes in words what was measured. */
   readonly measure: (
     asked: Asked,
   ) => Promise<{ about: string; settings: object; lines: readonly MeasuredLine[] }>;
 }
 
-/** The number that an option gives, or the usual one. */
+/** The number of an option, or its default. Throws a `UsageFailure` outside of 1 to `max`. */
 export function numberOption(name: string, text: string | undefined, usual: number, max: number): number {
   const value = Number(text ?? usual);
   if (!(value >= 1 && value <= max)) throw new UsageFailure(`--${name} must be from 1 to ${max}`);
@@ -66,7 +66,7 @@ function readOptions({ name, small, options: more = [] }: MeasuredRun, args: rea
   }
 }
 
-/** Measures, prints a table, and writes it with a record of the run. Gives the exit code. */
+/** Runs a measurement, prints a table, and writes it with a JSON file. Returns the exit code. */
 export async function runMeasured(run: MeasuredRun): Promise<number> {
   const { name, usage } = run;
   const folder = mkdtempSync(join(tmpdir(), `logstrata-${name}-`));

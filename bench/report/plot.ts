@@ -3,7 +3,7 @@ import { formatAdvantage } from './figures.js';
 import { axisColour, gridColour, svgPage, text } from './svg.js';
 
 const rowHeight = 22;
-/** More than a character of the titles takes in the fonts that there may be. */
+/** Upper bound of the mean width of a title's characters in pixels, whatever the font. */
 const characterWidth = 7;
 const margin = 16;
 const plotWidth = 520;
@@ -13,7 +13,7 @@ const bottom = 34;
 const colours = { ahead: '#2f7d4f', behind: '#b5483a' };
 
 interface Scale {
-  /** Pixels from the left to where titles end. */
+  /** Pixels from the left to the end of the titles. */
   readonly left: number;
   readonly low: number;
   readonly high: number;
@@ -21,7 +21,7 @@ interface Scale {
   x(advantage: number): number;
 }
 
-/** A logarithmic axis of whole decades that holds every bar and 1. */
+/** A logarithmic axis of whole decades that includes 1 and all bars. */
 function scaleFor(advantages: readonly number[], left: number): Scale {
   const low = Math.min(-1, Math.floor(Math.log10(Math.min(1, ...advantages))));
   const high = Math.max(1, Math.ceil(Math.log10(Math.max(1, ...advantages))));
@@ -54,12 +54,12 @@ function bar(line: ResultLine, row: number, scale: Scale): string[] {
   return [
     title,
     `<rect x="${from.toFixed(1)}" y="${y + 3}" width="${Math.max(1, to - from).toFixed(1)}" height="${rowHeight - 7}" fill="${fill}"/>`,
-    // Always right of the bar and of the axis, so that it never runs into a title.
+    // Always to the right of the bar and of the axis, so that it never overlaps a title.
     text(Math.max(to, scale.x(1)) + 6, y + 14, `${formatAdvantage(advantage)} ${side}`),
   ];
 }
 
-/** The result as an SVG: a bar for each line, to the right of 1 where we are ahead of the best peer, to the left where behind. */
+/** The result as an SVG with a bar for each line: to the right of 1 where we are better than the best peer, to the left where we are worse. */
 export function plotResult(result: BenchResult): string {
   const advantages = result.lines.flatMap(({ best }) => (best === null ? [] : [best.advantage]));
   const longestTitle = Math.max(0, ...result.lines.map(({ title }) => title.length));

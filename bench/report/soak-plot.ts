@@ -41,7 +41,7 @@ function drawPanel({ gauge, title, format }: Panel, samples: readonly Sample[], 
   ];
 }
 
-/** A soak as an SVG: what was looked at each second, over time, each from 0 to its largest. */
+/** A soak run as an SVG: the values that were sampled each second, over time. Each panel's scale is from 0 to its maximum. */
 export function plotSoak({ samples, settings, lines, clients, machine, startedAt }: SoakResult): string {
   const bottom = top + panels.length * (plotHeight + gap);
   const minutes = samples.at(-1)!.seconds / 60;

@@ -10,21 +10,21 @@ function escapeXml(text: string): string {
     .replaceAll('"', '&quot;');
 }
 
-/** A text whose baseline begins at a place, in pixels from the left and the top. */
+/** A text element. `x` and `y`, in pixels from the left and the top, are the start of its baseline. */
 export function text(x: number, y: number, content: string, attributes = ''): string {
   return `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" ${attributes}>${escapeXml(content)}</text>`;
 }
 
 interface PageHead {
-  /** Pixels. */
+  /** In pixels. */
   readonly width: number;
   readonly height: number;
   readonly title: string;
-  /** What the plot is of. */
+  /** What the plot shows. */
   readonly about: string;
 }
 
-/** An SVG document with a title, of which the first 60 pixels from the top are taken. */
+/** An SVG document with a title. The title takes the first 60 pixels from the top. */
 export function svgPage({ width, height, title, about }: PageHead, parts: readonly string[]): string {
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" ` +

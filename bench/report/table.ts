@@ -41,7 +41,7 @@ function rowOf(line: ResultLine): string[] {
   ];
 }
 
-/** What the table is about: the machine, the sets, the programs, and who is missing. */
+/** Lines about the run: the machine, the sets, the programs, and the missing peers. */
 export function describeRun(result: BenchResult): string[] {
   const { machine, settings, sets } = result;
   return [
@@ -69,7 +69,7 @@ export function terminalTable(result: BenchResult): string[] {
   );
 }
 
-/** The result as a page of Markdown. */
+/** The result as Markdown. */
 export function markdownReport(result: BenchResult, plotName: string): string {
   const cells = (row: readonly string[]): string =>
     `| ${row.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;

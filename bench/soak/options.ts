@@ -3,15 +3,15 @@ import { parseArgs } from 'node:util';
 import { packageRoot } from '../../server/cli/options/package-root.js';
 import { UsageFailure } from '../options.js';
 
-/** What the command line of the soak asks for. */
+/** The options of the soak test. */
 export interface SoakOptions {
   readonly minutes: number;
-  /** Lines a second. */
+  /** Lines per second. */
   readonly rate: number;
   readonly clients: number;
-  /** For the decoded columns of queries, in mebibytes: with the default the cache alone would grow all the time. */
+  /** Bound on the decoded columns of queries in MiB. With the default, the growing cache would hide other growth of memory. */
   readonly cacheMib: number;
-  /** The result's files without their endings. */
+  /** Path of the result files without their endings. */
   readonly outPath: string;
 }
 
@@ -61,7 +61,7 @@ function parse(args: readonly string[]) {
   }
 }
 
-/** Reads the command line; undefined when help is asked for. Throws `UsageFailure`. */
+/** Parses the command line; undefined where help is asked for. Throws `UsageFailure`. */
 export function readSoakOptions(args: readonly string[]): SoakOptions | undefined {
   const { minutes, rate, clients, cache, out, help } = parse(args);
   if (help === true) return undefined;

@@ -5,13 +5,13 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { Random } from '../random.js';
 
-/** A minute of the run is an hour of the log: hours end, so that there is something for retention to take. */
+/** Simulated time is this many times faster: a minute of the run is an hour in the log, so that hours end and retention has something to remove. */
 const hastening = 60;
 
 const rotationMs = 20_000;
 const generationsKept = 4;
 
-/** When which line was the next to be written: lag is told by it. */
+/** The next line to be written at a time. Lags are computed from these. */
 interface Mark {
   readonly n: number;
   readonly atMs: number;
@@ -19,9 +19,9 @@ interface Mark {
 
 const marksMax = 100_000;
 
-/** A program that writes numbered lines at a steady rate, and what rotates its log. */
+/** Writes numbered lines to a log at a steady rate, and rotates the log. */
 export class PacedLog {
-  /** Lines so far. */
+  /** Number of lines so far. */
   written = 0;
   rotations = 0;
   private readonly startedMs = Date.now();
@@ -35,7 +35,7 @@ export class PacedLog {
   private constructor(
     folder: string,
     private readonly rate: number,
-    /** Hours that all of the log will take: it ends now, since nothing may lie in the future. */
+    /** Simulated hours of the whole log. The log ends at the present, as no record may be in the future. */
     private readonly hours: number,
   ) {
     this.log = join(folder, 'app.log');
@@ -46,10 +46,10 @@ export class PacedLog {
     return new PacedLog(folder, rate, (minutes * hastening) / 60);
   }
 
-  /** Writes what is due, and rotates when that is. */
+  /** Writes the lines that are due, and rotates the log when that is due. */
   async tick(): Promise<void> {
     const nowMs = Date.now();
-    // After a long wait no more than a second's worth at once.
+    // After a long wait, at most the lines of a second are written at once.
     const due = Math.min(this.rate, Math.floor(((nowMs - this.startedMs) / 1000) * this.rate) - this.written);
     this.marks.push({ n: this.written, atMs: nowMs });
     if (this.marks.length > marksMax) this.marks.shift();
@@ -71,7 +71,7 @@ export class PacedLog {
     return parts.join('');
   }
 
-  /** By renaming and by copying and truncating in turns; the one before is compressed, and old ones go. */
+  /** Rotates the log, alternately by renaming and by copying and truncating. The previous file is compressed, and old ones are removed. */
   private async rotate(nowMs: number): Promise<void> {
     this.rotatedMs = nowMs;
     const path = `${this.log}.${++this.rotations}`;
@@ -89,7 +89,7 @@ export class PacedLog {
     while (this.generations.length > generationsKept) await rm(this.generations.shift()!, { force: true });
   }
 
-  /** Since when line `n` has been waiting, in milliseconds; 0 when it is yet to be written. */
+  /** Milliseconds since line `n` was written; 0 where it has not been written yet. */
   waitingMs(n: number): number {
     if (n >= this.written) return 0;
     while (this.marks.length > 1 && this.marks[1]!.n <= n) this.marks.shift();

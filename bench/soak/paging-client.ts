@@ -3,7 +3,7 @@ const pageRecords = 5000;
 const pollMs = 300;
 const walkPages = 10;
 
-/** Something that a client found that must not be. */
+/** An error in the answers that a client got. */
 export class PagingFault extends Error {}
 
 interface Page {
@@ -26,17 +26,17 @@ async function pageOf(url: string, query: string, encoding: string): Promise<Pag
   return { cursors, numbers };
 }
 
-/** What a client has done so far. */
+/** What a client has received so far. */
 export interface PagingCounts {
   pages: number;
   records: number;
 }
 
-/** A client that pages through a tenth of the records, all the time. */
+/** A client that continuously pages through a tenth of the records. */
 export abstract class PagingClient {
   readonly counts: PagingCounts = { pages: 0, records: 0 };
   protected stopping = false;
-  /** What it has the answers packed with. */
+  /** The content coding that it accepts. */
   protected readonly encoding: string = 'identity';
 
   constructor(
@@ -44,7 +44,7 @@ export abstract class PagingClient {
     protected readonly shard: number,
   ) {}
 
-  /** Pages until it is stopped. Rejects with `PagingFault` for a record that is there twice or left out. */
+  /** Pages until it is stopped. Rejects with `PagingFault` for a record that is repeated or missing. */
   async run(): Promise<void> {
     while (!this.stopping) {
       await this.turn();
@@ -70,9 +70,9 @@ export abstract class PagingClient {
   }
 }
 
-/** Follows the log by `after=<last cursor>`: each record comes once, under a higher cursor than any before. */
+/** Follows the log by `after=<last cursor>`. Each record must come once, with a higher cursor than all before. */
 export class Follower extends PagingClient {
-  /** The least number of its shard that it has not seen. */
+  /** The lowest number of its shard that it has not received. */
   next: number;
   private after = beforeAll;
   private readonly ahead = new Set<number>();
@@ -99,7 +99,7 @@ export class Follower extends PagingClient {
   }
 }
 
-/** Walks back from the newest record and forth again, by packed answers: both ways it must meet the same. */
+/** Walks back from the newest record and forward again, with gzip. Both ways must give the same records. */
 export class Walker extends PagingClient {
   protected override readonly encoding = 'gzip';
 
@@ -118,7 +118,7 @@ export class Walker extends PagingClient {
       if (cursors.length === 0) break;
       forth.push(...cursors);
     }
-    // Retention takes the oldest records, between the two ways or on one of them.
+    // Retention may have removed the oldest records between the two ways, or during one of them, so these are not compared.
     const { cursors } = await pageOf(this.url, `limit=1&after=${beforeAll}`, this.encoding);
     const isThere = (cursor: string): boolean => cursors.length > 0 && cursor >= cursors[0]!;
     const backThere = back.filter(isThere);

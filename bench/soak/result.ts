@@ -1,34 +1,34 @@
 import type { MachineDescription } from '../machine.js';
 import type { SoakOptions } from './options.js';
 
-/** What is looked at each second. */
+/** The values that are sampled each second. */
 export const gauges = ['rssBytes', 'lagMs', 'handles', 'diskBytes', 'cpuCores'] as const;
 export type Gauge = (typeof gauges)[number];
 
 export type Sample = { readonly seconds: number } & Readonly<Record<Gauge, number>>;
 
-/** The machine-readable record of a soak. */
+/** The result of a soak test as it is written to the JSON file. */
 export interface SoakResult {
   readonly format: 'logstrata-soak/1';
   readonly startedAt: string;
   readonly machine: MachineDescription;
-  /** Without the place of the result, which is the machine's own affair. */
+  /** Without the path of the result, which only matters on this machine. */
   readonly settings: Omit<SoakOptions, 'outPath'>;
   readonly lines: {
     readonly written: number;
     readonly stored: number;
-    /** By retention. */
+    /** Removed by retention. */
     readonly removed: number;
     readonly rejected: number;
     readonly perSecond: number;
   };
   readonly rotations: number;
-  /** Sealed segments at the end; the least that there would be without compaction. */
+  /** Number of sealed segments at the end. */
   readonly segments: number;
   readonly clients: { readonly count: number; readonly pages: number; readonly records: number };
-  /** After the warm-up, which is the first third of the run. */
+  /** Figures after the warm-up, which is the first third of the run. */
   readonly steady: {
-    /** Of the linear regression of memory over time, as a part of its mean. */
+    /** Slope of the linear regression of memory over time, per hour, relative to the mean. */
     readonly rssSlopePerHour: number;
     readonly rssMeanBytes: number;
     readonly handlesFirst: number;
@@ -43,7 +43,7 @@ export interface SoakResult {
 
 const warmUpPart = 1 / 3;
 
-/** The slope of the straight line through (x, y) that has the least squares of distances, in y per x. */
+/** The slope of the regression line (least squares), in y per x. */
 export function slopeOf(xs: readonly number[], ys: readonly number[]): number {
   const xMean = mean(xs);
   const yMean = mean(ys);
@@ -56,7 +56,7 @@ function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
 }
 
-/** What the samples after the warm-up come to. */
+/** The figures of the samples after the warm-up. */
 export function steadyState(samples: readonly Sample[]): SoakResult['steady'] {
   const steady = samples.slice(Math.floor(samples.length * warmUpPart));
   const of = (gauge: Gauge): number[] => steady.map((sample) => sample[gauge]);

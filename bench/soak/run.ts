@@ -26,7 +26,7 @@ function summaryOf({ lines, rotations, segments, clients, steady }: SoakResult):
   ];
 }
 
-/** The command: exit code 1 for a record that was lost, repeated or not counted, 2 for wrong usage. */
+/** The command. Returns exit code 1 for a record that was lost, repeated or not counted, 2 for wrong usage. */
 async function main(): Promise<number> {
   try {
     const options = readSoakOptions(process.argv.slice(2));

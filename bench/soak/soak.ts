@@ -33,16 +33,16 @@ retention: { period: 3h, interval: 10s }
 const tickMs = 50;
 const sampleMs = 1000;
 
-/** The last line must be answered within this time after it was written, however far behind the server was. */
+/** Milliseconds within which the last line must be in an answer after it was written, however far behind the server was. */
 const catchUpMs = 120_000;
 
-/** One in five clients walks back and forth; the others follow. */
+/** One in this many clients walks back and forward; the others follow. */
 const walkersEach = 5;
 
 const run = promisify(execFile);
 const main = join(packageRoot(), 'dist/program/server/main.js');
 
-/** The part of `stats --json` that is counted. */
+/** The part of `stats --json` that is used. */
 interface Stats {
   readonly records: number;
   readonly segments: number;
@@ -64,7 +64,7 @@ function clientsFor(url: string, count: number): { followers: Follower[]; walker
   };
 }
 
-/** The soak while it runs. */
+/** A running soak test. */
 class Soak {
   readonly samples: Sample[] = [];
   private readonly startMs = performance.now();
@@ -80,11 +80,14 @@ class Soak {
     walkers: readonly Walker[],
   ) {
     this.clients = [...followers, ...walkers];
-    // What its start took is no part of the first second.
+    // The CPU time of the start is not part of the first sample.
     this.lastCpuSeconds = server.cpuSeconds;
   }
 
-  /** Runs for so long or until it is told to end, and until every line is answered. Rejects when a client finds a fault or the server ends. */
+  /**
+   * Runs for `minutes`, or until `end` aborts, and then until every line was in an answer. Rejects when a client finds an error or the
+   * server ends.
+   */
   async run(minutes: number, tell: (what: string) => void, end: AbortSignal): Promise<void> {
     const until = this.startMs + minutes * 60_000;
     const paging = Promise.all(this.clients.map((client) => client.run()));
@@ -103,7 +106,7 @@ class Soak {
     await this.log.end();
   }
 
-  /** Does the work every so often, the first time after `firstMs`. */
+  /** Runs the work at this interval, the first time after `firstMs`. */
   private async each(
     everyMs: number,
     firstMs: number,
@@ -124,7 +127,7 @@ class Soak {
     }
   }
 
-  /** The first line that the client whose it is has not seen. */
+  /** The lowest number of a line that the follower of its shard has not received. */
   private unseen(): number {
     return Math.min(...this.followers.map(({ next }) => next));
   }
@@ -159,8 +162,8 @@ class Soak {
 }
 
 /**
- * Prepares a folder, runs the server on it, and counts. `end` ends it before its time, with all that it has by then.
- * Throws `PagingFault` for a record that was lost, repeated or not counted.
+ * Makes a folder, runs the soak test in it, and compares the counts of written and stored lines. `end` ends it early, with the results up
+ * to then. Throws `PagingFault` for a record that was lost, repeated or not counted.
  */
 export async function runSoak(
   options: SoakOptions,
@@ -211,7 +214,10 @@ export async function runSoak(
   }
 }
 
-/** Waits until `work` is done, or a client has found a fault: they end only with one, or when they are told to. */
+/**
+ * Resolves when `work` is done. Rejects when it fails, or when a client finds an error: clients end by themselves only then, or after they
+ * were stopped.
+ */
 function orFault(work: Promise<unknown>, clients: Promise<unknown>): Promise<void> {
   return new Promise((resolve, reject) => {
     for (const end of [work, clients]) end.then(() => resolve(), reject);

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { chromium, type Browser } from 'playwright-core';
 
-/** Where systems have Chromium, or what is built from it. */
+/** Paths at which systems have Chromium or a browser based on it. */
 const places = [
   process.env['LOGSTRATA_CHROMIUM'] ?? '',
   '/usr/bin/chromium',
@@ -11,10 +11,10 @@ const places = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ];
 
-/** The browser of this machine; undefined where it has none. */
+/** The path of the browser; undefined where this machine has none. */
 export const browserPath = places.find((place) => place !== '' && existsSync(place));
 
-/** Starts the browser, with a profile of its own that is gone when it ends. */
+/** Starts the browser with a temporary profile. */
 export function launchChromium(args: readonly string[] = []): Promise<Browser> {
   if (browserPath === undefined)
     throw new Error('there is no Chromium on this machine (LOGSTRATA_CHROMIUM names one)');

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Overwrites a part of each sealed segment of an agent, as a bad disk does. */
+/** Overwrites a part of each sealed segment of an agent, like a failing disk. */
 export function damageStore(folder: string, agent: string): void {
   const store = join(folder, 'data/store', agent);
   const names = readdirSync(store, { recursive: true, encoding: 'utf8' });

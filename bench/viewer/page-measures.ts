@@ -3,7 +3,7 @@ import { launchChromium } from './chromium.js';
 
 const viewport = { width: 1440, height: 900 };
 
-/** How long the first rows took after the page was asked for, in milliseconds, of each page that was opened. */
+/** Milliseconds from the request of the page to the first rows, for each of several pages. */
 export async function measureFirstRows(address: string, pages: number): Promise<readonly number[]> {
   const browser = await launchChromium();
   try {
@@ -15,7 +15,7 @@ export async function measureFirstRows(address: string, pages: number): Promise<
   }
 }
 
-/** When the frame with the first rows was drawn, counted from when the page was asked for. */
+/** Script that determines when the frame with the first rows was drawn, relative to the request of the page. */
 const noteFirstRows = `
   window.firstRows = new Promise((resolve) => {
     new MutationObserver((_, observer) => {
@@ -26,7 +26,7 @@ const noteFirstRows = `
   });
 `;
 
-/** With nothing of the page kept from before. */
+/** Measures a page in a new context, so with an empty cache. */
 async function firstRows(browser: Browser, address: string): Promise<number> {
   const context = await browser.newContext({ viewport });
   try {
@@ -34,7 +34,8 @@ async function firstRows(browser: Browser, address: string): Promise<number> {
     await page.addInitScript(noteFirstRows);
     const session = await context.newCDPSession(page);
     await page.goto(address, { waitUntil: 'commit' });
-    // Asked without what else is put into a page to look for elements, which takes its thread for 30 ms in the middle of what is measured.
+    // Evaluated through CDP: Playwright's own evaluation injects a script to find elements, which would block the page's thread for 30 ms
+    // in the middle of the measurement.
     const { result } = await session.send('Runtime.evaluate', {
       expression: 'window.firstRows',
       awaitPromise: true,
@@ -46,11 +47,11 @@ async function firstRows(browser: Browser, address: string): Promise<number> {
   }
 }
 
-/** What scrolling came to. */
+/** The result of scrolling. */
 export interface Scrolling {
   readonly records: number;
   readonly seconds: number;
-  /** Between two frames that follow each other. */
+  /** Milliseconds between consecutive frames. */
   readonly frames: {
     readonly count: number;
     readonly medianMs: number;
@@ -58,15 +59,18 @@ export interface Scrolling {
     readonly maxMs: number;
     readonly over100Ms: number;
   };
-  /** Longest time that there was nothing to scroll to yet. */
+  /** The longest time in which there was nothing to scroll to. */
   readonly stillMaxMs: number;
-  /** Memory of the page's objects after garbage was collected: before, the largest, and at the end. */
+  /** Size of the JavaScript heap after garbage collection: before scrolling, its maximum, and at the end. */
   readonly heapBytes: { readonly before: number; readonly max: number; readonly after: number };
-  /** Elements of the page at the end. */
+  /** Number of elements in the page at the end. */
   readonly nodes: number;
 }
 
-/** Scrolls back by so many pixels a frame, until pages with \`records\` have come. Counts in the page, so that nobody outside is waited for. */
+/**
+ * Script that scrolls back by `pixels` per frame until pages with `records` records were added. It runs within the page, so that it does
+ * not wait for another process.
+ */
 const scroll = `async ({ records, pixels }) => {
   const rows = document.getElementById('rows');
   const state = (window.scrolled ??= { gaps: [], still: 0 });
@@ -97,10 +101,10 @@ async function heapBytes(session: CDPSession): Promise<number> {
   return metrics.find(({ name }) => name === 'JSHeapUsedSize')!.value;
 }
 
-/** Parts of the way after each of which the memory is looked at. */
+/** Number of parts into which scrolling is divided; memory is measured after each. */
 const parts = 20;
 
-/** Scrolls back over so many records, from the newest. */
+/** Measures scrolling back over `records` records, from the newest. */
 export async function measureScrolling(address: string, records: number, pixels: number): Promise<Scrolling> {
   const browser = await launchChromium();
   try {

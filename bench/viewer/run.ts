@@ -17,9 +17,9 @@ evenly a million records are scrolled back, at which memory of the page. Chromiu
   --out PATH        result, without ending (default: bench/results/viewer)
 `;
 
-/** Pages that are opened, each in a window of its own. */
+/** Number of pages that are opened, each in a context of its own. */
 const pagesOpened = 9;
-/** Forty rows a frame: at sixty frames a second faster than anybody turns a wheel. */
+/** Forty rows per frame: at sixty frames per second, faster than anybody scrolls. */
 const pixelsPerFrame = 800;
 
 const ms = (value: number): string => `${Math.round(value)} ms`;

@@ -10,20 +10,20 @@ import { damageStore } from './damaged-store.js';
 import { shopAgent, shopLines } from './shop-log.js';
 import { askForToken, makeStore, serveStore, type StoredLog } from './stored-log.js';
 
-/** One picture of docs/viewer.md. */
+/** A picture for docs/viewer.md. */
 interface Picture {
   readonly name: string;
-  /** `shop` where none is said. */
+  /** `shop` by default. */
   readonly agent?: string;
-  /** The address behind the agent. */
+  /** The part of the address after the agent. */
   readonly view?: string;
   readonly options?: BrowserContextOptions;
-  /** What somebody does before it is taken. */
+  /** Actions before the picture is taken. */
   readonly act?: (page: Page) => Promise<void>;
 }
 
 const wide = { width: 1200, height: 720 };
-/** Room for a record beside the table. */
+/** Wide enough for a record beside the table. */
 const wider = { width: 1440, height: 780 };
 const phone = { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true };
 const openLast = (page: Page): Promise<void> => page.locator('.row').last().click();
@@ -35,7 +35,7 @@ const press =
 const folder = mkdtempSync(join(tmpdir(), 'logstrata-screenshots-'));
 const startMs = Date.UTC(2026, 9, 20);
 
-/** Lines that a program writes while one looks. */
+/** Lines that are written while the viewer follows the log. */
 const later = shopLines({ records: 5000, days: 1, seed: 3, startMs });
 
 function write(count: number): void {
@@ -87,7 +87,7 @@ const pictures: readonly Picture[] = [
   },
 ];
 
-/** Of a store that asks for tokens. */
+/** The picture of a server that asks for a token. */
 const guarded: Picture = {
   name: 'viewer-token',
   options: { colorScheme: 'dark' },
@@ -97,9 +97,9 @@ const guarded: Picture = {
   },
 };
 
-/** Long enough for counts and for what moves. */
+/** Milliseconds that counts and animations take. */
 const settleMs = 1500;
-/** They are part of what people download with the source. */
+/** Maximum size of a picture: pictures are downloaded with the source. */
 const bytesMax = 150_000;
 
 async function take(browser: Browser, address: string, picture: Picture): Promise<void> {
@@ -119,14 +119,14 @@ async function take(browser: Browser, address: string, picture: Picture): Promis
   const path = join(packageRoot(), 'docs', `${name}.png`);
   await page.screenshot({ path });
   await context.close();
-  // Where it is installed, which makes them a third as large.
+  // Reduces the size to a third where pngquant is installed.
   spawnSync('pngquant', ['--force', '--ext', '.png', '--strip', path]);
   const { size } = statSync(path);
   process.stdout.write(`docs/${name}.png  ${size} bytes${size > bytesMax ? ', which is too large' : ''}\n`);
   if (size > bytesMax) process.exitCode = 1;
 }
 
-/** The shop's records under another name. */
+/** The shop's records under another agent name. */
 function logOf(agent: string, records: number): StoredLog {
   const yaml = shopAgent.replace('logs/shop', `../logs/${agent}`);
   return { agent, yaml, lines: shopLines({ records, days: 10, seed: 7, startMs }) };
@@ -135,7 +135,7 @@ function logOf(agent: string, records: number): StoredLog {
 try {
   const other = join(folder, 'guarded');
   mkdirSync(join(folder, 'logs'));
-  // Of so many none is left in a hot segment.
+  // So many records that none is left in a hot segment.
   for (const log of [logOf('shop', 200_000), logOf('damaged', 65_536), logOf('live', 0)])
     await makeStore(folder, log);
   damageStore(folder, 'damaged');

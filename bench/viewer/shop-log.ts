@@ -6,10 +6,10 @@ const names = ['Zoë', 'Björk', 'José', 'Renée', 'Müller', 'Siân', 'Lindqvi
 const cities = ['Tromsø', 'Lyon', 'Kraków', 'Oslo', 'Porto', 'Gent'];
 const levels = ['info', 'debug', 'warn', 'error'];
 const usual = new WeightedIndex([780, 150, 55, 15]);
-/** While the payments are down. */
+/** Weights of the levels while payments fail. */
 const troubled = new WeightedIndex([420, 90, 250, 240]);
 
-/** What the records of a shop are made by. */
+/** The options of the generated log of a shop. */
 export interface ShopLog {
   readonly records: number;
   readonly startMs: number;
@@ -43,7 +43,7 @@ function messageOf(level: string, random: Random): string {
   }
 }
 
-/** More in the day than at night, and trouble in two afternoons. Several records have each of many milliseconds. */
+/** The load and state of an hour: more records by day than at night, and failures on two days out of five. */
 function hourOf(timeMs: number): { weight: number; isTroubled: boolean } {
   const hour = Math.floor(timeMs / 3_600_000);
   const ofDay = hour % 24;
@@ -54,7 +54,10 @@ function hourOf(timeMs: number): { weight: number; isTroubled: boolean } {
   };
 }
 
-/** Lines of a shop's log, as JSON, in the order of their times. The same for the same settings. */
+/**
+ * Lines of a shop's log as JSON, in the order of their times. Several records may have the same millisecond. The same options give the same
+ * lines.
+ */
 export function* shopLines({ records, startMs, days, seed }: ShopLog): Generator<string> {
   const random = new Random(seed);
   const hours = Array.from({ length: days * 24 }, (_, i) => hourOf(startMs + i * 3_600_000));
@@ -93,11 +96,11 @@ function lineOf(timeMs: number, isTroubled: boolean, random: Random): string {
     context,
     message: messageOf(level, random),
   });
-  // JSON.stringify knows no integers beyond 2^53, so the id is put in as text.
+  // JSON.stringify can't write integers beyond 2^53, so the id is inserted as text.
   return `${head.slice(0, -1)},"trace_id":${traceId},${tail.slice(1)}`;
 }
 
-/** The agent that reads them. */
+/** The file of the agent that reads the lines. */
 export const shopAgent = `fields:
   - name: time
     timestamp: { format: rfc3339 }

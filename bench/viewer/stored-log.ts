@@ -10,22 +10,22 @@ import { ServerProcess } from '../http/server-process.js';
 
 const main = join(packageRoot(), 'dist/program/server/main.js');
 
-/** Records of one agent. */
+/** The records of an agent. */
 export interface StoredLog {
   readonly agent: string;
-  /** The agent's file. */
+  /** Content of the agent's file. */
   readonly yaml: string;
   readonly lines: Iterable<string>;
 }
 
-/** An application's records over thirty days. */
+/** Records of an application over thirty days. */
 export function appLog(records: number): StoredLog {
   const options = { rows: records, days: 30, seed: 1, startMs: Date.UTC(2026, 9, 20) };
   const yaml = readFileSync(join(packageRoot(), 'bench/agents/app.yaml'), 'utf8');
   return { agent: 'app', yaml, lines: generateLines('app', options)! };
 }
 
-/** Stores records in a folder, unless it has some. */
+/** Stores records in a folder, unless there are records of the agent already. */
 export async function makeStore(folder: string, { agent, yaml, lines }: StoredLog): Promise<void> {
   if (existsSync(join(folder, 'data/store', agent))) return;
   mkdirSync(join(folder, 'agents'), { recursive: true });
@@ -40,7 +40,7 @@ export async function makeStore(folder: string, { agent, yaml, lines }: StoredLo
   if (code !== 0) throw new Error(`loading ended with ${String(code)}`);
 }
 
-/** A line at a time would be handed over a million times. */
+/** Joins lines to larger pieces: writing them one by one would take a million writes. */
 function* inPieces(lines: Iterable<string>): Generator<string> {
   let piece: string[] = [];
   for (const line of lines) {
@@ -52,7 +52,7 @@ function* inPieces(lines: Iterable<string>): Generator<string> {
   if (piece.length > 0) yield `${piece.join('\n')}\n`;
 }
 
-/** Starts a server on them, with a console. It follows no logs unless that is said. */
+/** Starts a server with a console on a store. By default it follows no logs. */
 export function serveStore(
   folder: string,
   more: readonly string[] = ['--no-follow'],
@@ -61,7 +61,7 @@ export function serveStore(
   return ServerProcess.start(main, args, folder);
 }
 
-/** Has a store ask for a token from now on. */
+/** Makes a token for a store, so that its server asks for tokens. */
 export function askForToken(folder: string): void {
   const made = spawnSync(process.execPath, [main, 'token', 'new', '--name', 'viewer'], {
     cwd: folder,
