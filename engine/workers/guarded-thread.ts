@@ -5,7 +5,7 @@ import { Mutex } from './mutex.js';
 import type { Task } from './task.js';
 import { WorkerPool } from './worker-pool.js';
 
-/** What a job is about, for the error when it is ended. */
+/** What a job does, for the error if it is ended. */
 export interface GuardedWork {
   /** As in "reading column x of /a/file". */
   readonly doing: string;
@@ -21,11 +21,11 @@ export interface GuardLimits {
 const limitsDefault: GuardLimits = { msMax: guardedMsMax, heapMb: guardedHeapMb, idleMs: guardedIdleMs };
 
 /**
- * A thread for work on bytes of others, which may be made to take forever or all memory: a job that does is ended together with the
- * thread, and the next one gets a new thread. One job runs at a time. The thread begins with the first job, ends when there has been none
- * for a while, and does not keep the process alive without one.
+ * A thread for tasks on foreign bytes, which may be crafted to take forever or all memory. A job that exceeds a limit is ended together
+ * with the thread, and the next job gets a new thread. Jobs run one at a time. The thread starts with the first job, ends after some idle
+ * time, and does not keep the process alive while idle.
  *
- * The bound is for the objects of the thread: what a task allocates for bytes it has to bound itself.
+ * The limit on memory covers the thread's JavaScript heap. Tasks have to limit the sizes of array buffers themselves.
  */
 export class GuardedThread {
   readonly #limits: GuardLimits;
@@ -38,7 +38,7 @@ export class GuardedThread {
     this.#limits = { ...limitsDefault, ...limits };
   }
 
-  /** Has the thread do `task` on `job`. Throws what the task throws, `limit` when it was ended, `closed` when this is closed. */
+  /** Runs `task` on `job` on the thread. Throws the error of the task, `limit` if the job was ended, `closed` after `close`. */
   async run<Job, Result>(task: Task<Job, Result>, job: Job, work: GuardedWork): Promise<Result> {
     return this.#turns.run(async () => {
       if (this.#closed) throw new LogstrataError('closed', 'the guarded thread has ended');
@@ -83,7 +83,7 @@ export class GuardedThread {
     await pool?.close();
   }
 
-  /** Ends the thread, and with it the job under way. */
+  /** Ends the thread, and with it the current job. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#end();

@@ -1,14 +1,14 @@
-/** Work under way. */
+/** Work in progress. */
 interface Pending {
-  /** Waits for the result and has it consumed. */
+  /** Waits for the result and passes it to its consumer. */
   readonly deliver: () => Promise<void>;
   /** Waits for the result and discards it. */
   readonly discard: () => Promise<void>;
 }
 
 /**
- * Work that goes on while its consumer does other things: results are consumed one at a time, in the order in which the work
- * was begun, whichever is done first. At most `depth` pieces are under way; with 0 each is consumed before the next begins.
+ * Runs asynchronous work ahead of its consumer. Results are consumed one at a time, in the order in which the work was started. At most
+ * `depth` pieces of work are in progress; with 0, each result is consumed before the next piece starts.
  */
 export class InOrder {
   private pending: Pending[] = [];
@@ -16,8 +16,8 @@ export class InOrder {
   constructor(private readonly depth: number) {}
 
   /**
-   * Calls `start` once fewer than `depth` pieces of work are under way. Throws what earlier work or its consumer throws. `discard` is given
-   * a result that is not consumed.
+   * Calls `start` once fewer than `depth` pieces of work are in progress. Throws the errors of earlier work and of its consumer. `discard`
+   * is called with a result that is not consumed.
    */
   async add<T>(
     start: () => Promise<T>,
@@ -27,7 +27,7 @@ export class InOrder {
     if (this.depth === 0) return consume(await start());
     while (this.pending.length >= this.depth) await this.deliverFirst();
     const result = start();
-    // A failure is thrown by `deliver`. After the failure of earlier work `deliver` may never be called.
+    // Prevents an unhandled rejection: `deliver` throws the failure, but is never called if earlier work has failed.
     result.catch(() => {});
     this.pending.push({
       deliver: async () => consume(await result),
@@ -39,12 +39,12 @@ export class InOrder {
     await this.pending.shift()!.deliver();
   }
 
-  /** Waits for all work under way and has its results consumed. */
+  /** Waits until all work has ended and its results are consumed. */
   async drain(): Promise<void> {
     while (this.pending.length > 0) await this.deliverFirst();
   }
 
-  /** Waits for all work under way and discards its results. */
+  /** Waits until all work has ended, and discards its results. */
   async drop(): Promise<void> {
     const { pending } = this;
     this.pending = [];

@@ -5,7 +5,7 @@ import type { Task } from './task.js';
 /** A job that no thread has taken yet. */
 export interface WaitingJob {
   readonly queue: JobQueue;
-  /** Address of the module that exports `work`. */
+  /** URL of the module that exports `work`. */
   readonly module: string;
   readonly isLong: boolean;
   readonly job: unknown;
@@ -14,29 +14,26 @@ export interface WaitingJob {
   readonly reject: (error: Error) => void;
 }
 
-/** What runs the jobs of queues: the worker pool. */
+/** The worker pool, as queues see it. */
 export interface JobRunner {
-  /** At most; with 0 every task is done by the thread that asks. */
+  /** Maximum number of threads. With 0 every task runs on the calling thread. */
   readonly threads: number;
-  /** What the jobs of a queue may read that the thread which asks does by itself; 0 once a thread has begun. */
+  /** Bytes that the jobs of a queue may read on the calling thread; 0 once a thread has started. */
   readonly ownBytesMax: number;
-  /** Says that the queue has one more job. */
+  /** Called when the queue has one more job. */
   announce(queue: JobQueue): void;
 }
 
-/**
- * The jobs of one query, or of one load. The queues of a pool take turns, job by job, so that a query with few jobs does
- * not wait for all jobs of another.
- */
+/** The jobs of one query or load. The queues of a pool take turns job by job, so that a query with few jobs does not wait for all jobs of another. */
 export class JobQueue {
-  /** In the order in which they were given. */
+  /** In the order in which they were added. */
   readonly waiting: WaitingJob[] = [];
   readonly #pool: JobRunner;
   readonly #signal: AbortSignal | undefined;
   #ownBytes = 0;
   #ended: Error | undefined;
 
-  /** @param signal when it is aborted, jobs that no thread has taken are dropped */
+  /** @param signal when aborted, jobs that no thread has taken are dropped */
   constructor(pool: JobRunner, signal?: AbortSignal) {
     this.#pool = pool;
     this.#signal = signal;
@@ -44,18 +41,18 @@ export class JobQueue {
     if (signal?.aborted === true) this.#onAbort();
   }
 
-  /** Threads that may do its jobs at once; with 0 the thread that asks does them. */
+  /** Number of threads that may run its jobs at once. With 0 the calling thread runs them. */
   get threads(): number {
     return this.#pool.threads;
   }
 
   /**
-   * Has a thread do `task` on `job`. The buffers in `transfer` move there: the caller must not use them again. Throws what
-   * the task throws, `limit` when too many jobs wait or a thread's memory did not suffice, `cancelled` (or the signal's own
-   * reason, where that is a `LogstrataError`) when it was dropped, and `closed` when the pool is closed meanwhile. A job that
-   * a thread has begun is waited for whatever happens: until then it may write where it was told to.
+   * Runs `task` on `job` on a thread. The buffers in `transfer` are moved to the thread and must not be used any more. A job that a thread
+   * has taken is always waited for, because until it ends it may write to memory that it was given.
    *
-   * @param readBytes how much the job reads at most, where that is known: of little the thread that asks may do it
+   * @param readBytes maximum number of bytes that the job reads, if known. The calling thread may run a job that reads little.
+   * @throws the error of the task; LogstrataError `limit` if too many jobs wait or a thread ran out of memory, `cancelled` (or the signal's
+   * reason, if that is a `LogstrataError`) if the job was dropped, `closed` if the pool was closed meanwhile
    */
   async run<Job, Result>(
     task: Task<Job, Result>,
@@ -88,7 +85,7 @@ export class JobQueue {
     return true;
   }
 
-  /** Drops the jobs that no thread has taken: they fail with `reason`, and so does what comes later. */
+  /** Drops the jobs that no thread has taken. They and all later ones fail with `reason`. */
   end(reason: Error): void {
     this.#signal?.removeEventListener('abort', this.#onAbort);
     this.#ended ??= reason;

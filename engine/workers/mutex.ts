@@ -2,7 +2,7 @@
 export class Mutex {
   private tail: Promise<void> = Promise.resolve();
 
-  /** Waits until the lock is free and takes it. Returns a function that releases it, which may be called again. */
+  /** Waits for the lock and takes it. Returns a function that releases it; further calls of that do nothing. */
   async acquire(): Promise<() => void> {
     let release!: () => void;
     const before = this.tail;

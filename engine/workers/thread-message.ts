@@ -1,20 +1,20 @@
 import { DamageError, LogstrataError, type ErrorCode } from '../terms/errors.js';
 
-/** A job on its way to a thread. */
+/** A job that is sent to a thread. */
 export interface JobRequest {
   readonly id: number;
-  /** Address of the module that exports `work`. */
+  /** URL of the module that exports `work`. */
   readonly module: string;
   readonly job: unknown;
 }
 
-/** What came of a job. */
+/** The result or failure of a job. */
 export type JobReply =
   { readonly id: number; readonly result: unknown } | { readonly id: number; readonly failure: SentError };
 
-/** An error as plain data: messages between threads lose the class of an error, and all fields but its message and stack. */
+/** An error as plain data, because messages between threads preserve only the message and stack of an error. */
 export interface SentError {
-  /** Undefined for an error that is no `LogstrataError`: a bug of ours. */
+  /** Undefined for an error that is no `LogstrataError`, which is a bug. */
   readonly code?: ErrorCode;
   readonly message: string;
   readonly stack?: string | undefined;
@@ -23,7 +23,7 @@ export interface SentError {
   readonly damage?: { readonly rowGroup?: number | undefined; readonly column?: string | undefined };
 }
 
-/** Describes whatever was thrown. */
+/** Converts a thrown value to plain data. */
 export function failureOf(error: unknown): SentError {
   if (!(error instanceof Error)) return { message: String(error) };
   const { message, stack } = error;
@@ -33,7 +33,7 @@ export function failureOf(error: unknown): SentError {
   return { code, message, stack, path, offset, damage: { rowGroup: error.rowGroup, column: error.column } };
 }
 
-/** The error that was thrown in the thread. A `LogstrataError` is one again, with its fields. */
+/** Converts a received failure to an error. A `LogstrataError` or `DamageError` keeps its class and fields. */
 export function errorOf(failure: SentError): Error {
   const { code, message, stack, path, offset, damage } = failure;
   const place = { ...(path === undefined ? {} : { path }), ...(offset === undefined ? {} : { offset }) };

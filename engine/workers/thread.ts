@@ -5,8 +5,8 @@ import type { Task } from './task.js';
 import { failureOf, type JobReply, type JobRequest } from './thread-message.js';
 
 /**
- * What a thread of a worker pool runs: it imports the module that a job names and answers with what its `work` gives,
- * one job after another. The thread imports no task by itself, so that this folder depends on none that has tasks.
+ * The main module of a worker thread. It imports the module that a job names and answers with the result of its `work`, one job after
+ * another. It imports no tasks statically, so that this folder does not depend on the folders that define tasks.
  */
 
 assert(parentPort !== null, 'this module is the beginning of a thread');

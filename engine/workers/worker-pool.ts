@@ -11,31 +11,32 @@ const youngGenerationMb = 6;
 
 interface Thread {
   readonly worker: Worker;
-  /** The jobs it was handed and has not answered, by their numbers. */
+  /** Jobs that were sent to the thread and are not answered yet, by id. */
   readonly jobs: Map<number, WaitingJob>;
 }
 
-/** How many threads a process starts unless it is told otherwise: one for each core, because the main thread mostly waits for them. */
+/** Number of threads unless configured otherwise: one per core, because the main thread mostly waits for them. */
 export function workersDefault(): number {
   return Math.min(workersDefaultMax, Math.max(1, availableParallelism()));
 }
 
 /**
- * Threads that do tasks. A thread begins when there is a job that no idle one can take, stays for the next, and does not
- * keep the process alive while it has none. Each owner of jobs has a queue, and the queues take turns.
+ * A pool of threads that run tasks. A thread is started when there is a job and no idle thread. It stays for further jobs, and does not
+ * keep the process alive while idle. Each owner of jobs has a queue, and the queues take turns.
  */
 export class WorkerPool implements JobRunner {
   private readonly started: Thread[] = [];
-  /** Queues with waiting jobs, the one whose turn is next first. */
+  /** Queues with waiting jobs. The first one is next. */
   private readonly turns: JobQueue[] = [];
   private readonly own: JobQueue;
   private nextId = 0;
   private closed = false;
 
   /**
-   * @param threads at most; with 0 every task is done by the thread that asks
-   * @param heapMb what the objects of a thread may take; without it, as much as V8 gives
-   * @param bytesBeforeThreads what the jobs of a queue may read before a thread begins for them: for a process that ends with its answer
+   * @param threads maximum number of threads; with 0 every task runs on the calling thread
+   * @param heapMb limit on the JavaScript heap of a thread; V8's default if absent
+   * @param bytesBeforeThreads bytes that the jobs of a queue may read on the calling thread before a thread is started, for a process that
+   * ends after its answer
    */
   constructor(
     readonly threads: number,
@@ -49,29 +50,29 @@ export class WorkerPool implements JobRunner {
     return this.started.length > 0 ? 0 : this.bytesBeforeThreads;
   }
 
-  /** How many row groups one caller may have under way. Each takes tens of megabytes, so there are hardly more than threads. */
+  /** Number of row groups that one caller should have under way. Each takes tens of megabytes, so it is about the number of threads. */
   get depth(): number {
     return this.threads === 0 ? 0 : Math.max(2, this.threads);
   }
 
-  /** Threads that have a job. */
+  /** Number of threads that have a job. */
   get busy(): number {
     return this.started.reduce((sum, { jobs }) => sum + (jobs.size > 0 ? 1 : 0), 0);
   }
 
-  /** Jobs that wait for a thread. */
+  /** Number of jobs that wait for a thread. */
   get waiting(): number {
     return this.turns.reduce((sum, queue) => sum + queue.waiting.length, 0);
   }
 
-  /** A queue for the jobs of one owner, whose jobs are dropped when `signal` is aborted. */
+  /** A queue for the jobs of one owner. They are dropped when `signal` is aborted. */
   queue(signal?: AbortSignal): JobQueue {
     const queue = new JobQueue(this, signal);
     if (this.closed) queue.end(threadsEnded());
     return queue;
   }
 
-  /** As `JobQueue.run`, in the one queue that all loads share. */
+  /** As `JobQueue.run`, in the queue that all loads share. */
   run<Job, Result>(
     task: Task<Job, Result>,
     job: Job,
@@ -81,8 +82,8 @@ export class WorkerPool implements JobRunner {
   }
 
   /**
-   * Begins every thread that has not begun, and has each do a job first. Until then, and else from its first job on, a thread has its modules
-   * to load, which takes a hundred milliseconds. Resolves when all have done so; throws what the task throws.
+   * Starts all threads that have not started, and has each run one job. A thread loads its modules with its first job, which takes a
+   * hundred milliseconds. Resolves when all are done; throws the error of the task.
    */
   async begin<Job>({ module }: Task<Job, unknown>, job: Job): Promise<void> {
     const begun: Promise<unknown>[] = [];
@@ -94,14 +95,14 @@ export class WorkerPool implements JobRunner {
     await Promise.all(begun);
   }
 
-  /** Gives the job its turn. */
+  /** Registers a queue that has one more job. */
   announce(queue: JobQueue): void {
     if (this.closed) queue.end(threadsEnded());
     if (queue.waiting.length === 1) this.turns.push(queue);
     this.dispatch();
   }
 
-  /** Hands out jobs, one of each queue in turn, while there is a thread for them. */
+  /** Hands out jobs, one of each queue in turn, as long as there is a thread for them. */
   private dispatch(): void {
     for (;;) {
       const queue = this.turns[0];
@@ -124,8 +125,8 @@ export class WorkerPool implements JobRunner {
   }
 
   /**
-   * A thread that may be sent a second job before it has answered the first, so that it goes on without waiting for this thread. Only where
-   * no other queue waits, and behind a short job of the same queue: behind another job the second one could wait long.
+   * A thread that can be sent a second job before it has answered the first, so that it continues without waiting for this thread. Only if
+   * no other queue waits, and if the first is a short job of the same queue: after any other job the second one might wait long.
    */
   private threadBusyWith(queue: JobQueue): Thread | undefined {
     if (this.turns.length > 1) return undefined;
@@ -141,7 +142,7 @@ export class WorkerPool implements JobRunner {
     try {
       thread.worker.postMessage(request, waiting.transfer);
     } catch (error) {
-      // A job that can't be copied is a bug of its caller: only that caller is told.
+      // The job cannot be cloned, which is a bug of its caller: only that caller gets the error.
       waiting.reject(error as Error);
       return;
     }
@@ -150,11 +151,11 @@ export class WorkerPool implements JobRunner {
   }
 
   private start(): Thread {
-    // Options meant for this process, such as a debugger's port, are not for its threads.
+    // Node options of this process, such as a debugger's port, must not apply to threads.
     const worker = new Worker(new URL('./thread.js', builtModule(import.meta.url)), {
       execArgv: [],
       workerData: memoryToLend(),
-      // Tasks make few objects. With more room for new ones, V8 would use all of that room before it collects any.
+      // Tasks create few objects. With a larger young generation, V8 would fill all of it before it collects garbage.
       resourceLimits: {
         maxYoungGenerationSizeMb: youngGenerationMb,
         ...(this.heapMb === undefined ? {} : { maxOldGenerationSizeMb: this.heapMb }),
@@ -188,7 +189,7 @@ export class WorkerPool implements JobRunner {
     if (!this.closed) this.dispatch();
   }
 
-  /** Ends the threads, and with them the jobs under way. */
+  /** Ends the threads, and with them the current jobs. */
   async close(): Promise<void> {
     this.closed = true;
     for (const queue of [this.own, ...this.turns.splice(0)]) queue.end(threadsEnded());
