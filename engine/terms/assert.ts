@@ -1,4 +1,4 @@
-/** A broken promise of our own code: a bug to report, never a user's mistake. */
+/** A violated invariant of our own code. It is a bug to report, never a user's mistake. */
 export class AssertionError extends Error {
   constructor(message: string) {
     super(`${message} (this is a bug in logstrata)`);
@@ -6,12 +6,12 @@ export class AssertionError extends Error {
   }
 }
 
-/** Throws an `AssertionError` unless `condition` holds. For our own bugs only; user input gets a `LogstrataError`. */
+/** Throws an `AssertionError` unless `condition` is true. For invariants only; invalid user input gets a `LogstrataError`. */
 export function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw new AssertionError(message);
 }
 
-/** Closes a `switch` over a closed union: a new member then fails to compile. */
+/** For the default case of a `switch` over a closed union: a member that is not handled fails to compile. */
 export function assertNever(value: never): never {
   throw new AssertionError(`unexpected value ${JSON.stringify(value)}`);
 }

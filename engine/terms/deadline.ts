@@ -1,6 +1,7 @@
 /**
- * What `coming` gives, or `deadline` when it takes longer than `ms`. A failure that comes later is for who awaits it again. Each call
- * leaves something with `coming` until that ends: one promise is not to be waited for in this way any number of times.
+ * Resolves to the result of `coming`, or to `deadline` if that takes longer than `ms`. A later rejection is ignored here, so the caller
+ * must await `coming` again to see it. Each call adds a reaction to `coming` that stays until it settles, so do not call this repeatedly in
+ * a loop for one promise.
  */
 export function orDeadline<T>(coming: Promise<T>, ms: number): Promise<T | 'deadline'> {
   return new Promise((resolve, reject) => {

@@ -1,45 +1,45 @@
 /**
- * Every failure that a user or the machine can cause is a `LogstrataError` with a code, and says what,
- * where and what was expected. A broken promise of our own code is an assertion (`assert.ts`) instead.
+ * The code of a `LogstrataError`. Every failure that a user or the machine can cause is a `LogstrataError`. Its message says what failed,
+ * where, and what was expected. A violated invariant of our own code is an `AssertionError` (`assert.ts`) instead.
  */
 export type ErrorCode =
-  /** The caller asked for something that makes no sense: a bad filter, a bad argument. */
+  /** The caller asked for something impossible, such as a malformed filter or argument. */
   | 'invalid'
-  /** Stored bytes are not what was written. Never answered over; see `DamageError`. */
+  /** Stored bytes are not what was written; see `DamageError`. Queries fail rather than leave damaged records out. */
   | 'damaged'
-  /** A file, folder or agent is not there. */
+  /** A file, folder or agent does not exist. */
   | 'not_found'
-  /** A file that must be new is there already. */
+  /** A file that must be new exists already. */
   | 'exists'
   /** Another process is the writer of this data folder. */
   | 'locked'
-  /** Another process published a manifest although we hold the lock. */
+  /** The state that an operation was based on has changed: another process or commit was faster. */
   | 'conflict'
-  /** A bound of `limits.ts` would be exceeded. */
+  /** A limit of `limits.ts` would be exceeded. */
   | 'limit'
   | 'disk_full'
   /** Any other failure of the file system. */
   | 'io'
-  /** The caller went away, or the process is stopping. */
+  /** The caller has gone, or the process is stopping. */
   | 'cancelled'
   | 'timeout'
-  /** Written by a newer version than this one. */
+  /** The format or version is not supported, or an optional package is not installed. */
   | 'unsupported'
   | 'closed'
-  /** Records lie in another system, which can't be asked for all of them now. */
+  /** Records are in another system, which cannot answer for all of them now. */
   | 'unavailable'
-  /** Bytes of an object that are not on this machine yet. They are fetched, and what needs them is done again: nobody is told. */
+  /** Bytes of an object are not on this machine yet. Internal: they are fetched and the operation is repeated. */
   | 'absent';
 
 export interface ErrorPlace {
-  /** File or folder at fault. */
+  /** The file or folder that the error is about. */
   readonly path?: string;
   /** Byte offset in `path`. */
   readonly offset?: number;
   readonly cause?: unknown;
 }
 
-/** An expected failure: has a code for programs and a sentence for people. */
+/** An expected failure, with a code for programs and a message for people. */
 export class LogstrataError extends Error {
   readonly code: ErrorCode;
   readonly path: string | undefined;
@@ -54,7 +54,7 @@ export class LogstrataError extends Error {
   }
 }
 
-/** Stored bytes that fail their checksum or their format. `rowGroup` and `column` say what is lost, where known. */
+/** Stored bytes that fail their checksum or have an invalid format. `rowGroup` and `column` say what is lost, if known. */
 export class DamageError extends LogstrataError {
   readonly rowGroup: number | undefined;
   readonly column: string | undefined;
@@ -67,7 +67,7 @@ export class DamageError extends LogstrataError {
   }
 }
 
-/** Whether `error` is an expected failure; anything else is a bug of ours or of a dependency. */
+/** Whether `error` is an expected failure. Anything else is a bug, ours or of a dependency. */
 export function isLogstrataError(error: unknown): error is LogstrataError {
   return error instanceof LogstrataError;
 }

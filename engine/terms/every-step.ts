@@ -1,6 +1,6 @@
 /**
- * Takes every step in its order, also behind one that fails, and throws the first failure once all are done: for the end of what holds
- * on to several things, so that one that can't be let go of keeps nobody waiting for the others.
+ * Runs all steps in order, even after one fails, and then throws the first failure. For releasing several resources, so that a failure to
+ * release one does not keep the others.
  */
 export async function everyStep(steps: Iterable<() => unknown>): Promise<void> {
   const failures: unknown[] = [];

@@ -1,9 +1,9 @@
 /**
- * Simple case folding: Unicode 17's CaseFolding.txt, statuses C and S, which is what ECMAScript's Canonicalize uses for
- * `/…/iu`. Four numbers a range: first and last code point, stride, and what is added to fold.
+ * Simple case folding: statuses C and S of Unicode 17's CaseFolding.txt, which ECMAScript's Canonicalize uses for `/…/iu`. Four numbers per
+ * range: first and last code point, stride, and what is added to fold.
  *
- * It is frozen rather than asked of the running engine, because the grams in stored filters are cut from folded text:
- * another Node must fold them alike. Unicode promises that the folding of an assigned character never changes.
+ * The table is fixed instead of taken from the running engine, because stored filters hold hashes of folded text, and every version of Node
+ * must fold it in the same way. Unicode guarantees that the folding of an assigned character never changes.
  */
 // prettier-ignore
 export const foldRanges: readonly number[] = [

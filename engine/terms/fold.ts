@@ -1,17 +1,12 @@
 import { foldRanges } from './fold-table.js';
 
-/**
- * Case folding as an escaped JavaScript `/…/iu` compares: two texts are equal to it when their folded forms are equal,
- * code point by code point. Folding maps one code point to one, so it never joins or splits characters.
- */
-
 /** No code point from here on folds to another one. */
 const foldEnd = 0x1e944;
 
-/** From here on they are no ASCII: of that, letters fold to lower case, and nothing else has variants. */
+/** Below this, in ASCII, letters fold to lower case and nothing else has case variants. */
 const asciiEnd = 0x80;
 
-/** Code point → folded code point; built on first use, because most processes meet only ASCII. */
+/** Maps a code point to its folded form. Built on first use, because most processes only see ASCII. */
 let foldTable: Uint32Array | undefined;
 
 function table(): Uint32Array {
@@ -28,7 +23,10 @@ function table(): Uint32Array {
   return built;
 }
 
-/** The folded form of one code point. ASCII letters fold to lower case, as do U+017F (to s) and U+212A (to k). */
+/**
+ * Folds one code point, as an escaped JavaScript `/…/iu` does: two texts are equal to such a pattern if their folded forms are equal, code
+ * point by code point. A code point folds to exactly one. ASCII letters fold to lower case, as do U+017F (to s) and U+212A (to k).
+ */
 export function foldCodePoint(point: number): number {
   if (point < asciiEnd) return point >= 0x41 && point <= 0x5a ? point | 0x20 : point;
   return point < foldEnd ? table()[point]! : point;
@@ -36,7 +34,7 @@ export function foldCodePoint(point: number): number {
 
 let variantPoints: Set<number> | undefined;
 
-/** Whether some other code point folds like `point` does: only then does a search have to care about case. */
+/** Whether another code point folds to the same form. If none of a needle's does, case can be ignored. */
 export function hasCaseVariants(point: number): boolean {
   if (point < asciiEnd) return (point | 0x20) >= 0x61 && (point | 0x20) <= 0x7a;
   if (variantPoints === undefined) {
@@ -56,20 +54,20 @@ export function foldText(text: string): string {
   return folded;
 }
 
-/** The most bytes that `lengthBytes` bytes of UTF-8 fold to: U+023A and U+023E grow from two bytes to three. */
+/** The largest number of bytes that `lengthBytes` bytes of UTF-8 can fold to: U+023A and U+023E grow from two bytes to three. */
 export function foldedBytesMax(lengthBytes: number): number {
   return lengthBytes + (lengthBytes >> 1) + 1;
 }
 
 /**
- * Folds the UTF-8 of `input` into `output`, which must have room for `foldedBytesMax(input.length)`, and returns the
- * number of bytes written. Bytes that are not UTF-8 are copied as they are.
+ * Folds the UTF-8 of `input` into `output`, which must have room for `foldedBytesMax(input.length)` bytes. Returns the number of bytes
+ * written. Bytes that are not UTF-8 are copied unchanged.
  */
 export function foldBytes(input: Uint8Array, output: Uint8Array): number {
   return foldRange(input, 0, input.length, output, 0);
 }
 
-/** `foldBytes` of `input[start, end)` to `output` from `at` on, without a view of the input; returns where it ended. */
+/** Like `foldBytes`, from `input[start, end)` to `output` from `at` on, without creating views. Returns the end in `output`. */
 export function foldRange(
   input: Uint8Array,
   start: number,
@@ -105,8 +103,8 @@ export function foldRange(
 }
 
 /**
- * A copy of UTF-8 whose characters beyond ASCII are folded where they stand, and whose ASCII is as it was: `foldBytes` looks at each
- * byte, this at few of them where most are ASCII. Null when a character would become longer or shorter, which few do.
+ * A copy of UTF-8 in which all characters except ASCII are folded in place. Faster than `foldBytes` on mostly ASCII text, because it tests
+ * four bytes at a time for ASCII. Null if folding would change the length of a character, which is rare.
  */
 export function foldedBeyondAscii(input: Uint8Array): Uint8Array | null {
   const bytes = new Uint8Array(input);
@@ -126,7 +124,7 @@ export function foldedBeyondAscii(input: Uint8Array): Uint8Array | null {
   return bytes;
 }
 
-/** The first place from `i` on of a byte beyond ASCII, or the length. `words` are the whole ones of `bytes`. */
+/** Index of the first byte from `i` on that is not ASCII, or the length. `words` is a view of the whole 32-bit words of `bytes`. */
 function nextBeyondAscii(bytes: Uint8Array, words: Int32Array, i: number): number {
   for (; (i & 3) !== 0 && i < bytes.length; i++) if (bytes[i]! >= 0x80) return i;
   let word = i >> 2;
@@ -136,28 +134,28 @@ function nextBeyondAscii(bytes: Uint8Array, words: Int32Array, i: number): numbe
   return i;
 }
 
-/** The folded UTF-8 of `text`: the form in which needles are searched for and gram filters are asked. */
+/** The folded UTF-8 of `text`, in which form needles are searched and gram filters are asked. */
 export function foldNeedle(text: string): Uint8Array {
   return new TextEncoder().encode(foldText(text));
 }
 
-/** Whether `bytes` holds U+017F or U+212A, which fold to the ASCII letters s and k. */
+/** Whether `bytes` has U+017F or U+212A, which fold to the ASCII letters s and k. */
 export function hasFoldingToAscii(bytes: Uint8Array): boolean {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   return buffer.indexOf('\u017f', 0, 'utf8') >= 0 || buffer.indexOf('\u212a', 0, 'utf8') >= 0;
 }
 
-/** Bytes of the (valid) UTF-8 character that begins with `first`. */
+/** Length in bytes of the UTF-8 character that begins with `first`. The text must be valid. */
 export function pointLength(first: number): number {
   return first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
 }
 
-/** Bytes of UTF-8 that a code point takes. */
+/** Length in bytes of a code point in UTF-8. */
 function encodedLength(point: number): number {
   return point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
 }
 
-/** The code point whose (valid) UTF-8 begins at `at`. */
+/** The code point that begins at `at`. The text must be valid UTF-8. */
 export function pointAt(bytes: Uint8Array, at: number): number {
   const first = bytes[at]!;
   if (first < 0x80) return first;
@@ -168,7 +166,7 @@ export function pointAt(bytes: Uint8Array, at: number): number {
   return ((first & 0x07) << 18) | (second << 12) | (third << 6) | (bytes[at + 3]! & 0x3f);
 }
 
-/** Writes the UTF-8 of `point` and returns where it ends. */
+/** Writes the UTF-8 of `point` at `at`, and returns its end. */
 function encodePoint(point: number, output: Uint8Array, at: number): number {
   let o = at;
   if (point < 0x80) {

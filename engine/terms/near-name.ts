@@ -1,7 +1,7 @@
-/** Longer words are no misspelled names; comparing costs the product of both lengths. */
+/** Longer words are not checked, because the comparison takes time proportional to the product of the lengths. */
 const lengthMax = 64;
 
-/** ` (did you mean "x"?)` with a leading blank for the name that `wrong` was likely meant to be, or nothing. */
+/** ` (did you mean "x"?)`, with a leading blank, for the name most similar to `wrong`; empty if none is similar enough. */
 export function nearName(wrong: string, names: readonly string[]): string {
   if (wrong.length > lengthMax) return '';
   let nearest: string | undefined;
@@ -15,7 +15,7 @@ export function nearName(wrong: string, names: readonly string[]): string {
   return nearest === undefined ? '' : ` (did you mean "${nearest}"?)`;
 }
 
-/** Insertions, removals, changes and swaps of neighbours that turn `a` into `b` (optimal string alignment distance). */
+/** The optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b`. */
 function editsBetween(a: string, b: string): number {
   const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)];
   for (let i = 1; i <= a.length; i++) {

@@ -1,13 +1,13 @@
 export type CompareOp = 'eq' | 'ne' | 'gt' | 'gte' | 'lt' | 'lte';
-/** How a string is compared with a text. All but `exact` ignore case. */
+/** How a string is compared with a text. All operators but `exact` ignore case. */
 export type NeedleOp = 'exact' | 'like' | 'prefix' | 'suffix';
-/** `ne` is the opposite of `exact`, and each `not_` operator the opposite of the one that it names. */
+/** `ne` is the negation of `exact`, and each `not_` operator the negation of the operator that it names. */
 export type StringOp = NeedleOp | 'ne' | 'not_like' | 'not_prefix' | 'not_suffix';
 
 /**
- * One filter on a field, already typed. `field` is a position in the schema. `int` serves `int`, `time` and `bool` fields
- * (`since` is `gte`, `until` is `lt`, both in milliseconds; false is 0, true 1). The members of a `set` are filters `eq` or `exact` on its
- * field; it matches where one of them does. Null matches none of them.
+ * A typed filter on a field. `field` is an index into the schema. Kind `int` is for `int`, `time` (in milliseconds) and `bool` fields
+ * (false is 0, true 1); of times, `since` is `gte` and `until` is `lt`. The members of a `set` are `eq` or `exact` filters on its field,
+ * and it matches if one of them does. Null matches no filter.
  */
 export type FieldPredicate =
   | { readonly kind: 'int'; readonly field: number; readonly op: CompareOp; readonly value: bigint }
@@ -16,8 +16,8 @@ export type FieldPredicate =
   | { readonly kind: 'set'; readonly field: number; readonly members: readonly FieldPredicate[] };
 
 /**
- * A text that is looked for in all fields of type string, upper and lower case alike: a record matches where one of them holds it; with
- * `isAbsent`, where none does.
+ * A text that is searched in all fields of type string, ignoring case. A record matches if one of its fields contains the text; with
+ * `isAbsent`, if none does.
  */
 export interface AnywherePredicate {
   readonly kind: 'anywhere';
@@ -25,5 +25,5 @@ export interface AnywherePredicate {
   readonly value: string;
 }
 
-/** One filter. */
+/** One filter of a query. */
 export type Predicate = FieldPredicate | AnywherePredicate;

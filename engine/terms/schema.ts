@@ -2,6 +2,7 @@ import { LogstrataError } from './errors.js';
 import { fieldsMax } from './limits.js';
 
 /**
+ * The type of a field:
  * - `int`: 64-bit signed integer, exact.
  * - `float`: IEEE 754 double; NaN and infinities are stored as null.
  * - `string`: valid UTF-8.
@@ -10,7 +11,7 @@ import { fieldsMax } from './limits.js';
  */
 export type FieldType = 'int' | 'float' | 'string' | 'time' | 'bool';
 
-/** How the values of each type lie in memory: a `bool` is the integer 0 or 1. */
+/** The kind of column that holds the values of each type. A `bool` is stored as the integer 0 or 1. */
 export const valueKinds = {
   int: 'int64',
   float: 'float64',
@@ -19,12 +20,11 @@ export const valueKinds = {
   bool: 'int64',
 } as const satisfies Record<FieldType, string>;
 
-/** Every type. */
 export const fieldTypes = Object.keys(valueKinds) as readonly FieldType[];
 
 /**
- * Which filters a field of type string or int has: always (true), never (false), or, of strings, gram filters that are larger than they would
- * have to be, for texts that are searched for often (`full`). Undefined: where they pay.
+ * Which filters a field of type string or int gets: always (true), never (false), or only where they pay off (undefined). `full` is for
+ * strings that are often searched for texts: their gram filters are larger than necessary.
  */
 export type FieldIndex = boolean | 'full' | undefined;
 
@@ -32,11 +32,11 @@ export interface Field {
   readonly name: string;
   readonly type: FieldType;
   readonly index?: FieldIndex;
-  /** Which column of attached files holds it; absent for the one of its name. */
+  /** The column of attached files that holds the field; absent if it has the field's name. */
   readonly attached?: AttachedColumn | undefined;
 }
 
-/** Units of numbers that are times since the epoch, and how many milliseconds, or ticks of one, each is. */
+/** Units in which numbers count times since the epoch. A value `n` is `n * ms / perMs` milliseconds. */
 export const timeUnits = {
   s: { perMs: 1, ms: 1000 },
   ms: { perMs: 1, ms: 1 },
@@ -48,20 +48,20 @@ export type TimeUnit = keyof typeof timeUnits;
 
 /** A column of a file that another program wrote. */
 export interface AttachedColumn {
-  /** As the file, or a folder `key=value`, names it. */
+  /** Name of the column in the file, or in a folder name `key=value`. */
   readonly column: string;
-  /** Fields of type time: what the numbers of the column count, where it holds no times but numbers. */
+  /** For a field of type time: the unit of the column's values, if they are numbers and not times. */
   readonly unit?: TimeUnit | undefined;
 }
 
-/** The fields of an agent's records, in the order of the response. Every field may be null. */
+/** The fields of an agent's records, in the order of responses. Every field is nullable. */
 export interface Schema {
   readonly fields: readonly Field[];
 }
 
 const fieldNamePattern = /^[a-z][a-z0-9_]*$/;
 
-/** What is wrong with `name` as a field name, or undefined when nothing is. The operator of a filter follows the last `__`. */
+/** What is wrong with `name` as a field name; undefined if nothing is. `__` separates a filter's operator from the field. */
 export function fieldNameProblem(name: string): string | undefined {
   if (!fieldNamePattern.test(name)) {
     return `field name ${JSON.stringify(name)} must be lowercase letters, digits and underscores, and begin with a letter`;
@@ -73,12 +73,12 @@ export function fieldNameProblem(name: string): string | undefined {
 
 const agentNamePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
-/** Whether `name` may name an agent, and so a folder of the archive. */
+/** Whether `name` is a valid name of an agent, and so of its folder. */
 export function isAgentName(name: string): boolean {
   return agentNamePattern.test(name);
 }
 
-/** A schema of these fields, without what else the objects may hold. Checks names and count; throws `invalid`. */
+/** Makes a schema of copies of the fields, without unknown properties. Throws `invalid` for wrong names or a wrong number of fields. */
 export function makeSchema(fields: readonly Field[]): Schema {
   if (fields.length === 0) throw new LogstrataError('invalid', 'an agent needs at least one field');
   if (fields.length > fieldsMax) {
@@ -105,12 +105,12 @@ function onlyKnown({ column, unit }: AttachedColumn): AttachedColumn {
   return unit === undefined ? { column } : { column, unit };
 }
 
-/** Position of the field that decides placement (the first of type `time`), or -1. */
+/** Index of the field that decides placement (the first of type `time`), or -1. */
 export function placementField(schema: Schema): number {
   return schema.fields.findIndex((field) => field.type === 'time');
 }
 
-/** Whether two schemas have columns of the same names and types in the same order: segments of both differ by their filters alone. */
+/** Whether two schemas have the same columns (names and types) in the same order. Their segments then differ only in filters. */
 export function sameColumns(a: Schema, b: Schema): boolean {
   return (
     a.fields.length === b.fields.length &&
@@ -118,7 +118,7 @@ export function sameColumns(a: Schema, b: Schema): boolean {
   );
 }
 
-/** Whether two schemas store the same columns in the same order, with the same filters. */
+/** Whether two schemas have the same columns in the same order, with the same filters and attached columns. */
 export function sameSchema(a: Schema, b: Schema): boolean {
   return (
     sameColumns(a, b) &&

@@ -1,9 +1,9 @@
-/** Bytes at a time that a loop copies faster than a call of `set` on a fresh view. */
+/** Up to this many bytes, a loop is faster than a call of `set` with a new view. */
 const loopBytesMax = 96;
 
 /**
- * Copies source[start, end) to target[at, …), which has room. Returns the bitwise or of the bytes: below 0x80 when
- * all of them are ASCII, which spares callers a second pass.
+ * Copies source[start, end) to target[at, …), which must have room. Returns the bitwise or of the bytes, which is below 0x80 if all of them
+ * are ASCII. This saves callers a second pass.
  */
 export function copyBytes(
   source: Uint8Array,
@@ -27,14 +27,14 @@ export function copyBytes(
 }
 
 /**
- * Length of the sequence at `i`, which begins with a byte from 0x80 on; or, when it is none, minus the number of bytes
- * that the WHATWG decoder replaces by one U+FFFD: the longest beginning of a sequence, at least one byte.
+ * Length of the UTF-8 sequence at `i`, which begins with a byte from 0x80 on. If it is invalid, minus the number of bytes that the WHATWG
+ * decoder replaces by one U+FFFD: the longest prefix of a valid sequence, at least one byte.
  */
 function utf8SequenceLength(bytes: Uint8Array, i: number, end: number): number {
   const lead = bytes[i]!;
   if (lead < 0xc2 || lead > 0xf4) return -1;
   const length = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-  // The second byte alone rules out overlong forms, surrogates and code points past the last.
+  // The range of the second byte excludes overlong forms, surrogates and code points above U+10FFFF.
   let low = 0x80;
   let high = 0xbf;
   if (lead === 0xe0) low = 0xa0;
@@ -52,13 +52,13 @@ function utf8SequenceLength(bytes: Uint8Array, i: number, end: number): number {
 }
 
 export interface RepairedText {
-  /** UTF-8. */
+  /** Valid UTF-8. */
   readonly bytes: Uint8Array;
-  /** Where each U+FFFD stands in `bytes` that was not in the input. */
+  /** Offset in `bytes` of each U+FFFD that replaces invalid input. */
   readonly replacedAt: readonly number[];
 }
 
-/** bytes[start, end) with each sequence that is not UTF-8 replaced by U+FFFD (https://encoding.spec.whatwg.org/#utf-8-decoder). */
+/** Replaces each invalid sequence in bytes[start, end) by U+FFFD, as defined in https://encoding.spec.whatwg.org/#utf-8-decoder. */
 export function repairUtf8(bytes: Uint8Array, start: number, end: number): RepairedText {
   const out = new Uint8Array((end - start) * repairFactorMax);
   const replacedAt: number[] = [];
@@ -66,12 +66,12 @@ export function repairUtf8(bytes: Uint8Array, start: number, end: number): Repai
   return { bytes: out.subarray(0, at), replacedAt };
 }
 
-/** Each bad byte grows to three at most. */
+/** An invalid byte becomes three bytes. */
 export const repairFactorMax = 3;
 
 /**
- * As `repairUtf8`, to `out` from `at` on, which has room for `repairFactorMax` times as many bytes. Calls `replaced` with the place of each
- * U+FFFD in `out` that was not in the input. Returns where the text ends.
+ * Like `repairUtf8`, but writes to `out` from `at` on, which must have room for `repairFactorMax` times as many bytes. Calls `replaced`
+ * with the offset in `out` of each U+FFFD that replaces invalid input. Returns the end of the text.
  */
 export function repairUtf8Into(
   bytes: Uint8Array,
