@@ -28,17 +28,17 @@ const fieldKeys = [
 ];
 const unitNames = Object.keys(timeUnits) as readonly TimeUnit[];
 
-/** What the fields of an agent are made of. */
+/** What the fields of an agent can be read from. */
 export interface FieldInputs {
-  /** The parsed fields that can be had, or undefined where that is not known (JSON, or a broken pattern). */
+  /** The available parsed fields; undefined where they are not known (JSON, or an invalid pattern). */
   readonly sources: readonly string[] | undefined;
-  /** There are lines to be parsed. */
+  /** Whether there are lines to parse. */
   readonly hasLines: boolean;
-  /** There are files of Parquet or Arrow, whose columns are taken as they are. */
+  /** Whether there are Parquet or Arrow files, whose columns are used directly. */
   readonly hasColumns: boolean;
 }
 
-/** The list of fields of an agent. Problems go to the section's list; the result counts only if there are none. */
+/** Reads the list of an agent's fields. Problems are added to the section's list; the result is valid only if there are none. */
 export function readFields(
   root: YamlSection,
   path: string,
@@ -123,7 +123,7 @@ function checkIndex(section: YamlSection, name: string, type: FieldType, index: 
     section.problem(place, `index is for fields of type string or int, and "${name}" is of type ${type}`);
 }
 
-/** What the numbers of a column count: `unit`, or the format `unix` of a timestamp. */
+/** Reads the unit of a column's numbers: `unit`, or seconds for the timestamp format `unix`. */
 function readUnit(
   section: YamlSection,
   type: FieldType | undefined,
@@ -144,7 +144,7 @@ function readUnit(
   return unit ?? (hasColumns && timestamp?.format === 'unix' ? 's' : undefined);
 }
 
-/** Files of Parquet and Arrow have columns and no lines that a template could be made of. */
+/** Checks a template against the inputs: Parquet and Arrow files have columns, and no lines for a template. */
 function checkColumn(
   section: YamlSection,
   name: string,
@@ -175,7 +175,7 @@ function readTimestamp(section: YamlSection, path: string, notes: string[]): Tim
       'time_format is the older name of timestamp.format: keep one of them',
     );
   }
-  // An empty `timestamp:` has no value and so no section, and then the field is no time.
+  // An empty `timestamp:` has no value and so no section; the field is not a time then.
   if (timestamp === undefined && older === undefined) return undefined;
   const written = timestamp?.text('format') ?? older ?? 'rfc3339';
   const format = isTimestampFormatName(written.toLowerCase()) ? written.toLowerCase() : written;
@@ -189,7 +189,7 @@ function readTimestamp(section: YamlSection, path: string, notes: string[]): Tim
   return timezone === undefined ? { format } : { format, timezone };
 }
 
-/** A source that nothing supplies would make a field that is always null. */
+/** Checks that a source exists: without it the field would always be null. */
 function checkSource(
   section: YamlSection,
   name: string,
@@ -203,7 +203,7 @@ function checkSource(
   section.problem(place, `${what}: ${there}`);
 }
 
-/** A template may name what a line lacks, which is then empty; where it can never be there, that is worth a word. */
+/** Checks a template. It may use a part that a line lacks, which is then empty; a part that can never exist gives a note. */
 function checkTemplate(
   section: YamlSection,
   name: string | undefined,

@@ -10,7 +10,7 @@ import { systemFields } from './system-fields.js';
 import type { Place } from './yaml.js';
 import { joinNames, ProblemList, readConfigText, readRootSection, type YamlSection } from './yaml-section.js';
 
-/** What a folder of agents holds: those that can be used, by name, and what is wrong with the others. */
+/** The valid agents of a folder, and the problems of the others. */
 export interface AgentsFolder {
   readonly agents: readonly AgentDefinition[];
   readonly problems: readonly ConfigProblem[];
@@ -19,10 +19,10 @@ export interface AgentsFolder {
 const filePattern = /^(.+)\.(yaml|yml)$/;
 
 /**
- * Reads every `.yaml` and `.yml` file of a folder; others, and names that begin with a point, are none of ours. A
- * broken file spoils no other. Throws `not_found` or `io` when the folder itself can't be read.
+ * Reads every `.yaml` and `.yml` file of a folder, except names that begin with a dot. An invalid file does not affect the
+ * others. Throws `not_found` or `io` when the folder itself can't be read.
  *
- * @param dataFolder of the archive: no agent's logs lie in it
+ * @param dataFolder data folder of the archive, which must not contain an agent's logs
  */
 export function readAgents(directory: string, dataFolder?: string): AgentsFolder {
   const agents: AgentDefinition[] = [];
@@ -84,7 +84,7 @@ function requireRegularFile(path: string): void {
   throw new LogstrataError('invalid', 'it is a named pipe or a device, where a file was expected', { path });
 }
 
-/** Null for what can't be looked at, such as a broken link: reading it then says what is wrong. */
+/** Null for a path that can't be inspected, such as a broken link; reading it then reports the error. */
 function statsOf(path: string): Stats | null {
   try {
     return statSync(path);
@@ -97,12 +97,12 @@ function agentNameOf(path: string): string {
   return basename(path).replace(/\.ya?ml$/, '');
 }
 
-/** Reads one agent's file. Throws a `ConfigError` with all that is wrong in it, `not_found` or `io`. */
+/** Reads one agent's file. Throws a `ConfigError` with all problems in it, `not_found` or `io`. */
 export function readAgentFile(path: string, dataFolder?: string): AgentDefinition {
   return parseAgentFile(readConfigText(path), path, dataFolder);
 }
 
-/** The agent that `text` defines; `path` gives its name and the folder that a relative `file.path` starts from. */
+/** Parses the text of an agent's file. `path` gives its name, and the folder that a relative `file.path` starts from. */
 export function parseAgentFile(text: string, path: string, dataFolder?: string): AgentDefinition {
   const problems = new ProblemList(path);
   const notes: string[] = [];
@@ -127,7 +127,7 @@ export function parseAgentFile(text: string, path: string, dataFolder?: string):
   return { name, path, ...parts!, notes };
 }
 
-/** All that an agent's file says. Problems go to the section's list; the result counts only if there are none. */
+/** Reads all sections of an agent's file. Problems are added to the section's list; the result is valid only if there are none. */
 function readParts(
   root: YamlSection,
   path: string,
@@ -168,9 +168,9 @@ function readParts(
 }
 
 interface AgentFieldInputs extends FieldInputs {
-  /** What an agent of figures reports. */
+  /** The fields that a `system` agent reports. */
   readonly reported: readonly FieldDefinition[] | undefined;
-  /** The files of the archive say which fields there are. */
+  /** Whether the agent may have no fields, because the archive's files give them. */
   readonly mayLack: boolean;
 }
 
@@ -188,7 +188,7 @@ function readAgentFields(
   return named?.map((field) => withoutFormat(field, path, notes)) ?? reported;
 }
 
-/** What an agent's records are made of: of lines, of files that lie there, or of figures. */
+/** Checks that an agent has one kind of input: lines, existing files, or figures. */
 function checkInputs(root: YamlSection): void {
   for (const other of ['file', 'archive']) {
     if (!root.has(other) || !root.has('system')) continue;
@@ -203,7 +203,10 @@ function checkInputs(root: YamlSection): void {
   );
 }
 
-/** Records are placed by the first field of type time; `archive.time` says that it is meant, by its name or that of its column. */
+/**
+ * Checks `archive.time`. Records are placed by the first field of type time, and `archive.time` must name that field, by its
+ * name or its column.
+ */
 function checkTimeField(
   root: YamlSection,
   place: Place,
@@ -223,7 +226,7 @@ function checkTimeField(
   root.problem(place, message);
 }
 
-/** The time of a record of figures is no text. */
+/** Removes the timestamp format from a field of a `system` agent, whose times are not text. */
 function withoutFormat(field: FieldDefinition, path: string, notes: string[]): FieldDefinition {
   const { timestamp, ...rest } = field;
   if (timestamp === undefined) return field;
@@ -233,7 +236,7 @@ function withoutFormat(field: FieldDefinition, path: string, notes: string[]): F
   return rest;
 }
 
-/** The fields as the engine stores them; `withColumns` where they are read from columns of files, too. */
+/** The engine's schema of the fields; `withColumns` where they are also read from columns of files. */
 export function schemaOf(fields: readonly FieldDefinition[], withColumns: boolean): Schema {
   return {
     fields: fields.map(({ name, type, index, source, unit, template }) => {

@@ -11,14 +11,14 @@ import type { YamlSection } from './yaml-section.js';
 const fileKeys = ['path', 'format', 'regex', 'multiline', 'rotate'];
 
 export interface ReadFileInput {
-  /** Absent when something is wrong with it, which is on the list of problems then. */
+  /** Undefined where the section is invalid; the problems are then on the list. */
   readonly input: FileInput | undefined;
-  /** The parsed fields that can be had; undefined where that is not known: JSON, logfmt, or a pattern that is wrong. */
+  /** The parsed fields that lines and file names provide; undefined where that is not known: for JSON, logfmt, or an invalid pattern. */
   readonly sources: readonly string[] | undefined;
   readonly rotate: Rotation | undefined;
 }
 
-/** The `file` section: where lines come from, and how they read. */
+/** Reads the `file` section: where lines come from, and their format. */
 export function readFileInput(
   root: YamlSection,
   agentPath: string,
@@ -39,7 +39,7 @@ export function readFileInput(
   return { input: { directory, namePattern, ...lines.format }, sources, rotate };
 }
 
-/** How lines of a format read, by the `regex` and `multiline` of a section, and the parsed fields that they supply. */
+/** Reads the line format from `regex` and `multiline` of a section, and the parsed fields that the lines provide. */
 export function readLineFormat(
   section: YamlSection,
   format: LineFormat['format'] | undefined,
@@ -65,13 +65,13 @@ export function readLineFormat(
   return { format: { format, ...parts }, sources };
 }
 
-/** A record is told by the line that follows it; an exception and its traces are written at once, so that a second is long. */
+/** A record normally ends when the next one begins. An exception and its stack trace are written at once, so one second is ample. */
 const multilineTimeoutMs = { default: 1000, min: 1, max: 3_600_000 };
 
-/** Traces that recursion has made long have some thousand lines. */
+/** The stack traces of deep recursion have some thousand lines. */
 const multilineLines = { default: 2000, min: 1, max: 1_000_000 };
 
-/** `file.multiline`: which lines begin a record. */
+/** Reads `file.multiline`: which lines begin a record. */
 function readMultiline(file: YamlSection): Multiline | undefined {
   const section = file.section('multiline', ['start', 'timeout', 'max_lines', 'max_bytes']);
   if (section === undefined) return undefined;
@@ -100,7 +100,7 @@ function readMultiline(file: YamlSection): Multiline | undefined {
   };
 }
 
-/** `file.path`: a folder as it is, and behind the last slash an expression for the names of files. */
+/** Reads `file.path`: a literal folder and, after the last slash, an expression for file names. */
 function readPath(
   section: YamlSection,
   agentPath: string,
@@ -137,7 +137,7 @@ function readPath(
   return { directory, namePattern, captures };
 }
 
-/** The names of an expression's captures; undefined, and a problem, when it is no RE2 expression or too large. */
+/** The names of an expression's captures; undefined, and a problem on the list, for one that is invalid or too large. */
 function readCaptures(
   section: YamlSection,
   key: string,
@@ -154,7 +154,7 @@ function readCaptures(
   }
 }
 
-/** `file.rotate`: when a log is put aside once it is stored, and how. */
+/** Reads `file.rotate`: when and how a log is rotated once it is stored. */
 function readRotation(file: YamlSection, path: string, notes: string[]): Rotation | undefined {
   const section = file.section('rotate', ['method', 'size', 'max_size', 'run']);
   if (section === undefined) return undefined;
@@ -175,10 +175,10 @@ function readRotation(file: YamlSection, path: string, notes: string[]): Rotatio
 
 const retentionIntervalDefaultMs = 3_600_000;
 
-/** Time to read what a change would take, and to take it back. */
+/** Time to read what a change would delete, and to revert the change. */
 const retentionGraceDefaultMs = 86_400_000;
 
-/** `retention`: how long records are kept. */
+/** Reads `retention`: how long records are kept. */
 export function readRetention(root: YamlSection): Retention | undefined {
   const section = root.section('retention', ['period', 'interval', 'max_bytes', 'grace']);
   if (section === undefined) return undefined;
@@ -197,7 +197,7 @@ const systemIntervalDefaultMs = 60_000;
 /** Some figures come from other programs, which take tens of milliseconds. */
 const systemIntervalMinMs = 1000;
 
-/** `system`: which figures of this machine to take, and how often. */
+/** Reads `system`: which figures of this machine to take, and how often. */
 export function readSystem(root: YamlSection, path: string, notes: string[]): SystemInput | undefined {
   const section = root.section('system', ['interval', 'disk', 'net', 'disk_path']);
   if (section === undefined) return undefined;

@@ -14,7 +14,7 @@ const archiveFormats = ['parquet', 'arrow', ...lineFormats] as const;
 
 type ArchiveFormat = (typeof archiveFormats)[number];
 
-/** What names of files end with whose format is known by that. Lines of text have any name. */
+/** Formats that are recognised by the ending of a file's name. Lines of text may have any name. */
 const endings: ReadonlyMap<string, ArchiveGlob['format']> = new Map([
   ['parquet', 'parquet'],
   ['arrow', 'arrow'],
@@ -25,15 +25,15 @@ const endings: ReadonlyMap<string, ArchiveGlob['format']> = new Map([
 
 export interface ReadArchiveInput {
   readonly input: ArchiveInput;
-  /** The parsed fields that can be had of lines and folders; undefined where that is not known. */
+  /** The parsed fields that lines and folders provide; undefined where that is not known. */
   readonly sources: readonly string[] | undefined;
-  /** Where `time` stands. */
+  /** Position of `time` in the file. */
   readonly timePlace: Place;
 }
 
 /**
- * The `archive` section: files that lie there already. `file` is how the agent's lines read where it follows logs as well, and `fileSources`
- * what those supply. Gives undefined where there is none, or something is wrong with it that is on the list of problems then.
+ * Reads the `archive` section, for existing files. `file` is the `file` section of the same agent, if it also follows logs.
+ * Returns undefined where there is no section, or it is invalid (the problems are then on the list).
  */
 export function readArchiveInput(
   root: YamlSection,
@@ -83,7 +83,7 @@ export function readArchiveInput(
   return { input, sources, timePlace: section.placeOf('time') };
 }
 
-/** `archive.path`: one glob or a list of them, as they are written. */
+/** Reads `archive.path`: one glob or a list of them, as written. */
 function readPaths(section: YamlSection, folder: string, dataFolder: string | undefined): readonly string[] {
   const paths = section.texts('path') ?? [];
   if (!section.has('path'))
@@ -118,7 +118,7 @@ function readPaths(section: YamlSection, folder: string, dataFolder: string | un
   return paths;
 }
 
-/** What is wrong with a pattern of objects. */
+/** The problem with a pattern of objects, or undefined. */
 function objectGlobProblem(glob: string): string | undefined {
   const { bucket, key } = objectPlace(glob);
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(bucket))
@@ -126,7 +126,7 @@ function objectGlobProblem(glob: string): string | undefined {
   return key === '' ? 'names a bucket and no objects, as s3://bucket/*.parquet would' : undefined;
 }
 
-/** What the files of each glob are. */
+/** Reads the format of the files of each glob. */
 function readFormats(
   section: YamlSection,
   paths: readonly string[],
@@ -150,7 +150,7 @@ function readFormats(
   });
 }
 
-/** How lines of the archive read: as those that the agent follows, or as the section says. */
+/** Reads the format of the archive's lines: that of the `file` section, or else as the section says. */
 function readLines(
   section: YamlSection,
   format: ArchiveFormat,
@@ -170,7 +170,7 @@ function readLines(
   return {};
 }
 
-/** What becomes of the files. Text is imported, and files with columns are answered from where they lie unless the section says otherwise. */
+/** Reads the mode. By default, text is imported and columnar files are queried in place. */
 function readMode(section: YamlSection, globs: readonly ArchiveGlob[]): ArchiveInput['mode'] {
   const isText = globs.some(({ format }) => format === 'lines');
   const mode = section.oneOf('mode', ['in-place', 'import']) ?? (isText ? 'import' : 'in-place');
@@ -190,7 +190,10 @@ function refuseLineKeys(section: YamlSection): void {
   }
 }
 
-/** What lines supply, and the folders `key=value` that a glob names; a `**` may lead through others. */
+/**
+ * Adds the keys of the `key=value` folders in the globs to the fields that lines provide. Undefined for globs with `**`,
+ * which may match folders with other keys.
+ */
 function withKeys(
   sources: readonly string[] | undefined,
   globs: readonly ArchiveGlob[],

@@ -8,10 +8,10 @@ const unitsBytes: ReadonlyMap<string, number> = new Map([
 
 const sizePattern = /^(\d+(?:\.\d+)?)\s*(b|kb|mb|gb)?$/i;
 
-/** What `parseByteSize` reads, for messages. */
+/** Describes the input of `parseByteSize` in messages. */
 export const byteSizeShape = 'a size such as 512kb, 10mb or 1gb (a bare number is bytes)';
 
-/** A size in bytes, kb, mb and gb counting in 1024s, in either case; undefined when the text is something else. */
+/** Parses a size in bytes, kb, mb or gb (powers of 1024), in any case; undefined for another text. */
 export function parseByteSize(text: string): number | undefined {
   const match = sizePattern.exec(text.trim());
   if (match === null) return undefined;

@@ -1,15 +1,15 @@
 import { LogstrataError } from '../../engine/index.js';
 
-/** One mistake in a configuration file; line and column count from 1. */
+/** A problem in a configuration file. Line and column count from 1. */
 export interface ConfigProblem {
   readonly file: string;
   readonly line: number;
   readonly column: number;
-  /** A sentence that says what stands there and what was expected. */
+  /** A sentence that says what is wrong and what was expected. */
   readonly message: string;
 }
 
-/** Everything that is wrong with one or more configuration files, one line each. */
+/** All problems of one or more configuration files; the message has one line for each. */
 export class ConfigError extends LogstrataError {
   readonly problems: readonly ConfigProblem[];
 
@@ -21,7 +21,7 @@ export class ConfigError extends LogstrataError {
   }
 }
 
-/** `agents/nginx.yaml:7:5: unknown key "tpye"`, which editors and terminals make a link of. */
+/** Formats a problem as `agents/nginx.yaml:7:5: unknown key "tpye"`, a form that editors and terminals turn into a link. */
 export function formatProblem(problem: ConfigProblem): string {
   return `${problem.file}:${problem.line}:${problem.column}: ${problem.message}`;
 }

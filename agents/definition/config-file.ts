@@ -11,15 +11,15 @@ import { zoneProblem } from '../times/zone.js';
 const listenShape = 'an address and a port such as 127.0.0.1:2111, [::1]:2111, or :2111 for every address';
 const consoleShape = 'an address and a port such as 127.0.0.1:2112, or off';
 
-/** A `limit` beyond this does not fit the counters of an answer. */
+/** Maximum of `limit`: larger numbers do not fit the counters of an answer. */
 const countMax = 2 ** 31 - 1;
 
-/** Reads a `config.yaml`. Throws a `ConfigError` with all that is wrong, `not_found` or `io`. */
+/** Reads a `config.yaml`. Throws a `ConfigError` with all problems, `not_found` or `io`. */
 export function readConfig(path: string): Config {
   return parseConfig(readConfigText(path), path);
 }
 
-/** The configuration in `text`; `path` is for messages, and for paths in the file, which are relative to its folder. */
+/** Parses a configuration. `path` is used in messages, and paths in the file are relative to its folder. */
 export function parseConfig(text: string, path: string): Config {
   const problems = new ProblemList(path);
   const root = readRootSection(text, problems, ['server', 'storage', 's3', 'file_input', 'watch']);
@@ -38,7 +38,7 @@ export function parseConfig(text: string, path: string): Config {
 
 const neverShape = `never, or ${durationShape}`;
 
-/** A duration, `never` as one without end. */
+/** Parses a duration; `never` gives Infinity. */
 function parseNever(text: string): number | undefined {
   return text.trim().toLowerCase() === 'never' ? Infinity : parseDuration(text);
 }
@@ -99,7 +99,7 @@ function readSlowQuery(section: YamlSection): number | null {
 
 const tlsKeys = ['cert', 'key'];
 
-/** Two files, which may be renewed while a server runs: what they hold is read by that. */
+/** Reads the paths of certificate and key. The server reads the files themselves, because they may be renewed while it runs. */
 function readTls(section: YamlSection | undefined, path: string): TlsFiles | null {
   if (section === undefined) return null;
   const read = (key: string, what: string): string => {
@@ -111,7 +111,7 @@ function readTls(section: YamlSection | undefined, path: string): TlsFiles | nul
   return { cert: read('cert', 'the certificate'), key: read('key', 'its private key') };
 }
 
-/** Addresses and networks. */
+/** Reads a list of addresses and networks. */
 function readProxies(section: YamlSection): readonly string[] {
   const proxies = section.texts('trusted_proxies') ?? [];
   for (const proxy of proxies) {
@@ -122,7 +122,7 @@ function readProxies(section: YamlSection): readonly string[] {
   return proxies;
 }
 
-/** Names as they stand in a URL, without a port: it is asked by the same name on every one. */
+/** Reads host names as they are written in a URL, without a port: a name is valid for all ports. */
 function readHosts(section: YamlSection): readonly string[] {
   const hosts = section.texts('hosts') ?? [];
   for (const host of hosts) {
@@ -133,7 +133,7 @@ function readHosts(section: YamlSection): readonly string[] {
   return hosts.map((host) => host.toLowerCase());
 }
 
-/** `*` or origins as browsers send them: a scheme, a host, perhaps a port, and no path. An empty text is none. */
+/** Reads `*` or origins as browsers send them: scheme, host, optionally a port, and no path. Empty texts are ignored. */
 function readOrigins(section: YamlSection | undefined): readonly string[] {
   const origins = (section?.texts('origin') ?? []).filter((origin) => origin !== '');
   for (const origin of origins) {

@@ -3,94 +3,97 @@ import { graceMsDefault, queryTimeoutMsDefault, zstdAfterMsDefault } from '../..
 import type { FarConfig } from './far-config.js';
 import type { ReaderConfig } from './reader-config.js';
 
-/** An address to listen on. `host` is a name or an address without brackets. */
+/** An address to listen on. `host` is a name or an IP address without brackets. */
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;
 }
 
-/** Where operators ask. An address that nobody has asked for may be had by another process: then there is no console. */
+/** Address of the console for operators. If it was not configured (`isAsked`) and another process uses it, there is no console. */
 export type ConsoleSetting = (ListenAddress & { readonly isAsked: boolean }) | 'off';
 
-/** Absolute paths of a certificate, with those behind it up to an authority, and of its private key: PEM. */
+/** Absolute paths of a certificate chain and of its private key, both PEM. */
 export interface TlsFiles {
   readonly cert: string;
   readonly key: string;
 }
 
-/** How the server answers: `server` in `config.yaml`. */
+/** Settings of the server: `server` in `config.yaml`. */
 export interface ServerSettings {
   readonly listen: ListenAddress;
   readonly console: ConsoleSetting;
-  /** From how long on a query is noted as slow; null for none. */
+  /** Duration from which a query is logged as slow; null for never. */
   readonly slowQueryMs: number | null;
-  /** Has both listeners answer over TLS; null for none. */
+  /** Certificate for both listeners; null for no TLS. */
   readonly tls: TlsFiles | null;
-  /** Has the console do so with a certificate of its own; null for that of `tls`. */
+  /** The console's own certificate; null to use that of `tls`. */
   readonly consoleTls: TlsFiles | null;
-  /** Origins that browsers may ask from; `*` is any, an empty list none. */
+  /** Origins that browsers may send requests from; `*` allows any, an empty list none. */
   readonly corsOrigin: readonly string[];
-  /** For times without an offset, in queries and in logs. */
+  /** Time zone for times without an offset, in queries and in logs. */
   readonly timezone: string;
   /** Highest `limit` of a query. */
   readonly limitMax: number;
-  /** Queries that run at once; more are answered with 429. */
+  /** Limit on concurrent queries; further ones are answered with 429. */
   readonly queriesMax: number;
-  /** Clients that follow at once, beside the queries. */
+  /** Limit on concurrent clients that follow, in addition to queries. */
   readonly followersMax: number;
-  /** Longest time that the scan of one query may take, without the time that the client takes. */
+  /** Longest time of the scan of one query, without the time that the client takes. */
   readonly queryTimeoutMs: number;
-  /** Bytes of columns that one query may have to read; null for any. */
+  /** Limit on the bytes of columns that one query reads; null for none. */
   readonly queryBytesMax: number | null;
-  /** Bytes a second that a client must take of its answer, over a minute of waiting for it; 0 for any. */
+  /** Bytes per second at which a client must read its answer, on average over a minute of waiting for it; 0 for no minimum. */
   readonly clientRateMin: number;
   /** Longest time from a request to the end of its answer. */
   readonly answerTimeoutMs: number;
-  /** Proxies whose `X-Forwarded-For` names the client: addresses and networks. */
+  /** Proxies whose `X-Forwarded-For` header is trusted to name the client: addresses and networks. */
   readonly trustedProxies: readonly string[];
-  /** A client that takes nothing of its answer for this long is gone. uWebSockets.js has a time of its own. */
+  /** A client that reads nothing of its answer for this long is disconnected. uWebSockets.js has a timeout of its own. */
   readonly clientTimeoutMs: number;
-  /** Names besides `localhost`, in lowercase, that the server is asked by. None: any, unless it listens on a loopback address. */
+  /**
+   * Host names besides `localhost`, in lower case, that requests may use. If empty, any name is allowed, unless the server
+   * listens on a loopback address.
+   */
   readonly hosts: readonly string[];
-  /** Answer from the archive of a server on another machine, and store nothing; null for an archive of its own. */
+  /** Set to answer from the archive of a server on another machine and store nothing; null for an archive of its own. */
   readonly reader: ReaderConfig | null;
 }
 
-/** What `config.yaml` says, with every default filled in. */
+/** The content of `config.yaml`, with all defaults filled in. */
 export interface Config {
   readonly server: ServerSettings;
   readonly storage: {
-    /** The data folder: absolute if the file names it, else the default, relative to the working folder. */
+    /** The data folder: an absolute path if the file gives one; else the default, relative to the working folder. */
     readonly path: string;
-    /** Age of a day at which its segments are rewritten smaller; null for never. */
+    /** Age of a day at which its segments are rewritten with better compression; null for never. */
     readonly zstdAfterMs: number | null;
-    /** Bound on the decoded columns in memory; null for a share of the machine's. */
+    /** Limit on the decoded columns in memory; null for a share of the machine's memory. */
     readonly cacheBytes: number | null;
-    /** Where old records go; null for nowhere. */
+    /** Where old records are shipped; null for nowhere. */
     readonly far: FarConfig | null;
   };
-  /** Where `s3://` paths lead. What is undefined is as the environment, or the profile, says. */
+  /** Object storage for `s3://` paths. Undefined settings come from the environment or the profile. */
   readonly s3: {
     readonly endpoint?: string;
     readonly region?: string;
     readonly profile?: string;
     readonly pathStyle?: boolean;
-    /** What is kept of objects on our disk, in bytes. */
+    /** Limit on the copies of objects on our disk, in bytes. */
     readonly cacheBytes?: number;
   };
-  /** Look at the agents' folder now and then, and go by what has changed. */
+  /** Whether the agents' folder is checked regularly, and changes are applied. */
   readonly watch: boolean;
   readonly fileInput: {
-    /** Lines of a new file to read, counted from its end; 0 reads all. */
+    /** Number of last lines to read of a new file; 0 for all. */
     readonly limit: number;
     /** How late a live record may be and still be placed among the newest. */
     readonly graceMs: number;
-    /** Longest time from a line to its answer. */
+    /** Longest time, in milliseconds, from the writing of a line until queries see it. */
     readonly flushMs: number;
-    /** Silence after which a last line without an end is taken, of a file that nobody writes to any more. */
+    /** Time without growth after which a last line without a line end is taken, of a file that is no longer written to. */
     readonly tailTimeoutMs: number;
   };
-  /** Sentences to say once at the start: keys that are accepted and not used. */
+  /** Messages to log once at the start: about keys that are accepted but not used. */
   readonly notes: readonly string[];
 }
 
@@ -123,8 +126,8 @@ export const defaultConfig: Config = {
 };
 
 /**
- * `host:port`, `[IPv6]:port` or `:port`; undefined for anything else. Without a host it is every address of this
- * machine: `::` takes IPv4 along, and `0.0.0.0` stands in where IPv6 is switched off.
+ * Parses `host:port`, `[IPv6]:port` or `:port`; undefined for anything else. Without a host it is every address of this
+ * machine: `::`, which includes IPv4, or `0.0.0.0` where IPv6 is disabled.
  */
 export function parseListen(text: string): ListenAddress | undefined {
   const match = /^(?:\[([0-9a-fA-F:.%a-z]+)\]|([^\s:[\]/]*)):(\d{1,5})$/.exec(text.trim());
@@ -133,7 +136,7 @@ export function parseListen(text: string): ListenAddress | undefined {
   return { host: host === '' || host === '*' ? everyAddress() : host, port: Number(match[3]) };
 }
 
-/** An address as `parseListen` reads it, or `off`; undefined for anything else. */
+/** Parses an address like `parseListen`, or `off`; undefined for anything else. */
 export function parseConsole(text: string): ConsoleSetting | undefined {
   if (text.trim().toLowerCase() === 'off') return 'off';
   const address = parseListen(text);

@@ -2,28 +2,28 @@ import type { FieldIndex, FieldType, ForeignFormat, Schema, TimeUnit } from '../
 import { isUndated, type TimestampFormat } from '../times/timestamp.js';
 
 /**
- * What one file of the agents' folder says, checked and with every default filled in. This is plain data:
- * `agent-file.ts` makes it, decoders and collectors read it.
+ * The content of one file of the agents' folder, validated and with all defaults filled in. Plain data: `agent-file.ts`
+ * makes it, decoders and collectors read it.
  */
 export interface AgentDefinition {
-  /** The file's name without its ending, which is the `agent_name` of the route. */
+  /** The file's name without its ending; the `agent_name` of the route. */
   readonly name: string;
-  /** The YAML file, as it was named to the reader. */
+  /** Path of the YAML file, as it was given. */
   readonly path: string;
-  /** In the order of the response. None where they are those of the archive's files, which nobody has looked at yet. */
+  /** In the order of the response. Empty where the fields are those of the archive's files and these have not been read yet. */
   readonly fields: readonly FieldDefinition[];
-  /** The same fields as the engine stores them. */
+  /** The same fields as the engine's schema. */
   readonly schema: Schema;
-  /** Logs that are followed. */
+  /** Logs to follow. */
   readonly file?: FileInput;
-  /** Files that lie there already. */
+  /** Existing files. */
   readonly archive?: ArchiveInput;
   readonly retention?: Retention;
   readonly rotate?: Rotation;
-  /** What the rejected lines that are kept may take, in bytes; absent for what is usual. */
+  /** Limit on the bytes of kept rejected lines; absent for the default. */
   readonly rejectedBytesMax?: number;
   readonly system?: SystemInput;
-  /** Sentences to say once at the start: keys that are accepted and not used (yet). */
+  /** Messages to log once at the start: about keys that are accepted but not used (yet). */
   readonly notes: readonly string[];
 }
 
@@ -31,84 +31,87 @@ export interface FieldDefinition {
   readonly name: string;
   readonly type: FieldType;
   /**
-   * The parsed field (capture, key of JSON or logfmt, or of a folder) that gives the value; unused when there is a template. Of files of
-   * Parquet and Arrow the column.
+   * The parsed field (capture, key of JSON or logfmt, or key of a folder) that gives the value; for Parquet and Arrow files,
+   * the column. Not used with a template.
    */
   readonly source: string;
   readonly description?: string;
-  /** Fields of type string or int: keep filters (true), larger ones (`full`, strings), or none (false); absent lets the data decide. */
+  /**
+   * For fields of type string or int: build filters (true), larger ones (`full`, strings only), or none (false). Absent:
+   * decided by the data.
+   */
   readonly index?: FieldIndex;
-  /** Time fields: how the text reads. Absent: integers, milliseconds since the epoch. */
+  /** For time fields: the format of the text. Absent: integers, milliseconds since the epoch. */
   readonly timestamp?: TimestampFormat;
-  /** Time fields: what the numbers of a column count that is no time in files of Parquet and Arrow. */
+  /** For time fields read from a column of numbers in Parquet and Arrow files: the unit of the numbers. */
   readonly unit?: TimeUnit;
   /** A Go template over the parsed fields (`template.ts`). */
   readonly template?: string;
 }
 
-/** How lines read. */
+/** Format of lines. */
 export interface LineFormat {
   readonly format: 'plain' | 'json' | 'logfmt';
-  /** RE2 expression of a line; `plain` only. Its named captures are parsed fields. */
+  /** RE2 expression of a line, for `plain` only. Its named captures are the parsed fields. */
   readonly regex?: string;
-  /** Records of several lines; absent where each line is one. */
+  /** How several lines form a record; absent where each line is one. */
   readonly multiline?: Multiline;
 }
 
 export interface FileInput extends LineFormat {
   /** Absolute path of the folder. */
   readonly directory: string;
-  /** RE2 expression that the whole file name must match; its named captures are parsed fields. */
+  /** RE2 expression that must match the whole file name; its named captures are parsed fields. */
   readonly namePattern: string;
 }
 
-/** Files that lie there already: answered from where they lie (`in-place`), or stored once (`import`). */
+/** Existing files: queried in place (`in-place`), or stored once (`import`). */
 export interface ArchiveInput {
   /** Absolute path of the folder that relative globs start from. */
   readonly folder: string;
   readonly globs: readonly ArchiveGlob[];
   readonly mode: 'in-place' | 'import';
-  /** How lines read, where `file` does not say it. */
+  /** Format of lines, where `file` does not give it. */
   readonly lines?: LineFormat;
-  /** The field that places records, as it is written; absent for the first of type time. */
+  /** The field that places records, as written; absent for the first of type time. */
   readonly time?: string;
-  /** What becomes of the rows of a file that has changed: queries that need them fail, or those of the new file take their place. */
+  /** For a file that has changed: queries that need its rows fail, or the new file's rows replace them. */
   readonly changed: 'fail' | 'replace';
-  /** The same of a file that is not there any more. */
+  /** For a file that is gone: queries that need its rows fail, or its rows are retired. */
   readonly missing: 'fail' | 'retire';
-  /** The agent's fields are those of the files. */
+  /** Whether the agent's fields are the columns of the files. */
   readonly infersFields: boolean;
-  /** Where the section stands in the agent's file, for problems that its files show. */
+  /** Position of the section in the agent's file, for reporting problems of the archive's files. */
   readonly place: { readonly line: number; readonly column: number };
 }
 
-/** Files by their paths, and what they are. */
+/** A glob, and the format of its files. */
 export interface ArchiveGlob {
-  /** As it is written. */
+  /** As written. */
   readonly glob: string;
   readonly format: ForeignFormat | 'lines';
 }
 
-/** How lines make records: one begins with each line that `start` finds. */
+/** How lines form records: each line that matches `start` begins one. */
 export interface Multiline {
   /** RE2 expression. */
   readonly start: string;
-  /** Silence after which a record that nothing follows is taken for whole, in milliseconds. */
+  /** Milliseconds without new data after which a record is complete although no other follows. */
   readonly timeoutMs: number;
-  /** A record ends with so many lines… */
+  /** A record ends after this many lines … */
   readonly linesMax: number;
-  /** …and before a line with which it would have more bytes, line ends included. A line alone may. */
+  /** … and before a line that would make it larger than this, line ends included. A single line may be larger. */
   readonly bytesMax: number;
 }
 
 export interface Retention {
-  /** Age at which records go, in milliseconds; null means never. */
+  /** Age at which records are deleted, in milliseconds; null for never. */
   readonly periodMs: number | null;
-  /** How often to look, in milliseconds. */
+  /** Interval of the checks, in milliseconds. */
   readonly intervalMs: number;
-  /** Bytes on the disk beyond which the oldest records go; null means any number. */
+  /** Bytes on disk beyond which the oldest records are deleted; null for no limit. */
   readonly bytesMax: number | null;
-  /** How long a change waits that takes more records than before, in milliseconds. */
+  /** Delay, in milliseconds, before a change of settings takes effect that deletes more records than before. */
   readonly graceMs: number;
 }
 
@@ -116,32 +119,32 @@ export type RotationMethod = 'truncate' | 'rename';
 
 export interface Rotation {
   readonly method: RotationMethod;
-  /** A file of this size is rotated; null when none is given. */
+  /** Size at which a file is rotated; null where none is given. */
   readonly sizeBytes: number | null;
-  /** Command to run afterwards. */
+  /** Command to run after a rotation. */
   readonly run?: string;
 }
 
 export interface SystemInput {
-  /** Time between two records. */
+  /** Milliseconds between two records. */
   readonly intervalMs: number;
-  /** A path on the file system to report on. */
+  /** A path on the file system to report. */
   readonly disk?: { readonly path: string };
   /** Name of a network interface, or `default`. */
   readonly net?: { readonly interface: string };
 }
 
-/** How the lines of an agent read; undefined for one that has none. */
+/** The line format of an agent; undefined for an agent without lines. */
 export function lineFormatOf({ file, archive }: AgentDefinition): LineFormat | undefined {
   return file ?? archive?.lines;
 }
 
-/** Whether some files of an archive have columns: those of Parquet and Arrow. */
+/** Whether some files of an archive are columnar, i.e. Parquet or Arrow. */
 export function hasColumns(archive: Pick<ArchiveInput, 'globs'> | undefined): boolean {
   return archive?.globs.some(({ format }) => format !== 'lines') === true;
 }
 
-/** Whether the times of an agent need to be told when its lines were written. */
+/** Whether the times of an agent can only be completed by knowing when its lines were written. */
 export function hasUndatedTimes({ fields }: AgentDefinition): boolean {
   return fields.some(({ timestamp }) => isUndated(timestamp));
 }

@@ -5,20 +5,20 @@ const unitsMs: ReadonlyMap<string, number> = new Map([
   ['h', 3_600_000],
   ['d', 86_400_000],
   ['w', 7 * 86_400_000],
-  // Without leap days: what is kept for a year is kept for 365 days.
+  // Without leap days: records that are kept for a year are kept for 365 days.
   ['y', 365 * 86_400_000],
 ]);
 
 const durationPattern = /^(?:\d+(?:\.\d+)?\s*(?:ms|[smhdwy])\s*)*(?:\d+(?:\.\d+)?)?$/i;
 const partPattern = /(\d+(?:\.\d+)?)\s*(ms|[smhdwy])?/gi;
 
-/** What `parseDuration` reads, for messages. */
+/** Describes the input of `parseDuration` in messages. */
 export const durationShape =
   'a duration such as 90s, 15m, 12h, 7d, 1d 14h, 2w or 1y (a bare number is seconds)';
 
 /**
- * A duration in milliseconds: parts such as `1d 14h`, `2D3H`, `90m`, `250ms` that add up, units in either case; a
- * number without a unit at the end, or alone, is seconds. Undefined when the text is something else or too long to count.
+ * Parses a duration to milliseconds. Parts such as `1d 14h`, `2D3H`, `90m`, `250ms` are added up, with units in any case; a
+ * number without a unit, alone or at the end, is seconds. Undefined for another text, or a duration too long to represent.
  */
 export function parseDuration(text: string): number | undefined {
   const trimmed = text.trim();

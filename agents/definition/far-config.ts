@@ -2,19 +2,19 @@ import { dirname, resolve } from 'node:path';
 import { byteSizeShape, parseByteSize } from './byte-size.js';
 import type { YamlSection } from './yaml-section.js';
 
-/** Where old records go, and when: `storage.far` in `config.yaml`. */
+/** Where old records are shipped, and when: `storage.far` in `config.yaml`. */
 export interface FarConfig {
-  /** Addresses of ClickHouse's HTTP interface: a list for each shard, of its replicas. */
+  /** Addresses of ClickHouse's HTTP interface: for each shard, those of its replicas. */
   readonly shards: readonly (readonly string[])[];
   readonly database: string;
   readonly user: string;
-  /** Absolute path of a file that holds the password; null for none. */
+  /** Absolute path of a file with the password; null for none. */
   readonly passwordFile: string | null;
   /** Age of a day, counted from its end, at which its records are shipped. */
   readonly afterMs: number;
-  /** How long their files stay here after that. */
+  /** How long the files stay on this machine after that. */
   readonly keepLocalMs: number;
-  /** The most that is sent in a second. */
+  /** Limit on the bytes sent per second. */
   readonly bytesPerSecond: number;
 }
 
@@ -88,7 +88,7 @@ function addressesOf(section: YamlSection, key: string, max: number): string[] {
   });
 }
 
-/** A scheme, a host and a port: who asks, and where, stands in keys of its own. */
+/** Parses an address of scheme, host and port; user and database have keys of their own. */
 function parseAddress(text: string): string | undefined {
   if (!/^https?:\/\/[^\s/?#@]+\/?$/i.test(text) || !URL.canParse(text)) return undefined;
   return new URL(text).origin;

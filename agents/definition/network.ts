@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 
-/** What is wrong with the text of an address or a network (`10.0.0.0/8`); undefined for a good one. */
+/** The problem with the text of an address or a network (`10.0.0.0/8`); undefined for a valid one. */
 export function networkProblem(text: string): string | undefined {
   const [address = '', bits, ...more] = text.split('/');
   const version = isIP(address);

@@ -3,15 +3,15 @@ import { readerLagMsMax } from '../../engine/index.js';
 import { durationShape, parseDuration } from './duration.js';
 import type { YamlSection } from './yaml-section.js';
 
-/** Whose archive a server answers from, which stores nothing itself: `server.reader` in `config.yaml`. */
+/** For a server that stores nothing itself: the server whose archive it answers from; `server.reader` in `config.yaml`. */
 export interface ReaderConfig {
-  /** Address of the console of the server that writes. */
+  /** Address of the console of the writing server. */
   readonly writer: string;
-  /** Absolute path of a file that holds a token for it; null for none. */
+  /** Absolute path of a file with a token for it; null for none. */
   readonly tokenFile: string | null;
-  /** Absolute path of the certificates, PEM, that vouch for the writer's; null for those of Node. */
+  /** Absolute path of the CA certificates, PEM, for the writer's certificate; null for those of Node. */
   readonly caFile: string | null;
-  /** How long the writer's word about its agents is good for. */
+  /** How long information from the writer about its agents is valid, in milliseconds. */
   readonly lagMs: number;
 }
 
@@ -45,7 +45,7 @@ export function readReader(server: YamlSection, path: string): ReaderConfig | nu
   };
 }
 
-/** A scheme, a host and a port. */
+/** Parses an address of scheme, host and port. */
 function parseAddress(text: string): string | undefined {
   if (!/^https?:\/\/[^\s/?#@]+\/?$/i.test(text) || !URL.canParse(text)) return undefined;
   return new URL(text).origin;

@@ -33,7 +33,7 @@ const net: readonly (readonly [string, FieldType])[] = [
   ['net_tx_dropped', 'int'],
 ];
 
-/** What a `system` agent can report of this machine, in the order of a record whose file names no fields. */
+/** The fields that a `system` agent can report, in the order of its records where its file lists no fields. */
 export function systemFields(reports: { readonly disk: boolean; readonly net: boolean }): FieldDefinition[] {
   const rows = [...machine, ...(reports.disk ? disk : []), ...(reports.net ? net : [])];
   return rows.map(([name, type]) => ({ name, type, source: name }));

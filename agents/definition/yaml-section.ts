@@ -11,7 +11,7 @@ import { ConfigError, type ConfigProblem } from './config-error.js';
 import { durationShape, parseDuration } from './duration.js';
 import { parseYaml, type Place, type YamlEntry, type YamlNode } from './yaml.js';
 
-/** Collects what is wrong with one file, so that all of it is said at once. */
+/** Collects the problems of one file, so that all are reported at once. */
 export class ProblemList {
   readonly file: string;
   readonly #problems: ConfigProblem[] = [];
@@ -24,14 +24,14 @@ export class ProblemList {
     this.#problems.push({ file: this.file, line: place.line, column: place.column, message });
   }
 
-  /** Throws a `ConfigError` if there is anything, in the order of the file. */
+  /** Throws a `ConfigError` with the problems in the order of the file, if there are any. */
   throwIfAny(): void {
     if (this.#problems.length === 0) return;
     throw new ConfigError(this.#problems.toSorted((a, b) => a.line - b.line || a.column - b.column));
   }
 }
 
-/** Reads a file of text. Throws `not_found`, `io`, or a `ConfigError` if it is too long or no UTF-8. */
+/** Reads a text file. Throws `not_found`, `io`, or a `ConfigError` if it is too large or not UTF-8. */
 export function readConfigText(path: string): string {
   let bytes: Buffer;
   try {
@@ -59,7 +59,7 @@ export function readConfigText(path: string): string {
   }
 }
 
-/** The mapping at the top of a YAML text. An empty file is an empty mapping. Mistakes go to `problems`. */
+/** The top-level mapping of a YAML text. An empty file is an empty mapping. Mistakes are added to `problems`. */
 export function readRootSection(
   text: string,
   problems: ProblemList,
@@ -108,7 +108,7 @@ function booleanOf(text: string): boolean | undefined {
   return /^(?:false|no|off)$/i.test(text) ? false : undefined;
 }
 
-/** `a, b and c`. */
+/** Joins names as in `a, b and c`. */
 export function joinNames(names: readonly string[], word: string): string {
   if (names.length < 2) return names.join('');
   return `${names.slice(0, -1).join(', ')} ${word} ${names.at(-1)!}`;
@@ -125,8 +125,8 @@ export interface NumberRange {
 }
 
 /**
- * A mapping of a configuration file. Each getter gives the value of a key, or undefined when the key is missing, null,
- * or wrong; what is wrong is put on the list of problems with its place, and reading goes on.
+ * A mapping of a configuration file. A getter returns the value of a key; undefined where the key is missing, null or
+ * invalid. An invalid value is added to the list of problems with its position, and reading continues.
  */
 export class YamlSection {
   readonly place: Place;
@@ -139,12 +139,12 @@ export class YamlSection {
     this.#problems = problems;
   }
 
-  /** Whether the key is there with a value, right or wrong. */
+  /** Whether the key has a value, valid or not. */
   has(key: string): boolean {
     return this.#valueOf(key) !== undefined;
   }
 
-  /** Where the value stands; where the section begins if there is none. */
+  /** Position of the value; without a value, that of the section. */
   placeOf(key: string): Place {
     return this.#entries.get(key)?.value ?? this.place;
   }
@@ -153,13 +153,13 @@ export class YamlSection {
     this.#problems.add(place, message);
   }
 
-  /** Says that a key which must be there is not. */
+  /** Reports a missing key that is required. */
   missing(key: string, message: string): void {
-    // A key without a value is the place to type it; else the section.
+    // Report it at the key, if that is there without a value; else at the section.
     this.#problems.add(this.#entries.get(key) ?? this.place, `${key} is missing: ${message}`);
   }
 
-  /** A scalar as it is written, be it a word, a number or a date to YAML. */
+  /** A scalar as written, whether YAML takes it as a string, a number or a date. */
   text(key: string): string | undefined {
     const node = this.#valueOf(key);
     if (node === undefined) return undefined;
@@ -168,7 +168,7 @@ export class YamlSection {
     return undefined;
   }
 
-  /** A text that `read` understands; `shape` says what that is. */
+  /** A text that `read` can parse; `shape` describes valid texts. */
   parsed<T>(key: string, shape: string, read: (text: string) => T | undefined): T | undefined {
     const text = this.text(key);
     if (text === undefined) return undefined;
@@ -194,7 +194,7 @@ export class YamlSection {
     return this.parsed(key, 'true or false', booleanOf);
   }
 
-  /** True or false, or one of some words. */
+  /** True or false, or one of `names`. */
   booleanOr<T extends string>(key: string, names: readonly T[]): boolean | T | undefined {
     return this.parsed(
       key,
@@ -210,7 +210,7 @@ export class YamlSection {
     });
   }
 
-  /** In milliseconds, `minMs` at least. */
+  /** A duration in milliseconds, at least `minMs`. */
   duration(key: string, minMs: number): number | undefined {
     const shape = minMs > 0 ? `${durationShape}, and longer than nothing` : durationShape;
     return this.parsed(key, shape, (text) => {
@@ -227,13 +227,13 @@ export class YamlSection {
     );
   }
 
-  /** The mapping below a key. */
+  /** The mapping under a key. */
   section(key: string, keys: readonly string[]): YamlSection | undefined {
     const node = this.#valueOf(key);
     return node === undefined ? undefined : makeSection(node, key, keys, this.#problems);
   }
 
-  /** The mappings in the list below a key; `what` names one of them. */
+  /** The mappings in the list under a key; `what` is the name of one of them in messages. */
   sections(key: string, what: string, keys: readonly string[]): readonly YamlSection[] | undefined {
     const node = this.#valueOf(key);
     if (node === undefined) return undefined;
@@ -244,7 +244,7 @@ export class YamlSection {
     return node.items.flatMap((item) => makeSection(item, what, keys, this.#problems) ?? []);
   }
 
-  /** One text or a list of them. */
+  /** One text or a list of texts. */
   texts(key: string): readonly string[] | undefined {
     const node = this.#valueOf(key);
     if (node === undefined) return undefined;

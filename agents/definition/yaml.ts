@@ -1,6 +1,6 @@
 import { EVENT_ID, getScalarValue, parseEvents, SCALAR_STYLE, YAMLException, type Event } from 'js-yaml';
 
-/** A place in a file; both count from 1. */
+/** A position in a file; line and column count from 1. */
 export interface Place {
   readonly line: number;
   readonly column: number;
@@ -8,9 +8,9 @@ export interface Place {
 
 export interface YamlScalar extends Place {
   readonly kind: 'scalar';
-  /** As it stands in the file: `1_000` and `0x1F` are these texts, whatever YAML would make of them. */
+  /** As written in the file: `1_000` and `0x1F` stay these texts, whatever YAML would convert them to. */
   readonly text: string;
-  /** Neither quoted nor a block: only these can be null. */
+  /** Whether it is neither quoted nor a block scalar; only plain scalars can be null. */
   readonly plain: boolean;
 }
 
@@ -26,7 +26,7 @@ export interface YamlEntry extends Place {
 
 export interface YamlMapping extends Place {
   readonly kind: 'mapping';
-  /** In the order of the file; no key twice. */
+  /** In the order of the file, with distinct keys. */
   readonly entries: readonly YamlEntry[];
 }
 
@@ -37,23 +37,23 @@ export interface YamlMistake extends Place {
 }
 
 export interface YamlFile {
-  /** Absent for an empty file, and for one that does not parse. */
+  /** Undefined for an empty file, and for one that can't be parsed. */
   readonly root: YamlNode | undefined;
   readonly mistakes: readonly YamlMistake[];
 }
 
-/** No configuration nests deeper; a bound keeps the stack. */
+/** Limit on nesting, to protect the stack; no configuration nests deeper. */
 const depthMax = 50;
 
-/** Tags that say what the text means anyway. Others ask for something that we would not do. */
+/** Tags that do not change the meaning here. Other tags ask for conversions that are not supported. */
 const tagsAllowed =
   /^(?:!|!!(?:str|int|float|bool|null|map|seq)|!<tag:yaml\.org,2002:(?:str|int|float|bool|null|map|seq)>)$/;
 
-/** What a pattern in double quotes runs into: `"\d"`. */
+/** The usual mistake of a pattern in double quotes: `"\d"`. */
 const quotesReason =
   'between double quotes a backslash begins an escape of YAML, and this is none: put patterns between single quotes';
 
-/** Reasons of js-yaml that name a rule of YAML where the mistake stands elsewhere, or is another one. */
+/** Clearer messages for reasons of js-yaml that name a rule of YAML but not the actual or most likely mistake. */
 const plainerReasons: ReadonlyMap<string, string> = new Map([
   ['unknown escape sequence', quotesReason],
   ['expected hexadecimal character', quotesReason],
@@ -64,8 +64,8 @@ const plainerReasons: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Parses one YAML document into nodes that know their places. js-yaml's own constructor would turn texts into numbers
- * and forget where they stood. A mistake of syntax ends the parsing; duplicate keys and the like are all reported.
+ * Parses one YAML document into nodes with positions. js-yaml's own constructor would convert texts to numbers and drop the
+ * positions. A syntax error ends the parsing; duplicate keys and similar mistakes are all reported.
  */
 export function parseYaml(source: string): YamlFile {
   const text = source.replace(/^\ufeff/, '');
@@ -82,7 +82,7 @@ export function parseYaml(source: string): YamlFile {
   return new TreeBuilder(text, events, places).build();
 }
 
-/** Turns offsets into lines and columns. */
+/** Converts offsets to lines and columns. */
 class Places {
   readonly #lineStarts: number[] = [0];
 
@@ -109,7 +109,7 @@ class TreeBuilder {
   readonly #anchors = new Map<string, YamlNode>();
   readonly #mistakes: YamlMistake[] = [];
   #next = 0;
-  /** Where an empty value is said to be: behind what was read last. */
+  /** Position of an empty value: that of the last node before it. */
   #lastPlace: Place = { line: 1, column: 1 };
 
   constructor(text: string, events: readonly Event[], places: Places) {
@@ -171,7 +171,7 @@ class TreeBuilder {
       case EVENT_ID.ALIAS:
         return this.#alias(event.anchorStart, event.anchorEnd);
       default:
-        // The parser gives no other event where a value stands.
+        // The parser gives no other event in the place of a value.
         return { kind: 'scalar', text: '', plain: true, ...this.#lastPlace };
     }
   }
@@ -186,7 +186,7 @@ class TreeBuilder {
     return { kind: 'scalar', text: '', plain: true, ...place };
   }
 
-  /** An anchor is known once its node is whole, so a node can't contain itself. */
+  /** Registers the anchor of a node once the node is complete, so a node can't contain itself, and checks the tag. */
   #tagged(
     event: { anchorStart: number; anchorEnd: number; tagStart: number; tagEnd: number },
     node: YamlNode,
@@ -222,7 +222,7 @@ class TreeBuilder {
     return [...entries.values()];
   }
 
-  /** YAML's merge key: what the mapping does not say itself it takes from the others, the first of them first. */
+  /** YAML's merge key: adds entries that the mapping lacks from the other mappings, the first of which takes precedence. */
   #merge(node: YamlNode, entries: Map<string, YamlEntry>): void {
     const sources = node.kind === 'sequence' ? node.items : [node];
     for (const source of sources) {

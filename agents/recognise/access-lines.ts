@@ -3,16 +3,16 @@ import { FieldNames } from './field-names.js';
 import { partTexts } from './part-texts.js';
 import { typeOfTexts } from './value-type.js';
 
-/** What stands in front of the address: nothing, or the host that was asked for. */
+/** What precedes the address: nothing, or the virtual host. */
 const prefixes = ['', String.raw`(?P<vhost>[^\s:]+):(?P<port>\d+) `, String.raw`(?P<vhost>\S+) `] as const;
 
-/** In quotation marks; the second way takes a mark behind a backslash along, as Apache writes it. */
+/** Text in quotation marks; the second variant allows a quotation mark after a backslash, as Apache writes it. */
 const quotedTexts = [String.raw`[^"]*`, String.raw`(?:[^"\\]|\\.)*`] as const;
 
-/** Parts behind what all such logs have. */
+/** Limit on the parts after the common ones. */
 const extrasMax = 20;
 
-/** How one more part may look: its value, and what names it. */
+/** Variants of an additional part: its expression, and whether it includes a key, which names it. */
 const extraShapes: readonly { readonly shape: string; readonly isKeyed: boolean }[] = [
   { shape: '(?P<key>[A-Za-z_][\\w.-]*)=(?P<mark>")(?P<value>QUOTED)"', isKeyed: true },
   { shape: '(?P<key>[A-Za-z_][\\w.-]*)=(?P<value>[^ "]*)', isKeyed: true },
@@ -22,8 +22,8 @@ const extraShapes: readonly { readonly shape: string; readonly isKeyed: boolean 
 ];
 
 /**
- * The pattern of access logs as nginx, Apache and others write them (common and combined), with what stands in front of it and behind it in these
- * lines. Undefined where hardly a line is one.
+ * Finds the pattern of access logs in the formats "common" and "combined" of nginx, Apache and others, with the parts that
+ * these lines have before and after it. Undefined where too few lines match.
  */
 export function accessShape(lines: readonly SampleLine[]): LineShape | undefined {
   let best:
@@ -46,7 +46,7 @@ export function accessShape(lines: readonly SampleLine[]): LineShape | undefined
   return { title: isCombined ? 'combined access log' : 'common access log', regex: `^${known}${extras}$` };
 }
 
-/** What servers write for a request that was none (`-`, nothing, the first bytes of TLS) has its text as `request`. */
+/** The address, time, request, status and size. An invalid request (`-`, nothing, the first bytes of TLS) has its text as `request`. */
 function requestPart(quoted: string): string {
   return (
     String.raw`(?P<remote_addr>\S+) \S+ (?P<remote_user>\S+) \[(?P<time>[^\]]+)\] ` +
@@ -58,7 +58,7 @@ function agentPart(quoted: string): string {
   return ` "(?P<referer>${quoted})" "(?P<user_agent>${quoted})"`;
 }
 
-/** The parts behind, as long as all lines have them; what is left becomes one. */
+/** Expression of the parts after the common ones, while all lines have them; the remainder becomes one part. */
 function extraParts(regex: string, quoted: string, lines: readonly SampleLine[]): string {
   const names = new FieldNames();
   for (const name of partTexts(regex, []).texts.keys()) names.take(name);
@@ -92,7 +92,7 @@ function nextPart(rests: readonly string[], quoted: string, names: FieldNames): 
   return undefined;
 }
 
-/** Addresses of proxies, and how long a request took, are what logs have most often. */
+/** Names an additional part by its values: addresses of proxies and request times are the most frequent ones. */
 function nameOfExtra(values: readonly string[]): string {
   const said = values.filter((text) => text !== '-' && text !== '');
   if (

@@ -1,15 +1,15 @@
 import { yamlText } from '../definition/yaml-text.js';
 import type { Candidate, CandidateField } from './candidate.js';
 
-/** What stands above and below the fields. */
+/** The parts of an agent's file other than the candidate. */
 export interface AgentText {
   /** `file.path`: a folder and an expression for names. */
   readonly path: string;
-  /** Sentences for its beginning, a line each. */
+  /** Comment lines for the beginning of the file. */
   readonly comments: readonly string[];
 }
 
-/** A candidate as an agent's file. */
+/** Writes a candidate as the text of an agent's file. */
 export function agentYaml(
   { format, regex, start, fields }: Candidate,
   { path, comments }: AgentText,
@@ -52,7 +52,7 @@ function formatText(format: string): string {
   return /^[a-z][a-z0-9]*$/.test(format) ? format : quoted(format);
 }
 
-/** Expressions and templates are easiest to read in single quotes; what they can't hold is a control character. */
+/** Expressions and templates are easiest to read in single quotes, which can't contain control characters. */
 function quoted(text: string): string {
   return /\p{Cc}/u.test(text) ? JSON.stringify(text) : `'${text.replaceAll("'", "''")}'`;
 }

@@ -5,37 +5,37 @@ import type { TimestampFormat } from '../times/timestamp.js';
 export interface CandidateField {
   readonly name: string;
   readonly type: FieldType;
-  /** The part of the line, where its name is another. */
+  /** The part of the line, where it has another name than the field. */
   readonly source?: string;
   readonly timestamp?: TimestampFormat;
   readonly template?: string;
-  /** As `TimeReading.otherOrder`. */
+  /** See `TimeReading.otherOrder`. */
   readonly otherOrder?: string;
 }
 
-/** What the lines of a log may be: an agent's definition, before it has a name and a path. */
+/** A possible format of a log's lines: an agent's definition without a name and a path. */
 export interface Candidate {
-  /** What it is called in messages: `JSON lines`. */
+  /** Name in messages: `JSON lines`. */
   readonly title: string;
   readonly format: 'plain' | 'json' | 'logfmt';
   readonly regex?: string;
-  /** What a record of several lines begins with. */
+  /** Expression for the first line of a record of several lines. */
   readonly start?: string;
   readonly fields: readonly CandidateField[];
-  /** Lines that name the columns and the like: they match nothing, and are none the worse for it. */
+  /** Number of lines such as a header with column names, which match nothing without counting against the candidate. */
   readonly headerLines?: number;
 }
 
-/** A candidate of lines of text, whose fields its pattern's parts will show. */
+/** A candidate for lines of text; its fields follow from the groups of the expression. */
 export interface LineShape {
   readonly title: string;
   readonly regex: string;
   readonly start?: string;
-  /** A part that nearly all lines have in a log of this kind, though a line may lack it. */
+  /** A group that nearly all lines of such a log have, although a single line may lack it. */
   readonly needs?: string;
 }
 
-/** A line that is looked at: as text, and as the bytes that patterns read. */
+/** A line of the sample, as text and as the bytes that patterns match. */
 export interface SampleLine {
   readonly text: string;
   readonly bytes: Uint8Array;

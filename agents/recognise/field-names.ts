@@ -1,4 +1,4 @@
-/** Names that programs give to what is the same, by the name that it gets here. */
+/** The usual field name for names that different programs use for the same thing. */
 const sameNames: ReadonlyMap<string, string> = new Map([
   ['msg', 'message'],
   ['severity', 'level'],
@@ -8,24 +8,24 @@ const sameNames: ReadonlyMap<string, string> = new Map([
   ['loglevel', 'level'],
 ]);
 
-/** Longer names help nobody at a terminal. */
+/** Limit on the length of a name; longer ones are unreadable in a terminal. */
 const nameLengthMax = 63;
 
-/** Gives each key of a log the name of a field, none twice. */
+/** Gives each key of a log a distinct field name. */
 export class FieldNames {
   readonly #taken = new Set<string>();
 
-  /** @param keys all keys there are: one that has a usual name by itself is not given to another */
+  /** @param keys all keys of the log; a usual name that is itself a key is not given to another key */
   constructor(private readonly keys: ReadonlySet<string> = new Set()) {}
 
-  /** The name for a key: its own words in lower case with `_` between them, or what is usual for it. */
+  /** The field name of a key: its words in lower case joined by `_`, or the usual name for it. */
   nameFor(key: string): string {
     const own = nameOfKey(key);
     const usual = sameNames.get(own);
     return this.take(usual !== undefined && !this.keys.has(usual) ? usual : own);
   }
 
-  /** `name`, with a number where it is taken. */
+  /** Reserves `name`; appends a number where it is taken. */
   take(name: string): string {
     let free = name;
     for (let number = 2; this.#taken.has(free); number++) free = `${name}_${number}`;
@@ -34,7 +34,7 @@ export class FieldNames {
   }
 }
 
-/** `requestUri`, `Request-URI` and `request.uri` as `request_uri`. */
+/** Converts `requestUri`, `Request-URI` and `request.uri` to `request_uri`. */
 function nameOfKey(key: string): string {
   const words = key
     .slice(0, 4 * nameLengthMax)

@@ -1,36 +1,36 @@
-/** What may stand in a line's head: what is around it, what it looks like, and what it is called. */
+/** A part that a line's head may have: the text around it, its expression, and its name. */
 export interface HeadElement {
   readonly name: string;
   readonly open: string;
-  /** An expression of the value. */
+  /** Expression of the value. */
   readonly value: string;
   readonly close: string;
-  /** What has to follow it, which is not taken. */
+  /** Expression of what must follow it, which is not taken. */
   readonly end: string;
-  /** Share of the lines that must have it. Where not all have it, it is one that lines may lack. */
+  /** Minimum share of the lines that have it. Where not all have it, it becomes optional. */
   readonly shareMin: number;
-  /** A name that comes again and again, which tells it from the first word of a message. */
+  /** Whether its values must repeat in the log, which distinguishes it from the first word of a message. */
   readonly isRepeated?: boolean;
 }
 
-/** Words for how grave a line is, in upper case. */
+/** Names of levels, in upper case. */
 const levels =
   'TRACE|DEBUG|INFORMATION|INFO|NOTICE|NOTE|WARNING|WARN|ERROR|ERR|CRITICAL|CRIT|FATAL|ALERT|EMERGENCY|EMERG|PANIC|SEVERE|CONFIG|FINEST|FINER|' +
   'FINE|VERBOSE|SUCCESS|FAILURE|LOG|SYSTEM|DPANIC|INF|WRN|DBG|TRC|FTL|AUDIT';
 const anyLevel = new RegExp(`^(?:${levels})$`, 'i');
 
-/** Whether texts say how grave a line is. */
+/** Whether all texts are names of levels. */
 export function areLevels(texts: readonly string[]): boolean {
   return texts.length > 0 && texts.every((text) => anyLevel.test(text));
 }
 
 const anything = '.*';
-/** Nothing that would be a part of the same word. */
+/** What may follow a word: nothing that would be part of it. */
 const wordEnd = '(?:[^A-Za-z0-9_].*)?';
 const numberEnd = '(?:[\\s:,|].*)?';
 const blankEnd = '(?:\\s.*)?';
 
-/** What brackets a level may stand in. */
+/** Brackets that may enclose a level. */
 const brackets: readonly (readonly [string, string])[] = [
   ['', ''],
   ['\\[ *', ' *\\]'],
@@ -42,7 +42,10 @@ const levelElements = brackets.flatMap(([open, close]): HeadElement[] => [
   { name: 'level', open, value: `(?i:${levels})`, close, end: wordEnd, shareMin: 0.5 },
 ]);
 
-/** A level as it is matched in the end: what other lines may have as well, but no word of a message where a line may lack it. */
+/**
+ * The expression of a level in the final pattern: it also matches levels that the sample lacks, but no word of a message
+ * where a line may lack the level.
+ */
 export function levelValue(texts: readonly string[], isInAll: boolean, isBracketed: boolean): string {
   if (isInAll || isBracketed) return '[A-Za-z]+';
   if (texts.every((text) => /^[A-Z]{3,11}$/.test(text))) return '[A-Z]{3,11}';
@@ -53,7 +56,7 @@ const word = String.raw`[A-Za-z_][\w.$/@#&;<>()+~*:-]*`;
 const wordWithoutColon = word.replace(':', '');
 const dotted = String.raw`[A-Za-z_$][\w$]*(?:\.[\w$]+)+`;
 
-/** The elements behind a time, in the order in which they are tried. */
+/** The elements after a time, in the order in which they are tried. */
 export const headElements: readonly HeadElement[] = [
   ...levelElements,
   { name: 'level', open: '', value: '[DIWEFVTCN]', close: '', end: wordEnd, shareMin: 0.95 },
@@ -68,12 +71,12 @@ export const headElements: readonly HeadElement[] = [
     end: wordEnd,
     shareMin: 0.7,
   },
-  // Up to the one that ends it, with brackets inside perhaps.
+  // Up to the bracket that ends the part; there may be brackets inside.
   { name: 'bracket', open: '\\[', value: '.*?', close: '\\]', end: ' - .*', shareMin: 0.95 },
   { name: 'bracket', open: '\\[', value: '.*?', close: '\\]', end: ': .*', shareMin: 0.95 },
   { name: 'bracket', open: '\\[ *', value: '[^\\[\\]]*', close: '\\]', end: anything, shareMin: 0.5 },
   { name: 'bracket', open: '\\(', value: '[^()]+', close: '\\)', end: anything, shareMin: 0.95 },
-  // Behind a time in brackets that close later.
+  // Inside brackets that also enclose the time before it.
   { name: 'process', open: '', value: '[^\\[\\]\\s]+', close: '\\]', end: anything, shareMin: 0.95 },
   { name: 'pid', open: '', value: '\\d+', close: '', end: numberEnd, shareMin: 0.95 },
   { name: 'logger', open: '', value: word, close: '', end: ' +-\\s.*', shareMin: 0.7, isRepeated: true },
@@ -96,13 +99,13 @@ export const headElements: readonly HeadElement[] = [
     isRepeated: true,
   },
   { name: 'logger', open: '', value: dotted, close: '', end: blankEnd, shareMin: 0.9, isRepeated: true },
-  // A column that is filled with blanks.
+  // A column that is padded with blanks.
   { name: 'logger', open: '', value: word, close: '', end: ' {2,}.*', shareMin: 0.95, isRepeated: true },
   { name: 'cell', open: '', value: '[^|]*?', close: '', end: ' *\\|.*', shareMin: 0.95 },
   { name: 'cell', open: '', value: '[^\\t]*', close: '', end: '\\t.*', shareMin: 0.95 },
 ];
 
-/** What may stand between two parts, in the order in which it is tried. */
+/** Separators between two parts, in the order in which they are tried. */
 export const separators = [
   ' - ',
   ' \\| ',

@@ -1,26 +1,26 @@
 import type { SampleLine } from './candidate.js';
 
-/** Keys inside one another that become fields of their own. */
+/** Limit on the nesting of keys that become fields of their own. */
 const depthMax = 4;
 
-/** An object with more keys than that is a table of its own, and is kept as its text. */
+/** An object with more keys than this is data of its own, and is stored as its text. */
 const childrenMax = 40;
 
-/** A key of the lines' objects, or a path to one. */
+/** A key of the lines' objects, or a path to a nested one. */
 export interface JsonPath {
   readonly path: string;
-  /** Lines that have it. */
+  /** Number of lines that have it. */
   readonly lines: number;
-  /** All its values are numbers. */
+  /** Whether all of its values are numbers. */
   readonly areNumbers: boolean;
-  /** A value is an object or an array, so that all are stored as text. */
+  /** Whether some value is an object or an array, so that all values are stored as text. */
   readonly isText: boolean;
 }
 
 class PathNode {
   lines = 0;
   numbers = 0;
-  /** Values but null. */
+  /** Values other than null. */
   values = 0;
   objects = 0;
   arrays = 0;
@@ -42,7 +42,7 @@ class PathNode {
     for (const [key, value] of Object.entries(object)) {
       let child = this.children.get(key);
       if (child === undefined) {
-        // One beyond the bound shows that there are more.
+        // Count up to one more than the limit, which shows that there are more.
         if (depth > 0 && this.children.size > childrenMax) continue;
         child = new PathNode();
         this.children.set(key, child);
@@ -51,7 +51,7 @@ class PathNode {
     }
   }
 
-  /** Whether the keys of its objects are fields, and not its text. */
+  /** Whether the keys of its objects become fields, instead of its text. */
   get isOpen(): boolean {
     if (this.objects === 0 || this.objects < this.values) return false;
     const { size } = this.children;
@@ -68,7 +68,7 @@ class PathNode {
   }
 }
 
-/** The keys of JSON lines and the paths to those inside them, the most frequent first, and how many lines are objects. */
+/** The keys of JSON lines and the paths to nested ones, the most frequent first; and the number of lines that are objects. */
 export function jsonPaths(lines: readonly SampleLine[]): {
   readonly lines: number;
   readonly paths: readonly JsonPath[];
@@ -80,7 +80,7 @@ export function jsonPaths(lines: readonly SampleLine[]): {
     try {
       value = JSON.parse(text);
     } catch {
-      // A line that is no JSON, such as one that was cut off.
+      // Skip a line that is not JSON, such as one that was cut off.
       continue;
     }
     if (typeof value !== 'object' || value === null || Array.isArray(value)) continue;
@@ -90,7 +90,7 @@ export function jsonPaths(lines: readonly SampleLine[]): {
   const paths = [...root.paths('')];
   const place = new Map(paths.map((path, i) => [path, i]));
   const half = objects / 2;
-  // Keys that most lines have stay in the order in which they stand there.
+  // Keys that most lines have keep the order of the lines.
   const rank = ({ lines: count }: JsonPath): number => (count >= half ? Infinity : count);
   paths.sort((a, b) => (rank(a) === rank(b) ? place.get(a)! - place.get(b)! : rank(b) - rank(a)));
   return { lines: objects, paths };

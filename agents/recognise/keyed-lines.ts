@@ -8,30 +8,30 @@ import { jsonPaths } from './json-paths.js';
 import { isDayless, readingOf, type TimeReading, timeSpellings } from './time-spellings.js';
 import { typeOfTexts } from './value-type.js';
 
-/** Fields that a file lists: what hardly any line has is better left to those who want it. */
+/** Limit on the fields that a file lists; the rarest keys are left out. */
 const keysMax = 200;
 
-/** Keys that say when a record was made, the surest first. */
+/** Keys that usually hold the time of a record. */
 const timeKeys =
   /^(?:@?time_?stamp|time|ts|@t|t|date_?time|event_?time|log_?time|asctime|time_(?:local|iso8601|unix_nano)|timeunixnano|time_?millis|__realtime_timestamp|epoch_?second|date|start_?time|request_?time_?iso|created(?:_?at)?)$/i;
 
-/** Keys that may do so. */
+/** Keys that may hold a time. */
 const timeLikeKeys = /(?:time|stamp|date|_at|At|_ts)$/;
 
-/** Share of the lines that have to be of a format for it to be looked at. */
+/** Minimum share of the lines that must have a format for it to be considered. */
 const shareMin = 0.3;
 
-/** The texts that lines have for one key. */
+/** The texts of one key in the lines. */
 interface KeyTexts {
   readonly key: string;
   readonly texts: readonly string[];
-  /** All values are numbers of JSON. */
+  /** Whether all values are JSON numbers. */
   readonly areNumbers: boolean;
-  /** A value is an object, an array or another thing that is stored as its text. */
+  /** Whether some value is an object or an array, which is stored as its text. */
   readonly isText: boolean;
 }
 
-/** JSON lines; undefined where they are none. */
+/** The candidate for JSON lines; undefined where too few lines are JSON objects. */
 export function jsonCandidate(
   lines: readonly SampleLine[],
   writtenMs: number,
@@ -51,7 +51,7 @@ export function jsonCandidate(
   return { title, format: 'json', fields, ...(start === undefined ? {} : { start }) };
 }
 
-/** Lines of logfmt; undefined where they are none. */
+/** The candidate for logfmt; undefined where too few lines are logfmt. */
 export function logfmtCandidate(lines: readonly SampleLine[], writtenMs: number): Candidate | undefined {
   const pairs = lines.filter(({ text }) => isPairs(text));
   if (pairs.length === 0 || pairs.length < lines.length * shareMin) return undefined;
@@ -71,7 +71,7 @@ export function logfmtCandidate(lines: readonly SampleLine[], writtenMs: number)
   return { title: 'logfmt', format: 'logfmt', fields };
 }
 
-/** Whether a line is made of pairs: at least two, and hardly a word that is none. */
+/** Whether a line consists of pairs: at least two, and hardly any words that are not. */
 function isPairs(text: string): boolean {
   let pairs = 0;
   let others = 0;
@@ -139,11 +139,11 @@ function timeField(name: string, key: string, reading: TimeReading): CandidateFi
   return { name, type: 'time', template: `{{if ${part}}}{{slice (${part}) 0 13}}{{end}}` };
 }
 
-/** Keys of a day, beside a key of its clock, and of the zone of both. */
+/** Keys of a day, for logs that have a separate key for the time of day; and of a time zone. */
 const dayKeys = /^(?:log_?)?date$/i;
 const zoneKeys = /^(?:tz|time_?zone)$/i;
 
-/** The time that a key of a day and one of a clock are together, with the offset of a third where there is one. */
+/** The time that the key of a day and that of a time of day give together, with the offset from a third key where there is one. */
 function joinedTime(
   keys: readonly KeyTexts[],
   clockKey: string,
@@ -168,7 +168,7 @@ function joinedTime(
   return undefined;
 }
 
-/** The key that says when a record was made: by its name and by its values. */
+/** The key with the time of a record, by its name and its values. */
 function timeOf(
   keys: readonly KeyTexts[],
   writtenMs: number,
@@ -184,7 +184,7 @@ function timeOf(
   return undefined;
 }
 
-/** Spellings that a value is a time by, whatever its key says: they have a date, and what they lose is nothing. */
+/** Spellings by which a value is a time even if its key does not suggest one: they have a date, and reading them loses nothing. */
 const exactSpellings = timeSpellings.filter(({ timestamp }) => timestamp?.format === 'rfc3339');
 
 function exactReading({ texts, isText }: KeyTexts, writtenMs: number): TimeReading | undefined {

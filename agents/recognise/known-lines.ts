@@ -4,14 +4,14 @@ const iso = String.raw`\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(?:[.,]\d+)?(?:Z|[+
 const stamp = String.raw`[A-Z][a-z]{2} [ \d]?\d(?: \d{4})? \d{2}:\d{2}:\d{2}(?:\.\d+)?`;
 const rest = '(?P<message>.*)$';
 
-/** A program's name, which may be of two words, with its number, as syslog has it. */
+/** A program's name, which may have two words, with its process id, as in syslog. */
 const program = String.raw`(?P<program>[^:\[\s]+(?: [\w.-]+)?)(?:\[(?P<pid>\d+)\])?(?: \([^)]*\))?`;
 
 const postgresTime = String.raw`\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}(?:\.\d+)? (?:[A-Z]{3,5}|[+-]\d{2,4})`;
 const postgresLevel =
   '(?P<level>LOG|DEBUG[1-5]|INFO|NOTICE|WARNING|ERROR|FATAL|PANIC|DETAIL|HINT|QUERY|CONTEXT|LOCATION|STATEMENT)';
 
-/** What balancers of Amazon and Envoy, S3 and HAProxy write of a request, up to what was asked for. */
+/** The request, up to the URL and protocol, as written by Amazon's load balancers, Envoy, S3 and HAProxy. */
 const request = String.raw`(?:(?P<method>[A-Z]+) (?P<path>[^ "]+)(?: (?P<protocol>[^ "]+))?|(?P<request>[^"]*))`;
 
 const haproxy =
@@ -20,7 +20,7 @@ const haproxy =
   String.raw`(?P<status>-?\d+) \+?(?P<bytes>\d+) (?P<request_cookie>\S+) (?P<response_cookie>\S+) (?P<termination>\S+) ` +
   String.raw`(?P<connections>[\d/+]+) (?P<queues>[\d/]+) (?:\{(?P<captured>.*)\} )?"${request}"?`;
 
-/** Formats that are known by themselves, whose parts have names of their own. */
+/** Formats that are recognised as such, whose parts have names of their own. */
 export const knownShapes: readonly LineShape[] = [
   {
     title: 'syslog (RFC 5424)',

@@ -6,13 +6,13 @@ import { partTexts } from './part-texts.js';
 import { findRareTime, findTime, type TimePlace } from './time-place.js';
 import { typeOfTexts } from './value-type.js';
 
-/** Parts of a head: programs that write more have keys for them. */
+/** Limit on the parts of a head; programs that write more use keys for them. */
 const partsMax = 12;
 
-/** Lines whose heads are compared. */
+/** Limit on the lines whose heads are compared. */
 const linesComparedMax = 250;
 
-/** How often an element may come; others come once. */
+/** How often an element may occur; elements that are not listed occur once. */
 const timesMax: Readonly<Record<string, number>> = { pid: 2, bracket: 4, cell: 6, word: 8 };
 
 const closers: Readonly<Record<TimePlace['open'], string>> = {
@@ -23,16 +23,16 @@ const closers: Readonly<Record<TimePlace['open'], string>> = {
   '"': '"',
 };
 
-/** What goes on a record: lines with a margin, of stack traces, and of what is quoted. */
+/** Lines that continue a record: indented lines, lines of stack traces, closing brackets. */
 const continuationShape = /^(?:\s|Caused by:|Traceback |at |\.\.\.|[)}\]]|--)/;
 
 /** Lines about the file itself, which belong to no record. */
 const commentShape = /^#[A-Za-z]/;
 
 /**
- * The pattern of lines that begin with a time, or have one behind a few words, and go on with parts such as a level, a number of a process, a thread
- * or a logger, up to the message. It is put together part by part, as long as the lines have them in common. Undefined where lines have neither a
- * time nor a level.
+ * Finds the pattern of lines that begin with a time, or have one after a few words, followed by parts such as a level, a
+ * process id, a thread or a logger, and the message. Adds part after part while the lines have them in common. Undefined
+ * where lines have neither a time nor a level.
  */
 export function headShape(lines: readonly SampleLine[]): LineShape | undefined {
   const candidates = lines.filter(({ text }) => !continuationShape.test(text));
@@ -50,20 +50,20 @@ export function headShape(lines: readonly SampleLine[]): LineShape | undefined {
   const isMultiline = others > 0 && (continued >= others / 3 || others > lines.length / 20);
   const shape = shapeOfStarts(starts, head);
   if (shape === undefined || !isMultiline) return shape;
-  // What a record says may begin on its second line, or stand behind its head alone.
+  // The message may begin on the second line, or the head may stand alone.
   const regex = shape.regex
     .replace(/(?:\\s[+*]| \+?)(\(\?P<message>)/, '\\s*$1')
     .replace(/\\s\*\$$/, '\\s*(?P<message>.*)$$');
   return { ...shape, regex: `(?s)${regex}`, start };
 }
 
-/** Rounds in which lines that the shape of the others leaves out are looked at as well. */
+/** Limit on the rounds that also consider lines which the shape so far does not match. */
 const roundsMax = 3;
 
-/** Lines that are looked at as well in a round: so few that they are not taken for what is usual. */
+/** Limit on the lines that a round adds: so few that they do not count as usual. */
 const oddLinesMax = 10;
 
-/** The shape of lines that begin with a head; of those that are alike first, then of what differs as well. */
+/** The shape of lines that begin with `head`: first of the usual lines, then also of those that differ. */
 function shapeOfStarts(starts: readonly SampleLine[], head: string): LineShape | undefined {
   let compared = sparse(starts);
   for (let round = 1; ; round++) {
@@ -81,7 +81,7 @@ function sparse(lines: readonly SampleLine[]): SampleLine[] {
   return lines.filter((_line, i) => i % step === 0);
 }
 
-/** The words before a time. */
+/** The expression of the words before a time. */
 function wordsBefore(
   lines: readonly SampleLine[],
   { words, open, spelling }: TimePlace,
@@ -99,7 +99,7 @@ function wordsBefore(
   return { regex };
 }
 
-/** The part of a time, with the brackets that most lines have around it. */
+/** The expression of a time, with the brackets that most lines have around it. */
 function timePart(lines: readonly SampleLine[], before: string, { open, spelling }: TimePlace): string {
   const time = `${escaped(open)}(?P<time>${spelling.shape})`;
   const closed = `${time}${escaped(closers[open])}`;
@@ -111,12 +111,12 @@ function escaped(text: string): string {
   return text.replaceAll(/[[\]()]/g, '\\$&');
 }
 
-/** Puts a head together. */
+/** Composes a head from its parts. */
 class HeadComposer {
   private readonly names = new FieldNames();
   private readonly counts = new Map<string, number>();
   private parts = 0;
-  /** What follows the head in each line. */
+  /** The rest of each line after the head. */
   private rests: readonly string[];
 
   constructor(
@@ -138,7 +138,7 @@ class HeadComposer {
     return { title, regex: `^${this.regex}${this.messagePart()}` };
   }
 
-  /** Some programs write milliseconds behind a colon, which no format of times has. */
+  /** Some programs write milliseconds after a colon, which no time format has. */
   private takeMilliseconds(): void {
     if (this.regex === '') return;
     this.accept(':(?P<time_ms>\\d{1,3})', '(?:[^0-9].*)?', 1);
@@ -149,7 +149,7 @@ class HeadComposer {
     for (const separator of fitting) {
       if (separator !== '' && (this.takeSecondTime(separator) || this.takeProgram(separator))) return true;
       for (const element of headElements) {
-        // Without anything between them two parts are told apart by a bracket alone.
+        // Without a separator, only a bracket separates two parts.
         const isApart = separator !== '' || element.open !== '' || this.regex === '';
         if (isApart && this.takeElement(separator, element)) return true;
       }
@@ -200,7 +200,7 @@ class HeadComposer {
     return partTexts(`^${part}${end}$`, lines).texts.get('value')!;
   }
 
-  /** Another time, behind some words perhaps. */
+  /** Takes a second time, possibly after some words. */
   private takeSecondTime(separator: string): boolean {
     const pattern = new RegExp(`^${separator}`);
     const place = findTime(
@@ -208,7 +208,7 @@ class HeadComposer {
       0.95,
     );
     if (place === undefined || place.spelling.shape.length < 20) return false;
-    // One that counts seconds has the same time as a date behind it now and then; other lines have times in what they say.
+    // A Unix time may be followed by a readable date, after words; in other lines, a time after words belongs to the message.
     if (place.words > 0) return this.regex.includes('(?P<time>(?:9') && this.takeAnyWord(separator);
     const name = this.names.take('time_2');
     const { open, spelling } = place;
@@ -216,7 +216,7 @@ class HeadComposer {
     return this.accept(part, '.*', 0.95, 'time');
   }
 
-  /** The host and the program of syslog, which stand behind a time. */
+  /** Takes the host and program of syslog, which follow the time. */
   private takeProgram(separator: string): boolean {
     if (this.parts === 0 || !/\(\?P<time(?:_2)?>\[A-Z\]\[a-z\]\{2\} \[ [^>]*$/.test(this.regex)) return false;
     const program = String.raw`(?P<program>[^:\[\s]+)(?:\[(?P<pid>\d+)\])?:`;
@@ -224,7 +224,7 @@ class HeadComposer {
     return this.accept(`${separator}(?P<host>\\S+) ${program}`, '.*', 0.5, 'program');
   }
 
-  /** A word, where a level stands behind some words that all lines have. */
+  /** Takes a word, where all lines have a level after some words. */
   private takeWord(separator: string): boolean {
     if (this.counts.has('level')) return false;
     const level =
@@ -242,7 +242,7 @@ class HeadComposer {
     return this.accept(`${separator}(?P<${name}>\\S+)`, '(?:[ \\t].*)?', 0.9, 'word');
   }
 
-  /** Takes a part where so many lines have it; one that not all have may be lacking. */
+  /** Takes a part if at least `shareMin` of the lines have it. It is optional unless all have it. */
   private accept(part: string, end: string, shareMin: number, name?: string): boolean {
     const pattern = new LinePattern(`^${part}(?P<rest_of_line>${end})$`);
     const at = pattern.groupNames.indexOf('rest_of_line');
@@ -260,7 +260,7 @@ class HeadComposer {
     return true;
   }
 
-  /** The rest, behind what separates it. */
+  /** The expression of the rest of the line, after its separator. */
   private messagePart(): string {
     if (this.rests.every((rest) => rest.trim() === '')) return '\\s*$';
     const separator = this.separatorsThatFit()[0];
@@ -276,7 +276,7 @@ const idShape = /^(?:req[-_]|[0-9a-f]{8}-[0-9a-f]{4}-|[0-9a-f]{16,}$)/i;
 const fileShape = /\.log(?:\.|$)/;
 const threadShape = /thread|main|exec|pool|worker|nio|http|-\d+$|^\d+$/i;
 
-/** A name for a part by what its texts are. */
+/** Names a part by its texts. */
 function nameOfPart(name: string, texts: readonly string[]): string {
   if (name !== 'bracket' && name !== 'cell' && name !== 'word') return name;
   if (areLevels(texts)) return 'level';

@@ -5,8 +5,9 @@ import { nameSuffix } from '../patterns/file-captures.js';
 const dates = /\d{4}[-_.]?\d{2}[-_.]?\d{2}/g;
 
 /**
- * `file.path` for logs: their folder, and an expression for their names before rotation, whose generations are known without it. What
- * differs from name to name is any text; dates and numbers in names are those of other days as well. Throws `invalid` for files of several folders.
+ * The `file.path` for logs: their folder, and an expression for their names before rotation (rotated generations are
+ * recognised without it). Dates and numbers in names match any other date or number; other differences between the names
+ * match any text. Throws `invalid` for files of several folders.
  */
 export function pathOf(files: readonly string[]): string {
   const folders = [...new Set(files.map((file) => dirname(resolve(file))))];
@@ -22,7 +23,7 @@ function withoutSuffixes(name: string): string {
   let base = name;
   while (nameSuffix.test(base)) {
     const shorter = base.replace(nameSuffix, '');
-    // A name of nothing but a date keeps it.
+    // A name that consists only of a date keeps it.
     if (shorter === '') break;
     base = shorter;
   }

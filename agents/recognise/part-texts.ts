@@ -1,15 +1,15 @@
 import { LinePattern } from '../patterns/line-pattern.js';
 import type { SampleLine } from './candidate.js';
 
-/** What an expression's parts are in lines. */
+/** The texts of an expression's named groups in lines. */
 export interface PartTexts {
-  /** Lines that the expression finds. */
+  /** Number of lines that the expression matches. */
   readonly lines: number;
-  /** For each part its texts, of the lines in which it took part. */
+  /** For each group, its texts in the lines where it took part. */
   readonly texts: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Matches lines with an expression and gathers what its parts take. */
+/** Matches lines with an expression and collects the texts of its groups. */
 export function partTexts(regex: string, lines: readonly SampleLine[]): PartTexts {
   const pattern = new LinePattern(regex);
   const { groupNames } = pattern;
@@ -27,7 +27,7 @@ export function partTexts(regex: string, lines: readonly SampleLine[]): PartText
   return { lines: matched, texts: new Map(groupNames.map((name, i) => [name, texts[i]!])) };
 }
 
-/** Lines without those that go on the one before, by an expression that finds the first line of a record: the records as single texts. */
+/** Joins lines into records by an expression that matches the first line of a record. Without one, each line is a record. */
 export function recordsOf(lines: readonly SampleLine[], start: string | undefined): readonly SampleLine[] {
   if (start === undefined) return lines;
   const pattern = new LinePattern(start);

@@ -11,18 +11,18 @@ import { readingOf } from './time-spellings.js';
 import { tryCandidate, type Trial, type TrialSettings } from './trial.js';
 import { typeOfTexts } from './value-type.js';
 
-/** Fields beyond so many make no candidate better. */
+/** Number of fields beyond which more fields do not improve the score. */
 const fieldsCounted = 10;
 
-/** What a field more is worth, as a share of lines that match. */
+/** Value of one more field, as a share of matching lines. */
 const fieldWorth = 0.02;
 
-/** What is known by itself is better than what was put together. */
+/** Factor for a known format, which is better than a composed one. */
 const knownWorth = 1.1;
 
 /**
- * What the lines of a sample are: every candidate is tried on it with the decoder that loading uses, and the one that makes the most of it is taken. A
- * function of the sample and the settings alone. Undefined for a sample without a line.
+ * Recognises the format of a sample's lines. Every candidate is tried with the decoder that loading uses, and the one with
+ * the best score is returned. The result depends only on the sample and the settings. Undefined for a sample without lines.
  */
 export function recognise(sample: LogSample, settings: TrialSettings): Trial | undefined {
   const lines = linesOf(sample);
@@ -37,7 +37,7 @@ export function recognise(sample: LogSample, settings: TrialSettings): Trial | u
   return best?.trial;
 }
 
-/** All that the lines may be; what says more stands before what says less. */
+/** All candidates for the lines; more specific ones come first. */
 export function candidatesFor(lines: readonly SampleLine[], writtenMs: number): Candidate[] {
   const shapes = [accessShape(lines), ...knownShapes, headShape(lines)];
   const plain = shapes.flatMap((shape) =>
@@ -55,7 +55,7 @@ export function candidatesFor(lines: readonly SampleLine[], writtenMs: number): 
 
 const objectStart = '^\\{';
 
-/** What is left for lines that are nothing else. */
+/** The last resort, for lines of no other format. */
 const wholeLines: Candidate = {
   title: 'lines of text',
   format: 'plain',
@@ -63,17 +63,18 @@ const wholeLines: Candidate = {
   fields: [{ name: 'message', type: 'string' }],
 };
 
-/** Share of the lines that have what a log of their kind needs. */
+/** Minimum share of the lines that have the part that a log of their kind needs. */
 const neededShareMin = 0.6;
 
-/** Of HTTP, where 000 is that no answer was sent, and `-` the same. */
+/** Whether a text is an HTTP status; 000 and `-` mean that no response was sent. */
 function isStatus(text: string): boolean {
   return /^(?:\d{3}|-)$/.test(text);
 }
 
 /**
- * Whether what stands where syslog has the host is something else: the level of a program that writes its own times, or a name with a colon behind it. A
- * host may be called as a level is, so that lines with the number of a process, as syslog has it, are taken for syslog.
+ * Whether the part in the place of syslog's host is something else: the level of a program that writes its own times, or a
+ * name with a colon after it. Since a host may have the name of a level, lines with a process id as in syslog count as
+ * syslog.
  */
 function hostIsNone(texts: PartTexts['texts']): boolean {
   const hosts = texts.get('host') ?? [];
@@ -81,7 +82,10 @@ function hostIsNone(texts: PartTexts['texts']): boolean {
   return areLevels(hosts) || hosts.every((host) => host.endsWith(':'));
 }
 
-/** Lines of a shape with the fields that its parts make; none where hardly a line has the shape, or its time does not read. */
+/**
+ * The candidate for lines of a shape, with fields from its groups; empty where hardly any line has the shape, or its time is
+ * not readable.
+ */
 function plainCandidate(shape: LineShape, lines: readonly SampleLine[], writtenMs: number): Candidate[] {
   const records = recordsOf(lines, shape.start);
   const found = partTexts(shape.regex, records);
@@ -93,7 +97,7 @@ function plainCandidate(shape: LineShape, lines: readonly SampleLine[], writtenM
   let { regex } = shape;
   for (const [name, texts] of found.texts) {
     if (name === 'time_ms') continue;
-    // A part that no line has is not kept, but for requests that are none: they come.
+    // A group without texts is not kept, except for invalid requests, which may come later.
     if (texts.length === 0 && name !== 'request') regex = regex.replace(`(?P<${name}>`, '(?:');
     else if (name !== 'time' && !name.startsWith('time_')) {
       const type = name === 'status' && texts.every(isStatus) ? 'int' : typeOfTexts(texts);
@@ -111,7 +115,10 @@ function plainCandidate(shape: LineShape, lines: readonly SampleLine[], writtenM
   return [{ title, format: 'plain', regex, fields, ...(start === undefined ? {} : { start }) }];
 }
 
-/** A pattern whose part `name` takes no part where a line has `-` or nothing for a number: that would be a value that does not read. */
+/**
+ * Changes a pattern so that group `name` takes no part where a line has `-` or nothing for a number, which would be an
+ * unreadable value.
+ */
 function withoutDashes(regex: string, name: string, texts: readonly string[]): string {
   const hasDash = texts.includes('-');
   const isEmptied = texts.includes('');
@@ -138,7 +145,7 @@ function timeField(
   return { name, type: 'time', ...reading, ...(template === undefined ? {} : { template }) };
 }
 
-/** How much a trial makes of a sample: the share of its lines that match, and a little for each field; less where times don't read. */
+/** Score of a trial: the share of matching lines, plus a little for each field; less where times are missing. */
 function scoreOf({ lines, unmatchedLines, records, untimed, candidate }: Trial): number {
   if (lines === 0 || records === 0) return 0;
   const matched = (lines - Math.max(0, unmatchedLines - (candidate.headerLines ?? 0))) / lines;

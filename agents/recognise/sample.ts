@@ -3,34 +3,34 @@ import { LineFramer } from '../lines/line-framing.js';
 import { SourceReader } from '../sources/source-reader.js';
 import type { SampleLine } from './candidate.js';
 
-/** What is read of a file at its beginning, and where it is not compressed at its end, in bytes. */
+/** Bytes that are read at the beginning of a file, and also at its end unless it is compressed. */
 export const sampleBytes = 256 * 1024;
 
-/** Lines that are looked at one by one, of all pieces together: enough for what is rare to show. */
+/** Limit on the lines of all pieces together that are looked at one by one; enough to include rare lines. */
 export const sampleLinesMax = 2000;
 
-/** A longer beginning of a line says no more of how lines look. */
+/** Limit on the bytes of a line that are looked at. */
 const lineTextMax = 64 * 1024;
 
-/** Whole lines of a log. */
+/** Complete lines of a log. */
 export interface SamplePiece {
   readonly path: string;
   readonly bytes: Uint8Array;
-  /** The file begins here. */
+  /** Whether the file begins here. */
   readonly atBeginning: boolean;
-  /** When the file was changed last (ms): no line is younger. */
+  /** When the file was last modified, in milliseconds; no line is newer. */
   readonly modifiedMs: number;
 }
 
 export interface LogSample {
   readonly pieces: readonly SamplePiece[];
-  /** The sample has every line of the files. */
+  /** Whether the sample has all lines of the files. */
   readonly isWhole: boolean;
 }
 
 /**
- * Reads the beginnings of logs, plain, .gz or .zst, and the ends of those that are plain. Throws `SourceError` for one that can't be
- * read, `invalid` where there is no whole line.
+ * Reads the beginnings of logs (plain, .gz or .zst), and the ends of those that are plain. Throws `SourceError` for a file
+ * that can't be read, and `invalid` where there is no complete line.
  */
 export async function readSample(paths: readonly string[]): Promise<LogSample> {
   const pieces: SamplePiece[] = [];
@@ -46,7 +46,7 @@ export async function readSample(paths: readonly string[]): Promise<LogSample> {
   return { pieces, isWhole };
 }
 
-/** Adds the pieces of one file. Returns whether they are all of it. */
+/** Adds the pieces of one file. Returns whether they are the whole file. */
 async function samplePieces(reader: SourceReader, pieces: SamplePiece[]): Promise<boolean> {
   const { path, modifiedMs } = reader;
   const frame = await new LineFramer(reader.content, 0, false, undefined, sampleBytes).next();
@@ -55,7 +55,7 @@ async function samplePieces(reader: SourceReader, pieces: SamplePiece[]): Promis
     const message = `${path} begins with a line of ${frame.lengthBytes} bytes: it is no log of lines`;
     throw new LogstrataError('invalid', message, { path });
   }
-  // More than a piece may be there; what the framer holds beyond that is dropped with it.
+  // The frame may be larger than a piece; the remainder is dropped.
   const head = wholeLines(frame.bytes.subarray(0, frame.end), sampleBytes);
   pieces.push({ path, modifiedMs, bytes: head.slice(), atBeginning: true });
   if (reader.compression !== 'none') {
@@ -69,14 +69,14 @@ async function samplePieces(reader: SourceReader, pieces: SamplePiece[]): Promis
   return follows;
 }
 
-/** The lines of a text that fit into so many bytes; all of it where it has one line alone. */
+/** The lines of a text that fit into `bytesMax` bytes; the whole text where it is a single line. */
 function wholeLines(bytes: Uint8Array, bytesMax: number): Uint8Array {
   if (bytes.length <= bytesMax) return bytes;
   const feed = bytes.subarray(0, bytesMax).lastIndexOf(0x0a);
   return feed < 0 ? bytes : bytes.subarray(0, feed + 1);
 }
 
-/** Lines of the sample that say something, as many of each piece. */
+/** The lines of the sample that are not blank; the same number from each piece. */
 export function linesOf({ pieces }: LogSample): SampleLine[] {
   const decoder = new TextDecoder();
   const linesMax = Math.ceil(sampleLinesMax / Math.max(1, pieces.length));

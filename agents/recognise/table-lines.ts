@@ -3,37 +3,37 @@ import { FieldNames } from './field-names.js';
 import { isDayless, readingOf, type TimeReading } from './time-spellings.js';
 import { typeOfTexts } from './value-type.js';
 
-/** Columns of a table: one with more is none that is read as lines. */
+/** Limit on the columns of a table; one with more is not read as lines. */
 const columnsMax = 100;
 
-/** Share of the rows that must have as many columns as the header names. */
+/** Minimum share of the rows that have as many columns as the header. */
 const shareMin = 0.9;
 
-/** The name of a column, in a header. */
+/** Names of columns in a header. */
 const nameShape = /^[A-Za-z_@#][\w .()/:@#%[\]-]{0,80}$/;
 
-/** Names of columns that say when a record was made. */
+/** Names of columns that hold the time of a record. */
 const timeNames = /time|date|stamp|created|^ts$|^start$/i;
 
-/** A row of values that a header names. */
+/** Rows of values, with names from a header. */
 interface Table {
   readonly title: string;
   readonly delimiter: string;
   readonly names: readonly string[];
   readonly rows: readonly SampleLine[];
-  /** Values may stand in quotation marks, in which two of them are one. */
+  /** Whether values may be quoted; in quotes, a doubled quotation mark is one. */
   readonly isQuoted: boolean;
 }
 
-/** A column as the pattern has it: its expression, its values, and the fields that it makes. */
+/** A column in the pattern: its expression, and its field. */
 interface Column {
   readonly regex: string;
   readonly field: CandidateField;
 }
 
 /**
- * Lines of columns that a header names: W3C extended logs, such as those of IIS and CloudFront, and Zeek's; and CSV and its like with a first
- * line of names. Undefined where there is no header, or the rows don't go with it.
+ * The candidate for lines of columns with a header: W3C extended logs, such as those of IIS and CloudFront, and Zeek's; and
+ * CSV and the like with a first line of names. Undefined where there is no header, or the rows do not match it.
  */
 export function tableCandidate(lines: readonly SampleLine[], writtenMs: number): Candidate | undefined {
   const table = declaredTable(lines) ?? namedTable(lines);
@@ -44,7 +44,7 @@ export function tableCandidate(lines: readonly SampleLine[], writtenMs: number):
   if (width === undefined) return undefined;
   const fitting = values.filter(({ length }) => length === width);
   const texts = Array.from({ length: width }, (_name, i) => fitting.map((row) => row[i]!));
-  // Windows leaves the name of the last one out.
+  // Windows omits the name of the last column.
   const all = width > names.length ? [...names, 'message'] : names;
   const columns = columnsOf(table, all, texts, writtenMs);
   if (columns === undefined) return undefined;
@@ -53,14 +53,14 @@ export function tableCandidate(lines: readonly SampleLine[], writtenMs: number):
   return { title, format: 'plain', regex, fields: orderedFields(columns), headerLines };
 }
 
-/** As many values as names, or one more. */
+/** The usual number of values per row: as many as names, or one more; else undefined. */
 function widthOf(rows: readonly (readonly string[])[], names: number): number | undefined {
   const counts = [names, names + 1].map((width) => rows.filter(({ length }) => length === width).length);
   const at = counts.findIndex((count) => count >= rows.length * shareMin);
   return at < 0 ? undefined : names + at;
 }
 
-/** A table whose header says so: `#Fields: date time …`, or Zeek's `#fields`, which has tabs. */
+/** A table with a marked header: `#Fields: date time …`, or Zeek's `#fields` with tabs. */
 function declaredTable(lines: readonly SampleLine[]): Table | undefined {
   const header = lines.find(({ text }) => /^#fields[:\t]/i.test(text))?.text;
   if (header === undefined) return undefined;
@@ -73,7 +73,7 @@ function declaredTable(lines: readonly SampleLine[]): Table | undefined {
   return { title, delimiter, names, rows, isQuoted: false };
 }
 
-/** A table whose first line is nothing but names. */
+/** A table whose first line consists only of names. */
 function namedTable(lines: readonly SampleLine[]): Table | undefined {
   const [first, ...rows] = lines;
   if (first === undefined || rows.length === 0) return undefined;
@@ -81,7 +81,7 @@ function namedTable(lines: readonly SampleLine[]): Table | undefined {
     const isQuoted = delimiter !== ' ' && delimiter !== '\t';
     const table = { title: 'table with a header', delimiter, rows, isQuoted };
     const names = valuesOf(first.text, { ...table, names: [] }).map((name) => name.replace(/^"(.*)"$/, '$1'));
-    // What is blank-separated may be a sentence.
+    // A line with blanks as separators may be a sentence, so more names are required.
     const namesMin = delimiter === ' ' ? 6 : 3;
     if (names.length < namesMin || names.length > columnsMax) continue;
     if (names.every((name) => nameShape.test(name))) return { ...table, names };
@@ -89,7 +89,7 @@ function namedTable(lines: readonly SampleLine[]): Table | undefined {
   return undefined;
 }
 
-/** The values of a line; those in quotation marks with them. */
+/** The values of a line; quoted values include their quotation marks. */
 function valuesOf(text: string, { delimiter, isQuoted }: Table): string[] {
   if (!isQuoted) return text.split(delimiter);
   const values: string[] = [];
@@ -106,7 +106,7 @@ function valuesOf(text: string, { delimiter, isQuoted }: Table): string[] {
   return values;
 }
 
-/** The columns with the one that says when a record was made, of a day and a clock perhaps. Undefined where there is none. */
+/** The columns, one of which is the time of a record, possibly made of a day and a time of day. Undefined where there is no time. */
 function columnsOf(
   table: Table,
   names: readonly string[],
@@ -123,7 +123,7 @@ function columnsOf(
       columns.push(valueColumn(table, fieldNames.nameFor(names[i]!), texts[i]!));
       continue;
     }
-    // The header's names have no digit, and so are no record.
+    // Require a digit in the time. The header's names have none there, so the header is not a record.
     const value = `${plainValue(table, '*')}\\d${plainValue(table, '*')}`;
     const spanned = Array.from({ length: time.columns }, () => value).join(escapedDelimiter(table.delimiter));
     const mark = texts[i]!.some((text) => text.startsWith('"')) ? '"?' : '';
@@ -137,7 +137,7 @@ function timeField(reading: TimeReading): CandidateField {
   return { name: 'time', type: 'time', ...reading };
 }
 
-/** The first column that reads as times with a day, or two that do together. */
+/** The first column that is readable as times with a day, or two columns that are so together. */
 function timeOf(
   { delimiter }: Table,
   names: readonly string[],
@@ -165,7 +165,7 @@ function valueColumn(table: Table, name: string, texts: readonly string[]): Colu
   const type = typeOfTexts(texts);
   if (type === 'string') {
     if (!table.isQuoted) return { regex: `(?P<${name}>${plain})`, field: { name, type } };
-    // What one line needs quotation marks for, another may lack.
+    // A value that needs quotation marks in one line may lack them in another.
     const regex = `(?:"(?P<${name}__q>(?:[^"]|"")*)"|(?P<${name}>${plain}))`;
     return { regex, field: { name, type, template: `{{or .${name}__q .${name}}}` } };
   }
@@ -186,7 +186,7 @@ function escapedDelimiter(delimiter: string): string {
   return delimiter === '\t' ? '\\t' : delimiter;
 }
 
-/** The time first. */
+/** The fields, the time first. */
 function orderedFields(columns: readonly Column[]): CandidateField[] {
   const fields = columns.map(({ field }) => field);
   const at = fields.findIndex(({ name }) => name === 'time');

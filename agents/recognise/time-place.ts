@@ -1,32 +1,32 @@
 import { LinePattern } from '../patterns/line-pattern.js';
 import { isDayless, timeSpellings, type TimeSpelling } from './time-spellings.js';
 
-/** Words that may stand before the time. */
+/** Limit on the words before the time. */
 const wordsBeforeMax = 6;
 
-/** Lines that must begin with a time before it is believed that the others go on theirs. */
+/** Minimum number of lines that begin with a time, for the other lines to count as continuations. */
 const rareLinesMin = 3;
 
-/** Lines that are searched for times: every one of them with every spelling. */
+/** Limit on the lines that are searched for times: each is matched with every spelling. */
 const linesSearchedMax = 120;
 
-/** Where in its line a time stands, and how it is written. */
+/** Position and spelling of the time in lines. */
 export interface TimePlace {
-  /** Words before it. */
+  /** Number of words before it. */
   readonly words: number;
   /** The bracket before it, or nothing. */
   readonly open: '' | '[' | '(' | '<' | '"';
   readonly spelling: TimeSpelling;
-  /** Lines with such a time, of those that were searched. */
+  /** Share of the searched lines that have such a time. */
   readonly share: number;
 }
 
 const openers = new Set(['[', '(', '<', '"']);
 
-/** What may not stand right behind a time: it would be a part of it. */
+/** What may follow a time: not a letter or digit, which would be part of it. */
 const behind = '(?:[^0-9A-Za-z].*)?$';
 
-/** What begins in the same way, so that its beginning is looked at once a text. */
+/** Spellings with the same beginning, which is matched only once per text. */
 interface Family {
   readonly date: LinePattern;
   readonly members: readonly { readonly pattern: LinePattern; readonly order: number }[];
@@ -44,19 +44,17 @@ function familiesOf(): readonly Family[] {
   return [...byDate].map(([date, members]) => ({ date: new LinePattern(`^${date}`), members }));
 }
 
-/** A day beside a clock, which a reading of the clock alone would leave out; an address or a version is none. */
+/** A date next to a time of day, which a spelling of the time of day alone would ignore. Does not match IP addresses and versions. */
 const dayShape =
   /\d{1,4}([-/])\w{1,3}\1\d{1,4}|(?<![\d.])\d{1,2}\.\d{1,2}\.\d{2,4}(?![.\d])|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b/i;
 
-/** What a time goes on with, where its spelling leaves it out: another half of the day, or a zone. */
+/** What may continue a time that a spelling leaves out: AM or PM, or a zone. */
 const unreadShape = String.raw`(?: ?[AaPp]\.?[Mm]\b| [+-]\d{2}(?::?\d{2})?\b| [A-Z][a-z]+/[A-Z])`;
 
-/** How far around a time it is looked for what belongs to it. */
+/** Number of characters around a time in which its other parts are searched. */
 const aroundMax = 48;
 
-/**
- * Whether a spelling would read a part of what the texts say, and so another time than they do. Then it is better to know none.
- */
+/** Whether a spelling would read only a part of the texts' time, and so a wrong one. Then it is better to recognise none. */
 function leavesOut({ spelling, words, open }: Omit<TimePlace, 'share'>, texts: readonly string[]): boolean {
   const pattern = new LinePattern(`^(?P<time>${spelling.shape})${behind}`);
   const unread = new RegExp(`^${unreadShape}`);
@@ -81,8 +79,8 @@ function leavesOut({ spelling, words, open }: Omit<TimePlace, 'share'>, texts: r
 }
 
 /**
- * Where most of the texts have a time: as near to the beginning as it is in `shareMin` of them. Undefined where they have none. Each is looked at
- * at the beginnings of its first words alone.
+ * Finds the time in texts: the position nearest to the beginning at which at least `shareMin` of them have one. Undefined
+ * where there is none. Only the beginnings of the first words are searched.
  */
 export function findTime(texts: readonly string[], shareMin: number): TimePlace | undefined {
   const step = Math.max(1, Math.ceil(texts.length / linesSearchedMax));
@@ -94,7 +92,10 @@ export function findTime(texts: readonly string[], shareMin: number): TimePlace 
   return undefined;
 }
 
-/** Where the first lines of records have their time, at the beginning, however few of the texts those are; undefined where hardly any does. */
+/**
+ * Finds the time at the beginning of the first lines of records, even if these are few of the texts; undefined where hardly
+ * any text has one.
+ */
 export function findRareTime(texts: readonly string[]): TimePlace | undefined {
   const begin = texts.filter((text) => /^[[(<"]?(?:\d|[A-Z][a-z]{2}[ ,/])/.test(text));
   if (begin.length < rareLinesMin) return undefined;
@@ -109,7 +110,7 @@ function bestPlace(texts: readonly string[], words: number): TimePlace | undefin
     const rest = behindWords(text, words);
     if (rest === undefined) continue;
     const open = openers.has(rest[0] ?? '') ? (rest[0] as TimePlace['open']) : '';
-    // No time is as long.
+    // No time is longer.
     const bytes = Buffer.from(rest.slice(open.length, open.length + 64));
     for (const { date, members } of families) {
       if (date.match(bytes, 0, bytes.length) !== true) continue;
@@ -129,7 +130,7 @@ function bestPlace(texts: readonly string[], words: number): TimePlace | undefin
   return best === undefined ? undefined : { ...best.place, share: best.count / texts.length };
 }
 
-/** The text behind so many words and the blanks that follow them. */
+/** The text after `words` words and the blanks after each. */
 function behindWords(text: string, words: number): string | undefined {
   let at = 0;
   for (let word = 0; word < words; word++) {

@@ -1,31 +1,31 @@
 import { compileTimestamp, type TimestampFormat, type TimestampReader } from '../times/timestamp.js';
 import { zoneProblem } from '../times/zone.js';
 
-/** A way in which programs write times. */
+/** A spelling of times that programs use. */
 export interface TimeSpelling {
-  /** What a time looks like, as an expression without groups that are kept. */
+  /** Expression of a time, without capturing groups. */
   readonly shape: string;
-  /** What it begins with, where others begin so as well: a text without it need not be looked at for any of them. */
+  /** Expression of its beginning, where other spellings begin in the same way: a text without it needs no test for any of these. */
   readonly date?: string;
-  /** The name of a zone, such as Europe/Berlin, ends the text, and is to end the format. */
+  /** Whether the text ends with the name of a zone, such as Europe/Berlin, which the format must then end with too. */
   readonly isNamedZone?: boolean;
-  /** How it reads; without `timestamp` it is milliseconds since the epoch. */
+  /** How to read it; without `timestamp` it is milliseconds since the epoch. */
   readonly timestamp?: TimestampFormat;
-  /** What makes a text of it that reads, where it does not as it stands; the part's name is `time`. */
+  /** Template that makes a readable text of it, where it is not readable as it is; the part's name is `time`. */
   readonly template?: string;
 }
 
 const clock = String.raw`\d{1,2}:\d{2}:\d{2}`;
 const fraction = String.raw`(?:[.,]\d+)?`;
 const halfDay = '[AaPp][Mm]';
-/** Before AM and PM; newer releases of Java write the narrow one, which does not break. */
+/** The blank before AM and PM; newer releases of Java write the narrow no-break one. */
 const halfDayBlanks = [' ', '\u202f'] as const;
 const month = '[A-Z][a-z]{2}';
 const weekday = '[A-Z][a-z]{2}';
 
 /**
- * Abbreviations of zones that are believed where a log has them, and what they mean most often. Others are most likely a word of the
- * log's own, such as INFO.
+ * Abbreviations of zones that are accepted in logs, with their most frequent meaning. Other words after a time are most
+ * likely part of the log line, such as INFO.
  */
 const zones: ReadonlyMap<string, string> = new Map([
   ['UTC', 'UTC'],
@@ -55,11 +55,11 @@ const zone = `(?:${[...zones.keys()].join('|')})`;
 const zoneName = String.raw`[A-Z][A-Za-z]+/[A-Z][A-Za-z_/-]+`;
 const minutes = String.raw`\d{1,2}:\d{2}`;
 
-/** Those that say no day. */
+/** Formats without a day. */
 const clockFormat = '15:04:05';
 const kitchenFormat = '3:04PM';
 
-/** Whether a reading knows a time of the day alone, and no day. */
+/** Whether a reading gives only a time of day, without a day. */
 export function isDayless({ timestamp }: TimeReading): boolean {
   return timestamp?.format === clockFormat || timestamp?.format === kitchenFormat;
 }
@@ -68,11 +68,11 @@ function layout(format: string, shape: string): TimeSpelling {
   return { shape, timestamp: { format } };
 }
 
-/** Dates, each with the text that stands between date and clock. What says more stands before what says less. */
+/** Spellings of a date with each of the texts between date and time of day. More specific ones come first. */
 function dated(date: string, shape: string, between: readonly string[]): TimeSpelling[] {
   return between.flatMap((text) => {
     const begin = `${shape}${text.replaceAll(/[.|[\]]/g, '\\$&')}`;
-    // An hour of one digit may be filled with a blank.
+    // A one-digit hour may be padded with a blank.
     const start = `${begin}${text === ' ' ? clock.replace('\\d{1,2}', '[ \\d]?\\d') : clock}${fraction}`;
     const format = `${date}${text}15:04:05`;
     return [
@@ -94,12 +94,12 @@ function dated(date: string, shape: string, between: readonly string[]): TimeSpe
   });
 }
 
-/** Dates behind the clock. */
+/** Spellings with the date after the time of day. */
 function behindClock(date: string, shape: string): TimeSpelling[] {
   return [' ', ', '].map((text) => layout(`15:04:05${text}${date}`, `${clock}${fraction}${text}${shape}`));
 }
 
-/** In the order in which they are tried: what says more stands before what says less. */
+/** All spellings in the order in which they are tried: more specific ones come first. */
 export const timeSpellings: readonly TimeSpelling[] = [
   layout('rfc3339', String.raw`\d{4}-\d{2}-\d{2}[Tt ]${clock}${fraction}(?:[Zz]|[+-]\d{2}:\d{2})`),
   ...dated('2006-01-02', String.raw`\d{4}-\d{2}-\d{2}`, [
@@ -169,22 +169,22 @@ export const timeSpellings: readonly TimeSpelling[] = [
   layout(kitchenFormat, String.raw`\d{1,2}:\d{2}[AP]M`),
 ];
 
-/** How a column of times reads. */
+/** How a column of times is read. */
 export interface TimeReading {
   readonly timestamp?: TimestampFormat;
   readonly template?: string;
-  /** The format with day and month exchanged, where that reads the texts as well: they don't tell which is right. */
+  /** The format with day and month exchanged, where that also reads the texts, so that they do not tell which is right. */
   readonly otherOrder?: string;
 }
 
-/** Texts that have to read for a spelling to be believed: some logs have a time that is none, such as 0000-00-00. */
+/** Minimum share of readable texts for a spelling. It is below 1 because some logs have invalid times, such as 0000-00-00. */
 const readShareMin = 0.9;
 
 /**
- * How `texts` read as times: the spelling that reads the most of them, of several that read as many the one whose times lie nearest
- * together. Undefined where none reads nearly all.
+ * How `texts` are read as times: by the spelling that reads the most of them; of several that read as many, by the one whose
+ * times are closest together. Undefined where no spelling reads nearly all.
  *
- * @param writtenMs for spellings without a year
+ * @param writtenMs for spellings without a year: when the texts were written
  */
 export function readingOf(
   texts: readonly string[],
@@ -209,16 +209,16 @@ export function readingOf(
   return tells ? reading : { ...reading, otherOrder: otherOrder.format };
 }
 
-/** A day and a month in digits, before a year. */
+/** Day and month in digits, followed by a year. */
 const dayAndMonth = /(0?)([12])([/-])(0?)([12])(?=\3(?:20)?06)/;
 
-/** A reading's format with day and month exchanged; undefined where they are not both digits. */
+/** A reading's format with day and month exchanged; undefined where these are not both digits. */
 function exchanged({ timestamp }: TimeReading): TimestampFormat | undefined {
   if (timestamp === undefined || !dayAndMonth.test(timestamp.format)) return undefined;
   return { ...timestamp, format: timestamp.format.replace(dayAndMonth, '$1$5$3$4$2') };
 }
 
-/** With the zone that the texts' abbreviation or name means, where they have one. Undefined for a name of none. */
+/** Adds the zone that the texts' abbreviation or zone name means, where they have one. Undefined for a name that is not a zone. */
 function withZone(
   { timestamp, template, isNamedZone }: TimeSpelling,
   texts: readonly string[],

@@ -7,10 +7,10 @@ import { agentYaml } from './agent-yaml.js';
 import type { Candidate } from './candidate.js';
 import type { LogSample, SamplePiece } from './sample.js';
 
-/** Lines of the sample that are no records, shown one by one. */
+/** Limit on the lines that are not records and are shown. */
 const unmatchedShownMax = 5;
 
-/** Records that are kept to be shown. */
+/** Limit on the records that are kept to be shown. */
 const recordsShownMax = 3;
 
 export interface UnmatchedLine {
@@ -19,17 +19,17 @@ export interface UnmatchedLine {
   readonly text: string;
 }
 
-/** What became of a sample by one candidate. */
+/** Result of decoding a sample by one candidate. */
 export interface Trial {
   readonly candidate: Candidate;
   readonly yaml: string;
   readonly definition: AgentDefinition;
-  /** Lines with something in them. */
+  /** Number of lines that are not empty. */
   readonly lines: number;
   readonly unmatchedLines: number;
   readonly records: number;
   readonly unreadableValues: number;
-  /** Records whose time is null; all of them where there is no field of type time. */
+  /** Number of records whose time is null; all records where no field is of type time. */
   readonly untimed: number;
   readonly unmatched: readonly UnmatchedLine[];
   /** The first records of the sample, each with a value for every field of the definition. */
@@ -45,7 +45,7 @@ export interface TrialSettings extends AgentText {
   readonly timezone: string;
 }
 
-/** Tries a candidate on a sample, with the decoder that loading uses. Throws a `ConfigError` for one that makes no agent. */
+/** Tries a candidate on a sample with the decoder that loading uses. Throws a `ConfigError` for a candidate that is not a valid agent. */
 export function tryCandidate(candidate: Candidate, sample: LogSample, settings: TrialSettings): Trial {
   const yaml = agentYaml(candidate, settings);
   const definition = parseAgentFile(yaml, settings.agentPath);
@@ -115,12 +115,12 @@ class TrialRun {
   }
 }
 
-/** Bytes of a byte order mark that a text begins with. */
+/** Number of bytes of the byte order mark at the beginning of a text. */
 function markBytes(bytes: Uint8Array): number {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
 }
 
-/** Lines of bytes[start, end) that are not empty. */
+/** Number of lines of bytes[start, end) that are not empty. */
 function linesWithText(bytes: Uint8Array, start: number, end: number): number {
   let lines = 0;
   let hasText = false;

@@ -1,19 +1,19 @@
 import { int64Max, int64Min } from '../../engine/index.js';
 
-/** A type that texts show; times are told elsewhere, by their spelling. */
+/** A type that is recognised from texts; times are recognised elsewhere, by their spelling. */
 export type ValueType = 'int' | 'float' | 'bool' | 'string';
 
-/** What programs write where there is no value. */
+/** How programs write a missing value. */
 const noValue = new Set(['', '-']);
 
-/** Without a leading zero, which is that of a number which is a name. */
+/** Leading zeros are not allowed: a number with them is an identifier. */
 const integerShape = /^-?(?:0|[1-9]\d{0,18})$/;
 const decimalShape = /^-?(?:0|[1-9]\d{0,15})(?:\.\d{1,18})?$/;
 const boolShape = /^(?:true|false)$/i;
 
 /**
- * The type that takes all the texts of a part: int, float or bool where each of them reads so, but for those that say that there is no
- * value; string else, and where no text says anything.
+ * The type of all texts of a part: int, float or bool where each text is readable as such, ignoring missing values;
+ * otherwise string, also where all values are missing.
  */
 export function typeOfTexts(texts: Iterable<string>): ValueType {
   const possible = { int: true, float: true, bool: true };
