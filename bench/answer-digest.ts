@@ -26,6 +26,7 @@ export class AnswerReader {
 
   constructor(private readonly columns: readonly SetColumn[]) {}
 
+  /** Takes the next piece of the answer. Throws where a record lacks a column. */
   take(piece: Uint8Array | string): void {
     this.bytes += typeof piece === 'string' ? Buffer.byteLength(piece) : piece.byteLength;
     this.rest += typeof piece === 'string' ? piece : this.decoder.decode(piece, { stream: true });
@@ -34,6 +35,7 @@ export class AnswerReader {
     for (const line of lines) this.takeLine(line);
   }
 
+  /** The digest, after the last piece. */
   end(): AnswerDigest {
     if (this.rest !== '') this.takeLine(this.rest);
     return { rows: this.rows, bytes: this.bytes, digest: this.hash.digest('hex').slice(0, 32) };

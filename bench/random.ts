@@ -43,6 +43,7 @@ export class Random {
     return Math.floor(this.fraction() * bound);
   }
 
+  /** A random one of the values. */
   pick<T>(values: readonly T[]): T {
     return values[this.below(values.length)]!;
   }
@@ -84,6 +85,7 @@ export class WeightedIndex {
     }
   }
 
+  /** A random index. */
   draw(random: Random): number {
     const index = random.below(this.#threshold.length);
     return random.fraction() < this.#threshold[index]! ? index : this.#alias[index]!;

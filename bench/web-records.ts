@@ -19,6 +19,7 @@ export interface WebRecord {
   readonly message: string;
 }
 
+/** The options of generated records. */
 export interface RecordOptions {
   readonly rows: number;
   /** Start of the first day in milliseconds since the epoch. */

@@ -38,6 +38,7 @@ export class Child<T> {
     return JSON.parse(this.printed.trimEnd().split('\n').at(-1)!) as T;
   }
 
+  /** Kills the process. */
   stop(): void {
     this.child.kill('SIGKILL');
   }

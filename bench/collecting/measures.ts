@@ -60,6 +60,7 @@ export function writeLines(path: string, { lines }: Format, rows: number, span: 
   writeFileSync(path, `${[...all].join('\n')}\n`);
 }
 
+/** How fast a log is collected, and how fast scripts read the same lines. */
 export interface BacklogFigures {
   /** Lines per second of CPU time up to the committed hot batch, by run. */
   readonly collected: Spread;
@@ -106,6 +107,7 @@ export async function measureBacklog(folder: string, format: Format, sizes: Size
   };
 }
 
+/** The cost of following logs. */
 export interface FollowingFigures {
   /** Milliseconds from each write to the commit that made its last line durable and visible. */
   readonly lagMs: Spread;
@@ -164,6 +166,7 @@ function percentile(sorted: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!;
 }
 
+/** The latency of queries, alone and beside collecting. */
 export interface QueryFigures {
   readonly alone: { readonly medianMs: number; readonly p99Ms: number };
   readonly beside: { readonly medianMs: number; readonly p99Ms: number };

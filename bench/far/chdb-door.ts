@@ -26,6 +26,7 @@ export class ChdbDoor {
     private readonly session: Session,
   ) {}
 
+  /** Starts the server on a free port, with a temporary data folder. */
   static async start(): Promise<ChdbDoor> {
     const { Session } = await importPeer<ChdbModule>('clickhouse', 'chdb');
     const folder = await mkdtemp(join(tmpdir(), 'logstrata-chdb-'));
@@ -48,15 +49,18 @@ export class ChdbDoor {
     return new ChdbDoor(folder, server, session);
   }
 
+  /** The base URL. */
   get url(): string {
     const { port } = this.server.address() as { port: number };
     return `http://127.0.0.1:${port}`;
   }
 
+  /** Settings of a far tier that uses this server. */
   settings(database = 'logs'): FarSettings {
     return { shards: [[this.url]], database, user: 'default', password: '' };
   }
 
+  /** Stops the server and removes its data. */
   async close(): Promise<void> {
     this.server.closeAllConnections();
     this.server.close();

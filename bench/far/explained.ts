@@ -9,6 +9,7 @@ export interface Explained {
   readonly indexes: readonly ExplainedIndex[];
 }
 
+/** An index, and the number of granules that it left of those before it. */
 export interface ExplainedIndex {
   readonly name: string;
   readonly granules: number;

@@ -78,6 +78,7 @@ export class FarBed {
     private readonly opened: readonly { close(): Promise<void> }[],
   ) {}
 
+  /** Generates the records, makes both archives below `folder`, starts ClickHouse, and ships the records. */
   static async make(folder: string, rows: number, say: (what: string) => void): Promise<FarBed> {
     const days = Math.max(2, Math.round(rows / recordsOfDay));
     const [nearPath, farPath] = [join(folder, 'near'), join(folder, 'far')];
@@ -147,6 +148,7 @@ export class FarBed {
     return this.transport.ask(this.url, { sql, bytesMax: 2 ** 31, timeoutMs: 600_000 });
   }
 
+  /** Closes the archives and stops ClickHouse. */
   async close(): Promise<void> {
     await closeAll(this.opened);
   }

@@ -21,6 +21,7 @@ export interface ClientsTask {
   readonly restarts: number;
 }
 
+/** Statistics of lags, with a resolution of 1 ms. */
 export interface LagFigures {
   readonly records: number;
   readonly medianMs: number;
@@ -28,6 +29,7 @@ export interface LagFigures {
   readonly maxMs: number;
 }
 
+/** The result, summed over all clients. */
 export interface ClientsFigures {
   readonly lost: number;
   readonly repeated: number;

@@ -78,6 +78,7 @@ export class StreamClient {
     this.#request?.destroy();
   }
 
+  /** Stops the client for good. */
   end(): void {
     this.#isOver = true;
     clearTimeout(this.#timer);

@@ -10,6 +10,7 @@ export interface WriterTask {
   readonly step: number;
 }
 
+/** The result: the number of lines written. */
 export interface WriterFigures {
   readonly lines: number;
 }

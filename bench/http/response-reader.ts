@@ -18,6 +18,7 @@ export class ResponseReader {
   private left = 0;
   private waiting: Buffer = Buffer.alloc(0);
 
+  /** Takes the next bytes of the connection. */
   take(piece: Buffer): void {
     let bytes = this.waiting.length === 0 ? piece : Buffer.concat([this.waiting, piece]);
     this.waiting = Buffer.alloc(0);

@@ -41,6 +41,7 @@ export class PacedLog {
     this.log = join(folder, 'app.log');
   }
 
+  /** Makes the folder and begins the log. */
   static async begin(folder: string, rate: number, minutes: number): Promise<PacedLog> {
     await mkdir(folder, { recursive: true });
     return new PacedLog(folder, rate, (minutes * hastening) / 60);
@@ -96,6 +97,7 @@ export class PacedLog {
     return Date.now() - (this.marks[0]?.atMs ?? this.startedMs);
   }
 
+  /** Waits until rotated files have been compressed. */
   async end(): Promise<void> {
     await this.packing;
   }

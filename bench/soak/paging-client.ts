@@ -52,12 +52,15 @@ export abstract class PagingClient {
     }
   }
 
+  /** Ends `run` after the current page. */
   stop(): void {
     this.stopping = true;
   }
 
+  /** Reads what there is for now, page by page. */
   protected abstract turn(): Promise<void>;
 
+  /** Requests a page of the client's shard. */
   protected async page(query: string): Promise<Page> {
     const page = await pageOf(
       this.url,

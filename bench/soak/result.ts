@@ -5,6 +5,7 @@ import type { SoakOptions } from './options.js';
 export const gauges = ['rssBytes', 'lagMs', 'handles', 'diskBytes', 'cpuCores'] as const;
 export type Gauge = (typeof gauges)[number];
 
+/** The values at a time, in seconds since the start. */
 export type Sample = { readonly seconds: number } & Readonly<Record<Gauge, number>>;
 
 /** The result of a soak test as it is written to the JSON file. */

@@ -13,6 +13,7 @@ import { segmentFile } from '../../engine/store/manifest/segment-place.js';
 import { connectToWriter, lockForWriting } from '../../engine/store/writer/writer-link.js';
 import { Random } from '../random.js';
 
+/** The fields of all agents. */
 export const schema = makeSchema([
   { name: 'time', type: 'time' },
   { name: 'host', type: 'string' },

@@ -15,6 +15,7 @@ const methods = ['GET', 'HEAD'];
 /** The rules for probes. Any Host is accepted, as a probe may use any name or address of the server. */
 const probeRules: CheckRules = { methods, hosts: null };
 
+/** What the router checks requests with. */
 export interface RouterOptions {
   /** Host names besides `localhost` that are accepted; null for any. */
   readonly hosts: CheckRules['hosts'];

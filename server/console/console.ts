@@ -11,6 +11,7 @@ import { ConsoleRouter } from './console-router.js';
 import { livenessRoute, ReadinessRoute } from './probe-routes.js';
 import { Readiness } from './readiness.js';
 
+/** The options of the console. */
 export interface ConsoleOptions {
   readonly address: ListenAddress;
   /** Host names besides `localhost`, in lowercase, that are accepted. */

@@ -17,6 +17,7 @@ import { serverTiming } from '../route/server-timing.js';
 import type { ConsoleAgent, ConsoleAgents } from './console-agent.js';
 import type { ConsoleRoute } from './console-route.js';
 
+/** The options of the count route. */
 export interface CountOptions {
   /** The time zone of times without an offset, and of buckets where the request names none. */
   readonly timezone: string;

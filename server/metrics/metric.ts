@@ -14,6 +14,7 @@ export interface Metric {
   read(figures: ServerFigures): Iterable<Sample>;
 }
 
+/** The prefix of the names of all metrics. */
 export const metricPrefix = 'logstrata_';
 
 /** Registers a metric. At each request it is read from `newest()`. */

@@ -21,6 +21,7 @@ export interface ServerFigures {
   readonly threads: Readonly<Record<string, ThreadFigures>>;
 }
 
+/** The figures of the query route. */
 export interface QueryFigures {
   readonly tally: QueryTally;
   readonly slow: number;
@@ -32,6 +33,7 @@ export interface QueryFigures {
   readonly runningMax: number;
 }
 
+/** The figures of a pool of threads. */
 export interface ThreadFigures {
   readonly busy: number;
   /** Jobs that wait for a thread. */

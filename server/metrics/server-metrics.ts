@@ -22,10 +22,12 @@ export class ServerMetrics {
       register(this.#registry, metric, newest);
   }
 
+  /** The media type of `text`. */
   get contentType(): string {
     return this.#registry.contentType;
   }
 
+  /** Takes the current figures and writes them. */
   async text(): Promise<string> {
     this.#newest = await this.#read();
     return this.#registry.metrics();

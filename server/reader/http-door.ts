@@ -20,6 +20,7 @@ const connectionsMax = 64;
 const detailCharactersMax = 500;
 const problemBytesMax = 64 * 1024;
 
+/** How to reach the writer's console. */
 export interface HttpDoorOptions {
   /** Scheme, host and port of the writer's console. */
   readonly address: string;

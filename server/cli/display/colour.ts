@@ -34,7 +34,9 @@ export function hasColours(
   return refused === '' && isTerminal && terminal !== 'dumb';
 }
 
+/** Leaves a text as it is. */
 export const plain: Paint = (text) => text;
 
+/** Colours a text with ANSI codes. */
 export const coloured: Paint = (text, colour) =>
   text === '' ? '' : `\u001b[${codes[colour]}m${text}\u001b[0m`;

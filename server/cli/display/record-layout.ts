@@ -24,6 +24,7 @@ export interface LaidColumn {
   readonly width: number;
 }
 
+/** The result of a layout. */
 export interface Layout {
   readonly columns: readonly LaidColumn[];
   /** Indexes of the fields that have no column. */

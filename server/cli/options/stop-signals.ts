@@ -18,6 +18,7 @@ export class StopSignals {
     for (const name of names) process.on(name, this.#receive);
   }
 
+  /** Aborts at the first signal. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }

@@ -7,6 +7,7 @@ import { screenWidth, tell, writeOut, writeRecords } from '../output/terminal.js
 /** The formats of the HTTP route, and `table`, which is for people. */
 export type ShownFormat = LineFormat | 'table';
 
+/** The flags that choose how records are written. */
 export interface FormatFlags {
   readonly jsonl?: boolean;
   readonly json?: boolean;

@@ -12,6 +12,7 @@ import { retentionOf } from '../options/retention.js';
 import { fingerprintOfFile, messageOf, type RereadCause, type Rereadable } from './rereading.js';
 import { completed, type ServedAgent } from '../options/served-agents.js';
 
+/** What the changes are applied to. */
 export interface ChangedAgentsOptions {
   readonly archive: Archive;
   /** The agents that are served by name. The map is changed when agents change. */

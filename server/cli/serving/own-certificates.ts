@@ -24,6 +24,7 @@ export class OwnCertificate implements Rereadable {
     this.#warn();
   }
 
+  /** The certificate as it was read last. */
   get current(): Certificate {
     return this.#current;
   }

@@ -15,6 +15,7 @@ const filesShownMax = 20;
 /** Maximum number of position ranges that are listed per file; the JSON output has all. */
 const rangesShownMax = 8;
 
+/** The flags of `verify --repair`. */
 export interface RepairFlags {
   readonly json?: boolean;
   readonly yes?: boolean;

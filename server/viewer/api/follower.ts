@@ -60,6 +60,7 @@ export class Follower {
     }
   }
 
+  /** Ends following; no further events are sent. */
   stop(): void {
     this.stopping.abort();
   }

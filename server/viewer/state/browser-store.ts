@@ -15,6 +15,7 @@ export class BrowserStore {
     }
   }
 
+  /** Stores a value as JSON under a name; undefined removes it. */
   write(name: string, value: unknown): void {
     try {
       if (value === undefined) this.storage().removeItem(prefix + name);

@@ -44,6 +44,7 @@ export class Histogram {
     return this.current;
   }
 
+  /** Requests the counts. Aborts an earlier request. */
   async load({ question, timeField, extent, split, zone }: HistogramAsk): Promise<void> {
     this.asking.abort();
     this.asking = new AbortController();

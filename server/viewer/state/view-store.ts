@@ -18,6 +18,7 @@ export class ViewStore {
     bar.addEventListener('popstate', () => (this.current.value = readAddress(bar.location.hash)));
   }
 
+  /** The current view. */
   get view(): ReadonlySignal<View> {
     return this.current;
   }

@@ -137,6 +137,7 @@ export class Viewer {
     if (this.view.peek().agent !== '') void this.loadAgents();
   }
 
+  /** Changes the view (`ViewStore.change`). */
   change(part: Partial<View>): void {
     this.viewStore.change(part);
   }
@@ -171,6 +172,7 @@ export class Viewer {
     this.facetChoice.value = new Map(this.facetChoice.peek()).set(name, isOpen);
   }
 
+  /** Shows a field as a column, or removes its column. */
   toggleColumn(name: string): void {
     const columns = this.columns.peek();
     const others = columns.filter((column) => column.name !== name);
@@ -206,6 +208,7 @@ export class Viewer {
     return column?.width ?? (field === undefined ? 0 : usualWidth(field, fields));
   }
 
+  /** Sets the width of a column in pixels. */
   setWidth(name: string, width: number): void {
     this.putColumns(this.columns.peek().map((column) => (column.name === name ? { name, width } : column)));
   }
@@ -215,6 +218,7 @@ export class Viewer {
     if (columns.length > 0) this.change({ columns });
   }
 
+  /** Opens a stored address. */
   openAddress(address: string): void {
     this.viewStore.open(address);
   }

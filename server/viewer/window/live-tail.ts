@@ -72,6 +72,7 @@ export class LiveTail {
     void this.follower.run();
   }
 
+  /** Stops following, and drops records that are not shown yet. */
   stop(): void {
     this.follower?.stop();
     this.follower = undefined;
