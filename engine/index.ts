@@ -203,6 +203,7 @@ export {
 export type { Directory, ReadableFile } from './store/disk/directory.js';
 export type { Codec } from './parquet/compression.js';
 export type { ZstdLibrary } from './parquet/zstd-library.js';
+export { readBounded } from './store/disk/bounded-file.js';
 export { fileSystemError, hasSystemCode } from './store/disk/file-system-error.js';
 export { openRealDirectory } from './store/disk/real-directory.js';
 

@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
 import {
   configBytesMax,
   fileSystemError,
   hasSystemCode,
   LogstrataError,
   nearName,
+  readBounded,
 } from '../../engine/index.js';
 import { byteSizeShape, parseByteSize } from './byte-size.js';
 import { ConfigError, type ConfigProblem } from './config-error.js';
@@ -35,7 +35,7 @@ export class ProblemList {
 export function readConfigText(path: string): string {
   let bytes: Buffer;
   try {
-    bytes = readFileSync(path);
+    bytes = readBounded(path, configBytesMax);
   } catch (cause) {
     if (hasSystemCode(cause, 'ENOENT')) {
       throw new LogstrataError('not_found', `the configuration file ${path} is not there`, { path, cause });
@@ -46,7 +46,7 @@ export function readConfigText(path: string): string {
   if (bytes.length > configBytesMax) {
     problems.add(
       { line: 1, column: 1 },
-      `the file has ${bytes.length} bytes, more than the ${configBytesMax} that a configuration may have`,
+      `the file has more than the ${configBytesMax} bytes that a configuration may have`,
     );
     problems.throwIfAny();
   }

@@ -217,6 +217,12 @@ export class PeekedSource implements ByteSource {
     return (this.held ?? new Uint8Array(0)).subarray(0, count);
   }
 
+  /** Returns what came of the source first, without taking it; empty where it is. Call it before `next`. */
+  async firstPiece(): Promise<Uint8Array> {
+    await this.peek(1);
+    return this.held ?? new Uint8Array(0);
+  }
+
   async next(): Promise<Uint8Array | null> {
     if (this.held === null) return this.inner.next();
     const piece = this.held;

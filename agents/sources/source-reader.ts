@@ -30,6 +30,8 @@ const signatures: readonly Signature[] = [
   { bytes: [0x1f, 0x9d], format: { name: 'compress', unpack: 'uncompress -c' } },
 ];
 
+const lineBreak = 0x0a;
+
 /** Whether bytes begin like a compressed file of a supported format. */
 export function isCompressed(head: Uint8Array): boolean {
   return signatures.some(
@@ -45,7 +47,7 @@ export interface Content {
 
 /**
  * Recognises the compression of `raw` and returns its content. Waits for no more bytes than needed, so that a slow stream is
- * not held up. Throws `SourceError` for an unsupported compression.
+ * not held up. Throws `SourceError` for an unsupported compression, and for a tar archive.
  */
 export async function contentOf(raw: ByteSource): Promise<Content> {
   const peeked = new PeekedSource(raw);
@@ -58,14 +60,37 @@ export async function contentOf(raw: ByteSource): Promise<Content> {
       { path: raw.path, offset: 0 },
     );
   }
-  switch (format) {
-    case 'none':
-      return { compression: format, content: peeked };
-    case 'gzip':
-      return { compression: format, content: new GzipSource(peeked) };
-    case 'zstd':
-      return { compression: format, content: new ZstdSource(peeked) };
+  const content = new PeekedSource(decompressed(format, peeked));
+  if (await isTar(content)) {
+    throw new SourceError(
+      'unsupported',
+      `${raw.path} is a tar archive, which is not read. Unpack it, or pipe the logs that it holds: ` +
+        `tar -xOf ${raw.path === '-' ? '…' : raw.path} NAME… | logstrata load AGENT -`,
+      { path: raw.path, offset: 0 },
+    );
   }
+  return { compression: format, content };
+}
+
+function decompressed(compression: Compression, source: ByteSource): ByteSource {
+  switch (compression) {
+    case 'none':
+      return source;
+    case 'gzip':
+      return new GzipSource(source);
+    case 'zstd':
+      return new ZstdSource(source);
+  }
+}
+
+/** The signature in the header of the first file of a tar archive, which stands behind its name and numbers (POSIX.1-2017, pax). */
+const tarSignature = { at: 257, bytes: Buffer.from('ustar') };
+
+/** Whether the content begins like a tar archive. Looks at the first piece alone, so that a slow stream is not waited for. */
+async function isTar(content: PeekedSource): Promise<boolean> {
+  const { at, bytes } = tarSignature;
+  const piece = await content.firstPiece();
+  return bytes.equals(piece.subarray(at, at + bytes.length)) && !piece.subarray(0, at).includes(lineBreak);
 }
 
 async function formatOf(peeked: PeekedSource): Promise<Signature['format']> {

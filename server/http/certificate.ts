@@ -1,7 +1,6 @@
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
-import { fileSystemError, LogstrataError } from '../../engine/index.js';
+import { fileSystemError, LogstrataError, readBounded } from '../../engine/index.js';
 import { pemBytesMax } from './http-limits.js';
 
 /** Paths of two PEM files: a server's certificate followed by the intermediate certificates, and its private key. */
@@ -68,12 +67,12 @@ export function validityWarning(
 function readPem(path: string, what: string): Buffer {
   let bytes: Buffer;
   try {
-    bytes = readFileSync(path);
+    bytes = readBounded(path, pemBytesMax);
   } catch (cause) {
     throw fileSystemError(cause, `read ${what}`, path);
   }
   if (bytes.length > pemBytesMax)
-    throw problem(path, `${path} has ${bytes.length} bytes, more than the ${pemBytesMax} of any certificate`);
+    throw problem(path, `${path} has more than the ${pemBytesMax} bytes of any certificate`);
   return bytes;
 }
 

@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import type { CollectLog } from '../../../agents/collect/logs/collect-log.js';
-import { fileSystemError, type FarEvent, type FarTier } from '../../../engine/index.js';
+import type { FarEvent, FarTier } from '../../../engine/index.js';
 import { formatBytes, formatCounted } from '../output/figures.js';
 import type { Settings } from './settings.js';
+import { readSmallText } from './small-text.js';
 
 /**
  * Calls `run` with the far tier of the configuration; with undefined where none is configured. Connects only when the tier is needed, and
@@ -16,7 +16,7 @@ export async function withFar<T>(
   if (far === null) return run(undefined);
   const { openFarTier, readerLagMsMax } = await import('../../../engine/index.js');
   const { shards, database, user, passwordFile, afterMs, keepLocalMs, bytesPerSecond } = far;
-  const password = passwordFile === null ? '' : await readPassword(passwordFile);
+  const password = passwordFile === null ? '' : readSmallText(passwordFile).replace(/\r?\n$/, '');
   const tier = await openFarTier({
     servers: { shards, database, user, password },
     policy: { afterMs, keepLocalMs },
@@ -28,15 +28,6 @@ export async function withFar<T>(
     return await run(tier);
   } finally {
     await tier.cluster.close();
-  }
-}
-
-/** The content of a password file, without a line break at its end. */
-async function readPassword(path: string): Promise<string> {
-  try {
-    return (await readFile(path, 'utf8')).replace(/\r?\n$/, '');
-  } catch (error) {
-    throw fileSystemError(error, 'read', path);
   }
 }
 

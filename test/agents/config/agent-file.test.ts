@@ -483,7 +483,7 @@ describe('a folder', () => {
     ]);
     expect(said[1]).toContain('is not there');
     expect(said[2]).toContain('the file is not UTF-8');
-    expect(said[3]).toContain('more than the 1048576 that a configuration may have');
+    expect(said[3]).toContain('more than the 1048576 bytes that a configuration may have');
     expect(said[4]).toContain('both twice.yaml and twice.yml are there, and both are the agent "twice"');
   });
 

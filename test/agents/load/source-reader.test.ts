@@ -214,6 +214,24 @@ describe('damage', () => {
     await expect(contentOfFile(Buffer.from('PK\x03\x04xxxx'))).rejects.toMatchObject({ code: 'unsupported' });
     expect((await contentOfFile(Buffer.from('PK is no archive'))).compression).toBe('none');
   });
+
+  test('a tar archive is named, compressed or not, and a log that looks like one for long is not', async () => {
+    const header = Buffer.alloc(512);
+    header.write('logs/access.log');
+    header.write('0000644\0', 100);
+    header.write('ustar', 257);
+    const tar = Buffer.concat([header, Buffer.from('10.0.0.1 - - "GET / HTTP/1.1" 200\n')]);
+    for (const bytes of [tar, gzip(tar), zstd(tar)])
+      await expect(contentOfFile(bytes, 'a.tar')).rejects.toThrow(
+        /a\.tar is a tar archive, which is not read\..*tar -xOf .*a\.tar NAME… \| logstrata load AGENT -/,
+      );
+    const line = Buffer.alloc(600, 'x');
+    line.write('ustar', 258);
+    const broken = Buffer.from(tar);
+    broken[40] = 0x0a;
+    for (const bytes of [line, broken, tar.subarray(0, 261)])
+      expect((await contentOfFile(bytes)).content.equals(bytes)).toBe(true);
+  });
 });
 
 describe('a file', () => {

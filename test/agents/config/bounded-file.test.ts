@@ -1,0 +1,24 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { readBounded } from '../../../engine/store/disk/bounded-file.js';
+import { readConfigText } from '../../../agents/definition/yaml-section.js';
+import { temporaryFolder } from '../load/temporary.js';
+
+test('a small file is read whole, and of a longer one a byte more than may be', async () => {
+  const path = join(await temporaryFolder(), 'text');
+  for (const length of [0, 1, 4095, 4096, 4097, 30_000]) {
+    const bytes = Buffer.from(Array.from({ length }, (_, i) => i % 251));
+    writeFileSync(path, bytes);
+    for (const most of [length, length + 1, 40_000]) expect(readBounded(path, most)).toEqual(bytes);
+    if (length > 0) expect(readBounded(path, length - 1)).toEqual(bytes);
+    if (length > 5000) expect(readBounded(path, 5000)).toEqual(bytes.subarray(0, 5001));
+  }
+});
+
+test('a configuration without an end is an error', () => {
+  expect(() => readConfigText('/dev/zero')).toThrow(
+    'the file has more than the 1048576 bytes that a configuration may have',
+  );
+  expect(() => readConfigText('/nowhere/config.yaml')).toThrow('is not there');
+});
