@@ -4,8 +4,8 @@ import type { Run } from '../manifest/manifest.js';
 const twoTo32 = 4294967296;
 
 /**
- * Fills `values` with the positions of the rows from `firstRow` on, as the `_cursor` column has them: the partition in
- * the high 24 bits, the ordinal in the low 40. The runs must cover these rows.
+ * Fills `values` with the positions of the rows from `firstRow` on, in the form of the `_cursor` column: the partition in the high 24 bits,
+ * the ordinal in the low 40. The runs must cover these rows.
  */
 export function fillCursors(runs: readonly Run[], firstRow: number, values: BigInt64Array): void {
   const halves = new Int32Array(values.buffer, values.byteOffset, values.length * 2);

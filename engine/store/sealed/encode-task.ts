@@ -15,21 +15,21 @@ import { gatheredBytesMax, type RowSlices } from '../../columns/take.js';
 interface EncodeJob {
   readonly schema: Schema;
   readonly codec: Codec;
-  /** The pages of the heap move to the thread. Those in lent memory are empty here. */
+  /** The rows. Pages on the heap are moved to the thread. Pages in lent memory are sent as empty pages. */
   readonly slices: RowSlices;
-  /** For each page in lent memory where it lies; null for one of the heap. */
+  /** For each page, its range of lent memory; null for a page on the heap. */
   readonly lent: readonly (MemoryRange | null)[] | null;
-  /** Memory for the work and for what comes of it; without it the thread takes its own. */
+  /** Lent memory for scratch data and for the result. If null, the thread allocates its own. */
   readonly space: { readonly scratch: MemoryRange; readonly output: MemoryRange } | null;
 }
 
-/** A row group that may lie in lent memory: `free` gives that back. */
+/** An encoded row group, possibly in lent memory. `free` returns that memory. */
 export interface LentRowGroup {
   readonly encoded: EncodedRowGroup;
   free(): void;
 }
 
-/** Encodes a row group: the work of `encodeOnPool`. */
+/** Encodes a row group on the current thread. */
 export async function work(job: EncodeJob): Promise<Finished<EncodedRowGroup>> {
   const { schema, codec, lent, space } = job;
   const slices = lent === null ? job.slices : seenFromHere(job.slices, lent);
@@ -46,7 +46,7 @@ export async function work(job: EncodeJob): Promise<Finished<EncodedRowGroup>> {
   return { result, transfer: buffersOf([...chunks, ...filters]) };
 }
 
-/** The slices with views of the pages that are lent. */
+/** Replaces the lent pages by views of their memory. */
 function seenFromHere(slices: RowSlices, lent: readonly (MemoryRange | null)[]): RowSlices {
   const pages = slices.pages.map((page, i) => {
     const range = lent[i] ?? null;
@@ -70,18 +70,18 @@ const encodeTask: Task<EncodeJob, EncodedRowGroup> = {
   isLong: true,
 };
 
-/** Takes the place of a page that is lent. */
+/** Sent in place of a page in lent memory. */
 const noPage: RecordBatch = { length: 0, columns: [] };
 
-/** The part of their size that rows usually compress to. Chunks that do not fit are put on the heap. */
+/** Estimated compressed size, as a share of the rows' size. Chunks that do not fit are allocated on the heap. */
 const outputShare = 1 / 2;
 const outputFieldBytes = 64 * 1024;
 
 /**
- * Encodes a row group on a thread of the pool, a small one at once. Pages that are not lent must be the caller's alone: their
- * memory moves to the thread.
+ * Encodes a row group on a thread of the pool; a small one on the current thread. Pages on the heap must not be shared, because their
+ * memory is moved to the thread.
  *
- * @param lent for each page where threads see it; null for a page of the heap
+ * @param lent for each page its range of lent memory; null for a page on the heap
  */
 export async function encodeOnPool(
   pool: WorkerPool,
@@ -115,7 +115,7 @@ export async function encodeOnPool(
   }
 }
 
-/** Has a row group encoded and then written, in its turn. */
+/** Encodes a row group ahead and writes it when its turn comes. */
 export async function encodeInTurn(
   encoding: InOrder,
   encode: () => Promise<LentRowGroup>,

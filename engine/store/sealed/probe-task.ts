@@ -7,15 +7,15 @@ import { SegmentFilters, type FilterPlaces } from './segment-filters.js';
 import { SegmentRulings } from './segment-rulings.js';
 import { summaryAt } from './summary-cache.js';
 
-/** A segment whose filters are asked, in a file of the real file system. */
+/** A segment in a local file whose filters are asked. */
 export interface ProbedSegment {
-  /** Absolute. */
+  /** Absolute path. */
   readonly path: string;
-  /** Where its filters lie: the place of its summary, or the places themselves where it has none. */
+  /** Place of the segment's summary, which has the places of its filters. A segment without a summary has them in `places`. */
   readonly summary: { readonly offset: number; readonly bytes: number };
   readonly places: FilterPlaces | null;
   readonly rowGroupCount: number;
-  /** The stored field of each question; negative where the segment can't be asked. */
+  /** For each question, the index of the stored field; negative if the segment cannot be asked. */
   readonly fields: readonly number[];
 }
 
@@ -23,21 +23,21 @@ export interface ProbeJob {
   readonly questions: readonly FilterQuestion[];
   readonly firsts: FirstReads;
   readonly segments: readonly ProbedSegment[];
-  /** The bytes of each segment's `SegmentRulings`: `mayMatch` for the row groups that are asked about. */
+  /** The bytes of the `SegmentRulings` of all segments. Row groups to ask about are `mayMatch`. */
   readonly rulings: Uint8Array<ArrayBuffer>;
 }
 
 export interface ProbeAnswers extends ProbeCounters {
-  /** As in the job, with what was said and what rules row groups out. */
+  /** The bytes of the job, with the answers and what rules row groups out. */
   readonly rulings: Uint8Array<ArrayBuffer>;
   readonly firsts: FirstReads;
   readonly bytesRead: number;
 }
 
-/** What was read last, made once: new arrays of some kilobytes take longer than the reads. */
+/** Buffer for reads, allocated once, because allocating some kilobytes takes longer than the reads. */
 const lastRead = new Uint8Array(probeReadBytes);
 
-/** Asks the filters of segments, one after another: the work of `probeTask`. Throws what reading a file throws. */
+/** Asks the filters of segments, one after another. Throws the errors of reading a file. */
 export function work({ questions, firsts, segments, rulings }: ProbeJob): Finished<ProbeAnswers> {
   const counters = { gramPiecesRead: 0, valuePiecesRead: 0, bytesRead: 0 };
   const read = (path: string, offset: number, bytes: number): Uint8Array => {
@@ -69,5 +69,5 @@ function readAll(reading: Reading<void>, path: string, read: Read): void {
   while (step.done !== true) step = reading.next(read(path, step.value.offset, step.value.bytes));
 }
 
-/** Looks values and texts up in the filters of several segments. */
+/** Asks the filters of several segments on a thread. */
 export const probeTask: Task<ProbeJob, ProbeAnswers> = { module: builtModule(import.meta.url), work };

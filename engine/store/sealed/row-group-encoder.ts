@@ -13,14 +13,17 @@ import type { RowGroupFilters } from './filter-writer.js';
 import type { GramFilter } from './gram-filter.js';
 import type { ValueFilter } from './value-filter.js';
 
-/** A row group as it is written, but for its `_cursor` chunk. Where it will stand in the file changes nothing in it. */
+/** An encoded row group without its `_cursor` chunk. It does not depend on its place in the file. */
 export interface EncodedRowGroup extends RowGroupFilters {
   readonly rows: number;
-  /** One for each field. */
+  /** One chunk for each field. */
   readonly chunks: readonly EncodedChunk[];
 }
 
-/** Encodes 1 to `rowGroupRowsMax` rows: a column that does not lie whole in the kernels' memory is put together where it is encoded. Chunks lie in memory that `output` gives. */
+/**
+ * Encodes 1 to `rowGroupRowsMax` rows, with their filters. A column that is not contiguous in the kernels' memory is gathered where it is
+ * encoded. `output` allocates the chunks.
+ */
 export function encodeRowGroup(
   schema: Schema,
   slices: RowSlices,
@@ -45,7 +48,7 @@ export function encodeRowGroup(
   return { rows, chunks, gramFilters, valueFilters };
 }
 
-/** Kernel memory that encoding the rows of slices takes, at most. */
+/** Upper bound on the kernel memory for encoding the rows of slices. */
 export function encodingBytesMax(schema: Schema, slices: RowSlices): number {
   const sizes = schema.fields.map(({ type }, i) =>
     encodeSpaceBytes(gatheredBytesMax(slices, i, type), slices.rows),
@@ -53,7 +56,7 @@ export function encodingBytesMax(schema: Schema, slices: RowSlices): number {
   return Math.max(...sizes);
 }
 
-/** A dictionary tells by itself what a row group has. */
+/** The filters of a column. A dictionary-encoded chunk needs none, because its dictionary lists all values. */
 function filtersOf(column: PlainColumn, chunk: EncodedChunk, field: Field): ChunkFilters {
   if (chunk.dictionaryPageBytes > 0) return noChunkFilters;
   return filtersOfValues(presentValues(column), column.length, field);

@@ -21,7 +21,7 @@ import { encodeHeader, headerBytesOf, rowGroupChecksum } from './segment-header.
 import { encodeSummary, filterBytes, noFilters, type FilterPlaces } from './segment-filters.js';
 import { writeMetadata } from './segment-metadata.js';
 
-/** What the manifest says of a segment, but for what only its publisher knows. */
+/** What the manifest says of a segment, except what only its publisher knows. */
 export type WrittenSegment = Omit<SegmentFacts, 'schemaVersion'>;
 
 interface WrittenChunk {
@@ -31,15 +31,15 @@ interface WrittenChunk {
 
 interface WrittenRowGroup {
   readonly rows: number;
-  /** One for each field. */
+  /** One chunk for each field. */
   readonly chunks: readonly WrittenChunk[];
 }
 
 /**
- * Writes a sealed segment: a Parquet file whose `_cursor` chunks come last, so that everything else can be written before
- * the ordinals are known. Layout: magic; the header, which is filled in last; for each row group the chunks of the fields, then their
- * gram filters and value filters; the sketches; the `_cursor` chunks; the summary; the footer. Rows must come in the order of their
- * positions.
+ * Writes a sealed segment, which is a Parquet file. The `_cursor` chunks come last, so that everything else can be written before the
+ * ordinals are known. Layout: magic; the header, whose content is written last; for each row group the chunks of the fields, then their
+ * gram filters and value filters; the sketches; the `_cursor` chunks; the summary; the footer. Rows must come in order of position. Format:
+ * `docs/format.md`.
  */
 export class SegmentWriter {
   readonly #directory: Directory;
@@ -47,7 +47,7 @@ export class SegmentWriter {
   readonly #schema: Schema;
   readonly #codec: Codec;
   readonly #compress: Compress;
-  /** Null while paused and once finished or aborted. */
+  /** Null while paused, and after the end. */
   #file: WritableFile | null;
   #state: 'writing' | 'ended' = 'writing';
   #position = 0;
@@ -81,8 +81,9 @@ export class SegmentWriter {
   }
 
   /**
-   * Creates the file; its folder must be there. Throws `exists` when there is one. `runsAlone`: it gets one row group and no more, of so many
-   * runs at most; its header is short then.
+   * Creates the file in an existing folder. Throws `exists` if there is one.
+   *
+   * @param options.runsAlone if not null, the segment gets only one row group, of at most this many runs. Its header is then shorter.
    */
   static async create(
     directory: Directory,
@@ -103,12 +104,12 @@ export class SegmentWriter {
     return writer;
   }
 
-  /** Row groups so far; at most `segmentRowGroupsMax` fit. */
+  /** Number of row groups so far, at most `segmentRowGroupsMax`. */
   get rowGroups(): number {
     return this.#rowGroups.length;
   }
 
-  /** Writes 1 to `rowGroupRowsMax` rows, without their positions. The columns are those of the schema, in its order. */
+  /** Encodes and writes 1 to `rowGroupRowsMax` rows, without positions. The columns must be those of the schema, in order. */
   async appendRowGroup(slices: RowSlices): Promise<void> {
     await this.writeRowGroup(encodeRowGroup(this.#schema, slices, this.#compress, heap));
   }
@@ -149,21 +150,21 @@ export class SegmentWriter {
     return { place, checksum };
   }
 
-  /** Writes what is made of all row groups, then pauses. No more can be added. */
+  /** Writes the sketches of all row groups, then pauses. No row group can be added afterwards. */
   async endRows(): Promise<void> {
     await this.#filters.end();
     await this.pause();
   }
 
-  /** Closes the file until the next call: a process may not have many open. */
+  /** Closes the file until the next call, because a process can only have a limited number of open files. */
   async pause(): Promise<void> {
     await this.#file?.close();
     this.#file = null;
   }
 
   /**
-   * Writes the positions, the footer and the header, and makes the content durable (its name is the caller's to sync). `runs` ascend by
-   * position and by row and cover every row.
+   * Writes the positions, the summary, the footer and the header, and syncs the content. The caller syncs the folder. `runs` must ascend by
+   * position and by row, and cover every row.
    */
   async finish(runs: readonly Run[], schemaVersion: number): Promise<WrittenSegment> {
     assert(this.#state === 'writing', 'a segment is finished once');
@@ -214,7 +215,7 @@ export class SegmentWriter {
     return written;
   }
 
-  /** Fills the room behind the first magic number. */
+  /** Writes the header into the space reserved after the first magic number. */
   async #writeHeader(facts: SegmentFacts): Promise<void> {
     const header = {
       facts,
@@ -228,7 +229,7 @@ export class SegmentWriter {
     await file.write(magic.length, encodeHeader(header, this.#headerBytes));
   }
 
-  /** The footer's structure, its length and the magic number. */
+  /** The footer: the Thrift structure, its length and the magic number. */
   #footer(
     runs: readonly Run[],
     schemaVersion: number,
@@ -275,7 +276,7 @@ export class SegmentWriter {
     return timeBoundsOf(field < 0 ? [] : this.#rowGroups.map(({ chunks }) => chunks[field]!.place.bounds));
   }
 
-  /** Gives the segment up: closes the file and removes it. Does nothing after `finish`. */
+  /** Closes and removes the file. Does nothing after `finish`. */
   async abort(): Promise<void> {
     if (this.#state === 'ended') return;
     this.#state = 'ended';
@@ -298,7 +299,7 @@ export class SegmentWriter {
   }
 }
 
-/** What a manifest says of a segment's times, given the bounds of the placement field in each row group. */
+/** The bounds of a segment's times, from the bounds of the placement field in each row group. */
 export function timeBoundsOf(rowGroups: readonly (Bounds | null)[]): {
   timeMinMs: number | null;
   timeMaxMs: number | null;
@@ -318,7 +319,7 @@ export function timeBoundsOf(rowGroups: readonly (Bounds | null)[]): {
   };
 }
 
-/** The largest double that is not above `value`: times beyond 2^53 still get bounds that hold. */
+/** The largest double that is at most `value`, so that bounds stay valid for times beyond 2^53. */
 function atMost(value: bigint): number {
   const nearest = Number(value);
   if (BigInt(nearest) <= value) return nearest;

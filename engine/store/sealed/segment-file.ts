@@ -17,14 +17,14 @@ import { isUnsupported, writtenByAnother } from '../disk/format-version.js';
 import { filterParts, isPossible } from './segment-filters.js';
 import { readMetadata, type SegmentMetadata } from './segment-metadata.js';
 
-/** What the footer of a segment says, checked against the manifest. */
+/** A segment's footer, verified against the manifest. */
 export interface SegmentFooter {
   readonly footer: Footer;
   readonly metadata: SegmentMetadata;
   readonly decompress: Decompress;
 }
 
-/** Opens the file for as long as `use` takes. */
+/** Opens a segment's file, calls `use`, and closes it. */
 export async function withFile<T>(
   directory: Directory,
   path: string,
@@ -38,22 +38,22 @@ export async function withFile<T>(
   }
 }
 
-/** Reads `length` bytes at `position`. Throws `DamageError` when the file ends before. */
+/** Reads `length` bytes at `position`. Throws `DamageError` if the file ends before. */
 export async function readBytes(file: ReadableFile, position: number, length: number): Promise<Uint8Array> {
   const bytes = await file.read(position, length);
   if (bytes.length === length) return bytes;
   throw cutOff(file.path, position + bytes.length, position + length);
 }
 
-/** Reads as many bytes at `position` as `target` has. Throws `DamageError` when the file ends before. */
+/** Fills `target` with the bytes at `position`. Throws `DamageError` if the file ends before. */
 export async function readBytesInto(file: ReadableFile, position: number, target: Uint8Array): Promise<void> {
   const done = await file.readInto(position, target);
   if (done < target.length) throw cutOff(file.path, position + done, position + target.length);
 }
 
 /**
- * Reads the footer and compares it with what the manifest says. Throws `DamageError`: the whole segment is lost; `unsupported` where a
- * newer program wrote it.
+ * Reads a segment's footer and verifies it against the manifest. Throws `DamageError`, in which case no row of the segment can be read
+ * without recovery; `unsupported` if a newer program wrote it.
  */
 export async function readSegmentFooter(
   file: ReadableFile,
@@ -82,7 +82,7 @@ export async function readSegmentFooter(
   }
 }
 
-/** Makes sure that everything the reader will rely on is consistent. Throws `DamageError` without a place. */
+/** Verifies everything that readers rely on. Throws `DamageError` without a place. */
 function checkFooter(footer: Footer, metadata: SegmentMetadata, entry: SegmentEntry, schema: Schema): void {
   const names = [cursorColumn, ...schema.fields.map((field) => field.name)];
   const contents: ColumnContent[] = ['cursor', ...schema.fields.map((field) => field.type)];
@@ -115,15 +115,15 @@ function checkFooter(footer: Footer, metadata: SegmentMetadata, entry: SegmentEn
   }
 }
 
-/** A column chunk, by row group and column of the file (0 is `_cursor`). */
+/** A column chunk: row group and column of the file, where column 0 is `_cursor`. */
 export interface ChunkAddress {
   readonly rowGroup: number;
   readonly column: number;
 }
 
-/** A column chunk in its file, and all that decoding it takes: plain data, which another thread can be given. */
+/** A column chunk in its file, with everything needed to decode it. Plain data, so that it can be sent to a thread. */
 export interface StoredChunk {
-  /** The file, in messages. */
+  /** Path of the file, for messages. */
   readonly path: string;
   readonly rowGroup: number;
   /** Name of the column. */
@@ -137,7 +137,7 @@ export interface StoredChunk {
   readonly checksum: number;
 }
 
-/** What the footer says of a column chunk. */
+/** A column chunk as described by the footer. */
 export function storedChunk(
   { footer, metadata }: SegmentFooter,
   { rowGroup, column }: ChunkAddress,
@@ -149,7 +149,7 @@ export function storedChunk(
   return { path, rowGroup, name, content, rows, codec: footer.codec, offset, bytes, checksum };
 }
 
-/** Checks the bytes of a column chunk and decodes them into `space`. Throws `DamageError` with its row group and column. */
+/** Verifies and decodes the bytes of a column chunk. `space` allocates the column. Throws `DamageError` with row group and column. */
 export function decodeStoredChunk(
   bytes: Uint8Array,
   chunk: StoredChunk,
@@ -173,7 +173,7 @@ export function decodeStoredChunk(
   }
 }
 
-/** As `decodeStoredChunk`, converted to what the field is now. */
+/** Like `decodeStoredChunk`, with a conversion to the current type of the field. */
 export function decodeConverted(
   bytes: Uint8Array,
   chunk: StoredChunk,
@@ -186,7 +186,7 @@ export function decodeConverted(
   return copyColumn(converted, space.kept);
 }
 
-/** As `decodeStoredChunk`, for a chunk of an open segment. */
+/** Like `decodeStoredChunk`, for a chunk of an open segment. */
 export function decodeCheckedChunk(
   bytes: Uint8Array,
   segment: SegmentFooter,
@@ -196,12 +196,12 @@ export function decodeCheckedChunk(
   return decodeStoredChunk(bytes, storedChunk(segment, address, path), segment.decompress);
 }
 
-/** What is wrong with a file that ends at `end`, before what was to be read there. */
+/** The error for a file that ends at `end`, before `expectedEnd`. */
 export function cutOff(path: string, end: number, expectedEnd: number): DamageError {
   return new DamageError(`the file ends after ${end} bytes, expected ${expectedEnd}`, { path, offset: end });
 }
 
-/** Whether the file begins with Parquet's magic number; our readers do without it, others don't. */
+/** Whether the bytes are Parquet's magic number. Our own readers do not need it, but other tools do. */
 export function hasMagic(bytes: Uint8Array): boolean {
   return bytes.length === magic.length && bytes.every((byte, i) => byte === magic[i]);
 }

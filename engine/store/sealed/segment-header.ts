@@ -11,17 +11,18 @@ import type { SegmentFacts } from '../manifest/manifest.js';
 import { segmentFormat } from './segment-metadata.js';
 
 /**
- * The header of a sealed segment: behind the first magic number, where no Parquet reader looks, what the manifest says of the segment, its
- * schema, and where its row groups begin. It stands as far from the footer as can be, so that damage at either end leaves one of them.
+ * The header of a sealed segment. It follows the first magic number, in a place that no Parquet reader reads, and repeats what the manifest
+ * says of the segment, its schema, and the offsets of its row groups. It is as far from the footer as possible, so that damage at one end
+ * of the file leaves the other.
  *
- * Layout: `LSEG`; the header's length and that of its record (uint32, little-endian); the record, deflated JSON; zeros; the
- * crc32 of all that. Its length is fixed when the file is begun, its content known when the file is finished.
+ * Layout: `LSEG`; the length of the header and of its record (uint32, little-endian); the record, which is deflated JSON; zeros; the crc32
+ * of all that. The length is fixed when the file is created; the content is written when the file is finished.
  */
 export interface SegmentHeader {
-  /** As in the manifest; but `runs` may end early: those of the last rows are left out where there are too many of them. */
+  /** As in the manifest, except that the last runs are left out if there are too many. */
   readonly facts: SegmentFacts;
   readonly schema: Schema;
-  /** Where the first chunk of each row group begins in the file. */
+  /** Offset in the file of the first chunk of each row group. */
   readonly rowGroupOffsets: readonly number[];
   /** `rowGroupChecksum` of each row group. */
   readonly rowGroupChecksums: readonly number[];
@@ -31,10 +32,16 @@ const headerMagic = Uint8Array.of(0x4c, 0x53, 0x45, 0x47);
 const fixedBytes = 12;
 const checksumBytes = 4;
 
-/** What the record takes beside the schema: some 400 bytes for one row group and a day's hours, 900 for 64; a late row adds 2 to 8. */
+/**
+ * Space for the record without the schema. It takes some 400 bytes for one row group and a day's hours, 900 for 64 row groups; each late
+ * row adds 2 to 8.
+ */
 const roomBytes = 1536;
 
-/** The same for a segment of one row group, whose runs are counted: 236 bytes with numbers of most digits, and at most 11 for a run. */
+/**
+ * The same for a segment of one row group, where the number of runs is known: 236 bytes if the numbers have as many digits as possible, and
+ * at most 11 per run.
+ */
 const aloneRoomBytes = 288;
 const runRoomBytes = 11;
 
@@ -42,8 +49,8 @@ const runRoomBytes = 11;
 const alignmentBytes = 512;
 
 /**
- * Length of the header of a segment with this schema. Where it will have one row group alone, of so many runs at most, it is no longer than that
- * takes: agents with a few records a day have a file for each day.
+ * Length of the header of a segment with this schema. For a segment of a single row group, of at most `runsAlone` runs, it is as short as
+ * possible, because agents with a few records a day have a file for each day.
  */
 export function headerBytesOf(schema: Schema, runsAlone: number | null = null): number {
   const alone = runsAlone === null ? roomBytes : aloneRoomBytes + runsAlone * runRoomBytes;
@@ -52,7 +59,7 @@ export function headerBytesOf(schema: Schema, runsAlone: number | null = null): 
   return Math.ceil(wanted / alignmentBytes) * alignmentBytes - magic.length;
 }
 
-/** The crc32 of the crc32 of each chunk of a row group's fields, little-endian, in the order of the schema. */
+/** The crc32 of the concatenated crc32s (little-endian) of a row group's field chunks, in the order of the schema. */
 export function rowGroupChecksum(chunkChecksums: readonly number[]): number {
   const bytes = new DataView(new ArrayBuffer(4 * chunkChecksums.length));
   for (const [i, checksum] of chunkChecksums.entries()) bytes.setUint32(4 * i, checksum, true);
@@ -63,7 +70,7 @@ function deflate(record: object): Uint8Array {
   return deflateRawSync(JSON.stringify(record), { level: 9 });
 }
 
-/** The header's `headerBytes` bytes, as `headerBytesOf` has them for its schema. Leaves out the last runs where not all fit. */
+/** Encodes a header in `headerBytes` bytes, as returned by `headerBytesOf` for its schema. Leaves out the last runs if not all fit. */
 export function encodeHeader(header: SegmentHeader, headerBytes: number): Uint8Array {
   const bytes = new Uint8Array(headerBytes);
   const record = fittingRecord(header, bytes.length - fixedBytes - checksumBytes);
@@ -86,7 +93,7 @@ function fittingRecord({ facts, ...rest }: SegmentHeader, bytesMax: number): Uin
   let high = Math.min(facts.runs.length, segmentHeaderRunsMax);
   let best = withRuns(high);
   if (best.length <= bytesMax) return best;
-  // One run always fits: `roomBytes` is more than the rest of the record takes with all row groups.
+  // One run always fits, because `roomBytes` exceeds the rest of the record even with all row groups.
   let low = 1;
   best = withRuns(low);
   assert(best.length <= bytesMax, 'a header has room for a run');
@@ -102,7 +109,7 @@ function fittingRecord({ facts, ...rest }: SegmentHeader, bytesMax: number): Uin
   return best;
 }
 
-/** The header of a segment's file; null where there is none, or none that is whole. */
+/** Reads the header of a segment's file; null if there is none or if it is damaged. */
 export async function readHeader(file: ReadableFile): Promise<SegmentHeader | null> {
   const head = await file.read(magic.length, fixedBytes);
   if (head.length < fixedBytes || headerMagic.some((byte, i) => byte !== head[i])) return null;
@@ -116,13 +123,13 @@ export async function readHeader(file: ReadableFile): Promise<SegmentHeader | nu
     const header = readRecord(inflateRawSync(stored.subarray(fixedBytes, recordEnd)).toString());
     return header.facts.headerBytes === bytes ? header : null;
   } catch (error) {
-    // What matches its checksum and can't be read is of a format to come, which the footer tells.
+    // A record with a valid checksum that cannot be decoded has a newer format. The footer will tell.
     if (error instanceof DamageError) return null;
     throw error;
   }
 }
 
-/** Whether a header is that of the segment. */
+/** Whether a header belongs to the segment. */
 export function describesSegment({ facts }: SegmentHeader, entry: SegmentFacts): boolean {
   return facts.footerOffset === entry.footerOffset && facts.footerChecksum === entry.footerChecksum;
 }

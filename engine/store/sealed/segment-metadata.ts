@@ -7,25 +7,25 @@ import { readField } from '../manifest/manifest-format.js';
 import type { Run } from '../manifest/manifest.js';
 import type { FilterPlaces } from './segment-filters.js';
 
-/** What our own readers find in a segment's key-value metadata, and other tools pass over. */
+/** The key-value metadata of a segment's footer. Only our own readers use it; other tools ignore it. */
 export interface SegmentMetadata extends FilterPlaces {
   readonly schema: Schema;
   readonly schemaVersion: number;
   readonly runs: readonly Run[];
-  /** crc32 of each column chunk, by row group and then column of the file. */
+  /** crc32 of each column chunk, by row group and then by column of the file. */
   readonly checksums: readonly (readonly number[])[];
   /** Length of the segment's header. */
   readonly headerBytes: number;
-  /** Length of the summary before the footer; 0 in a segment that is older than value filters. */
+  /** Length of the summary before the footer; 0 in a segment written before value filters were introduced. */
   readonly summaryBytes: number;
 }
 
-/** Goes up with each change that an older reader would misread. */
+/** Raised with each change that an older reader would misread. */
 export const segmentFormat = 2;
 
 const keys = { format: 'logstrata.format', segment: 'logstrata.segment' } as const;
 
-/** The key-value pairs for the footer. */
+/** The key-value pairs of the footer. */
 export function writeMetadata(metadata: SegmentMetadata): Map<string, string> {
   const { schema, schemaVersion, runs, checksums, gramFilters, valueFilters, sketches } = metadata;
   const { headerBytes, summaryBytes } = metadata;
@@ -59,7 +59,7 @@ export function writeMetadata(metadata: SegmentMetadata): Map<string, string> {
   ]);
 }
 
-/** Reads what `writeMetadata` wrote. Throws (without a place) `unsupported` for another format, `DamageError` for anything else. */
+/** Decodes what `writeMetadata` wrote. Throws, without a place, `unsupported` for another format and `DamageError` for anything else. */
 export function readMetadata(keyValues: ReadonlyMap<string, string>): SegmentMetadata {
   const format = keyValues.get(keys.format);
   if (format !== String(segmentFormat)) {
@@ -75,7 +75,7 @@ export function readMetadata(keyValues: ReadonlyMap<string, string>): SegmentMet
       return { partition: partition!, firstOrdinal: firstOrdinal!, firstRow: firstRow!, rows: rows! };
     }),
     checksums: rowsOf(segment, 'checksums', null),
-    // Segments that were written before a bitmap could have fewer have all eighths of each.
+    // Older segments have no `gramEighths`: their bitmaps are not squeezed, so they have all eighths.
     gramFilters: rowsOf(segment, 'gramFilters', 6, 7).map((row) => {
       const [rowGroup, field, offset, gramBytes, gramBits, trigramBits, gramEighths = 8] = row;
       return {
@@ -88,7 +88,7 @@ export function readMetadata(keyValues: ReadonlyMap<string, string>): SegmentMet
         trigramBits: trigramBits!,
       };
     }),
-    // Segments that were written before there were such filters have none.
+    // Older segments have no value filters.
     valueFilters: optionalRows(segment, 'valueFilters', 4).map(([rowGroup, field, offset, blocks]) => {
       return { rowGroup: rowGroup!, field: field!, offset: offset!, blocks: blocks! };
     }),
@@ -104,7 +104,7 @@ function optionalRows(object: JsonObject, key: string, length: number): number[]
   return object[key] === undefined ? [] : rowsOf(object, key, length);
 }
 
-/** A list of lists of whole numbers, each of `length` numbers if that is given, or up to `lengthMax`. */
+/** A list of lists of integers, each of `length` to `lengthMax` numbers; of any length if `length` is null. */
 function rowsOf(object: JsonObject, key: string, length: number | null, lengthMax = length): number[][] {
   return listField(object, key).map((row) => {
     const numbers = countsField({ [key]: row }, key);

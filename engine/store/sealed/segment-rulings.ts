@@ -1,8 +1,9 @@
 import type { FilterQuestion } from './filter-question.js';
 
 /**
- * What is known of a row group: nothing yet; that its rows may match; what has ruled it out, bounds of times or of other values, or filters
- * of whole values or of grams; or that its filters could not be read. One that is ruled out becomes `counted` once it has been.
+ * What is known of a row group: nothing yet (`unknown`); its rows may match (`mayMatch`); it was ruled out by bounds of times (`byTime`),
+ * bounds of other values (`byZone`), value filters (`byValue`) or gram filters (`byGram`); or its filters could not be read (`failed`). A
+ * row group that was ruled out becomes `counted` once the statistics include it.
  */
 export const ruling = {
   unknown: 0,
@@ -17,12 +18,12 @@ export const ruling = {
 export type Ruling = (typeof ruling)[keyof typeof ruling];
 
 /**
- * What is known of the row groups of one segment, for one query, and what the filters have said to each of its questions about each of them.
- * It is bytes, which threads are given, add to, and give back.
+ * What is known of the row groups of one segment for one query, and the answers of the filters to each question about each of them. The
+ * state is a byte array, so that it can be sent to threads and back.
  */
 export class SegmentRulings {
   readonly rowGroups: number;
-  /** For each row group what is known of it; then, for each question, what was said of each row group. */
+  /** For each row group what is known of it; then, for each question, the answer for each row group. */
   readonly bytes: Uint8Array<ArrayBuffer>;
   #failure: unknown;
 
@@ -35,12 +36,12 @@ export class SegmentRulings {
     this.bytes = bytes;
   }
 
-  /** How many bytes hold what is known of so many row groups. */
+  /** Number of bytes of the state. */
   static sizeBytes(rowGroups: number, questions: number): number {
     return rowGroups * (1 + questions);
   }
 
-  /** What reading the filters has thrown, of those that are `failed`. */
+  /** The error of reading the filters of the row groups that are `failed`. */
   get failure(): unknown {
     return this.#failure;
   }
@@ -61,7 +62,7 @@ export class SegmentRulings {
     return found;
   }
 
-  /** What was said to question number `question` about a row group. */
+  /** The answer to question `question` for a row group. */
   said(question: number, rowGroup: number): Ruling {
     return this.bytes[(1 + question) * this.rowGroups + rowGroup]! as Ruling;
   }
@@ -70,12 +71,12 @@ export class SegmentRulings {
     this.bytes[(1 + question) * this.rowGroups + rowGroup] = said;
   }
 
-  /** Whether no value of a row group has what question number `question` asks for. */
+  /** Whether a row group has no value that question `question` asks for. */
   isWithout(question: number, rowGroup: number): boolean {
     return this.said(question, rowGroup) > ruling.mayMatch;
   }
 
-  /** Rules out those of the row groups of which the questions up to number `question` say that no row matches; gives the others. */
+  /** Rules out the row groups for which all questions of the filter that ends at `question` are answered by no. Returns the others. */
   conclude(question: number, { concludes }: FilterQuestion, rowGroups: readonly number[]): readonly number[] {
     if (concludes === 0) return rowGroups;
     return rowGroups.filter((rowGroup) => {
@@ -90,20 +91,20 @@ export class SegmentRulings {
     });
   }
 
-  /** The bytes, with `mayMatch` for these row groups and nothing for others. */
+  /** A copy of the bytes in which these row groups are `mayMatch` and all others `unknown`. */
   bytesAsking(rowGroups: readonly number[]): Uint8Array<ArrayBuffer> {
     const bytes = this.bytes.slice().fill(ruling.unknown, 0, this.rowGroups);
     for (const rowGroup of rowGroups) bytes[rowGroup] = ruling.mayMatch;
     return bytes;
   }
 
-  /** Takes what is known of row groups from the bytes of another object for the same segment. */
+  /** Copies what is known of row groups from the bytes of another object for the same segment. */
   take(rowGroups: readonly number[], known: Uint8Array): void {
     for (let at = 0; at < this.bytes.length; at += this.rowGroups)
       for (const rowGroup of rowGroups) this.bytes[at + rowGroup] = known[at + rowGroup]!;
   }
 
-  /** Notes that the filters of row groups could not be read. Damaged ones are read, and rule nothing out. */
+  /** Notes that the filters of row groups could not be read. (Damaged filters can be read, and rule nothing out.) */
   fail(rowGroups: readonly number[], error: unknown): void {
     this.#failure = error;
     for (const rowGroup of rowGroups) this.set(rowGroup, ruling.failed);

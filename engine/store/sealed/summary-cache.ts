@@ -1,16 +1,16 @@
 import { decodeSummary, type SegmentFilters } from './segment-filters.js';
 
-/** Where the filters of a segment are said to lie, in a file of the real file system. */
+/** The place of a segment's summary in a local file. */
 export interface SummaryPlace {
-  /** Absolute. */
+  /** Absolute path. */
   readonly path: string;
   readonly offset: number;
   readonly bytes: number;
-  /** Row groups of the segment. */
+  /** Number of row groups of the segment. */
   readonly rowGroups: number;
 }
 
-/** Memory for summaries that a thread keeps, and for checksums of filters that come with them: those of thousands of segments. */
+/** Memory of a thread for summaries, and for the checksums of filters that are kept with them: those of thousands of segments. */
 const summaryBytesMax = 16 * 1024 * 1024;
 
 interface KeptSummary {
@@ -19,14 +19,14 @@ interface KeptSummary {
   readonly bytes: number;
 }
 
-/** By path, the oldest first. */
+/** By path, oldest first. */
 const summaries = new Map<string, KeptSummary>();
 let summaryBytes = 0;
 
 /**
- * What the summary at a place says, read once by each thread; null where it is damaged, which `verify` reports.
+ * The decoded summary at a place. Each thread reads it only once. Null if it is damaged, which `verify` reports.
  *
- * @param read gives bytes of the file, fewer where it ends before
+ * @param read returns bytes of the file, fewer at its end
  */
 export function summaryAt(
   { path, offset, bytes, rowGroups }: SummaryPlace,

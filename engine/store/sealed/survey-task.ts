@@ -5,16 +5,16 @@ import { summaryAt, type SummaryPlace } from './summary-cache.js';
 
 /** Filters of a segment that can be kept in memory together. */
 export interface KeepableFilters {
-  /** Position in the segment's schema. */
+  /** Index of the field in the segment's schema. */
   readonly field: number;
   readonly kind: KeptKind;
-  /** On disk, at most. */
+  /** Upper bound of their bytes on disk. */
   readonly bytes: number;
 }
 
 const kinds: readonly KeptKind[] = ['values', 'grams'];
 
-/** Which filters segments have, in the order of the segments: the work of `surveyTask`. Of one that can't be read there are none. */
+/** Lists the filters of each segment. A segment that cannot be read has none. */
 export function work(segments: readonly SummaryPlace[]): Finished<readonly (readonly KeepableFilters[])[]> {
   return { result: segments.map(keepableOf), transfer: [] };
 }
@@ -35,12 +35,12 @@ function summaryIn(segment: SummaryPlace): ReturnType<typeof summaryAt> {
       return target.subarray(0, openFiles.read(path, offset, target));
     });
   } catch {
-    // It may be gone since. Whoever asks it is told.
+    // The file may have been removed. A query that needs it gets the error.
     return null;
   }
 }
 
-/** Finds out which filters segments have. */
+/** Lists the filters of segments on a thread. */
 export const surveyTask: Task<readonly SummaryPlace[], readonly (readonly KeepableFilters[])[]> = {
   module: builtModule(import.meta.url),
   work,

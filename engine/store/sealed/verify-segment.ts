@@ -22,21 +22,20 @@ import { hasChecksum, stripeBytes, valuePieces, wholeStripe } from './value-filt
 /** One damaged place of a segment, and what it costs. */
 export interface SegmentDamage {
   readonly offset: number;
-  /** Null when it is not one row group's. */
+  /** Null if the damage does not belong to one row group. */
   readonly rowGroup: number | null;
   readonly column: string | null;
   readonly reason: string;
   /**
-   * Rows that can't be answered any more: those of the whole segment, those of the row group, or none (a gram filter, the
-   * first bytes, the header or the column of positions, which no answer depends on).
+   * Which rows can no longer be answered: those of the whole segment, those of the row group, or none. Filters, the first bytes, the header
+   * and the `_cursor` column cost nothing, because no answer depends on them.
    */
   readonly costs: 'segment' | 'rowGroup' | 'nothing';
 }
 
 /**
- * Reads every byte of a segment and compares it with its checksums, decodes every page, and compares the positions in the
- * file with the manifest's runs. Yields each damage it finds, in bounded memory. Throws only what is no damage: a failure
- * of the file system.
+ * Reads every byte of a segment and verifies the checksums, decodes every page, and compares the positions in the file with the manifest's
+ * runs. Yields each damage, in bounded memory. Throws only failures of the file system.
  */
 export async function* verifySegment(
   directory: Directory,
@@ -116,7 +115,7 @@ async function* verifyHeader(file: ReadableFile, entry: SegmentEntry): AsyncGene
   yield { offset: magic.length, rowGroup: null, column: null, reason, costs: 'nothing' };
 }
 
-/** Every byte of the file must belong to something that has a checksum: nothing overlaps, and nothing lies between. */
+/** Verifies that the parts of the file, each of which has a checksum, neither overlap nor leave gaps. */
 function* verifyTiling(segment: SegmentFooter, entry: SegmentEntry): Generator<SegmentDamage> {
   const places = segment.footer.rowGroups.flatMap((group) =>
     group.chunks.map(({ offset, bytes }) => ({ offset, bytes })),
@@ -152,7 +151,7 @@ async function* verifyChunk(
 ): AsyncGenerator<SegmentDamage> {
   const { offset, bytes: length } = segment.footer.rowGroups[rowGroup]!.chunks[column]!;
   const { name } = segment.footer.columns[column]!;
-  // Positions are what the runs say; other tools read them here.
+  // Answers take positions from the manifest's runs. Only other tools read this column.
   const costs = column === 0 ? 'nothing' : 'rowGroup';
   const found = (reason: string, at = offset): SegmentDamage => {
     return { offset: at, rowGroup, column: name, reason, costs };
