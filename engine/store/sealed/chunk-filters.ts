@@ -12,11 +12,11 @@ export interface ChunkFilters {
 export const noChunkFilters: ChunkFilters = { grams: null, values: null };
 
 /**
- * The filters that a field is to have.
+ * Builds the filters that a field asks for.
  *
- * @param present its values, without nulls and without a dictionary
- * @param rows the nulls included
- * @param bloomBits of the Bloom filter, for each distinct value
+ * @param present the column's values, without nulls and without a dictionary
+ * @param rows number of rows, including nulls
+ * @param bloomBits bits of the Bloom filter for each distinct value
  */
 export function filtersOfValues(
   present: PlainColumn,

@@ -15,24 +15,27 @@ import {
   wholeStripe,
 } from './value-filter.js';
 
-/** Bytes of a segment's file. */
+/** A range of bytes of a segment's file. */
 export interface WantedBytes {
   readonly offset: number;
   readonly bytes: number;
 }
 
-/** Work that asks for bytes and goes on with what was read, which may be fewer. They may be read until more are asked for. */
+/**
+ * Work that yields requests for bytes and is resumed with the bytes read, which may be fewer at the end of the file. The bytes are only
+ * valid until the next request.
+ */
 export type Reading<T> = Generator<WantedBytes, T, Uint8Array>;
 
-/** Pieces of filters that were read. */
+/** Numbers of filter pieces that were read. */
 export interface ProbeCounters {
   gramPiecesRead: number;
   valuePiecesRead: number;
 }
 
 /**
- * Which read each question's texts begin with. What tells a text apart stands at the same place for every filter of a column, so
- * that the grams that ruled out the last row group are likely to rule out the next.
+ * For each text of each question, the index of the read to begin with. The distinctive grams of a text are at the same bits in every filter
+ * of a column, so the read that ruled out the last row group is likely to rule out the next.
  */
 export type FirstReads = number[][];
 
@@ -41,7 +44,7 @@ export class FilterProbing {
   readonly #questions: readonly FilterQuestion[];
   readonly #firsts: FirstReads;
   readonly #counters: ProbeCounters;
-  /** What has to be read for each text, by the shape of the filter: most filters of a column have the same. */
+  /** The reads for each text, by the shape of the filter. Most filters of a column have the same shape. */
   readonly #plans = new Map<Asked, Map<number, readonly GramRead[]>>();
 
   constructor(questions: readonly FilterQuestion[], firsts: FirstReads, counters: ProbeCounters) {
@@ -51,10 +54,10 @@ export class FilterProbing {
   }
 
   /**
-   * Asks about the row groups of a segment that have `mayMatch` in `rulings`, and writes there what is said and what rules them out. As few
-   * bytes are read as possible: all sketches of a value in one read, then the filters of the row groups that are left.
+   * Asks about the row groups of a segment that are `mayMatch` in `rulings`, and stores the answers and what rules row groups out there.
+   * Reads as few bytes as possible: all sketches for a value in one read, then the filters of the remaining row groups.
    *
-   * @param fields the stored field of each question; negative where the segment can't be asked
+   * @param fields the stored field of each question; negative if the segment cannot be asked
    */
   *probe(filters: SegmentFilters, fields: readonly number[], rulings: SegmentRulings): Reading<void> {
     for (const [i, question] of this.#questions.entries()) {
@@ -65,7 +68,7 @@ export class FilterProbing {
     }
   }
 
-  /** Asks question number `index` about row groups. */
+  /** Asks question `index` about row groups. */
   *#askOf(
     filters: SegmentFilters,
     field: number,
@@ -90,7 +93,7 @@ export class FilterProbing {
     }
   }
 
-  /** Those of the row groups whose sketches may have the value. */
+  /** The row groups whose sketches may have the value. */
   *#askSketches(
     { offset, stripes }: SketchPlace,
     rowGroups: number,
@@ -105,7 +108,7 @@ export class FilterProbing {
       : among.filter((rowGroup) => isInSketch(stripe, rowGroup * filterBlockBytes, hash));
   }
 
-  /** Filters of whole values are asked first: they need one piece, and are wrong for one value in a hundred. */
+  /** Asks the filters of one row group. Value filters come first: they need one piece, and their false positive rate is one in a hundred. */
   *#probeOne(
     filters: SegmentFilters,
     field: number,
@@ -149,7 +152,7 @@ export class FilterProbing {
     return reads;
   }
 
-  /** Whether a row group may hold the value. What does not match its checksum rules nothing out: `verify` reports it. */
+  /** Whether a row group may have the value. A piece that does not match its checksum rules nothing out; `verify` reports it. */
   *#probeValue(
     place: ValueFilterPlace,
     hash: ValueHash,

@@ -1,30 +1,30 @@
 import type { ValueHash } from '../../parquet/bloom-filter.js';
 
-/** A value that is looked for, or a text that values are to contain. */
+/** A value to look for, or a text that values should contain. */
 export interface Asked {
-  /** Of the whole value; null where only a part of it is known. */
+  /** Hash of the whole value; null if only a part of it is known. */
   readonly hash: ValueHash | null;
-  /** Of an integer that four bytes hold, as those; else null. */
+  /** Hash of the value as a four-byte integer, if it fits; else null. */
   readonly shortHash: ValueHash | null;
-  /** Case-folded UTF-8, which gram filters are asked for; empty for what is no text. */
+  /** The case-folded UTF-8 to ask gram filters for; empty if the value is no text. */
   readonly folded: Uint8Array;
 }
 
 /**
- * A filter of the query, or what it says of one of its fields, as the filters of segments are asked: whether one of `asked` may be in the
- * field.
+ * A question to the filters of segments: whether a field may have one of `asked`. It stands for a filter of the query, or for the part of
+ * one that concerns this field.
  */
 export interface FilterQuestion {
-  /** Position in the schema of the query. */
+  /** Index of the field in the query's schema. */
   readonly field: number;
-  /** At least one. */
+  /** At least one value. */
   readonly asked: readonly Asked[];
   /**
-   * How many questions, of which this is the last, are one filter: rows match only where one of them is answered by yes. 0 where it is not the
-   * last of them, and where rows match that have none of it.
+   * The number of questions, ending with this one, that form one filter of the query: rows can only match if one of these questions is
+   * answered by yes. 0 if this is not the last of them, or if rows without any of the values match too.
    */
   readonly concludes: number;
 }
 
-/** What stands in place of a stored field: its values were stored as others, or the segment has none. */
+/** Used in place of a stored field: the segment stores the field's values with another type (`otherwise`), or does not have the field (`atAll`). */
 export const notStored = { otherwise: -1, atAll: -2 } as const;

@@ -14,26 +14,27 @@ import type { FieldIndex } from '../../terms/schema.js';
 import { foldedBeyondAscii, foldedBytesMax, foldRange } from '../../terms/fold.js';
 
 /**
- * Which grams the strings of a column chunk have, as hashed bitmaps: one of grams of 4 to 6 bytes, and a small one of
- * trigrams for needles that are shorter. On disk both are cut into pieces of `pieceBytes`, each followed by its crc32.
+ * A filter of the grams (substrings of fixed length) of a column chunk's strings, as bitmaps of hashes: one of grams of 4 to 6 bytes, and a
+ * small one of trigrams for shorter needles. On disk both are divided into pieces of `pieceBytes`, each followed by its crc32. Format:
+ * `docs/format.md`, "Gram filter".
  */
 export interface GramFilterShape {
-  /** Bytes of a gram: 4 to 6. */
+  /** Length of a gram in bytes: 4 to 6. */
   readonly gramBytes: number;
-  /** A hash of so many bits chooses a gram's bit among 2^gramBits. */
+  /** Number of hash bits, which select one of 2^gramBits places. */
   readonly gramBits: number;
-  /** The bitmap of the grams has so many eighths of 2^gramBits bits: 8 for all of them, or 5 to 7, where some share one. */
+  /** Size of the gram bitmap in eighths of 2^gramBits bits: 8, or 5 to 7 if it is squeezed, in which case some places share a bit. */
   readonly gramEighths: number;
-  /** The bitmap of the trigrams has 2^trigramBits bits; 0 where there is none. */
+  /** The trigram bitmap has 2^trigramBits bits; 0 if there is none. */
   readonly trigramBits: number;
 }
 
-/** The shape in a number of 32 bits, as the summary of a segment has it. A filter whose grams have all their bits has zeros on top. */
+/** Packs a shape into a 32-bit number, as in the summary of a segment. The highest byte is 0 for a bitmap that is not squeezed. */
 export function shapeNumber({ gramBytes, gramBits, gramEighths, trigramBits }: GramFilterShape): number {
   return ((8 - gramEighths) << 24) | (gramBytes << 16) | (gramBits << 8) | trigramBits;
 }
 
-/** The shape that `shapeNumber` made such a number of. */
+/** Unpacks a number of `shapeNumber`. */
 export function shapeOfNumber(number: number): GramFilterShape {
   return {
     gramBytes: (number >>> 16) & 255,
@@ -43,7 +44,7 @@ export function shapeOfNumber(number: number): GramFilterShape {
   };
 }
 
-/** Whether a filter of ours may have such a shape. */
+/** Whether a filter of ours can have this shape. */
 export function isPossibleShape({ gramBytes, gramBits, gramEighths, trigramBits }: GramFilterShape): boolean {
   const isSize = (bits: number): boolean => bits === 0 || (bits >= 5 && bits <= 30);
   const isWhole =
@@ -51,57 +52,59 @@ export function isPossibleShape({ gramBytes, gramBits, gramEighths, trigramBits 
   return gramBytes >= 4 && gramBytes <= 6 && isSize(gramBits) && isSize(trigramBits) && isWhole;
 }
 
-/** A filter as it is written: the pieces of the grams, then those of the trigrams. */
+/** A filter as it is stored: the pieces of the gram bitmap, then those of the trigram bitmap. */
 export interface GramFilter extends GramFilterShape {
   readonly bytes: Uint8Array;
 }
 
-/** What a probe reads at once: a page of memory, so that few bytes are read and checked for a bit. */
+/** Bytes that a probe reads at once, which is a memory page: few bytes to read and verify for one bit. */
 export const pieceBytes = 4096;
 const checksumBytes = 4;
-/** Bytes of a piece on disk, at most. */
+/** Maximum length of a piece on disk. */
 export const pieceStoredBytesMax = pieceBytes + checksumBytes;
 
-/** 512 KiB: more would be a tenth of the largest columns, and no longer lie in the processor's cache while it is built. */
+/** At most 512 KiB. A larger bitmap would be a tenth of the largest columns, and would not fit the processor's cache while it is built. */
 const gramBitsMax = 22;
 const bitsMin = 10;
-/** Bitmaps of fewer bits, 32 KiB, are not squeezed: an eighth of these is a piece, so that all pieces stay of one size. */
+/** Bitmaps of fewer bits (32 KiB) are not squeezed. From this size on an eighth is a whole piece, so that all pieces have the same size. */
 const squeezedBitsMin = 18;
-/** Half of the size is the bitmap of one bit less. */
+/** Four eighths would be the bitmap of half the size. */
 const eighthsMin = 5;
 
-/** Where random needles of 8 to 12 characters still miss nearly all row groups. */
+/** Fill at which random needles of 8 to 12 characters still miss nearly all row groups. */
 const fillWanted = 0.63;
-/** Where they miss all but one in a thousand: of a row group of ids twice the bytes. */
+/** Fill with `index: full`, at which they miss all but one in a thousand. For a row group of ids this takes twice the bytes. */
 const fillWantedFull = 0.4;
-/** A filter over its share of the column's size may be halved up to here. */
+/** A filter that exceeds its share of the column's size may be halved up to this fill. */
 const fillHalved = 0.7;
-/** A short needle has few trigrams to be missed, so that each must miss often. */
+/** A short needle has few trigrams, so each of them must miss often. */
 const trigramFillWanted = 0.25;
-/** Beyond this a filter answers "may contain" to nearly everything. */
+/** With a higher fill, a filter answers "may contain" to nearly everything. */
 const fillMax = 0.9;
-/** Without a wish from the configuration, a filter may cost this share of the column's bytes. */
+/** Unless configured otherwise, a filter may take this share of the column's bytes. */
 const costShareMax = 1 / 20;
-/** A bitmap has 2^n bits: where the half would be too full, one that is so much over its share still beats having none. */
+/** Bitmaps have 2^n bits. If half the size would be too full, a filter that exceeds its share by this factor is still better than none. */
 const costOverMax = 1.5;
-/** Gram lengths whose possible values are taken to more than this share tell random ids apart no more. */
+/** If more than this share of the possible grams of a length occurs, grams of this length cannot distinguish random ids any more. */
 const occupancyMax = 0.5;
-/** Rows that choose the length of the grams, in strides over the row group. */
+/** Rows sampled to choose the length of the grams, in strides over the row group. */
 const sampleRows = 2048;
 const sampleStrides = 16;
 const sampleBits = 20;
 
-/** An estimate of the distinct grams may be this many times what there are. */
+/** The estimated number of distinct grams may exceed the true one by this factor. */
 const overestimateMax = 1.5;
-/** Room for what an estimate may lack: a bitmap that turns out to be too full is built once more. */
+/** Reserve for an estimate that is too low. A bitmap that turns out too full is built once more. */
 const underestimateMax = 1.1;
 
-/** Grams of a needle that are looked up: each reads a piece, and this many decide. */
+/** Maximum number of a needle's grams that are looked up. Each takes a read, and this many suffice. */
 const probesMax = 32;
 
 /**
- * Builds the filter of a column chunk without a dictionary. `wanted` is the field's `index`: true keeps a filter even if
- * it is large, `full` has it larger, undefined only if it pays. Null when there is to be none.
+ * Builds the filter of a column chunk without a dictionary, or returns null if it should have none.
+ *
+ * @param wanted the field's `index`: true keeps a filter even if it is large, `full` makes it larger, undefined keeps it only if it pays
+ * off, false builds none
  */
 export function buildGramFilter(column: BytesColumn, wanted: FieldIndex): GramFilter | null {
   if (wanted === false) return null;
@@ -109,7 +112,7 @@ export function buildGramFilter(column: BytesColumn, wanted: FieldIndex): GramFi
   const { bytes, offsets } = foldedStrings(column);
   const contentBytes = offsets[column.length]! - offsets[0]!;
   const bits = Math.min(gramBitsMax, Math.max(bitsMin, Math.ceil(Math.log2(contentBytes + 1))));
-  // The smallest useful bitmap of short values can cost more than it may: then nothing needs to be built.
+  // Even the smallest useful bitmap would exceed the share of a column of short values, so nothing is built.
   if (wanted === undefined && contentBytes * costShareMax < 2 ** bitsMin / 8) return null;
   const { gramBytes, distinct, expected } = chooseGramBytes(bytes, offsets, column.length);
   if (
@@ -144,8 +147,8 @@ export function buildGramFilter(column: BytesColumn, wanted: FieldIndex): GramFi
 }
 
 /**
- * How many eighths of its size a bitmap is squeezed to: as few as keep at most `fillAllowed` of the grams that are not there from being ruled out,
- * or `fillHalved` while it has more than `budgetBytes`. Of each eight bits, 16 - 2 * eighths then share a bit with another.
+ * The number of eighths to squeeze a bitmap to: the smallest with which at most `fillAllowed` of the absent grams seem present, or
+ * `fillHalved` while the bitmap exceeds `budgetBytes`. Of each eight places, 16 - 2 * eighths then share a bit with another.
  */
 function eighthsOf(bitmap: Int32Array, fillAllowed: number, budgetBytes: number): number {
   if (bitsOf(bitmap) < squeezedBitsMin) return 8;
@@ -173,7 +176,7 @@ function fillOf(bitmap: Int32Array): number {
   return countRange(new Uint8Array(bitmap.buffer, bitmap.byteOffset, bitmap.byteLength), 0, bits) / bits;
 }
 
-/** Halves a bitmap while it is larger than `bytesWanted` and its fill stays at most `fillAllowed`. */
+/** Halves a bitmap while it is larger than `bytesWanted` and the result's fill is at most `fillAllowed`. */
 function shrink(bitmap: Int32Array, fillAllowed: number, bytesWanted: number): Int32Array {
   while (bitmap.byteLength > bytesWanted && bitsOf(bitmap) > bitsMin) {
     const half = new Int32Array(bitmap.length >> 1);
@@ -183,7 +186,7 @@ function shrink(bitmap: Int32Array, fillAllowed: number, bytesWanted: number): I
   return bitmap;
 }
 
-/** The strings with their case folded, but for ASCII letters, which the hot loop folds as it reads them. */
+/** The strings with their case folded, except for ASCII letters, which the kernel folds while it reads them. */
 function foldedStrings(column: BytesColumn): { bytes: Uint8Array; offsets: Uint32Array } {
   const { bytes, offsets, length } = column;
   const contentBytes = offsets[length]! - offsets[0]!;
@@ -205,28 +208,28 @@ function foldedStrings(column: BytesColumn): { bytes: Uint8Array; offsets: Uint3
   return { bytes: folded, offsets: foldedOffsets };
 }
 
-/** Distinct grams for each bit of a bitmap that is filled to `fill`. */
+/** Number of distinct grams per bit of a bitmap with this fill. */
 function distinctPerBit(fill: number): number {
   return -Math.log(1 - fill);
 }
 
-/** Distinct grams that a filter of at most `sizeBytes` can tell apart. */
+/** Number of distinct grams that fill a filter of `sizeBytes` to `fillHalved`. */
 function distinctWithin(sizeBytes: number): number {
   return 2 ** Math.floor(Math.log2(Math.max(1, sizeBytes * 8))) * distinctPerBit(fillHalved);
 }
 
 interface GramChoice {
   readonly gramBytes: number;
-  /** About how many distinct grams there are, rather too many than too few. */
+  /** Estimated number of distinct grams, rather too high than too low. */
   readonly distinct: number;
-  /** As many or fewer: what is left of them where the possible ones are so few that they repeat by chance. */
+  /** A lower estimate, for grams with so few possible values that they repeat by chance. */
   readonly expected: number;
 }
 
 /**
- * The shortest grams that are not all there anyway. How many distinct grams a sample has, beside those of 6 bytes, which
- * hardly ever repeat by chance, tells how many possible grams of that length there are, and so which share of them the
- * whole row group takes.
+ * Chooses the shortest grams of which at most `occupancyMax` of the possible ones occur. In a sample, the number of distinct grams is
+ * compared with that of 6-byte grams, which hardly ever repeat by chance. This tells how many possible grams of the shorter length there
+ * are, and so which share of them the whole row group has.
  */
 function chooseGramBytes(bytes: Uint8Array, offsets: Uint32Array, rows: number): GramChoice {
   const sample = sampleOf(bytes, offsets, rows);
@@ -244,7 +247,8 @@ function chooseGramBytes(bytes: Uint8Array, offsets: Uint32Array, rows: number):
     draws = drawsOfThese;
     break;
   }
-  // As new grams came from the first half of the sample to the whole, they go on: ever fewer, so that this is an upper bound.
+  // The number of distinct grams grows with the rows by a power law, whose exponent comes from the two halves of the sample. In fact it
+  // grows ever more slowly, so this is an upper bound.
   const growth = Math.min(1, Math.log2(Math.max(1, found.whole / Math.max(1, found.half))));
   const distinct = found.whole * (rows / Math.max(1, sample.rows)) ** growth;
   const repeating = draws === 0 ? Infinity : (longest.whole * scale * (1 - Math.exp(-draws))) / draws;
@@ -257,7 +261,7 @@ interface Sample {
   readonly rows: number;
 }
 
-/** Rows in strides over the whole, one behind another. */
+/** Rows in strides over the whole column, concatenated. */
 function sampleOf(bytes: Uint8Array, offsets: Uint32Array, rows: number): Sample {
   const stride = Math.ceil(rows / sampleStrides);
   const strideRows = Math.min(stride, sampleRows / sampleStrides);
@@ -278,7 +282,7 @@ function sampleOf(bytes: Uint8Array, offsets: Uint32Array, rows: number): Sample
   return { bytes: content, offsets: Uint32Array.from(ends), rows: ends.length - 1 };
 }
 
-/** Distinct grams in the first half of the rows, and in all of them. */
+/** Number of distinct grams in the first half of the rows, and in all of them. */
 interface DistinctGrams {
   readonly half: number;
   readonly whole: number;
@@ -289,7 +293,7 @@ function distinctGrams({ bytes, offsets, rows }: Sample, gramBytes: number): Dis
   const trigrams = new Int32Array(2 ** (trigramBits - 5));
   const distinctTo = (from: number, to: number): number => {
     addGrams(bytes, offsets, from, to, gramBytes, sampleBits, grams, trigrams);
-    // Linear counting: the number of distinct values behind the fill of a hashed bitmap.
+    // Linear counting: estimates the number of distinct values from the fill of a hashed bitmap.
     return 2 ** sampleBits * distinctPerBit(Math.min(0.999, fillOf(grams)));
   };
   const middle = rows >> 1;
@@ -297,7 +301,7 @@ function distinctGrams({ bytes, offsets, rows }: Sample, gramBytes: number): Dis
   return { half, whole: distinctTo(middle, rows) };
 }
 
-/** x for which (1 − e^−x) / x, the distinct share of x draws from each possible value, is `share`. */
+/** Solves (1 − e^−x) / x = `share` for x: the number of draws per possible value if `share` of the draws are distinct. */
 function drawsPerGram(share: number): number {
   let low = 0;
   let high = 1000;
@@ -333,7 +337,7 @@ function trigramBitmapBytes({ trigramBits: bits }: GramFilterShape): number {
   return bits === 0 ? 0 : 2 ** (bits - 3);
 }
 
-/** Bytes on disk of a bitmap, with the checksums of its pieces. */
+/** Bytes on disk of a bitmap, including the checksums of its pieces. */
 function storedBytes(bitmapBytes: number): number {
   return bitmapBytes + Math.ceil(bitmapBytes / pieceBytes) * checksumBytes;
 }
@@ -343,14 +347,14 @@ export function gramFilterBytes(shape: GramFilterShape): number {
   return storedBytes(gramBitmapBytes(shape)) + storedBytes(trigramBitmapBytes(shape));
 }
 
-/** A piece of a filter: where it begins in the filter, and its bytes without and with the checksum. */
+/** A piece of a filter: its offset in the filter, and its length without and with the checksum. */
 export interface GramPiece {
   readonly offset: number;
   readonly bitmapBytes: number;
   readonly storedBytes: number;
 }
 
-/** Every piece of a filter, in order. */
+/** All pieces of a filter, in order. */
 export function gramPieces(shape: GramFilterShape): GramPiece[] {
   const ofGrams = gramBitmapBytes(shape);
   return [...piecesOf(ofGrams, 0), ...piecesOf(trigramBitmapBytes(shape), storedBytes(ofGrams))];
@@ -367,16 +371,13 @@ function pieceAt(offset: number, bitmapBytes: number, index: number): GramPiece 
   return { offset: offset + index * stored, bitmapBytes, storedBytes: stored };
 }
 
-/** A bit that a needle asks for: the piece it lies in, and its place there. */
+/** A bit to look up: its piece, and its index within the piece. */
 export interface GramProbe {
   readonly piece: GramPiece;
   readonly bit: number;
 }
 
-/**
- * The bits that are set if the folded needle is in the column; empty when the filter can't tell. A needle that is there
- * has every one of them.
- */
+/** The bits to look up for a folded needle, all of which are set if the column contains it. Empty if the filter cannot tell. */
 export function planProbes(shape: GramFilterShape, folded: Uint8Array): GramProbe[] {
   const long = folded.length >= shape.gramBytes;
   const bits = long ? shape.gramBits : shape.trigramBits;
@@ -386,7 +387,7 @@ export function planProbes(shape: GramFilterShape, folded: Uint8Array): GramProb
   const bitmapBytes = Math.min(pieceBytes, long ? gramBitmapBytes(shape) : trigramBitmapBytes(shape));
   const ofHashes = needleBits(folded, length, bits);
   const distinct = [...new Set(long ? ofHashes.map((bit) => squeezedBit(bit, shape.gramEighths)) : ofHashes)];
-  // What tells a long needle apart may stand anywhere in it, so that all of its length is sampled.
+  // The distinctive part of a long needle may be anywhere, so the bits are sampled over its whole length.
   const step = Math.max(1, distinct.length / probesMax);
   const chosen = Array.from(
     { length: Math.min(probesMax, distinct.length) },
@@ -398,7 +399,7 @@ export function planProbes(shape: GramFilterShape, folded: Uint8Array): GramProb
   }));
 }
 
-/** The bitmap of a piece as it was read, or null when its checksum does not match. */
+/** The bitmap of a stored piece; null if its checksum does not match. */
 export function checkedPiece(stored: Uint8Array, piece: GramPiece): Uint8Array | null {
   if (stored.length !== piece.storedBytes) return null;
   const bitmap = stored.subarray(0, piece.bitmapBytes);
@@ -406,7 +407,7 @@ export function checkedPiece(stored: Uint8Array, piece: GramPiece): Uint8Array |
   return view.getUint32(piece.bitmapBytes, true) === crc32(bitmap) ? bitmap : null;
 }
 
-/** Whether a bit of a piece is set. The bitmaps are little-endian words, so bytes serve as well. */
+/** Whether a bit of a piece is set. The bitmaps are little-endian words, so they can be read as bytes. */
 export function isBitSet(bitmap: Uint8Array, bit: number): boolean {
   return (bitmap[bit >> 3]! & (1 << (bit & 7))) !== 0;
 }

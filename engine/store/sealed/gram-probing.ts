@@ -1,7 +1,7 @@
 import { checkedPiece, isBitSet, pieceStoredBytesMax, planProbes } from './gram-filter.js';
 import type { GramFilterShape, GramProbe } from './gram-filter.js';
 
-/** Pieces of a gram filter that are read at once, and the bits of them that a text asks for. */
+/** Adjacent pieces of a gram filter that are read at once, and the bits to look up in them. */
 export interface GramRead {
   /** Offset in the filter. */
   readonly offset: number;
@@ -10,12 +10,12 @@ export interface GramRead {
   readonly probes: readonly GramProbe[];
 }
 
-/** So much is read at once: two pieces that lie side by side. A third takes as long to copy as a second read, which is rarely needed. */
+/** Maximum length of a read: two adjacent pieces. Copying a third takes as long as a second read, which is rarely needed. */
 const readBytesMax = 2 * pieceStoredBytesMax;
 
 /**
- * What has to be read of a gram filter to look a text up; empty where the filter can't tell. The reads that ask for most bits come first,
- * because they are the likeliest to miss one.
+ * The reads to look up a text in a gram filter; empty if the filter cannot tell. Reads with most bits come first, because they are the most
+ * likely to find one that is not set.
  */
 export function planGramReads(shape: GramFilterShape, folded: Uint8Array): GramRead[] {
   const probes = planProbes(shape, folded).sort((a, b) => a.piece.offset - b.piece.offset);
@@ -33,7 +33,7 @@ export function planGramReads(shape: GramFilterShape, folded: Uint8Array): GramR
   return reads.sort((a, b) => b.probes.length - a.probes.length);
 }
 
-/** Whether a filter may have all bits of a read, given the bytes read. A damaged piece rules nothing out: `verify` reports it. */
+/** Whether all bits of a read are set in `stored`, the bytes read. A damaged piece rules nothing out; `verify` reports it. */
 export function mayHaveAll({ offset, probes }: GramRead, stored: Uint8Array): boolean {
   let checked = -1;
   let bitmap: Uint8Array | null = null;

@@ -25,28 +25,28 @@ import {
   wholeStripe,
 } from './value-filter.js';
 
-/** Filters that are kept in memory together: those of whole values, or of grams. */
+/** Filters that are kept in memory together: value filters, or gram filters. */
 export type KeptKind = 'values' | 'grams';
 
 /**
- * Filters of a field in memory: a column with a value for each row group of the segment, which is empty where the row group has no such
- * filter. Of `values` that is the blocks of its Bloom filter, and behind the last row group stand the sketches of all; of `grams` the number
- * of its shape, little-endian, then the filter as it is in the file.
+ * The filters of a field in memory: a column with one value per row group, empty if the row group has no such filter. For `values` it is
+ * the blocks of the Bloom filter, and one more value has the sketches of all row groups. For `grams` it is the shape number (u32,
+ * little-endian), then the filter as stored in the file.
  */
 export type KeptFilters = BytesColumn;
 
-/** Gives bytes of the segment's file, fewer where it ends before. They may be read until the next call. */
+/** Reads bytes of the segment's file, fewer at its end. They are valid until the next call. */
 export type ReadBytes = (offset: number, bytes: number) => Uint8Array;
 
-/** Bytes before a gram filter in memory. */
+/** Bytes of the shape number before a gram filter in memory. */
 const shapeBytes = 4;
 
-/** Bytes of memory that `keepFilters` takes at most for filters of so many bytes on disk. */
+/** Upper bound on the memory of `keepFilters` for filters of `filterBytes` on disk. */
 export function keptBytesMax(filterBytes: number, rowGroups: number): number {
   return bufferBytes(filterBytes + rowGroups * shapeBytes) + bufferBytes((rowGroups + 2) * 4);
 }
 
-/** Bytes on disk of the filters of a field that are kept together; 0 where it has none of the kind. */
+/** Bytes on disk of a field's filters that are kept together; 0 if it has none of the kind. */
 export function storedFilterBytes(kind: KeptKind, filters: SegmentFilters, field: number): number {
   const sketches = kind === 'values' ? filters.sketches(field) : undefined;
   let bytes = sketches === undefined ? 0 : sketchesBytes(sketches, filters.rowGroups);
@@ -59,7 +59,7 @@ export function storedFilterBytes(kind: KeptKind, filters: SegmentFilters, field
   return bytes;
 }
 
-/** Reads the filters of a field. What does not match its checksum has all bits set, so that it rules nothing out: `verify` reports it. */
+/** Reads the filters of a field. A part that does not match its checksum gets all bits set, so that it rules nothing out; `verify` reports it. */
 export function keepFilters(
   kind: KeptKind,
   filters: SegmentFilters,
@@ -76,7 +76,7 @@ export function keepFilters(
   return { kind: 'bytes', length: parts.length, offsets, bytes, validity: null };
 }
 
-/** What one value of the column is to hold. */
+/** The content of one value of the column. */
 interface Part {
   readonly bytes: number;
   fill(target: Uint8Array): void;
@@ -147,8 +147,8 @@ function copyPieces(place: GramFilterPlace, stored: Uint8Array, target: Uint8Arr
 export type KeptOfField = Readonly<Record<KeptKind, KeptFilters | null>>;
 
 /**
- * What filters in memory say of a row group of which a row matches only where it has one of `asked`, as `FilterProbing` says it; null where others
- * would have to be asked.
+ * What filters in memory say of a row group whose rows can only match with one of `asked`. Same result as `FilterProbing`. Null if a filter
+ * that is not in memory has to be asked.
  */
 export function keptRuling(kept: KeptOfField, rowGroup: number, asked: readonly Asked[]): Ruling | null {
   let said: Ruling | null = ruling.mayMatch;
@@ -169,7 +169,7 @@ function rulingOnOne({ values, grams }: KeptOfField, rowGroup: number, one: Aske
   return grams === null ? null : gramRuling(grams, rowGroup, one);
 }
 
-/** Null where the row group has no filter of values. */
+/** What the value filter says; null if the row group has none. */
 function valueRuling(
   { offsets, bytes, length }: KeptFilters,
   rowGroup: number,
@@ -188,14 +188,14 @@ function valueRuling(
   return isInBlock(bytes, at, hash) ? ruling.mayMatch : ruling.byValue;
 }
 
-/** The bits of each text, counted from the beginning of a filter, by its shape: most filters of a column have the same. */
+/** The bits to look up for each text, counted from the start of a filter, by its shape. Most filters of a column have the same shape. */
 const bitsOfTexts = new WeakMap<Asked, Map<number, readonly number[]>>();
 
 function gramRuling({ offsets, bytes }: KeptFilters, rowGroup: number, one: Asked): Ruling {
   const start = offsets[rowGroup]!;
   if (offsets[rowGroup + 1] === start) return ruling.mayMatch;
   const filter = bytes.subarray(start + shapeBytes, offsets[rowGroup + 1]);
-  // A `DataView` for each row group would take longer than asking its filter does.
+  // Creating a `DataView` for each row group would take longer than asking its filter.
   const shape =
     bytes[start]! | (bytes[start + 1]! << 8) | (bytes[start + 2]! << 16) | (bytes[start + 3]! << 24);
   const bits = bitsOfText(shape, one);

@@ -11,7 +11,7 @@ import { checksumsOf, stripeBytes, valueFilterBytes } from './value-filter.js';
 
 export interface GramFilterPlace extends GramFilterShape {
   readonly rowGroup: number;
-  /** Position in the segment's schema. */
+  /** Index of the field in the segment's schema. */
   readonly field: number;
   /** Offset in the file. */
   readonly offset: number;
@@ -19,7 +19,7 @@ export interface GramFilterPlace extends GramFilterShape {
 
 export interface ValueFilterPlace {
   readonly rowGroup: number;
-  /** Position in the segment's schema. */
+  /** Index of the field in the segment's schema. */
   readonly field: number;
   /** Offset in the file. */
   readonly offset: number;
@@ -28,14 +28,14 @@ export interface ValueFilterPlace {
 
 /** The sketches of all row groups for one field. */
 export interface SketchPlace {
-  /** Position in the segment's schema. */
+  /** Index of the field in the segment's schema. */
   readonly field: number;
   /** Offset in the file. */
   readonly offset: number;
   readonly stripes: number;
 }
 
-/** Where the filters of a segment lie. */
+/** The places of a segment's filters. */
 export interface FilterPlaces {
   readonly gramFilters: readonly GramFilterPlace[];
   readonly valueFilters: readonly ValueFilterPlace[];
@@ -49,13 +49,13 @@ export function sketchesBytes({ stripes }: SketchPlace, rowGroups: number): numb
   return stripes * stripeBytes(rowGroups);
 }
 
-/** A part of the file that is a filter. */
+/** A part of the file that belongs to a filter. */
 export interface FilterPart {
   readonly offset: number;
   readonly bytes: number;
 }
 
-/** Every filter of a segment of so many row groups. */
+/** All filters of a segment, which has `rowGroups` row groups. */
 export function filterParts(
   { gramFilters, valueFilters, sketches }: FilterPlaces,
   rowGroups: number,
@@ -67,12 +67,12 @@ export function filterParts(
   ];
 }
 
-/** Bytes of the filters that `filterParts` lists. */
+/** The sum of the bytes that `filterParts` lists. */
 export function filterBytes(places: FilterPlaces, rowGroups: number): number {
   return filterParts(places, rowGroups).reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
-/** Whether a segment of ours may have such filters. `isOfType` tells of a field's number whether its type is one of those named. */
+/** Whether a segment of ours can have these filters. `isOfType` tells whether the field at an index has one of the given types. */
 export function isPossible(
   { gramFilters, valueFilters, sketches }: FilterPlaces,
   rowGroups: number,
@@ -93,12 +93,12 @@ export function isPossible(
   );
 }
 
-/** Far more than the filter of a row group has. */
+/** Far more blocks than the filter of a row group has. */
 const blocksMax = (64 * 1024 * 1024) / filterBlockBytes;
 
-/** Filters of a segment by field and row group. */
+/** The filters of a segment by field and row group. */
 export class SegmentFilters {
-  /** The checksums of value filters, as far as they have been read: with them, a value takes one read. */
+  /** The checksums of value filters that were read. With them, looking up a value takes one read. */
   readonly checksums = new Map<ValueFilterPlace, Uint8Array>();
   readonly #rowGroups: number;
   readonly #fields: ReadonlySet<number>;
@@ -122,19 +122,19 @@ export class SegmentFilters {
     return this.#rowGroups;
   }
 
-  /** Bytes of all checksums of value filters. */
+  /** Bytes of the checksums of all value filters. */
   get checksumBytes(): number {
     let bytes = 0;
     for (const { blocks } of this.#valueFilters.values()) bytes += checksumsOf(blocks).bytes;
     return bytes;
   }
 
-  /** Those of which a row group has a filter. */
+  /** Fields for which a row group has a filter. */
   get fields(): ReadonlySet<number> {
     return this.#fields;
   }
 
-  /** Whether a row group has a filter for a field. */
+  /** Whether any row group has a filter for a field. */
   has(field: number): boolean {
     return this.#fields.has(field);
   }
@@ -152,8 +152,9 @@ export class SegmentFilters {
   }
 }
 
-// The summary of a segment stands before its footer and says where its filters are, so that filters can be asked without a footer.
-// Layout: `LSUM`; rows, row groups (uint32); the rows of six uint32 each; the crc32 of all that. All little-endian.
+// The summary of a segment precedes its footer and has the places of its filters, so that filters can be asked without reading the footer.
+// Layout, little-endian: `LSUM`; number of rows, number of row groups (uint32); the rows, 24 bytes each (kind, field, row group: uint32;
+// offset: uint64; shape: uint32); the crc32 of all that. Format: `docs/format.md`, "Summary".
 
 const magic = Uint8Array.of(0x4c, 0x53, 0x55, 0x4d);
 const headBytes = 12;
@@ -163,7 +164,7 @@ const kinds = { grams: 1, values: 2, sketches: 3 } as const;
 
 type SummaryRow = readonly [kind: number, field: number, rowGroup: number, offset: number, shape: number];
 
-/** The summary's bytes. Each segment has one, so that one without is known to be from before there were any. */
+/** Encodes a summary. Every segment has one, even if it is empty: a segment without a summary was written before summaries were introduced. */
 export function encodeSummary(
   { gramFilters, valueFilters, sketches }: FilterPlaces,
   rowGroups: number,
@@ -195,7 +196,7 @@ export function encodeSummary(
   return bytes;
 }
 
-/** What the summary of a segment of so many row groups says; null where its bytes are not whole, or say what no segment of ours has. */
+/** Decodes the summary of a segment with `rowGroups` row groups; null if it is damaged or describes impossible filters. */
 export function decodeSummary(bytes: Uint8Array, rowGroups: number): SegmentFilters | null {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const end = bytes.length - checksumBytes;

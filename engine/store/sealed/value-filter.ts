@@ -19,45 +19,48 @@ import {
 import type { FieldIndex } from '../../terms/schema.js';
 
 /**
- * Which values a column chunk has, as hashes: Parquet's own split-block Bloom filter, and a sketch, a Bloom filter of less than half the
- * size. The sketches of a segment's row groups lie together, so that one read rules out most of them.
+ * A filter of a column chunk's values, as hashes: Parquet's own split-block Bloom filter, and a sketch, which is a Bloom filter of less
+ * than half the size. The sketches of a segment's row groups are stored together, so that one read rules out most of them. Format:
+ * `docs/format.md`, "Value filter".
  */
 export interface ValueFilter {
-  /** Blocks of the Bloom filter. */
+  /** Number of blocks of the Bloom filter. */
   readonly blocks: number;
-  /** As in the file: the header, the blocks, and the checksums of both. */
+  /** The stored bytes: the header, the blocks, and the checksums of both. */
   readonly bytes: Uint8Array;
-  /** The sketch: blocks of 32 bytes. */
+  /** The sketch, in blocks of 32 bytes. */
   readonly sketch: Uint8Array;
 }
 
-/** Of a column chunk of nulls alone, which holds no value: no Bloom filter, and a sketch of one empty block. */
+/** The filter of a column chunk with only nulls: no Bloom filter, and a sketch of one empty block. */
 export const noValues: ValueFilter = {
   blocks: 0,
   bytes: new Uint8Array(0),
   sketch: new Uint8Array(filterBlockBytes),
 };
 
-/** Strings of up to this many bytes on average are asked for as wholes: ids, addresses, names. Longer ones are searched instead. */
+/** Strings of up to this average length are queried by their whole value: ids, addresses, names. Longer ones are searched instead. */
 const stringBytesMax = 64;
-/** Integers of which fewer are distinct are counts and sizes, for which nobody asks by their exact value. */
+/** If a smaller share of the integers is distinct, they are counts and sizes, which nobody queries by their exact value. */
 const distinctIntegersMin = 7 / 8;
-/** Bits of a sketch for each value, at least. */
+/** Minimum number of bits of a sketch for each value. */
 const sketchBitsOfValue = 4;
 /**
- * The number of a sketch's blocks is rounded up to so many steps between two powers of two. Row groups of as many rows then have as many blocks,
- * though their distinct values are estimated, and are joined block by block.
+ * The number of blocks of a sketch is rounded up to one of this many steps between two powers of two. Row groups with the same number of
+ * rows then mostly have the same number of blocks, although their distinct values are estimated, and are joined block by block.
  */
 const sketchSteps = 8;
 
-/** Bytes of a Bloom filter that one checksum covers: what a probe reads, to be sure of one block. */
+/** Bytes of a Bloom filter that one checksum covers. A probe has to read them all to verify one block. */
 const pieceBytes = 4096;
 const checksumBytes = 4;
 
 /**
- * Builds the filter of a column chunk without a dictionary and without nulls. `wanted` is the field's `index`: true keeps a filter of
- * whatever values; `full` does not, because its gram filters tell of long texts as well. `bitsOfValue` are those of the Bloom filter for each
- * distinct value. Null when there is to be none.
+ * Builds the filter of a column chunk without a dictionary and without nulls, or returns null if it should have none.
+ *
+ * @param wanted the field's `index`: true builds a filter for any values; `full` and undefined only where it pays off (with `full`, gram
+ * filters cover long strings as well); false builds none
+ * @param bitsOfValue bits of the Bloom filter for each distinct value
  */
 export function buildValueFilter(
   column: PlainColumn,
@@ -106,25 +109,25 @@ function withChecksums(blocks: Uint8Array): Uint8Array {
   return bytes;
 }
 
-/** Bytes of the header and the blocks: the Bloom filter as Parquet knows it. */
+/** Bytes of the header and the blocks, which are the Bloom filter as Parquet defines it. */
 export function bloomFilterBytes(blocks: number): number {
   return bloomHeaderBytes(blocks) + blocks * filterBlockBytes;
 }
 
-/** Bytes on disk of a filter of so many blocks, its checksums included. */
+/** Bytes on disk of a filter, including its checksums. */
 export function valueFilterBytes(blocks: number): number {
   const pieces = Math.ceil((blocks * filterBlockBytes) / pieceBytes);
   return bloomFilterBytes(blocks) + (1 + pieces) * checksumBytes;
 }
 
-/** What is covered by one checksum, and where that stands; offsets count from the beginning of the filter. */
+/** A range that one checksum covers, and the offset of the checksum. Offsets count from the start of the filter. */
 export interface ValuePiece {
   readonly offset: number;
   readonly bytes: number;
   readonly checksumOffset: number;
 }
 
-/** The header's piece, then those of the blocks. */
+/** The piece of the header, then those of the blocks. */
 export function valuePieces(blocks: number): ValuePiece[] {
   const headerBytes = bloomHeaderBytes(blocks);
   const end = headerBytes + blocks * filterBlockBytes;
@@ -143,13 +146,13 @@ function pieceNumber(index: number, headerBytes: number, end: number): ValuePiec
   };
 }
 
-/** Where the checksums of a filter's blocks lie, one behind the other; the offset counts from the beginning of the filter. */
+/** The place of the checksums of a filter's blocks, which are contiguous. The offset counts from the start of the filter. */
 export function checksumsOf(blocks: number): { readonly offset: number; readonly bytes: number } {
   const offset = bloomFilterBytes(blocks) + checksumBytes;
   return { offset, bytes: valueFilterBytes(blocks) - offset };
 }
 
-/** The piece that a value's block lies in, and the block's place in the piece. */
+/** The piece with a value's block, and the offset of the block in the piece. */
 export function probeOf(
   blocks: number,
   hash: ValueHash,
@@ -160,18 +163,18 @@ export function probeOf(
   return { piece: pieceNumber(Math.floor(at / pieceBytes), headerBytes, end), at: at % pieceBytes };
 }
 
-/** Whether bytes have the checksum that stands in `stored`, 4 bytes. */
+/** Whether bytes match the 4-byte checksum in `stored`. */
 export function hasChecksum(bytes: Uint8Array, stored: Uint8Array): boolean {
   if (stored.length !== checksumBytes) return false;
   return new DataView(stored.buffer, stored.byteOffset).getUint32(0, true) === crc32(bytes);
 }
 
-/** Bytes of a stripe, with its checksum: one block of each row group's sketch. */
+/** Bytes of a stripe: one block of each row group's sketch, and the checksum. */
 export function stripeBytes(rowGroups: number): number {
   return rowGroups * filterBlockBytes + checksumBytes;
 }
 
-/** A stripe as it was read, or null when it does not match its checksum. */
+/** The blocks of a stored stripe; null if its checksum does not match. */
 export function wholeStripe(stored: Uint8Array, rowGroups: number): Uint8Array | null {
   const end = stripeBytes(rowGroups) - checksumBytes;
   if (stored.length !== end + checksumBytes) return null;
@@ -179,15 +182,15 @@ export function wholeStripe(stored: Uint8Array, rowGroups: number): Uint8Array |
   return hasChecksum(blocks, stored.subarray(end)) ? blocks : null;
 }
 
-/** The stripe that a value belongs to. */
+/** Index of a value's stripe. */
 export function stripeOf(hash: ValueHash, stripes: number): number {
   return blockOfHash(hash, stripes);
 }
 
 /**
- * Lays sketches of the row groups of a segment together: stripe i has block i of each, and the crc32 of all that. There are as many stripes as the
- * largest sketch has blocks. In a sketch with fewer, the values of stripe i belong to one of its blocks or to two neighbours: the stripe has all
- * their bits. Null stands for a row group that has none: each value may be there.
+ * Joins the sketches of a segment's row groups: stripe i has block i of each, followed by its crc32. There are as many stripes as the
+ * largest sketch has blocks. A smaller sketch is spread: the values of stripe i belong to one of its blocks or to two neighbours, and the
+ * stripe gets the bits of both. Null is a row group without a sketch; all its bits are set, because any value may be there.
  */
 export function joinSketches(sketches: readonly (Uint8Array | null)[]): {
   readonly stripes: number;
@@ -218,7 +221,7 @@ export function joinSketches(sketches: readonly (Uint8Array | null)[]): {
   return { stripes, bytes: joined };
 }
 
-/** Whether the block of a sketch at `at` has the value. The blocks of a stripe stand in the order of the row groups. */
+/** Whether the block of a sketch at offset `at` has the value. The blocks of a stripe are in the order of the row groups. */
 export function isInSketch(bytes: Uint8Array, at: number, { low }: ValueHash): boolean {
   const mixed = Math.imul(low ^ (low >>> 15), 0x2c1b3c6d);
   for (let shift = 24; shift > 0; shift -= 8) {
