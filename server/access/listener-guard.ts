@@ -107,8 +107,8 @@ function isInForce({ expiresMs, revokedMs }: Token, nowMs: number): boolean {
 }
 
 /**
- * The 401 for a wrong token. It says where the token was revoked or has expired, as its holder would otherwise look for a typing
- * mistake; only who knows the whole text gets that far.
+ * The 401 for a wrong token. It says where the token was revoked or has expired, as its holder would otherwise look for a typing mistake.
+ * Only a client that knows the whole text of the token is told so.
  */
 function wrongToken(token: Token | undefined): ProblemError {
   let detail = 'this token is not known here';

@@ -31,7 +31,7 @@ export interface Layout {
   readonly hidden: readonly number[];
 }
 
-/** What is to be laid out. */
+/** The fields to lay out, and the width that is available. */
 export interface Wanted {
   readonly fields: readonly Field[];
   /** Whether the fields were chosen by the user, in this order. */

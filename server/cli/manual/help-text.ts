@@ -12,8 +12,8 @@ export interface Example {
 }
 
 /**
- * Splits such a text into its parts: titles (`Title:` alone on a line), examples (`  $ command   explanation`), other indented lines, and
- * paragraphs.
+ * Splits the text after the options into its parts: titles (`Title:` alone on a line), examples (`  $ command   explanation`), other
+ * indented lines, and paragraphs.
  */
 export function helpPieces(text: string): HelpPiece[] {
   const pieces: HelpPiece[] = [];
