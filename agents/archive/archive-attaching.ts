@@ -14,6 +14,7 @@ import { openerOf } from '../sources/opened-object.js';
 import { StoredFiles } from './stored-files.js';
 import { findFiles, type FoundFile, type PathProblem } from './found-files.js';
 
+/** Options of attaching an archive. */
 export interface AttachingOptions {
   readonly definition: AgentDefinition;
   readonly archive: ArchiveInput;

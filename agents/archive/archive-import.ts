@@ -14,6 +14,7 @@ import { keepLooking, lookMs, retryMs, untilNextLook } from './looking.js';
 import { StoredFiles } from './stored-files.js';
 import { ImportTally, type ImportStatus } from './import-status.js';
 
+/** Options of importing an archive. */
 export interface ImportOptions {
   readonly definition: AgentDefinition;
   readonly archive: ArchiveInput;

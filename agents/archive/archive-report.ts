@@ -26,6 +26,7 @@ export interface ArchiveReport {
   readonly fieldProblems: readonly string[];
 }
 
+/** Number and total size of the files of one format. */
 export interface FormatCount {
   readonly format: FoundFile['format'];
   readonly files: number;

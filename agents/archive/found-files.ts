@@ -42,6 +42,7 @@ export interface PathProblem {
   readonly message: string;
 }
 
+/** Result of a search. */
 export interface FoundFiles {
   /** The newest first: by modification time, then by name in descending order. */
   readonly files: readonly FoundFile[];

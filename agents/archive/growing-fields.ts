@@ -4,6 +4,7 @@ import { FieldGrowth } from './field-growth.js';
 import { FileFooters } from './file-footers.js';
 import type { FoundFile } from './found-files.js';
 
+/** Options of growing an agent's fields. */
 export interface GrowingFieldsOptions {
   readonly definition: AgentDefinition;
   readonly archive: ArchiveInput;

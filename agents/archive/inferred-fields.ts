@@ -28,6 +28,7 @@ export interface InferredColumn {
   readonly variants: readonly ColumnVariant[];
 }
 
+/** Result of the inference. */
 export interface InferredFields {
   /** The column that places records comes first, keys of folders last. */
   readonly columns: readonly InferredColumn[];

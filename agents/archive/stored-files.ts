@@ -17,6 +17,7 @@ export class StoredFiles {
     }
   }
 
+  /** Loads the checkpoints of an agent. Throws what the storage throws. */
   static async of(store: AgentStore, openFile: OpenFile): Promise<StoredFiles> {
     return new StoredFiles(await store.checkpoints(), openFile);
   }

@@ -23,6 +23,7 @@ export class AfterRotation {
     private readonly log: CollectLog,
   ) {}
 
+  /** Runs the command; if it is running, runs it once more afterwards. */
   call(): void {
     if (this.running !== undefined) {
       this.again = true;

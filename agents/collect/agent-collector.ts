@@ -29,6 +29,7 @@ import type { OpenFiles } from './logs/open-files.js';
 import { Silence } from './silence.js';
 import { Truncations } from './logs/truncations.js';
 
+/** Options of a collector. */
 export interface CollectorOptions {
   readonly store: AgentStore;
   /** Must have a `file` section. */
@@ -90,6 +91,7 @@ export class AgentCollector {
   private isFirst = false;
   /** The file to begin the next round with: the first one that found no room in the last frame. */
   private nextFile: FollowedFile | undefined;
+  /** Whether the folder has symbolic links, whose changes watching the folder does not show; as of the last survey. */
   hasLinks = false;
 
   constructor(private readonly options: CollectorOptions) {
@@ -123,10 +125,12 @@ export class AgentCollector {
     return this.silence.dueInMs(this.options.now());
   }
 
+  /** Absolute path of the folder with the agent's logs. */
   get directory(): string {
     return this.folder.directory;
   }
 
+  /** The agent's files that are known, including those without a name. */
   get files(): Iterable<FollowedFile> {
     return this.folder.byInode.values();
   }
@@ -457,6 +461,7 @@ export class AgentCollector {
     this.pauses.resume();
   }
 
+  /** The current state of the collection. */
   status(): CollectStatus {
     const files = [...this.files].map(({ path, kind, position, state }) => ({
       path,

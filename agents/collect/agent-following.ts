@@ -8,6 +8,7 @@ import type { FramePool } from './frame-pool.js';
 import type { LogFiles } from './logs/log-files.js';
 import type { WakeUp } from './logs/wake-up.js';
 
+/** Options of following an agent's logs. */
 export interface FollowingOptions {
   readonly files: LogFiles;
   readonly frames: FramePool;

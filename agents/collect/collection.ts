@@ -20,6 +20,7 @@ export interface CollectedAgent {
   readonly store: AgentStore;
 }
 
+/** Options of the collection of all agents. */
 export interface CollectionOptions {
   readonly files: LogFiles;
   /** Data folder of the archive; files in it are not followed. */

@@ -48,9 +48,11 @@ const lanesMax = 4;
  */
 export class LineFrame {
   readonly lines: GatheredLines[] = [];
+  /** Number of bytes used. */
   used = 0;
   /** Buffers that files are read into before their lines are added, one per concurrent read. */
   readonly scratches: readonly Uint8Array[];
+  /** The buffer of the frame. Decoding may replace it, because ordinary memory is transferred to a thread and back. */
   bytes: Uint8Array;
   /** The shared memory that `bytes` lie in; null where `bytes` has to be transferred to threads. */
   readonly lent: MemoryLease | null;
@@ -74,6 +76,7 @@ export class LineFrame {
     return lease;
   }
 
+  /** Number of bytes that may still be added. */
   get room(): number {
     return Math.max(0, frameBytesMax - this.used);
   }
@@ -102,6 +105,7 @@ export class LineFrame {
     return buffer === bytes.buffer && byteOffset >= bytes.byteOffset + used && byteOffset < end;
   }
 
+  /** Removes all lines. */
   clear(): void {
     this.lines.length = 0;
     this.used = 0;

@@ -13,6 +13,7 @@ import { grownHead, type SourcePosition } from './logs/source-position.js';
 /** Result of reading on in a file: its end was reached, the frame is full, or the file has other content than what was read before. */
 export type Gathered = 'end' | 'full' | 'replaced';
 
+/** Options of reading on in a file. */
 export interface GatherOptions {
   /**
    * Whether to take the rest after the last complete record: lines that may belong to an unfinished record, or a line

@@ -7,6 +7,7 @@ import type { FollowedFile } from './logs/followed-file.js';
 import type { FileStatus, LogFiles } from './logs/log-files.js';
 import type { OpenFiles } from './logs/open-files.js';
 
+/** Options of rotating an agent's logs. */
 export interface LogRotationOptions {
   readonly agent: string;
   readonly rotation: Rotation;

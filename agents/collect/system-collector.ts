@@ -8,6 +8,7 @@ import { systemFigures } from './system-figures.js';
 import { readSystem, type SystemReading } from './system-reading.js';
 import type { WakeUp } from './logs/wake-up.js';
 
+/** Options of a collector of system figures. */
 export interface SystemCollectorOptions {
   readonly store: AgentStore;
   /** Must have a `system` section. */
@@ -102,6 +103,7 @@ export class SystemCollector {
     told('net', system.net !== undefined && net === null, `${what}: its figures are null`);
   }
 
+  /** The current state of the collection. */
   status(): CollectStatus {
     return { ...this.tally.counts(), files: [], lagBytes: 0, paused: this.pauses.reason };
   }

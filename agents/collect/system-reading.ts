@@ -26,6 +26,7 @@ export interface SystemReading {
   readonly net: NetReading | null;
 }
 
+/** Figures of a file system and of its device. */
 export interface DiskReading {
   readonly device: string | null;
   readonly totalBytes: number;
@@ -36,12 +37,14 @@ export interface DiskReading {
   readonly writeBytes: Counter;
 }
 
+/** Counters of a network interface. */
 export interface NetReading {
   readonly interface: string;
   /** By direction (`rx` or `tx`) and what is counted. */
   readonly counters: Readonly<Record<NetCounter, Counter>>;
 }
 
+/** Names of the counters of a network interface. */
 export const netCounters = [
   'rx_bytes',
   'tx_bytes',

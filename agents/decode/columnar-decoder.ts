@@ -22,6 +22,7 @@ export interface WrittenField {
   readonly places: readonly number[];
 }
 
+/** Options of a columnar decoder. */
 export interface ColumnarOptions {
   readonly splitter: LineSplitter;
   /** A plan for each field of the agent; null where its writer makes the values. */

@@ -9,6 +9,7 @@ import { createParser, createRecordDecoder } from './record-decoder.js';
 import { compileTemplate } from '../templates/template.js';
 import { joinLines, MultilineRecords, type TextRange } from '../lines/record-ends.js';
 
+/** A field of the described record. */
 export interface DescribedField {
   readonly name: string;
   readonly type: FieldType;
@@ -40,6 +41,7 @@ export type LineDescription = {
   | { readonly outcome: 'blank' }
 );
 
+/** Options of describing a line. */
 export interface DescribeOptions {
   readonly timezone: string;
   readonly now: () => number;

@@ -15,6 +15,7 @@ export interface LinesOrigin {
   readonly stop?: StopFlag | undefined;
 }
 
+/** Decodes lines of an agent into records. */
 export interface RecordDecoder {
   /**
    * Decodes bytes[start, end): complete lines, each ended by `\n`, which the last may lack. Adds records to the builder,

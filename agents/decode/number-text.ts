@@ -5,11 +5,13 @@ import { withoutZeros } from '../templates/template-value.js';
 /** A JavaScript number represents every integer of up to this many digits exactly. */
 const exactDigits = 15;
 
+/** An inclusive range of integers. */
 export interface IntegerRange {
   readonly min: bigint;
   readonly max: bigint;
 }
 
+/** Range of signed 64-bit integers. */
 export const int64Range: IntegerRange = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
 
 /** Milliseconds around the epoch that a JavaScript date can hold; all of `exactDigits` digits are in this range. */

@@ -57,6 +57,7 @@ export class ParsedLine {
     this.replaced = new Int32Array(fields);
   }
 
+  /** Sets a field to source[start, end), of a `Kind`. */
   set(field: number, kind: number, source: Uint8Array, start: number, end: number): void {
     this.kinds[field] = kind;
     this.sources[field] = source;

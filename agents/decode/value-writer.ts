@@ -39,6 +39,7 @@ export interface UndatedTimes {
   readonly place: YearPlace | undefined;
 }
 
+/** Options of a field's writer. */
 export interface WriterOptions {
   /** Time zone of timestamps that have none. */
   readonly timezone: string;
@@ -58,6 +59,7 @@ export class FieldCounters {
     this.tally.addUnreadable(this.field, line.sources[place]!, line.starts[place]!, line.ends[place]!);
   }
 
+  /** Counts sequences that became U+FFFD. */
   addReplaced(count: number): void {
     this.tally.replacedBytes += count;
   }

@@ -10,6 +10,7 @@ import type { YamlSection } from './yaml-section.js';
 
 const fileKeys = ['path', 'format', 'regex', 'multiline', 'rotate'];
 
+/** Result of reading the `file` section. */
 export interface ReadFileInput {
   /** Undefined where the section is invalid; the problems are then on the list. */
   readonly input: FileInput | undefined;

@@ -23,6 +23,7 @@ const endings: ReadonlyMap<string, ArchiveGlob['format']> = new Map([
   ['ipc', 'arrow'],
 ]);
 
+/** Result of reading the `archive` section. */
 export interface ReadArchiveInput {
   readonly input: ArchiveInput;
   /** The parsed fields that lines and folders provide; undefined where that is not known. */

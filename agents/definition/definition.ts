@@ -27,6 +27,7 @@ export interface AgentDefinition {
   readonly notes: readonly string[];
 }
 
+/** A field of an agent. */
 export interface FieldDefinition {
   readonly name: string;
   readonly type: FieldType;
@@ -58,6 +59,7 @@ export interface LineFormat {
   readonly multiline?: Multiline;
 }
 
+/** Logs to follow: their folder, names and format. */
 export interface FileInput extends LineFormat {
   /** Absolute path of the folder. */
   readonly directory: string;
@@ -104,6 +106,7 @@ export interface Multiline {
   readonly bytesMax: number;
 }
 
+/** How long records are kept. */
 export interface Retention {
   /** Age at which records are deleted, in milliseconds; null for never. */
   readonly periodMs: number | null;
@@ -115,8 +118,10 @@ export interface Retention {
   readonly graceMs: number;
 }
 
+/** `truncate` empties a log in place; `rename` gives it another name. */
 export type RotationMethod = 'truncate' | 'rename';
 
+/** When and how logs are rotated. */
 export interface Rotation {
   readonly method: RotationMethod;
   /** Size at which a file is rotated; null where none is given. */
@@ -125,6 +130,7 @@ export interface Rotation {
   readonly run?: string;
 }
 
+/** The figures of this machine to record. */
 export interface SystemInput {
   /** Milliseconds between two records. */
   readonly intervalMs: number;

@@ -20,6 +20,7 @@ export class ProblemList {
     this.file = file;
   }
 
+  /** Adds a problem at a position of the file. */
   add(place: Place, message: string): void {
     this.#problems.push({ file: this.file, line: place.line, column: place.column, message });
   }
@@ -119,6 +120,7 @@ function describe(node: YamlNode): string {
   return node.kind === 'sequence' ? 'a list' : 'a mapping';
 }
 
+/** An inclusive range of numbers. */
 export interface NumberRange {
   readonly min: number;
   readonly max: number;
@@ -149,6 +151,7 @@ export class YamlSection {
     return this.#entries.get(key)?.value ?? this.place;
   }
 
+  /** Adds a problem at a position of the file. */
   problem(place: Place, message: string): void {
     this.#problems.add(place, message);
   }
@@ -190,6 +193,7 @@ export class YamlSection {
     return found;
   }
 
+  /** True or false; also yes, no, on and off. */
   boolean(key: string): boolean | undefined {
     return this.parsed(key, 'true or false', booleanOf);
   }
@@ -203,6 +207,7 @@ export class YamlSection {
     );
   }
 
+  /** An integer within a range; digits may be grouped by underscores. */
   integer(key: string, range: NumberRange): number | undefined {
     return this.parsed(key, `a whole number from ${range.min} to ${range.max}`, (text) => {
       const value = /^[+-]?\d[\d_]*$/.test(text) ? Number(text.replaceAll('_', '')) : NaN;
@@ -219,6 +224,7 @@ export class YamlSection {
     });
   }
 
+  /** A size in bytes, greater than 0. */
   byteSize(key: string): number | undefined {
     return this.parsed(
       key,

@@ -6,6 +6,7 @@ export interface Place {
   readonly column: number;
 }
 
+/** A scalar value. */
 export interface YamlScalar extends Place {
   readonly kind: 'scalar';
   /** As written in the file: `1_000` and `0x1F` stay these texts, whatever YAML would convert them to. */
@@ -14,16 +15,19 @@ export interface YamlScalar extends Place {
   readonly plain: boolean;
 }
 
+/** A list. */
 export interface YamlSequence extends Place {
   readonly kind: 'sequence';
   readonly items: readonly YamlNode[];
 }
 
+/** An entry of a mapping; its position is that of the key. */
 export interface YamlEntry extends Place {
   readonly key: string;
   readonly value: YamlNode;
 }
 
+/** A mapping. */
 export interface YamlMapping extends Place {
   readonly kind: 'mapping';
   /** In the order of the file, with distinct keys. */
@@ -32,10 +36,12 @@ export interface YamlMapping extends Place {
 
 export type YamlNode = YamlScalar | YamlSequence | YamlMapping;
 
+/** A mistake in a YAML text. */
 export interface YamlMistake extends Place {
   readonly message: string;
 }
 
+/** Result of parsing a YAML text. */
 export interface YamlFile {
   /** Undefined for an empty file, and for one that can't be parsed. */
   readonly root: YamlNode | undefined;

@@ -44,6 +44,7 @@ export function decodeSettings(
   return { key: `${number} ${timezone}`, definition, timezone, stop };
 }
 
+/** A job of decoding lines. */
 export interface DecodeJob {
   readonly settings: DecodeSettings;
   readonly lines: LinesPlace;
@@ -54,6 +55,7 @@ export interface DecodeJob {
 /** Bytes that are transferred to the thread, or memory that both threads share. */
 export type LinesPlace = { readonly bytes: Uint8Array } | SharedLines;
 
+/** Shared memory for decoding lines. */
 export interface SharedLines {
   readonly text: MemoryRange;
   /** Working memory of the kernels. */

@@ -41,6 +41,7 @@ export interface FrameConsumer {
   hasRead(): void;
 }
 
+/** Options of decoding a file's lines. */
 export interface FileLinesOptions {
   readonly decode: DecodeSettings;
   /** Field values from the file's name. */

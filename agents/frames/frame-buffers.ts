@@ -27,6 +27,7 @@ export class FrameBuffers {
     return this.leases.get(bytes) ?? null;
   }
 
+  /** Makes a buffer available to `take` again. Buffers of another size, such as detached ones, are dropped. */
   giveBack(bytes: Uint8Array): void {
     if (bytes.length === this.sizeBytes) this.spare.push(bytes);
   }

@@ -51,6 +51,7 @@ export class FugoBatches {
     return { unreadableValues, replacedBytes: this.#replacedBytes, inputBytes: this.#inputBytes };
   }
 
+  /** Whether the batch has as many rows as it may have. */
   get isFull(): boolean {
     return this.#builder.full;
   }

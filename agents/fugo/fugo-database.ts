@@ -130,6 +130,7 @@ export class FugoDatabase {
     );
   }
 
+  /** Closes the database and removes the temporary folder. */
   close(): void {
     try {
       this.#database.close();

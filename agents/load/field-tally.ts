@@ -8,6 +8,7 @@ const valueLengthMax = 200;
 
 type Value = bigint | number | string;
 
+/** A value and how often it occurs. */
 export interface ValueCount {
   readonly value: Value;
   readonly count: number;
@@ -42,6 +43,7 @@ export class FieldTally {
 
   constructor(private readonly definition: FieldDefinition) {}
 
+  /** Adds unreadable values. */
   addUnreadable({ values, example }: UnreadableField): void {
     this.#unreadable += values;
     this.#example ??= example;

@@ -21,6 +21,7 @@ const valuesShownMax = 10;
 
 const lineFeed = 0x0a;
 
+/** Options of a trial. */
 export interface FileTrialOptions {
   readonly definition: AgentDefinition;
   /** Time zone of times that have none. */
@@ -30,6 +31,7 @@ export interface FileTrialOptions {
   readonly onProgress: (fraction: number, records: number) => void;
 }
 
+/** A line that becomes no record. */
 export interface UnmatchedText {
   /** Number of the line in the file, from 1. */
   readonly line: number;

@@ -9,6 +9,7 @@ import { reopenAt, type PositionedSource } from '../sources/source-identity.js';
 import { isUndated, lacksYear } from '../times/timestamp.js';
 import { placeBehind, yearsBegin, type Written, type YearPlace } from '../times/written.js';
 
+/** Options of counting years. */
 export interface YearsOptions {
   /** Field values from the file's name. */
   readonly captures: ReadonlyMap<string, string>;

@@ -99,6 +99,7 @@ export function newTally(): FileTally {
 export const rejectedShare = 2;
 export const rejectedBytesMin = 8 * 1024 * 1024;
 
+/** A file to read into a load unit. */
 export interface FileJob {
   readonly path: string;
   /** The path whose name gives field values, where it is not `path`. */

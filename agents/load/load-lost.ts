@@ -13,6 +13,7 @@ import type { LoadProgress } from './load-report.js';
 import { SourceError } from '../sources/source-error.js';
 import { knownBeginnings, openPart } from '../sources/source-identity.js';
 
+/** Options of restoring lost records. */
 export interface RestoringOptions extends ReadSettings {
   /** The files of the command. */
   readonly files: readonly string[];

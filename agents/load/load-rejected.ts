@@ -19,6 +19,7 @@ import type { LoadEvent, LoadSummary } from './load-report.js';
 import { streamName } from './load-stream.js';
 import { stopFlagOf, type SignalFlag } from '../decode/stop-flag.js';
 
+/** Options of loading rejected lines. */
 export interface LoadRejectedOptions extends ReadSettings {
   readonly workers: WorkerPool;
   readonly codec?: Codec | undefined;

@@ -73,6 +73,7 @@ export type LoadEvent =
   | LoadProgress
   | { readonly kind: 'end'; readonly index: number; readonly report: FileReport };
 
+/** Progress of a file. */
 export interface LoadProgress {
   readonly kind: 'progress';
   readonly path: string;

@@ -26,6 +26,7 @@ import type { RecordDecoder } from '../decode/line-decoder.js';
 import type { UnreadableField } from '../decode/value-counters.js';
 import type { Written } from '../times/written.js';
 
+/** Options of loading a stream. */
 export interface LoadStreamOptions extends ReadSettings {
   /** Standard input. It is destroyed at the end. */
   readonly input: Readable;
@@ -35,6 +36,7 @@ export interface LoadStreamOptions extends ReadSettings {
   readonly onProgress?: ((progress: StreamProgress) => void) | undefined;
 }
 
+/** Progress of loading a stream. */
 export interface StreamProgress {
   /** Records that are visible and durable. */
   readonly records: number;

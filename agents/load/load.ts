@@ -23,6 +23,7 @@ import type { LoadEvent, LoadProgress, LoadSummary } from './load-report.js';
 import { SourceError } from '../sources/source-error.js';
 import { candidatesOf } from '../sources/source-identity.js';
 
+/** Options of loading files. */
 export interface LoadFilesOptions extends ReadSettings {
   /** Paths as returned by `expandFiles`. */
   readonly files: readonly string[];

@@ -22,6 +22,7 @@ export interface SamplePiece {
   readonly modifiedMs: number;
 }
 
+/** A sample of one or more logs of the same format. */
 export interface LogSample {
   readonly pieces: readonly SamplePiece[];
   /** Whether the sample has all lines of the files. */

@@ -13,6 +13,7 @@ const unmatchedShownMax = 5;
 /** Limit on the records that are kept to be shown. */
 const recordsShownMax = 3;
 
+/** A line of the sample that is not a record. */
 export interface UnmatchedLine {
   readonly path: string;
   readonly reason: string;

@@ -13,6 +13,7 @@ export class ContentHash {
   #restBytes = 0;
   #length = 0;
 
+  /** Adds bytes to the content. */
   update(bytes: Uint8Array): void {
     this.#length += bytes.length;
     const missing = (stripeBytes - this.#restBytes) % stripeBytes;

@@ -209,6 +209,7 @@ export class SourceReader {
     return Buffer.compare(bytes, head) === 0;
   }
 
+  /** Closes the file. */
   close(): Promise<void> {
     return this.content.close();
   }

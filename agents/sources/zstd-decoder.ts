@@ -97,6 +97,7 @@ export class ZstdStream {
     return produced;
   }
 
+  /** Frees the decoder's memory. */
   free(): void {
     if (this.freed) return;
     this.freed = true;

@@ -16,6 +16,7 @@ export type TemplateNode =
       readonly otherwise: readonly TemplateNode[];
     };
 
+/** An expression: a literal, a field, a variable, an assignment, `and`/`or` (`choose`), or a function call. */
 export type Expression =
   | { readonly kind: 'literal'; readonly value: TemplateValue }
   | { readonly kind: 'field'; readonly name: string }
@@ -28,6 +29,7 @@ export type Expression =
       readonly values: readonly Expression[];
     };
 
+/** A parsed template: its nodes, the distinct fields that it uses, and its number of variables. */
 export interface ParsedTemplate {
   readonly nodes: readonly TemplateNode[];
   readonly fields: readonly string[];

@@ -7,6 +7,7 @@ import { stepsOfCall, TemplateWork } from './template-work.js';
 /** Returns a parsed field's text, or undefined where the line has no such field. */
 export type FieldSource = (name: string) => string | undefined;
 
+/** A compiled template. */
 export interface Template {
   /** The distinct parsed fields that the template uses. */
   readonly fields: readonly string[];

@@ -22,6 +22,7 @@ export class TimeParts {
   /** Valid where `zoneSource` is `abbreviation`: an abbreviation without a fixed meaning. */
   abbreviation = '';
 
+  /** Resets all parts. */
   clear(): void {
     this.year = -1;
     this.month = -1;

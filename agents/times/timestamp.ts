@@ -246,6 +246,7 @@ function readUnixSeconds(text: string): number | null {
   return 0 - timeMs - cutOff;
 }
 
+/** How texts are read as times. */
 export interface TimestampFormat {
   /** A name of `timestampFormatNames` in lower case, or a Go layout. */
   readonly format: string;

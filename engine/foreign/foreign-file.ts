@@ -3,7 +3,8 @@ import type { FieldType } from '../terms/schema.js';
 
 /**
  * Description of a file that another program wrote: its columns and where their values are stored. Plain data that is sent
- * to threads and stored as JSON. Making one reads the footer (of Arrow, the headers of batches too), not the values.
+ * to threads and stored as JSON. It is made from the footer (for Arrow, also from the headers of batches) without decoding
+ * values.
  */
 export interface ForeignFile {
   readonly format: ForeignFormat;
@@ -19,11 +20,13 @@ export interface ForeignFile {
   readonly rowGroups: readonly ForeignRowGroup[];
 }
 
+/** Format of a file. */
 export type ForeignFormat = 'parquet' | 'arrow';
 
 /** The decoder of a column: `fast` is our own kernels; `complete` reads every type, encoding and codec value by value, which is slower. */
 export type ReadingWay = 'fast' | 'complete';
 
+/** A column of a file, and how its values are read. */
 export interface ForeignColumn {
   /** The name in the file. */
   readonly name: string;
@@ -70,6 +73,7 @@ export type ForeignValues =
   /** Nested values, written as JSON. */
   | { readonly kind: 'json' };
 
+/** A row group of Parquet, or a record batch of Arrow. */
 export interface ForeignRowGroup {
   readonly rows: number;
   /** One per column of the file. */
@@ -171,6 +175,7 @@ export interface DecodedSpans {
   readonly replaced: number;
 }
 
+/** The decoded rows of one span. */
 export interface DecodedSpan {
   /** Index in `ForeignRead.spans`. */
   readonly span: number;

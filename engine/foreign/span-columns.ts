@@ -10,6 +10,7 @@ import type { DecodedSpan, ForeignRead } from './foreign-file.js';
  * and other spans while they fit into `foreignSiblingBytesMax`.
  */
 export class SpanColumns {
+  /** The complete spans so far. */
   readonly spans: DecodedSpan[] = [];
   readonly #read: ForeignRead;
   #siblingBytes = 0;

@@ -1,4 +1,4 @@
-/** Text of stored values for which there is no field type. */
+/** Converts stored values to text for which there is no field type. */
 
 /** A decimal with all its digits: `decimalText(-5n, 2)` is `-0.05`. */
 export function decimalText(unscaled: bigint, scale: number): string {
@@ -18,7 +18,7 @@ function twoDigits(value: number): string {
   return String(value).padStart(2, '0');
 }
 
-/** The part of a second behind the point, without zeros at its end: `.5`, or nothing. */
+/** The fraction of a second after the point, without trailing zeros: `.5`; empty for zero. */
 function fractionText(ticks: bigint, perSecond: bigint): string {
   if (ticks === 0n) return '';
   const digits = ticks.toString().padStart(perSecond.toString().length - 1, '0');
@@ -27,7 +27,7 @@ function fractionText(ticks: bigint, perSecond: bigint): string {
   return `.${digits.slice(0, end)}`;
 }
 
-/** A time of day, of `perSecond` ticks a second since midnight: `01:02:03.5`. */
+/** Text of a time of day, given in ticks since midnight, `perSecond` of which make a second: `01:02:03.5`. */
 export function timeOfDayText(ticks: bigint, perSecond: bigint): string {
   const [seconds, rest] = divided(ticks, perSecond);
   const [minutes, second] = divided(seconds, 60n);
@@ -36,9 +36,9 @@ export function timeOfDayText(ticks: bigint, perSecond: bigint): string {
   return clock + fractionText(rest, perSecond);
 }
 
-/** A day, counted from 1970-01-01, as `2024-02-29` (ISO 8601; years that do not have four digits have six, and a sign). */
+/** Text of a day, counted from 1970-01-01, as `2024-02-29` (ISO 8601; years outside 0 to 9999 have a sign and at least six digits). */
 export function dateText(day: bigint): string {
-  // The calendar repeats after 400 years. Its years begin with March here, so that a leap day is the last of one.
+  // The calendar repeats after 400 years. Years are counted from March here, so that a leap day is the last day of its year.
   const [eras, dayOfEra] = divided(day + 719_468n, 146_097n);
   const d = Number(dayOfEra);
   const yearOfEra = Math.floor(
@@ -58,13 +58,13 @@ function yearText(year: bigint): string {
   return `${year < 0n ? '-' : '+'}${digits}`;
 }
 
-/** A time of `perSecond` ticks a second since the epoch: `2024-02-29T01:02:03.5Z`. */
+/** Text of a time in ticks since the epoch, `perSecond` of which make a second: `2024-02-29T01:02:03.5Z`. */
 export function timestampText(ticks: bigint, perSecond: bigint): string {
   const [day, rest] = divided(ticks, 86_400n * perSecond);
   return `${dateText(day)}T${timeOfDayText(rest, perSecond)}Z`;
 }
 
-/** An interval as an ISO 8601 duration: `P1Y2M3DT4H5M6.5S`; `PT0S` for none. Each of its parts may be negative. */
+/** Text of an interval as an ISO 8601 duration: `P1Y2M3DT4H5M6.5S`; `PT0S` for an empty one. Each part may be negative. */
 export function intervalText(months: bigint, days: bigint, ticks: bigint, perSecond: bigint): string {
   const sign = ticks < 0n ? '-' : '';
   const [seconds, rest] = divided(ticks < 0n ? -ticks : ticks, perSecond);
@@ -79,13 +79,13 @@ export function intervalText(months: bigint, days: bigint, ticks: bigint, perSec
   return time === '' ? `P${date}` : `P${date}T${time}`;
 }
 
-/** The 16 bytes of a UUID: `01234567-89ab-cdef-0123-456789abcdef`. */
+/** Text of a UUID's 16 bytes: `01234567-89ab-cdef-0123-456789abcdef`. */
 export function uuidText(bytes: Uint8Array): string {
   const hex = Buffer.from(bytes).toString('hex');
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }
 
-/** The number that the 16 bits of an IEEE 754 half are. */
+/** The number that the 16 bits of an IEEE 754 half-precision float represent. */
 export function halfFloat(bits: number): number {
   const sign = bits & 0x8000 ? -1 : 1;
   const exponent = (bits >>> 10) & 0x1f;
@@ -95,7 +95,7 @@ export function halfFloat(bits: number): number {
   return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
 }
 
-/** A signed integer of two's complement. */
+/** The signed integer that bytes represent in two's complement; 0 for no bytes. */
 export function signedInteger(bytes: Uint8Array, order: 'big' | 'little'): bigint {
   if (bytes.length === 0) return 0n;
   const copy = Buffer.from(bytes);
@@ -103,15 +103,15 @@ export function signedInteger(bytes: Uint8Array, order: 'big' | 'little'): bigin
   return BigInt.asIntN(8 * copy.length, BigInt(`0x${copy.toString('hex')}`));
 }
 
-// A byte order mark at the beginning of a value is part of it.
+// Keep a byte order mark at the beginning: it is part of the value.
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** Bytes as text: what is no UTF-8 becomes U+FFFD. */
+/** Decodes bytes as UTF-8; each invalid sequence becomes U+FFFD. */
 export function bytesText(bytes: Uint8Array): string {
   return decoder.decode(bytes);
 }
 
-/** A number as JSON: what is no finite number is null. */
+/** Writes a number as JSON; `null` for NaN and infinity. */
 export function numberJson(value: number): string {
   return Number.isFinite(value) ? JSON.stringify(value) : 'null';
 }

@@ -39,6 +39,7 @@ export interface Survey {
 
 /** The files in an agent's folder that are its logs, and those that were. */
 export class AgentFiles {
+  /** The known files by inode, including those without a name. */
   readonly byInode = new Map<string, FollowedFile>();
   private readonly ownFolder: string | undefined;
   private isSurveyed = false;

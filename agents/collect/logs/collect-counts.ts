@@ -54,6 +54,7 @@ export class CollectTally {
   private lastCommitMs: number | null = null;
   private readonly reasons = new Map<string, number>();
 
+  /** Counts a rejected line. */
   reject(reason: string): void {
     this.rejected++;
     const kind = reason.replace(/\d+/g, 'N');
@@ -61,11 +62,13 @@ export class CollectTally {
     this.reasons.set(known, (this.reasons.get(known) ?? 0) + 1);
   }
 
+  /** Records a commit. */
   commit(nowMs: number): void {
     this.commits++;
     this.lastCommitMs = nowMs;
   }
 
+  /** A copy of the counts. */
   counts(): CollectCounts {
     const { records, bytes, rejected, notKept, commits, rotations, truncations, truncatedBytes } = this;
     const rejectedByReason = Object.fromEntries(this.reasons);

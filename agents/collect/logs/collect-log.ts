@@ -5,6 +5,7 @@ export interface CollectLog {
   error(facts: LogFacts, message: string): void;
 }
 
+/** Structured data of an event. */
 export type LogFacts = Readonly<Record<string, string | number | boolean | null>>;
 
 /** Discards all events. */

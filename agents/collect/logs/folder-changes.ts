@@ -22,6 +22,7 @@ export class FolderChanges {
     private readonly wakeUp: WakeUp,
   ) {}
 
+  /** Whether changes are announced at present. */
   get watching(): boolean {
     return this.watch !== null;
   }

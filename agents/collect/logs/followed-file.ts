@@ -53,6 +53,7 @@ export class FollowedFile implements HandleHolder {
     return this.#state.name;
   }
 
+  /** Whether no name leads to the file any more. */
   get gone(): boolean {
     return this.#state.goneSinceMs !== null;
   }

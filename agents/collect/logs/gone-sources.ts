@@ -18,6 +18,7 @@ const goneSourcesMax = 10_000;
 /** Limit on the sources that one commit forgets. */
 const forgottenMax = 1000;
 
+/** Options of forgetting gone sources. */
 export interface GoneSourcesOptions {
   readonly store: AgentStore;
   readonly now: () => number;

@@ -27,12 +27,14 @@ export interface LogFiles {
   watch(folder: string, onChange: (name: string | null) => void, onEnd: () => void): FolderWatch | null;
 }
 
+/** An entry of a folder. */
 export interface FolderEntry {
   readonly name: string;
   /** Whether it is a symbolic link: changes of its target do not show as changes of the folder. */
   readonly isLink: boolean;
 }
 
+/** Status of a file. */
 export interface FileStatus {
   /** Device and inode number, in the form that checkpoints have. */
   readonly inode: string;
@@ -44,6 +46,7 @@ export interface FileStatus {
   readonly links: number;
 }
 
+/** A file that is open for reading. */
 export interface LogHandle {
   status(): Promise<FileStatus>;
   /** Reads up to `length` bytes from file offset `position` into `bytes` at `at`; returns how many were read. */
@@ -51,6 +54,7 @@ export interface LogHandle {
   close(): Promise<void>;
 }
 
+/** A watch on a folder; `close` ends it. */
 export interface FolderWatch {
   close(): void;
 }

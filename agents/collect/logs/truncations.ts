@@ -13,6 +13,7 @@ const rememberedMax = 10_000;
  * what was not read.
  */
 export class Truncations {
+  /** Truncated contents, the oldest first. */
   readonly sources: TruncatedSource[] = [];
 
   constructor(

@@ -3,6 +3,7 @@ export class WakeUp {
   private called = false;
   private wake: (() => void) | null = null;
 
+  /** Wakes the sleeper. */
   call(): void {
     this.called = true;
     this.wake?.();

@@ -23,6 +23,7 @@ export interface ArrowBatch {
   readonly viewBuffers: readonly number[];
 }
 
+/** A dictionary batch: a whole dictionary, or an addition to one. */
 export interface ArrowDictionary {
   readonly id: bigint;
   /** Whether its values are appended to the dictionary's earlier ones instead of replacing them. */

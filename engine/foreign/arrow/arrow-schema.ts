@@ -25,6 +25,7 @@ export type ArrowType =
   | { readonly kind: 'fixed list'; readonly length: number }
   | { readonly kind: 'union'; readonly isDense: boolean; readonly typeIds: readonly number[] };
 
+/** A field of a schema. */
 export interface ArrowField {
   readonly name: string;
   readonly isNullable: boolean;

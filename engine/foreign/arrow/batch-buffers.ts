@@ -51,6 +51,7 @@ export class BatchBuffers {
     private readonly decompress: Decompress,
   ) {}
 
+  /** Opens the buffers of a batch. Loads the decompressor of its codec if needed. */
   static async open(place: ForeignPlace, batch: ArrowBatch, tally: ReadingTally): Promise<BatchBuffers> {
     return new BatchBuffers(place, batch, tally, await decompressors[batch.codec]());
   }

@@ -25,16 +25,19 @@ export class FlatTable {
     return new FlatTable(view, view.getUint32(0, true));
   }
 
+  /** An 8-bit signed integer; `absent` where the field is absent. */
   byte(id: number, absent: number): number {
     const at = this.#field(id);
     return at === 0 ? absent : this.#view.getInt8(this.#checked(at, 1));
   }
 
+  /** A 16-bit signed integer; `absent` where the field is absent. */
   short(id: number, absent: number): number {
     const at = this.#field(id);
     return at === 0 ? absent : this.#view.getInt16(this.#checked(at, 2), true);
   }
 
+  /** A 32-bit signed integer; `absent` where the field is absent. */
   int(id: number, absent: number): number {
     const at = this.#field(id);
     return at === 0 ? absent : this.#int32(at);
@@ -68,11 +71,13 @@ export class FlatTable {
     return Buffer.from(this.#view.buffer, this.#view.byteOffset + at, length).toString('utf8');
   }
 
+  /** A vector of tables; empty where the field is absent. */
   tables(id: number): FlatTable[] {
     const { at, length } = this.#vector(id, 4);
     return Array.from({ length }, (_, i) => new FlatTable(this.#view, this.#target(at + 4 * i)));
   }
 
+  /** A vector of 32-bit signed integers; empty where the field is absent. */
   ints(id: number): number[] {
     const { at, length } = this.#vector(id, 4);
     return Array.from({ length }, (_, i) => this.#int32(at + 4 * i));
@@ -94,6 +99,7 @@ export class FlatTable {
     }));
   }
 
+  /** Throws a `FormatError` at the offset of the table. */
   fail(message: string): never {
     throw new FormatError(message, this.#at);
   }

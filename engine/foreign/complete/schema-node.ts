@@ -18,22 +18,26 @@ interface NodeBase {
   readonly leaves: number;
 }
 
+/** A field with a physical type, stored in one column chunk. */
 export interface LeafNode extends NodeBase {
   readonly kind: 'leaf';
   readonly type: LeafType;
 }
 
+/** A list. */
 export interface ListNode extends NodeBase, Repeated {
   readonly kind: 'list';
   readonly item: SchemaNode;
 }
 
+/** A map of keys to values. */
 export interface MapNode extends NodeBase, Repeated {
   readonly kind: 'map';
   readonly key: SchemaNode;
   readonly value: SchemaNode;
 }
 
+/** A group of named fields. */
 export interface StructNode extends NodeBase {
   readonly kind: 'struct';
   readonly fields: readonly { readonly name: string; readonly node: SchemaNode }[];

@@ -10,6 +10,7 @@ export type Annotation =
   | { readonly kind: 'decimal'; readonly precision: number; readonly scale: number }
   | { readonly kind: 'integer'; readonly bits: number; readonly isSigned: boolean };
 
+/** Unit of the ticks of a time. */
 export type TimeUnit = 'MILLIS' | 'MICROS' | 'NANOS';
 
 /** Field ids of the union `LogicalType`. */

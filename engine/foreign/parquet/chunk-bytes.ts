@@ -70,6 +70,7 @@ export class ChunkBytes {
     return this.#read(at, length);
   }
 
+  /** Closes the file. */
   close(): void {
     this.#files.close();
   }

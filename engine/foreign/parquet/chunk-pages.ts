@@ -28,6 +28,7 @@ export interface Page<H extends AnyPageHeader = AnyPageHeader> {
   readonly header: H;
 }
 
+/** A page with the entries of the chunk's dictionary. */
 export type DictionaryPage = Page<AnyDictionaryPageHeader>;
 
 /** A data page, and the row of the row group that it begins with. */

@@ -19,6 +19,7 @@ export class CodePages {
     this.#entries = entries;
   }
 
+  /** The codes of all rows, with the dictionary. */
   get column(): DictionaryColumn {
     const codes = this.#codes;
     return { kind: 'dictionary', length: codes.length, codes, values: this.#entries, validity: null };
@@ -69,6 +70,7 @@ export class BoolPages {
     this.#codes = new Uint8Array(rows);
   }
 
+  /** The booleans of all rows, as codes into a dictionary of 0 and 1. */
   get column(): DictionaryColumn {
     const values = BigInt64Array.of(0n, 1n);
     return {

@@ -19,6 +19,7 @@ export class RowGroupReader {
   readonly rowGroups: ForeignRowGroup[] = [];
   /** For each column that our own kernels can't read in some row group, the reason. */
   readonly reasons = new Map<SchemaColumn, string>();
+  /** Number of rows of all row groups so far. */
   rows = 0;
 
   /**

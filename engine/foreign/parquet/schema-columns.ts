@@ -25,6 +25,7 @@ const groupNames = new Map([
 
 /** Takes the `SchemaElement`s of parquet.thrift one by one. They come depth first: the root, then each group before its fields. */
 export class SchemaReader {
+  /** The top-level fields that are complete so far. */
   readonly columns: SchemaColumn[] = [];
   #leaves = 0;
   /** For each group that is still open, outermost first, the number of its fields that have not come yet. */

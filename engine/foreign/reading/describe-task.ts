@@ -2,6 +2,7 @@ import { builtModule, type Finished, type Task } from '../../workers/task.js';
 import type { ForeignFile, ForeignFormat, ForeignPlace } from '../foreign-file.js';
 import { readForeignFile } from './read-foreign-file.js';
 
+/** A file to describe. */
 export interface DescribeJob extends ForeignPlace {
   readonly format: ForeignFormat;
 }
