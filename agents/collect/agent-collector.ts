@@ -78,7 +78,7 @@ export class AgentCollector {
   private readonly silence: Silence;
   private readonly rotation: LogRotation | undefined;
   private readonly removed = new Set<string>();
-  /** Names that can't be read, and names that are no files to follow; each is reported once. */
+  /** Names that can't be read, and names (`strays`) that are not files that can be followed; each is reported once. */
   private readonly unseen = new Set<string>();
   private readonly strays = new Set<string>();
   private readonly truncations: Truncations;

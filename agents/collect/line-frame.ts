@@ -54,7 +54,7 @@ export class LineFrame {
   readonly scratches: readonly Uint8Array[];
   /** The buffer of the frame. Decoding may replace it, because ordinary memory is transferred to a thread and back. */
   bytes: Uint8Array;
-  /** The shared memory that `bytes` lie in; null where `bytes` has to be transferred to threads. */
+  /** The shared memory that holds `bytes`; null where the buffer has to be transferred to threads. */
   readonly lent: MemoryLease | null;
   private readonly leases: MemoryLease[] = [];
 

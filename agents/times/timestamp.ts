@@ -33,7 +33,7 @@ const aheadMsMax = { withoutYear: dayMs, withoutDate: 3_600_000 };
 /** A `unix` number of at least this can't be in seconds (it would be the year 5138); most likely it is in milliseconds. It is not read. */
 const unixSecondsMax = 1e11;
 
-/** Any so many consecutive years include a 29th of February, also around 1900 and 2100. */
+/** Leap years are at most this many years apart, as around 1900 and 2100. */
 const leapYearsApartMax = 8;
 
 /** Whether `name`, in lower case, is a named format; anything else is a Go layout. */

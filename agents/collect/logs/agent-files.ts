@@ -15,7 +15,7 @@ const lanes = 4;
 /** Node puts it in names that are not UTF-8. No file can be opened by such a name. */
 const replacementCharacter = '\ufffd';
 
-/** A name that belongs to the agent but is no log that can be followed. */
+/** A name that belongs to the agent but is not a log that can be followed. */
 export interface Stray {
   readonly path: string;
   readonly reason: string;

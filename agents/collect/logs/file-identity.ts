@@ -82,7 +82,7 @@ export async function identify(
     const position = positionOf({ ...known, offset, endsInLine }, head, tail, status.sizeBytes);
     return { kind: 'follow', position: { ...position, key: checkpointKey(known) }, known, head, cutBack };
   }
-  // The content that this process stored has been taken over by another file.
+  // Another file continues the content that this process stored.
   if (file.gone && file.state.hasStored) return { kind: 'done' };
   if (file.rotated && isCopyOfPresent(file, head, context)) return { kind: 'waiting' };
   const free = freeCandidates(file, head, context);

@@ -6,7 +6,7 @@ import type { ForeignChunk, ForeignPlace } from '../foreign-file.js';
 import { readForeignBytes } from '../source/foreign-bytes.js';
 
 /**
- * Older writers did not count the dictionary page's header in the size of a chunk; such a header has at most so many bytes
+ * Older writers did not count the dictionary page's header in the size of a chunk; such a header has at most this many bytes
  * (https://issues.apache.org/jira/browse/PARQUET-816).
  */
 export const missingBytesMax = 100;

@@ -111,7 +111,7 @@ export function mayDrop({ values }: ForeignColumn, { type }: ParquetStorage): bo
 /**
  * Converts stored numbers to the column's type, in place. A number that the type can't hold becomes 0, and its bit in `bits`
  * is cleared; `bits` has one bit per row and is needed where `mayDrop` is true. Returns the number of these. Throws
- * `FormatError` for unsigned integers above the maximum that the file states.
+ * `FormatError` for unsigned integers above 2^63 - 1 where the file's bounds exclude them.
  */
 export function convertNumbers(
   stored: NumberColumn,
