@@ -25,6 +25,7 @@ export interface IndexContext {
   readonly columnsAtOnce: number;
 }
 
+/** Progress of indexing one file. */
 export interface IndexProgress {
   /** Bytes of the file's columns that were read so far, and the total to be read. */
   readonly bytesRead: number;
@@ -63,6 +64,7 @@ export class IndexBatch {
     this.#id = id;
   }
 
+  /** Begins a unit of work for the batch. */
   static async begin(context: IndexContext): Promise<IndexBatch> {
     return new IndexBatch(context, await context.committer.begin());
   }

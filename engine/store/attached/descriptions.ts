@@ -57,6 +57,7 @@ export class Descriptions {
     return ended;
   }
 
+  /** Drops a description from the cache. */
   forget(id: string): void {
     const file = this.#known.get(id);
     if (file === undefined) return;

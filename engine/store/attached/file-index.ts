@@ -38,6 +38,7 @@ export interface IndexFacts {
   readonly fields: readonly FieldFacts[];
 }
 
+/** What an index holds of one field. */
 export interface FieldFacts {
   /** By span of the file. */
   readonly zones: readonly ZoneFacts[];
@@ -45,6 +46,7 @@ export interface FieldFacts {
   readonly checksums: readonly (number | null)[];
 }
 
+/** The zone map of one span: number of nulls, and minimum and maximum (null if unknown). */
 export interface ZoneFacts {
   readonly nullCount: number;
   readonly bounds: Bounds | null;

@@ -18,6 +18,7 @@ export interface IndexOptions {
   readonly onProgress?: ((progress: IndexingProgress) => void) | undefined;
 }
 
+/** Progress of `indexFiles`. */
 export interface IndexingProgress {
   /** The file that is being read. */
   readonly path: string;

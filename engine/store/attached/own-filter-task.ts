@@ -12,12 +12,13 @@ export interface OwnFilterJob extends ForeignPlace {
   readonly questions: readonly OwnQuestion[];
 }
 
-/** A column's filter, and the hashes of the values of which a matching row has one. */
+/** A column's filter, and hashes of values. A row can only match if its column has one of these values. */
 export interface OwnQuestion {
   readonly filter: OwnFilter;
   readonly hashes: readonly ValueHash[];
 }
 
+/** Whether no row can match, and what was read to find out. */
 export interface OwnFilterAnswers {
   readonly isRuledOut: boolean;
   readonly bytesRead: number;

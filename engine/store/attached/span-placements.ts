@@ -19,6 +19,7 @@ export interface HourRows {
 /** The hours of a span, ascending. An array is a valid implementation. */
 export interface HourCounts extends Iterable<HourRows> {
   readonly length: number;
+  /** The hour at `index`; a negative index counts from the end. */
   at(index: number): HourRows | undefined;
 }
 

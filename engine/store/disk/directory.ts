@@ -49,13 +49,16 @@ export interface Directory {
   diskSpace(): Promise<DiskSpace | null>;
 }
 
+/** Size of a disk, and what is free for this process. */
 export interface DiskSpace {
   readonly sizeBytes: number;
   readonly freeBytes: number;
 }
 
+/** A file that is open for reading. */
 export interface ReadableFile {
   readonly path: string;
+  /** Current length of the file in bytes. */
   size(): Promise<number>;
   /**
    * Reads `length` bytes from `position` on; fewer only at the end of the file. The result belongs to the caller and starts at an 8-byte
@@ -70,10 +73,12 @@ export interface ReadableFile {
   close(): Promise<void>;
 }
 
+/** A file that is open for writing. */
 export interface WritableFile {
   readonly path: string;
   /** Writes all of `bytes` at `position`, or throws. After a failure the content there is undefined. */
   write(position: number, bytes: Uint8Array): Promise<void>;
+  /** Cuts the file to `length` bytes. Durable once `sync` has returned. */
   truncate(length: number): Promise<void>;
   /** Makes the content durable (fdatasync). After a failure, nothing written since the last successful call can be relied on. */
   sync(): Promise<void>;

@@ -28,6 +28,7 @@ export interface SortedRun {
   readonly minMs: number;
   readonly maxMs: number;
   readonly pages: number;
+  /** Reads a page. A page of a run in memory can be read only once. */
   readPage(index: number): Promise<SortedPage>;
 }
 
@@ -77,6 +78,7 @@ export class SpillFile {
     return new SpillFile(directory, path, await directory.create(path));
   }
 
+  /** Length of the file so far. */
   get bytes(): number {
     return this.position;
   }

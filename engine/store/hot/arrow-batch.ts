@@ -259,6 +259,7 @@ function decodeMessage(message: Uint8Array): Message {
   );
 }
 
+/** The content of a batch message. */
 export interface DecodedBatch {
   readonly batch: RecordBatch;
   /** The `_cursor` column; null if the message has none. */

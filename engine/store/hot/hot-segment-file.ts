@@ -26,6 +26,7 @@ export interface HotBatchMeta {
   readonly counters: Counters;
 }
 
+/** A batch as read from a hot file. */
 export interface HotBatch {
   readonly batch: RecordBatch;
   readonly runs: readonly OrdinalRun[];
@@ -45,6 +46,7 @@ export interface HotDamage {
   readonly before: Position | null;
 }
 
+/** What was read of a hot file. */
 export interface HotSegmentContent {
   readonly batches: readonly HotBatch[];
   /** Offset for the next batch: the end of the last good one. */

@@ -14,6 +14,7 @@ export interface HashJob extends ForeignPlace {
   readonly lanes: Uint32Array;
 }
 
+/** The state of the hash after a job. */
 export interface HashedBytes {
   readonly lanes: Uint32Array;
   /** The bytes after the last whole stripe. */

@@ -30,6 +30,7 @@ export interface ImportedRows {
   readonly replaced: number;
 }
 
+/** The values of one field that its type cannot represent. */
 export interface ImportedUnreadable {
   /** Index of the field. */
   readonly field: number;

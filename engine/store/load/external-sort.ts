@@ -78,6 +78,7 @@ export class ExternalSort {
     yield* mergeRuns(runs);
   }
 
+  /** Closes the spill file. It is removed with the unit's folder. */
   async close(): Promise<void> {
     await this.spillFile?.close();
   }

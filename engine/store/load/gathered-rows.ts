@@ -25,6 +25,7 @@ export class GatheredRows {
     return this.byteCount;
   }
 
+  /** Adds rows [from, to) of a page. */
   add(page: SortedPage, from: number, to: number): void {
     let index = this.indexOf.get(page);
     if (index === undefined) {
@@ -95,6 +96,7 @@ export class GatheredRows {
     return { ...slices, pages: own };
   }
 
+  /** Copies the rows to one page on the heap, and releases the lent memory. */
   page(schema: Schema): SortedPage {
     const page = {
       batch: gatherBatch(this.slices(), schema),

@@ -24,6 +24,7 @@ export class SortWindow {
     return this.#releasedMs;
   }
 
+  /** Whether the window has twice the rows of a row group, or `sortMemoryBytesMax`. */
   get isFull(): boolean {
     return this.#rows >= 2 * rowGroupRowsMax || this.#bytes >= sortMemoryBytesMax;
   }

@@ -30,6 +30,7 @@ export class CommittedValues {
     this.totals = manifest?.counters ?? noCounters;
   }
 
+  /** An independent copy, to which a publication can be applied before it is durable. */
   copy(): CommittedValues {
     const copy = new CommittedValues(undefined, this.ordinalsFrom);
     for (const [partition, ordinal] of this.next) copy.next.set(partition, ordinal);
@@ -44,26 +45,32 @@ export class CommittedValues {
     return Math.max(this.next.get(partition) ?? 1, this.ordinalsFrom);
   }
 
+  /** Highest partition that ever held a committed record; 0 for none. */
   get highestPartition(): number {
     return this.highest;
   }
 
+  /** Counts over the agent's lifetime. */
   get counters(): Counters {
     return this.totals;
   }
 
+  /** The checkpoints of all sources. */
   checkpoints(): Checkpoint[] {
     return [...this.sources.values()];
   }
 
+  /** The checkpoint with this `checkpointKey`; undefined if there is none. */
   checkpoint(key: string): Checkpoint | undefined {
     return this.sources.get(key);
   }
 
+  /** For the manifest: `[partition, next ordinal]` of every partition that ever held a record, ascending. */
   nextOrdinals(): [number, number][] {
     return [...this.next].sort((a, b) => a[0] - b[0]);
   }
 
+  /** Marks the positions of runs as assigned. */
   applyRuns(runs: readonly OrdinalRun[]): void {
     for (const { partition, firstOrdinal, rows } of runs) {
       this.next.set(partition, Math.max(this.next.get(partition) ?? 1, firstOrdinal + rows));
@@ -71,6 +78,7 @@ export class CommittedValues {
     }
   }
 
+  /** Marks the positions of segments as assigned. */
   applySegments(segments: readonly SegmentEntry[]): void {
     for (const segment of segments) this.applyRuns(segment.runs);
   }

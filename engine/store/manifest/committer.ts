@@ -50,6 +50,10 @@ export interface Committer {
   publish(id: string, publication: Publication): Promise<void>;
   /** Ends a unit, published or not, and removes the files that it left. */
   end(id: string): Promise<void>;
+  /**
+   * Commits a batch to the hot segment. `placement` says how its positions are chosen: as of a live source (`livePartition`), or by
+   * placement time alone, as in a load.
+   */
   append(batch: RecordBatch, extras: CommitExtras, placement: 'live' | 'load'): Promise<AppendResult>;
   /** Changes what the manifest says of the far tier, in one publication. Throws `conflict` if a segment has changed since. */
   changeFar(changes: FarChanges): Promise<void>;

@@ -136,11 +136,13 @@ export interface LoadedPart {
   readonly writtenMs: number;
 }
 
+/** The positions of one load in one partition. */
 export interface LoadedRun extends OrdinalRun {
   /** Checksum of the placement times: the sum, modulo 2^32, of the squares of their milliseconds after the start of the hour. */
   readonly timesSum: number;
 }
 
+/** A file of rejected lines. */
 export interface RejectedEntry {
   /** Path relative to the agent's folder: `rejected/<name>.jsonl`. */
   readonly file: string;
@@ -213,6 +215,7 @@ export interface KeptPolicy extends RetentionPolicy {
   readonly pending?: PendingPolicy | undefined;
 }
 
+/** A policy that is to come into force later. */
 export interface PendingPolicy extends RetentionPolicy {
   /** Set if time has leapt (see `hasLeapt`): until this policy is in force, no record is removed for its age. Absent: the policy in force goes on. */
   readonly leapt?: true | undefined;
@@ -222,6 +225,7 @@ export interface PendingPolicy extends RetentionPolicy {
   readonly graceMs: number;
 }
 
+/** What retention has removed. */
 export interface Retired {
   readonly records: number;
   /** Bytes of the segments that were removed as a whole. */
@@ -233,6 +237,7 @@ export interface Retired {
 
 export const nothingRetired: Retired = { records: 0, bytes: 0, segments: 0, below: 0 };
 
+/** Counts of records, lines and values. */
 export interface Counters {
   readonly records: number;
   readonly rejected: number;

@@ -19,6 +19,7 @@ export class RejectedFile {
 
   private constructor(private readonly file: WritableFile) {}
 
+  /** Creates an empty file. */
   static async create(directory: Directory, path: string): Promise<RejectedFile> {
     return new RejectedFile(await directory.create(path));
   }
@@ -40,6 +41,7 @@ export class RejectedFile {
     if (this.pendingBytes >= rejectedBufferBytesMax) await this.flush();
   }
 
+  /** Writes the buffered lines, without syncing. */
   async flush(): Promise<void> {
     if (this.pendingBytes === 0) return;
     const bytes = Buffer.concat(this.pending);
@@ -50,6 +52,7 @@ export class RejectedFile {
     this.pendingBytes = 0;
   }
 
+  /** Writes the buffered lines and makes them durable. */
   async sync(): Promise<void> {
     await this.flush();
     await this.file.sync();

@@ -52,6 +52,7 @@ export class BlockCache {
     return true;
   }
 
+  /** Undoes one `pin`. The block may be evicted once it has no pin left. */
   unpin({ name }: LocalCopy, block: number): void {
     const file = `${name}/${block}`;
     const pins = this.#pins.get(file)! - 1;

@@ -43,6 +43,7 @@ export class ObjectFailure extends Error {
 export interface ObjectClient {
   /** A page of the objects of a bucket whose keys begin with `prefix`, in the order of keys. */
   list(bucket: string, prefix: string, from: string | undefined, signal: AbortSignal): Promise<ObjectPage>;
+  /** Size, time and ETag of an object. */
   stamp(place: ObjectPlace, signal: AbortSignal): Promise<ObjectStamp>;
   /** Reads the bytes [from, to) of the version with ETag `etag`. Fails if the response is shorter. */
   read(place: ObjectPlace, etag: string, from: number, to: number, signal: AbortSignal): Promise<Uint8Array>;
@@ -59,6 +60,7 @@ export interface ObjectClient {
     parts: readonly string[],
     signal: AbortSignal,
   ): Promise<string>;
+  /** Aborts a multipart upload. */
   dropParts(place: ObjectPlace, upload: string, signal: AbortSignal): Promise<void>;
   /** Removes an object. No error if it does not exist. */
   remove(place: ObjectPlace, signal: AbortSignal): Promise<void>;

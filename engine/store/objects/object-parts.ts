@@ -17,6 +17,7 @@ export class ObjectParts {
     this.#upload = upload;
   }
 
+  /** Begins an upload. Throws `io`. */
   static async begin(client: ObjectClient, path: string, limits: RequestLimits): Promise<ObjectParts> {
     const upload = await request('write', path, limits, (signal) =>
       client.beginParts(objectPlace(path), signal),
@@ -34,6 +35,7 @@ export class ObjectParts {
     );
   }
 
+  /** Completes the upload. Throws `io`. */
   async end(): Promise<void> {
     await request('write', this.#path, this.#limits, (signal) =>
       this.#client.endParts(objectPlace(this.#path), this.#upload, this.#parts, signal),

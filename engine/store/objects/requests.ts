@@ -3,6 +3,7 @@ import { LogstrataError, type ErrorCode } from '../../terms/errors.js';
 import { objectAttemptsMax, objectRequestMsMax, objectRetryMs } from '../../terms/object-limits.js';
 import { ObjectFailure } from './object-client.js';
 
+/** Limits of a request and its retries. */
 export interface RequestLimits {
   /** Timeout of one attempt (ms), including its response. */
   readonly msMax: number;
@@ -75,6 +76,7 @@ export class Turns {
     this.#free = count;
   }
 
+  /** Runs `work` when its turn has come. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));

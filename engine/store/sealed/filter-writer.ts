@@ -41,6 +41,7 @@ export class FilterWriter {
     return this.#sketchPlaces !== null;
   }
 
+  /** The places of the filters written so far. Complete after `end`. */
   get places(): FilterPlaces {
     return {
       gramFilters: this.#gramFilters,

@@ -19,6 +19,7 @@ export interface ProbedSegment {
   readonly fields: readonly number[];
 }
 
+/** A request to ask the filters of some segments all questions of a query. */
 export interface ProbeJob {
   readonly questions: readonly FilterQuestion[];
   readonly firsts: FirstReads;
@@ -27,6 +28,7 @@ export interface ProbeJob {
   readonly rulings: Uint8Array<ArrayBuffer>;
 }
 
+/** The answers to a `ProbeJob`, and what was read for them. */
 export interface ProbeAnswers extends ProbeCounters {
   /** The bytes of the job, with the answers and what rules row groups out. */
   readonly rulings: Uint8Array<ArrayBuffer>;

@@ -9,6 +9,7 @@ import {
 } from './gram-filter.js';
 import { checksumsOf, stripeBytes, valueFilterBytes } from './value-filter.js';
 
+/** The place and shape of a gram filter. */
 export interface GramFilterPlace extends GramFilterShape {
   readonly rowGroup: number;
   /** Index of the field in the segment's schema. */
@@ -17,6 +18,7 @@ export interface GramFilterPlace extends GramFilterShape {
   readonly offset: number;
 }
 
+/** The place and size of a value filter. */
 export interface ValueFilterPlace {
   readonly rowGroup: number;
   /** Index of the field in the segment's schema. */

@@ -67,6 +67,7 @@ export class SegmentRulings {
     return this.bytes[(1 + question) * this.rowGroups + rowGroup]! as Ruling;
   }
 
+  /** Stores the answer to question `question` for a row group. */
   say(question: number, rowGroup: number, said: Ruling): void {
     this.bytes[(1 + question) * this.rowGroups + rowGroup] = said;
   }

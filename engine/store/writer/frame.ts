@@ -9,6 +9,7 @@ export interface Frame {
   readonly payload: Uint8Array;
 }
 
+/** Limits on the lengths of a frame's parts. */
 export interface FrameBounds {
   readonly jsonBytesMax: number;
   readonly payloadBytesMax: number;

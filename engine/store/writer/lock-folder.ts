@@ -131,6 +131,7 @@ export class LockFolder {
     await fs.rename(this.#pathOf(from), this.#pathOf(to));
   }
 
+  /** Removes a socket. No error if it does not exist. */
   async remove(name: string): Promise<void> {
     await fs.rm(this.#pathOf(name), { force: true });
   }

@@ -30,6 +30,7 @@ export type ChannelOperation = (
   connection: ChannelConnection,
 ) => Promise<unknown>;
 
+/** The operations that the writer serves, by name. */
 export type ChannelOperations = Readonly<Record<string, ChannelOperation>>;
 
 /** The writer's side of the channel. Serves requests of any number of connections. */
@@ -53,6 +54,7 @@ export class ChannelServer {
     this.#provide(operations);
   }
 
+  /** Serves a new connection. Refuses it after `stop`. */
   accept(socket: Socket): void {
     // An idle connection must not keep the process alive.
     socket.unref();

@@ -29,6 +29,7 @@ export interface WriterLock {
   stopServing(): Promise<void>;
   /** Whether the lock is still held: see `HeldLock`. */
   isHeld(): Promise<boolean>;
+  /** Stops serving and releases the lock. */
   release(): Promise<void>;
 }
 
