@@ -20,6 +20,7 @@ export class CompactionTally implements CompactionCounts {
   bytesRead = 0;
   bytesWritten = 0;
 
+  /** Counts a rewrite that replaced `read` by `written`. */
   rewritten(read: readonly SegmentEntry[], written: readonly SegmentEntry[]): void {
     this.rewrites++;
     this.segmentsRead += read.length;

@@ -112,6 +112,7 @@ export interface CompactOptions {
   readonly onProgress?: ((fraction: number) => void) | undefined;
 }
 
+/** Size of the archive before and after the compaction. Segments that are only in the far tier are not counted. */
 export interface CompactResult {
   readonly segmentsBefore: number;
   readonly segmentsAfter: number;

@@ -31,7 +31,7 @@ export function lostRun(file: string, reason: string, run: OrdinalRun): LostReco
   };
 }
 
-/** The unknown records of a file, of which at most the day is known, from its folder. */
+/** The loss of a whole file whose records are unknown. Their day is known from the file's folder, if it is a folder of a day. */
 export function lostDay(file: string, reason: string): LostRecords {
   const day = /^dt=(\d{4,}-\d\d-\d\d)\//.exec(file)?.[1];
   const fromMs = day === undefined ? 0 : Date.parse(`${day}T00:00:00Z`);

@@ -14,6 +14,7 @@ export class Quarantine {
     private readonly agent: string,
   ) {}
 
+  /** Adds a file that `link` and `removeOriginals` are to move. */
   add(file: string, reason: string): void {
     this.taken.push({ file, to: `quarantine/${file}.aside`, reason });
   }
@@ -39,6 +40,7 @@ export class Quarantine {
     }
   }
 
+  /** Removes the old names of the linked files, after the manifest without them is published. */
   async removeOriginals(): Promise<void> {
     for (const { file } of this.taken) await this.directory.remove(`${this.agent}/${file}`);
   }

@@ -157,6 +157,7 @@ function farStats(segments: readonly SegmentEntry[], leftovers: readonly FarLeft
   };
 }
 
+/** Statistics of an agent. Figures of segments and bytes count local files only. */
 export interface StoreStats {
   readonly agent: string;
   readonly manifest: number;

@@ -240,6 +240,7 @@ export interface VerifyOptions {
   readonly onProgress?: ((fraction: number) => void) | undefined;
 }
 
+/** A damaged place, and the records that it costs. */
 export interface Damage {
   readonly file: string;
   /** Byte offset of the damage, if known. */

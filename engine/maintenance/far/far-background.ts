@@ -66,6 +66,7 @@ export class FarBackground {
     });
   }
 
+  /** Stops shipping. The current attempt is abandoned, and its rows are dropped later. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     await this.#workers.close();
