@@ -31,6 +31,7 @@ export type ErrorCode =
   /** Bytes of an object are not on this machine yet. Internal: they are fetched and the operation is repeated. */
   | 'absent';
 
+/** Where and why an error occurred. */
 export interface ErrorPlace {
   /** The file or folder that the error is about. */
   readonly path?: string;

@@ -1,3 +1,4 @@
+/** How an integer or a float is compared. */
 export type CompareOp = 'eq' | 'ne' | 'gt' | 'gte' | 'lt' | 'lte';
 /** How a string is compared with a text. All operators but `exact` ignore case. */
 export type NeedleOp = 'exact' | 'like' | 'prefix' | 'suffix';

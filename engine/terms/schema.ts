@@ -28,6 +28,7 @@ export const fieldTypes = Object.keys(valueKinds) as readonly FieldType[];
  */
 export type FieldIndex = boolean | 'full' | undefined;
 
+/** A field of an agent's records. */
 export interface Field {
   readonly name: string;
   readonly type: FieldType;

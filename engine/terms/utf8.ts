@@ -51,6 +51,7 @@ function utf8SequenceLength(bytes: Uint8Array, i: number, end: number): number {
   return length;
 }
 
+/** Text after `repairUtf8`. */
 export interface RepairedText {
   /** Valid UTF-8. */
   readonly bytes: Uint8Array;
