@@ -12,6 +12,7 @@ export interface GuardedWork {
   readonly path: string;
 }
 
+/** Limits of a job on a guarded thread, and how long (ms) the thread stays idle. */
 export interface GuardLimits {
   readonly msMax: number;
   readonly heapMb: number;

@@ -13,6 +13,7 @@ export class Mutex {
     return release;
   }
 
+  /** Runs `work` while holding the lock. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     const release = await this.acquire();
     try {
