@@ -1,8 +1,8 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 
 /**
- * The first bytes of a file that is expected to be small, at most `bytesMax + 1`: where one more than `bytesMax` comes back, the file is too long.
- * Unlike `readFileSync`, it ends for a device without an end such as /dev/zero. Throws the system's error as it is.
+ * Reads a file that should be small: its first `bytesMax + 1` bytes at most. If the result has more than `bytesMax` bytes, the file is too
+ * long. Unlike `readFileSync`, it ends for an endless device such as /dev/zero. Throws the system's error.
  */
 export function readBounded(path: string, bytesMax: number): Buffer {
   const file = openSync(path, 'r');
