@@ -156,7 +156,7 @@ export class ArchiveAttaching {
       signal.throwIfAborted();
       const { taken, refused } = await this.withFields(batch, footers);
       for (const { path, message } of refused) this.fail(path, batch, message, wrong);
-      // In reverse, because of files with rows of the same hour, those of the older file come first.
+      // In reverse order: where several files have rows of the same hour, the rows of the older file come first.
       const adds = taken.toReversed().map(({ path, format, keys, bytes, mtimeMs, etag }) => ({
         path,
         ...(etag === undefined ? {} : { object: { bytes, mtimeMs, etag } }),

@@ -51,8 +51,9 @@ export interface FoundFiles {
 
 /**
  * Searches the files of an archive. A file with several names is found once. Names that begin with a dot are skipped, unless
- * the glob begins so; beside Parquet and Arrow files, names that begin with `_` are skipped, which other programs use for
- * unfinished and auxiliary files. What can't be looked at is among the problems. Throws `limit` for too many files.
+ * the glob begins so. Globs of Parquet and Arrow files also skip files and folders whose names begin with `_`, which other
+ * programs use for unfinished and auxiliary files. Paths that can't be read are returned as problems. Throws `limit` for too
+ * many files.
  *
  * @param dataFolder our own data folder, whose files do not belong to the archive
  * @param objects object storage for `s3://` paths
@@ -201,7 +202,7 @@ function foldersOf({ globs, folder }: ArchiveInput): readonly string[] {
   return globs.map(({ glob }) => folderOfGlob(folder, glob));
 }
 
-/** Whether a path in the archive's folder has a name that Spark, Hive and others give to unfinished or auxiliary files. */
+/** Whether a part of the path begins with `_`, as Spark, Hive and others name unfinished or auxiliary files. Partition folders (`_key=value`) don't count. */
 function isPutAside(path: string): boolean {
   return path.split('/').some((part) => part.startsWith('_') && !part.includes('='));
 }

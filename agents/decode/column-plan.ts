@@ -4,8 +4,8 @@ import { compileTemplate } from '../templates/template.js';
 import { isTimestampFormatName } from '../times/timestamp.js';
 
 /**
- * Limits on the digits that kernels read: as many as every epoch time range has room for, and the most that 64 bits may
- * have. Longer numbers are read one by one.
+ * The most digits of a number that the kernels read: 15 for milliseconds since the epoch, so that every number is in
+ * `epochRange`, and 19 for 64-bit integers, because the largest has 19. Longer numbers are read one by one.
  */
 const epochDigits = 15;
 const int64Digits = 19;

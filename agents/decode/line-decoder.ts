@@ -24,7 +24,7 @@ export interface RecordDecoder {
   decode(bytes: Uint8Array, start: number, end: number, builder: BatchBuilder, reject: RejectLine): number;
   /** Sets the origin of the next lines. Its captures must have the names that the decoder was created with. */
   use(origin: LinesOrigin): void;
-  /** The state of guessing years after the last line, for the `Written` of the lines after it. */
+  /** State of the guessing of years after the last line, to be passed on in the `Written` of the following lines. */
   readonly years: NonNullable<Written['years']>;
   /** Counts since the decoder was created. */
   readonly counters: Readonly<ValueCounters> & {

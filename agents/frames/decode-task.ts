@@ -74,7 +74,7 @@ export interface DecodedLines extends ValueCounters {
   readonly ranges: readonly DecodedRange[];
   /** The fields with values that could not be read. */
   readonly unreadable: readonly UnreadableField[];
-  /** The state of guessing years after the last line, for the `Written` of the lines after it. */
+  /** State of the guessing of years after the last line, to be passed on in the `Written` of the following lines. */
   readonly years: Written['years'];
 }
 

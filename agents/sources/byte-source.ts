@@ -217,7 +217,7 @@ export class PeekedSource implements ByteSource {
     return (this.held ?? new Uint8Array(0)).subarray(0, count);
   }
 
-  /** Returns what came of the source first, without taking it; empty where it is. Call it before `next`. */
+  /** Returns the first piece of the source without taking it; empty for an empty source. Call it before `next`. */
   async firstPiece(): Promise<Uint8Array> {
     await this.peek(1);
     return this.held ?? new Uint8Array(0);

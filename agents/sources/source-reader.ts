@@ -83,10 +83,10 @@ function decompressed(compression: Compression, source: ByteSource): ByteSource 
   }
 }
 
-/** The signature in the header of the first file of a tar archive, which stands behind its name and numbers (POSIX.1-2017, pax). */
+/** Signature in the header of a tar archive's first file, at this offset after its name and numbers (POSIX.1-2017, pax). */
 const tarSignature = { at: 257, bytes: Buffer.from('ustar') };
 
-/** Whether the content begins like a tar archive. Looks at the first piece alone, so that a slow stream is not waited for. */
+/** Whether the content begins like a tar archive. Looks only at the first piece, so as not to wait for a slow stream. */
 async function isTar(content: PeekedSource): Promise<boolean> {
   const { at, bytes } = tarSignature;
   const piece = await content.firstPiece();
