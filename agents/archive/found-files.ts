@@ -202,7 +202,10 @@ function foldersOf({ globs, folder }: ArchiveInput): readonly string[] {
   return globs.map(({ glob }) => folderOfGlob(folder, glob));
 }
 
-/** Whether a part of the path begins with `_`, as Spark, Hive and others name unfinished or auxiliary files. Partition folders (`_key=value`) don't count. */
+/**
+ * Whether a part of the path begins with `_`, as Spark, Hive and others name unfinished or auxiliary files. Partition folders
+ * such as `_key=value` do not count.
+ */
 function isPutAside(path: string): boolean {
   return path.split('/').some((part) => part.startsWith('_') && !part.includes('='));
 }

@@ -136,8 +136,8 @@ export class AgentCollector {
   }
 
   /**
-   * Whether something may become due that no change of the folder announces: a retry, the end of a silence, or news in a
-   * file that has no name any more.
+   * Whether something may become due that no change of the folder announces: a retry, the end of a silence, or new
+   * content in a file that has no name any more.
    */
   get waits(): boolean {
     if (this.unseen.size > 0) return true;
@@ -234,8 +234,8 @@ export class AgentCollector {
   }
 
   /**
-   * Records in the store since when the agent is followed, unless that is known: what rotates from then on is read. Throws
-   * what the storage throws; the next round then does it.
+   * Records in the store the time from which the agent is followed, unless one is recorded: generations that rotate after it
+   * are read. Throws the errors of the storage; the next round then tries again.
    */
   async prepare(): Promise<void> {
     await this.learn();
@@ -342,8 +342,8 @@ export class AgentCollector {
         isDue(file.state, nowMs) &&
         (file.state.mayHaveMore || this.silence.mayEndHere(file, nowMs)),
     );
-    // Begin with the file that found no room in the last frame. So with many files none waits longer than one turn of all,
-    // and a file that fills every frame leaves room for others. Once there is no room, no further file is read.
+    // Begin with the file that found no room in the last frame. Thus each file waits for at most one turn of all files, and
+    // a file that fills every frame does not shut out the others. Once there is no room, no further file is read.
     const first = this.nextFile === undefined ? 0 : Math.max(0, ready.indexOf(this.nextFile));
     let isFull = false;
     let hasRoom = true;
@@ -398,7 +398,7 @@ export class AgentCollector {
 
   /** Handles content that is not there any more: the file was truncated, or another file has its inode number. */
   private noteReplaced(file: FollowedFile, frame: LineFrame): void {
-    // Lines that were just read of it are stored first; a later round finds the change again.
+    // Lines of the file that were just read are stored first; a later round detects the change again.
     if (frame.lines.some((lines) => lines.file === file)) return;
     this.truncations.count(file);
     file.observe({ kind: 'replaced' });

@@ -2,7 +2,7 @@ import type { RecordEnds } from '../lines/record-ends.js';
 import type { FollowedFile } from './logs/followed-file.js';
 import { restSinceMs } from './logs/log-state.js';
 
-/** Decides when the last record of a file is taken although nothing follows that shows it to be complete. */
+/** Decides when the last record of a file is taken as complete, although no following line shows that it is. */
 export class Silence {
   constructor(
     private readonly files: () => Iterable<FollowedFile>,

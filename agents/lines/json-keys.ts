@@ -3,7 +3,7 @@ export interface JsonKey {
   readonly name: string;
   /** Number of the key whose object holds this one, or `ofLine`. */
   readonly parent: number;
-  /** Number of the name that this key gives the value of, or `noName` for a key that only leads to others. */
+  /** Number of the name whose value this key has; `noName` for a key whose object only contains other keys to search. */
   readonly field: number;
 }
 

@@ -46,7 +46,7 @@ export interface PatternProgram {
   readonly anchored: boolean;
 }
 
-/** Classes of code points that no instruction distinguishes. */
+/** Code points divided into classes: no instruction of the program distinguishes two code points of one class. */
 export interface RuneClasses {
   readonly count: number;
   /** Class of each ASCII code. */

@@ -77,7 +77,7 @@ class ObjectSource implements ByteSource {
     const piece = await (this.ahead ?? this.ask());
     this.taken += piece.length;
     this.ahead = undefined;
-    // A caller that takes only the beginning needs no more.
+    // No reading ahead after a first piece of at most `firstBytes`, because many callers read only the beginning.
     if (!isFirst || this.taken > firstBytes) this.askAhead();
     return piece;
   }

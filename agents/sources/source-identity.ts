@@ -68,7 +68,7 @@ export async function openAtKnownEnd(
     const found = await matches(first.content, candidates, () => onPiece(first.reader, first.content));
     const known = found.at(-1) ?? null;
     if (first.content.offset === (known?.offset ?? 0)) return { ...first, known };
-    // It read too far, for a longer checkpoint that turned out to belong to another file.
+    // `matches` has read past the known end to compare with a longer checkpoint, which belongs to another file.
     const again = await reopenAt(path, known, first.head, onPiece, openFile);
     await first.reader.close();
     return again;

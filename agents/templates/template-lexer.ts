@@ -91,7 +91,7 @@ function lexAction(template: string, inside: number, open: number, pieces: Templ
     }
     const [token, end] = lexToken(template, at);
     const before = tokens.at(-1)?.kind;
-    // Accept `.a.b` here: the parser has a better message for it than that a blank is missing.
+    // Accept `.a.b` here: the parser rejects it with a better message than a missing blank.
     const chained = token.kind === 'field' && (before === 'field' || before === 'variable');
     const glued = !blankBefore && !chained && token.kind !== 'symbol' && before !== 'symbol';
     if (glued)

@@ -36,7 +36,7 @@ export interface ParsedTemplate {
   readonly variables: number;
 }
 
-/** Limit on the nesting of actions and parentheses: more is not written by people, and would exhaust the stack. */
+/** Limit on the nesting of actions and parentheses. People don't write deeper ones, and much deeper ones would exhaust the stack. */
 const depthMax = 100;
 
 const unsupported = new Set(['range', 'with', 'define', 'template', 'block', 'break', 'continue', 'call']);

@@ -36,12 +36,13 @@ export function latestOf({ byMs, years }: Written): number {
 }
 
 /**
- * The state after `next`, which was counted from its own beginning and follows `place`.
+ * Joins the states of two consecutive ranges of lines: `place` is the state after the first range, `next` the state after the
+ * second, counted as if the second range began the file. Returns the state after both.
  *
- * With times in the latest possible year, the times of a file that was filled within one year ascend to its end. Where they
- * fall by more than half a year, a year has ended, and the lines before were written a year earlier; where they then rise by
- * nearly a year, a late line belongs to the year before. A fall between these limits does not occur in a log: years can't be
- * counted then.
+ * With times in the latest possible year, the times of a file that was filled within one year ascend to its end. A fall by
+ * more than half a year means that a year ended there, and that the lines before were written a year earlier. A rise by nearly
+ * a year after that is a late line of the year before. A fall of more than `latenessMsMax` and at most half a year does not
+ * occur in a log: the lines are not in order then, and years can't be counted.
  */
 export function placeBehind(place: YearPlace, next: YearPlace): YearPlace {
   const { firstMs, lastMs } = next;
