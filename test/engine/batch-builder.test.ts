@@ -37,7 +37,7 @@ function rowsOf(batch: RecordBatch): Value[][] {
   );
 }
 
-/** The layout that column.ts promises to the scan. */
+/** The column layout that the scan relies on, as column.ts states it. */
 function expectLayout(batch: RecordBatch): void {
   for (const column of batch.columns) {
     expect(column.length).toBe(batch.length);
@@ -61,7 +61,7 @@ function expectValidity(column: Column): void {
   expect(ones, 'a bitmap only where there is a null').toBeLessThan(column.length);
 }
 
-it('packs a batch in steps, of which none copies more than a bounded number of bytes', () => {
+it('packs a batch in steps that each copy a bounded number of bytes', () => {
   const rows = Array.from({ length: 4000 }, (_, row): Value[] => [
     BigInt(row),
     row % 7 === 0 ? null : -1n,
@@ -89,7 +89,7 @@ it('packs a batch in steps, of which none copies more than a bounded number of b
   expect(Buffer.compare(packed, wanted)).toBe(0);
 });
 
-it('packs batches in turn, of which none leaves anything to the next', () => {
+it('packs batches one after another, and carries no value over into the next batch', () => {
   const builder = new BatchBuilder(schema);
   const fill = (rows: number, text: string): void => {
     for (let row = 0; row < rows; row++) {
@@ -111,14 +111,14 @@ it('packs batches in turn, of which none leaves anything to the next', () => {
     [null, null, null, null],
   ]);
   const [times] = second.columns;
-  // A null takes a slot of 0.
+  // The slot of a null holds 0.
   expect(times?.kind === 'int64' ? [...times.values] : times?.kind).toEqual([0n, 0n]);
   const rows = rowsOf(unpackBatch(first, 0));
   expect(rows.length).toBe(2000);
   expect(rows[1999]).toEqual([2000n, -1n, null, 'long enough']);
 });
 
-it('packs a batch where it was built, as far as there is room, and leaves it alone from then on', () => {
+it('packs a batch in the memory in which it was built if there is room, and never overwrites it afterwards', () => {
   const builder = new BatchBuilder(schema);
   const build = (space: RangeArena, rows: number, expected: number): Uint8Array | number | null =>
     builder.within(space.take, expected, () => {
@@ -144,10 +144,10 @@ it('packs a batch where it was built, as far as there is room, and leaves it alo
   const first = spaceOf(1024 * 1024);
   const packedBytes = build(first, 3000, 0) as number;
   expect(packedBytes).toBe(first.usedBytes);
-  // Arrays that are large enough from the beginning leave no holes.
+  // Arrays that are large enough from the start are not moved and leave no unused gaps.
   const second = spaceOf(1024 * 1024);
   expect(build(second, 3000, 3000)).toBeLessThan(packedBytes);
-  // What does not fit is packed elsewhere.
+  // A batch that does not fit is packed into memory of its own.
   expect(rowsOf(unpackBatch(build(spaceOf(64 * 1024), 3000, 3000) as Uint8Array, 0))).toEqual(wanted(3000));
   expect(build(spaceOf(64 * 1024), 0, 0)).toBeNull();
   for (const { range, usedBytes } of [first, second]) {
@@ -184,7 +184,7 @@ function count(builder: BatchBuilder): IntColumnBuilder {
 }
 
 describe('BatchBuilder', () => {
-  it('gives back what was set, in the layout of the scan', () => {
+  it('returns the values that were set, in the column layout of the scan', () => {
     fc.assert(
       fc.property(rowsArbitrary, (rows) => {
         const batch = batchFromRows(schema, rows);
@@ -205,7 +205,7 @@ describe('BatchBuilder', () => {
     );
   });
 
-  it('makes columns null that a row did not set, and lets the last value of a row win', () => {
+  it('sets columns that a row leaves out to null, and keeps the last value set for a column of a row', () => {
     const builder = new BatchBuilder(schema);
     count(builder).setNumber(1);
     count(builder).setNumber(-2);
@@ -235,7 +235,7 @@ describe('BatchBuilder', () => {
     expect(builder.finish().columns[1]!.validity).toBe(null);
   });
 
-  it('drops a cancelled row, and one that was never ended', () => {
+  it('drops a row that was cancelled, and a row that was never ended', () => {
     const builder = new BatchBuilder(schema);
     for (const text of ['a', 'b', 'c']) {
       message(builder).setString(text);
@@ -256,7 +256,7 @@ describe('BatchBuilder', () => {
     expect(builder.bytes).toBe(0);
   });
 
-  it('starts anew after finish without touching the batch before', () => {
+  it('begins a new batch after finish without changing the previous batch', () => {
     const builder = new BatchBuilder(schema);
     message(builder).setString('one');
     builder.endRow();
@@ -268,7 +268,7 @@ describe('BatchBuilder', () => {
     expect(builder.finish().length).toBe(0);
   });
 
-  it('lends a batch, and then builds the next in the same arrays', async () => {
+  it('lends a batch, and afterwards builds the next one in the same arrays', async () => {
     const builder = new BatchBuilder(schema);
     const lend = (texts: readonly string[]): Promise<ArrayBufferLike> => {
       for (const text of texts) {
@@ -340,14 +340,14 @@ describe('BatchBuilder', () => {
     );
   });
 
-  it('makes U+FFFD of half a surrogate pair', () => {
+  it('replaces an unpaired surrogate by U+FFFD', () => {
     const builder = new BatchBuilder(schema);
     message(builder).setString('a\ud800b');
     builder.endRow();
     expect(rowsOf(builder.finish())[0]![3]).toBe('a\ufffdb');
   });
 
-  it('is full at the rows of a row group', () => {
+  it('is full at the maximum number of rows of a row group', () => {
     const builder = new BatchBuilder(schema);
     for (let row = 0; row < rowGroupRowsMax; row++) {
       expect(builder.full).toBe(false);
@@ -359,7 +359,7 @@ describe('BatchBuilder', () => {
     expect(builder.full).toBe(false);
   });
 
-  it('is full at the bytes of a row group', () => {
+  it('is full at the maximum number of bytes of a row group', () => {
     const builder = new BatchBuilder(schema);
     const megabyte = Buffer.alloc(1024 * 1024, 'x');
     let rows = 0;
@@ -406,7 +406,7 @@ describe('batches', () => {
     );
   });
 
-  it('slices, also what was sliced before', () => {
+  it('slices a batch, and slices of a batch', () => {
     fc.assert(
       fc.property(batchArbitrary, fc.nat(), fc.nat(), fc.nat(), (batch, a, b, c) => {
         const from = a % (batch.length + 1);

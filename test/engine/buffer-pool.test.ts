@@ -17,14 +17,14 @@ function newMemory(): SharedMemory {
   return new SharedMemory(createMemory(1, 4096));
 }
 
-/** A column of `rows` integers that are all `value`. */
+/** A column of `rows` integers, each of which is `value`. */
 function fill(space: ColumnSpace, rows: number, value: bigint): Column {
   const values = int64sOf(space.kept, rows);
   values.fill(value);
   return { kind: 'int64', length: rows, values, validity: null };
 }
 
-/** A request for a column that tells by its values whose it is; `working` bytes are only needed while it is made. */
+/** A request for a column whose values identify its key; `working` extra bytes are needed only while the column is decoded. */
 function request(key: string, rows: number, working = 0, made?: (key: string) => void): ColumnRequest {
   return {
     key,
@@ -46,7 +46,7 @@ function isWhole(column: Column, key: string): boolean {
   return column.kind === 'int64' && column.values.every((value) => value === valueOf(key));
 }
 
-/** A promise that is only ever rejected, by the function. */
+/** A promise that stays pending until the function rejects it. */
 function withReject(): { promise: Promise<never>; reject: (reason: Error) => void } {
   let reject: (reason: Error) => void = () => undefined;
   const promise = new Promise<never>((_, fail) => (reject = fail));
@@ -80,7 +80,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   { maxLength: 60 },
 );
 
-/** Rows of the column of each key: some of them larger than the pool. */
+/** Number of rows of the column of each key; some columns are larger than the pool. */
 const rowsOf = fc.array(fc.constantFrom(0, 1, 100, 700, 900, 2000, 9000), {
   minLength: keyCount,
   maxLength: keyCount,
@@ -93,7 +93,7 @@ interface Held {
 }
 
 describe('the buffer pool', () => {
-  test('keeps its bound, never overwrites what is pinned, lets everybody through, and leaks nothing', async () => {
+  test('keeps to its limit, never overwrites a pinned column, serves every request in the end, and leaks nothing', async () => {
     await fc.assert(
       fc.asyncProperty(steps, rowsOf, fc.integer({ min: 0, max: 40_000 }), async (list, rows, bytesMax) => {
         const memory = newMemory();
@@ -125,7 +125,7 @@ describe('the buffer pool', () => {
           }
           check();
         }
-        // Whoever waits needs no more than that others release, one after another.
+        // A waiting request can be served as soon as the others have released their columns, one after another.
         for (let turns = 0; waiting.size > 0; turns++) {
           expect(turns).toBeLessThan(1000);
           held.shift()?.lease.release();
@@ -142,7 +142,7 @@ describe('the buffer pool', () => {
     );
   });
 
-  test('forgets what was used longest ago, and before that what was used once', async () => {
+  test('evicts columns that were used only once first, and otherwise the least recently used', async () => {
     const pool = new BufferPool(4 * 1500, newMemory());
     const made: string[] = [];
     const use = async (key: string, how: 'once' | 'again' = 'again'): Promise<void> => {
@@ -150,7 +150,7 @@ describe('the buffer pool', () => {
       await pool.pin([request(key, 100, 0, (one) => made.push(one))], how, lease);
       lease.release();
     };
-    // Each takes 1312 bytes while it is made, and 896 after that.
+    // Each column takes 1312 bytes while it is decoded, and 896 afterwards.
     for (const key of ['a', 'b', 'c', 'd']) await use(key);
     await use('a');
     for (const key of ['x', 'y', 'z']) await use(key, 'once');
@@ -168,7 +168,7 @@ describe('the buffer pool', () => {
     pool.close();
   });
 
-  test('waits for others with nothing in hand, in the order of asking, and ends a wait with its signal', async () => {
+  test('serves waiting requests in order, lets them hold nothing while they wait, and ends a wait at its abort signal', async () => {
     const pool = new BufferPool(20_000, newMemory());
     const first = new ColumnLease();
     await pool.pin([request('first', 2000)], 'again', first);
@@ -187,7 +187,7 @@ describe('the buffer pool', () => {
     const second = ask('second');
     const gone = ask('gone', abort.signal);
     const third = ask('third');
-    // What is there already needs no room, and so no turn.
+    // A column that is already in the pool needs no room, so its request does not queue.
     const same = new ColumnLease();
     expect((await pool.pin([request('first', 2000)], 'again', same))[0]!.cached).toBe(true);
     same.release();
@@ -201,7 +201,7 @@ describe('the buffer pool', () => {
     pool.close();
   });
 
-  test('decodes aside for who never waits, and so may hold others meanwhile', async () => {
+  test('decodes outside the pool for a lease that must never wait and already holds a column', async () => {
     const memory = newMemory();
     const pool = new BufferPool(20_000, memory);
     const lease = new ColumnLease({ neverWaits: true });
@@ -219,7 +219,7 @@ describe('the buffer pool', () => {
     expect(memory.takenBytes).toBe(0);
   });
 
-  test('decodes aside what it could never hold, once for all who ask at a time', async () => {
+  test('decodes a column that is larger than the pool outside of it, once for all requests of that moment', async () => {
     const memory = newMemory();
     const pool = new BufferPool(1000, memory);
     const made: string[] = [];
@@ -233,14 +233,14 @@ describe('the buffer pool', () => {
     pool.close();
   });
 
-  test('has one call at a time decode aside, and keeps that until another one does', async () => {
+  test('lets one request at a time decode outside the pool, and keeps its columns until the next one does', async () => {
     const pool = new BufferPool(1000, newMemory());
     const made: string[] = [];
     const wants = (key: string): ColumnRequest => request(key, 1000, 0, () => made.push(key));
     const leases = [1, 2, 3, 4].map(() => new ColumnLease());
     await pool.pin([wants('a'), wants('b')], 'again', leases[0]!);
     const waiting = pool.pin([wants('c')], 'again', leases[1]!);
-    // What is there already is had by others, too.
+    // A column that is already decoded is given to other requests too.
     expect(await pool.pin([wants('b')], 'again', leases[2]!)).toMatchObject([{ cached: true }]);
     for (const lease of [leases[0]!, leases[2]!]) {
       await setImmediate();
@@ -256,14 +256,14 @@ describe('the buffer pool', () => {
     expect(pool.hasDecoded('c')).toBe(false);
   });
 
-  test('lets columns go where the memory would have to grow though much of it is free', async () => {
+  test('evicts columns rather than let fragmented memory grow', async () => {
     const memory = newMemory();
     const bytes = 1024 * 1024;
     const pool = new BufferPool(40 * bytes, memory);
     const keys = Array.from({ length: 39 }, (_, i) => `k${i}`);
     for (let round = 0; round < 20; round++) {
       for (const key of keys) {
-        // The memory that others take and give back leaves gaps that no column fits.
+        // Memory that other users take and give back leaves gaps that are too small for any column.
         const gap = memory.allocate(bytes * 0.9);
         const lease = new ColumnLease();
         await pool.pin([request(`${round} ${key}`, (bytes - 1000) / 8)], 'again', lease);
@@ -275,7 +275,7 @@ describe('the buffer pool', () => {
     pool.close();
   });
 
-  test('does not keep a failure, which is that of all who wait for it', async () => {
+  test('does not cache a failed decoding, and reports the failure to every request that waits for it', async () => {
     const memory = newMemory();
     const pool = new BufferPool(1 << 20, memory);
     const failing: ColumnRequest = {
@@ -295,7 +295,7 @@ describe('the buffer pool', () => {
   });
 
   describe.each(['cancelled', 'timeout'] as const)('when a decoding ends as %s', (code) => {
-    /** A column that is decoded until `giveUp` is called. */
+    /** A column whose decoding stays pending until `giveUp` is called. */
     function abandoned(key: string): { request: ColumnRequest; giveUp: () => void } {
       const { promise, reject } = withReject();
       const given: ColumnRequest = { key, sizeBytes: 1000, load: () => promise };
@@ -322,7 +322,7 @@ describe('the buffer pool', () => {
       await begun;
       const pinned = (await Promise.all(others)).flat();
       for (const { column } of pinned) expect(isWhole(column, 'a')).toBe(true);
-      // One of them decodes it, the other waits for that.
+      // One of the two requests decodes the column again, and the other waits for that.
       expect(pinned.map(({ cached }) => cached)).toEqual([false, true]);
       expect(made).toEqual(['a']);
       expect(leases[0]!.isEmpty).toBe(true);
@@ -332,7 +332,7 @@ describe('the buffer pool', () => {
       expect(memory.takenBytes).toBe(0);
     });
 
-    test('tells who waits for it and is over too its own reason, and holds nothing for that one', async () => {
+    test('gives a waiting request that has ended itself its own reason, and holds no column for it', async () => {
       const pool = new BufferPool(1 << 20, newMemory());
       const abort = new AbortController();
       const leases = [new ColumnLease(), new ColumnLease({ signal: abort.signal })];
@@ -355,7 +355,7 @@ describe('the buffer pool', () => {
     });
   });
 
-  test('takes a share of the memory unless told otherwise', () => {
+  test('takes a fixed share of the memory by default', () => {
     expect(poolBytesDefault()).toBeGreaterThan(0);
     expect(poolBytesDefault()).toBeLessThanOrEqual(3.5 * 2 ** 30);
   });

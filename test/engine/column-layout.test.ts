@@ -36,7 +36,7 @@ function plain(
   return { kind, length, offsets, bytes, validity };
 }
 
-/** Columns of one shape: plain with `codeBytes` 0, else a dictionary. Some have no rows. */
+/** Columns of one shape: plain if `codeBytes` is 0, else with a dictionary. Some have no rows. */
 function columns(kind: PlainColumn['kind'], codeBytes: 0 | 1 | 2, hasNulls: boolean): fc.Arbitrary<Column> {
   return fc
     .record({
@@ -60,7 +60,7 @@ function copyInto(space: RangeSpace, column: Column): Column {
   return copyColumn(column, space.kept);
 }
 
-/** Where the arrays of a column lie; those without bytes lie nowhere. */
+/** Offset and length of each array of a column; arrays without bytes are left out. */
 function places(column: Column): [byteOffset: number, byteLength: number][] {
   const arrays = arraysOf(column).filter(({ byteLength }) => byteLength > 0);
   return arrays.map(({ byteOffset, byteLength }) => [byteOffset, byteLength]);
@@ -68,7 +68,7 @@ function places(column: Column): [byteOffset: number, byteLength: number][] {
 
 describe.each(kinds)('the layout of a column of %s', (kind) => {
   it.each(codeSizes)(
-    'with codes of %d bytes, is all that it takes to have the column elsewhere',
+    'with codes of %d bytes, is enough to reach the column from another view of the memory',
     (codeBytes) => {
       const memory = new SharedMemory(createMemory(1, 4096));
       const some = fc.boolean().chain((hasNulls) => columns(kind, codeBytes, hasNulls));
@@ -76,7 +76,7 @@ describe.each(kinds)('the layout of a column of %s', (kind) => {
         fc.property(some, fc.nat(1000), (column, before) => {
           const taken = [memory.allocate(before)!, memory.allocate(rangeBytes)!];
           const laid = copyInto(new RangeSpace(memory, taken[1]!, rangeBytes), column);
-          // As another thread is told.
+          // The layout is cloned, as when it is sent to another thread.
           const layout = structuredClone(columnLayout(laid));
           const ends = places(laid).map(([byteOffset, byteLength]) => byteOffset + byteLength);
           expect(layoutEnd(layout)).toBe(Math.max(0, ...ends));
@@ -92,7 +92,7 @@ describe.each(kinds)('the layout of a column of %s', (kind) => {
   );
 });
 
-it('reaches a column in what another has grown the memory by', () => {
+it('reaches a column that lies beyond the size that the memory had before another thread grew it', () => {
   const memory = createMemory(1, 4096);
   const owner = new SharedMemory(memory);
   const other = new SharedMemory(memory, owner.id);

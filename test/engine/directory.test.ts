@@ -43,7 +43,7 @@ const implementations: readonly [string, () => Promise<Directory>][] = [
 ];
 
 describe.each(implementations)('%s directory', (_name, fresh) => {
-  it('lists names sorted, and nothing for a missing folder', async () => {
+  it('lists names in sorted order, and none for a missing folder', async () => {
     const directory = await fresh();
     await directory.makeDirectory('a/b/c');
     await put(directory, 'a/z', '1');
@@ -55,7 +55,7 @@ describe.each(implementations)('%s directory', (_name, fresh) => {
     await directory.makeDirectory('a/b/c');
   });
 
-  it('creates only new files and opens only those that are there', async () => {
+  it('creates only files that do not exist, and opens only files that do', async () => {
     const directory = await fresh();
     await put(directory, 'f', 'one');
     await expect(directory.create('f')).rejects.toMatchObject({ code: 'exists' });
@@ -74,7 +74,7 @@ describe.each(implementations)('%s directory', (_name, fresh) => {
     await expect(directory.makeDirectory('f')).rejects.toMatchObject({ code: 'exists' });
   });
 
-  it('writes at any position, leaves zeros between, truncates and reads short only at the end', async () => {
+  it('writes at any position, fills gaps with zeros, truncates, and reads fewer bytes than asked only at the end', async () => {
     const directory = await fresh();
     const file = await directory.create('f');
     await file.write(4, bytesOf('tail'));
@@ -99,7 +99,7 @@ describe.each(implementations)('%s directory', (_name, fresh) => {
     expect(await get(directory, 'f')).toBe('AB\0\0\0x');
   });
 
-  it('links exclusively: a second name for the same content', async () => {
+  it('links exclusively, which gives the same content a second name', async () => {
     const directory = await fresh();
     await put(directory, 'tmp', 'content');
     await directory.link('tmp', 'one');
@@ -125,7 +125,7 @@ describe.each(implementations)('%s directory', (_name, fresh) => {
     await expect(directory.rename('moved', 'full')).rejects.toMatchObject({ code: 'exists' });
   });
 
-  it('removes files and folders, and does not mind when they are gone', async () => {
+  it('removes files and folders, and ignores missing ones', async () => {
     const directory = await fresh();
     await directory.makeDirectory('a/b');
     await put(directory, 'a/b/f', '1');
@@ -140,7 +140,7 @@ describe.each(implementations)('%s directory', (_name, fresh) => {
     expect(await directory.list('')).toEqual([]);
   });
 
-  it('refuses a path that leaves the folder, as a bug of the caller', async () => {
+  it('refuses a path that leads out of the folder as a programming error', async () => {
     const directory = await fresh();
     for (const path of ['../x', 'a/../../x', '/etc/passwd', 'a//b', 'a/./b']) {
       await expect(directory.openRead(path)).rejects.toThrow('not a plain relative path');
@@ -149,7 +149,7 @@ describe.each(implementations)('%s directory', (_name, fresh) => {
 });
 
 describe('openRealDirectory', () => {
-  it('creates a missing folder when asked to, and refuses a file or a relative path', async () => {
+  it('creates a missing folder on demand, and refuses a file or a relative path', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'logstrata-directory-'));
     scratch.push(folder);
     await expect(openRealDirectory(join(folder, 'x/y'))).rejects.toMatchObject({ code: 'not_found' });
@@ -165,7 +165,7 @@ describe('openRealDirectory', () => {
     await expect(openRealDirectory('data')).rejects.toMatchObject({ code: 'invalid' });
   });
 
-  it('creates a folder once for all who want it, and ends where none can be had', async () => {
+  it('creates a folder once for all concurrent callers, and fails where none can be created', async () => {
     const directory = await freshReal();
     await Promise.all(Array.from({ length: 20 }, () => directory.makeDirectory('a/b/c/d')));
     expect(await directory.list('a/b/c')).toEqual(['d']);
@@ -176,7 +176,7 @@ describe('openRealDirectory', () => {
     });
   });
 
-  it('says what a person can do about a failure of the system', async () => {
+  it('says how to resolve a failure of the operating system', async () => {
     const directory = await freshReal();
     await put(directory, 'file', '');
     await expect(directory.openRead('file/below')).rejects.toMatchObject({
@@ -206,7 +206,7 @@ async function unsynced(directory: MemoryDirectory): Promise<WritableFile> {
 }
 
 describe('MemoryDirectory in a crash', () => {
-  it('keeps what was synced and loses, keeps or tears the rest', async () => {
+  it('keeps synced data, and loses, keeps or tears the rest', async () => {
     const lost = new MemoryDirectory();
     const file = await unsynced(lost);
     const after = lost.crash('lost');
@@ -234,7 +234,7 @@ describe('MemoryDirectory in a crash', () => {
     for (const outcome of outcomes) expect(outcome).toMatch(/^[dD]/);
   });
 
-  it('keeps a synced file whose name was not synced out of sight, and a rename whole', async () => {
+  it('hides a synced file whose name was not synced, and keeps a rename atomic', async () => {
     for (let seed = 0; seed < 30; seed++) {
       const directory = new MemoryDirectory();
       await directory.makeDirectory('a');
@@ -248,7 +248,7 @@ describe('MemoryDirectory in a crash', () => {
     }
   });
 
-  it('crashes at the planned operation and counts what was done', async () => {
+  it('crashes at the planned operation, and counts the operations', async () => {
     const counting = new MemoryDirectory();
     await unsynced(counting);
     expect(counting.mutations).toBe(9);
@@ -264,7 +264,7 @@ describe('MemoryDirectory in a crash', () => {
     }
   });
 
-  it('fails once where it is planned: a torn write, a sync that loses data', async () => {
+  it('fails once at the planned operation, with a torn write or with a sync that loses data', async () => {
     const directory = new MemoryDirectory();
     const file = await directory.create('f');
     await file.write(0, bytesOf('kept'));

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { everyStep } from '../../engine/terms/every-step.js';
 
-it('every step is taken in its order, whichever fail, and the first failure is told', async () => {
+it('every step runs in order even if others fail, and the first failure is reported', async () => {
   const taken: string[] = [];
   const step = (name: string, failure?: Error) => async () => {
     await Promise.resolve();

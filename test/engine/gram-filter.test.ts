@@ -71,7 +71,7 @@ function accessLines(rows: number): string[] {
 }
 
 describe('a gram filter', () => {
-  test('never rules out a text that is there, in any case and script', async () => {
+  test('never rules out a text that is present, in any case and script', async () => {
     const character = fc.constantFrom(...'abcXYZ019 /-éÉßẞſKkKsSσςΣΩωIİıi日本😀ǅǆǄ');
     const text = fc.string({ unit: character, minLength: 4, maxLength: 30 });
     await fc.assert(
@@ -96,7 +96,7 @@ describe('a gram filter', () => {
     );
   });
 
-  test('rules out most ids that are not there, reading a few pieces of 4 KiB', async () => {
+  test('rules out most absent ids by reading a few pieces of 4 KiB', async () => {
     const lines = accessLines(65536);
     const { group, gramFilterBytes, fileSizeBytes } = await sealed(lines, undefined);
     expect(gramFilterBytes).toBeGreaterThan(0);
@@ -115,7 +115,7 @@ describe('a gram filter', () => {
     }
   });
 
-  test('with `index: full` rules out nearly all ids that are not there, and takes twice the bytes', async () => {
+  test('with `index: full` rules out nearly all absent ids, and takes twice the bytes', async () => {
     const lines = accessLines(65536);
     const ofDefault = await sealed(lines, undefined);
     const full = await sealed(lines, 'full');
@@ -134,7 +134,7 @@ describe('a gram filter', () => {
     expect(await mayContain(full.group, 0, foldNeedle(lines[40_000]!.slice(-12)))).toBe(true);
   });
 
-  test('answers short needles from trigrams, and can not tell below three bytes', async () => {
+  test('answers short search texts from trigrams, and cannot tell for less than three bytes', async () => {
     const { group } = await sealed(accessLines(5000), true);
     let passed = 0;
     for (const letter of 'abcdefghijklmnopqrstuvwxyz') {
@@ -150,7 +150,7 @@ describe('a gram filter', () => {
     expect(counters.gramPiecesRead).toBe(0);
   });
 
-  test('does not join the end of a value to the beginning of the next', async () => {
+  test('has no grams that span the end of one value and the beginning of the next', async () => {
     const texts = Array.from(
       { length: 1000 },
       (_, i) => `abcdefgh${i % 7 === 0 ? '' : hexDigits(i, 10)}wxyz`,
@@ -159,7 +159,7 @@ describe('a gram filter', () => {
     expect(await mayContain(group, 0, foldNeedle('wxyzabcd'))).toBe(false);
   });
 
-  test('is as full as it should be, whatever the data', () => {
+  test('has the intended share of its bits set, whatever the data', () => {
     const kinds: Record<string, string[]> = {
       access: accessLines(20_000),
       ids: Array.from({ length: 20_000 }, (_, i) => hexDigits(i, 32)),
@@ -186,12 +186,12 @@ describe('a gram filter', () => {
         for (const byte of bitmap) ones += byte.toString(2).replaceAll('0', '').length;
       }
       expect(ones / bits, kind).toBeLessThanOrEqual(0.75);
-      // Anything smaller would be too full, so that no space is wasted either.
+      // A smaller filter would have too many bits set, so no space is wasted either.
       if (filter.gramBits > 10) expect(ones / bits, kind).toBeGreaterThan(0.3);
     }
   });
 
-  test('is kept where the field asks for it or where it pays, and never for a dictionary', async () => {
+  test('is written where the field asks for it or where it saves reads, and never for a dictionary', async () => {
     const ids = Array.from({ length: 20_000 }, (_, i) => hexDigits(i, 32));
     const words = Array.from({ length: 20_000 }, (_, i) => `word ${i % 100}`);
     const bytes = async (texts: string[], index?: boolean): Promise<number> =>
@@ -205,7 +205,7 @@ describe('a gram filter', () => {
     expect(await mayContain(group, 0, foldNeedle('not there'))).toBe(true);
   });
 
-  test('is kept for a message with an id, however many rows there are', () => {
+  test('is written for messages that contain an id, however many rows there are', () => {
     for (const rows of [15_000, 25_000, 41_000, 44_000, 50_000]) {
       const texts = Array.from(
         { length: rows },
@@ -216,7 +216,7 @@ describe('a gram filter', () => {
     }
   });
 
-  test('has as many eighths of its bits as it needs, and every text that is there', async () => {
+  test('keeps only as many eighths of its bits as it needs, and still finds every text that is present', async () => {
     const sizes = new Set<number>();
     for (const rows of [24_000, 28_000, 33_000, 40_000, 46_000]) {
       const lines = accessLines(rows);
@@ -238,7 +238,7 @@ describe('a gram filter', () => {
     expect(sizes.size).toBeGreaterThan(2);
   });
 
-  test('of an older segment, which says nothing of eighths, has all of them', async () => {
+  test('counts as having all eighths in an older segment, which does not record them', async () => {
     const schema = schemaOf(true);
     const directory = new MemoryDirectory();
     const batch = batchFromRows(
@@ -262,11 +262,11 @@ describe('a gram filter', () => {
     );
   });
 
-  test('is asked for what has ruled out the last row group first', () => {
+  test('is first probed for the gram that ruled out the previous row group', () => {
     const { bytes, ...shape } = buildGramFilter(bytesOf(accessLines(20_000)), true)!;
     const place = { ...shape, rowGroup: 0, field: 0, offset: 0 };
     const filters = new SegmentFilters({ ...noFilters, gramFilters: [place] }, 1);
-    /** Asks for a text in one row group; returns what is said and how often something was read. */
+    /** Searches for a text in one row group; returns the verdict and the number of reads. */
     const ask = (text: string, firsts: number[][]): { said: number; reads: number } => {
       const asked = [{ hash: null, shortHash: null, folded: foldNeedle(text) }];
       const questions = [{ field: 0, asked, concludes: 1 }];
@@ -289,7 +289,7 @@ describe('a gram filter', () => {
     expect(ask(accessLines(1)[0]!, [[3]]).said).toBe(ruling.mayMatch);
   });
 
-  test('rules nothing out where it is damaged', async () => {
+  test('rules nothing out if it is damaged', async () => {
     const schema = schemaOf(true);
     const directory = new MemoryDirectory();
     const lines = accessLines(3000);
@@ -309,7 +309,7 @@ describe('a gram filter', () => {
     expect(await mayContain(group, 0, foldNeedle('not there at all'))).toBe(true);
   });
 
-  test('is not needed for a field that the segment lacks, whose rows are ruled out without its footer', async () => {
+  test('is not read for a field that the segment lacks, whose rows are ruled out without the footer', async () => {
     const was = schemaOf(true);
     const directory = new MemoryDirectory();
     const entry = await sealBatches(directory, 'a.parquet', was, [batchFromRows(was, [['text']])], 'lz4');

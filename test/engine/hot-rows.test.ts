@@ -25,7 +25,7 @@ function valuesOf(batch: RecordBatch): Value[][] {
 }
 
 describe('HotRows', () => {
-  it('keeps what each snapshot saw while rows are appended', async () => {
+  it('keeps for each snapshot the rows that it saw while more rows are appended', async () => {
     await fc.assert(
       fc.asyncProperty(
         datasets(60),
@@ -101,7 +101,7 @@ describe('HotRows', () => {
     }
   }
 
-  it('joins runs that go on in rows and in ordinals', () => {
+  it('joins runs that are contiguous in rows and in ordinals', () => {
     const schema = makeSchema([{ name: 'n', type: 'int' }]);
     const hot = new HotRows(schema, 'f');
     const batch = (rows: number): RecordBatch =>
@@ -131,7 +131,7 @@ describe('HotRows', () => {
     expect(hot.rowCount).toBe(7);
   });
 
-  it('shows the fields of another schema: new ones as null, changed ones through what loses nothing', async () => {
+  it('reads rows under another schema: new fields as null, changed fields by lossless conversions only', async () => {
     const stored = makeSchema([
       { name: 'status', type: 'int' },
       { name: 'gone', type: 'string' },
@@ -163,7 +163,7 @@ describe('HotRows', () => {
     expect((await hot.rowGroup(stored, 2).open()).zone(0)).toBeNull();
   });
 
-  it('grows past every first capacity', async () => {
+  it('grows beyond every initial capacity', async () => {
     const schema = makeSchema([
       { name: 'n', type: 'int' },
       { name: 'text', type: 'string' },

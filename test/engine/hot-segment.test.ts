@@ -69,7 +69,7 @@ const runsOf = (batch: number, rows: number): OrdinalRun[] => [
 
 interface Written {
   readonly directory: MemoryDirectory;
-  /** Length of the file after each batch, and after the schema first. */
+  /** Length of the file after the schema, and after each batch. */
   readonly ends: number[];
 }
 
@@ -100,7 +100,7 @@ async function replace(directory: MemoryDirectory, bytes: Uint8Array): Promise<v
 }
 
 describe('hot segment', () => {
-  it('reads back every batch with its runs and what it commits', async () => {
+  it('reads back every batch with its runs and its commit data', async () => {
     const { directory, ends } = await write(3);
     for (const committed of [null, ends[3]!]) {
       const read = await readHotSegment(directory, path, schema, committed);
@@ -116,7 +116,7 @@ describe('hot segment', () => {
     }
   });
 
-  it('is an Arrow stream that other readers open', async () => {
+  it('is an Arrow stream that other programs can read', async () => {
     const { directory } = await write(3);
     const bytes = await content(directory);
     const table = tableFromIPC(bytes);
@@ -143,7 +143,7 @@ describe('hot segment', () => {
     expect([...RecordBatchReader.from(bytes)].map((batch) => batch.numRows)).toEqual([5, 5, 5]);
   });
 
-  it('reads on from an earlier end, and only that', async () => {
+  it('reads on from the end of an earlier read, and only the bytes after it', async () => {
     const { directory, ends } = await write(3);
     const before = directory.bytesRead;
     const rest = await readHotSegment(directory, path, schema, null, ends[2]!);
@@ -157,7 +157,7 @@ describe('hot segment', () => {
     expect(committed.tornBytes).toBe(ends[3]! - ends[1]!);
   });
 
-  it('goes on after a restart, cutting a torn tail', async () => {
+  it('continues after a restart, cutting off a torn tail', async () => {
     const { directory, ends } = await write(2);
     const bytes = await content(directory);
     await replace(directory, bytes.subarray(0, bytes.length - 9));
@@ -180,7 +180,7 @@ describe('hot segment', () => {
     );
   }
 
-  it('takes every cut for a torn batch, or for damage where the bytes were committed', async () => {
+  it('treats every cut as a torn batch, or as damage if the bytes were committed', async () => {
     const { directory, ends } = await write(3, 3);
     const bytes = await content(directory);
     for (let cut = 0; cut < bytes.length; cut++) {
@@ -200,7 +200,7 @@ describe('hot segment', () => {
     }
   });
 
-  it('finds every flipped bit, and tells damage from a torn tail by the good batch behind it', async () => {
+  it('finds every flipped bit, and tells damage from a torn tail by a valid batch after it', async () => {
     const { directory, ends } = await write(3, 3);
     const bytes = await content(directory);
     for (let at = 0; at < bytes.length; at++) {
@@ -219,7 +219,7 @@ describe('hot segment', () => {
     }
   });
 
-  it('says between which records the damage lies, and still gives what is whole', async () => {
+  it('names the records between which the damage lies, and still returns the intact ones', async () => {
     const { directory, ends } = await write(3);
     const bytes = await content(directory);
     bytes.fill(0, ends[1]! + 100, ends[1]! + 200);
@@ -241,7 +241,7 @@ describe('hot segment', () => {
     );
   });
 
-  it('does not take the bytes of a batch inside a record for a batch', async () => {
+  it('does not mistake the bytes of a batch inside a record for a batch', async () => {
     const { directory, ends } = await write(1);
     const batch = (await content(directory)).subarray(ends[0]!, ends[1]!);
     const bytes = await content(directory);
@@ -253,13 +253,13 @@ describe('hot segment', () => {
     expect([read.batches.length, read.endBytes, read.tornBytes]).toEqual([1, ends[1], 8 + batch.length]);
   });
 
-  it('refuses a file of other fields', async () => {
+  it('refuses a file that was written with other fields', async () => {
     const { directory } = await write(1);
     const other = makeSchema([...schema.fields.slice(0, 3), { name: 'message', type: 'int' }]);
     await expect(readHotSegment(directory, path, other, null)).rejects.toThrow('it has the fields');
   });
 
-  it('is unusable after a failed write or sync, and good up to its last batch', async () => {
+  it('is unusable after a failed write or sync, and intact up to its last batch', async () => {
     for (const step of [1, 2]) {
       for (let seed = 0; seed < 20; seed++) {
         const { directory, ends } = await write(1);
@@ -279,7 +279,7 @@ describe('hot segment', () => {
     }
   });
 
-  it('holds what was acknowledged after a crash at any step, and perhaps the batch under way', async () => {
+  it('holds every acknowledged batch after a crash at any step, and possibly the batch being written', async () => {
     for (let step = 1; step <= 4; step++) {
       for (let seed = 0; seed < 25; seed++) {
         const { directory, ends } = await write(1);
@@ -301,7 +301,7 @@ describe('hot segment', () => {
     }
   });
 
-  it('refuses a batch that is too large before it writes anything', async () => {
+  it('refuses a batch that is too large before writing anything', async () => {
     const directory = new MemoryDirectory();
     const strings = makeSchema([{ name: 'message', type: 'string' }]);
     const writer = await HotSegmentWriter.create(directory, 'f', strings);
@@ -325,7 +325,7 @@ describe('hot segment', () => {
     expect((await readHotSegment(directory, 'f', strings, null)).batches).toHaveLength(1);
   });
 
-  it('keeps any values, whatever layout they come in', async () => {
+  it('stores any values, in any column layout', async () => {
     await fc.assert(
       fc.asyncProperty(datasets(40), fc.nat(), async (dataset, seed) => {
         const random = seededRandom(seed);
@@ -356,7 +356,7 @@ describe('hot segment', () => {
 });
 
 describe('encodeBatch and decodeBatch', () => {
-  it('refuses everything but a whole batch', () => {
+  it('refuses bytes that are not exactly one whole batch', () => {
     const bytes = encodeBatch(schema, batchFromRows(schema, sampleRows(0, 4)));
     expect(rowsOf(decodeBatch(schema, bytes))).toEqual(sampleRows(0, 4));
     const shifted = new Uint8Array(bytes.length + 3);

@@ -21,7 +21,7 @@ interface Sealed {
   readonly bytes: Uint8Array;
 }
 
-/** Seals values of one field, a row group for each list. */
+/** Seals values of one field, with one row group for each list. */
 async function sealed(
   type: 'string' | 'int',
   index: boolean | undefined,
@@ -93,7 +93,7 @@ const stored = fc.oneof(
   }),
 );
 
-/** What is asked about stored values: each of them, and others. */
+/** Predicates on stored values, and on values that are not stored. */
 function predicatesOf(type: 'string' | 'int', groups: readonly (readonly Value[])[]): Predicate[] {
   const values = groups.flat().filter((value) => value !== null);
   const absent = type === 'int' ? [77n, -5n] : ['77', 'fedcba987654', 'a b c a b c'];
@@ -105,7 +105,7 @@ function predicatesOf(type: 'string' | 'int', groups: readonly (readonly Value[]
 }
 
 describe('filters in memory', () => {
-  test('say of every row group what those in the file say', async () => {
+  test('give the same verdict for every row group as the filters in the file', async () => {
     let ruledOut = 0;
     await fc.assert(
       fc.asyncProperty(stored, async ({ type, index, groups }) => {
@@ -128,7 +128,7 @@ describe('filters in memory', () => {
     expect(ruledOut).toBeGreaterThan(100);
   });
 
-  test('tell nothing while those are missing that could rule out a row group', async () => {
+  test('give no verdict while a filter that could rule out the row group is not in memory', async () => {
     const ids = [0, 1].map((group) => Array.from({ length: 300 }, (_, i) => `${group}/${i * 7919}/of many`));
     const segment = await sealed('string', true, ids);
     const { values, grams } = keptOf(segment);
@@ -140,7 +140,7 @@ describe('filters in memory', () => {
     expect(keptRuling({ values: null, grams }, 0, of(like('which nobody has')))).toBe(ruling.byGram);
   });
 
-  test('rule nothing out where the file is damaged', async () => {
+  test('rule nothing out if the file is damaged', async () => {
     const ids = [0, 1, 2].map((group) => Array.from({ length: 200 }, (_, i) => `${group}/${i * 7919}`));
     for (const [type, groups] of [
       ['string', ids],

@@ -11,7 +11,7 @@ interface Placed {
   readonly row: number;
 }
 
-/** Cuts rows into segments of at most `rowsMax`, as counts of their partitions. */
+/** Cuts rows into segments of at most `rowsMax` rows, given as row counts by partition. */
 function segmentsOf(times: readonly number[], rowsMax: number): [number, number][][] {
   const segments: [number, number][][] = [];
   for (let i = 0; i < times.length; i++) {
@@ -24,7 +24,7 @@ function segmentsOf(times: readonly number[], rowsMax: number): [number, number]
   return segments;
 }
 
-/** The ordinal of each row, from the runs of its segments. */
+/** The ordinal of each row, taken from the runs of its segment. */
 function ordinalsOf(segments: readonly (readonly Run[])[]): string[] {
   return segments.flatMap((runs) => {
     let rows = 0;
@@ -36,7 +36,7 @@ function ordinalsOf(segments: readonly (readonly Run[])[]): string[] {
   });
 }
 
-it('late rows and those in time share the ordinals of each partition in order of time', () => {
+it('late and punctual rows share the ordinals of each partition in order of time', () => {
   const times = fc
     .array(fc.integer({ min: 1, max: 60 }).map((step) => partitionMs + step * 300_000))
     .map((list) => list.sort((a, b) => a - b));

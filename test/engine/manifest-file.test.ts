@@ -161,7 +161,7 @@ async function overwrite(
 const newestPath = (number: number): string => `nginx/manifest-${String(number).padStart(16, '0')}`;
 
 describe('publishManifest and readNewestManifest', () => {
-  it('reads back what was published, and nothing before the first publication', async () => {
+  it('reads back the published manifest, and finds none before the first publication', async () => {
     const directory = new MemoryDirectory();
     expect(await readNewestManifest(directory, 'nginx')).toBeUndefined();
     await directory.makeDirectory('nginx');
@@ -170,7 +170,7 @@ describe('publishManifest and readNewestManifest', () => {
     expect(await readNewestManifest(directory, 'nginx')).toEqual(sample(1));
   });
 
-  it('publishes nothing that could not be read again, or not all of it', async () => {
+  it('refuses to publish a manifest that could not be read back completely', async () => {
     const directory = await published(1);
     const good = sample(2);
     const [hot] = good.hot;
@@ -190,7 +190,7 @@ describe('publishManifest and readNewestManifest', () => {
     await publishManifest(directory, 'nginx', { ...good, retired: { ...nothingRetired } });
   });
 
-  it('keeps the last two, and removes what an interrupted publication left', async () => {
+  it('keeps the last two manifests, and removes leftovers of an interrupted publication', async () => {
     const directory = await published(1, 2, 3);
     await (await directory.create('nginx/manifest-0000000000000009.0badcafe.tmp')).close();
     expect((await readNewestManifest(directory, 'nginx'))!.number).toBe(3);
@@ -198,7 +198,7 @@ describe('publishManifest and readNewestManifest', () => {
     expect(await directory.list('nginx')).toEqual(['manifest-0000000000000003', 'manifest-0000000000000004']);
   });
 
-  it('reads back any values of the contract', async () => {
+  it('reads back any values that the types allow', async () => {
     const count = fc.nat(2 ** 48);
     const types: readonly FieldType[] = ['int', 'float', 'string', 'time'];
     const manifest = fc.record({
@@ -230,7 +230,7 @@ describe('publishManifest and readNewestManifest', () => {
     );
   });
 
-  it('detects every flipped bit and every cut of the newest, and does not fall back', async () => {
+  it('detects every flipped bit and every cut of the newest manifest, and does not fall back to the one before', async () => {
     const directory = await published(1, 2);
     const file = await directory.openRead(newestPath(2));
     const bytes = await file.read(0, await file.size());
@@ -250,7 +250,7 @@ describe('publishManifest and readNewestManifest', () => {
     }
   });
 
-  it('refuses a manifest under another number', async () => {
+  it('refuses a manifest whose number differs from that of its file', async () => {
     const directory = await published(1);
     await directory.rename(newestPath(1), newestPath(7));
     await expect(readNewestManifest(directory, 'nginx')).rejects.toThrow('number 1');
@@ -278,7 +278,7 @@ describe('publishManifest and readNewestManifest', () => {
     });
   });
 
-  it('tells a second writer of the conflict, whichever way it comes in between', async () => {
+  it('reports a conflict to a second writer at whatever step the first one publishes', async () => {
     const directory = await published(1, 2);
     await expect(publishManifest(directory, 'nginx', sample(2))).rejects.toMatchObject({ code: 'conflict' });
     await expect(publishManifest(directory, 'nginx', sample(4))).rejects.toMatchObject({ code: 'conflict' });
@@ -290,7 +290,7 @@ describe('publishManifest and readNewestManifest', () => {
     expect((await directory.list('nginx')).filter((name) => name.endsWith('tmp'))).toEqual([]);
   });
 
-  it('takes a number back that is only free because others are past it', async () => {
+  it('withdraws a manifest whose number was free only because others had already passed it', async () => {
     class OvertakenDirectory extends MemoryDirectory {
       overtaken = 0;
       override async create(path: string): Promise<WritableFile> {
@@ -310,7 +310,7 @@ describe('publishManifest and readNewestManifest', () => {
     expect(manifests).toEqual([3, 4].map(manifestName));
   });
 
-  it('looks again when the writer has removed what it is about to open', async () => {
+  it('reads the folder again if the writer removed a manifest before it could be opened', async () => {
     class OvertakenDirectory extends MemoryDirectory {
       overtakings = 3;
       number = 1;
@@ -329,7 +329,7 @@ describe('publishManifest and readNewestManifest', () => {
     expect(directory.counts.get('openRead')).toBe(4);
   });
 
-  it('leaves the old state or the new one after a crash at any step', async () => {
+  it('leaves the old or the new state after a crash at any step', async () => {
     const whole = await published(1, 2);
     const before = whole.mutations;
     await publishManifest(whole, 'nginx', sample(3));

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { leaseMemory, leasedMemoryBytes, type MemoryLease } from '../../engine/memory/memory-lease.js';
 import { leasedBytesMax } from '../../engine/terms/limits.js';
 
-describe('memory that is lent', () => {
-  it('is counted, shrinks, and is given back once', () => {
+describe('leased memory', () => {
+  it('is counted, can be shrunk, and can be given back only once', () => {
     const before = leasedMemoryBytes();
     const lease = leaseMemory(1_000_000)!;
     expect(lease.bytes.length).toBe(1_000_000);
@@ -20,7 +20,7 @@ describe('memory that is lent', () => {
     expect(leasedMemoryBytes()).toBe(before);
   });
 
-  it('lies apart from what others have, and has a bound', () => {
+  it('does not overlap other leases, and is limited', () => {
     const before = leasedMemoryBytes();
     const leases: MemoryLease[] = [];
     const pieceBytes = leasedBytesMax / 4;

@@ -8,7 +8,7 @@ import { sealedMessageBytes } from '../../engine/store/hot/sealed-message.js';
 import { batchFromRows } from '../model/rows.js';
 import { datasets, strangeSchema } from '../model/arbitraries.js';
 
-it('lays out the same bytes in memory that was used before as in new memory', () =>
+it('lays out the same bytes in reused memory as in new memory', () =>
   fc.assert(
     fc.property(datasets(40), fc.nat(255), fc.string(), (dataset, dirt, meta) => {
       const batch = batchFromRows(
@@ -23,7 +23,7 @@ it('lays out the same bytes in memory that was used before as in new memory', ()
     }),
   ));
 
-it('gives the same memory to one message after the other, and never to two at once', async () => {
+it('lends the same memory to one message after another, and never to two at once', async () => {
   const space = new MessageSpace();
   const bufferOf = (sizeBytes: number): Promise<ArrayBufferLike> =>
     space.use((allocate) => Promise.resolve(allocate(sizeBytes).buffer));
@@ -52,7 +52,7 @@ it('gives the same memory to one message after the other, and never to two at on
   expect(await bufferOf(2000)).toBe(beside);
 });
 
-it('keeps no memory of a very large message', async () => {
+it('does not keep the memory of a very large message', async () => {
   const space = new MessageSpace();
   const take = (sizeBytes: number) => space.use((allocate) => Promise.resolve(allocate(sizeBytes).buffer));
   const small = await take(1000);
@@ -61,7 +61,7 @@ it('keeps no memory of a very large message', async () => {
   expect(await take(17 * 1024 * 1024)).not.toBe(huge);
 });
 
-it('lays a message of some size out in memory that is leased until it is written', () =>
+it('lays out a message above a certain size in memory that is leased until the message is written', () =>
   fc.assert(
     fc.asyncProperty(datasets(40), fc.integer({ min: 1000, max: 3000 }), async (dataset, copies) => {
       fc.pre(dataset.records.length > 0);

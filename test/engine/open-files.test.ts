@@ -22,7 +22,7 @@ function text(files: OpenFiles, path: string, position: number, length: number):
   return Buffer.from(target.subarray(0, files.read(path, position, target))).toString('utf8');
 }
 
-it('keeps no more files open than it may, and reads each right', () => {
+it('keeps at most the allowed number of files open, and reads each correctly', () => {
   const files = new OpenFiles(3);
   for (let turn = 0; turn < 2; turn++) {
     paths.forEach((path, i) => {
@@ -37,7 +37,7 @@ it('keeps no more files open than it may, and reads each right', () => {
   files.close();
 });
 
-it('goes on reading a file that was removed while it was open, and names one that is not there', () => {
+it('continues reading a file that was removed while open, and names a file that is missing', () => {
   const files = new OpenFiles(3);
   const path = join(folder, 'removed');
   writeFileSync(path, 'still there');
@@ -50,7 +50,7 @@ it('goes on reading a file that was removed while it was open, and names one tha
   );
 });
 
-it('closes what has not been used for a while', () => {
+it('closes files that were not used for a while', () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
   try {
     const files = new OpenFiles(10);
@@ -67,7 +67,7 @@ it('closes what has not been used for a while', () => {
   }
 });
 
-it('closes files of its own when the process may have no more', async () => {
+it('closes its own files when the process may open no more', async () => {
   const script = `import { openSync } from 'node:fs';
 import { OpenFiles } from '${pathToFileURL(join(root, 'dist/engine/store/disk/open-files.js')).href}';
 const files = new OpenFiles(30);

@@ -31,7 +31,7 @@ async function freshReal(): Promise<Directory> {
   return openRealDirectory(folder);
 }
 
-/** Rows 10 s apart, over more than a day: strings and numbers that repeat, some that do not, and nulls. */
+/** Rows 10 s apart over more than a day: strings and numbers that repeat, others that do not, and nulls. */
 const rows = Array.from({ length: 3 * sortedPageRowsMax + 17 }, (_, i): Value[] => [
   BigInt(noon + i * 10_000),
   i % 11 === 0 ? null : BigInt(i % 3),
@@ -39,7 +39,7 @@ const rows = Array.from({ length: 3 * sortedPageRowsMax + 17 }, (_, i): Value[] 
   i % 7 === 0 ? null : i % 2 === 0 ? 'again' : `once ${i}`,
 ]);
 
-/** Writes the rows as a load does, and reads all pages of them. */
+/** Writes the rows as a load does, and reads back all of their pages. */
 async function pagesReadBack(directory: Directory, workers: WorkerPool): Promise<SortedPage[]> {
   const folder = buildingFolder('web', 'unit');
   await directory.makeDirectory(folder);
@@ -65,7 +65,7 @@ describe.each([
   ['on this thread', () => Promise.resolve(new MemoryDirectory() as Directory), 0],
   ['on others', freshReal, 2],
 ])('segments that are read back and decoded %s', (_, fresh, threads) => {
-  it('give the rows that were written, in small pages, each in memory of its own', async () => {
+  it('return the rows that were written, in small pages that each have memory of their own', async () => {
     const pool = new WorkerPool(threads);
     pools.push(pool);
     const pages = await pagesReadBack(await fresh(), pool);

@@ -3,7 +3,7 @@ import { lz4BytesMax, lz4Compress, lz4Decompress } from '../../engine/kernels/lz
 import { openScratch, openScratchWithin, withKeptScratch } from '../../engine/memory/scratch.js';
 import { foreignMemory, sharedMemory, workingOn } from '../../engine/memory/shared-memory.js';
 
-/** What comes back of bytes that are compressed. */
+/** Compresses the bytes and decompresses them again. */
 function thereAndBack(source: Uint8Array): Uint8Array {
   const packed = new Uint8Array(lz4BytesMax(source.length));
   const written = lz4Compress(source, packed);
@@ -15,7 +15,7 @@ function thereAndBack(source: Uint8Array): Uint8Array {
 const text = Buffer.from('a line that repeats itself, and then another\n'.repeat(20_000));
 
 describe('the scratch memory of kernels', () => {
-  it('is a spare memory where what another thread lent is too small', () => {
+  it('is a spare memory if the memory that another thread lent is too small', () => {
     const memory = sharedMemory();
     const address = memory.allocate(64 * 1024)!;
     const there = foreignMemory(memory.rangeAt(address, 64 * 1024));
@@ -28,7 +28,7 @@ describe('the scratch memory of kernels', () => {
     expect(openScratch(text.length).memory).toBe(memory.memory);
   });
 
-  it('is a spare memory while a buffer is kept beside which a call has no room', () => {
+  it('is a spare memory while a buffer is held that leaves no room for a call', () => {
     withKeptScratch(1024, 1024, (kept) => {
       kept!.fill(7);
       const bytes = 64 * 1024 * 1024;
@@ -39,7 +39,7 @@ describe('the scratch memory of kernels', () => {
     });
   });
 
-  it('refuses a call that wants more than any page takes', () => {
+  it('refuses a call that needs more memory than any page does', () => {
     const large = new Uint8Array(150 * 1024 * 1024);
     expect(() => lz4Compress(large, new Uint8Array(lz4BytesMax(large.length)))).toThrow(
       expect.objectContaining({ code: 'limit' }),

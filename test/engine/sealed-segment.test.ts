@@ -54,7 +54,7 @@ const flipSchema: Schema = {
 
 describe('damage', () => {
   test.each(['lz4', 'zstd'] as const)(
-    'every flipped byte is found, and never answered over (%s)',
+    'every flipped byte is found, and never leads to a wrong answer (%s)',
     async (codec: Codec) => {
       const directory = new MemoryDirectory();
       const rows = Array.from({ length: 40 }, (_, i): Value[] => [
@@ -71,7 +71,7 @@ describe('damage', () => {
       const right = batches.map((batch) => batch.columns.map(valuesOf));
       const bytes = await fileBytes(directory, 'a.parquet');
       const needle = new TextEncoder().encode('request');
-      // Of the header some bytes: one checksum covers all of it, and no answer goes by it.
+      // Only some bytes of the header are flipped: one checksum covers all of it, and no answer depends on it.
       const isHeader = (at: number): boolean => at >= 4 && at < 4 + entry.headerBytes!;
       for (let at = 0; at < bytes.length; at += isHeader(at) ? 29 : 1) {
         const flipped = bytes.slice();
@@ -97,14 +97,14 @@ describe('damage', () => {
     60_000,
   );
 
-  test('costs only the row group and the column it is in', async () => {
+  test('affects only the row group and the column that it lies in', async () => {
     const directory = new MemoryDirectory();
     const batch = batchFromRows(mixedSchema, mixedRows(500));
     const entry = await sealBatches(directory, 'a.parquet', mixedSchema, [batch, batch], 'lz4');
     const bytes = await fileBytes(directory, 'a.parquet');
     const segment = await openSegment(directory, entry, mixedSchema);
     const { chunks } = (await segment.footer()).footer.rowGroups[1]!;
-    // Column 0 of the file is _cursor, so that the chunk of field n is number n + 1.
+    // Column 0 of the file is _cursor, so the chunk of field n is number n + 1.
     const message = chunks[4]!;
     bytes[message.offset + message.bytes - 1]! ^= 0x10;
     await replaceFile(directory, 'a.parquet', bytes);
@@ -124,7 +124,7 @@ describe('damage', () => {
     ]);
   });
 
-  test('a file that is cut, longer, missing or of another segment', async () => {
+  test('is reported for a file that is cut, longer, missing or of another segment', async () => {
     const directory = new MemoryDirectory();
     const batch = batchFromRows(mixedSchema, mixedRows(50));
     const entry = await sealBatches(directory, 'a.parquet', mixedSchema, [batch], 'zstd');
@@ -150,7 +150,7 @@ describe('damage', () => {
     await expect(other!.open()).rejects.toBeInstanceOf(DamageError);
   });
 
-  test('positions that are not those of the manifest', async () => {
+  test('is reported for positions that differ from those of the manifest', async () => {
     const directory = new MemoryDirectory();
     const batch = batchFromRows(mixedSchema, mixedRows(1500));
     const entry = await sealBatches(directory, 'a.parquet', mixedSchema, [batch], 'lz4');
@@ -162,7 +162,7 @@ describe('damage', () => {
 });
 
 describe('reading', () => {
-  test('gives the bounds of every column', async () => {
+  test('returns the bounds of every column', async () => {
     const schema: Schema = {
       fields: [
         { name: 't', type: 'time' },
@@ -193,7 +193,7 @@ describe('reading', () => {
     expect(open.zone(5)).toEqual({ nullCount: 1, rows: 3, min: null, max: null });
   });
 
-  test('reads only what is asked for, once, however many ask', async () => {
+  test('reads only the requested bytes, and once for concurrent requests', async () => {
     const directory = new MemoryDirectory();
     const batch = batchFromRows(mixedSchema, mixedRows(5000));
     const entry = await sealBatches(directory, 'a.parquet', mixedSchema, [batch], 'lz4');
@@ -215,7 +215,7 @@ describe('reading', () => {
     expect(counters.columnsDecoded).toBe(2);
   });
 
-  test('reads fields that came, went or changed their type', async () => {
+  test('reads fields that were added, removed or given another type', async () => {
     const was: Schema = {
       fields: [
         { name: 'i', type: 'int' },
@@ -284,7 +284,7 @@ describe('reading', () => {
 });
 
 describe('writing', () => {
-  test('goes on after a pause', async () => {
+  test('continues after a pause', async () => {
     const directory = new MemoryDirectory();
     const writer = await SegmentWriter.create(directory, 'a.parquet', mixedSchema, { codec: 'zstd' });
     const batches = [mixedRows(300, 1), mixedRows(200, 2)].map((rows) => batchFromRows(mixedSchema, rows));
@@ -300,7 +300,7 @@ describe('writing', () => {
     expect(await directory.list('')).toEqual(['a.parquet']);
   });
 
-  test('leaves nothing when it is given up, and takes no file that is there', async () => {
+  test('leaves no file when it is given up, and does not replace an existing file', async () => {
     const directory = new MemoryDirectory();
     const writer = await SegmentWriter.create(directory, 'a.parquet', mixedSchema, { codec: 'lz4' });
     const batch = batchFromRows(mixedSchema, mixedRows(10));
@@ -315,7 +315,7 @@ describe('writing', () => {
   });
 });
 
-test('a disk that fails or is full at any step leaves an error and no file', async () => {
+test('on a disk that fails or is full at any step ends in an error and leaves no file', async () => {
   const batch = batchFromRows(mixedSchema, mixedRows(100));
   const seal = async (directory: MemoryDirectory): Promise<void> => {
     const writer = await SegmentWriter.create(directory, 'a.parquet', mixedSchema, { codec: 'lz4' });

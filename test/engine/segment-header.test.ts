@@ -27,13 +27,13 @@ function batchOf(of: Schema, rows: number): ReturnType<typeof batchFromRows> {
 const headerOf = (directory: MemoryDirectory): Promise<SegmentHeader | null> =>
   withFile(directory, path, readHeader);
 
-/** What a header and a manifest say alike. */
+/** The values that a header and a manifest have in common. */
 function factsOf({ file: _, replaces: __, ...facts }: SegmentEntry): object {
   return facts;
 }
 
 describe('the header of a segment', () => {
-  it('says what the manifest says, the schema, and where the row groups begin, durably', async () => {
+  it('holds the values of the manifest, the schema and the offsets of the row groups, durably', async () => {
     const written = new MemoryDirectory();
     const entry = await sealBatches(
       written,
@@ -51,7 +51,7 @@ describe('the header of a segment', () => {
     expect(header.rowGroupOffsets[0]).toBe(4 + entry.headerBytes!);
   });
 
-  it('takes 2 KiB with ten fields, and room enough with a thousand and as many row groups as there can be', async () => {
+  it('takes 2 KiB with ten fields, and has room for a thousand fields and the maximum number of row groups', async () => {
     const directory = new MemoryDirectory();
     const ten = makeSchema(
       Array.from(
@@ -77,7 +77,7 @@ describe('the header of a segment', () => {
     expect(header.rowGroupChecksums).toHaveLength(64);
   });
 
-  it('keeps the runs of the first rows where there are more than fit', async () => {
+  it('keeps the runs of the first rows if not all runs fit', async () => {
     const random = seededRandom(11);
     for (const count of [300, 3000, 9000]) {
       const directory = new MemoryDirectory();
@@ -99,7 +99,7 @@ describe('the header of a segment', () => {
     }
   });
 
-  it('is none with any of its bytes wrong, or cut off', async () => {
+  it('is rejected if any of its bytes is wrong, or if it is cut off', async () => {
     const directory = new MemoryDirectory();
     const { headerBytes } = await sealBatches(directory, path, schema, [batchOf(schema, 50)], 'lz4');
     const file = await directory.openWrite(path);

@@ -20,7 +20,7 @@ const schema = makeSchema([
 
 const value = {
   time: fc.option(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })),
-  // Without -0, which the dictionaries below would take for 0.
+  // Without -0, which the dictionaries below would treat as 0.
   took: fc.option(fc.double({ noNaN: true, noDefaultInfinity: true }).map((number) => number + 0)),
   text: fc.option(fc.oneof(fc.string({ unit: 'binary', maxLength: 5 }), fc.constant('long '.repeat(30)))),
 };
@@ -32,7 +32,7 @@ function valuesOf(batch: RecordBatch): Value[][] {
   );
 }
 
-/** A dictionary of the same values, nulls at code 0. */
+/** A dictionary of the same values, with nulls at code 0. */
 function withDictionary(batch: RecordBatch): RecordBatch {
   const rows = valuesOf(batch);
   const columns = batch.columns.map((column, i): DictionaryColumn => {
@@ -48,7 +48,7 @@ function withDictionary(batch: RecordBatch): RecordBatch {
   return { length: batch.length, columns };
 }
 
-/** Every slot of a null is zero or empty. */
+/** Checks that the slot of every null is zero or empty. */
 function expectEmptyNulls(batch: RecordBatch): void {
   for (const column of batch.columns.map(plainColumn)) {
     for (let row = 0; row < column.length; row++) {
@@ -60,7 +60,7 @@ function expectEmptyNulls(batch: RecordBatch): void {
 }
 
 describe('rows of many pages', () => {
-  it('are put together as picking them one by one would', () => {
+  it('are joined as if they were picked one by one', () => {
     const pages = fc.array(fc.tuple(fc.array(rowOf, { minLength: 1, maxLength: 40 }), fc.boolean()), {
       minLength: 1,
       maxLength: 4,

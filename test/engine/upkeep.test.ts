@@ -6,7 +6,7 @@ import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-it('an archive is well until a round of upkeep does not end', async () => {
+it('an archive is healthy until a round of maintenance does not end', async () => {
   let hangs = false;
   const archive = new ArchiveFolder(
     new MemoryDirectory(),

@@ -38,7 +38,7 @@ interface Sealed {
   readonly rowGroups: readonly RowGroup[];
 }
 
-/** Seals values of one field, a row group for each list. */
+/** Seals values of one field, with one row group for each list. */
 async function sealed(field: Omit<Field, 'name'>, groups: readonly (readonly Value[])[]): Promise<Sealed> {
   const directory = new MemoryDirectory();
   const schema = makeSchema([{ name: 'id', ...field }]);
@@ -69,7 +69,7 @@ function equals(...values: readonly (string | bigint)[]): Predicate {
   return members.length === 1 ? members[0]! : { kind: 'set', field: 0, members };
 }
 
-/** What the filters of each row group say of a filter of a query. */
+/** The verdicts of the filters of each row group on a predicate. */
 function rulingsOf(
   { schema, rowGroups }: Pick<Sealed, 'schema' | 'rowGroups'>,
   predicate: Predicate,
@@ -97,13 +97,13 @@ const idsOf = (groups: number, rows: number): string[][] =>
   );
 
 describe('a value filter', () => {
-  test('has a header of as many bytes as are counted', () => {
+  test('has a header of the length that is assumed for it', () => {
     for (let power = 0; power < 26; power++)
       for (const blocks of [2 ** power - 1, 2 ** power, 2 ** power + 1])
         expect(bloomHeaderBytes(blocks), `${blocks} blocks`).toBe(bloomHeader(blocks).length);
   });
 
-  test('never rules out a value that is there, whatever the row groups', async () => {
+  test('never rules out a value that is present, whatever the row groups', async () => {
     const text = fc.oneof(
       fc.string({ unit: 'grapheme', maxLength: 20 }),
       fc.string({ unit: fc.constantFrom(...'0123456789abcdef'), minLength: 30, maxLength: 34 }),
@@ -135,7 +135,7 @@ describe('a value filter', () => {
     );
   });
 
-  test.each([1, 2, 4, 9])('rules out ids that are not there, in %d row groups', async (groups) => {
+  test.each([1, 2, 4, 9])('rules out absent ids, in %d row groups', async (groups) => {
     const rows = 4000;
     const segment = await sealed({ type: 'string' }, idsOf(groups, rows));
     let passed = 0;
@@ -151,7 +151,7 @@ describe('a value filter', () => {
     expect(rulings.filter((said) => said === ruling.mayMatch).length).toBeLessThanOrEqual(2);
   });
 
-  test('takes 10.5 bits for each distinct value, and half a byte a row for what several row groups share', async () => {
+  test('takes 10.5 bits for each distinct value, and half a byte per row for sketches shared by several row groups', async () => {
     const { entry } = await sealed({ type: 'string' }, idsOf(4, 16_384));
     const values = 4 * 16_384;
     expect(entry.valueFilterBytes).toBeGreaterThan(values * 1.3);
@@ -160,7 +160,7 @@ describe('a value filter', () => {
     expect(one.entry.valueFilterBytes).toBeLessThan(16_384 * (10.6 / 8));
   });
 
-  test('has a sketch of as many bits for every full row group, whatever the estimate of its values', () => {
+  test('has a sketch of equal size for every full row group, whatever the estimated number of its values', () => {
     const rows = rowGroupRowsMax;
     for (let seed = 1; seed <= 12; seed++) {
       const values = BigInt64Array.from({ length: rows }, (_, i) => BigInt(i) * BigInt(2 * seed + 1));
@@ -169,7 +169,7 @@ describe('a value filter', () => {
     }
   });
 
-  test('joins sketches of any sizes so that each has its values', () => {
+  test('joins sketches of any sizes so that each finds its values', () => {
     const sizes = fc.array(fc.integer({ min: 1, max: 5000 }), { minLength: 2, maxLength: 6 });
     fc.assert(
       fc.property(sizes, (rowsOf) => {
@@ -200,7 +200,7 @@ describe('a value filter', () => {
     );
   });
 
-  test('is there for ids, and not for what a dictionary decides, long texts, counts and what says so', async () => {
+  test('is written for ids, and not for dictionaries, long texts, numbers that repeat, or fields that opt out', async () => {
     const bytesOf = async (field: Omit<Field, 'name'>, values: readonly Value[]): Promise<number> =>
       (await sealed(field, [values])).entry.valueFilterBytes;
     const rows = Array.from({ length: 5000 }, (_, i) => i);
@@ -230,7 +230,7 @@ describe('a value filter', () => {
         rows.map((i) => BigInt(i) * 1_000_003n),
       ),
     ).toBe(0);
-    // Three quarters of them distinct: sizes, not ids.
+    // Three quarters of them are distinct: these are sizes, not ids.
     expect(
       await bytesOf(
         { type: 'int' },
@@ -245,7 +245,7 @@ describe('a value filter', () => {
     ).toBe(0);
   });
 
-  test('is read in few pieces: the sketches of all row groups at once, then those that are left', async () => {
+  test('is read in few pieces: the sketches of all row groups at once, then the filters of the remaining row groups', async () => {
     const groups = 9;
     const segment = await sealed({ type: 'string' }, idsOf(groups, 4000));
     await rulingsOf(segment, equals(idOf(0)));
@@ -253,7 +253,7 @@ describe('a value filter', () => {
     const asked = equals(idOf(5 * 4000));
     const questions = questionsOf(segment.schema, asked);
     await rulingOf(segment.rowGroups[5]!, questions, counters);
-    // A stripe, a piece and the checksums of its filter.
+    // A stripe of sketches, and a piece and the checksums of the filter.
     const checksums = checksumsOf(bloomBlocks(4000)).bytes;
     expect(counters.valuePiecesRead).toBe(2);
     expect(counters.bytesRead).toBe(groups * 32 + 4 + 4096 + checksums);
@@ -261,7 +261,7 @@ describe('a value filter', () => {
     expect(counters.bytesRead).toBe(2 * (groups * 32 + 4 + 4096) + checksums);
   });
 
-  test('rules nothing out where it is damaged, and the damage is found', async () => {
+  test('rules nothing out if it is damaged, and the damage is found', async () => {
     const ids = idsOf(5, 300);
     const { directory, schema, entry } = await sealed({ type: 'string' }, ids);
     const bytes = await fileBytes(directory, 'a.parquet');
@@ -288,7 +288,7 @@ describe('a value filter', () => {
     }
   });
 
-  test('is not asked where a summary says what no segment of ours has, though its checksum holds', () => {
+  test('is not used if the summary contains values that our segments never have, even with a valid checksum', () => {
     const whole = {
       gramFilters: [
         { rowGroup: 1, field: 2, offset: 9, gramBytes: 5, gramBits: 20, gramEighths: 6, trigramBits: 12 },
@@ -312,7 +312,7 @@ describe('a value filter', () => {
       expect(decodeSummary(encodeSummary(odd, 3), 3)).toBeNull();
   });
 
-  test('is not asked about what it can not know: parts, other case, ranges, opposites', async () => {
+  test('is not used for predicates that it cannot decide: substrings, other case, ranges and negations', async () => {
     const segment = await sealed({ type: 'string' }, idsOf(1, 3000));
     const id = idOf(17);
     const kinds: Predicate[] = [

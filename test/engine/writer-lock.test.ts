@@ -35,7 +35,7 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await delay(5);
 }
 
-/** What lies in the lock's folder and who is named the holder. */
+/** The files in the lock's folder, and the process that is named as the holder. */
 function leftIn(folder: string): string[] {
   return [
     ...readdirSync(join(folder, '.lock')),
@@ -58,7 +58,7 @@ async function holderIn(folder: string): Promise<ChildProcess> {
   return child;
 }
 
-// The others have no /proc that a long path could be shortened by.
+// The other platforms have no /proc to shorten a long path with.
 const platforms: readonly NodeJS.Platform[] =
   process.platform === 'linux' ? ['linux', 'darwin'] : [process.platform];
 const places = platforms.flatMap((platform) => [
@@ -71,7 +71,7 @@ const places = platforms.flatMap((platform) => [
 ]);
 
 describe.each(places)('the writer lock as on $platform, where the path is $length', ({ platform, below }) => {
-  it('is held by one, by whatever path the folder is named, and free after its release', async () => {
+  it('is held by one process, whatever path names the folder, and free after its release', async () => {
     const base = await freshFolder();
     const folder = join(base, below);
     await mkdir(folder, { recursive: true });
@@ -99,7 +99,7 @@ describe.each(places)('the writer lock as on $platform, where the path is $lengt
   });
 });
 
-it('vanishes with a process that is killed, and what that leaves is cleared away', async () => {
+it('vanishes with a killed process, and the leftovers are removed', async () => {
   const folder = await freshFolder();
   const child = await holderIn(folder);
   expect(await lockForWriting(folder, 'load')).toBeUndefined();
@@ -114,9 +114,9 @@ it('vanishes with a process that is killed, and what that leaves is cleared away
   expect(leftIn(folder)).toEqual([]);
 });
 
-it('is taken by exactly one of those that want it at the same moment, again and again', async () => {
+it('is taken by exactly one of several concurrent processes, again and again', async () => {
   const folder = await freshFolder();
-  // What killed processes have left: one that held it, one that wanted it, and one that had no name yet.
+  // Leftovers of killed processes: one that held the lock, one that wanted it, and one that had no name yet.
   const child = await holderIn(folder);
   const gone = once(child, 'exit');
   child.kill('SIGKILL');
@@ -133,7 +133,7 @@ it('is taken by exactly one of those that want it at the same moment, again and 
   }
 });
 
-it('takes the place of what an earlier version wrote about its holder', async () => {
+it('replaces the record that an earlier version wrote about its holder', async () => {
   const folder = await freshFolder();
   await writeFile(join(folder, '.writer'), '{"role":"serve","pid":1,"secret":"x"}');
   expect(await connectToWriter(folder)).toBeUndefined();
@@ -144,7 +144,7 @@ it('takes the place of what an earlier version wrote about its holder', async ()
   await lock!.release();
 });
 
-it('trusts no folder that others than those who may write to the data can make sockets in', async () => {
+it('does not trust a folder in which other users than those who may write to the data can create sockets', async () => {
   const folder = await freshFolder();
   const place = join(folder, '.lock');
   const refused = async (reason: string): Promise<void> => {
@@ -167,7 +167,7 @@ it('trusts no folder that others than those who may write to the data can make s
   await (await lockForWriting(folder, 'load'))!.release();
 });
 
-it('closes what others were let into with the data', async () => {
+it('takes away the permissions of other users on an existing lock folder', async () => {
   const folder = await freshFolder();
   await (await lockForWriting(folder, 'load'))!.release();
   await chmod(join(folder, '.lock'), 0o755);
@@ -192,7 +192,7 @@ it('is shared by a group that may write to the data, and by nobody else', async 
   for (const mode of [0o770, 0o775, 0o777]) expect(await modeOfLock(mode)).toBe(0o770);
 });
 
-it('says what is wrong with a folder that can not be locked', async () => {
+it('says why a folder cannot be locked', async () => {
   const folder = await freshFolder();
   await expect(lockForWriting(join(folder, 'missing'), 'load')).rejects.toMatchObject({ code: 'not_found' });
 });
@@ -261,7 +261,7 @@ describe('the channel to the writer', () => {
     await end();
   });
 
-  it('carries errors with their code, and tells bugs from them', async () => {
+  it('carries errors with their code, and distinguishes unexpected errors', async () => {
     const { connectOne, end } = await serving({
       full: () => Promise.reject(new LogstrataError('disk_full', 'no room', { path: '/data', offset: 7 })),
       damaged: () => Promise.reject(new DamageError('bad bytes', { path: 'f' })),
@@ -293,7 +293,7 @@ describe('the channel to the writer', () => {
     await lock!.release();
   });
 
-  it('releases what a process held when it disappears, after what it asked for is done', async () => {
+  it('releases what a process held when it disappears, after its requests are done', async () => {
     const events: string[] = [];
     let finish: (() => void) | undefined;
     const { connectOne, end } = await serving({
@@ -330,7 +330,7 @@ describe('the channel to the writer', () => {
     await end();
   });
 
-  it('tells those who ask on that the writer has gone', async () => {
+  it('refuses further requests of clients once the writer has gone', async () => {
     const folder = await freshFolder();
     const lock = await lockForWriting(folder, 'serve');
     lock!.serve({ ask: () => Promise.resolve(1) });
@@ -341,7 +341,7 @@ describe('the channel to the writer', () => {
     expect(link!.alive).toBe(false);
   });
 
-  it('stops by ending idle connections first, which may hold what the others wait for', async () => {
+  it('stops by ending idle connections first, since they may hold resources that other requests wait for', async () => {
     let release: (() => void) | undefined;
     const held = new Promise<void>((resolve) => {
       release = resolve;
@@ -381,7 +381,7 @@ describe('the channel to the writer', () => {
     return Buffer.concat(pieces);
   }
 
-  it('cuts off garbage, oversized frames and strangers, and goes on with the others', async () => {
+  it('cuts off garbage, oversized frames and unknown clients, and continues with the others', async () => {
     let asked = 0;
     const { folder, connectOne, end } = await serving({
       ask: () => Promise.resolve(++asked),
@@ -411,7 +411,7 @@ describe('the channel to the writer', () => {
     await end();
   });
 
-  it('refuses to send what the other side would not take', async () => {
+  it('refuses to send a message that the other side would not accept', async () => {
     const { connectOne, end } = await serving({ ask: () => Promise.resolve('ok') });
     const link = await connectOne();
     const huge = new Uint8Array(256 * 1024 * 1024 + 1);

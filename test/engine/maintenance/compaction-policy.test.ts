@@ -17,7 +17,7 @@ function policyAt(day: number, more: Partial<CompactionPolicy> = {}): Compaction
   return { nowMs: (day + 0.5) * dayMs, zstdAfterMs: 7 * dayMs, thorough: false, ...more };
 }
 
-/** A simulated life: segments come, and what is proposed is done. Counts the records that were rewritten. */
+/** Simulates a store: segments arrive, and every proposed rewrite is carried out. Counts how many records were rewritten. */
 class Simulation {
   segments: SegmentEntry[] = [];
   rowsCommitted = 0;
@@ -48,8 +48,8 @@ class Simulation {
   }
 }
 
-describe('what is proposed in the background', () => {
-  it('leaves a quiet agent with two files a day at most, and a year with no more than 800', () => {
+describe('rewrites that are proposed in the background', () => {
+  it('leave a quiet agent with at most two files a day, and with at most 800 after a year', () => {
     const life = new Simulation();
     for (let day = today; day < today + 365; day++) {
       for (let commit = 0; commit < 24; commit++) life.commit(day, 42);
@@ -59,7 +59,7 @@ describe('what is proposed in the background', () => {
     expect(life.segments.length).toBeLessThanOrEqual(800);
   });
 
-  it('rewrites a record at most three times at ten million records a day, and merges what lies long', () => {
+  it('rewrite a record at most three times at ten million records a day, and merge small segments that have waited long', () => {
     const life = new Simulation();
     const days = 12;
     for (let day = today; day < today + days; day++) {
@@ -73,7 +73,7 @@ describe('what is proposed in the background', () => {
     }
   });
 
-  it('comes to an end, with bounded files a day, whatever was committed', () => {
+  it('come to an end with a bounded number of files a day, whatever was committed', () => {
     const commits = fc.array(
       fc.record({ day: fc.nat(12), rows: fc.oneof(fc.integer({ min: 1, max: 500 }), fc.nat(3_000_000)) }),
       { maxLength: 80 },
@@ -92,26 +92,26 @@ describe('what is proposed in the background', () => {
     );
   });
 
-  it('gives ZSTD to days of that age, counted from the lower of the clock and the newest position', () => {
+  it('give ZSTD to days of the configured age, counted from the clock or from the newest position, whichever is lower', () => {
     const old = segmentOf(today - 8, 50_000);
     const young = segmentOf(today - 7, 50_000);
     const newest = segmentOf(today, 50_000, {}, 12);
     const manifest = manifestOf([old, young, newest]);
     expect(proposeRewrite(manifest, policyAt(today))).toEqual({ segments: [old], codec: 'zstd' });
-    // A clock that has jumped ahead makes nothing older.
+    // A clock that has jumped ahead does not make any segment older.
     expect(proposeRewrite(manifest, policyAt(today + 300))).toEqual({ segments: [old], codec: 'zstd' });
     expect(proposeRewrite(manifest, policyAt(today - 5))).toBeUndefined();
     expect(proposeRewrite(manifest, policyAt(today, { zstdAfterMs: null }))).toBeUndefined();
     expect(proposeRewrite(manifest, policyAt(today), new Set([old.file]))).toBeUndefined();
   });
 
-  it('leaves a segment that is too small to gain, and never turns ZSTD back', () => {
+  it('leave out a segment that is too small to gain from ZSTD, and never go back from ZSTD', () => {
     const small = segmentOf(today - 30, 500);
     const dense = segmentOf(today, 50_000, { codec: 'zstd' });
     expect(proposeRewrite(manifestOf([small, dense]), policyAt(today))).toBeUndefined();
   });
 
-  it('merges neither days nor schema versions with one another', () => {
+  it('merge neither different days nor different schema versions', () => {
     const segments = [0, 1, 2, 3, 4, 5].map((i) =>
       segmentOf(today - (i % 2), 10, { schemaVersion: 1 + (i % 3) }),
     );
@@ -122,7 +122,7 @@ describe('what is proposed in the background', () => {
   });
 });
 
-describe('segments of other filters than the fields want', () => {
+describe('segments whose filters differ from those that the fields ask for', () => {
   const fieldsOf = (...names: string[]): Field[] => names.map((name) => ({ name, type: 'string' }));
   const schemas = [
     { version: 1, schema: { fields: fieldsOf('message') } },
@@ -132,22 +132,22 @@ describe('segments of other filters than the fields want', () => {
   const segments = [1, 2, 3].map((schemaVersion) => segmentOf(today - schemaVersion, 10, { schemaVersion }));
   const manifest = { ...manifestOf(segments, 24 * today), schemas };
 
-  it('are those of the same columns, which `compact` writes anew, and nobody else for that alone', () => {
+  it('have the same columns, and are rewritten for that reason by `compact` only', () => {
     expect([1, 2, 3].map((version) => versionToWrite(manifest, version))).toEqual([3, 2, 3]);
     expect(segmentsToRefilter(manifest)).toEqual([segments[0]]);
     expect(proposeRewrite(manifest, policyAt(today))).toBeUndefined();
     expect(proposeRewrite(manifest, policyAt(today, { thorough: true }))?.segments).toEqual([segments[0]]);
   });
 
-  it('are merged with those that have them', () => {
+  it('are merged with segments that have the wanted filters', () => {
     const same = [1, 3, 1, 3, 1].map((schemaVersion) => segmentOf(today, 10, { schemaVersion }));
     const rewrite = proposeRewrite({ ...manifestOf(same), schemas }, policyAt(today));
     expect(rewrite?.segments).toHaveLength(5);
   });
 });
 
-describe('what `compact` proposes', () => {
-  it('leaves one segment a day that is not full, and the codec that was asked for in all', () => {
+describe('the rewrites that `compact` proposes', () => {
+  it('leave at most one segment a day that is not full, and the requested codec in all segments', () => {
     const segments = [segmentOf(today, 10), segmentOf(today, 70_000), segmentOf(today, 3_000_000)];
     const thorough = policyAt(today, { thorough: true });
     const merge = proposeRewrite(manifestOf(segments), thorough)!;

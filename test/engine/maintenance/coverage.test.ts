@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { Coverage } from '../../../engine/store/manifest/coverage.js';
 
-it('coverage gives of each run what none before it had, as sets of positions would', () => {
+it('coverage returns the part of each run that no earlier run covered, as sets of positions would', () => {
   const runs = fc.array(
     fc.record({
       partition: fc.nat(2),

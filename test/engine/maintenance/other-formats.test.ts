@@ -9,7 +9,7 @@ import { fileBytes, openSegment, sealBatches } from '../../parquet/segment-sampl
 
 const schema: Schema = { fields: [{ name: 'message', type: 'string' }] };
 
-/** A segment whose footer says that it is of the format `digit`, and that has no header that says otherwise. */
+/** A segment whose footer names the format `digit`, and that has no header with another format. */
 async function segmentOfFormat(
   digit: string,
 ): Promise<{ directory: MemoryDirectory; entry: SegmentEntry; path: string }> {
@@ -43,7 +43,7 @@ it.each([
   await expect(readFoundSegment(directory, 'web', 'a.parquet')).rejects.toMatchObject(error);
 });
 
-it('one of a format that no program writes is damaged', async () => {
+it('a segment of a format that no version writes is reported as damaged', async () => {
   const { directory, entry } = await segmentOfFormat('x');
   const error = { code: 'damaged', message: expect.stringContaining("the segment's format is x") as string };
   await expect((await openSegment(directory, entry, schema)).footer()).rejects.toMatchObject(error);

@@ -34,13 +34,13 @@ interface Sample {
   readonly bytes: Uint8Array;
   /** The values of each row group, by field. */
   readonly right: readonly (readonly (readonly Value[])[])[];
-  /** Where each row group begins in the file, then where the positions do. */
+  /** Where each row group begins in the file, followed by where the positions begin. */
   readonly bounds: readonly number[];
   /** The chunks of the fields, by row group. */
   readonly chunks: readonly (readonly Place[])[];
 }
 
-/** Row groups of the same number of rows, so that nothing but their order tells them apart. */
+/** Row groups of equal row counts, so that only their order tells them apart. */
 async function sample(codec: Codec): Promise<Sample> {
   const directory = new MemoryDirectory();
   const batches = Array.from({ length: groups }, (_, group) =>
@@ -74,7 +74,7 @@ async function sample(codec: Codec): Promise<Sample> {
   return { entry, bytes: await fileBytes(directory, 'a.parquet'), right, bounds, chunks };
 }
 
-/** Row groups that are given up. Fails where one that is not has any value that was not stored, or not there. */
+/** The row groups that are given up. Fails if any other row group has a value that was not stored, or lacks one. */
 async function lostOf({ entry, right }: Sample, bytes: Uint8Array): Promise<readonly number[]> {
   const directory = new MemoryDirectory();
   const file = await directory.create('a.parquet');
@@ -107,7 +107,7 @@ function withoutFooter({ bytes, entry }: Sample): Uint8Array {
   return bytes.slice().fill(0xa5, entry.footerOffset);
 }
 
-/** Row groups with a chunk of which a byte is another. */
+/** The row groups with a chunk in which a byte differs. */
 function damagedGroups({ chunks, bytes }: Sample, damaged: Uint8Array): number[] {
   const differs = (at: number): boolean => damaged[at] !== bytes[at];
   return Array.from(chunks.keys()).filter((group) =>
@@ -120,12 +120,12 @@ function damagedGroups({ chunks, bytes }: Sample, damaged: Uint8Array): number[]
 const groupAt = ({ bounds }: Sample, at: number): number => bounds.findLastIndex((bound) => bound <= at);
 
 describe.each(['lz4', 'zstd'] as const)('a segment (%s) whose footer is overwritten', (codec) => {
-  it('loses nothing else', async () => {
+  it('loses no record', async () => {
     const made = await sample(codec);
     expect(await lostOf(made, withoutFooter(made))).toEqual([]);
   });
 
-  it('loses with any other byte that is wrong at most the row group that it lies in', async () => {
+  it('loses at most the row group that contains the byte if one more byte is wrong', async () => {
     const made = await sample(codec);
     const { footerOffset } = made.entry;
     for (let at = made.bounds[0]!; at < footerOffset; at += long ? 1 : 17) {
@@ -137,7 +137,7 @@ describe.each(['lz4', 'zstd'] as const)('a segment (%s) whose footer is overwrit
     }
   });
 
-  it('keeps, wherever it is cut off, what is whole before that', async () => {
+  it('keeps the row groups before the point at which it is cut off', async () => {
     const made = await sample(codec);
     for (let end = 0; end < made.bytes.length; end += long ? 7 : 61) {
       const lost = await lostOf(made, made.bytes.subarray(0, end));
@@ -151,7 +151,7 @@ describe.each(['lz4', 'zstd'] as const)('a segment (%s) whose footer is overwrit
     }
   });
 
-  it(`keeps what stands before, between and behind several damages (seed ${seed})`, async () => {
+  it(`keeps the row groups before, between and after several damages (seed ${seed})`, async () => {
     const made = await sample(codec);
     const random = seededRandom(seed);
     for (let i = 0; i < (long ? 2000 : 100); i++) {
@@ -159,7 +159,7 @@ describe.each(['lz4', 'zstd'] as const)('a segment (%s) whose footer is overwrit
       for (let damages = between(random, 1, 4); damages > 0; damages--) {
         const from = between(random, made.bounds[0]!, made.bounds.at(-1)!);
         const to = Math.min(made.bounds.at(-1)!, from + between(random, 1, 4000));
-        // Zeros, noise, or what stands elsewhere in the file.
+        // The damage is zeros, noise, or bytes from elsewhere in the file.
         const kind = between(random, 0, 3);
         const source = between(random, 0, made.bytes.length - 4000);
         for (let at = from; at < to; at++)
@@ -170,7 +170,7 @@ describe.each(['lz4', 'zstd'] as const)('a segment (%s) whose footer is overwrit
   });
 });
 
-it('a file that is another one than the manifest says, or that has lost its header too, gives no record', async () => {
+it('a file that is not the one that the manifest names, or that has lost its header too, yields no record', async () => {
   const made = await sample('lz4');
   const other = { ...made.entry, footerChecksum: made.entry.footerChecksum ^ 1 };
   expect(await lostOf({ ...made, entry: other }, withoutFooter(made))).toHaveLength(groups);

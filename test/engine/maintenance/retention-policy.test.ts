@@ -14,7 +14,7 @@ const dayMs = 24 * hourMs;
 const today = 20_000;
 const forEver: RetentionPolicy = { periodMs: null, bytesMax: null };
 
-/** A segment of `day` with as many records in each of the hours. */
+/** A segment of `day` with the same number of records in each of the hours. */
 function spread(
   day: number,
   hours: readonly number[],
@@ -31,7 +31,7 @@ function spread(
 const allDay = Array.from({ length: 24 }, (_, hour) => hour);
 
 describe('retention', () => {
-  it('takes whole segments, hides the rest of one that is partly over, and keeps all of the others', () => {
+  it('removes expired segments, hides the expired part of a segment, and keeps all others', () => {
     const segments = [0, 1, 2, 3].map((back) => spread(today - back, allDay, 100));
     const manifest = manifestOf(segments);
     const nowMs = (today + 1) * dayMs;
@@ -57,7 +57,7 @@ describe('retention', () => {
     expect(later.retired).toMatchObject({ records: 4800, segments: 2 });
   });
 
-  it('takes imported records by their times, in the order of these, and none of those that have none', () => {
+  it('removes imported records in order of their times, and keeps those without a time', () => {
     const imported = (back: number | null, firstOrdinal: number): SegmentEntry => ({
       ...segmentOf(0, 1000, { timeMaxMs: back === null ? null : (today - back) * dayMs }, 0, firstOrdinal),
     });
@@ -81,7 +81,7 @@ describe('retention', () => {
     expect(proposed.taken).toMatchObject({ records: 1000, fromMs: (today - 9) * dayMs });
   });
 
-  it('counts age to the newest position when the clock is ahead of it, and to the clock when that is behind', () => {
+  it('counts age from the newest position if the clock is ahead of it, and from the clock if the clock is behind', () => {
     const manifest = manifestOf([spread(today, allDay, 10), spread(today - 1, allDay, 10)]);
     const policy = { ...forEver, periodMs: 2 * dayMs };
     expect(
@@ -103,7 +103,7 @@ describe('retention', () => {
     ).toBeUndefined();
   });
 
-  it('by size takes the oldest hours and no more than it must, and never the newest', () => {
+  it('by size removes the oldest hours and no more than necessary, and never the newest', () => {
     const manifest = manifestOf([spread(today, [0, 1, 2, 3], 1000), spread(today - 1, [5, 6], 1000)]);
     const keep = (rows: number, hotBytes = 0) =>
       proposeRetirement(
@@ -121,9 +121,9 @@ describe('retention', () => {
     expect(keep(1)).toMatchObject({ retired: { records: 5000, below: today * 24 + 3 } });
   });
 
-  it('by size counts nothing of what has gone already', () => {
+  it('by size does not count records that are already removed', () => {
     const rest = spread(today - 1, [5, 6], 1000, { liveFrom: (today - 1) * 24 + 6 });
-    // What was loaded beyond the period is older than what has gone.
+    // Records that were loaded although they were older than the period lie below the removed ones.
     const old = spread(today - 300, [0], 1000);
     const manifest = { ...manifestOf([spread(today, [0], 1000), rest, old]), hotBytes: 0, hotRuns: [] };
     const keep = (rows: number) =>
@@ -132,7 +132,7 @@ describe('retention', () => {
     expect(keep(2999)).toMatchObject({ removes: [old.file], retired: { records: 1000 } });
   });
 
-  it('says how far it has ever come, also where it takes older records by a clock that went back', () => {
+  it('never lowers the recorded limit, even when it removes older records after the clock went back', () => {
     const below = today * 24;
     const manifest = {
       ...manifestOf([segmentOf(today - 300, 5), segmentOf(today, 1)]),
@@ -145,7 +145,7 @@ describe('retention', () => {
     });
   });
 
-  it('keeps what was loaded beyond it for the period from the load on', () => {
+  it('keeps records that were loaded although older than the period for that period from their load on', () => {
     const counts = [[(today - 300) * 24, 5] as const, [today * 24, 7] as const];
     const load = {
       agent: 'web',
@@ -173,7 +173,7 @@ describe('retention', () => {
     expect(at(today + 7)).toMatchObject({ removes: [old.file] });
   });
 
-  it('takes exactly the records of the hours that are over, whatever segments there are', () => {
+  it('removes exactly the records of the expired hours, whatever the segments', () => {
     const segments = fc.array(
       fc.record({
         day: fc.integer({ min: 0, max: 9 }),
@@ -209,8 +209,8 @@ describe('retention', () => {
   });
 });
 
-describe('what retention has taken from a file', () => {
-  it('is reclaimed once it is more than a sixth of what is live', () => {
+describe('space of records that retention removed from a file', () => {
+  it('is reclaimed once it exceeds a sixth of the live bytes', () => {
     const policy = { nowMs: today * dayMs, zstdAfterMs: null, thorough: false };
     const part = spread(today - 6, allDay, 100, { liveFrom: (today - 6) * 24 + 20 });
     const days = (count: number) =>

@@ -4,12 +4,12 @@ import { makeSchema } from '../../../engine/terms/schema.js';
 import { rowGroupRowsMax } from '../../../engine/terms/limits.js';
 import type { Rewrite } from '../../../engine/maintenance/compaction-policy.js';
 
-/** Bytes of a record in a made-up segment. */
+/** Bytes of a record in a simulated segment. */
 export const rowBytes = 60;
 
 let count = 0;
 
-/** What a manifest would say of a segment of `rows` records in one partition of `day`. */
+/** The manifest entry of a segment with `rows` records in one partition of `day`. */
 export function segmentOf(
   day: number,
   rows: number,
@@ -66,7 +66,7 @@ export function manifestOf(
   };
 }
 
-/** What a rewrite would leave: one segment of all the rows. Its runs don't matter here. */
+/** The result of a rewrite: one segment with all the rows. Its runs are not used here. */
 export function rewritten({ segments, codec }: Rewrite): SegmentEntry {
   const { partition } = segments[0]!.runs[0]!;
   const rows = segments.reduce((sum, segment) => sum + segment.rows, 0);

@@ -19,7 +19,7 @@ function rows(from: number, count: number): Value[][] {
   ]);
 }
 
-/** All records of a copy, by a process that only reads it. */
+/** All records of a copy, as read by a process without a writer. */
 async function answerOf(copy: MemoryDirectory): Promise<string[]> {
   const archive = await openToRead(copy);
   try {
@@ -29,7 +29,7 @@ async function answerOf(copy: MemoryDirectory): Promise<string[]> {
   }
 }
 
-/** The same of a copy that must be whole; gives also the files that belong to no record. */
+/** The records of a copy that must be undamaged; also returns the files that belong to no record. */
 async function restored(copy: MemoryDirectory): Promise<{ lines: string[]; unnamed: readonly string[] }> {
   const archive = await openToRead(copy);
   try {
@@ -41,7 +41,7 @@ async function restored(copy: MemoryDirectory): Promise<{ lines: string[]; unnam
   }
 }
 
-it('a copy that is made at random moments can be restored, and has all that was there and nothing else', async () => {
+it('a copy taken at random moments can be restored, and holds exactly the records of one committed state', async () => {
   const seed = Date.now() % 1_000_000;
   const random = seededRandom(seed);
   const done: Disturbances = { appends: 0, loads: 0, compactions: 0, retired: 0, restarts: 0, crashes: 0 };
@@ -62,7 +62,7 @@ it('a copy that is made at random moments can be restored, and has all that was 
         message,
       ).toEqual([]);
       const known = new Set([...before, ...after]);
-      // Only what was written and retired again in the meantime is in neither.
+      // Only files that were written and retired between the two states are in neither.
       if (done.retired === 0)
         expect(
           found.filter((line) => !known.has(line)),
@@ -70,7 +70,7 @@ it('a copy that is made at random moments can be restored, and has all that was 
         ).toEqual([]);
       await store.copyTo(copy);
       copy = copy.crash('lost');
-      // A crash may bring removed names back: the next backup removes them again.
+      // A crash may bring removed names back, and the next backup removes them again.
       expect((await restored(copy)).lines, message).toEqual(await store.ask({}));
     }
   } finally {
@@ -79,7 +79,7 @@ it('a copy that is made at random moments can be restored, and has all that was 
   expect(Math.min(...Object.values(done))).toBeGreaterThan(0);
 });
 
-it('a crash while a copy is brought up to date leaves the state before or the new one, whichever step it hits', async () => {
+it('a crash at any step of an update of a copy leaves the earlier state or the new one', async () => {
   const source = new MemoryDirectory();
   const archive = await openOn(source);
   const store = await archive.agent('web', schema);
@@ -98,7 +98,7 @@ it('a crash while a copy is brought up to date leaves the state before or the ne
   for (let step = 1; ; step++) {
     const modes: CrashMode[] = ['lost', 'kept', { seed: step }];
     for (const mode of modes) {
-      // What the disk has of the first copy: all of it, since a backup ends when it is durable.
+      // The disk has all of the first copy, since a backup ends only when it is durable.
       const copy = first.crash('lost', { crashAtOperation: step });
       const ended = await store.backup(backupFolderOn(copy)).then(
         () => true,

@@ -31,7 +31,7 @@ function rows(count: number, endMs: number, seed: number): Value[][] {
 
 const oldDay = noon - 10 * dayMs;
 
-/** An old day in three segments, and a recent one in four. */
+/** An old day in three segments, and a recent day in four. */
 async function fill(store: AgentStore, count: number): Promise<void> {
   for (let i = 0; i < 3; i++) await load(store, rows(count, oldDay, i));
   for (let i = 0; i < 4; i++) await load(store, rows(50, noon, 10 + i));
@@ -45,7 +45,7 @@ async function compactAll(archive: ArchiveFolder): Promise<number> {
 }
 
 describe('compaction in the background', () => {
-  it('merges small segments and gives old ones ZSTD, and no answer changes', async () => {
+  it('merges small segments, gives old ones ZSTD, and changes no answer', async () => {
     const archive = await openCompacting(new MemoryDirectory());
     const store = await archive.agent('web', schema);
     await fill(store, 1500);
@@ -63,7 +63,7 @@ describe('compaction in the background', () => {
     await archive.close();
   });
 
-  it('leaves alone what it can not read, says so once, and goes on with the rest', async () => {
+  it('leaves out a segment that it cannot read, reports it once, and continues with the others', async () => {
     const directory = new MemoryDirectory();
     const first = await openOn(directory);
     await fill(await first.agent('web', schema), 1500);
@@ -71,7 +71,7 @@ describe('compaction in the background', () => {
     await first.close();
     const [name] = await directory.list(`web/${folder}`);
     const file = await directory.openWrite(`web/${folder}/${name}`);
-    // Behind the header.
+    // Damages a byte behind the header.
     await file.write(2300, new Uint8Array(64));
     await file.close();
 
@@ -88,7 +88,7 @@ describe('compaction in the background', () => {
     await archive.close();
   });
 
-  it('gives back all memory that it took, also after a failure', async () => {
+  it('frees all memory that it took, also after a failure', async () => {
     const taken: number[] = [];
     for (const damagedAt of [null, null, 2300, 20_000]) {
       const directory = new MemoryDirectory();
@@ -105,11 +105,11 @@ describe('compaction in the background', () => {
       await archive.close();
       taken.push(sharedMemory()!.takenBytes);
     }
-    // What is left is the room that kernels work in.
+    // Only the working memory of the kernels is left.
     expect(new Set(taken.slice(1))).toEqual(new Set([taken[0]]));
   });
 
-  it('lets a stream that began before it finish, and a walk over pages meet each record once', async () => {
+  it('lets a stream that began before it finish, and lets a walk over pages return each record once', async () => {
     const archive = await openCompacting(new MemoryDirectory());
     const store = await archive.agent('web', schema);
     await fill(store, 1500);
@@ -143,7 +143,7 @@ describe('compaction in the background', () => {
     await archive.close();
   });
 
-  it('in its own thread does the same to a folder on the disk, and stops with the archive', async () => {
+  it('in a thread of its own does the same to a folder on the disk, and stops with the archive', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'logstrata-compaction-'));
     afterAll(() => rmSync(folder, { recursive: true, force: true }));
     const options = { mode: 'write', role: 'serve', now: () => noon, background: { threads: 1 } } as const;
@@ -151,7 +151,7 @@ describe('compaction in the background', () => {
     const store = await archive.agent('web', schema);
     await fill(store, 1500);
     const before = await answer(store);
-    // The archive may have begun by itself.
+    // The archive may already have compacted in the background.
     await compactAll(archive);
     expect((await store.stats()).bytesZstd).toBeGreaterThan(0);
     expect(await answer(store)).toBe(before);
@@ -169,10 +169,10 @@ describe('compaction in the background', () => {
   });
 });
 
-describe('a crash while the archive compacts by itself', () => {
+describe('a crash while the archive compacts in the background', () => {
   const modes: CrashMode[] = ['lost', 'kept', { seed: 1 }, { seed: 2 }];
 
-  it('at any step leaves every answer as it was, and nothing behind', async () => {
+  it('at any step changes no answer and leaves no file behind', async () => {
     const whole = new MemoryDirectory();
     const made = await openOn(whole);
     await fill(await made.agent('web', schema), 700);

@@ -15,7 +15,7 @@ import { append, load, noon, openOn, openToRead, schema } from './memory-archive
 
 type Row = readonly Value[];
 
-/** Records of some hours, with late ones, the same times, and nulls. */
+/** Records of several hours, with late records, equal times and nulls. */
 const rows = (count: number, seed: number): Row[] =>
   fc.sample(
     fc.tuple<Value[]>(
@@ -44,7 +44,7 @@ const parse = (query: string, fields: Schema): CountQuery =>
 
 const withoutStats = ({ stats: _, ...counts }: Counts): ModelCounts => counts;
 
-/** The order of the records does not matter to counts. */
+/** Counts do not depend on the order of the records. */
 async function compare(store: AgentStore, stored: readonly Row[], seed: number): Promise<void> {
   const records = stored.map((values, i) => ({ position: { partition: 1, ordinal: i + 1 }, values }));
   for (const query of queries) {
@@ -56,7 +56,7 @@ async function compare(store: AgentStore, stored: readonly Row[], seed: number):
   }
 }
 
-it('counts hot records, sealed ones and both, and what another process has', async () => {
+it('counts hot records, sealed records, both, and the records of another process', async () => {
   const seed = Date.now() % 2 ** 31;
   const directory = new MemoryDirectory();
   const archive = await openOn(directory);
@@ -77,7 +77,7 @@ it('counts hot records, sealed ones and both, and what another process has', asy
   await compare(await reader.agent('web'), all, seed);
 });
 
-it('counts records of older fields as those that the agent has now', async () => {
+it('counts records of older fields as records of the current fields', async () => {
   const seed = Date.now() % 2 ** 31;
   const directory = new MemoryDirectory();
   const before = await openOn(directory);
@@ -86,7 +86,7 @@ it('counts records of older fields as those that the agent has now', async () =>
   await load(store, old.slice(0, 200), 50);
   await append(store, old.slice(200), 'live');
   await before.close();
-  // Numbers become texts, and there is a field more.
+  // The numbers become strings, and one field is added.
   const changed = makeSchema([
     { name: 'host', type: 'string' },
     { name: 'time', type: 'time' },
@@ -112,7 +112,7 @@ it('counts records of older fields as those that the agent has now', async () =>
   }
 });
 
-it('counts records of files in place', async () => {
+it('counts records of attached files', async () => {
   const seed = Date.now() % 2 ** 31;
   const folder = await mkdtemp(join(tmpdir(), 'logstrata-counts-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));

@@ -24,7 +24,7 @@ function rows(from: number, count: number): Value[][] {
 
 type Store = Awaited<ReturnType<Awaited<ReturnType<typeof openOn>>['agent']>>;
 
-/** Steps of a life, each of which commits as a whole. `apply` does the same to the model. */
+/** Steps in the life of a store, each of which commits as a whole. `apply` does the same to the model. */
 const life: readonly {
   readonly run: (store: Store) => Promise<unknown>;
   readonly apply: (model: ModelStore) => void;
@@ -55,7 +55,7 @@ const life: readonly {
 
 interface End {
   readonly directory: MemoryDirectory;
-  /** What must be there, and what may be there too: the step that was under way. */
+  /** The rows that must be there, and those of the step under way, which may be there too. */
   readonly done: ModelStore;
   readonly doing: ModelStore;
   readonly finished: boolean;
@@ -79,7 +79,7 @@ async function live(directory: MemoryDirectory): Promise<End> {
   } catch (error) {
     if (!(error instanceof LogstrataError)) throw error;
     if (directory.crashed) {
-      // The process ends, too: nothing of it may wait for what nobody does any more, and the lock goes to whoever comes next.
+      // The process ends too: none of its work may be waited for, and the next process gets the lock.
       await archive.close().catch(() => undefined);
       expect(released).toBe(true);
     }
@@ -87,7 +87,7 @@ async function live(directory: MemoryDirectory): Promise<End> {
   }
 }
 
-/** Opens what is left, compares it, commits once more and compares again. */
+/** Opens the store after the crash, compares it with the model, commits once more and compares again. */
 async function survive(directory: MemoryDirectory, end: End): Promise<void> {
   const archive = await openOn(directory);
   const store = await archive.agent('web', schema);
@@ -106,7 +106,7 @@ async function survive(directory: MemoryDirectory, end: End): Promise<void> {
     unnamedFiles: [],
     records: model.records.length,
   });
-  // What was on its way out has gone, or has its name back as a file that counts.
+  // A file that was being removed is gone, or has its name back and counts as a live file.
   for (const folder of (await directory.list('web')).filter((name) => name.startsWith('dt=')))
     expect((await directory.list(`web/${folder}`)).filter((name) => name.endsWith('.left'))).toEqual([]);
   await archive.close();
@@ -130,7 +130,7 @@ async function appendRejecting(store: Store, index: number): Promise<void> {
 describe('a crash', () => {
   const modes: CrashMode[] = ['lost', 'kept', { seed: 1 }, { seed: 2 }];
 
-  it('at any step of append, load, seal, compaction and manifest leaves the state before it or the one after', async () => {
+  it('at any step of append, load, seal, compaction and manifest leaves the state before or after that step', async () => {
     const whole = await live(new MemoryDirectory());
     expect(whole.finished).toBe(true);
     const steps = whole.directory.mutations;
@@ -144,7 +144,7 @@ describe('a crash', () => {
     }
   });
 
-  it('of a second process right after the first leaves nothing lost', async () => {
+  it('of a second process right after the first loses nothing', async () => {
     const whole = await live(new MemoryDirectory());
     const left = whole.directory.crash('lost');
     const steps = await countSteps(whole.directory.crash('lost'));
@@ -166,12 +166,12 @@ async function countSteps(directory: MemoryDirectory): Promise<number> {
 }
 
 describe('a load', () => {
-  it('that could neither be stored nor cleared away holds no later commit back', async () => {
+  it('that could neither be stored nor removed does not block later commits', async () => {
     const directory = new MemoryDirectory();
     const archive = await openOn(directory);
     const store = await archive.agent('web', schema);
     const { remove, rename } = directory;
-    // The load has its positions by then: those of every later commit depend on what becomes of it.
+    // The load has its positions by then, and those of every later commit depend on its outcome.
     directory.rename = () => Promise.reject(new LogstrataError('io', 'the disk reported an error'));
     directory.remove = () => Promise.reject(new LogstrataError('io', 'the disk reported another error'));
     await expect(load(store, rows(0, 5))).rejects.toMatchObject({ code: 'io' });
@@ -188,7 +188,7 @@ describe('a load', () => {
 });
 
 describe('a failing disk', () => {
-  it('fails the commit that it hits, keeps what was committed, and takes commits again afterwards', async () => {
+  it('fails the commit that it affects, keeps committed records, and accepts commits again afterwards', async () => {
     const steps = (await live(new MemoryDirectory())).directory.mutations;
     for (let step = 1; step <= steps; step += long ? 1 : 3) {
       const end = await live(new MemoryDirectory({ failAtOperation: step, seed: step }));
@@ -197,12 +197,12 @@ describe('a failing disk', () => {
     }
   });
 
-  it('that fails a sync, and loses power after a restart, has all that was answered', async () => {
+  it('whose sync fails, and which loses power after a restart, keeps all records that were shown to clients', async () => {
     const steps = (await live(new MemoryDirectory())).directory.mutations;
     const modes: CrashMode[] = ['lost', { seed: 3 }];
     for (let step = 1; step <= steps; step += long ? 1 : 3) {
       const plan = { failAtOperation: step, failedSyncStays: true, seed: step };
-      // The process ends with its next step, before it can note how far its file is good, or goes on to where the failure is told.
+      // The process ends with its next step, before it can record how much of its file is durable or report the failure.
       const endsAtOnce = step % 2 === 1;
       const end = await live(
         new MemoryDirectory(endsAtOnce ? { ...plan, crashAtOperation: step + 1 } : plan),
@@ -219,7 +219,7 @@ describe('a failing disk', () => {
   });
 
   it.each(['new', 'open'])(
-    'that fails a commit to a hot file that is %s leaves what is committed, wherever the next one is cut off',
+    'that fails a commit to a hot file that is %s keeps the committed records, wherever the next commit is cut off',
     async (kind) => {
       const begun = new MemoryDirectory();
       const opening = await openOn(begun);
@@ -249,7 +249,7 @@ describe('a failing disk', () => {
     },
   );
 
-  it('that is full says so, and what was committed stays', async () => {
+  it('that is full is reported as full, and the committed records stay', async () => {
     const directory = new MemoryDirectory();
     const archive = await openOn(directory);
     const store = await archive.agent('web', schema);

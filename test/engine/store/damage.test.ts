@@ -18,7 +18,7 @@ function row(i: number): [bigint, bigint, number, string] {
   ];
 }
 
-/** Two sealed segments, two hot files, rejected lines; closed as a process that ends in order closes it. */
+/** Two sealed segments, two hot files and rejected lines, closed as by an orderly end of the process. */
 async function smallStore(): Promise<MemoryDirectory> {
   const directory = new MemoryDirectory();
   const archive = await openOn(directory);
@@ -98,7 +98,7 @@ async function flip(directory: Directory, path: string, at: number, bit: number)
 }
 
 describe('a damaged store', () => {
-  it('gives the right answer or an error whichever byte is flipped, and verify finds it', async () => {
+  it('returns the right answer or an error whichever byte is flipped, and verify finds the damage', async () => {
     const directory = await smallStore();
     const right = await answers(directory);
     expect(right).not.toContain('failed');
@@ -110,7 +110,7 @@ describe('a damaged store', () => {
     let flips = 0;
     for (const path of paths) {
       const size = await directory.size(path);
-      // A segment's header, its first 2048 bytes, has one checksum, and no answer goes by it.
+      // The header of a segment, its first 2048 bytes, has one checksum, and no answer depends on it.
       const isHeader = (at: number): boolean => path.endsWith('.parquet') && at < 2048;
       for (let at = flips % 5; at < size; at += long ? 1 : isHeader(at) ? 55 : 5, flips++) {
         const bit = (at * 5 + flips) % 8;
@@ -125,7 +125,7 @@ describe('a damaged store', () => {
     expect(await answers(directory)).toEqual(right);
   });
 
-  it('fails or answers whole whichever file is cut short or gone', async () => {
+  it('fails or answers completely whichever file is cut short or missing', async () => {
     const directory = await smallStore();
     const right = await answers(directory);
     for (const path of await files(directory, '')) {

@@ -24,7 +24,7 @@ const nameOf = (index: number): string => `part-${index}.parquet`;
 const everything: Query = { limit: Number.MAX_SAFE_INTEGER, predicates: [] };
 
 describe('exportParquet', () => {
-  it('writes the rows that the same query answers, sealed and hot, under the same positions', async () => {
+  it('writes the rows that the same query returns, sealed and hot, under the same positions', async () => {
     const archive = await openOn(new MemoryDirectory());
     const store = await archive.agent('a', schema);
     const row = (i: number) => [
@@ -33,7 +33,7 @@ describe('exportParquet', () => {
       i / 4,
       `message ${i % 5}`,
     ];
-    // Two loads over the same hours and hot rows: runs of several row groups alternate.
+    // Two loads of the same hours plus hot rows, so that runs of several row groups alternate.
     await load(
       store,
       Array.from({ length: 500 }, (_, i) => row(i)),
@@ -89,7 +89,7 @@ describe('exportParquet', () => {
     );
   });
 
-  it('reads on threads where there are any, and writes the same bytes with 0, 1 and 8 of them', async () => {
+  it('reads on threads if there are any, and writes the same bytes with 0, 1 and 8 of them', async () => {
     const read = vi.spyOn(QueryThreads.prototype, 'readColumn');
     const written: Buffer[] = [];
     for (const threads of [0, 1, 8]) {
@@ -115,7 +115,7 @@ describe('exportParquet', () => {
       read.mockClear();
       const result = await exportParquet(store, query, directory, nameOf, { codec: 'lz4' });
       expect(result).toMatchObject({ records: 600, files: ['part-0.parquet'] });
-      // A row group in each of three segments: the column that is searched, and the others for the rows that are written.
+      // Each of three segments decodes one row group: the searched column, and the other columns of the matching rows.
       expect(read).toHaveBeenCalledTimes(threads === 0 ? 0 : 3 * schema.fields.length);
       written.push(readFileSync(join(folder, 'part-0.parquet')));
       await archive.close();
@@ -124,7 +124,7 @@ describe('exportParquet', () => {
     expect(written.map((bytes) => Buffer.compare(bytes, written[0]!))).toEqual([0, 0, 0]);
   });
 
-  it('begins another file when scattered rows would make a footer too large', async () => {
+  it('begins another file before scattered rows make the footer too large', async () => {
     const folder = outputFolder();
     const archive = await openOn(new MemoryDirectory());
     const store = await archive.agent('a', makeSchema([{ name: 'odd', type: 'int' }]));
@@ -144,7 +144,7 @@ describe('exportParquet', () => {
     expect(sums).toEqual({ records: BigInt(rows / 2), ones: BigInt(rows / 2), cursors: BigInt(rows / 2) });
   });
 
-  it('leaves nothing when it is stopped', async () => {
+  it('leaves no file when it is stopped', async () => {
     const folder = outputFolder();
     const archive = await openOn(new MemoryDirectory());
     const store = await archive.agent('a', schema);

@@ -7,7 +7,7 @@ import { append, load, noExtras, noon, openCompacting, openOn, schema } from './
 const rows = (from: number, count: number): Value[][] =>
   Array.from({ length: count }, (_, i) => [BigInt(noon + from + i), BigInt(i), null, `line ${from + i}`]);
 
-it('the figures of an archive are what it holds and has done', async () => {
+it('the figures of an archive state what it holds and has done', async () => {
   const directory = new MemoryDirectory();
   const archive = await openCompacting(directory);
   const store = await archive.agent('web', schema);
@@ -28,7 +28,7 @@ it('the figures of an archive are what it holds and has done', async () => {
     commits: { failed: 0 },
     compaction: { rewrites: 0 },
   });
-  // The fields, three loads, the hot file, and a batch.
+  // The commits are those of the fields, three loads, the hot file and a batch.
   expect(agents[0]!.commits.done).toBe(6);
   expect(pool.bytesMax).toBeGreaterThan(0);
   expect(disk).toEqual({ sizeBytes: 1e12, freeBytes: 1e12 });
@@ -45,14 +45,14 @@ it('the figures of an archive are what it holds and has done', async () => {
   await archive.close();
 });
 
-it('a commit that the disk fails is a trouble of its agent until one succeeds', async () => {
+it('a commit that fails on the disk marks its agent as troubled until a commit succeeds', async () => {
   const directory = new MemoryDirectory();
   const archive = await openOn(directory);
   const web = await archive.agent('web', schema);
   const app = await archive.agent('app', schema);
   await append(web, rows(0, 1), 'live');
   expect(await archive.troubles()).toEqual([]);
-  // The write of a batch, and not what comes behind it.
+  // Only the write of the batch fails, and not the steps after it.
   directory.setFaults({ failAtOperation: directory.mutations + 1 });
   await expect(append(web, rows(1, 1), 'live')).rejects.toMatchObject({ code: 'io' });
   expect(await archive.troubles()).toEqual([
@@ -66,7 +66,7 @@ it('a commit that the disk fails is a trouble of its agent until one succeeds', 
   await archive.close();
 });
 
-it('what is no fault of the disk is no trouble', async () => {
+it('a commit that is refused for another reason than the disk does not mark the agent', async () => {
   const archive = await openOn(new MemoryDirectory());
   const store = await archive.agent('web', schema);
   const old = store.append(batchFromRows(schema, rows(0, 1)), { ...noExtras, schemaVersion: 99 }, 'live');
@@ -75,7 +75,7 @@ it('what is no fault of the disk is no trouble', async () => {
   await archive.close();
 });
 
-it('a full disk is a trouble of all, and one of an agent only as long as it is full', async () => {
+it('a full disk marks all agents, and a single agent only as long as the disk is full', async () => {
   const directory = new MemoryDirectory();
   const archive = await openOn(directory);
   const store = await archive.agent('web', schema);
@@ -86,7 +86,7 @@ it('a full disk is a trouble of all, and one of an agent only as long as it is f
   directory.setFaults({});
   directory.free = 0.5;
   expect(await archive.troubles()).toEqual([]);
-  // Some file systems have no size: then it is over with the next commit.
+  // On a file system that reports no size, the mark is removed by the next commit.
   directory.free = null;
   expect((await archive.troubles()).map(({ agent }) => agent)).toEqual(['web']);
   await append(store, rows(0, 1), 'live');

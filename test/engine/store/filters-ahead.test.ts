@@ -17,7 +17,7 @@ const schema: Schema = numberedSchema;
 const folder = mkdtempSync(join(tmpdir(), 'logstrata-ahead-'));
 const workers = new WorkerPool(2);
 
-/** Two segments; each has filters of messages, of both kinds. */
+/** Two segments, each with both kinds of filters for its messages. */
 beforeAll(async () => {
   const archive = await open();
   const store = await archive.agent('web', schema);
@@ -79,8 +79,8 @@ const questions = [
 ];
 const pieces = ({ gramPiecesRead, valuePiecesRead }: ScanStats): number => gramPiecesRead + valuePiecesRead;
 
-describe('filters that are read ahead', () => {
-  it('are in memory for the first query, which finds the same without reading any', async () => {
+describe('filters that are read in advance', () => {
+  it('are in memory for the first query, which gives the same answer without reading any', async () => {
     const answers: string[] = [];
     for (const query of questions) {
       const { archive, ask } = await openAgent();
@@ -96,7 +96,7 @@ describe('filters that are read ahead', () => {
       ahead.add(state);
       await ahead.done();
       expect(await poolBytes()).toBeGreaterThan(0);
-      // Files that are replaced can be removed.
+      // A replaced file can be removed although its filters were read.
       expect(state.pinnedBefore(Infinity)).toBe(false);
       const { text, stats } = await ask(query);
       expect(text).toBe(answers[i]);
@@ -106,7 +106,7 @@ describe('filters that are read ahead', () => {
     }
   });
 
-  it('are read where a process is opened to answer, without any query', async () => {
+  it('are read when a process is opened to answer, before any query', async () => {
     const { archive, poolBytes } = await openAgent({ anticipates: true });
     await vi.waitFor(async () => expect(await poolBytes()).toBeGreaterThan(0), 20_000);
     await archive.close();
@@ -127,7 +127,7 @@ describe('filters that are read ahead', () => {
     await archive.close();
   });
 
-  it('are left where the archive is closed meanwhile', async () => {
+  it('are not read any further once the archive is closed', async () => {
     for (let turns = 0; turns < 5; turns++) {
       const { archive, state } = await openAgent();
       const ahead = new FiltersAhead(workers);

@@ -39,7 +39,7 @@ async function ask(store: AgentStore, query: Query): Promise<{ text: string; sta
   return { text: await textOf(lines), stats };
 }
 
-/** What is read of filters, and of columns, for digits that are nowhere. */
+/** What a search for absent digits reads of filters, and of columns. */
 async function costOfNeedles(store: AgentStore): Promise<{ pieces: number; scanned: number }> {
   const cost = { pieces: 0, scanned: 0 };
   const digits = seededRandom(11);
@@ -68,7 +68,7 @@ function modelOf(lines: string, schema: Schema): Dataset {
   return { schema, records };
 }
 
-it('`index: full` reads fewer pieces and scans fewer row groups, and answers as the model does', async () => {
+it('`index: full` reads fewer pieces and scans fewer row groups, and gives the answer of the model', async () => {
   const costs: { pieces: number; scanned: number }[] = [];
   for (const index of [undefined, 'full'] as const) {
     const archive = await openOn(new MemoryDirectory());
@@ -95,7 +95,7 @@ it('`index: full` reads fewer pieces and scans fewer row groups, and answers as 
   expect(full!.scanned).toBeLessThan(ofDefault!.scanned / 2);
 });
 
-it('a field that gets `index: full` has it in what is loaded from then on, and in all that is compacted', async () => {
+it('a field that gets `index: full` has it in later loads, and in everything that is compacted', async () => {
   const directory = new MemoryDirectory();
   const first = await openOn(directory);
   const before = await first.agent('web', schemaOf(undefined));
@@ -118,12 +118,12 @@ it('a field that gets `index: full` has it in what is loaded from then on, and i
   await store.compact();
   const after = await store.stats();
   expect(after.segmentsToRefilter).toBe(0);
-  // Twice the records; the rest is that filters are larger.
+  // There are twice as many records; the rest of the growth comes from larger filters.
   expect(after.bytesGramFilters).toBeGreaterThan(2.5 * bytesGramFilters);
   expect((await costOfNeedles(store)).pieces).toBeLessThan(cost.pieces);
   expect(await answer(store)).toBe(lines);
   expect(await store.verify()).toMatchObject({ damages: [], records: texts.length });
-  // There is nothing left to do.
+  // There is nothing left to compact.
   const { manifest } = after;
   await store.compact();
   expect((await store.stats()).manifest).toBe(manifest);

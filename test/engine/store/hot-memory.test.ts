@@ -14,7 +14,7 @@ import type { Scan } from '../../../engine/scan/plan/scan.js';
 const seed = Number(process.env['LOGSTRATA_SEED'] ?? Date.now() % 1_000_000_000);
 const decoder = new TextDecoder();
 
-/** Enough rows for their columns to be kept. */
+/** Enough rows that the columns stay cached. */
 const manyRows = 4500;
 
 function rows(count: number, mark: string): Value[][] {
@@ -23,7 +23,7 @@ function rows(count: number, mark: string): Value[][] {
 
 const messageOf = (line: string): string => (JSON.parse(line) as { message: string }).message;
 
-/** An answer that is taken piece by piece. */
+/** An answer that is read piece by piece. */
 class Reading {
   private readonly pieces: AsyncIterator<Uint8Array>;
   private text = '';
@@ -40,7 +40,7 @@ class Reading {
     return new Reading(scan, [...expected]);
   }
 
-  /** Takes a piece. Returns false at the end, where all that was there when it began must have come. */
+  /** Reads a piece. Returns false at the end of the answer, which must have all rows that were there at its beginning. */
   async take(): Promise<boolean> {
     const { done, value } = await this.pieces.next();
     if (done !== true) {
@@ -57,7 +57,7 @@ class Reading {
   }
 }
 
-it('fills the memory of sealed rows anew, once no answer needs it any more', async () => {
+it('reuses the memory of sealed rows once no answer needs them any more', async () => {
   const archive = await openOn(new MemoryDirectory());
   const store = await archive.agent('web', schema);
   await append(store, rows(manyRows, 'first'), 'live');
@@ -79,7 +79,7 @@ it('fills the memory of sealed rows anew, once no answer needs it any more', asy
   await archive.close();
 });
 
-it(`answers what was there when a query began, however rows are appended and sealed meanwhile (seed ${seed})`, async () => {
+it(`answers with the rows that were there when a query began, while rows are appended and sealed (seed ${seed})`, async () => {
   const random = seededRandom(seed);
   const archive = await openOn(new MemoryDirectory());
   const store = await archive.agent('web', schema);
@@ -106,7 +106,7 @@ it(`answers what was there when a query began, however rows are appended and sea
   await archive.close();
 });
 
-it('refuses to read rows whose memory was given away', async () => {
+it('refuses to read rows whose memory was reused', async () => {
   const hot = new HotRows(schema, 'hot/1.arrows');
   hot.append(batchFromRows(schema, rows(10, 'x')), [{ partition: 1, firstOrdinal: 1, rows: 10 }]);
   const open = await hot.rowGroup(schema, 10).open();
@@ -115,7 +115,7 @@ it('refuses to read rows whose memory was given away', async () => {
   expect(() => hot.giveBack()).toThrow('given back once');
 });
 
-it('keeps the builders of sealed rows within a bound, and only for fields of their types', () => {
+it('keeps a limited number of builders of sealed rows, and only for fields of their types', () => {
   const ints = makeSchema(['a', 'b', 'c'].map((name) => ({ name, type: 'int' })));
   const texts = makeSchema(['a', 'b', 'c'].map((name) => ({ name, type: 'string' })));
   const none = new SpareBuilders(0);

@@ -12,7 +12,7 @@ const rowsOfDay = 70_000;
 
 const rowAt = (timeMs: number, text: string): Value[] => [BigInt(timeMs), 1n, null, text];
 
-/** Imports rows with ordinals that count up from `from`. */
+/** Imports rows under ordinals that count up from `from`. */
 async function importRows(store: AgentStore, from: number, rows: readonly Value[][]): Promise<void> {
   const session = await store.beginCursorLoad();
   try {
@@ -34,8 +34,8 @@ function threeDays(): Value[][] {
   );
 }
 
-describe('records that bring their cursors with them', () => {
-  it('age by their own times, in segments that end with a day, also once they were merged', async () => {
+describe('records that are imported with their cursors', () => {
+  it('age by their own times, in segments that do not span days, also after compaction', async () => {
     const directory = new MemoryDirectory();
     const twoDays: Retention = { periodMs: 2.5 * dayMs, bytesMax: null, intervalMs: hourMs, graceMs: 0 };
     const archive = await openCompacting(directory);
@@ -45,7 +45,7 @@ describe('records that bring their cursors with them', () => {
     expect(await segments()).toBe(3);
     await store.compact();
     expect(await segments()).toBe(3);
-    // Nothing is old as long as nothing newer has come.
+    // Nothing is removed as long as no newer record has arrived.
     await archive.retireNow();
     expect((await store.stats()).records).toBe(3 * rowsOfDay);
     await load(store, [rowAt(noon - 1000, 'now')]);
@@ -59,7 +59,7 @@ describe('records that bring their cursors with them', () => {
     await archive.close();
   });
 
-  it('are refused where the agent has some of an earlier time, also where these come while it is under way', async () => {
+  it('are refused if the agent has records of an earlier time, also if these arrive during the import', async () => {
     const archive = await openOn(new MemoryDirectory());
     const store = await archive.agent('web', schema);
     const session = await store.beginCursorLoad();
@@ -71,13 +71,13 @@ describe('records that bring their cursors with them', () => {
     await expect(importRows(store, 1, [rowAt(noon - hourMs, 'a')])).rejects.toMatchObject({
       code: 'conflict',
     });
-    // Earlier ones can come.
+    // Records of an earlier time can still be imported.
     await importRows(store, 8, [rowAt(noon - 6 * hourMs, 'b')]);
     expect((await answer(store)).split('\n').slice(0, -1)).toHaveLength(2);
     await archive.close();
   });
 
-  it('must have cursors that go up, and no others of the agent', async () => {
+  it('must have ascending cursors that no other record of the agent has', async () => {
     const archive = await openOn(new MemoryDirectory());
     const store = await archive.agent('web', schema);
     await importRows(store, 5, [rowAt(noon, 'a')]);
@@ -85,7 +85,7 @@ describe('records that bring their cursors with them', () => {
       const refused = importRows(store, ordinal, [rowAt(noon, 'b')]);
       await expect(refused).rejects.toMatchObject({ code: 'invalid' });
     }
-    // Two at once: the second to be published would give positions twice.
+    // Of two concurrent imports, the second to be published would assign the same positions twice.
     const both = [await store.beginCursorLoad(), await store.beginCursorLoad()];
     for (const session of both)
       await session.append(batchFromRows(schema, [rowAt(noon, 'c')]), Float64Array.of(9));

@@ -23,7 +23,7 @@ const cursors = async (store: AgentStore): Promise<string[]> =>
 
 const rejectedLine = { reason: 'no match', file: 'web.log', offset: 0, line: Buffer.from('odd') };
 
-/** A load of one record and one line that became none, all but its end. */
+/** A load of one record and one rejected line, up to but without its commit. */
 async function begun(store: AgentStore, n: number): ReturnType<AgentStore['beginLoad']> {
   const session = await store.beginLoad();
   await session.append(batchFromRows(schema, [row(n)]), 0);
@@ -31,13 +31,13 @@ async function begun(store: AgentStore, n: number): ReturnType<AgentStore['begin
   return session;
 }
 
-/** In memory an append that nobody holds up is done after some of these. */
+/** In memory, an append that nothing delays is done within this many turns of the event loop. */
 const turnsOfAppend = 100;
 
 const ending = { checkpoints: [], counters: noExtras.counters };
 
 describe('a batch whose writer ended before it was durable', () => {
-  it.each(['writer', 'reader'] as const)('is durable before the next %s shows it', async (next) => {
+  it.each(['writer', 'reader'] as const)('is made durable before the next %s shows it', async (next) => {
     const directory = new MemoryDirectory();
     const store = await (await openOn(directory)).agent('web', schema);
     await append(store, [row(0)], 'live');
@@ -52,11 +52,11 @@ describe('a batch whose writer ended before it was durable', () => {
     await left.close();
   });
 
-  it('is written once more where its sync has failed, since nobody is told of that again', async () => {
+  it('is written again after a failed sync, because the system reports such a failure only once', async () => {
     const directory = new MemoryDirectory();
     const store = await (await openOn(directory)).agent('web', schema);
     await append(store, [row(0)], 'live');
-    // The process ends before it can note how far the file is good.
+    // The process ends before it can record how much of the file is durable.
     const sync = directory.mutations + 2;
     directory.setFaults({ failAtOperation: sync, crashAtOperation: sync + 1, failedSyncStays: true });
     await expect(append(store, [row(1)], 'live')).rejects.toMatchObject({ code: 'io' });
@@ -68,7 +68,7 @@ describe('a batch whose writer ended before it was durable', () => {
     await left.close();
   });
 
-  it('counts, where it stands right behind what a manifest has counted', async () => {
+  it('counts if it directly follows the batches that a manifest has counted', async () => {
     const directory = new MemoryDirectory();
     const store = await (await openOn(directory)).agent('web', schema);
     await append(store, [row(0)], 'live');
@@ -82,7 +82,7 @@ describe('a batch whose writer ended before it was durable', () => {
     await left.close();
   });
 
-  it('has the lines that came with it and became no record', async () => {
+  it('keeps the rejected lines that were stored with it', async () => {
     const directory = new MemoryDirectory();
     const store = await (await openOn(directory)).agent('web', schema);
     const extras = { ...noExtras, rejected: [rejectedLine] };
@@ -99,7 +99,7 @@ describe('a batch whose writer ended before it was durable', () => {
 });
 
 describe('a commit that fails', () => {
-  it('leaves no file behind once the next one has succeeded, at whatever step', async () => {
+  it('leaves no file behind once the next commit has succeeded, at whatever step it failed', async () => {
     const extras = { ...noExtras, rejected: [rejectedLine] };
     let hasFailed = true;
     let step = 1;
@@ -113,7 +113,7 @@ describe('a commit that fails', () => {
       directory.setFaults({});
       await store.append(batchFromRows(schema, [row(1)]), extras, 'live');
       await archive.close();
-      // Who only reads removes nothing.
+      // A process that only reads removes nothing.
       const reader = await openToRead(directory);
       const verified = await reader.verify('web');
       expect([step, verified]).toMatchObject([step, { damages: [], unnamedFiles: [] }]);
@@ -122,7 +122,7 @@ describe('a commit that fails', () => {
     expect(step).toBeGreaterThan(8);
   });
 
-  it('stays failed once others have its positions, although all of it is on the disk', async () => {
+  it('stays failed once other records have its positions, even if all of it is on the disk', async () => {
     const directory = new MemoryDirectory();
     const store = await (await openOn(directory)).agent('web', schema);
     await append(store, [row(0)], 'live');
@@ -156,7 +156,7 @@ describe('a commit that fails', () => {
     await archive.close();
   });
 
-  it('of a load that was stored all the same keeps its files, also where others have gone on meanwhile', async () => {
+  it('of a load that was stored nevertheless keeps its files, also if other commits followed', async () => {
     let seen = 0;
     for (let step = 1, hasFailed = true; hasFailed; step++) {
       const directory = new MemoryDirectory();
@@ -167,7 +167,7 @@ describe('a commit that fails', () => {
       hasFailed = false;
       await session.commit(ending).catch(() => (hasFailed = true));
       directory.setFaults({});
-      // Where the load had not come to its publication, nobody else commits before it is aborted.
+      // If the load had not reached its publication, no other commit is made before the load is aborted.
       let isAppended = false;
       const appending = append(store, [row(1)], 'live').then(() => (isAppended = true));
       for (let turn = 0; turn < turnsOfAppend; turn++) await setImmediate();
@@ -187,7 +187,7 @@ describe('a commit that fails', () => {
   });
 });
 
-it('a load that has ended has its rejected lines after any crash', async () => {
+it('a load that has ended keeps its rejected lines after any crash', async () => {
   const directory = new MemoryDirectory();
   const store = await (await openOn(directory)).agent('web', schema);
   const session = await begun(store, 0);
@@ -201,7 +201,7 @@ it('a load that has ended has its rejected lines after any crash', async () => {
   await left.close();
 });
 
-it('a record whose time does not read stands with the one before it, also in another batch of a load', async () => {
+it('a record whose time cannot be read is placed with the record before it, also across batches of a load', async () => {
   const archive = await openOn(new MemoryDirectory());
   const store = await archive.agent('web', schema);
   const session = await store.beginLoad();
@@ -216,7 +216,7 @@ it('a record whose time does not read stands with the one before it, also in ano
   await archive.close();
 });
 
-it('a load that a crash has ended leaves nothing once somebody writes again', async () => {
+it('a load that a crash interrupted leaves no file once a process writes again', async () => {
   const directory = new MemoryDirectory();
   const store = await (await openOn(directory)).agent('web', schema);
   await append(store, [row(0)], 'live');
@@ -230,7 +230,7 @@ it('a load that a crash has ended leaves nothing once somebody writes again', as
 });
 
 describe('positions', () => {
-  it('stay what they were when hot records are sealed between which others were loaded', async () => {
+  it('do not change when hot records are sealed, although loaded records lie between them', async () => {
     const archive = await openOn(new MemoryDirectory());
     const store = await archive.agent('web', schema);
     await append(store, [row(0), row(1)], 'live');
@@ -243,7 +243,7 @@ describe('positions', () => {
     await archive.close();
   });
 
-  it('of an hour that has no room for a load are refused before any is given', async () => {
+  it('of an hour that has no room for a load are refused before any position is given', async () => {
     const directory = new MemoryDirectory();
     const first = await openOn(directory);
     await load(await first.agent('web', schema), [row(0)]);
@@ -261,7 +261,7 @@ describe('positions', () => {
   });
 });
 
-it('hot records keep their fields when the agent gets others, also after a crash', async () => {
+it('hot records keep their fields when the agent gets other fields, also after a crash', async () => {
   const directory = new MemoryDirectory();
   const archive = await openOn(directory);
   await append(await archive.agent('web', schema), [row(0)], 'live');

@@ -17,7 +17,7 @@ function rows(from: number, count: number): Value[][] {
   ]);
 }
 
-/** What stands in the folders of days, and what a pattern for Parquet files finds of it. */
+/** The files in the folders of days, and those of them that a pattern for Parquet files matches. */
 async function filesOf(directory: MemoryDirectory): Promise<{ found: string[]; left: string[] }> {
   const files: string[] = [];
   for (const folder of await directory.list('web'))
@@ -29,7 +29,7 @@ async function filesOf(directory: MemoryDirectory): Promise<{ found: string[]; l
   };
 }
 
-it('segments that have left the manifest are not found by other tools, and are read on by those who knew them', async () => {
+it('segments that left the manifest are hidden from other tools, and still read by queries that began before', async () => {
   const directory = new MemoryDirectory();
   const archive = await openCompacting(directory);
   const store = await archive.agent('web', schema);
@@ -64,7 +64,7 @@ it('segments that have left the manifest are not found by other tools, and are r
   });
 });
 
-it('keeps the records of retention and removals from other tools, too', async () => {
+it('hides the records that retention and removals delete from other tools, too', async () => {
   const directory = new MemoryDirectory();
   const archive = await openCompacting(directory);
   const store = await archive.agent('web', schema);
@@ -74,7 +74,7 @@ it('keeps the records of retention and removals from other tools, too', async ()
   await archive.close();
 });
 
-it('threads open what waits for its removal, and of segments alone', () => {
+it('threads also open segments that were renamed until their removal, and do so for no other files', () => {
   const folder = mkdtempSync(join(tmpdir(), 'logstrata-left-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const files = new OpenFiles();

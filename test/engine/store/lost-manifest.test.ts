@@ -25,7 +25,7 @@ interface Plan {
 
 const plan = (codec: Codec, groupRows: number, ...runs: Positions): Plan => ({ codec, groupRows, runs });
 
-/** What is in the store: the last but one is what the two before it were merged into, which are still there. */
+/** The segments of the store: the last but one is the result of merging the first two, which are still there. */
 const plans: readonly Plan[] = [
   plan('lz4', 25, [hour, 1, 40], [hour + 1, 1, 40]),
   plan('lz4', 7, [hour, 41, 3], [hour, 50, 21], [hour + 1, 41, 20]),
@@ -54,7 +54,7 @@ function runsOf(positions: Positions): Run[] {
   });
 }
 
-/** The values of a record go by its position, so that a record at a wrong one shows. */
+/** The values of a record depend on its position, so that a record at a wrong position is noticed. */
 function rowAt(partition: number, ordinal: number): Value[] {
   const n = partition * 1000 + ordinal;
   const timeMs = partition * 3_600_000 + ordinal;
@@ -92,7 +92,7 @@ async function makeSegment(index: number): Promise<Made> {
   return { path, entry, bytes: await fileBytes(directory, path), rowGroups };
 }
 
-/** A folder of segments, and nothing else. */
+/** A folder with these segments and no other files. */
 async function storeOf(files: readonly { path: string; bytes: Uint8Array }[]): Promise<MemoryDirectory> {
   const directory = new MemoryDirectory();
   for (const { path, bytes } of files) {
@@ -109,7 +109,7 @@ interface Repaired {
   /** The lines of all records, by cursor. */
   readonly lines: ReadonlyMap<string, string>;
   readonly lost: readonly LostRecords[];
-  /** Files that were put aside, as paths. */
+  /** Paths of the files that were put aside. */
   readonly aside: readonly string[];
 }
 
@@ -132,7 +132,7 @@ type Damage =
   | { readonly kind: 'overwrite'; readonly from: number; readonly to: number; readonly seed: number }
   | { readonly kind: 'cut' | 'append'; readonly at: number };
 
-/** Places as parts of the file, with those that matter most often. */
+/** Places as fractions of the file, with an emphasis on the places that matter most. */
 const place = fc.oneof(
   fc.constantFrom(0, 0.25, 0.5, 0.75, 1),
   fc.double({ min: 0, max: 1, noNaN: true }),
@@ -167,7 +167,7 @@ function damaged(bytes: Uint8Array, damages: readonly Damage[]): Uint8Array {
   return copy;
 }
 
-/** What of a damaged file is whole. */
+/** The row groups of a damaged file that are intact. */
 function wholeOf({ entry, bytes, rowGroups }: Made, now: Uint8Array): { tells: boolean; cursors: string[] } {
   const isSame = ({ from, to }: Part): boolean =>
     now.length >= to && Buffer.compare(now.subarray(from, to), bytes.subarray(from, to)) === 0;
@@ -177,7 +177,7 @@ function wholeOf({ entry, bytes, rowGroups }: Made, now: Uint8Array): { tells: b
   return { tells: hasHeader || hasFooter, cursors };
 }
 
-/** Whether a report of what is lost takes in a record. */
+/** Whether a report of lost records covers a record. */
 function isNamed(cursor: string, lost: readonly LostRecords[]): boolean {
   return lost.some(({ first, last, fromMs, untilMs }) => {
     if (first !== null && last !== null) return cursor >= first && cursor <= last;
@@ -195,13 +195,13 @@ beforeAll(async () => {
   expect(right.size).toBe(45 + 9 + 43 + 21 + 60);
 });
 
-/** Damages the files, repairs, and compares with what is whole of them. */
+/** Damages the files, repairs the store, and compares the result with the intact parts. */
 async function check(files: readonly (readonly Damage[])[]): Promise<void> {
   const now = made.map(({ path, bytes }, i) => ({ path, bytes: damaged(bytes, files[i] ?? []) }));
   const found = await repaired(await storeOf(now));
   const whole = made.map((segment, i) => wholeOf(segment, now[i]!.bytes));
   const wanted = new Set(whole.filter(({ tells }) => tells).flatMap(({ cursors }) => cursors));
-  // A footer that is damaged where nothing is asked of it may still tell, and what it tells must be right.
+  // A damaged footer may still be usable if the damage lies in an unused part, and then its contents must be right.
   const allowed = new Set(whole.flatMap(({ cursors }) => cursors));
   for (const cursor of wanted) expect(found.lines.get(cursor)).toBe(right.get(cursor));
   for (const [cursor, line] of found.lines) {
@@ -223,11 +223,11 @@ describe('segments without a manifest', () => {
   ])('give all that is whole when the $what of each is overwritten', async ({ from, to }) => {
     const all = made.map((): Damage[] => [{ kind: 'overwrite', from, to, seed: 1 }]);
     await check(all);
-    // Nothing else has the records of the last.
+    // No other segment has the records of the last one.
     await check([[], [], [], all[3]!]);
   });
 
-  it('give, whatever is damaged, the records that are whole, under the same cursors, and no others', async () => {
+  it('yield exactly the intact records under the same cursors, whatever is damaged', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.array(damage, { maxLength: 3 }), { minLength: plans.length, maxLength: plans.length }),

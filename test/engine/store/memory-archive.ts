@@ -23,7 +23,7 @@ export const noon = Date.UTC(2026, 10, 20, 12);
 
 const noThreads = new WorkerPool(0);
 
-/** The lock on a directory in memory, which no other process knows of. */
+/** The lock of a directory in memory, which no other process can want. */
 export function lockOfNoOther(onRelease: () => void = () => {}): WriterLock {
   return {
     serve: () => {},
@@ -33,7 +33,7 @@ export function lockOfNoOther(onRelease: () => void = () => {}): WriterLock {
   };
 }
 
-/** An archive on any directory, as its one writer: a directory in memory has no other processes. `onRelease` hears when it lets its lock go. */
+/** An archive on any directory, opened as its only writer. `onRelease` is called when it releases its lock. */
 export async function openOn(
   directory: Directory,
   now: () => number = () => noon,
@@ -53,17 +53,17 @@ export async function openOn(
   return archive;
 }
 
-/** An archive that compacts by itself whenever `compactNext` is called. */
+/** An archive that compacts one step whenever `compactNext` is called. */
 export function openCompacting(directory: Directory, now: () => number = () => noon): Promise<ArchiveFolder> {
   return openOn(directory, now, noThreads, { background: { threads: 0 } });
 }
 
-/** A folder in memory that is copied to. */
+/** An empty folder in memory for a copy. */
 export function backupFolderOn(directory: Directory): BackupFolder {
   return { directory, agents: () => directory.list(''), close: () => Promise.resolve() };
 }
 
-/** An archive in a process that only reads, when there is no writer. */
+/** An archive in a process that only reads, without a writer. */
 export async function openToRead(directory: Directory): Promise<ArchiveFolder> {
   const archive = new ArchiveFolder(
     directory,

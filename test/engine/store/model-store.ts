@@ -5,7 +5,7 @@ import type { Dataset, ModelRecord, Value } from '../../model/dataset.js';
 
 const hour = 3_600_000;
 
-/** The rules of placement by the simplest code: what a store should hold after a series of commits. */
+/** The placement rules in the simplest form: the records that a store should hold after a series of commits. */
 export class ModelStore implements Dataset {
   records: ModelRecord[] = [];
   private readonly next = new Map<number, number>();
@@ -21,7 +21,7 @@ export class ModelStore implements Dataset {
     return copy;
   }
 
-  /** One unit of loading: rows in the order of their source. */
+  /** One load: rows in the order of their source. */
   load(rows: readonly (readonly Value[])[], now: number): void {
     const timed = this.times(rows, now);
     timed.sort((a, b) => a.time - b.time);
@@ -42,7 +42,7 @@ export class ModelStore implements Dataset {
     this.settle();
   }
 
-  /** Removes records; their positions stay given. */
+  /** Removes records; their positions are not given again. */
   remove(isRemoved: (record: ModelRecord) => boolean): void {
     this.records = this.records.filter((record) => !isRemoved(record));
   }

@@ -10,15 +10,15 @@ import { ModelStore } from './model-store.js';
 
 const day = 86_400_000;
 const start = noon - 2 * day;
-/** More rows than a load holds back for those that come a little late. */
+/** More rows than a load holds back to sort slightly late rows. */
 const count = 2.5 * rowGroupRowsMax;
 
-/** Row `i` of a log whose rows are 1.5 s apart, so that they fill two days and more, and each third shares its time. */
+/** Row `i` of a log whose rows are 1.5 s apart, so that they cover more than two days; every three rows share a time. */
 function row(i: number, timeMs = start + Math.floor(i / 3) * 4500): Value[] {
   return [BigInt(timeMs), BigInt(i), null, i % 5 === 0 ? null : `row ${i}`];
 }
 
-/** What a model says the archive answers: cursor and number of each row. */
+/** The cursor and number of each row that the archive should return, according to a model. */
 function expected(commits: readonly (readonly Value[][])[]): string[] {
   const model = new ModelStore(schema);
   for (const rows of commits) model.load(rows, noon);
@@ -35,7 +35,7 @@ function told(lines: string): string[] {
     });
 }
 
-/** Loads the commits, and compares the answer and the condition of the files. Returns the store's figures. */
+/** Loads the commits, and checks the answer and the files. Returns the statistics of the store. */
 async function loadAndCompare(
   commits: readonly (readonly Value[][])[],
   batchRows = 1000,
@@ -58,7 +58,7 @@ async function loadAndCompare(
 const ordered = Array.from({ length: count }, (_, i) => row(i));
 
 describe('rows of one load', () => {
-  it('that come a little late are put where they belong', async () => {
+  it('that come slightly late are put in their place', async () => {
     const random = seededRandom(11);
     const rows = ordered.map((_, i) =>
       row(i, start + Math.floor(i / 3) * 4500 - between(random, 0, 900_000)),
@@ -67,12 +67,12 @@ describe('rows of one load', () => {
     expect(segments).toBe(3);
   });
 
-  it('of which a few come far too late get segments of their own, among the others by their positions', async () => {
+  it('of which a few come far too late get segments of their own, ordered among the others by their positions', async () => {
     const random = seededRandom(12);
     const rows: Value[][] = [];
     for (let i = 0; i < count; i++) {
       rows.push(row(i));
-      // Many share the time of rows that were written long before, and some are before all of them.
+      // Many share the time of rows that were written long before, and some are earlier than all of them.
       if (i > count - 3000 && i % 3 === 0) {
         const back = between(random, -2000, count - rowGroupRowsMax);
         rows.push(row(count + i, start + Math.floor(back / 3) * 4500));
@@ -82,14 +82,14 @@ describe('rows of one load', () => {
     expect(segments).toBeGreaterThan(3 + 2);
   });
 
-  it('of which many come late are all sorted, whatever was written before', async () => {
+  it('of which many come late are all sorted, including those that were already written', async () => {
     const late = Array.from({ length: lateRowsMax * 3 }, (_, i) => row(count + i, start + i * 2000));
     const half = ordered.slice(0, 2.2 * rowGroupRowsMax);
     const { segments } = await loadAndCompare([[...half, ...late, ...ordered.slice(half.length)]]);
     expect(segments).toBe(3);
   });
 
-  it('that come in order are written while the others are still being read', async () => {
+  it('that come in order are written while later ones are still being read', async () => {
     const directory = new MemoryDirectory();
     const archive = await openOn(directory, () => noon, new WorkerPool(0));
     const store = await archive.agent('web', schema);

@@ -41,14 +41,14 @@ const checkpoint: Checkpoint = {
   rejected: 0,
 };
 
-/** Stores a record of a file, by somebody who knew the sources as of `asOf`. */
+/** Stores a record of a file for a loader that knew the sources as of `asOf`. */
 async function appendAsOf(store: AgentStore, n: number, asOf: number): Promise<void> {
   const extras = { ...noExtras, checkpoints: [checkpoint], asOf };
   await store.append(batchFromRows(schema, [row(n)]), extras, 'live');
 }
 
-describe('what is appended of a file', () => {
-  it('is refused where it goes by what was known before this writer began', async () => {
+describe('an append of records from a file', () => {
+  it('is refused if it relies on sources that were known before this writer began', async () => {
     const directory = new MemoryDirectory();
     const first = await openOn(directory);
     const { asOf } = await (await first.agent('web', schema)).sources();
@@ -64,7 +64,7 @@ describe('what is appended of a file', () => {
 });
 
 describe('a reader beside a writer', () => {
-  it('shows one moment, although more is committed between the two that it asks for', async () => {
+  it('shows one consistent state, although more is committed between its two reads', async () => {
     const directory = new MemoryDirectory();
     const noThreads = new WorkerPool(0);
     let operations: ChannelOperations = {};
@@ -108,7 +108,7 @@ describe('a reader beside a writer', () => {
     await writer.close();
   });
 
-  it('finds no loss where the first records come while it looks for them', async () => {
+  it('reports no loss if the first records arrive while it looks for them', async () => {
     class WatchedDirectory extends MemoryDirectory {
       behindList: ((path: string) => Promise<void>) | undefined;
       override async list(path: string): Promise<string[]> {

@@ -16,7 +16,7 @@ import { ModelStore } from './model-store.js';
 
 const hour = 3_600_000;
 
-/** The first time field decides, wherever it stands; without one it is the arrival. */
+/** The first time field decides, wherever it stands among the fields; without one the arrival time does. */
 const schemas = {
   'a time field': makeSchema([
     { name: 'n', type: 'int' },
@@ -32,7 +32,7 @@ const schemas = {
   ]),
 };
 
-/** Around now, and where nobody expects a record to be from: before the epoch, and after the last year that a clock has. */
+/** Times around now, and extreme ones: before the epoch, and after the last year that a clock can show. */
 const anyTime = fc.option(
   fc.oneof(
     { weight: 5, arbitrary: fc.integer({ min: noon - 30 * hour, max: noon + 30 * hour }).map(BigInt) },
@@ -53,7 +53,7 @@ function rowsOf(schema: Schema): fc.Arbitrary<Value[][]> {
 }
 
 describe.each(Object.entries(schemas))('with %s', (_name, schema) => {
-  it('records stand where the rules put them, whatever the clock and the process do', async () => {
+  it('records are placed by the rules, whatever the clock and the process do', async () => {
     const step = fc.oneof(
       { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('live', 'load'), rows: rowsOf(schema) }) },
       {
@@ -92,7 +92,7 @@ describe.each(Object.entries(schemas))('with %s', (_name, schema) => {
   });
 });
 
-it('a record whose time is not read follows the one before it in its source, also from an earlier commit', async () => {
+it('a record whose time cannot be read follows the record before it in its source, also from an earlier commit', async () => {
   const schema = schemas['a time field'];
   const archive = await openOn(new MemoryDirectory());
   const store = await archive.agent('web', schema);
@@ -134,26 +134,26 @@ describe('a live record', () => {
   const placed = (timeMs: number, nowMs = noon + 600_000, catchingUp = false): number =>
     livePartition(timeMs, { nowMs, highestPartition: w, graceMs: hour, catchingUp });
 
-  it('of the highest partition or beyond goes to its own hour', () => {
+  it('in the highest partition or later goes to its own hour', () => {
     expect(placed(noon)).toBe(w);
     expect(placed(noon + hour, noon + hour)).toBe(w + 1);
   });
 
-  it('that is older goes no lower than the highest partition, until it is late by the grace, to the millisecond', () => {
+  it('from an earlier hour goes to the highest partition until it is late by the grace period, to the millisecond', () => {
     expect(placed(noon - 1)).toBe(w);
     expect(placed(noon - hour + 1)).toBe(w);
     expect(placed(noon - hour)).toBe(w - 1);
     expect(placed(noon - 30 * hour)).toBe(w - 30);
   });
 
-  it('is late by the clock where that has gone back behind the highest partition', () => {
+  it('is late by the clock if the clock has gone back behind the highest partition', () => {
     const nowMs = noon - 5 * hour;
     expect(placed(nowMs, nowMs)).toBe(w);
     expect(placed(nowMs - hour + 1, nowMs)).toBe(w);
     expect(placed(nowMs - hour, nowMs)).toBe(w - 6);
   });
 
-  it('is never late when its lines are read on from a checkpoint', () => {
+  it('is never late while lines are caught up from a checkpoint', () => {
     expect(placed(noon - 30 * hour, noon, true)).toBe(w);
   });
 });

@@ -29,7 +29,7 @@ function isWithin({ sinceMs, untilMs }: RemovalWish & { kind: 'times' }, time: V
 }
 
 describe('removing records', () => {
-  it('of a range of times, or all, leaves what a naive model leaves, and gives no position again', async () => {
+  it('of a time range, or all of them, leaves the same records as a naive model, and gives no position again', async () => {
     for (let seed = 1; seed <= (long ? 60 : 8); seed++) {
       const random = seededRandom(seed);
       const directory = new MemoryDirectory();
@@ -99,7 +99,7 @@ describe('removing records', () => {
     }
   });
 
-  it('takes segments as a whole where nothing else is in them, and reads the times of others alone', async () => {
+  it('removes a segment as a whole if all of its records go, and reads only the time column of others', async () => {
     const directory = new MemoryDirectory();
     const archive = await openOn(directory);
     const store = await archive.agent('web', schema);
@@ -131,14 +131,14 @@ describe('removing records', () => {
     });
     await store.remove(wish);
     expect(await store.stats()).toMatchObject({ records: 900, segments: 2 });
-    // A query of before may still read what has left.
+    // A query that began before may still read the removed records.
     await archive.close();
     const after = await files();
     expect(before.filter((file) => after.includes(file))).toHaveLength(1);
     expect(after).toHaveLength(2);
   });
 
-  it('of an agent without a time, or of a load that is not there, says what is there', async () => {
+  it('of a time range removes nothing from an agent without a time field, and of an unknown load is refused', async () => {
     const archive = await openOn(new MemoryDirectory());
     const timeless = await archive.agent('plain', makeSchema([{ name: 'message', type: 'string' }]));
     await append(timeless, [['a'], ['b']], 'live');
@@ -155,7 +155,7 @@ describe('removing records', () => {
     await archive.close();
   });
 
-  it('goes on where compaction was faster', async () => {
+  it('continues if compaction replaced the segments first', async () => {
     const archive = await openOn(new MemoryDirectory());
     const store = await archive.agent('web', schema);
     const random = seededRandom(5);

@@ -16,7 +16,7 @@ afterEach(() => {
 const rows = (from: number): Value[][] =>
   Array.from({ length: 5 }, (_, i) => [BigInt(noon - 1000 + from + i), 1n, null, `line ${from + i}`]);
 
-/** Files by the names that they had while they counted. */
+/** Files under the names that they had while they were live. */
 async function filesOf(directory: MemoryDirectory): Promise<string[]> {
   const files: string[] = [];
   for (const folder of await directory.list('web'))
@@ -26,7 +26,7 @@ async function filesOf(directory: MemoryDirectory): Promise<string[]> {
   return files;
 }
 
-/** Lets the writer look after its files. In memory that waits for nothing else. */
+/** Lets the writer remove retired files, which in memory waits for nothing else. */
 async function maintain(): Promise<void> {
   vi.advanceTimersByTime(maintenanceIntervalMs);
   await setImmediate();
@@ -40,7 +40,7 @@ async function opened(
   return openOn(directory, now, undefined, { removalDelayMs });
 }
 
-it('a file that was replaced stays as long as a snapshot may read it, and no longer', async () => {
+it('a replaced file stays as long as a snapshot may read it, and no longer', async () => {
   const directory = new MemoryDirectory();
   const archive = await opened(directory, () => noon, 0);
   const store = await archive.agent('web', schema);
@@ -58,14 +58,14 @@ it('a file that was replaced stays as long as a snapshot may read it, and no lon
     snapshot.release();
   }
   await maintain();
-  // The snapshot that was taken since does not need them.
+  // The snapshot that was taken after the compaction does not need them.
   expect((await filesOf(directory)).filter((file) => replaced.includes(file))).toEqual([]);
   later.release();
   expect(await answer(store)).toBe(whole);
   await archive.close();
 });
 
-it('a file that was replaced stays for the readers of other processes as long as a query may take', async () => {
+it('a replaced file stays for readers in other processes as long as a query may take', async () => {
   const directory = new MemoryDirectory();
   let now = noon;
   const archive = await opened(directory, () => now, queryTimeoutMsDefault);

@@ -59,7 +59,7 @@ async function repairOn(directory: MemoryDirectory, yes = true): Promise<RepairR
   }
 }
 
-/** A store with records of some hours, sealed and hot. Returns all of its lines. */
+/** A store with sealed and hot records of several hours. Returns all of its lines. */
 async function made(
   directory: MemoryDirectory,
   fill: (store: AgentStore) => Promise<void>,
@@ -78,7 +78,7 @@ async function several(store: AgentStore): Promise<void> {
   await append(store, rows(20, 3, 'hot'), 'live');
 }
 
-/** What is answered after a repair; the archive is whole then, and commits records with ordinals of their own. */
+/** The lines returned after a repair; checks that the archive is undamaged and gives new ordinals to new records. */
 async function afterRepair(directory: MemoryDirectory): Promise<string[]> {
   const archive = await openOn(directory);
   const store = await archive.agent('web', schema);
@@ -95,7 +95,7 @@ async function afterRepair(directory: MemoryDirectory): Promise<string[]> {
 }
 
 describe('verify --repair', () => {
-  it('changes nothing where everything is whole', async () => {
+  it('changes nothing in an undamaged archive', async () => {
     const directory = new MemoryDirectory();
     const lines = await made(directory, several);
     const before = await listFiles(directory, 'web');
@@ -109,7 +109,7 @@ describe('verify --repair', () => {
     expect(await afterRepair(directory)).toEqual(lines);
   });
 
-  it('rebuilds a lost manifest from the files, under the same cursors, and goes on at ordinals that were never given', async () => {
+  it('rebuilds a lost manifest from the files under the same cursors, and continues at ordinals that were never given', async () => {
     const directory = new MemoryDirectory();
     const lines = await made(directory, several);
     const given = new Set(lines.map(cursorOf));
@@ -133,7 +133,7 @@ describe('verify --repair', () => {
     await reader.close();
   });
 
-  it('takes in no file that no manifest lists unless it is told to, and loses none of them', async () => {
+  it('adopts a file that no manifest lists only on demand, and deletes none of them', async () => {
     const directory = new MemoryDirectory();
     await made(directory, several);
     for (const name of await directory.list('web'))
@@ -153,7 +153,7 @@ describe('verify --repair', () => {
     expect(aside).toHaveLength(before.length);
   });
 
-  it('goes on from the manifest before when the newest is damaged, with all that came after it', async () => {
+  it('continues from the previous manifest if the newest is damaged, with all records that were stored after it', async () => {
     const directory = new MemoryDirectory();
     const lines = await made(directory, several);
     const newest = (await directory.list('web')).filter((name) => name.startsWith('manifest-')).at(-1)!;
@@ -164,14 +164,14 @@ describe('verify --repair', () => {
     expect(await afterRepair(directory)).toEqual(lines);
   });
 
-  it('counts records once that lie in a segment and in what it was merged into', async () => {
+  it('counts records once that lie both in a segment and in the segment that it was merged into', async () => {
     const directory = new MemoryDirectory();
     const archive = await openCompacting(directory);
     const store = await archive.agent('web', schema);
     for (let i = 0; i < 3; i++) await load(store, rows(40, 5, `load ${i}`));
     await archive.compactNext();
     const lines = linesOf(await answer(store));
-    // The power goes before the merged segments are given other names.
+    // Power is lost before the merged segments are renamed.
     const left = directory.crash('kept');
     for (const file of await listFiles(left, 'web'))
       if (file.endsWith('.left')) await left.rename(file, file.slice(0, -'.left'.length));
@@ -212,12 +212,12 @@ describe('verify --repair', () => {
     60_000,
   );
 
-  it('puts aside a segment that is gone or illegible, with and without its manifest', async () => {
+  it('puts aside a segment that is missing or unreadable, with and without its manifest', async () => {
     for (const manifestIsLost of [false, true]) {
       const directory = new MemoryDirectory();
       const lines = await made(directory, several);
       const segments = (await listFiles(directory, 'web')).filter((name) => name.endsWith('.parquet'));
-      // Its header and its footer with all the rest.
+      // Both its header and its footer are lost, with everything else.
       await overwrite(directory, segments[0]!, 0, 1);
       if (!manifestIsLost) await directory.remove(segments[1]!);
       for (const name of await directory.list('web'))
@@ -236,7 +236,7 @@ describe('verify --repair', () => {
     }
   });
 
-  it('keeps the whole batches of a damaged hot file', async () => {
+  it('keeps the intact batches of a damaged hot file', async () => {
     const directory = new MemoryDirectory();
     const lines = await made(directory, async (store) => {
       for (let i = 0; i < 5; i++) await append(store, rows(30, 1, `batch ${i}`), 'live');
@@ -249,7 +249,7 @@ describe('verify --repair', () => {
     expect(left).toEqual([...lines.slice(0, 60), ...lines.slice(90)]);
   });
 
-  it('that a crash ends at any step can be begun anew, with the same outcome', async () => {
+  it('can be run again after a crash at any step, with the same outcome', async () => {
     const whole = new MemoryDirectory();
     const lines = await made(whole, several);
     const segments = (await listFiles(whole, 'web')).filter((name) => name.endsWith('.parquet'));

@@ -18,7 +18,7 @@ function kept(periodMs: number | null, bytesMax: number | null = null, graceMs =
 
 const noThreads = new WorkerPool(0);
 
-/** An agent's archive that is opened anew with another retention or clock, as by a server that starts again. */
+/** An agent's archive that can be reopened with another retention or clock, as by a server that restarts. */
 class Served {
   readonly directory = new MemoryDirectory();
   nowMs = noon;
@@ -38,13 +38,13 @@ class Served {
     await this.start(retention);
   }
 
-  /** The file of the agent has changed, and the server has read it. */
+  /** The agent's file has changed, and the server has read the change. */
   async change(retention: Retention | undefined): Promise<void> {
     await this.archive.redefine('web', schema, retention);
     await this.look();
   }
 
-  /** One look of retention. Returns what was told of it, without the agent. */
+  /** Runs retention once. Returns the events that it reported, without the agent. */
   async look(): Promise<object[]> {
     this.events = [];
     await this.archive.retireNow();
@@ -60,7 +60,7 @@ class Served {
   }
 }
 
-/** Four days of records, one an hour, those of the last day hot; and what they are kept by. */
+/** Four days of hourly records, those of the last day hot, under the given retention. */
 async function served(retention: Retention | undefined): Promise<Served> {
   const each = new Served();
   await each.start(retention);
@@ -70,7 +70,7 @@ async function served(retention: Retention | undefined): Promise<Served> {
     null,
     `hour ${i}`,
   ]);
-  // Each in its time: none of them is over when it comes.
+  // Each record is stored at its own time, so that none is expired on arrival.
   for (let i = 0; i < 72; i += 24) await load(each.store, rows.slice(i, i + 24));
   await append(each.store, rows.slice(72), 'live');
   return each;
@@ -78,12 +78,12 @@ async function served(retention: Retention | undefined): Promise<Served> {
 
 const policyOf = ({ periodMs, bytesMax }: RetentionPolicy): RetentionPolicy => ({ periodMs, bytesMax });
 
-describe('a retention that takes more than before', () => {
+describe('a retention that removes more than before', () => {
   const before = kept(30 * dayMs);
   const after = kept(7 * 60_000);
   const over = { records: 95, fromMs: noon - 96 * hourMs, toMs: noon - hourMs };
 
-  it('takes nothing for a day, says what it would take, and then takes that and says so', async () => {
+  it('removes nothing for a day, announces what it would remove, and then removes that and reports it', async () => {
     const web = await served(before);
     expect(await web.look()).toEqual([]);
     await web.archive.redefine('web', schema, after);
@@ -115,7 +115,7 @@ describe('a retention that takes more than before', () => {
     await web.restart(after);
     expect(await web.look()).toEqual([told]);
     expect(await web.records()).toBe(96);
-    // Who only reads is told the same, also with no writer.
+    // A process that only reads gets the same report, also without a writer.
     const reader = await openToRead(web.directory);
     expect(await reader.retentionOutlook('web')).toEqual({ kept: inForce, over, records: 96 });
     await reader.close();
@@ -136,7 +136,7 @@ describe('a retention that takes more than before', () => {
     await web.stop();
   });
 
-  it('is taken back by what was said before, and waits anew when it comes again', async () => {
+  it('is cancelled by a return to the former retention, and waits again from the start when it comes back', async () => {
     const web = await served(before);
     await web.change(after);
     web.nowMs += 20 * hourMs;
@@ -148,7 +148,7 @@ describe('a retention that takes more than before', () => {
     await web.stop();
   });
 
-  it('goes on with what was in force before meanwhile', async () => {
+  it('leaves the former retention in force while it waits', async () => {
     const web = await served(kept(2 * dayMs));
     await web.change(after);
     expect(web.events.map(({ kind }) => kind)).toEqual(['pending', 'taken']);
@@ -156,7 +156,7 @@ describe('a retention that takes more than before', () => {
     await web.stop();
   });
 
-  it('is put in force at once where that is asked for, and only what the file says', async () => {
+  it('is put in force at once on demand, and only as the file states it', async () => {
     const web = await served(before);
     await web.change(after);
     await expect(web.archive.applyRetention('web', kept(dayMs))).rejects.toMatchObject({ code: 'conflict' });
@@ -172,7 +172,7 @@ describe('a retention that takes more than before', () => {
     await web.stop();
   });
 
-  it('does not wait where less than a tenth of the disk is free', async () => {
+  it('does not wait if less than a tenth of the disk is free', async () => {
     const web = await served(before);
     web.directory.free = 0.1;
     await web.change(after);
@@ -188,7 +188,7 @@ describe('a retention that takes more than before', () => {
     await web.stop();
   });
 
-  it('waits a day whatever the clock does meanwhile', async () => {
+  it('waits one day whatever the clock does in the meantime', async () => {
     const web = await served(before);
     await web.change(after);
     for (const stepMs of [3650 * dayMs, -3650 * dayMs, -noon - dayMs]) {
@@ -196,7 +196,7 @@ describe('a retention that takes more than before', () => {
       await web.look();
       expect(await web.records()).toBe(96);
     }
-    // One that was told at a clock ahead does not wait longer than a day by one that is right.
+    // A retention that was announced under a clock set ahead waits no longer than a day under the right clock.
     web.nowMs = noon + 3650 * dayMs;
     await web.change(kept(8 * 60_000));
     web.nowMs = noon;
@@ -206,7 +206,7 @@ describe('a retention that takes more than before', () => {
     await web.stop();
   });
 
-  it('waits as long as it says now, also not at all', async () => {
+  it('waits for the grace period that it states now, which may be none', async () => {
     const web = await served(before);
     await web.change(kept(7 * 60_000, null, 100 * dayMs));
     expect(web.events).toMatchObject([{ kind: 'pending', dueMs: noon + 100 * dayMs }]);
@@ -215,7 +215,7 @@ describe('a retention that takes more than before', () => {
     await web.stop();
   });
 
-  it('is the first one that an archive with records is ever told, too', async () => {
+  it('also waits if it is the first retention of an archive that has records', async () => {
     const web = await served(undefined);
     await web.restart(after);
     expect(await web.look()).toMatchObject([
@@ -235,29 +235,29 @@ describe('a retention that takes more than before', () => {
     await web.stop();
   });
 
-  it('is also less room on the disk, whatever the time', async () => {
+  it('may be a smaller size, whatever the period', async () => {
     const web = await served(kept(30 * dayMs, 1_000_000));
-    // A longer time holds at once; the smaller size waits.
+    // The longer period takes effect at once; the smaller size waits.
     await web.change(kept(60 * dayMs, 1000));
     const inForce = { periodMs: 60 * dayMs, bytesMax: 1_000_000 };
     expect(web.events).toMatchObject([{ kind: 'pending', inForce, over: { records: 71 } }]);
     expect(await web.records()).toBe(96);
     web.nowMs += dayMs;
     await web.restart(kept(60 * dayMs, 1000));
-    // The newest of the hours that are sealed stays, and what is hot.
+    // The newest sealed hour stays, and all hot records.
     expect(await web.look()).toMatchObject([{ kind: 'in_force' }, { kind: 'taken', taken: { records: 71 } }]);
     expect(await web.records()).toBe(25);
     await web.stop();
   });
 
-  it('counts one from when its agent had no file', async () => {
+  it("is compared with the retention that was in force before the agent's file was missing", async () => {
     const web = await served(before);
-    // Its file goes, and nobody says any more how long to keep its records.
+    // The file is deleted, and no retention is stated any more.
     await web.change(undefined);
     expect(web.events).toEqual([]);
     web.nowMs += 40 * dayMs;
     await web.change(before);
-    // What was in force before is so still.
+    // The former retention is still in force.
     expect(web.events).toEqual([]);
     await web.change(after);
     expect(web.events).toMatchObject([{ kind: 'pending', dueMs: noon + 41 * dayMs }]);
@@ -265,7 +265,7 @@ describe('a retention that takes more than before', () => {
   });
 });
 
-describe('a retention that takes no more than before', () => {
+describe('a retention that removes no more than before', () => {
   it.each([
     [kept(2 * dayMs), kept(30 * dayMs)],
     [kept(2 * dayMs), kept(null)],
@@ -279,13 +279,13 @@ describe('a retention that takes no more than before', () => {
   });
 });
 
-describe('a clock that leaps ahead', () => {
+describe('a clock that jumps ahead', () => {
   const month = kept(30 * dayMs);
   const ahead = noon + 3650 * dayMs;
   const over = { records: 96, fromMs: noon - 96 * hourMs, toMs: noon };
   const waits = { kind: 'pending', leapt: true, policy: policyOf(month), over, records: 97 };
 
-  /** The archive once a record of ten years ahead has come. */
+  /** The archive after a record with a time ten years ahead has arrived. */
   async function leapt(retention = month): Promise<Served> {
     const web = await served(retention);
     expect(await web.look()).toEqual([]);
@@ -294,7 +294,7 @@ describe('a clock that leaps ahead', () => {
     return web;
   }
 
-  it('takes nothing for a day, says so once, and then takes what is over', async () => {
+  it('removes nothing for a day, reports that once, and then removes expired records', async () => {
     const web = await leapt();
     expect(await web.look()).toMatchObject([{ ...waits, dueMs: ahead + dayMs }]);
     expect(await web.look()).toEqual([]);
@@ -315,7 +315,7 @@ describe('a clock that leaps ahead', () => {
     await web.stop();
   });
 
-  it('has taken nothing once it is set back, and a client that follows misses nothing', async () => {
+  it('has removed nothing once it is set back, and a client that follows misses no record', async () => {
     const web = await leapt();
     await web.look();
     const seen = (await answer(web.store)).split('\n').slice(-2)[0]!;
@@ -331,7 +331,7 @@ describe('a clock that leaps ahead', () => {
     await web.stop();
   });
 
-  it('does not wait where that is asked for, where there is no grace, and where the disk is nearly full', async () => {
+  it('does not delay retention on demand, without a grace period, or on a nearly full disk', async () => {
     const applied = await leapt();
     await applied.look();
     expect(await applied.archive.applyRetention('web', month)).toMatchObject([
@@ -348,7 +348,7 @@ describe('a clock that leaps ahead', () => {
     await atOnce.stop();
   });
 
-  it('takes no more while it waits for a stricter retention too, which waits anew', async () => {
+  it('removes no more while a stricter retention waits too, which then waits again from the start', async () => {
     const web = await served(month);
     await web.change(kept(dayMs));
     web.nowMs = noon + 20 * hourMs;
@@ -360,17 +360,17 @@ describe('a clock that leaps ahead', () => {
       { ...waits, policy: policyOf(kept(dayMs)), dueMs: ahead + dayMs },
     ]);
     expect(await web.records()).toBe(97);
-    // A longer period takes back what waits: nothing is over by it.
+    // A longer period cancels the wait, because no record is expired under it.
     await web.change(kept(5000 * dayMs));
     expect(web.events).toMatchObject([{ kind: 'in_force', cause: 'looser' }]);
     await web.stop();
   });
 
-  it('goes on taking what is beyond the size meanwhile', async () => {
+  it('does not stop the removal of records beyond the size', async () => {
     const web = await served(kept(30 * dayMs, 1000));
     web.nowMs = ahead;
     await append(web.store, [[BigInt(ahead), 1n, null, 'ahead']], 'live');
-    // The newest of the hours that are sealed stays, and what is hot.
+    // The newest sealed hour stays, and all hot records.
     expect(await web.look()).toMatchObject([
       { kind: 'pending', leapt: true },
       { kind: 'taken', taken: { records: 95 } },
@@ -379,7 +379,7 @@ describe('a clock that leaps ahead', () => {
     await web.stop();
   });
 
-  it('is not what a quiet week, or an old line among others, looks like', async () => {
+  it('is not assumed after a week without records, or for one old line among others', async () => {
     const web = await served(kept(2 * dayMs));
     expect((await web.look()).map((event) => (event as RetentionEvent).kind)).toEqual(['taken']);
     web.nowMs = noon + 7 * dayMs;
@@ -391,7 +391,7 @@ describe('a clock that leaps ahead', () => {
     await web.stop();
   });
 
-  it('is not what records look like that were kept longer on demand', async () => {
+  it('is not assumed for records that were kept longer on demand', async () => {
     const web = await served(kept(2 * dayMs));
     const session = await web.store.beginLoad({ beyondRetention: true });
     await session.append(batchFromRows(schema, [[BigInt(noon - 1000 * dayMs), 1n, null, 'old']]), 0);

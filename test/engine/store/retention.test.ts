@@ -45,10 +45,10 @@ async function opened(directory: MemoryDirectory, now = () => noon): Promise<[Ar
   return [archive, await archive.agent('web', schema, twoDays)];
 }
 
-/** Four days of records, half of them beyond the period as soon as the newest is there. */
+/** Four days of records, half of which expire as soon as the newest arrives. */
 async function fill(store: AgentStore): Promise<void> {
   const rows = hourly(noon, 96);
-  // Each load in its time: none of them is beyond retention when it comes.
+  // Each load is made at the time of its records, so that none is expired on arrival.
   for (let day = 0; day < 4; day++) await load(store, rows.slice(day * 24, (day + 1) * 24));
 }
 
@@ -63,7 +63,7 @@ async function loadBeyond(store: AgentStore, rows: Value[][], beyondRetention: b
 }
 
 describe('retention', () => {
-  it('answers without what is over, keeps its cursors as places, and gives none of them again', async () => {
+  it('answers without expired records, keeps their cursors valid as places, and gives none of them again', async () => {
     const directory = new MemoryDirectory();
     const [archive, store] = await opened(directory);
     await fill(store);
@@ -90,7 +90,7 @@ describe('retention', () => {
     }
     expect(await store.verify()).toMatchObject({ damages: [], records: 48 });
 
-    // What comes for those hours once more gets other ordinals, also after a restart and without the rest of the file.
+    // New records of those hours get other ordinals, also after a restart and without the rest of the file.
     await store.compact();
     expect((await store.stats()).segments).toBeLessThan(files);
     expect(await answer(store)).toBe(after);
@@ -104,7 +104,7 @@ describe('retention', () => {
     await again.close();
   });
 
-  it('lets a query that began before it finish, removes the files after that, and is no step back for a walk', async () => {
+  it('lets a query that began before it finish, removes the files afterwards, and sets no walk back', async () => {
     const directory = new MemoryDirectory();
     const [archive, store] = await opened(directory);
     await fill(store);
@@ -122,7 +122,7 @@ describe('retention', () => {
     expect(folders.filter((files) => files.length > 0)).toHaveLength(3);
   });
 
-  it('seals hot records that are over, and takes them too', async () => {
+  it('seals expired hot records, and removes them too', async () => {
     let now = noon;
     const [archive, store] = await opened(new MemoryDirectory(), () => now);
     await append(store, hourly(noon, 3), 'live');
@@ -133,7 +133,7 @@ describe('retention', () => {
     await archive.close();
   });
 
-  it('leaves hot records of the first hour that it keeps as they are', async () => {
+  it('leaves hot records of the oldest hour that is kept unchanged', async () => {
     let now = noon;
     const archive = await openCompacting(new MemoryDirectory(), () => now);
     const store = await archive.agent('web', schema, { ...twoDays, periodMs: 2 * hourMs });
@@ -149,7 +149,7 @@ describe('retention', () => {
     await archive.close();
   });
 
-  it('refuses to load what is over, with its count, or keeps it for its period from then on', async () => {
+  it('refuses to load expired records and states their number, or keeps them for its period from the load on', async () => {
     let now = noon;
     const [archive, store] = await opened(new MemoryDirectory(), () => now);
     await append(store, hourly(noon, 1), 'live');
@@ -171,16 +171,16 @@ describe('retention', () => {
     now += dayMs + 2 * hourMs;
     await append(store, hourly(now, 1), 'live');
     await archive.retireNow();
-    // The five go, two days after they came; the three are a day younger; of the live ones, the first has had its time.
+    // The five expire two days after their load, the three are a day younger, and the first live record has expired.
     expect(cursorsOf(await answer(store))).toHaveLength(5);
     await archive.close();
   });
 
-  it('keeps nothing for longer that comes with what is kept on demand and is not over', async () => {
+  it('does not extend the life of records that are loaded together with expired ones but are not expired', async () => {
     let now = noon;
     const [archive, store] = await opened(new MemoryDirectory(), () => now);
     await append(store, hourly(noon, 1), 'live');
-    // Of the first hour that stays, and of a day long before.
+    // One record of the oldest hour that is kept, and one of a day long before.
     const first = hourly(noon - 2 * dayMs + hourMs, 1);
     await loadBeyond(store, [...hourly(noon - 9 * dayMs, 1), ...first], true);
     now += hourMs;
@@ -190,7 +190,7 @@ describe('retention', () => {
     await archive.close();
   });
 
-  it('does not bring back what it has taken when a compaction read the segment before', async () => {
+  it('does not restore removed records when a compaction read their segment before', async () => {
     const directory = new MemoryDirectory();
     const [archive, store] = await opened(directory);
     const rows = hourly(noon - 12 * hourMs, 72);
@@ -207,7 +207,7 @@ describe('retention', () => {
     await archive.close();
   });
 
-  it('does not bring back what it has taken of a segment at any moment of a compaction', async () => {
+  it('does not restore removed records of a segment at any moment of a compaction', async () => {
     let done = false;
     let turns = 0;
     for (; !done; turns += 16) {
@@ -238,7 +238,7 @@ describe('retention', () => {
     expect(turns).toBeGreaterThan(3);
   });
 
-  it('leaves the state before it or the one after when the power goes at any step', async () => {
+  it('leaves the state before or after it when the power fails at any step', async () => {
     const whole = new MemoryDirectory();
     const made = await openOn(whole);
     const web = await made.agent('web', schema, twoDays);
@@ -270,7 +270,7 @@ describe('retention', () => {
 });
 
 describe('retention of rejected lines', () => {
-  /** A load of a day's records and one line that became none. */
+  /** A load of a day's records and one rejected line. */
   async function loadDay(store: AgentStore, rows: Value[][], text: string): Promise<void> {
     const session = await store.beginLoad();
     await session.append(batchFromRows(schema, rows), 0);
@@ -295,11 +295,11 @@ describe('retention of rejected lines', () => {
     return days.sort();
   }
 
-  it('takes away those of the time of records that are over, and counts what is left', async () => {
+  it('removes the lines from the time of expired records, and counts the remaining ones', async () => {
     const directory = new MemoryDirectory();
     const [archive, store] = await filled(directory, twoDays);
     await archive.retireNow();
-    // The newest record of the second day is a little less than two days old: its file is kept one hour more.
+    // The newest record of the second day is slightly less than two days old, so its file is kept one hour longer.
     const kept = await keptDays(store);
     expect(kept).not.toContain('0');
     expect(kept).toEqual(expect.arrayContaining(['2', '3']));
@@ -312,7 +312,7 @@ describe('retention of rejected lines', () => {
     await again.close();
   });
 
-  it('counts them towards the size, and takes the oldest first', async () => {
+  it('counts the lines towards the size, and removes the oldest first', async () => {
     const forRecords: Retention = { periodMs: null, bytesMax: 50_000, intervalMs: hourMs, graceMs: dayMs };
     const [archive, store] = await filled(new MemoryDirectory(), forRecords);
     const { bytesRejected, bytesSealed } = await store.stats();
@@ -326,7 +326,7 @@ describe('retention of rejected lines', () => {
     await archive.close();
   });
 
-  it('leaves those alone that still grow, and takes them once they are over', async () => {
+  it('does not touch files of rejected lines that still grow, and removes them once they are expired', async () => {
     const directory = new MemoryDirectory();
     let nowMs = noon - 4 * dayMs;
     const archive = await openCompacting(directory, () => nowMs);
@@ -345,7 +345,7 @@ describe('retention of rejected lines', () => {
     expect(await directory.list('web/rejected')).toEqual([]);
   });
 
-  it('knows lines that are rejected once more by their first age', async () => {
+  it('dates lines that are rejected again by their first rejection', async () => {
     const directory = new MemoryDirectory();
     const [archive, store] = await filled(directory, { ...twoDays, periodMs: 10 * dayMs });
     const [oldest] = await store.rejectedFiles();

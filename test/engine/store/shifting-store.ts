@@ -9,11 +9,11 @@ import { answer, append, backupFolderOn, load, noon, openCompacting, schema } fr
 import type { Retention } from '../../../engine/store/manifest/retention-change.js';
 
 const hourMs = 3_600_000;
-/** Longer than the records' times are strewn over, so that none is over when it is loaded. */
+/** Longer than the period that the records' times cover, so that no record is expired when it is loaded. */
 const retention: Retention = { periodMs: 48 * hourMs, bytesMax: null, intervalMs: hourMs, graceMs: 0 };
 const strewnHours = 40;
 
-/** What has been done to stores, to see that all of it was. */
+/** Counts of the operations on the stores, to check that each kind occurred. */
 export interface Disturbances {
   appends: number;
   loads: number;
@@ -42,7 +42,7 @@ export class ShiftingStore {
     this.current = this.open(new MemoryDirectory());
   }
 
-  /** The answer to a query, as its lines. A query that a restart broke is asked again, as a client would. */
+  /** The answer to a query as lines. A query that a restart interrupts is repeated, as a client would do. */
   async ask(query: Partial<Query>): Promise<string[]> {
     for (;;) {
       const asked = this.current;
@@ -56,7 +56,7 @@ export class ShiftingStore {
     }
   }
 
-  /** Brings a copy in another folder up to date. A backup that a restart broke is begun again. */
+  /** Updates a copy in another folder. A backup that a restart interrupts is started again. */
   async copyTo(target: MemoryDirectory): Promise<void> {
     for (;;) {
       const copied = this.current;
@@ -125,7 +125,7 @@ export class ShiftingStore {
     }
   }
 
-  /** Some hours pass, a record comes that shows it, and what is over goes. */
+  /** Advances the clock by some hours, stores a record of the new time, and runs retention. */
   private async retire(): Promise<void> {
     const { archive, store } = await this.current;
     const before = (await store.stats()).retired.records;
@@ -142,7 +142,7 @@ export class ShiftingStore {
     await this.current;
   }
 
-  /** What was not durable is gone, in part or whole; by the plan the next crash comes in the middle of something. */
+  /** Data that was not durable is lost, partly or completely. By the plan, the next crash comes during an operation. */
   private async crash(plan = {}): Promise<void> {
     this.done.crashes++;
     const { archive, directory } = await this.current;
@@ -153,7 +153,7 @@ export class ShiftingStore {
     await this.current;
   }
 
-  /** The store once `before` is done and it has been opened, both again after a crash that was planned for it. */
+  /** The store after `before` has run and the store was reopened; both are repeated after a planned crash. */
   private async started(directory: MemoryDirectory, before = async (): Promise<void> => {}): Promise<Opened> {
     try {
       await before();

@@ -54,7 +54,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 describe('a store', () => {
-  it('answers as the model does after any series of commits, compactions and restarts', async () => {
+  it('answers like the model after any series of commits, compactions and restarts', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(step, { minLength: 1, maxLength: 12 }),
@@ -104,7 +104,7 @@ describe('a store', () => {
     );
   });
 
-  it('sorts a load that is larger than one run, whatever the order of its rows', async () => {
+  it('sorts a load that exceeds one sort run, whatever the order of its rows', async () => {
     const rows: Value[][] = [];
     for (let i = 0; i < 150_000; i++) {
       rows.push([BigInt(noon - ((i * 7919) % 150_000) * 1000), BigInt(i), i / 8, `line ${i}`]);
@@ -119,7 +119,7 @@ describe('a store', () => {
     await archive.close();
   });
 
-  it('shows a snapshot as it was, whatever is committed after it', async () => {
+  it('shows a snapshot unchanged, whatever is committed after it', async () => {
     const archive = await openOn(new MemoryDirectory());
     const store = await archive.agent('web', schema);
     await append(store, [[BigInt(noon), 1n, null, 'first']], 'live');
@@ -160,7 +160,7 @@ describe('two loads of the same file at once', () => {
   const rows = [[BigInt(noon), 1n, null, 'only once']];
   const counters = { unreadableValues: 0, replacedBytes: 0, inputBytes: 10 };
 
-  it('store it once: the second is told', async () => {
+  it('store it once, and the second load is refused', async () => {
     const archive = await openOn(new MemoryDirectory());
     const store = await archive.agent('web', schema);
     const sessions = [await store.beginLoad(), await store.beginLoad()];
@@ -172,7 +172,7 @@ describe('two loads of the same file at once', () => {
     });
     await sessions[1]!.abort();
     expect((await answer(store)).split('\n')).toHaveLength(2);
-    // Asked for again on purpose, it is stored again.
+    // A repeated load on purpose stores it again.
     const again = await store.beginLoad();
     await again.append(batchFromRows(schema, rows), 0);
     await again.commit({ checkpoints: [checkpoint], counters });
@@ -180,7 +180,7 @@ describe('two loads of the same file at once', () => {
     await archive.close();
   });
 
-  it('that had grown go on from where it ended once', async () => {
+  it('of a file that has grown continue at its former end only once', async () => {
     const archive = await openOn(new MemoryDirectory());
     const store = await archive.agent('web', schema);
     const first = await store.beginLoad();
@@ -200,7 +200,7 @@ describe('two loads of the same file at once', () => {
 });
 
 describe('a process that only reads', () => {
-  it('refuses a query whose agent is given other fields before it has its records', async () => {
+  it('refuses a query whose agent gets other fields before the query has its records', async () => {
     const directory = new MemoryDirectory();
     const writer = await openOn(directory);
     await append(await writer.agent('web', schema), [[BigInt(noon), 1n, null, 'one']], 'live');
@@ -216,14 +216,14 @@ describe('a process that only reads', () => {
       await reader.redefine('web', other, undefined);
       return directory.list(path);
     };
-    // Its predicate names the field by a place where another one is by now.
+    // The predicate refers to the field by an index that now belongs to another field.
     await expect(answer(store, { predicates: [message] })).rejects.toMatchObject({ code: 'conflict' });
     expect(await answer(store, { predicates: [{ ...message, field: 0 }] })).toContain('"message":"one"');
     await reader.close();
   });
 });
 
-describe('a server that begins on a full disk', () => {
+describe('a server that starts on a full disk', () => {
   const full = new LogstrataError('disk_full', 'there is no room for the lock');
   const begin = (directory: MemoryDirectory, role: string, lock: () => Promise<WriterLock>) => {
     const warnings: string[] = [];
@@ -235,7 +235,7 @@ describe('a server that begins on a full disk', () => {
     return { archive, warnings };
   };
 
-  it('answers what is stored, tells it once, and writes once there is room', async () => {
+  it('answers from stored records, warns once, and writes as soon as there is room', async () => {
     const directory = new MemoryDirectory();
     const before = await openOn(directory);
     await append(await before.agent('web', schema), [[BigInt(noon), 1n, null, 'one']], 'live');
@@ -259,14 +259,14 @@ describe('a server that begins on a full disk', () => {
     await archive.close();
   });
 
-  it('is no example for a load, which ends', async () => {
+  it('waits for room, whereas a load fails', async () => {
     const { archive } = begin(new MemoryDirectory(), 'load', () => Promise.reject(full));
     await expect(archive.start()).rejects.toMatchObject({ code: 'disk_full' });
   });
 });
 
 describe('the columns of a long answer', () => {
-  it('stay while there is room, counted once however many pieces it takes', async () => {
+  it('stay cached while there is room, and are counted once however many pieces the answer has', async () => {
     const archive = await openOn(new MemoryDirectory());
     const store = await archive.agent('web', schema);
     const rows = Array.from({ length: 20_000 }, (_, i) => [

@@ -16,7 +16,7 @@ afterAll(async () => {
   for (const pool of pools) await pool.close();
 });
 
-/** Rows of three days, in any order, of which each day has enough for a thread. */
+/** Rows of three days in any order, with enough rows in each day for a thread. */
 function rows(count: number, seed: number): Value[][] {
   const random = seededRandom(seed);
   return Array.from({ length: count }, (_, i) => [
@@ -27,7 +27,7 @@ function rows(count: number, seed: number): Value[][] {
   ]);
 }
 
-/** The live segments, in the order of the manifest. Their names hold the unit's, which is random. */
+/** The live segments in the order of the manifest, without the random unit in their names. */
 async function contents(directory: MemoryDirectory): Promise<string[]> {
   const manifest = await readNewestManifest(directory, 'web');
   const found: string[] = [];
@@ -40,7 +40,7 @@ async function contents(directory: MemoryDirectory): Promise<string[]> {
 }
 
 describe('segments', () => {
-  it('are the same bytes with 0, 1 and 8 threads: loaded, sealed and compacted', async () => {
+  it('have the same bytes with 0, 1 and 8 threads, whether loaded, sealed or compacted', async () => {
     const loaded = rows(6 * workerRowsMin, 1);
     const live = rows(6 * workerRowsMin, 2);
     const lives: string[][][] = [];
@@ -57,7 +57,7 @@ describe('segments', () => {
       stages.push(await contents(directory));
       stages.push([await answer(store)]);
       await archive.close();
-      // What threads were lent for it is given back.
+      // The memory that was lent to threads is given back.
       expect(leasedMemoryBytes()).toBe(0);
       lives.push(stages);
     }
@@ -70,7 +70,7 @@ describe('segments', () => {
 describe('a load on threads', () => {
   const records = rows(4 * workerRowsMin, 3);
 
-  it('that is cut off by a failing disk at any step leaves what was there, and the archive takes the next', async () => {
+  it('that fails at any step because of the disk leaves the former records, and the archive accepts the next load', async () => {
     const live = async (directory: MemoryDirectory): Promise<void> => {
       const archive = await openOn(directory, () => noon, pools[1]!);
       await load(await archive.agent('web', schema), records, 5000);
@@ -97,7 +97,7 @@ describe('a load on threads', () => {
     }
   });
 
-  it('whose threads end in the middle fails as a whole and leaves nothing', async () => {
+  it('whose threads end halfway fails as a whole and leaves no file', async () => {
     const directory = new MemoryDirectory();
     const workers = new WorkerPool(2);
     const archive = await openOn(directory, () => noon, workers);

@@ -18,7 +18,7 @@ function row(i: number): Value[] {
 
 const rows = Array.from({ length: records }, (_, i) => row(i));
 
-/** Segments, merged and not, two hot files of five and two batches, rejected lines with some of them. */
+/** Segments, merged and not merged, two hot files of five and two batches, and rejected lines of some of them. */
 async function makeStore(): Promise<MemoryDirectory> {
   const directory = new MemoryDirectory();
   const rejected = [{ reason: 'no match', file: 'a.log', offset: 7, line: Buffer.from('what is this') }];
@@ -83,7 +83,7 @@ async function repaired(directory: Directory): Promise<RepairReport> {
   }
 }
 
-/** A sum; null once one of its parts is not known. */
+/** A sum that is null as soon as one addend is unknown. */
 function sumOf(counts: readonly (number | null)[]): number | null {
   return counts.reduce((sum, count) => (sum === null || count === null ? null : sum + count), 0);
 }
@@ -117,7 +117,7 @@ beforeAll(async () => {
   ).toBe('dt= dt= hot hot man man rej rej');
 });
 
-/** Verifies, repairs and verifies: what is found, what is lost, and what is left. */
+/** Verifies, repairs and verifies again: returns the damage found, the records lost, and the state left. */
 async function mend(
   directory: Directory,
 ): Promise<{ found: VerifyReport; report: RepairReport; left: string[] }> {
@@ -130,7 +130,7 @@ async function mend(
   const lost = sumOf(report.lost.map((each) => each.records));
   if (lost !== null) expect(left.length + lost).toBe(records);
   else expect(left.length).toBeLessThan(records + 1);
-  // What can't be answered now may be more than what is lost for good, and is never less.
+  // The number of records that cannot be answered now may exceed the number lost for good, and is never smaller.
   const costs = sumOf(found.damages.map((damage) => damage.records));
   if (costs !== null) expect(costs).toBeGreaterThanOrEqual(lost ?? Infinity);
   expect(await repaired(directory)).toMatchObject({ changed: false, records: left.length });
@@ -145,7 +145,7 @@ const damages: Record<string, (bytes: Uint8Array, at: number) => Uint8Array> = {
 };
 
 describe('verify after a repair', () => {
-  it('finds nothing, and before it told at least what the repair lost, whatever is damaged', async () => {
+  it('finds nothing, and reported before the repair at least what the repair lost, whatever is damaged', async () => {
     const damage = fc.record({
       file: fc.nat(files.length - 1),
       kind: fc.constantFrom('gone', ...Object.keys(damages)),
@@ -160,7 +160,7 @@ describe('verify after a repair', () => {
           if (!(await filesOf(directory)).includes(path)) continue;
           if (kind !== 'gone')
             await change(directory, path, (bytes) => damages[kind]!(bytes, Math.floor(at * bytes.length)));
-          // Where the newest manifest is gone, or a file and every manifest that names it, nothing tells that it was there.
+          // If the newest manifest is gone, or a file and every manifest that names it, nothing shows that they existed.
           else if (path !== manifests().at(-1) && (isNamed || manifests().includes(path)))
             await directory.remove(path);
         }
@@ -170,7 +170,7 @@ describe('verify after a repair', () => {
     );
   }, 600_000);
 
-  it('counts what a damaged batch of a hot file costs, in all hours that it lies in', async () => {
+  it('counts the records that a damaged batch of a hot file costs, in every hour that the batch covers', async () => {
     const directory = whole.crash('kept');
     for (const path of files.filter(isHot)) {
       const { batches } = await readHotSegment(directory, path, schema, null);
@@ -188,7 +188,7 @@ describe('verify after a repair', () => {
     throw new Error('no batch lies in several hours');
   });
 
-  it('finds nothing where rejected lines that a batch of a hot file names are damaged or gone', async () => {
+  it('finds nothing if rejected lines that a batch of a hot file names were damaged or missing', async () => {
     for (const path of files.filter((file) => file.startsWith('web/rejected/')))
       for (const kind of ['zero', 'gone']) {
         const directory = whole.crash('kept');
@@ -201,7 +201,7 @@ describe('verify after a repair', () => {
       }
   });
 
-  it('finds nothing where an older manifest was damaged, which costs nothing', async () => {
+  it('finds nothing after damage to an older manifest, which loses no records', async () => {
     const directory = whole.crash('kept');
     const [older] = manifests();
     await change(directory, older!, (bytes) => bytes.fill(0));
@@ -211,7 +211,7 @@ describe('verify after a repair', () => {
   });
 
   it.each(['9007199254740992', '1000000000000000', '9999999999999999'])(
-    'finds nothing where a manifest had the number %s, which none can have',
+    'finds nothing after a manifest had the number %s, which no manifest can have',
     async (number) => {
       const directory = whole.crash('kept');
       const name = `manifest-${number}`;
@@ -224,12 +224,12 @@ describe('verify after a repair', () => {
     },
   );
 
-  it('finds nothing where a hot file that was not closed has lost what is counted already', async () => {
+  it('finds nothing after an unclosed hot file lost batches that the manifest had counted', async () => {
     const directory = new MemoryDirectory();
     const archive = await openOn(directory);
     const store = await archive.agent('web', schema);
     for (let i = 0; i < 3; i++) await append(store, rows.slice(i * 20, i * 20 + 20), 'live');
-    // A schema that adds nothing hot has the manifest count the batches so far.
+    // The manifest counts the batches so far when it stores a schema that adds no hot file.
     const session = await store.beginLoad();
     await session.append(batchFromRows(schema, rows.slice(100, 120)), 0);
     await session.commit({ checkpoints: [], counters: noExtras.counters });
@@ -245,11 +245,11 @@ describe('verify after a repair', () => {
     expect((await verified(crashed)).damages).toEqual([]);
   });
 
-  it('gives no cursor again that a batch had of which nothing tells what it held', async () => {
+  it('does not give the cursors of a lost batch again, although nothing shows what the batch held', async () => {
     const directory = new MemoryDirectory();
     const archive = await openOn(directory);
     const store = await archive.agent('web', schema);
-    // The second batch is all that came in an hour of its own.
+    // The second batch holds the only records of its hour.
     for (const [from, to] of [
       [300, 310],
       [0, 10],
@@ -274,8 +274,8 @@ describe('verify after a repair', () => {
   });
 });
 
-describe('an agent of which a hot file is gone', () => {
-  it('is damaged: its queries fail, and verify says what that costs', async () => {
+describe('an agent with a missing hot file', () => {
+  it('is damaged: its queries fail, and verify reports how many records are affected', async () => {
     const directory = whole.crash('kept');
     const path = files.find(isHot)!;
     const { batches } = await readHotSegment(directory, path, schema, null);

@@ -67,14 +67,14 @@ interface Walk {
 
 interface Walked {
   readonly pages: number;
-  /** In the order in which they were seen: backward walks see the newest page first. */
+  /** The cursors in the order in which they were returned: a backward walk returns the newest page first. */
   readonly lines: readonly string[];
 }
 
 const recordOf = (line: string): Stored => JSON.parse(line) as Stored;
 const cursorOf = (line: string): string => recordOf(line)._cursor;
 
-/** All pages from the first record on, or from the newest back, as a client takes them. */
+/** All pages from the first record on, or backwards from the newest, as a client requests them. */
 async function walk(store: ShiftingStore, { direction, limit, filter }: Walk): Promise<Walked> {
   const isForward = direction === 'forward';
   const lines: string[] = [];
@@ -94,7 +94,7 @@ async function walk(store: ShiftingStore, { direction, limit, filter }: Walk): P
   }
 }
 
-/** What a walk has seen, beside all that was stored when it began and when it had ended: the records missed, and those repeated. */
+/** The result of a walk with the records stored at its beginning and end: the records missed, and those repeated. */
 function faults({ lines }: Walked, { filter }: Walk, before: readonly string[], after: readonly string[]) {
   const stayed = new Set(after);
   const there = before.filter((line) => stayed.has(line) && filter.matches(recordOf(line)));
@@ -119,7 +119,7 @@ const aWalk = (direction: Walk['direction']): fc.Arbitrary<Walk> =>
   });
 
 describe('a walk over pages', () => {
-  it('sees each record that is there throughout exactly once, whatever happens to the store', async () => {
+  it('returns each record that is there throughout exactly once, whatever happens to the store', async () => {
     const done: Disturbances = { appends: 0, loads: 0, compactions: 0, retired: 0, restarts: 0, crashes: 0 };
     const total = { walks: 0, pages: 0, there: 0, gone: 0 };
     await fc.assert(
@@ -152,7 +152,7 @@ describe('a walk over pages', () => {
     for (const count of [...Object.values(done), ...Object.values(total)]) expect(count).toBeGreaterThan(0);
   });
 
-  it('that follows live records with after=<last> gets each once, in the order of its cursor', async () => {
+  it('that follows live records with after=<last> returns each once, in the order of its cursor', async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(), async (seed) => {
         const random = seededRandom(seed);

@@ -16,7 +16,7 @@ import { root } from '../../tidy/source-files.js';
 interface Job {
   readonly kind: 'where' | 'double' | 'limit' | 'damage' | 'bug' | 'exit' | 'wait' | 'hold';
   readonly values?: Float64Array;
-  /** What `hold` waits for. */
+  /** The gates that `hold` waits for. */
   readonly gate?: Int32Array;
 }
 
@@ -48,7 +48,7 @@ const task: Task<Job, unknown> = {
   work: ({ kind }) => ({ result: `${kind} here`, transfer: [] }),
 };
 
-/** Lets every `hold` with this gate go on, also those that come later. */
+/** Releases every `hold` job with this gate, also those that come later. */
 function open(gate: Int32Array): void {
   Atomics.store(gate, 0, 1);
   Atomics.notify(gate, 0);
@@ -68,7 +68,7 @@ afterEach(async () => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 describe('a worker pool', () => {
-  it('does jobs on its threads, no more of them than it may have, and moves the memory', async () => {
+  it('runs jobs on at most the allowed number of threads, and transfers the memory', async () => {
     const pool = poolOf(2);
     const ids = await Promise.all(Array.from({ length: 9 }, () => pool.run(task, { kind: 'where' })));
     expect(new Set(ids).size).toBe(2);
@@ -80,13 +80,13 @@ describe('a worker pool', () => {
     expect(values.length).toBe(0);
   });
 
-  it('reuses a thread that is idle', async () => {
+  it('reuses an idle thread', async () => {
     const pool = poolOf(4);
     const first = await pool.run(task, { kind: 'where' });
     expect(await pool.run(task, { kind: 'where' })).toBe(first);
   });
 
-  it('begins all its threads at once where it is told to, before there is a job for them', async () => {
+  it('starts all its threads at once if told to, before there is a job for them', async () => {
     const pool = poolOf(3);
     const gate = new Int32Array(new SharedArrayBuffer(4));
     const begun = pool.begin(task, { kind: 'hold', gate });
@@ -96,24 +96,24 @@ describe('a worker pool', () => {
     open(gate);
     await begun;
     expect(await next).toBeGreaterThan(0);
-    // They have begun: there is nothing to do.
+    // The threads have already started, so nothing is left to do.
     await pool.begin(task, { kind: 'bug' });
     await expect(poolOf(1).begin(task, { kind: 'limit' })).rejects.toMatchObject({ code: 'limit' });
     await poolOf(0).begin(task, { kind: 'bug' });
   });
 
-  it('without threads does jobs where it is asked', async () => {
+  it('without threads runs jobs on the calling thread', async () => {
     expect(await poolOf(0).run(task, { kind: 'where' })).toBe('where here');
   });
 
-  it('begins no thread for jobs that read little, and does none where it is asked once a thread has begun', async () => {
+  it('starts no thread for jobs that read little, and runs none on the calling thread once a thread has started', async () => {
     const pool = new WorkerPool(2, undefined, 100);
     pools.push(pool);
     const [queue, other] = [pool.queue(), pool.queue()];
     const where = (asked: JobQueue, readBytes?: number): Promise<unknown> =>
       asked.run(task, { kind: 'where' }, [], readBytes);
     for (const readBytes of [60, 40, 0]) expect(await where(queue, readBytes)).toBe('where here');
-    // Each queue may read as much.
+    // Each queue may read that much.
     expect(await where(other, 99)).toBe('where here');
     expect(await where(queue, 1)).toBeGreaterThan(0);
     expect(await where(other, 1)).toBeGreaterThan(0);
@@ -122,7 +122,7 @@ describe('a worker pool', () => {
     expect(await where(unknown.queue())).toBe('where here');
   });
 
-  it('throws what the task throws: expected failures as what they are, bugs with the place in the thread', async () => {
+  it('rethrows expected failures of a task as they are, and unexpected ones with their place in the thread', async () => {
     const pool = poolOf(1);
     const limit = await pool.run(task, { kind: 'limit' }).catch((error: unknown) => error);
     expect(limit).toBeInstanceOf(LogstrataError);
@@ -137,7 +137,7 @@ describe('a worker pool', () => {
     expect(await pool.run(task, { kind: 'where' })).toBeGreaterThan(0);
   });
 
-  it('fails the jobs of a thread that ends, and begins another', async () => {
+  it('fails the jobs of a thread that ends, and starts another thread', async () => {
     const pool = poolOf(1);
     const lost = pool.run(task, { kind: 'exit' });
     const behind = pool.run(task, { kind: 'where' });
@@ -146,7 +146,7 @@ describe('a worker pool', () => {
     expect(await pool.run(task, { kind: 'where' })).toBeGreaterThan(0);
   });
 
-  it('that is closed fails what is under way, and takes nothing more', async () => {
+  it('that is closed fails the jobs under way, and accepts no more', async () => {
     const pool = poolOf(1);
     const waiting = pool.run(task, { kind: 'wait' });
     const failure = expect(waiting).rejects.toMatchObject({ code: 'closed' });
@@ -155,7 +155,7 @@ describe('a worker pool', () => {
     await expect(pool.run(task, { kind: 'where' })).rejects.toMatchObject({ code: 'closed' });
   });
 
-  it('lets the queues of two owners take turns, whoever came first with however many jobs', async () => {
+  it('alternates between the queues of two owners, whichever came first with however many jobs', async () => {
     const pool = poolOf(1);
     const many = pool.queue();
     const few = pool.queue();
@@ -165,11 +165,11 @@ describe('a worker pool', () => {
     const all = ['a0', 'a1', 'a2', 'a3', 'a4'].map((name) => give(many, name));
     all.push(give(few, 'b0'), give(few, 'b1'), give(pool.queue(), 'c0'));
     await Promise.all(all);
-    // The thread had a0, and a1 since nobody else was waiting then.
+    // The thread had been given a0, and a1 because no other owner was waiting at that time.
     expect(done).toEqual(['a0', 'a1', 'a2', 'b0', 'c0', 'a3', 'b1', 'a4']);
   });
 
-  it('hands a thread no second job of another owner, whose first may take long', async () => {
+  it('gives a thread no job of a second owner while its first job may take long', async () => {
     const pool = poolOf(2);
     const gate = new Int32Array(new SharedArrayBuffer(4));
     const held = pool.queue().run(task, { kind: 'hold', gate });
@@ -180,17 +180,17 @@ describe('a worker pool', () => {
     await held;
   });
 
-  it('lets no job wait behind one that takes long while another thread has only short ones', async () => {
+  it('lets no job wait behind a long one while another thread has only short jobs', async () => {
     const pool = poolOf(2);
     const gate = new Int32Array(new SharedArrayBuffer(4));
     const held = pool.run({ ...task, isLong: true }, { kind: 'hold', gate });
-    // Were one of them handed to the thread that is held, it would never end.
+    // A job that was given to the held thread would never end.
     await Promise.all(Array.from({ length: 20 }, () => pool.run(task, { kind: 'where' })));
     open(gate);
     await held;
   });
 
-  it('drops the waiting jobs of an owner that is cancelled, with its own reason, and waits for what has begun', async () => {
+  it('drops the waiting jobs of an owner that is cancelled, with its own reason, and waits for those that have begun', async () => {
     const pool = poolOf(1);
     const gate = new Int32Array(new SharedArrayBuffer(4));
     const abort = new AbortController();
@@ -211,7 +211,7 @@ describe('a worker pool', () => {
     });
   });
 
-  it('bounds how many jobs wait', async () => {
+  it('limits how many jobs wait', async () => {
     const pool = poolOf(1);
     const gate = new Int32Array(new SharedArrayBuffer(4));
     const queue = pool.queue();
@@ -221,7 +221,7 @@ describe('a worker pool', () => {
     await Promise.all(jobs);
   });
 
-  it('rejects a job that can not be copied, and goes on', async () => {
+  it('rejects a job that cannot be cloned, and continues', async () => {
     const pool = poolOf(1);
     const values = (() => 1) as unknown as Float64Array;
     await expect(pool.run(task, { kind: 'double', values })).rejects.toThrow('could not be cloned');
@@ -236,7 +236,7 @@ console.log(await new WorkerPool(2).run(task, { kind: 'where' }));`;
     expect(stdout).toBe('1\n');
   });
 
-  it('keeps the process alive while it is being closed, though a job has just ended', async () => {
+  it('keeps the process alive while the pool is being closed, even if a job has just ended', async () => {
     const script = `import { WorkerPool } from '${built('engine/workers/worker-pool.js')}';
 const pool = new WorkerPool(1);
 const task = { module: new URL('${pathToFileURL(file).href}') };
@@ -254,7 +254,7 @@ console.log('closed');`;
 });
 
 describe('work in order', () => {
-  it('is consumed as it was begun, whichever is done first, and never more is under way than may be', async () => {
+  it('is consumed in the order in which it was begun, and never exceeds the limit of concurrent jobs', async () => {
     for (const depth of [0, 1, 3]) {
       const order = new InOrder(depth);
       const consumed: number[] = [];
@@ -279,7 +279,7 @@ describe('work in order', () => {
     }
   });
 
-  it('tells a failure when its turn comes, and consumes nothing that was dropped', async () => {
+  it('reports a failure when its turn comes, and does not consume dropped results', async () => {
     const order = new InOrder(3);
     const consumed: number[] = [];
     const consume = (result: number): Promise<void> => {
@@ -295,7 +295,7 @@ describe('work in order', () => {
     expect(consumed).toEqual([1]);
   });
 
-  it('lets go of what nobody consumed, once it is done', async () => {
+  it('releases results that were never consumed, once they are done', async () => {
     const order = new InOrder(4);
     const consume = (): Promise<void> => Promise.reject(new Error('no room'));
     const discarded: number[] = [];
