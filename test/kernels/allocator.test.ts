@@ -37,7 +37,7 @@ describe('Allocator', () => {
           } else if (step.kind === 'allocate') {
             const address = allocator.allocate(step.sizeBytes);
             if (address === null) {
-              // Only a space that is cut up or full refuses: what it has given out and what is asked pass it together.
+              // Only a fragmented or full space refuses: the space used and the space requested exceed the total.
               const free = end - first - allocator.takenBytes;
               expect(free < step.sizeBytes + 64 || taken.length > 0).toBe(true);
               continue;
@@ -66,14 +66,14 @@ describe('Allocator', () => {
         }
         for (const { address } of taken) allocator.free(address);
         expect(allocator.takenBytes).toBe(0);
-        // All ranges are one again.
+        // All free ranges have been joined into one again.
         if (end > first) expect(allocator.allocate(end - first)).toBe(first);
       }),
       { numRuns },
     );
   });
 
-  it('takes the smallest range that is large enough', () => {
+  it('allocates from the smallest free range that is large enough', () => {
     const allocator = new Allocator(0);
     allocator.extend(4096);
     const [a, b, c, d] = [1024, 64, 512, 64].map((size) => allocator.allocate(size)!);

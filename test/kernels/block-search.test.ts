@@ -14,7 +14,7 @@ function compressed(text: Uint8Array): Uint8Array {
   return target.slice(0, lz4Compress(text, target));
 }
 
-/** The verdict on a block that comes in pieces of these sizes, of which the last is repeated. */
+/** The verdicts on a block that arrives in pieces of these sizes, the last of which is repeated. */
 function verdictOf(
   block: Uint8Array,
   length: number | null,
@@ -45,7 +45,7 @@ function verdicts(
   return seen;
 }
 
-/** Parts that make texts of many kinds: what repeats near and far, over many windows, and what does not. */
+/** Building blocks of many kinds of texts: repeated near and far, across many windows, and not repeated. */
 const part = fc.oneof(
   fc.uint8Array({ maxLength: 300 }),
   fc.string({ maxLength: 40 }).map((text) => new TextEncoder().encode(text)),
@@ -71,7 +71,7 @@ function noise(seed: number, length: number): Uint8Array {
   });
 }
 
-/** A needle out of the text, or one that is likely nowhere. */
+/** A needle taken from the text, or one that is probably absent. */
 function needleOf(text: Uint8Array, at: number, length: number, isThere: boolean): KernelNeedle {
   const from = text.length === 0 ? 0 : at % text.length;
   const bytes = text.slice(from, from + length);
@@ -79,8 +79,8 @@ function needleOf(text: Uint8Array, at: number, length: number, isThere: boolean
   return kernelNeedle(Uint8Array.from(needle), false);
 }
 
-describe('needles in a page that comes in pieces', () => {
-  it('are found as the twin finds them, in what an LZ4 block makes and in a text', () => {
+describe('needles in a page that arrives in pieces', () => {
+  it('are found as the plain twin finds them, in a decompressed LZ4 block and in plain text', () => {
     const needle = fc.tuple(fc.nat(), fc.constantFrom(1, 2, 12, 16, 17, 100, 4096), fc.boolean());
     fc.assert(
       fc.property(texts, fc.array(needle, { minLength: 1, maxLength: 3 }), sized, (text, wanted, pieces) => {
@@ -92,7 +92,7 @@ describe('needles in a page that comes in pieces', () => {
           verdicts(block, text.length, needles, pieces),
           verdicts(text, null, needles, pieces),
         ]) {
-          // Where a text repeats itself all through, the kernel may leave it to others.
+          // For a text that is periodic throughout, the kernel may leave the decision to the caller.
           if (expected === 'none') seen.delete('may');
           else expect(seen).toEqual(new Set(['may']));
           expect([...seen].filter((verdict) => verdict !== expected)).toEqual([]);
@@ -102,7 +102,7 @@ describe('needles in a page that comes in pieces', () => {
     );
   });
 
-  it('are found where they cross the pieces that are looked at, in either case', () => {
+  it('are found across the pieces that are searched, in either case', () => {
     const needles = [kernelNeedle(Buffer.from('request 0123456789abcdef'), true)];
     for (let before = 190_000; before < 192_000; before += 7) {
       const text = Buffer.concat([noise(before, before), Buffer.from('REQUEST 0123456789ABCDEF')]);
@@ -110,7 +110,7 @@ describe('needles in a page that comes in pieces', () => {
     }
   });
 
-  it('are in no block that is malformed, and nothing is written beside the room', () => {
+  it('are not found in a malformed block, and nothing is written outside the buffer', () => {
     const needles = [kernelNeedle(Buffer.from('nowhere~'), false)];
     const change = fc.tuple(fc.nat(), fc.nat(255));
     fc.assert(
@@ -134,7 +134,7 @@ describe('needles in a page that comes in pieces', () => {
     );
   });
 
-  it('are in no block of another length than it is said to have', () => {
+  it('are not found in a block whose length differs from the stated one', () => {
     const needles = [kernelNeedle(Buffer.from('nowhere~'), false)];
     for (const text of [noise(5, 700_000), new Uint8Array(700_000), noise(9, 100)]) {
       const block = compressed(text);

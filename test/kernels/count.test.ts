@@ -20,7 +20,7 @@ interface Rows {
 
 const ends = fc.constantFrom(-(2n ** 63n), 2n ** 63n - 1n, 0n, -1n);
 
-/** Rows whose times mostly ascend, as those of logs do, in stretches of some hundred in one range; with odd ones between them. */
+/** Rows with mostly ascending times as in logs, some hundred in a row within one range, and some exceptions between them. */
 const cases: fc.Arbitrary<Rows> = fc
   .record({
     rows: fc.oneof(fc.nat(70), fc.nat(700)),
@@ -45,7 +45,7 @@ const cases: fc.Arbitrary<Rows> = fc
     for (const [at, value] of odd) if (rows > 0) values[at % rows] = value;
     const bits = new Uint8Array(bitmapBytes(rows));
     for (let row = 0; row < rows; row++) if (next(100) < fill) bits[row >> 3]! |= 1 << (row & 7);
-    // Long stretches of one code, and others.
+    // Long stretches of one code, and mixed codes.
     const Codes = isWide || entries > 256 ? Uint16Array : Uint8Array;
     const codes = new Codes(rows).map((_, row) =>
       next(3) === 0 ? next(entries) : Math.floor(row / 40) % entries,
@@ -61,7 +61,7 @@ function check(property: (rows: Rows, lay: Lay) => void): void {
   );
 }
 
-describe('rows are counted as the twins do', () => {
+describe('rows are counted as by the plain twins', () => {
   it('by the range of their integers', () => {
     check(({ from, to, bits, values, starts }, lay) => {
       const wanted = Uint32Array.from(starts, (_, i) => i);
@@ -72,7 +72,7 @@ describe('rows are counted as the twins do', () => {
     });
   });
 
-  it('by their codes', () => {
+  it('by code', () => {
     check(({ from, to, bits, codes, entries }, lay) => {
       const wanted = new Uint32Array(entries).fill(3);
       const counts = lay(wanted.slice());
@@ -82,7 +82,7 @@ describe('rows are counted as the twins do', () => {
     });
   });
 
-  it('by both', () => {
+  it('by range and code', () => {
     check(({ from, to, bits, values, codes, starts, entries }, lay) => {
       const wanted = new Uint32Array(starts.length * entries);
       const counts = lay(wanted.slice());

@@ -6,7 +6,7 @@ import { both } from './lay.js';
 
 const numRuns = process.env.LOGSTRATA_LONG === '1' ? 5000 : 200;
 
-/** Lengths around those at which the kernel begins, a block, a step and the room for the quotient end. */
+/** Lengths around the smallest length for the kernel, a block, a step, and the end of the space for the quotient. */
 const length = fc
   .tuple(
     fc.constantFrom(0, 1, 16, 4800, 32_768, 32_768 + 16 * 100, 16 * 2400, 16 * 2700, 16 * 6300, 300_000),
@@ -20,8 +20,8 @@ function text(length: number, seed: number): Uint8Array {
   return Uint8Array.from({ length }, () => (state = Math.imul(state, 1664525) + 1013904223) >>> 24);
 }
 
-describe('the crc32 of bytes', () => {
-  it('is that of the twin, whatever they are and whatever came before', () => {
+describe('the CRC-32 of bytes', () => {
+  it('equals that of zlib for any bytes and any initial value', () => {
     fc.assert(
       fc.property(length, fc.integer(), before, (length, seed, sum) => {
         const bytes = text(length, seed);
@@ -32,7 +32,7 @@ describe('the crc32 of bytes', () => {
     );
   });
 
-  it('is that of the twin for bytes that are all the same, and for any one of them changed', () => {
+  it('equals that of zlib for equal bytes, and after a change of any one of them', () => {
     for (const byte of [0, 0xff]) {
       const bytes = new Uint8Array(50_000).fill(byte);
       both((lay) => expect(crc32(lay(bytes))).toBe(twin(bytes)));
@@ -46,7 +46,7 @@ describe('the crc32 of bytes', () => {
     }
   });
 
-  it('goes on from piece to piece', () => {
+  it('can be continued from piece to piece', () => {
     const bytes = text(500_000, 5);
     both((lay) => {
       const laid = lay(bytes);

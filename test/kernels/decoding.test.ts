@@ -15,14 +15,14 @@ import { stringColumns } from './strings.js';
 
 const numRuns = process.env.LOGSTRATA_LONG === '1' ? 10_000 : 200;
 
-/** Lengths around those at which a vector, a block or the kernel begins. */
+/** Lengths around the sizes of a vector and of a block, and around the smallest length for the kernel. */
 const counts = fc.oneof(
   fc.constantFrom(0, 1, 2, 15, 16, 17, 63, 64, 65, 127, 128, 129, 255, 256, 257, 271, 272, 273, 4097),
   fc.nat(1000),
 );
 
 describe('the largest code', () => {
-  it('is that of the twin, wherever it stands, whatever stands behind', () => {
+  it('equals that of the plain twin, wherever it is and whatever follows the codes', () => {
     fc.assert(
       fc.property(
         fc.boolean(),
@@ -35,7 +35,7 @@ describe('the largest code', () => {
           const top = isWide ? largest : largest % 255;
           for (let i = 0; i < count; i++) codes[i] = Math.imul(i, 40_503) % (top + 1);
           if (count > 0) codes[place % count] = top;
-          // One more than any before: reading too far shows.
+          // One more than any code in range, so that reading too far is noticed.
           codes.fill(top + 1, count);
           const wanted = plainPacking.largestCode(codes, count);
           expect(wanted).toBe(count === 0 ? -1 : top);
@@ -57,7 +57,7 @@ describe('lengths of strings', () => {
     },
   );
 
-  /** Lengths, and as many bytes as these are together, or a few more or less. */
+  /** Lengths, and about as many bytes as the lengths add up to. */
   const pages = fc
     .tuple(
       fc.oneof(fc.array(length, { maxLength: 20 }), fc.array(length, { minLength: 60, maxLength: 400 })),
@@ -85,7 +85,7 @@ describe('lengths of strings', () => {
     return { bytesAt, offsets };
   }
 
-  it('become offsets as the twin has them, and only where they are those of the bytes behind', () => {
+  it('become the same offsets as in the plain twin, and only if they match the bytes that follow', () => {
     fc.assert(
       fc.property(pages, ({ lengths, page, end }) => {
         const { bytesAt, offsets } = expectAsTwin(page, lengths.length);
@@ -99,7 +99,7 @@ describe('lengths of strings', () => {
     );
   });
 
-  it('that are damaged are told as the twin tells them', () => {
+  it('are rejected if damaged, as by the plain twin', () => {
     const damage = fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 3 });
     fc.assert(
       fc.property(pages, damage, fc.nat(40), fc.integer({ min: -2, max: 2 }), (whole, changes, cut, off) => {
@@ -112,8 +112,8 @@ describe('lengths of strings', () => {
   });
 });
 
-describe('pages that are decoded where they lie', () => {
-  it('are the same for LZ4', () => {
+describe('pages that are decoded in place', () => {
+  it('give the same values for LZ4', () => {
     const pieces = fc.array(fc.tuple(fc.uint8Array({ minLength: 1, maxLength: 30 }), fc.nat(60)), {
       minLength: 10,
       maxLength: 40,
@@ -135,7 +135,7 @@ describe('pages that are decoded where they lie', () => {
     );
   });
 
-  it('are the same for deltas', () => {
+  it('give the same values for deltas', () => {
     const steps = fc.array(fc.bigInt({ min: -(2n ** 40n), max: 2n ** 40n }), {
       minLength: 1,
       maxLength: 400,
@@ -159,7 +159,7 @@ describe('pages that are decoded where they lie', () => {
     );
   });
 
-  it('are the same for PLAIN strings', () => {
+  it('give the same values for PLAIN strings', () => {
     fc.assert(
       fc.property(stringColumns, ({ rows, bytes, offsets }) => {
         const stringBytes = offsets[rows]! - offsets[0]!;
@@ -179,7 +179,7 @@ describe('pages that are decoded where they lie', () => {
     );
   });
 
-  it('are the same for codes, and those that were there before stay', () => {
+  it('give the same values for codes, and keep the codes that were there before', () => {
     const widths = fc.integer({ min: 1, max: 16 });
     fc.assert(
       fc.property(counts, widths, fc.nat(40), fc.nat(), (count, width, before, seed) => {
@@ -214,7 +214,7 @@ describe('bytes', () => {
   const memory = TestMemory.create(0, 1024 * 1024)!;
   const texts = fc.oneof(fc.uint8Array({ maxLength: 100 }), fc.uint8Array({ maxLength: 100, max: 127 }));
 
-  it('are folded as the twin folds them, into another place or their own', () => {
+  it('are folded as by the plain twin, into another buffer or in place', () => {
     fc.assert(
       fc.property(texts, (text) => {
         memory.reset();
@@ -232,11 +232,11 @@ describe('bytes', () => {
     );
   });
 
-  it('are told to be ASCII by no more than themselves, however few', () => {
+  it('are recognised as ASCII by their own content only, however few they are', () => {
     fc.assert(
       fc.property(texts, (text) => {
         memory.reset();
-        // What stands behind them, and before, is beyond ASCII.
+        // The bytes before and after them are not ASCII.
         const at = memory.place(text);
         expect(memory.kernels.isAscii(at, text.length) !== 0).toBe(text.every((byte) => byte < 128));
       }),

@@ -22,18 +22,18 @@ const ranges = fc
   .tuple(fc.nat(rowsMax), fc.nat(rowsMax))
   .map(([a, b]) => ({ from: Math.min(a, b) & ~7, to: Math.max(a, b) }));
 
-/** Texts of one length or two, each with another number. */
+/** Texts of one or two lengths, each with a different number. */
 function texts(prefix: string, count: number): Uint8Array[] {
   return Array.from({ length: count }, (_, i) => Buffer.from(`${prefix}${i >> 8}.${i & 255}`));
 }
 
-/** Bits that the rows of the range do not reach must stay. */
+/** Bits outside the rows of the range must not change. */
 function expectSameBits(got: Uint8Array, wanted: Uint8Array): void {
   expect(Buffer.compare(got, wanted)).toBe(0);
 }
 
-describe('the doors of the scan kernels', () => {
-  it('copy bytes and shifted words as naively, and nothing beside them', () => {
+describe('the TypeScript functions that call the scan kernels', () => {
+  it('copy bytes and shifted words like a naive loop, and write nothing else', () => {
     const lengthMax = 500;
     const place = fc.tuple(fc.nat(lengthMax), fc.nat(lengthMax), fc.nat(100), fc.integer());
     fc.assert(
@@ -60,7 +60,7 @@ describe('the doors of the scan kernels', () => {
     );
   });
 
-  it('copy bytes out of the shared memory as naively, whatever places they begin and end at', () => {
+  it('copy bytes out of the shared memory like a naive loop, at any beginning and end', () => {
     const lengthMax = 150_000;
     const bytes = Uint8Array.from({ length: lengthMax }, (_, i) => Math.imul(i, 2_654_435_761) >>> 24);
     const place = fc.tuple(fc.nat(lengthMax), fc.nat(lengthMax), fc.nat(20));
@@ -79,7 +79,7 @@ describe('the doors of the scan kernels', () => {
     );
   });
 
-  it('compare integers and doubles as naively', () => {
+  it('compare integers and doubles like a naive loop', () => {
     const int = fc.oneof(
       fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
       fc.bigInt({ min: -3n, max: 3n }),
@@ -120,7 +120,7 @@ describe('the doors of the scan kernels', () => {
     );
   });
 
-  it('look codes up as the twin does', () => {
+  it('look up codes like the plain twin', () => {
     fc.assert(
       fc.property(
         ranges,
@@ -143,7 +143,7 @@ describe('the doors of the scan kernels', () => {
     );
   });
 
-  it('combine, count and list selections as the twins do', () => {
+  it('combine, count and list selections like the plain twins', () => {
     const bytes = fc.uint8Array({ minLength: 600, maxLength: 600 });
     fc.assert(
       fc.property(bytes, bytes, fc.nat(4800), fc.nat(4800), (a, b, one, other) => {
@@ -173,7 +173,7 @@ describe('the doors of the scan kernels', () => {
     );
   });
 
-  it('note the entries of dictionaries as the twin does, and none is missed', () => {
+  it('add the entries of dictionaries to a filter like the plain twin, and the filter finds every entry', () => {
     fc.assert(
       fc.property(stringColumns, ({ offsets, bytes, rows }) => {
         const shift = simdEntries.entryFilterShift(rows);
@@ -193,7 +193,7 @@ describe('the doors of the scan kernels', () => {
     );
   });
 
-  it('have filters that pass few entries which are not there', () => {
+  it('have filters that let few absent entries pass', () => {
     const { bytes, offsets } = stringsOf(texts('198.18.', 20_000));
     const shift = simdEntries.entryFilterShift(20_000);
     const bitmap = new Uint8Array(simdEntries.entryFilterBytes(shift));
@@ -204,7 +204,7 @@ describe('the doors of the scan kernels', () => {
     expect(passed.length).toBeLessThan(1200);
   });
 
-  it('search strings as the twins do, where the text is so periodic that they take over too', () => {
+  it('search strings like the plain twins, also in text so periodic that the plain code takes over', () => {
     const texts = fc.array(
       fc.oneof(
         fc.string({ unit: fc.constantFrom('a', 'B', 'b', '-', 'é'), maxLength: 40 }),

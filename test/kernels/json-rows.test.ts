@@ -57,7 +57,7 @@ const texts = fc.oneof(
   fc.constantFrom(15, 16, 17, 31, 32, 33).map((n) => `${'x'.repeat(n)}"`),
 );
 
-/** A column of rows, or of entries behind codes of either width; with nulls or without. */
+/** A column of rows, or of entries behind codes of either width, with or without nulls. */
 function columnOf(): fc.Arbitrary<JsonColumn> {
   const shapes = fc.record({
     width: fc.constantFrom(0, 1, 2),
@@ -95,7 +95,7 @@ function columnOf(): fc.Arbitrary<JsonColumn> {
   });
 }
 
-/** Keys of all lengths: those of up to 16 bytes are copied in one step. */
+/** Keys of all lengths; those of up to 16 bytes are copied in one step. */
 function tableOf(columns: readonly JsonColumn[], format: LineFormat = 'jsonl'): PlainTable {
   const names = columns.map((_, i) => `field_${'x'.repeat(i * 7)}`);
   return { ...lineKeysOf(names, format), columns };
@@ -107,7 +107,7 @@ const tables = fc
     fc.constantFrom(...lineFormats),
   )
   .map(([columns, format]) => tableOf(columns, format));
-/** Rows in any order, or as many from the first on. */
+/** Rows in any order, or the first rows in their order. */
 const rowLists = fc
   .oneof(fc.array(fc.nat(rowCount - 1), { maxLength: 50 }), fc.nat(rowCount))
   .map((list) =>
@@ -117,7 +117,7 @@ const rowLists = fc
   );
 
 describe('lines of every format', () => {
-  it('are byte for byte those of the twin, and end at the same row', () => {
+  it('equal those of the plain twin byte for byte, and end at the same row', () => {
     fc.assert(
       fc.property(
         tables,
@@ -179,11 +179,11 @@ describe('lines of every format', () => {
 
 type WriteRows = (next: number, output: LineOutput) => number;
 
-/** Bytes of others before and behind the room for a piece; kernels write up to `slack` behind one that lies in their memory. */
+/** Foreign bytes before and after the buffer of a piece; kernels write up to `slack` bytes behind a buffer in their memory. */
 const before = 3;
 const slack = 64;
 
-/** Rooms on the heap, and in the memory of the kernels. */
+/** Buffers on the heap, and in the memory of the kernels. */
 const heapRoom = (sizeBytes: number): Uint8Array => new Uint8Array(sizeBytes);
 let sharedAddress: number | null = null;
 const sharedRoom = (sizeBytes: number): Uint8Array => {
@@ -193,7 +193,7 @@ const sharedRoom = (sizeBytes: number): Uint8Array => {
   return new Uint8Array(shared.buffer, sharedAddress, sizeBytes);
 };
 
-/** All rows in pieces of `pieceBytes`, or of what the next line may take where that is more. */
+/** All rows in pieces of `pieceBytes`, or of the possible size of the next line if that is larger. */
 function inPieces(
   table: PlainTable,
   { rows, count }: { rows: Uint32Array | null; count: number },
@@ -261,11 +261,11 @@ function expectSamePieces(
   });
 }
 
-/** How many tables have gone through numbers alone, as they go to other threads. */
+/** How many tables were reduced to plain numbers and rebuilt, as when they are sent to other threads. */
 let placedTables = 0;
 
 describe('lines in pieces', () => {
-  it('are those of the twin, wherever the columns lie', () => {
+  it('equal those of the plain twin, wherever the columns are stored', () => {
     fc.assert(
       fc.property(
         tables,
@@ -280,7 +280,7 @@ describe('lines in pieces', () => {
     expect(placedTables).toBeGreaterThanOrEqual(numRuns);
   });
 
-  it('go on where one call of the kernel ends', () => {
+  it('continue where one call of the kernel ends', () => {
     const rows = 9000;
     const values = BigInt64Array.from({ length: rows }, (_, row) => BigInt(row) * 1_000_003n);
     const numbers: JsonColumn = {
@@ -293,8 +293,8 @@ describe('lines in pieces', () => {
       expectSamePieces(tableOf([numbers]), list, pieceBytes, 77, 5);
   });
 
-  it('are those of the list from whichever of its rows on', () => {
-    // The scratch memory lies at low addresses, which these are the distances of from the beginning of the list.
+  it('equal those of the list from any of its rows on', () => {
+    // The scratch memory is at low addresses, which equal the tested distances from the beginning of the list.
     const count = 4000;
     const table = tableOf([{ ...empty, kind: jsonFloat64, doubles: new Float64Array(count) }]);
     const rows = Uint32Array.from({ length: count }, (_, i) => count - 1 - i);
@@ -314,7 +314,7 @@ describe('lines in pieces', () => {
     });
   });
 
-  it('are those of rows that are copied out of large columns, in any order', () => {
+  it('equal those of rows that are copied out of large columns, in any order', () => {
     const rows = 50_000;
     const values = BigInt64Array.from({ length: rows }, (_, row) => BigInt(row) * 1_000_003n);
     const { bytes, offsets } = stringsOf(
@@ -333,7 +333,7 @@ describe('lines in pieces', () => {
     expectSamePieces(table, { rows: null, count: 9000 }, 60_000, 9, 3);
   });
 
-  it('have every number of digits, and decimals that end in zeros', () => {
+  it('have numbers of every digit count, and decimals that end in zeros', () => {
     const integerList = [0n];
     for (let power = 1n; power < 10n ** 18n; power *= 10n)
       integerList.push(power - 1n, power, power + 1n, -power);

@@ -7,7 +7,7 @@ const guard = 0xa5;
 /** Bytes on both sides of an array and its slack that no kernel may write to. */
 const guardBytes = alignmentBytes;
 
-/** An array as it is, or a copy of it in the kernels' memory: with the doors it must not matter which. */
+/** An array as it is, or a copy in the memory of the kernels: the calling functions must treat both alike. */
 export type Lay = <T extends TypedArray>(array: T) => T;
 
 interface Laid {
@@ -16,13 +16,13 @@ interface Laid {
   readonly sizeBytes: number;
 }
 
-/** Runs `use` with arrays as they are, and with copies in the kernels' memory, around which nothing may be written. */
+/** Runs `use` with the arrays as they are, and with copies in the kernels' memory, around which no byte may change. */
 export function both(use: (lay: Lay) => void): void {
   use((array) => array);
   inShared(use);
 }
 
-/** Runs `use` with copies of arrays in the kernels' memory, around which nothing may be written. */
+/** Runs `use` with copies of the arrays in the kernels' memory, around which no byte may change. */
 export function inShared(use: (lay: Lay) => void): void {
   const memory = sharedMemory();
   const laid: Laid[] = [];

@@ -3,13 +3,13 @@ import { createMemory, moduleDataEnd } from '../../engine/memory/wasm.js';
 
 type TypedArray = Uint8Array | Uint16Array | Int32Array | Uint32Array | BigInt64Array | Float64Array;
 
-/** What kernels may touch behind a buffer. */
+/** Bytes behind a buffer that kernels may access. */
 const slackBytes = 64;
 const guard = 0xa5;
 
 /**
- * A memory of kernels, filled with a pattern that nobody expects, from an address on that may lie beyond 2 GiB. Buffers
- * begin at odd places, so that no kernel may count on alignment.
+ * A kernel memory from `base` on, which may lie beyond 2 GiB, filled with a guard pattern. Buffers begin at odd addresses, so that no
+ * kernel may rely on alignment.
  */
 export class TestMemory {
   readonly kernels: Kernels;
@@ -17,7 +17,7 @@ export class TestMemory {
   readonly #base: number;
   #at: number;
 
-  /** Null where the machine does not give that much memory. */
+  /** Null if the machine does not provide that much memory. */
   static create(base: number, sizeBytes: number): TestMemory | null {
     const pages = Math.ceil((base + sizeBytes) / 65536);
     try {

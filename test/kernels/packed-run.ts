@@ -1,4 +1,4 @@
-/** The run of the hybrid that `count` codes are which were packed with `width` bits each. */
+/** The run of the RLE/bit-packing hybrid for `count` codes that are already packed with `width` bits each. */
 export function packedRun(packed: Uint8Array, count: number, width: number): Uint8Array {
   const header: number[] = [];
   let rest = Math.ceil(count / 8) * 2 + 1;

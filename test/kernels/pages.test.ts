@@ -18,7 +18,7 @@ import * as simdBounds from '../../engine/kernels/string-bounds.js';
 import { stringColumns, stringsOf } from './strings.js';
 
 const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 300;
-/** Bytes around a target that nothing may write to. */
+/** Bytes around a target that no kernel may write to. */
 const guard = 0xa5;
 
 function guarded(sizeBytes: number): Uint8Array {
@@ -29,7 +29,7 @@ function expectGuard(bytes: Uint8Array, from: number): void {
   expect(bytes.subarray(from).every((byte) => byte === guard)).toBe(true);
 }
 
-/** Bytes that repeat themselves here and there, near and far, in periods of every length. */
+/** Bytes with repetitions near and far, in periods of every length. */
 const compressible = fc
   .array(fc.tuple(fc.uint8Array({ minLength: 1, maxLength: 40 }), fc.nat({ max: 300 })), { maxLength: 60 })
   .map((pieces) =>
@@ -38,7 +38,7 @@ const compressible = fc
     ),
   );
 
-/** A block of sequences (literals, distance of the match, bytes matched), and of the twenty literals that end it. */
+/** A block of sequences (literals, match distance, matched bytes), followed by the twenty literals that end it. */
 function blockOf(sequences: readonly (readonly [number, number, number])[]): Uint8Array {
   const bytes: number[] = [];
   const add = (literals: number, matched: number): void => {
@@ -55,7 +55,7 @@ function blockOf(sequences: readonly (readonly [number, number, number])[]): Uin
   for (const [literals, distance, matched] of sequences) {
     add(literals, matched);
     made += literals;
-    // Nearly all offsets reach what is there, so that the block is read to its end.
+    // Nearly all distances lie within the output, so that the block is read to its end.
     const offset = made === 0 || distance === 0 ? distance : 1 + (distance % made);
     bytes.push(offset & 255, offset >> 8);
     addLength(matched - 19);
@@ -68,7 +68,7 @@ function blockOf(sequences: readonly (readonly [number, number, number])[]): Uin
 describe('LZ4', () => {
   const sources = fc.oneof(compressible, fc.uint8Array({ minLength: 200, maxLength: 3000 }));
 
-  it('reads what the twin writes and the other way round, and writes nowhere else', () => {
+  it('reads the output of the plain twin and vice versa, and writes nothing outside the target', () => {
     fc.assert(
       fc.property(sources, (source) => {
         for (const [writer, reader] of [
@@ -91,7 +91,7 @@ describe('LZ4', () => {
     );
   });
 
-  it('reads a period of every length and every remainder of the buffer', () => {
+  it('decompresses periods of every length, with every remainder of the buffer', () => {
     for (let period = 1; period <= 70; period++) {
       for (let length = 256; length < 330; length += 3) {
         const source = Uint8Array.from({ length }, (_, i) => ((i % period) * 73) & 255);
@@ -104,8 +104,8 @@ describe('LZ4', () => {
     }
   });
 
-  it('reads sequences of every length as the twin does', () => {
-    // Around what fits a nibble, one byte more, and two.
+  it('decompresses sequences of every length like the plain twin', () => {
+    // Around the maximum of a nibble, of one more byte, and of two more bytes.
     const literals = fc.constantFrom(0, 1, 14, 15, 16, 17, 31, 33, 268, 269, 270, 271, 525, 600);
     const matched = fc.constantFrom(4, 5, 17, 18, 19, 20, 32, 33, 48, 272, 273, 274, 275, 530, 700);
     const distance = fc.oneof(
@@ -132,7 +132,7 @@ describe('LZ4', () => {
     );
   });
 
-  it('finds matches at the largest distance and none beyond', () => {
+  it('finds matches up to the maximum distance and none beyond', () => {
     for (const distance of [65535, 65536, 70_000]) {
       const source = new Uint8Array(distance + 200);
       for (let i = 0; i < source.length; i++) source[i] = Math.imul(i % distance, 2654435761) >>> 13;
@@ -144,7 +144,7 @@ describe('LZ4', () => {
     }
   });
 
-  it('says of damaged input what the twin says', () => {
+  it('rejects damaged input like the plain twin', () => {
     const damage = fc.array(fc.tuple(fc.nat(), fc.nat(255)), { minLength: 1, maxLength: 4 });
     fc.assert(
       fc.property(sources, damage, fc.nat(20), (source, changes, cut) => {
@@ -166,7 +166,7 @@ describe('LZ4', () => {
 });
 
 describe('gram filters', () => {
-  it('set the bits that the twin sets', () => {
+  it('set the same bits as the plain twin', () => {
     const shapes = fc.tuple(fc.constantFrom(4, 5, 6), fc.constantFrom(10, 13, 20));
     fc.assert(
       fc.property(stringColumns, shapes, fc.nat(), (strings, shape, cut) => {
@@ -177,7 +177,7 @@ describe('gram filters', () => {
           grams: new Int32Array(2 ** (gramBits - 5)),
           trigrams: new Int32Array(2 ** (simdGrams.trigramBits - 5)),
         };
-        // What is there already stays.
+        // Bits that are already set stay set.
         wanted.grams[0] = 5;
         wanted.trigrams[1] = -7;
         const got = { grams: wanted.grams.slice(), trigrams: wanted.trigrams.slice() };
@@ -196,7 +196,7 @@ describe('gram filters', () => {
     );
   });
 
-  it('become the bitmap of half the size that the twin makes of them', () => {
+  it('are halved to the same bitmap as by the plain twin', () => {
     const words = fc.oneof(fc.integer(), fc.constantFrom(0, -1, 1, 0x55555555, 0x0aaaaaaa));
     const bitmaps = fc.tuple(
       fc.array(words, { minLength: 1, maxLength: 40 }),
@@ -223,7 +223,7 @@ describe('gram filters', () => {
 });
 
 describe('a squeezed bitmap', () => {
-  it('has a bit set exactly where one of those that it stands for is', () => {
+  it('has a bit set exactly if one of the bits that it stands for is set', () => {
     const words = fc.array(fc.oneof(fc.integer(), fc.constantFrom(0, -1, 1)), {
       minLength: 1,
       maxLength: 40,
@@ -244,7 +244,7 @@ describe('a squeezed bitmap', () => {
 });
 
 describe('text', () => {
-  it('is told to be ASCII, whatever stands behind it', () => {
+  it('is recognised as ASCII, whatever follows it', () => {
     const long = fc.uint8Array({ minLength: 4096, maxLength: 4200, max: 127 });
     const odd = fc.option(fc.tuple(fc.nat(), fc.integer({ min: 128, max: 255 })));
     fc.assert(
@@ -259,7 +259,7 @@ describe('text', () => {
 });
 
 describe('dictionaries', () => {
-  it('number strings as the twin does', () => {
+  it('number strings like the plain twin', () => {
     fc.assert(
       fc.property(
         stringColumns,
@@ -287,7 +287,7 @@ describe('dictionaries', () => {
     );
   });
 
-  it('number words as the twin does', () => {
+  it('number words like the plain twin', () => {
     const words = fc.oneof(
       fc.bigInt({ min: -9n, max: 9n }),
       fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
@@ -322,7 +322,7 @@ describe('dictionaries', () => {
     );
   });
 
-  it('give up a column of ids as early as the twin, and number 65536 values', () => {
+  it('give up a column of ids as early as the plain twin, and number 65536 values', () => {
     const ids = stringsOf(Array.from({ length: 20_000 }, (_, i) => Buffer.from(`id${i}`)));
     const codes = new Uint16Array(65536);
     const firstRows = new Uint32Array(65536);
@@ -335,7 +335,7 @@ describe('dictionaries', () => {
 });
 
 describe('bounds of strings', () => {
-  it('are the rows of the twin, and what sorting them gives', () => {
+  it('are those of the plain twin, and of a sort', () => {
     fc.assert(
       fc.property(stringColumns, ({ rows, bytes, offsets }) => {
         fc.pre(rows > 0);
@@ -354,7 +354,7 @@ describe('bounds of strings', () => {
 });
 
 describe('codes as bits', () => {
-  it('pack and unpack as the twin, in every width and length', () => {
+  it('are packed and unpacked like in the plain twin, in every width and length', () => {
     for (let width = 1; width <= 16; width++) {
       for (const count of [0, 1, 7, 8, 255, 256, 257, 263, 264, 271, 272, 300, 1000, 4097]) {
         const codes = Uint16Array.from({ length: count }, (_, i) => (i * 40503) & ((1 << width) - 1));
@@ -410,7 +410,7 @@ describe('deltas', () => {
       ]);
     });
 
-  it('are written byte for byte as the twin writes them, and read back', () => {
+  it('are written like by the plain twin byte for byte, and read back', () => {
     fc.assert(
       fc.property(columns, (values) => {
         const bytesMax = simdDelta.deltaBytesMax(values.length);
@@ -427,7 +427,7 @@ describe('deltas', () => {
     );
   });
 
-  it('that are damaged are told as the twin tells them', () => {
+  it('are rejected if damaged, as by the plain twin', () => {
     const damage = fc.array(fc.tuple(fc.nat(), fc.nat(255)), { minLength: 1, maxLength: 3 });
     fc.assert(
       fc.property(columns, damage, fc.nat(40), (values, changes, cut) => {
@@ -447,7 +447,7 @@ describe('deltas', () => {
 });
 
 describe('PLAIN strings', () => {
-  it('are written and read as the twin does', () => {
+  it('are written and read as by the plain twin', () => {
     fc.assert(
       fc.property(stringColumns, ({ rows, bytes, offsets }) => {
         const bytesMax = offsets[rows]! - offsets[0]! + 4 * rows;
@@ -469,7 +469,7 @@ describe('PLAIN strings', () => {
     );
   });
 
-  it('that are damaged are told as the twin tells them', () => {
+  it('are rejected if damaged, as by the plain twin', () => {
     fc.assert(
       fc.property(
         stringColumns,

@@ -25,7 +25,7 @@ function verdicts(source: Uint8Array, count: number, needles: readonly KernelNee
   return seen;
 }
 
-/** Strings whose lengths are bytes that texts have too, empty ones, and ones longer than what is searched at once. */
+/** Strings whose lengths are bytes that texts contain too, empty strings, and strings longer than one search step. */
 const string = fc.oneof(
   fc.string({ maxLength: 6 }).map((text) => new TextEncoder().encode(text)),
   fc.constantFrom(0, 1, 0x21, 0x61, 0x62, 0x6161, 70_000).map((length) => new Uint8Array(length).fill(0x61)),
@@ -39,7 +39,7 @@ const columns = fc
     return Array.from({ length: times }, () => some).flat();
   });
 
-/** Bytes of the page from anywhere: of one string, of two with the length between them, of a length, or of no page. */
+/** Bytes from any place of the page: of one string, of two with the length between them, of a length, or of no page. */
 const needle = fc.record({
   at: fc.nat(),
   length: fc.constantFrom(1, 2, 3, 4, 5, 6, 12, 17, 40, 4096),
@@ -58,8 +58,8 @@ function needleOf(
   return kernelNeedle(caseless ? folded : bytes, caseless);
 }
 
-describe('needles in strings where they lie, each behind its length', () => {
-  it('are found in a string, and neither in lengths nor across the end of one', () => {
+describe('needles in PLAIN strings, each of which follows its length', () => {
+  it('are found within a string, and neither in a length nor across the end of a string', () => {
     let crossing = 0;
     fc.assert(
       fc.property(columns, fc.array(needle, { minLength: 1, maxLength: 3 }), (strings, wanted) => {
@@ -68,7 +68,7 @@ describe('needles in strings where they lie, each behind its length', () => {
         const isThere = strings.some((text) => plain.searchText(text, needles) === 'may');
         if (!isThere && plain.searchText(page, needles) === 'may') crossing++;
         const seen = verdicts(page, strings.length, needles);
-        // Where a text repeats itself all through, the kernel may leave it to others.
+        // For a text that is periodic throughout, the kernel may leave the decision to the caller.
         if (!isThere && page.length > 65_536) seen.delete('may');
         expect([...seen].filter((verdict) => verdict !== (isThere ? 'may' : 'none'))).toEqual([]);
       }),
@@ -77,7 +77,7 @@ describe('needles in strings where they lie, each behind its length', () => {
     expect(crossing).toBeGreaterThan(0);
   });
 
-  it('are told from the bytes between strings however many of them there are', () => {
+  it('are not confused with the bytes of lengths, however many of those match', () => {
     const strings = Array.from({ length: 20_000 }, (_, i) => Buffer.alloc(i % 50 === 0 ? 121 : 33, 's'));
     const page = stored(strings);
     for (const text of ['sy', 'y', '!', 's!', '\0\0\0s', '\0']) {
@@ -93,13 +93,13 @@ describe('needles in strings where they lie, each behind its length', () => {
       ).toEqual(new Set(['may']));
   });
 
-  it('are looked for in linear time in empty strings without end', () => {
+  it('are searched for in linear time in very many empty strings', () => {
     const page = new Uint8Array(4 * 1024 * 1024);
     const needles = [kernelNeedle(new Uint8Array(4096), false)];
     expect(searchPlainStrings(page, page.length / 4, needles)).toBe('none');
   });
 
-  it('are in no page that does not consist of its strings', () => {
+  it('are not found in a page that does not consist of the stated number of strings', () => {
     const change = fc.tuple(fc.nat(), fc.nat(255));
     fc.assert(
       fc.property(
@@ -121,7 +121,7 @@ describe('needles in strings where they lie, each behind its length', () => {
   });
 });
 
-/** The strings of a page; null where it does not consist of so many. */
+/** The strings of a page; null if it does not consist of that many. */
 function split(page: Uint8Array, count: number): Uint8Array[] | null {
   const view = new DataView(page.buffer, page.byteOffset, page.length);
   const parts: Uint8Array[] = [];

@@ -13,7 +13,7 @@ const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 400;
 const memory = TestMemory.create(0, 4 * 1024 * 1024)!;
 const guard = 0xa5;
 
-/** A bitmap that is overwritten: its bytes outside the rows [from, to) must stay. */
+/** An output bitmap with arbitrary content: its bytes outside the rows [from, to) must not change. */
 function outBits(rows: number): Uint8Array {
   return new Uint8Array(((rows + 7) >> 3) + 9).fill(guard);
 }
@@ -40,7 +40,7 @@ function half(value: bigint): { high: number; low: number } {
 }
 
 describe('numbers in a range', () => {
-  it('are the rows of the twin, for integers', () => {
+  it('select the same integers as the plain twin', () => {
     fc.assert(
       fc.property(
         fc.array(longs, { maxLength: 150 }),
@@ -66,7 +66,7 @@ describe('numbers in a range', () => {
     );
   });
 
-  it('are the rows of the twin, for doubles', () => {
+  it('select the same doubles as the plain twin', () => {
     fc.assert(
       fc.property(
         fc.array(doubles, { maxLength: 150 }),
@@ -90,9 +90,9 @@ describe('numbers in a range', () => {
     );
   });
 
-  it('are found beyond 2 GiB', () => {
+  it('are found at addresses beyond 2 GiB', () => {
     const far = TestMemory.create(2 ** 31 + 12_345, 64 * 1024);
-    // A machine that does not give so much has no such addresses either.
+    // A machine that does not provide that much memory has no such addresses either.
     if (far === null) return;
     const column = BigInt64Array.from({ length: 1000 }, (_, row) => BigInt((row * 7919) % 1000));
     const wanted = outBits(1000);
@@ -126,7 +126,7 @@ describe('selections', () => {
       .map((some) => Uint8Array.from(some)),
   );
 
-  it('are combined as the twin does', () => {
+  it('are combined as by the plain twin', () => {
     fc.assert(
       fc.property(bits, bits, fc.nat(), fc.nat(), (one, two, a, b) => {
         const length = Math.min(one.length, two.length);
@@ -144,7 +144,7 @@ describe('selections', () => {
     );
   });
 
-  it('are counted and listed as the twin does', () => {
+  it('are counted and listed as by the plain twin', () => {
     fc.assert(
       fc.property(bits, fc.nat(), fc.nat(), fc.nat(40), (some, a, b, most) => {
         memory.reset();
@@ -170,8 +170,8 @@ describe('selections', () => {
   });
 });
 
-describe('bits spread to bytes', () => {
-  it('are those of the twin', () => {
+describe('bits that are expanded to bytes', () => {
+  it('equal those of the plain twin', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 60 }), fc.nat(), (bits, some) => {
         memory.reset();
@@ -187,8 +187,8 @@ describe('bits spread to bytes', () => {
   });
 });
 
-describe('codes through a set', () => {
-  it('select the rows of the twin', () => {
+describe('codes that are looked up in a set', () => {
+  it('select the same rows as in the plain twin', () => {
     const sets = fc.uint8Array({ min: 0, max: 1, minLength: 256, maxLength: 256 });
     fc.assert(
       fc.property(
@@ -224,7 +224,7 @@ describe('strings', () => {
     readonly to: number;
   }
 
-  /** A column and a needle that most often is a part of one of its rows, in either case, or runs on into the next. */
+  /** A column and a needle that is mostly a part of one of its rows, in either case, or runs on into the next row. */
   const searches: fc.Arbitrary<Search> = fc
     .tuple(stringColumns, fc.nat(), fc.integer({ min: 1, max: 40 }), fc.nat(), fc.nat(), fc.nat(9))
     .map(([strings, at, length, a, b, other]) => {
@@ -237,7 +237,7 @@ describe('strings', () => {
       return { strings, needle, from, to };
     });
 
-  /** Bytes of a needle that are compared at most at one place. */
+  /** The maximum number of bytes that are compared at one position. */
   function paddedBytes(needle: Uint8Array): number {
     return Math.max(16, Math.ceil(needle.length / 16) * 16);
   }
@@ -262,7 +262,7 @@ describe('strings', () => {
     return memory.take(out, wanted.length);
   }
 
-  it('that contain, begin with, end with or are the needle are those of the twin', () => {
+  it('that contain, begin with, end with or equal the needle are those of the plain twin', () => {
     fc.assert(
       fc.property(searches, (search) => {
         const { strings, from, to } = search;
@@ -271,7 +271,7 @@ describe('strings', () => {
         const containing = outBits(strings.rows);
         selectContaining(offsets, bytes, folded, from, to, containing);
         const found = kernelBits(search, folded, null);
-        // It leaves text so periodic to the twin that comparing takes far longer than passing over it.
+        // The kernel leaves text to the caller that is so periodic that comparing takes far longer than skipping.
         if (found === null)
           expect((offsets[to]! - offsets[from]!) * paddedBytes(folded)).toBeGreaterThan(65_536);
         else expect(found).toEqual(containing);
@@ -289,7 +289,7 @@ describe('strings', () => {
     );
   });
 
-  it('that are one of the rows are those of the twin', () => {
+  it('that equal one of the rows are those of the plain twin', () => {
     fc.assert(
       fc.property(stringColumns, fc.nat(), fc.nat(), fc.nat(), (strings, row, a, b) => {
         const { offsets, bytes, rows } = strings;
@@ -304,7 +304,7 @@ describe('strings', () => {
     );
   });
 
-  it('are found at every place of a vector, and not across rows', () => {
+  it('are found at every position within a vector, and not across rows', () => {
     for (let before = 0; before < 140; before++) {
       const text = `${'x'.repeat(before)}Needle, and more`;
       const strings = stringsOf([
@@ -318,11 +318,11 @@ describe('strings', () => {
     }
   });
 
-  it('are left to the twin where the text is periodic', () => {
+  it('are left to the plain code if the text is periodic', () => {
     const strings = stringsOf([new Uint8Array(600_000).fill(0x61)]);
     const needle = new Uint8Array(4000).fill(0x61);
     needle[1999] = 0x62;
-    // The rarest bytes tell such a needle apart; one of equal bytes but the masked-out case does not occur.
+    // The rarest bytes identify this needle; only a needle whose bytes are all equal except for case has no such bytes.
     expect(kernelBits({ strings, needle, from: 0, to: 1 }, needle, null)?.[0]).toBe(0);
     const ab = Buffer.from('ab'.repeat(300_000));
     const almost = Buffer.from(`${'ab'.repeat(2000)}bb`);

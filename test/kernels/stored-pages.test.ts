@@ -13,7 +13,7 @@ import { both } from './lay.js';
 
 const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 300;
 
-/** Bytes that are changed, and how many are cut off. */
+/** The bytes that are changed, and the number of bytes that are cut off. */
 const damage = fc.tuple(fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 3 }), fc.nat(10));
 
 function damaged(
@@ -32,7 +32,7 @@ function varint(value: number): number[] {
 }
 
 describe('Snappy', () => {
-  /** A piece of a block: literals, or a copy of what stands before. */
+  /** An element of a block: literals, or a copy of earlier output. */
   const piece = fc.oneof(
     fc.record({ literals: fc.oneof(fc.integer({ min: 1, max: 70 }), fc.constantFrom(256, 300, 70_000)) }),
     fc.record({
@@ -60,7 +60,7 @@ describe('Snappy', () => {
         length += one.literals;
         continue;
       }
-      // Most offsets reach what is there.
+      // Most offsets lie within the output.
       const offset = length === 0 || one.offset === 0 ? one.offset : 1 + (one.offset % length);
       const isNear = one.kind === 1 && offset < 2048 && one.matched >= 4 && one.matched < 12;
       if (isNear) bytes.push(1 | ((one.matched - 4) << 2) | ((offset >> 8) << 5), offset & 255);
@@ -72,7 +72,7 @@ describe('Snappy', () => {
     return { block: Uint8Array.from([...varint(length), ...bytes]), length };
   }
 
-  it('is read as the twin reads it, whole and damaged, and nothing is written elsewhere', () => {
+  it('is read as by the plain twin, intact and damaged, and nothing is written outside the target', () => {
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 40 }), damage, fc.boolean(), (pieces, changes, isWhole) => {
         const { block, length } = blockOf(pieces);
@@ -90,14 +90,14 @@ describe('Snappy', () => {
   });
 });
 
-describe('runs and packed codes', () => {
+describe('RLE runs and bit-packed codes', () => {
   const run = fc.record({
     isPacked: fc.boolean(),
     length: fc.oneof(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 1, max: 200 })),
     code: fc.nat(),
   });
 
-  it('are read as the twin reads them, in every width, whole and damaged', () => {
+  it('are read as by the plain twin, in every width, intact and damaged', () => {
     const widths = fc.oneof(fc.integer({ min: 0, max: 32 }), fc.integer({ min: 0, max: 8 }));
     fc.assert(
       fc.property(
@@ -135,7 +135,7 @@ describe('runs and packed codes', () => {
     );
   });
 
-  it('of levels become the bits of rows, wherever a run begins', () => {
+  it('of levels become bits of rows, wherever a run begins', () => {
     fc.assert(
       fc.property(fc.array(run, { minLength: 1, maxLength: 20 }), fc.nat(30), (runs, off) => {
         const bytes: number[] = [];
@@ -166,7 +166,7 @@ describe('runs and packed codes', () => {
   });
 });
 
-/** DELTA_BINARY_PACKED in blocks of any size: the same width for all miniblocks of a block. */
+/** DELTA_BINARY_PACKED in blocks of any size, with the same width for all miniblocks of a block. */
 function deltasOf(values: readonly bigint[], blockValues: number, miniblocks: number): number[] {
   const zigzag = (value: bigint): number[] => bigVarint(BigInt.asUintN(64, (value << 1n) ^ (value >> 63n)));
   const bytes = [
@@ -207,7 +207,7 @@ describe('deltas of other writers', () => {
     fc.array(fc.bigInt({ min: 0n, max: 9n }), { maxLength: 700 }),
   );
 
-  it('are read in blocks of every size, as the twin reads them when they are damaged', () => {
+  it('are read in blocks of every size, and as by the plain twin if damaged', () => {
     fc.assert(
       fc.property(values, blocks, damage, ([...list], [blockValues, miniblocks], changes) => {
         const page = Uint8Array.from(deltasOf(list, blockValues!, miniblocks!));
@@ -227,7 +227,7 @@ describe('deltas of other writers', () => {
     );
   });
 
-  it('of strings that begin alike are put together as the twin does, and refused as it does', () => {
+  it('of strings with common prefixes are joined, or rejected, as by the plain twin', () => {
     const word = fc
       .array(fc.constantFrom('a', 'b', 'ab', 'longer piece'), { maxLength: 12 })
       .map((parts) => parts.join(''));
@@ -285,7 +285,7 @@ describe('stored numbers', () => {
   const bitsOf = (bits: Uint8Array, rows: number): boolean[] =>
     Array.from({ length: rows }, (_, row) => ((bits[row >> 3]! >> (row & 7)) & 1) === 1);
 
-  it('are widened from 32 bits, wrapped to them, divided and multiplied as naively', () => {
+  it('are widened from 32 bits, wrapped to 32 bits, divided and multiplied like in a naive loop', () => {
     const floor = (value: bigint, by: bigint): bigint => (value - (((value % by) + by) % by)) / by;
     fc.assert(
       fc.property(
@@ -334,7 +334,7 @@ describe('stored numbers', () => {
     );
   });
 
-  it('that are no finite numbers are dropped, and floats widened', () => {
+  it('that are not finite are dropped, and floats are widened', () => {
     fc.assert(
       fc.property(fc.array(fc.float(), { maxLength: 70 }), (list) => {
         both((lay) => {
@@ -352,7 +352,7 @@ describe('stored numbers', () => {
     );
   });
 
-  it('in streams of their bytes are put together', () => {
+  it('are assembled from byte streams', () => {
     fc.assert(
       fc.property(
         fc.uint8Array({ maxLength: 400 }),

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 
-/** Strings as the kernels read them: row r is bytes[offsets[r], offsets[r + 1]), with bytes of others on both sides. */
+/** Strings as the kernels read them: row r is bytes[offsets[r], offsets[r + 1]), with foreign bytes on both sides. */
 export interface Strings {
   readonly rows: number;
   readonly bytes: Uint8Array;
   readonly offsets: Uint32Array;
 }
 
-/** Puts strings one behind another, `before` bytes into a buffer whose other bytes are not theirs. */
+/** Joins strings from the offset `before` on, in a buffer whose other bytes are foreign. */
 export function stringsOf(parts: readonly Uint8Array[], before = 0, behind = 0): Strings {
   const offsets = new Uint32Array(parts.length + 1);
   offsets[0] = before;
@@ -18,7 +18,7 @@ export function stringsOf(parts: readonly Uint8Array[], before = 0, behind = 0):
   return { rows: parts.length, bytes, offsets };
 }
 
-/** A value: bytes of few kinds, so that they repeat, or any; lengths around those of words and vectors among them. */
+/** A value: bytes of few kinds, so that they repeat, or any bytes; the lengths include those around words and vectors. */
 const value = fc.oneof(
   fc.uint8Array({ maxLength: 40 }),
   fc

@@ -13,7 +13,7 @@ import { blockOfHash, isInBlock } from '../../engine/parquet/bloom-filter.js';
 import { isInSketch } from '../../engine/store/sealed/value-filter.js';
 import { addStripes } from './plain/xxh64.js';
 
-/** XXH64 by the twin. */
+/** XXH64 by the plain twin. */
 function hashOf(bytes: Uint8Array): bigint {
   const lanes = newLanes();
   addStripes(lanes, bytes);
@@ -27,7 +27,7 @@ function hashAt(hashes: Uint32Array, i: number): { low: number; high: number } {
 const joined = ({ low, high }: { low: number; high: number }): bigint => (BigInt(high) << 32n) | BigInt(low);
 
 describe('hashes of values', () => {
-  it('are XXH64 of the bytes of each string, wherever it begins', () => {
+  it('are the XXH64 of the bytes of each string, wherever it begins', () => {
     const value = fc.oneof(
       fc.uint8Array({ maxLength: 40 }),
       fc.uint8Array({ minLength: 60, maxLength: 300 }),
@@ -43,7 +43,7 @@ describe('hashes of values', () => {
     );
   });
 
-  it('of more text than is copied at once are the same', () => {
+  it('are the same for more text than is copied at once', () => {
     const values = Array.from({ length: 40 }, (_, i) => Buffer.alloc(i * 1000, `${i}`));
     values.push(Buffer.alloc(700_000, 'long'), Buffer.from('x'));
     const offsets = new Uint32Array(values.length + 1);
@@ -52,7 +52,7 @@ describe('hashes of values', () => {
     values.forEach((one, i) => expect(joined(hashAt(hashes, i))).toBe(hashOf(one)));
   });
 
-  it('are XXH64 of the eight bytes of each integer', () => {
+  it('are the XXH64 of the eight bytes of each integer', () => {
     fc.assert(
       fc.property(fc.array(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })), (values) => {
         const array = BigInt64Array.from(values);
@@ -64,7 +64,7 @@ describe('hashes of values', () => {
     );
   });
 
-  it('tell about how many values are distinct', () => {
+  it('give an estimate of how many values are distinct', () => {
     for (const [count, distinct] of [
       [65_536, 65_536],
       [65_536, 30_000],
@@ -85,7 +85,7 @@ describe('filters of hashes', () => {
       count,
     );
 
-  it.each([1, 3, 86, 2686])('of %d blocks hold what was added, and few others', (blockCount) => {
+  it.each([1, 3, 86, 2686])('of %d blocks contain all added hashes, and few others', (blockCount) => {
     const count = Math.floor((blockCount * 256) / 10.5);
     const all = hashes(2 * count);
     const blocks = new Uint8Array(blockCount * filterBlockBytes);
@@ -100,7 +100,7 @@ describe('filters of hashes', () => {
     if (count > 1000) expect(wrong / count).toBeLessThan(0.014);
   });
 
-  it('are sketches that hold what was added, and a fifth of others at most', () => {
+  it('are sketches that contain all added hashes, and at most a fifth of the others', () => {
     const blockCount = 1024;
     const count = 65_536;
     const all = hashes(2 * count);

@@ -22,7 +22,7 @@ function hashOf(...pieces: readonly Uint8Array[]): string {
 }
 
 describe('XXH64', () => {
-  it('is what the specification says of its vectors', () => {
+  it('matches the test vectors of the specification', () => {
     const hashes = [
       [0, 'ef46db3751d8e999'],
       [1, 'e934a84adb052768'],
@@ -34,7 +34,7 @@ describe('XXH64', () => {
     expect(hashOf(Buffer.from('Nobody inspects the spammish repetition'))).toBe('xxh64:fbcea83c8a378bf1');
   });
 
-  it('of pieces is that of the whole, and may be asked for between them', () => {
+  it('of pieces equals that of the whole, and can be read between them', () => {
     const content = vectorBytes(5000);
     const cuts = fc.array(fc.oneof(fc.nat(5000), fc.nat(40)), { maxLength: 12 });
     fc.assert(
@@ -49,7 +49,7 @@ describe('XXH64', () => {
     );
   });
 
-  it('takes stripes as the twin does, which counts as with big integers', () => {
+  it('processes stripes like the plain twin, which calculates with BigInts', () => {
     const sizes = fc.oneof(fc.nat(300), fc.integer({ min: 1000, max: 1100 }), fc.nat(200_000));
     fc.assert(
       fc.property(sizes, fc.integer(), (length, seed) => {

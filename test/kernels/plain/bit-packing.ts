@@ -33,7 +33,7 @@ export function packCodes(
   return at;
 }
 
-/** The largest of codes[0, count), or -1 when there is none. */
+/** The largest of codes[0, count), or -1 if there is none. */
 export function largestCode(codes: Uint8Array | Uint16Array, count: number): number {
   let largest = -1;
   for (let i = 0; i < count; i++) if (codes[i]! > largest) largest = codes[i]!;
@@ -42,7 +42,7 @@ export function largestCode(codes: Uint8Array | Uint16Array, count: number): num
 
 /**
  * Decodes `count` codes of `width` bits from the hybrid of runs and packed codes in source[at, …) to the front of `target`. Returns the
- * offset behind what was read, or -1 when the input is malformed, or its codes don't fit the target.
+ * offset behind the input that was read, or -1 if the input is malformed or a code does not fit the target.
  */
 export function decodeHybrid(
   source: Uint8Array,

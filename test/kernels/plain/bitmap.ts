@@ -22,7 +22,7 @@ export function orRange(bits: Uint8Array, other: Uint8Array, from: number, to: n
   for (let i = from >> 3; i < end; i++) bits[i]! |= other[i]!;
 }
 
-/** How many rows of [from, to) are set. */
+/** Number of set rows in [from, to). */
 export function countRange(bits: Uint8Array, from: number, to: number): number {
   if (from >= to) return 0;
   const first = from >> 3;
@@ -35,7 +35,7 @@ export function countRange(bits: Uint8Array, from: number, to: number): number {
   return count;
 }
 
-/** Writes the set rows of [from, to), ascending, to `rows` from `at` on, which must have room; returns where it ended. */
+/** Writes the set rows of [from, to) in ascending order to `rows` from `at` on, which must have room; returns the end. */
 export function listRange(
   bits: Uint8Array,
   from: number,
@@ -56,7 +56,7 @@ export function listRange(
   return o;
 }
 
-/** Writes a byte for each of the first `count` bits: 1 where it is set, else 0. */
+/** Writes a byte for each of the first `count` bits: 1 if it is set, else 0. */
 export function spreadBits(bits: Uint8Array, count: number, bytes: Uint8Array): void {
   for (let i = 0; i < count; i++) bytes[i] = (bits[i >> 3]! >> (i & 7)) & 1;
 }

@@ -1,16 +1,16 @@
 /**
- * Needles looked for in a page as a whole, wherever its values begin and end.
+ * Searches a page as a whole for needles, without regard to where its values begin and end.
  */
 import type { BlockVerdict } from '../../../engine/kernels/block-search.js';
 import type { KernelNeedle } from '../../../engine/kernels/needle.js';
 import { lz4Decompress } from './lz4.js';
 
-/** Whether one of the needles stands anywhere in `text`. */
+/** Whether one of the needles occurs anywhere in `text`. */
 export function searchText(text: Uint8Array, needles: readonly KernelNeedle[]): BlockVerdict {
   return needles.some((needle) => stands(text, needle)) ? 'may' : 'none';
 }
 
-/** As `searchText`, for what the LZ4 block makes: `length` bytes, or it is malformed. */
+/** Like `searchText`, for the content of an LZ4 block: `length` bytes, or else the block is malformed. */
 export function searchLz4(block: Uint8Array, length: number, needles: readonly KernelNeedle[]): BlockVerdict {
   const text = new Uint8Array(length);
   return lz4Decompress(block, text, length) === length ? searchText(text, needles) : 'malformed';

@@ -1,8 +1,8 @@
 /**
- * Numeric columns compared with an inclusive range, into a bitmap.
+ * Compares numeric columns with an inclusive range, and writes the result to a bitmap.
  *
  * `from` is a multiple of 8. The bytes of `out` for the rows [from, to) are overwritten, bits past `to` with 0.
- * `flip` is 0xff to select what lies outside the range, else 0. Nulls are the caller's affair.
+ * `flip` is 0xff to select the rows outside the range, else 0. The caller handles nulls.
  */
 
 const two32 = 4294967296;
@@ -10,7 +10,7 @@ const two32 = 4294967296;
 /**
  * 64-bit integers as pairs of 32-bit halves, the low one first. Each bound is infinite or a safe integer; then
  * comparing the values rounded to doubles is exact: rounding is monotone, and the bounds and their neighbours
- * are doubles (which is why 2^53 itself is no such bound). Reading halves avoids a BigInt a row.
+ * are doubles (which is why 2^53 itself cannot be a bound). Reading halves avoids a BigInt for each row.
  */
 export function selectInt64(
   halves: Int32Array,
@@ -32,7 +32,7 @@ export function selectInt64(
   }
 }
 
-/** As `selectInt64` for any bounds, each given by its halves: the high one signed, the low one unsigned. */
+/** Like `selectInt64` for any bounds, each given by its halves: the high one signed, the low one unsigned. */
 export function selectInt64Wide(
   halves: Int32Array,
   from: number,

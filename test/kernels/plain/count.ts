@@ -1,4 +1,4 @@
-/** Rows counted by what they hold. Counts are added to what `counts` has; rows whose bit is 0 are not looked at. */
+/** Counts of rows by their values. Counts are added to those in `counts`; rows whose bit is 0 are skipped. */
 
 const isSet = (bits: Uint8Array, row: number): boolean => ((bits[row >> 3]! >> (row & 7)) & 1) === 1;
 
@@ -8,7 +8,7 @@ function rangeOf(starts: BigInt64Array, value: bigint): number {
   return range;
 }
 
-/** By the range that their integer lies in: from its start up to the next one. */
+/** By the range that the integer lies in: from its start up to the start of the next one. */
 export function countRanges(
   values: BigInt64Array,
   bits: Uint8Array,
@@ -20,7 +20,7 @@ export function countRanges(
   for (let row = from; row < to; row++) if (isSet(bits, row)) counts[rangeOf(starts, values[row]!)]! += 1;
 }
 
-/** By their code. */
+/** By code. */
 export function countCodes(
   codes: Uint8Array | Uint16Array,
   bits: Uint8Array,
@@ -31,7 +31,7 @@ export function countCodes(
   for (let row = from; row < to; row++) if (isSet(bits, row)) counts[codes[row]!]! += 1;
 }
 
-/** By both: the counts of the codes of a range lie together. */
+/** By range and code: the counts of the codes of a range are adjacent. */
 export function countPairs(
   values: BigInt64Array,
   codes: Uint8Array | Uint16Array,

@@ -8,11 +8,11 @@ const blockValues = 128;
 const miniblocks = 4;
 const miniblockValues = blockValues / miniblocks;
 const twoTo32 = 4294967296;
-/** High halves that differ by less than this give deltas that a double holds exactly. */
+/** The delta of two values whose high halves differ by less than this fits a double exactly. */
 const highDifferenceMax = 1 << 20;
-/** A minimum below this and a 32-bit remainder have an exact sum. */
+/** The sum of a minimum below this and a 32-bit remainder fits a double exactly. */
 const exactMinimum = 2 ** 52;
-/** `**` would be a call of pow in the hot loops. */
+/** A table, because `**` would call pow in the hot loops. */
 const powersOfTwo = Float64Array.from({ length: 40 }, (_, exponent) => 2 ** exponent);
 const mask64 = 0xffff_ffff_ffff_ffffn;
 
@@ -46,7 +46,7 @@ export function encodeDelta(values: BigInt64Array, count: number, target: Uint8A
   return at;
 }
 
-/** Fills `deltas` and returns their minimum; NaN when they, or their range, do not fit the narrow path. */
+/** Fills `deltas` and returns their minimum; NaN if they or their range are too wide for the path without BigInts. */
 function narrowDeltas(halves: Int32Array, first: number, inBlock: number, deltas: Float64Array): number {
   let minimum = Infinity;
   let maximum = -Infinity;
@@ -95,7 +95,7 @@ function packMiniblock(
     }
     return at;
   }
-  // Up to 39 bits are pending: more than the bitwise operators hold, few enough for a double.
+  // Up to 39 bits are pending: more than the bitwise operators can hold, few enough for a double.
   for (let k = 0; k < miniblockValues; k++) {
     pending += remainders[from + k]! * powersOfTwo[bits]!;
     bits += width;
@@ -273,7 +273,7 @@ function unzigzag(bits: bigint): bigint {
   return BigInt.asIntN(64, (bits >> 1n) ^ -(bits & 1n));
 }
 
-/** Reads an unsigned varint of at most 64 bits into `reader.bits`; false when there is none. */
+/** Reads an unsigned varint of at most 64 bits into `reader.bits`; returns false if there is none. */
 function readVarint(source: Uint8Array, reader: { at: number; bits: bigint }): boolean {
   let bits = 0n;
   for (let shift = 0n; shift < 70n; shift += 7n) {

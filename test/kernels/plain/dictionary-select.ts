@@ -1,5 +1,5 @@
 /**
- * Dictionary codes through a set of entries, into a bitmap.
+ * Selects rows by their dictionary codes and a set of entries, into a bitmap.
  *
  * `wanted` has one byte an entry: 1 to select its rows, else 0. `from` is a multiple of 8. The bytes of `out` for the
  * rows [from, to) are overwritten, bits past `to` with 0.

@@ -4,12 +4,12 @@
  */
 
 /**
- * A column that has not repeated a single value in its first rows is one of ids or of messages, and is given up before
- * the limit: a third of the pass is saved. Values drawn at random from as many as the limit allows repeat long before.
+ * A column without a repeated value in its first rows holds ids or messages, and is given up before the limit, which saves a third of
+ * the pass. Values drawn at random from as many distinct ones as the limit allows repeat long before.
  */
 const rowsWithoutRepeatMax = 16384;
 
-/** Bits of the number of a table's slots: at least twice as many as entries. */
+/** The number of slots of a table as a power of two: at least twice as many slots as entries. */
 function tableBits(entriesMax: number): number {
   return Math.max(4, 33 - Math.clz32(entriesMax));
 }

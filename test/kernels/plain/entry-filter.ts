@@ -4,7 +4,7 @@ function secondHash(hash: number): number {
   return Math.imul(hash ^ (hash >>> 13), 0x9e3779b1) >>> 0;
 }
 
-/** Sets the bits of the first `entries` strings in a bitmap that is as large as `shift` says. */
+/** Sets the bits of the first `entries` strings in a bitmap whose size `shift` defines. */
 export function addEntries(
   offsets: Uint32Array,
   bytes: Uint8Array,

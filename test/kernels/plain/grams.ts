@@ -19,7 +19,7 @@ function trigramBit(last: number, bits: number): number {
   return Math.imul(last >>> 8, lastPrime) >>> (32 - bits);
 }
 
-/** Lower case for ASCII, everything else as it is. */
+/** Lower case for ASCII; all other bytes unchanged. */
 const asciiFolds = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte,
 );
@@ -64,7 +64,7 @@ export function addGrams(
   }
 }
 
-/** Makes `half` the bitmap of half the size: each of its bits is set when one of two neighbours is. Returns how many are. */
+/** Writes the bitmap of half the size to `half`: each bit is set if one of two neighbours is. Returns the number of set bits. */
 export function halveBitmap(bitmap: Int32Array, half: Int32Array): number {
   for (let i = 0; i < half.length; i++) half[i] = pairs(bitmap[2 * i]!) | (pairs(bitmap[2 * i + 1]!) << 16);
   return countBits(half);
@@ -79,7 +79,7 @@ function pairs(word: number): number {
   return (bits | (bits >>> 8)) & 0xffff;
 }
 
-/** How many bits are set. */
+/** Number of set bits. */
 function countBits(bitmap: Int32Array): number {
   let ones = 0;
   for (let i = 0; i < bitmap.length; i++) {

@@ -15,8 +15,8 @@ export interface PlainTable extends LineKeys {
 }
 
 /**
- * Writes the lines of rows[from], rows[from + 1], … up to `to`, or of the rows from, from + 1, … where `rows` is null, while
- * there surely is room: before each value, for its longest form and `fixedBytes`. Returns the index of the first row not
+ * Writes the lines of rows[from], rows[from + 1], … up to `to`, or of the rows from, from + 1, … if `rows` is null, as long as there
+ * is certainly room: before each value, for its longest form and `fixedBytes`. Returns the index of the first row not
  * written. The ordinal of a row is `ordinalOfRow0` + row.
  */
 export function writeJsonRows(
@@ -40,7 +40,7 @@ export function writeJsonRows(
   return to;
 }
 
-/** The line of a row that begins at `at`; null where there may be no room for all of it. */
+/** Writes the line of a row that begins at `at`; returns null if there may not be room for all of it. */
 function lineOf(
   { format, keys, columns }: PlainTable,
   row: number,
@@ -63,7 +63,7 @@ function lineOf(
   return Buffer.concat([...parts, Buffer.from(after)]);
 }
 
-/** What stands before the values of a line, behind them, and for null. */
+/** The bytes before the values of a line, behind them, and for null. */
 const frames = {
   jsonl: { before: (cursor: string) => `{"_cursor":"${cursor}"`, after: '}\n', absent: 'null' },
   json: { before: (cursor: string) => `,{"_cursor":"${cursor}"`, after: '}\n', absent: 'null' },
@@ -78,7 +78,7 @@ function entryOf({ codes }: JsonColumn, row: number): number {
   return codes.length === 0 ? row : codes[row]!;
 }
 
-/** The most bytes of a string; no bound for other values, which `fixedBytes` has room for. */
+/** The maximum number of bytes of a string; -Infinity for other values, for which `fixedBytes` reserves room. */
 function stringBytesMax(column: JsonColumn, row: number): number {
   if (column.kind !== jsonString) return -Infinity;
   const entry = entryOf(column, row);

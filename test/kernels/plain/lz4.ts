@@ -9,10 +9,10 @@ const table = new Int32Array(1 << hashBits);
 
 const matchBytesMin = 4;
 const offsetMax = 65535;
-/** The format wants the last five bytes to be literals, and no match to begin in the last twelve. */
+/** The format requires that the last five bytes are literals, and that no match begins in the last twelve. */
 const lastLiteralBytes = 5;
 const lastMatchDistance = 12;
-/** Bytes that a loop copies faster than a call of `set` or `copyWithin`. */
+/** Up to this many bytes, a loop copies faster than a call of `set` or `copyWithin`. */
 const loopBytesMax = 48;
 
 /**
@@ -28,7 +28,7 @@ export function lz4Compress(source: Uint8Array, target: Uint8Array): number {
   let at = 0;
   let anchor = 0;
   let i = 1;
-  // Grows with each miss, so that what does not compress is passed over ever faster.
+  // Grows with each miss, so that incompressible data is skipped ever faster.
   let misses = 64;
   while (i < startEnd) {
     const sequence = view.getInt32(i, true);
@@ -56,7 +56,7 @@ export function lz4Compress(source: Uint8Array, target: Uint8Array): number {
   return writeLiterals(source, anchor, length, 0, target, at);
 }
 
-/** First offset from `i` on where the bytes differ from those at `match`, at most `end`. */
+/** The first offset from `i` on where the bytes differ from those at `match`, at most `end`. */
 function matchedUpTo(view: DataView, source: Uint8Array, i: number, match: number, end: number): number {
   while (i + 4 <= end) {
     const difference = view.getInt32(i, true) ^ view.getInt32(match, true);
@@ -158,7 +158,7 @@ export function lz4Decompress(source: Uint8Array, target: Uint8Array, length: nu
 }
 
 function copyMatch(target: Uint8Array, at: number, offset: number, matchBytes: number): void {
-  // A match that overlaps itself repeats what it has just written, which copyWithin does not.
+  // An overlapping match repeats the bytes that it has just written, which copyWithin does not do.
   if (matchBytes > loopBytesMax && offset >= matchBytes) {
     target.copyWithin(at, at - offset, at - offset + matchBytes);
     return;

@@ -26,7 +26,7 @@ export function encodePlainStrings(
   return at;
 }
 
-/** Bytes that a loop copies faster than a call of `set` on a fresh view. */
+/** Up to this many bytes, a loop copies faster than a call of `set` on a fresh view. */
 const copyLoopBytesMax = 64;
 
 /**

@@ -7,7 +7,7 @@
 export function snappyDecompress(source: Uint8Array, target: Uint8Array, length: number): number {
   let s = 0;
   let d = 0;
-  /** A little-endian number, or -1 where the input ends within it. */
+  /** A little-endian number, or -1 if the input ends within it. */
   const read = (bytes: number): number => {
     if (bytes > source.length - s) return -1;
     let value = 0;

@@ -1,5 +1,5 @@
 /**
- * Strings of a column's bytes compared with a needle, into a bitmap. Row r is bytes[offsets[r], offsets[r + 1]); the bytes of `out` for
+ * Compares the strings of a column with a needle, and writes the result to a bitmap. Row r is bytes[offsets[r], offsets[r + 1]); the bytes of `out` for
  * the rows [from, to) are overwritten, bits past `to` with 0. Needles are folded (no upper-case ASCII letter) unless said otherwise.
  */
 import { asciiFold } from '../../../engine/kernels/substring.js';
@@ -13,7 +13,7 @@ type Select = (
   out: Uint8Array,
 ) => void;
 
-/** Selects the rows whose bytes `matches`, which are folded where `folds` says so. */
+/** Selects the rows whose bytes satisfy `matches`; the bytes are folded first if `folds` is set. */
 function selecting(folds: boolean, matches: (value: Buffer, needle: Uint8Array) => boolean): Select {
   return (offsets, bytes, needle, from, to, out) => {
     out.fill(0, from >> 3, (to + 7) >> 3);
@@ -25,7 +25,7 @@ function selecting(folds: boolean, matches: (value: Buffer, needle: Uint8Array) 
   };
 }
 
-/** Rows that are the needle, byte for byte (which is not folded). */
+/** Rows that equal the needle byte for byte; the needle is not folded. */
 export const selectEqual = selecting(false, (value, needle) => value.equals(needle));
 
 /** Rows that begin with the needle. */

@@ -18,7 +18,7 @@ function highProduct(a: number, b: number, low: number): number {
   return ((a * b - low) * 2 ** -32 + 0.5) >>> 0;
 }
 
-/** Takes the whole stripes of `bytes` into the lanes; what is behind the last one is left. */
+/** Processes the whole stripes of `bytes`; the bytes behind the last whole stripe are left. */
 export function addStripes(lanes: Uint32Array, bytes: Uint8Array): void {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const end = bytes.length - stripeBytes;
