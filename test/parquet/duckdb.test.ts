@@ -16,7 +16,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** A value as DuckDB gives it, for columns that are read with their times as milliseconds. */
+/** A value as DuckDB returns it, for columns whose times are read as milliseconds. */
 function asAnswered(value: Value, type: string): DuckDbValue {
   if (value === null) return null;
   return type === 'int' || type === 'time' ? BigInt(value) : value;
@@ -29,7 +29,7 @@ function selectAll(schema: Schema, path: string): string {
   return `SELECT _cursor, ${columns.join(', ')} FROM read_parquet('${path}') ORDER BY _cursor`;
 }
 
-describe.each(['lz4', 'zstd'] as const)('DuckDB reads what was sealed with %s', (codec) => {
+describe.each(['lz4', 'zstd'] as const)('DuckDB reads segments that were sealed with %s', (codec) => {
   test.each([
     ['no rows', []],
     ['one row', [1]],
@@ -68,7 +68,7 @@ describe.each(['lz4', 'zstd'] as const)('DuckDB reads what was sealed with %s', 
     60_000,
   );
 
-  test('and prunes by its statistics without losing rows', async () => {
+  test('and prunes by their statistics without losing rows', async () => {
     const directory = new MemoryDirectory();
     const schema: Schema = {
       fields: [

@@ -5,7 +5,7 @@ import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { openDecompressor, type Decompress } from '../../engine/parquet/compression.js';
 import { cursorsOf, fileBytes, mixedRows, mixedSchema, sealBatches } from './segment-sample.js';
 
-/** hyparquet brings no decoders for these codecs; ours are compared with DuckDB's elsewhere. */
+/** hyparquet has no decoders for these codecs; the test gives it ours, which other tests compare with those of DuckDB. */
 async function compressors(): Promise<Compressors> {
   const lz4 = await openDecompressor('lz4');
   const zstd = await openDecompressor('zstd');
@@ -21,7 +21,7 @@ function filled(decompress: Decompress, input: Uint8Array, length: number): Uint
   return target;
 }
 
-test.each(['lz4', 'zstd'] as const)('hyparquet reads what was sealed with %s', async (codec) => {
+test.each(['lz4', 'zstd'] as const)('hyparquet reads segments that were sealed with %s', async (codec) => {
   const directory = new MemoryDirectory();
   const rowGroups = [mixedRows(3000, 1), mixedRows(1, 2), mixedRows(777, 3)];
   const batches = rowGroups.map((rows) => batchFromRows(mixedSchema, rows));

@@ -20,7 +20,7 @@ import { fileBytes, mixedRows, mixedSchema, sealBatches } from './segment-sample
 
 const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 300;
 
-/** Bytes that repeat themselves here and there, near and far. */
+/** Bytes with repetitions near and far. */
 const compressible = fc
   .array(fc.tuple(fc.uint8Array({ minLength: 1, maxLength: 40 }), fc.nat({ max: 300 })), { maxLength: 40 })
   .map((pieces) =>
@@ -30,7 +30,7 @@ const compressible = fc
   );
 
 describe('LZ4', () => {
-  test('gives back what was compressed, and writes nowhere else', () => {
+  test('decompresses to the original bytes, and writes nothing outside the target', () => {
     fc.assert(
       fc.property(fc.oneof(compressible, fc.uint8Array({ maxLength: 2000 })), (source) => {
         const target = new Uint8Array(lz4BytesMax(source.length));
@@ -44,7 +44,7 @@ describe('LZ4', () => {
     );
   });
 
-  test('finds matches at the largest distance and none beyond', () => {
+  test('finds matches up to the maximum distance and none beyond', () => {
     for (const distance of [1, 3, 65535, 65536, 70_000]) {
       const source = new Uint8Array(distance + 200);
       for (let i = 0; i < source.length; i++) source[i] = Math.imul(i % distance, 2654435761) >>> 13;
@@ -56,7 +56,7 @@ describe('LZ4', () => {
     }
   });
 
-  test('damaged input ends, in bounds', () => {
+  test('ends on damaged input, without access outside the buffers', () => {
     fc.assert(
       fc.property(
         compressible,
@@ -77,7 +77,7 @@ describe('LZ4', () => {
   });
 });
 
-test('ZSTD frames say how much they hold', async () => {
+test('ZSTD frames state their content size', async () => {
   const compress = await openCompressor('zstd');
   const decompress = await openDecompressor('zstd');
   for (const length of [1, 255, 256, 65_791, 65_792, 1_000_000]) {
@@ -111,7 +111,7 @@ describe('delta encoding', () => {
       return BigInt64Array.from(all);
     });
 
-  test('gives back every value, wrap-around included', () => {
+  test('returns every value, including wrap-around', () => {
     fc.assert(
       fc.property(values, (list) => {
         const target = new Uint8Array(deltaBytesMax(list.length) + 3);
@@ -125,7 +125,7 @@ describe('delta encoding', () => {
     );
   });
 
-  test('damaged input ends, in bounds', () => {
+  test('ends on damaged input, without access outside the buffers', () => {
     fc.assert(
       fc.property(values, fc.nat(), fc.nat({ max: 255 }), (list, at, byte) => {
         const target = new Uint8Array(deltaBytesMax(list.length));
@@ -138,7 +138,7 @@ describe('delta encoding', () => {
     );
   });
 
-  test('ascending times take about a byte or two each', () => {
+  test('takes one or two bytes for each of ascending times', () => {
     const times = BigInt64Array.from(
       { length: 65536 },
       (_, i) => 1767225600000n + BigInt(i * 40 + ((i * 7919) % 37)),
@@ -169,7 +169,7 @@ test('codes of every width are packed and unpacked', () => {
   );
 });
 
-test('levels give back the bitmap of nulls, and reject what is malformed', () => {
+test('levels give back the bitmap of nulls, and malformed levels are rejected', () => {
   const runs = fc.array(fc.tuple(fc.boolean(), fc.integer({ min: 1, max: 400 })), {
     minLength: 1,
     maxLength: 20,
@@ -196,7 +196,7 @@ test('levels give back the bitmap of nulls, and reject what is malformed', () =>
   );
 });
 
-test('a byte beyond ASCII is seen at every place of a view at every alignment', () => {
+test('a non-ASCII byte is found at every offset of a view with every alignment', () => {
   const bytes = new Uint8Array(40);
   for (let from = 0; from < 9; from++) {
     for (let to = from; to < 30; to++) {
@@ -210,10 +210,10 @@ test('a byte beyond ASCII is seen at every place of a view at every alignment', 
   }
 });
 
-describe('malformed bytes that a checksum did not catch', () => {
+describe('malformed bytes with a valid checksum', () => {
   const edits = fc.array(fc.tuple(fc.nat(), fc.nat({ max: 255 })), { minLength: 1, maxLength: 4 });
 
-  test('a column chunk is an error or a column, never a hang or another failure', async () => {
+  test('give an error or a column for a column chunk, never a hang or another failure', async () => {
     const batch = batchFromRows(mixedSchema, mixedRows(300));
     const compress = await openCompressor('lz4');
     const decompress = await openDecompressor('lz4');
@@ -231,7 +231,7 @@ describe('malformed bytes that a checksum did not catch', () => {
       fc.property(fc.nat({ max: chunks.length - 1 }), edits, (which, list) => {
         const { content, bytes: original } = chunks[which]!;
         const bytes = original.slice();
-        // Headers are short and decide the most, so half of the edits hit the first bytes.
+        // Headers are short and matter most, so half of the edits hit the first bytes.
         for (const [at, byte] of list)
           bytes[at % 2 === 0 ? at % bytes.length : at % Math.min(40, bytes.length)] = byte;
         try {
@@ -244,7 +244,7 @@ describe('malformed bytes that a checksum did not catch', () => {
     );
   });
 
-  test('a footer is an error or a footer', async () => {
+  test('give an error or a footer for a footer', async () => {
     const directory = new MemoryDirectory();
     const batch = batchFromRows(mixedSchema, mixedRows(50));
     const entry = await sealBatches(directory, 'a.parquet', mixedSchema, [batch, batch], 'lz4');

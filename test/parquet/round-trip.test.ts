@@ -47,7 +47,7 @@ function expectSame(read: readonly Column[], batch: RecordBatch): void {
 const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
 const float = fc.double({ noNaN: true, noDefaultInfinity: true });
 
-/** Values of one column: distinct, repeating or constant, with no, some or only nulls. */
+/** Values of one column: distinct, repeating or constant, with some, only or no nulls. */
 function values(arbitrary: fc.Arbitrary<Value>, rows: number): fc.Arbitrary<Value[]> {
   const pool = (size: number): fc.Arbitrary<Value[]> =>
     fc
@@ -84,7 +84,7 @@ const batchOf = fc.integer({ min: 1, max: 700 }).chain((rows) =>
     ),
 );
 
-describe('what was sealed is read back', () => {
+describe('sealed segments are read back', () => {
   test.each(['lz4', 'zstd'] as const)('random columns, %s', async (codec) => {
     await fc.assert(
       fc.asyncProperty(fc.array(batchOf, { minLength: 1, maxLength: 3 }), async (batches) => {
@@ -96,7 +96,7 @@ describe('what was sealed is read back', () => {
     );
   });
 
-  test.each(['lz4', 'zstd'] as const)('no row groups at all, %s', async (codec) => {
+  test.each(['lz4', 'zstd'] as const)('without row groups, %s', async (codec) => {
     expect(await readBack([], codec)).toEqual([]);
   });
 
@@ -113,7 +113,7 @@ describe('what was sealed is read back', () => {
     expect(columns![2]!.kind).toBe('bytes');
   });
 
-  test('values at the edges of their types', async () => {
+  test('with values at the limits of their types', async () => {
     const integers = [2n ** 63n - 1n, -(2n ** 63n), 0n, -1n, 2n ** 53n + 1n];
     const floats = [-0, 0, 5e-324, 1.7976931348623157e308, -1.5];
     const texts = ['', '\u0000', '😀', 'é'.repeat(70_000), '\u212a\u017f'];
@@ -129,7 +129,7 @@ describe('what was sealed is read back', () => {
     }
   });
 
-  test('dictionaries at the edges of their code widths', async () => {
+  test('with dictionaries at the limits of their code widths', async () => {
     for (const distinct of [1, 2, 3, 255, 256, 257, 4096, 16_000]) {
       const rows = Array.from({ length: 65536 }, (_, i): Value[] => [
         BigInt(i % distinct),
@@ -154,7 +154,7 @@ describe('what was sealed is read back', () => {
     }
   });
 
-  test('64 Ki distinct values, and one huge string among small ones', async () => {
+  test('with 64 Ki distinct values, and with one huge string among small ones', async () => {
     const distinct = batchFromRows(
       wideSchema,
       Array.from({ length: 65536 }, (_, i) => [`${i.toString(16)}-${(i * 2654435761) >>> 0}`]),
@@ -168,7 +168,7 @@ describe('what was sealed is read back', () => {
     }
   });
 
-  test('a column that came as a dictionary, in another order and with entries that no row uses', async () => {
+  test('with a column that was given as a dictionary, in another order and with unused entries', async () => {
     const entries = batchFromRows(wideSchema, [['unused'], ['b'], ['a'], ['']]).columns[0]!;
     if (entries.kind !== 'bytes') throw new Error('strings come as bytes');
     const codes = Uint8Array.of(2, 1, 2, 3, 0, 1);

@@ -20,7 +20,7 @@ import type { Predicate } from '../../engine/scan/plan/query.js';
 import { SegmentRulings, ruling, type Ruling } from '../../engine/store/sealed/segment-rulings.js';
 import type { FilterQuestion } from '../../engine/store/sealed/filter-question.js';
 
-/** Hour of 2026-01-01T00:00Z. */
+/** The hour of 2026-01-01T00:00Z. */
 export const samplePartition = 490896;
 
 /** Runs that cover `rows` rows, a few in each partition, with gaps between the ordinals. */
@@ -34,7 +34,7 @@ export function sampleRuns(rows: number, runRows = 1000): Run[] {
   return runs;
 }
 
-/** Seals batches, one row group each, as the file `path`, with the positions of `runs` or some. */
+/** Seals batches, one row group each, as the file `path`, with the given `runs` or sample positions. */
 export async function sealBatches(
   directory: Directory,
   path: string,
@@ -64,13 +64,13 @@ export function openSegment(
 
 export const noReads = newReadCounters;
 
-/** What filters are asked for one predicate of a query. */
+/** The questions that one predicate of a query puts to filters. */
 export function questionsOf(schema: Schema, predicate: Predicate): FilterQuestion[] {
   const { onField } = preparePredicates({ limit: 1, predicates: [predicate] }, schema);
   return onField.flatMap(({ field, asked }) => (asked.length === 0 ? [] : [{ field, asked, concludes: 1 }]));
 }
 
-/** What the filters of a row group say, which nobody has asked before. */
+/** The verdict of the filters of a row group that were not used before. */
 export async function rulingOf(
   { filters, index }: RowGroup,
   questions: readonly FilterQuestion[],
@@ -83,7 +83,7 @@ export async function rulingOf(
   return rulings.of(index);
 }
 
-/** Whether the gram filters of a row group allow for a folded text. */
+/** Whether a row group may contain a folded text, according to its gram filters. */
 export async function mayContain(
   rowGroup: RowGroup,
   field: number,
@@ -104,7 +104,7 @@ export async function fileBytes(directory: Directory, path: string): Promise<Uin
   }
 }
 
-/** The positions of the rows, as the `_cursor` column has them. */
+/** The positions of the rows, in the form of the `_cursor` column. */
 export function cursorsOf(runs: readonly Run[]): bigint[] {
   return runs.flatMap((run) =>
     Array.from({ length: run.rows }, (_, i) =>
@@ -113,7 +113,7 @@ export function cursorsOf(runs: readonly Run[]): bigint[] {
   );
 }
 
-/** Every type, with and without nulls, in values that repeat and values that do not. */
+/** Every type, with and without nulls, in repeating and distinct values. */
 export const mixedSchema: Schema = {
   fields: [
     { name: 'time', type: 'time' },
@@ -158,7 +158,7 @@ export function mixedRows(rows: number, seed = 1): Value[][] {
   ]);
 }
 
-/** One column, as it is read and with arrays of its own. */
+/** One column as it was read, with arrays of its own. */
 export async function columnOf(
   open: OpenRowGroup,
   field: number,
