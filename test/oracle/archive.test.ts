@@ -47,7 +47,7 @@ interface Story {
   readonly seed: number;
 }
 
-/** Rows over some days, of which some are neighbours. */
+/** Rows of several days, some of which are close together. */
 const stories: fc.Arbitrary<Story> = fc
   .record({
     parts: fc.tuple(...Array.from({ length: 4 }, () => datasets(long ? 100 : 30))),
@@ -64,7 +64,7 @@ const stories: fc.Arbitrary<Story> = fc
     return { rows, codec, seed };
   });
 
-/** Does something to the archive's one agent, asks it questions, and closes it, so that all that is replaced is gone. */
+/** Changes the archive's only agent, queries it, and closes the archive, so that all replaced files are removed. */
 async function asked(
   place: string,
   schema: Schema,
@@ -85,7 +85,7 @@ async function asked(
   }
 }
 
-/** Everything, then random queries and single filters, made of values and positions that are there. */
+/** All records, then random queries and single filters, made from existing values and positions. */
 async function questions(place: string, schema: Schema, stats: StoreStats, seed: number): Promise<Query[]> {
   const all = stats.segments === 0 ? [] : await queryDuckDb(sqlOf(everything, schema, join(place, 'web')));
   const dataset = { schema, records: all.map((row) => recordOf(row, schema)) };
@@ -96,7 +96,7 @@ async function questions(place: string, schema: Schema, stats: StoreStats, seed:
   );
 }
 
-/** The answers must be DuckDB's, and the figures its own. Returns how many records there are. */
+/** Checks that DuckDB gives the same answers and figures. Returns the number of records. */
 async function compare(
   place: string,
   schema: Schema,
@@ -128,7 +128,7 @@ function asInteger(cursor: string | null): bigint | null {
   return cursor === null ? null : BigInt(`0x${cursor}`);
 }
 
-/** The values of the records alone, in an order of their own: what was given must be what is there. */
+/** Only the values of the records, in a fixed order: the stored values must be those that were given. */
 function valuesOf(schema: Schema, rows: readonly Row[]): string[] {
   const position = { partition: 1, ordinal: 1 };
   return rows.map((values) => answerOf({ schema, records: [{ position, values }] }, everything)).sort();
@@ -142,8 +142,8 @@ function withoutCursors(text: string): string[] {
     .sort();
 }
 
-describe('the sealed folder, as DuckDB reads it', () => {
-  it('holds what was stored, and answers as the engine does: loaded, compacted, and after a change of the schema', async () => {
+describe('the folder of sealed segments as DuckDB reads it', () => {
+  it('holds the stored records, and gives the same answers as the engine: loaded, compacted, and after a schema change', async () => {
     await fc.assert(
       fc.asyncProperty(stories, async (story) => {
         const place = join(folder, String(folders++));

@@ -15,7 +15,7 @@ import { sealed } from './sql-query.js';
 
 const minuteMs = 60_000;
 const nowMs = Date.UTC(2027, 0, 1);
-/** Weeks in which clocks are put forward, and back, in each of the zones that do so. */
+/** Weeks in which clocks are put forward or back, for each zone that does so. */
 const weeks = [Date.UTC(2026, 2, 5), Date.UTC(2026, 2, 26), Date.UTC(2026, 9, 1), Date.UTC(2026, 9, 22)];
 
 const schema = makeSchema([
@@ -54,7 +54,7 @@ beforeAll(async () => {
   const rows = fc.sample(rowArbitrary, { seed, numRuns: 4000 });
   await load(store, rows.slice(0, 2500), 500);
   await append(store, rows.slice(2500), 'load');
-  // So that DuckDB sees all of it, and once: what was replaced goes when the archive is closed.
+  // The archive is closed so that DuckDB sees each record once: replaced files are removed then.
   await store.compact();
   await archive.close();
   archive = await openArchive(place, { mode: 'write', role: 'test', now: () => nowMs });
@@ -68,11 +68,11 @@ afterAll(async () => {
 const ask = (query: string): ReturnType<AgentStore['count']> =>
   store.count(parseCountRequest(query, { schema, now: nowMs, timezone: 'UTC' }).query);
 
-/** Shown by a failure, which it repeats. */
+/** Printed by a failure; the same seed repeats it. */
 const seed = Date.now() % 2 ** 31;
 const where = `seed ${seed}`;
 
-/** When a day, or a shorter step of clocks that differ from UTC by whole numbers of it, begins. */
+/** The start of a day, or of a shorter step in zones whose offset from UTC is a multiple of the step. */
 function startSql(step: string, zone: string): string {
   if (step === '1d') return `epoch_ms(date_trunc('day', time AT TIME ZONE '${zone}') AT TIME ZONE '${zone}')`;
   if (step === '1w')
@@ -87,7 +87,7 @@ function asRow(value: CountedValue, count: number): [CountedValue, number] {
   return [value, count];
 }
 
-describe('counts, as DuckDB makes them', () => {
+describe('counts compared with DuckDB', () => {
   it.each([
     ['1d', 'Europe/Oslo'],
     ['1d', 'America/New_York'],

@@ -2,7 +2,7 @@ import { pathToFileURL } from 'node:url';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
-/** What a cell of an answer can be: DuckDB's own value classes for times, decimals and nested values are `object`s. */
+/** A cell of an answer: times, decimals and nested values are `object`s of DuckDB's own classes. */
 export type DuckDbValue = null | boolean | number | bigint | string | object;
 
 interface DuckDbConnection {
@@ -19,12 +19,12 @@ const require = createRequire(join(import.meta.dirname, 'package.json'));
 
 export type DuckDbRow = Record<string, DuckDbValue>;
 
-/** Runs one SQL statement in a fresh in-memory DuckDB and gives its rows. 64-bit integers are bigints. */
+/** Runs one SQL statement in a fresh in-memory DuckDB and returns its rows. 64-bit integers are bigints. */
 export async function queryDuckDb(sql: string): Promise<DuckDbRow[]> {
   return (await queryAllDuckDb([sql]))[0]!;
 }
 
-/** The same for several statements in one DuckDB, which takes longer to start than to answer. */
+/** Runs several statements in one DuckDB, which takes longer to start than to answer. */
 export async function queryAllDuckDb(statements: readonly string[]): Promise<DuckDbRow[][]> {
   const entry = pathToFileURL(require.resolve('@duckdb/node-api')).href;
   const module = (await import(entry)) as DuckDbModule;

@@ -5,13 +5,13 @@ import type { Field, FieldType, Schema } from '../../engine/terms/schema.js';
 import type { ModelRecord, Value } from '../model/dataset.js';
 import type { DuckDbRow, DuckDbValue } from './duckdb.js';
 
-/** Ordinals have the low 40 bits of a `_cursor`. */
+/** Ordinals are the low 40 bits of a `_cursor`. */
 const ordinalBits = 40n;
 
 const comparisons: Record<CompareOp, string> = { eq: '=', ne: '<>', gt: '>', gte: '>=', lt: '<', lte: '<=' };
 
 /**
- * Folds what has an ASCII letter for its simple case folding, the long s and the Kelvin sign with them, and nothing else.
+ * Folds the ASCII letters, the long s and the Kelvin sign, whose simple case folding is an ASCII letter, and nothing else.
  * DuckDB's own lower() takes İ to i, which case folding does not.
  */
 function folded(column: string): string {
@@ -19,12 +19,12 @@ function folded(column: string): string {
   return `translate(${column}, ${text(`${letters.toUpperCase()}ſ\u212a`)}, ${text(`${letters}sk`)})`;
 }
 
-/** Any text, the zero character too, without a thought about quotes. */
+/** A SQL literal of any text, including the zero character and quotes. */
 function text(value: string): string {
   return `decode(unhex('${Buffer.from(value, 'utf8').toString('hex')}'))`;
 }
 
-/** Whether SQL can say it: `like`, `prefix` and `suffix` only with a needle of ASCII. */
+/** Whether SQL can express the predicate: `like`, `prefix` and `suffix` only with an ASCII search text. */
 export function isSayable(predicate: Predicate): boolean {
   if (predicate.kind !== 'string' && predicate.kind !== 'anywhere') return true;
   const isWhole = predicate.kind === 'string' && (predicate.op === 'exact' || predicate.op === 'ne');
@@ -75,7 +75,7 @@ function cursorOf(position: Position): string {
   return `CAST('${(BigInt(position.partition) << ordinalBits) | BigInt(position.ordinal)}' AS UBIGINT)`;
 }
 
-/** The question in SQL, over what is sealed in an agent's folder. Its rows come in the order of the answer. */
+/** The query as SQL over the sealed segments in an agent's folder. Its rows come in the order of the answer. */
 export function sqlOf(query: Query, schema: Schema, folder: string): string {
   const { after, before, limit, predicates } = query;
   const conditions = [
@@ -89,13 +89,13 @@ export function sqlOf(query: Query, schema: Schema, folder: string): string {
   return `SELECT _cursor, ${schema.fields.map(shown).join(', ')} FROM (${chosen}) ORDER BY _cursor`;
 }
 
-/** Texts in hexadecimal, because DuckDB's door to Node drops a byte order mark at their beginning. */
+/** Texts in hexadecimal, because DuckDB's Node API drops a byte order mark at the beginning of a text. */
 function shown({ name, type }: Field): string {
   const value = type === 'time' ? `epoch_ms("${name}")` : type === 'string' ? `hex("${name}")` : `"${name}"`;
   return `${value} AS "${name}"`;
 }
 
-/** All sealed segments as one table; those of another schema lack columns, which are null then. */
+/** All sealed segments as one table; columns that a segment of another schema lacks are null. */
 export function sealed(folder: string): string {
   return `read_parquet('${folder}/**/*.parquet', union_by_name = true, hive_partitioning = false)`;
 }

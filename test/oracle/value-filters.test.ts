@@ -10,7 +10,7 @@ import { queryAllDuckDb } from './duckdb.js';
 const dayMs = Date.UTC(2026, 10, 20);
 const rows = 70_000;
 
-/** Ids that repeat nowhere, and integers of 64 bits. */
+/** Distinct ids, and 64-bit integers. */
 const idOf = (i: number): string => `id-${(BigInt(i) * 0x9e3779b97f4a7c15n) & ((1n << 64n) - 1n)}`;
 const numberOf = (i: number): bigint => BigInt.asIntN(64, BigInt(i) * 0x9e3779b97f4a7c15n);
 
@@ -44,7 +44,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-it('DuckDB finds the value filters, and has row groups ruled out by them as far as they are right', async () => {
+it('DuckDB finds the value filters, and skips row groups by them where they are right', async () => {
   const probe = (column: string, value: string): string =>
     `SELECT row_group_id AS number, bloom_filter_excludes AS excluded FROM parquet_bloom_probe('${file}', '${column}', ${value})`;
   const there = [5, 17_000, 65_535, 65_536, 69_999];
@@ -68,7 +68,7 @@ it('DuckDB finds the value filters, and has row groups ruled out by them as far 
   expect(excluded.length).toBeGreaterThan(4 * absent.length * 0.97);
 });
 
-it('DuckDB answers filters on the columns that have them', async () => {
+it('DuckDB answers filters on the columns that have value filters', async () => {
   const [counted] = await queryAllDuckDb([
     `SELECT count(*) AS n FROM '${file}' WHERE id = '${idOf(123)}' AND trace = ${numberOf(123)}`,
   ]);
