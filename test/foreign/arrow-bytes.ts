@@ -9,7 +9,7 @@ import {
 import type { Schema } from 'apache-arrow';
 import { Builder } from 'flatbuffers';
 
-/** A message of an Arrow stream: its header, and what stands behind it. */
+/** A message of an Arrow stream: its header and its body. */
 export interface ArrowMessage {
   readonly header: Uint8Array;
   readonly body: Uint8Array;
@@ -31,7 +31,7 @@ export function messagesOf(stream: Uint8Array): ArrowMessage[] {
   return messages;
 }
 
-/** A stream of these messages, of version 0.15 of the format or older. */
+/** A stream of these messages, in version 0.15 of the format or older. */
 export function streamOf(messages: readonly ArrowMessage[], isOlder = false): Buffer {
   const parts = messages.flatMap(({ header, body }) => [prefix(header.length, isOlder), header, body]);
   return Buffer.concat([...parts, prefix(0, isOlder)]);
@@ -66,8 +66,8 @@ export function fileOf(messages: readonly ArrowMessage[]): Buffer {
 }
 
 /**
- * A message with the same buffers, each compressed as the format says: behind the length of its content, or behind -1 where that makes it
- * no smaller. (What apache-arrow compresses has another length there.)
+ * A message with the same buffers, each compressed as the format says: after the length of its content, or after -1 and uncompressed if
+ * compression makes it no smaller. (apache-arrow writes another length there when it compresses.)
  *
  * @param codec 0 for LZ4 frames, 1 for ZSTD
  */
@@ -117,7 +117,7 @@ function padded(bytes: Uint8Array): Uint8Array {
   return Buffer.concat([bytes, Buffer.alloc((8 - (bytes.length % 8)) % 8)]);
 }
 
-/** A field that apache-arrow has no type for: the number of its type in Schema.fbs, and the integers of the type's table. */
+/** A field of a type that apache-arrow does not write: the number of the type in Schema.fbs, and the integers of its table. */
 export interface RawField {
   readonly name: string;
   readonly type: number;
@@ -125,7 +125,7 @@ export interface RawField {
   readonly children?: readonly RawField[];
 }
 
-/** A stream of one batch, of fields and buffers as they are given. */
+/** A stream of one batch with the given fields and buffers. */
 export function rawStream(
   fields: readonly RawField[],
   rows: number,

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { lz4BytesMax, lz4Compress } from '../../engine/kernels/lz4.js';
 import type { OurValue } from './duckdb-values.js';
 
-/** A column that apache-arrow makes of JavaScript values, and what these are as ours. */
+/** A column that apache-arrow builds from JavaScript values, and these values as the engine reads them. */
 export interface ArrowSample {
   readonly type: arrow.DataType;
   readonly values: fc.Arbitrary<unknown>;
@@ -147,7 +147,7 @@ export function tableOf(
   });
   for (let from = 0; from < Math.max(1, length); from += rows) {
     const to = Math.min(length, from + rows);
-    // Batches share a dictionary. What is not in one is made anew, because slices of views are written wrongly.
+    // Batches share a dictionary. All other batches are built again, because apache-arrow writes slices of views wrongly.
     const parts = names.map((name, i) => {
       const { type, values } = columns[name]!;
       const part = codes[i]?.slice(from, to) ?? arrow.vectorFromArray(values.slice(from, to), type);
@@ -164,7 +164,7 @@ export function tableOf(
   return new arrow.Table(schema, batches);
 }
 
-/** An LZ4 frame of blocks of 100 bytes, each compressed by itself where that makes it smaller. */
+/** An LZ4 frame of blocks of 100 bytes, each of which is compressed only if that makes it smaller. */
 export function lz4Frame(content: Uint8Array): Uint8Array {
   const parts = [Buffer.from([0x04, 0x22, 0x4d, 0x18, 0x60, 0x40, 0x82])];
   for (let from = 0; from < content.length; from += 100) {

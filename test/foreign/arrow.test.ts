@@ -50,7 +50,7 @@ async function compressors(): Promise<Record<string, (message: ArrowMessage) => 
   };
 }
 
-describe('Arrow files and streams that apache-arrow wrote', () => {
+describe('Arrow files and streams written by apache-arrow', () => {
   const names = Object.keys(arrowSamples);
   const tables = fc.integer({ min: 0, max: 60 }).chain((length) =>
     fc.record({
@@ -93,13 +93,13 @@ describe('Arrow files and streams that apache-arrow wrote', () => {
   });
 });
 
-/** The values of a typed array as bytes, as a buffer has them. */
+/** The bytes of a typed array, as a buffer holds them. */
 function raw(values: ArrayBufferView): Uint8Array {
   return new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
 }
 
 const none = new Uint8Array(0);
-/** Rows 0 and 2 of three are there. */
+/** Validity of three rows, of which rows 0 and 2 have a value. */
 const firstAndLast = Uint8Array.of(0b101);
 const letters = Buffer.from('abcdefghijklmnopqrstuvwxyz');
 const int32 = { name: 'i', type: 2, parameters: [32, 1] };
@@ -113,7 +113,7 @@ interface RawCase {
   readonly expected: readonly OurValue[];
 }
 
-/** Bytes as the format lays them out, by the numbers of types in Schema.fbs. */
+/** Buffers in the layout of the format, by the type numbers of Schema.fbs. */
 const rawCases: Record<string, RawCase> = {
   null: { field: { type: 1 }, nodes: [[3, 3]], buffers: [], expected: [null, null, null] },
   'timestamp in us': {
@@ -264,14 +264,14 @@ describe('Arrow streams of types that apache-arrow does not write', () => {
   );
 });
 
-describe('what an Arrow file says of itself', () => {
+describe('the description of an Arrow file', () => {
   const table = (first: number): arrow.Table =>
     new arrow.Table({
       n: arrow.vectorFromArray([first, null, 3], new arrow.Int32()),
       t: arrow.vectorFromArray([0, 1, null], new arrow.TimestampMillisecond()),
     });
 
-  it('are its columns, their nulls, and a hash that is of its values too', async () => {
+  it('has its columns, their nulls, and a hash that depends on its values too', async () => {
     const describe = async (bytes: Uint8Array): Promise<ForeignFile> => {
       const path = join(folder, `${files++}.arrow`);
       await writeFile(path, bytes);
@@ -291,7 +291,7 @@ describe('what an Arrow file says of itself', () => {
     expect(stream.columns).toEqual(one.columns);
   });
 
-  it('reads of a file no more than the wanted span needs', async () => {
+  it('allows reading only the bytes that the wanted span needs', async () => {
     const rows = 10_000;
     const path = join(folder, 'long.arrow');
     const values = Array.from({ length: rows }, (_, i) => i);
@@ -308,7 +308,7 @@ describe('what an Arrow file says of itself', () => {
     expect(columnValue(decoded.spans[0]!.column, 0)).toBe(7000n);
   });
 
-  it('is refused where it is none, of an older format, or cut off', async () => {
+  it('is refused for other files, older formats, and files that are cut off', async () => {
     const path = join(folder, 'bad.arrow');
     const whole = arrow.tableToIPC(table(1), 'file');
     for (let length = 0; length < whole.length; length++) {
@@ -324,8 +324,8 @@ describe('what an Arrow file says of itself', () => {
 });
 
 describe('LZ4 frames', () => {
-  it('are decompressed where blocks refer to those before them', () => {
-    // "abcd" as literals; then a block that repeats what stands 4 bytes before, twice 5 bytes, and ends with a literal.
+  it('are decompressed if blocks refer to earlier blocks', () => {
+    // "abcd" as literals; then a block that copies 5 bytes from a distance of 4, twice, and ends with a literal.
     const blocks = [Buffer.of(0x40, ...letters.subarray(0, 4)), Buffer.of(0x01, 4, 0, 0x10, 0x7a)];
     const sized = blocks.flatMap((block) => [raw(Int32Array.of(block.length)), block]);
     const head = Buffer.of(0x04, 0x22, 0x4d, 0x18, 0x40, 0x40, 0xc0);
@@ -337,7 +337,7 @@ describe('LZ4 frames', () => {
 });
 
 describe('damaged Arrow files', () => {
-  it('are read or refused by name, in time and in bounded memory', async () => {
+  it('are read, or refused with an error that names the file, in limited time and memory', async () => {
     const compress = await compressors();
     const [sample] = fc.sample(
       fc.record(

@@ -36,7 +36,7 @@ const timestamps = {
 
 interface ArrowStory {
   readonly unit: TimeUnit;
-  /** The field `time` of integers that count the unit; its column is one of timestamps without it. */
+  /** Whether the field `time` is an integer that counts `unit`; otherwise its column is a timestamp. */
   readonly isNumber: boolean;
   readonly files: readonly {
     readonly rows: readonly Row[];
@@ -45,7 +45,7 @@ interface ArrowStory {
   }[];
 }
 
-/** Files of rows in no order of time, of which some times are missing. */
+/** Files of rows in no order of time, some without a time. */
 const stories: fc.Arbitrary<ArrowStory> = fc
   .record({
     unit: fc.constantFrom<TimeUnit>('s', 'ms', 'us', 'ns'),
@@ -69,13 +69,13 @@ const stories: fc.Arbitrary<ArrowStory> = fc
       rows: part.records.map(({ values: [time, ...others] }, i): Row => {
         const moved = time === null ? null : (time as bigint) + BigInt(hours[i % hours.length]! * hourMs);
         const timeMs = moved === null || unit !== 's' ? moved : (moved / 1000n) * 1000n;
-        // No two files have the same content, and the column `none` no values.
+        // No two files have the same content, and the column `none` has no values.
         return [timeMs, ...others, null, BigInt(file)];
       }),
     })),
   }));
 
-/** Writes rows as apache-arrow has them: `method` as a dictionary, and `none` as a column of the type null. */
+/** Writes rows with apache-arrow: `method` as a dictionary, and `none` as a column of the type null. */
 function write(path: string, { unit, isNumber }: ArrowStory, file: ArrowStory['files'][number]): void {
   const { perMs, ms } = timeUnits[unit];
   const values = (index: number): Value[] => file.rows.map((row) => row[index]!);
@@ -104,7 +104,7 @@ function write(path: string, { unit, isNumber }: ArrowStory, file: ArrowStory['f
   writeFileSync(path, arrow.tableToIPC(written, file.isStream ? 'stream' : 'file'));
 }
 
-/** The table with its first column, of integers, as timestamps, whatever apache-arrow makes of JavaScript's numbers. */
+/** The table with its first column of integers as timestamps, because apache-arrow converts JavaScript numbers otherwise. */
 function withTimestamps(table: arrow.Table, type: arrow.Timestamp): arrow.Table {
   const fields = table.schema.fields.map((field, i) =>
     i === 0 ? new arrow.Field(field.name, type, true) : field,
@@ -127,7 +127,7 @@ function withTimestamps(table: arrow.Table, type: arrow.Timestamp): arrow.Table 
   return new arrow.Table(schema, batches);
 }
 
-/** The agent whose fields are the columns of the files, or those that a list has. */
+/** The agent whose fields are the columns of the files, or the given list of fields. */
 async function definitionOf(folder: string, { unit, isNumber }: ArrowStory): Promise<AgentDefinition> {
   const path = join(folder, 'web.yaml');
   if (!isNumber) {
@@ -159,11 +159,11 @@ function attachingOf(definition: AgentDefinition, store: AgentStore): ArchiveAtt
   });
 }
 
-/** What the fields of a definition should be, so that a story's rows have their values. */
+/** The types that the fields of a definition must have to hold the values of a generated row. */
 const typesOf = ({ fields }: Schema): string => fields.map(({ type }) => type).join(' ');
 
-describe('Arrow files and streams in place', () => {
-  it('have the fields of their columns, and are answered as the model does', async () => {
+describe('attached Arrow files and streams', () => {
+  it('have a field for each column, and are answered like the model', async () => {
     const told = stories.chain((story) => {
       const dataset = placed(
         strangeSchema,
@@ -223,7 +223,7 @@ describe('Arrow files and streams in place', () => {
     );
   });
 
-  it('may have batches without a row, and compressed ones of several spans whose rows are in no order', async () => {
+  it('may have empty batches, and compressed batches of several spans whose rows are in no order', async () => {
     const rows = 150_000;
     const day = Date.UTC(2025, 0, 1);
     const times = Array.from({ length: rows }, (_, i) => day + ((i * 7919) % 48) * (hourMs / 2) + (i % 1000));
@@ -278,7 +278,7 @@ describe('Arrow files and streams in place', () => {
     }
   });
 
-  it('wait while they are streams that may go on', async () => {
+  it('are attached after a wait if they are streams without an end marker', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'logstrata-arrow-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const table = tableOf({ n: { type: new arrow.Int32(), values: [1, 2, 3, 4] } }, 2);

@@ -40,7 +40,7 @@ const schema = makeSchema([
   { name: 'cached', type: 'bool' },
 ]);
 
-/** Files of rows in no order of time, of which some times are missing, some before the epoch and some yet to come. */
+/** Files of rows in no order of time, some of whose times are missing, before the epoch or in the future. */
 const stories: fc.Arbitrary<Story> = fc
   .record({
     parts: fc.array(
@@ -94,7 +94,7 @@ async function attach(store: AgentStore, paths: readonly string[]): Promise<void
 }
 
 describe('rows of attached files', () => {
-  it('are answered as the model does, whatever their order', async () => {
+  it('are answered like the model, whatever their order', async () => {
     const story = stories.chain((told) =>
       fc.record({
         told: fc.constant(told),
@@ -130,7 +130,7 @@ describe('rows of attached files', () => {
     );
   });
 
-  it('keep their cursors while older files arrive', async () => {
+  it('keep their cursors while older files are attached', async () => {
     const day = Date.UTC(2025, 0, 1);
     const rowsOf = (hour: number): Row[] =>
       Array.from({ length: 50 }, (_, i) => [
@@ -152,7 +152,7 @@ describe('rows of attached files', () => {
       seen.unshift(...lines);
       const cursor = (JSON.parse(lines[0]!) as { _cursor: string })._cursor;
       before = { partition: parseInt(cursor.slice(0, 6), 16), ordinal: parseInt(cursor.slice(6), 16) };
-      // The walk goes back in time, so it meets what is older, and not what comes to hours that it has passed.
+      // The walk goes back in time, so it returns older rows, and not rows that are added to hours that it has passed.
       if (page === 1) await attach(store, [await write(rowsOf(10), 16), await write(rowsOf(21), 16)]);
     }
     const messages = seen.map((line) => (JSON.parse(line) as { message: string }).message);
@@ -176,7 +176,7 @@ describe('the index of an attached file', () => {
     predicates: [{ kind: 'string', field, op, value }],
   });
 
-  it('rules row groups out by whole values, by parts of text, and by bounds', async () => {
+  it('rules out row groups by whole values, by parts of texts, and by bounds', async () => {
     const archive = await openOn(new MemoryDirectory(), () => nowMs);
     const store = await archive.agent('web', schema);
     await attach(store, [await write(rows, 500)]);
@@ -199,7 +199,7 @@ describe('the index of an attached file', () => {
       predicates: [{ kind: 'anywhere', value: part, isAbsent: false }],
     });
     expect(anywhere.lines).toEqual(before.lines);
-    // The other string has no gram filter, so that its column alone is searched.
+    // The other string has no gram filter, so only its column is searched.
     expect(anywhere.stats).toMatchObject({ rowGroupsPrunedByGram: 0, rowGroupsScanned: 8 });
     expect(anywhere.stats.columnsPrunedByGram).toBeGreaterThanOrEqual(6);
     const bounded = await explained(store, {
@@ -211,7 +211,7 @@ describe('the index of an attached file', () => {
     await archive.close();
   });
 
-  it('has filters of values that repeat, where the file has no dictionary of them', async () => {
+  it('has filters of repeated values if the file has no dictionary of them', async () => {
     const workers = new WorkerPool(1);
     const archive = await openOn(new MemoryDirectory(), () => nowMs, workers);
     const store = await archive.agent('web', schema);
@@ -231,7 +231,7 @@ describe('the index of an attached file', () => {
     await workers.close();
   });
 
-  it('is made once, and anew where a field is read as something else', async () => {
+  it('is built once, and again if a field is read as another type', async () => {
     const archive = await openOn(new MemoryDirectory(), () => nowMs);
     const store = await archive.agent('web', schema);
     await attach(store, [await write(rows, 500)]);
@@ -251,7 +251,7 @@ describe('the index of an attached file', () => {
     await archive.close();
   });
 
-  it('tells of bytes that have changed since, though the file looks the same', async () => {
+  it('reports bytes that have changed since, although size and time of the file are the same', async () => {
     const archive = await openOn(new MemoryDirectory(), () => nowMs);
     const store = await archive.agent('web', schema);
     const path = await write(rows, 4000);
@@ -270,7 +270,7 @@ describe('the index of an attached file', () => {
 });
 
 describe('rows that are scattered over very many hours', () => {
-  it('are refused where there is no room for their runs, file by file', async () => {
+  it('are refused file by file if there is no room for their runs', async () => {
     const directory = new MemoryDirectory();
     const values = new CommittedValues(undefined);
     const plan = (path: string, placementsBytes: number): FilePlan => ({
@@ -297,13 +297,13 @@ describe('rows that are scattered over very many hours', () => {
   });
 });
 
-describe('what is kept of attached files', () => {
+describe('records about attached files', () => {
   const rowsAt = (timeMs: number): Row[] =>
     Array.from({ length: 10 }, (_, i) => [BigInt(timeMs + i), BigInt(i), null, 'GET', String(timeMs), null]);
   const monthAgo = nowMs - 30 * 24 * hourMs;
   const yesterday = nowMs - 24 * hourMs;
 
-  it('hides rows that retention is over with, and leaves the files', async () => {
+  it('hide rows that retention has removed, and leave the files unchanged', async () => {
     const archive = await openOn(new MemoryDirectory(), () => nowMs);
     const policy = { periodMs: 10 * 24 * hourMs, bytesMax: null, intervalMs: hourMs, graceMs: 0 };
     const store = await archive.agent('web', schema);
@@ -320,7 +320,7 @@ describe('what is kept of attached files', () => {
     await archive.close();
   });
 
-  it('is verified, and what a damaged list named is attached anew at new positions', async () => {
+  it('are verified, and files in a damaged list are attached again at new positions', async () => {
     const directory = new MemoryDirectory();
     const archive = await openOn(directory, () => nowMs);
     const store = await archive.agent('web', schema);
@@ -350,8 +350,8 @@ describe('what is kept of attached files', () => {
   });
 });
 
-describe('a text that is searched for in files without an index', () => {
-  it('is found by threads, which keep no column that can not hold it', async () => {
+describe('a text search in files without an index', () => {
+  it('runs on threads, and keeps no column in memory that cannot contain the text', async () => {
     const workers = new WorkerPool(2);
     const archive = await openOn(new MemoryDirectory(), () => nowMs, workers);
     const plain = makeSchema(schema.fields.map((field) => ({ ...field, index: false })));
@@ -372,7 +372,7 @@ describe('a text that is searched for in files without an index', () => {
     expect(first.lines.map((line) => (JSON.parse(line) as { status: number }).status)).toEqual([200_123]);
     const second = await explained(store, query);
     expect(second.lines).toEqual(first.lines);
-    // What could not hold the text is decoded only now, when it is asked for again.
+    // Columns that cannot contain the text are decoded only now, when the query needs them again.
     expect(second.stats.columnsDecoded).toBeGreaterThan(0);
     const third = await explained(store, query);
     expect(third.lines).toEqual(first.lines);
@@ -406,7 +406,7 @@ describe('an attached file', () => {
     return { store, path, close: () => archive.close() };
   }
 
-  it('is the same with another time of change, and elsewhere once that is said', async () => {
+  it('is recognised after a changed modification time, and in another place once that is stated', async () => {
     const { store, path, close } = await attached();
     const lines = await answer(store, everything);
     await utimes(path, 1_700_000_000, 1_700_000_000);
@@ -443,7 +443,7 @@ describe('an attached file', () => {
     await close();
   });
 
-  it('is attached once, and its positions are not given again once it is removed', async () => {
+  it('is attached once, and its positions are not given again after it was removed', async () => {
     const { store, path, close } = await attached();
     await attach(store, [path]);
     const [file, ...others] = await store.attachedFiles();
@@ -456,7 +456,7 @@ describe('an attached file', () => {
     await close();
   });
 
-  it('without the column of the times, with another in its place, or with two of one name is refused by name', async () => {
+  it('is refused by name without the time column, with a time column of another type, or with two columns of one name', async () => {
     const archive = await openOn(new MemoryDirectory(), () => nowMs);
     const path = join(folder, `${names++}.parquet`);
     const again = { name: 'again', type: 'int', attached: { column: 'status' } } as const;
@@ -482,7 +482,7 @@ describe('an attached file', () => {
   });
 });
 
-it('attaching and indexing leave a signal that lasts alone', async () => {
+it('attaching and indexing remove their listeners from a long-lived signal', async () => {
   const archive = await openOn(new MemoryDirectory());
   const store = await archive.agent('nginx', schema);
   const { signal } = new AbortController();

@@ -11,7 +11,7 @@ import { valuesOf } from './reading.js';
 /** Files whose pages are encrypted. */
 const encrypted = /\.parquet\.encrypted$/;
 
-/** Where the values are not those of DuckDB, or there are none: columns by their names, or all, and why. */
+/** Where values differ from those of DuckDB, or DuckDB has none: the columns by name, or all of them, and the reason. */
 const exceptions: Record<string, { readonly columns?: readonly string[]; readonly reason: string }> = {
   'byte_stream_split_extended.gzip.parquet': {
     reason: 'read; DuckDB refuses BYTE_STREAM_SPLIT of integers',
@@ -34,24 +34,24 @@ const exceptions: Record<string, { readonly columns?: readonly string[]; readonl
 
 const files = parquetCorpus('data').filter(({ name }) => !encrypted.test(name));
 
-/** The values of a column by the complete way, whichever way it goes by itself. */
+/** The values of a column, read by the complete decoder even if the fast one could read it. */
 async function completely(file: ForeignFile, path: string, name: string): Promise<OurValue[]> {
   const index = file.columns.findIndex((column) => column.name === name);
   const columns = file.columns.map((column) => ({ ...column, way: 'complete' as const }));
   return await valuesOf({ ...file, columns }, path, index);
 }
 
-describe.runIf(hasParquetCorpus)('the files that the Parquet project tests readers with', () => {
+describe.runIf(hasParquetCorpus)('the files with which the Parquet project tests readers', () => {
   const compared = files.filter(
     ({ name }) => exceptions[name] === undefined || 'columns' in exceptions[name],
   );
 
-  it.each(compared)('$name has the values that DuckDB reads, by both ways', async ({ name, path }) => {
+  it.each(compared)('$name has the values that DuckDB reads, with both decoders', async ({ name, path }) => {
     const file = await readForeignFile(path, 'parquet');
     const rows = await queryDuckDb(`SELECT * FROM read_parquet('${path}')`);
     for (const [i, column] of file.columns.entries()) {
       if (exceptions[name]?.columns?.includes(column.name) === true) continue;
-      // DuckDB renames columns whose names differ in case alone.
+      // DuckDB renames columns whose names differ only in case.
       const key = Object.keys(rows[0] ?? {})[i]!;
       const expected = rows.map((row) => ourValue(row[key]!, column));
       expect(await completely(file, path, column.name), column.name).toEqual(expected);
@@ -72,7 +72,7 @@ describe.runIf(hasParquetCorpus)('the files that the Parquet project tests reade
     expect((error as Error).message).toContain(`column "${column}" of row group 0`);
   });
 
-  it('gives the values of files that DuckDB does not read', async () => {
+  it('files that DuckDB does not read have the expected values', async () => {
     const values = async (name: string, column: string): Promise<OurValue[]> => {
       const { path } = files.find((file) => file.name === name)!;
       return await completely(await readForeignFile(path, 'parquet'), path, column);
@@ -99,7 +99,7 @@ describe.runIf(hasParquetCorpus)('the files that the Parquet project tests reade
     expect(await values('map_no_value.parquet', 'my_list')).toEqual(['[1,2,3]', '[4,5,6]', '[7,8,9]']);
   });
 
-  it('are those of the table in docs/archives-corpus.md', async () => {
+  it('files of the corpus are those of the table in docs/archives-corpus.md', async () => {
     const lines: string[] = [];
     for (const { name, path } of files) {
       const { columns } = await readForeignFile(path, 'parquet');

@@ -54,12 +54,12 @@ async function samples(): Promise<Uint8Array[]> {
 }
 
 describe('damaged Parquet files', () => {
-  it('are read or refused by name, in time and in bounded memory', async () => {
+  it('are read, or refused with an error that names the file, in limited time and memory', async () => {
     await readDamagedCopies(await samples(), 'parquet', join(folder, 'copy.parquet'), ending, numRuns);
   });
 
   it.runIf(hasParquetCorpus).each(parquetCorpus('bad_data'))(
-    '$name is read or refused by name',
+    '$name is read, or refused with an error that names it',
     async ({ path }) => {
       const named = (error: unknown): void => {
         expect(error).toBeInstanceOf(LogstrataError);

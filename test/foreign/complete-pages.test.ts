@@ -35,7 +35,7 @@ const listColumn: ThriftStruct[] = [
 ];
 const textColumn: ThriftStruct[] = [{ 1: i32(physicalType.byteArray), 3: i32(repetition.required), 4: 's' }];
 
-/** The values of a file of one column and one data page of version 1. */
+/** The values of a file with one column and one data page of version 1. */
 async function valuesOfPage(
   name: string,
   column: readonly ThriftStruct[],
@@ -83,7 +83,7 @@ function int32s(...values: number[]): Uint8Array {
   return new Uint8Array(Int32Array.from(values).buffer);
 }
 
-/** A run of equal levels of at most 8 bits, behind its length. */
+/** A run of equal levels of at most 8 bits, after its length. */
 function levelRun(count: number, level: number): Buffer {
   const bytes: number[] = [];
   for (let rest = count * 2; ; rest = Math.floor(rest / 128)) {
@@ -97,7 +97,7 @@ function levelRun(count: number, level: number): Buffer {
 }
 
 describe('levels in the older encoding BIT_PACKED', () => {
-  it('are read, the most significant bit first', async () => {
+  it('are read from the most significant bit on', async () => {
     const body = Buffer.concat([Uint8Array.of(0b10110111, 0b01000000), int32s(1, 2, 3, 4, 5, 6, 7)]);
     const page = { entries: 10, body, levels: encoding.bitPacked };
     expect(await valuesOfPage('bits', int32Column, 10, page)).toEqual(
@@ -105,8 +105,8 @@ describe('levels in the older encoding BIT_PACKED', () => {
     );
   });
 
-  it('are read of lists', async () => {
-    // Rows: [7, null], null, [], [8]. Levels of repetition take one bit, those of definition two.
+  it('are read for lists', async () => {
+    // Rows: [7, null], null, [], [8]. Repetition levels take one bit, definition levels two.
     const repetitions = Uint8Array.of(0b01000000);
     const definitions = Uint8Array.of(0b11_10_00_01, 0b11_000000);
     const body = Buffer.concat([repetitions, definitions, int32s(7, 8)]);
@@ -115,9 +115,9 @@ describe('levels in the older encoding BIT_PACKED', () => {
   });
 });
 
-describe('pages that claim more than there is', () => {
+describe('pages that claim more data than they have', () => {
   const gigabyte = 2 ** 30;
-  /** Strings that each begin with the whole one before: a few bytes for each, and any length of the last. */
+  /** Strings that each begin with the whole previous one: a few bytes for each, and any length for the last. */
   const growing = (): Uint8Array => {
     const count = 20_001;
     const zigzag = (value: number): number[] =>
@@ -138,7 +138,7 @@ describe('pages that claim more than there is', () => {
         ...blocks,
       ];
     };
-    // Prefixes grow by 1000, from 0 on; the rest of each has 1000 bytes, as the first.
+    // Prefixes grow by 1000 from 0 on; the suffix of each has 1000 bytes, as the first.
     return Buffer.concat([
       Buffer.from(header(0, 1000)),
       Buffer.from(header(1000, 0)),
@@ -184,7 +184,7 @@ describe('pages that claim more than there is', () => {
     expect((error as Error).message).toContain(`${name.replaceAll(' ', '-')}.parquet: column`);
   });
 
-  it('values that are too long as JSON end in an error', async () => {
+  it('values whose JSON would be too long end in an error', async () => {
     const first = [2, 0];
     const others = [...levelRun(9_999_999, 1).subarray(4)];
     const repetitions = Buffer.concat([
@@ -202,7 +202,7 @@ describe('pages that claim more than there is', () => {
 describe.runIf(hasParquetCorpus)('files of geometries', () => {
   const files = parquetCorpus('data/geospatial');
 
-  it.each(files)('$name has the points of its texts', async ({ path }) => {
+  it.each(files)('$name has the points that its texts state', async ({ path }) => {
     const file = await readForeignFile(path, 'parquet');
     const at = (name: string): number => file.columns.findIndex((column) => column.name === name);
     const geometries = await valuesOf(file, path, Math.max(at('geometry'), at('geography')));

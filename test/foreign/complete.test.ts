@@ -36,7 +36,7 @@ const types = [
   "{'quote': '\"\\' || chr(1 + (i % 200)::INTEGER), 'empty': ''}",
 ] as const;
 
-describe('files that DuckDB wrote', () => {
+describe('files written by DuckDB', () => {
   const rows = 5000;
   it.each([
     ['uncompressed', 'V1'],
@@ -45,7 +45,7 @@ describe('files that DuckDB wrote', () => {
     ['zstd', 'V2'],
     ['brotli', 'V1'],
     ['lz4_raw', 'V2'],
-  ])('have the same values by the complete way in %s, pages of %s', async (codec, version) => {
+  ])('have the same values with the complete decoder in %s, pages of %s', async (codec, version) => {
     const path = join(folder, `${codec}.parquet`);
     const columns = types.map((sql, i) => `CASE WHEN i % 7 = 6 THEN NULL ELSE ${sql} END AS c${i}`);
     const options = `FORMAT parquet, COMPRESSION ${codec}, PARQUET_VERSION ${version}, ROW_GROUP_SIZE 2048`;
@@ -61,7 +61,7 @@ describe('files that DuckDB wrote', () => {
     }
   });
 
-  it('keep names and keys that an object of JavaScript would not', async () => {
+  it('keep names and keys that a JavaScript object would reorder or treat specially', async () => {
     const path = join(folder, 'names.parquet');
     const struct = "{'b': 1, '__proto__': [2], '1': {'toString': 3, '0': 4}}";
     const map = "MAP {'2': 'x', '__proto__': 'y', '1': 'z'}";
@@ -71,7 +71,7 @@ describe('files that DuckDB wrote', () => {
     expect(await valuesOf(file, path, 1)).toEqual(['{"2":"x","__proto__":"y","1":"z"}']);
   });
 
-  it('give the span that is wanted, those beside it, and the checksum of what was read', async () => {
+  it('return the wanted span, the spans decoded with it, and the checksum of the bytes read', async () => {
     const path = join(folder, 'zstd.parquet');
     const file = await readForeignFile(path, 'parquet');
     const read = readingOf(file, path, 6, 1, 500);
@@ -83,7 +83,7 @@ describe('files that DuckDB wrote', () => {
     expect(first.checksum).not.toBeNull();
   });
 
-  it('are refused when another file has taken the place of the one that was described', async () => {
+  it('are refused if another file has replaced the described one', async () => {
     const [one, other] = [join(folder, 'one.parquet'), join(folder, 'other.parquet')];
     await queryAllDuckDb([
       `COPY (SELECT [i] AS c FROM range(10) t(i)) TO '${one}' (FORMAT parquet)`,

@@ -8,7 +8,7 @@ import { LogstrataError } from '../../engine/terms/errors.js';
 import { GuardedThread } from '../../engine/workers/guarded-thread.js';
 import { readingOf } from './reading.js';
 
-/** What reading one file may take, and what all of it may take of memory. */
+/** The time limit for reading one file, and the memory limit for reading all. */
 const msMax = 5000;
 const bytesMax = 512 * 1024 * 1024;
 
@@ -31,7 +31,7 @@ const damages: fc.Arbitrary<readonly Damage[]> = fc.array(
   { minLength: 1, maxLength: 4 },
 );
 
-/** A copy with damage. `ending` bytes at the end stay, so that what is before them is read at all. */
+/** A copy with damage. The last `ending` bytes are preserved, so that the bytes before them are read at all. */
 function damaged(whole: Uint8Array, how: readonly Damage[], ending: number): Uint8Array {
   let bytes = Uint8Array.from(whole);
   for (const { kind, at, value } of how) {

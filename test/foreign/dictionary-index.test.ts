@@ -34,7 +34,7 @@ async function indexOf(column: ColumnSource, field: Field, spanRows: number): Pr
 }
 
 describe('the index of a column with a dictionary', () => {
-  it('has the bounds and nulls of the same values without one, span by span', async () => {
+  it('has the same bounds and nulls for each span as the index of the same values without a dictionary', async () => {
     const values = fc.oneof(
       fc.array(fc.option(fc.constantFrom('b', 'ab', 'żółw', '', 'zz'), { freq: 4 }), {
         minLength: 1,
@@ -64,7 +64,7 @@ describe('the index of a column with a dictionary', () => {
     );
   });
 
-  it('has no bounds of values that stand in other spans, whatever codes the rows without a value have', async () => {
+  it('has no bounds from values of other spans, whatever codes the rows without a value have', async () => {
     const some = Array.from({ length: 32 }, (_, i) => (i % 2 === 0 ? null : 'm'));
     const data = [...Array<string>(16).fill('z'), ...some, ...Array<string>(32).fill('a')];
     const column = { name: 'v', type: 'STRING', data, encoding: 'RLE_DICTIONARY' } as ColumnSource;
@@ -75,7 +75,7 @@ describe('the index of a column with a dictionary', () => {
     expect(bounds.map((two) => two.join(''))).toEqual(['zz', 'mm', 'mm', 'aa', 'aa']);
   });
 
-  it('has no filters where values repeat, and those of the values where they do not', async () => {
+  it('has no filters for repeated values, and value filters for distinct ones', async () => {
     const field: Field = { name: 'v', type: 'string' };
     const of = (distinct: number): ColumnSource =>
       ({

@@ -1,10 +1,10 @@
 import type { ForeignColumn } from '../../engine/foreign/foreign-file.js';
 import type { DuckDbValue } from '../oracle/duckdb.js';
 
-/** A value of ours, as `columnValue` gives it. */
+/** A value of the engine, as `columnValue` returns it. */
 export type OurValue = null | bigint | number | string;
 
-/** The parts of DuckDB's value classes, whose names say which there are. */
+/** The parts of DuckDB's value classes; the name of a class shows which of them it has. */
 interface DuckDbParts {
   readonly micros: bigint;
   readonly nanos: bigint;
@@ -21,7 +21,7 @@ interface DuckDbParts {
 
 const dayMs = 86_400_000;
 
-/** A value that DuckDB gave for a column, as one of ours. */
+/** Converts a value that DuckDB returned for a column to a value of the engine. */
 export function ourValue(value: DuckDbValue, { type, values }: ForeignColumn): OurValue {
   if (value === null) return null;
   if (values.kind === 'json') return jsonOf(value);
@@ -108,7 +108,7 @@ function clock(nanos: bigint): string {
   return parts.map((part) => String(part).padStart(2, '0')).join(':') + fraction(nanos % 1_000_000_000n);
 }
 
-/** Of intervals without negative parts. */
+/** The ISO 8601 duration of an interval without negative parts. */
 function intervalOf({ months, days, micros }: DuckDbParts): string {
   const seconds = Number(micros / 1_000_000n);
   const part = (count: number | string, unit: string): string =>

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 
 const root = join(import.meta.dirname, '../../../shared/parquet-testing');
 
-/** Whether the files that the Parquet project tests readers with are at hand. */
+/** Whether the files with which the Parquet project tests readers are available. */
 export const hasParquetCorpus = existsSync(root);
 
-/** Those files, by their folder; none where they are not at hand. */
+/** Those files of a folder; none if they are not available. */
 export function parquetCorpus(
   folder: 'data' | 'bad_data' | 'data/geospatial',
 ): { name: string; path: string }[] {

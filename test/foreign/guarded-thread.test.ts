@@ -3,7 +3,7 @@ import { GuardedThread } from '../../engine/workers/guarded-thread.js';
 import type { Task } from '../../engine/workers/task.js';
 import { LogstrataError } from '../../engine/terms/errors.js';
 
-/** A task whose module is this text, which no thread but the guarded one may run. */
+/** A task whose module is this text; only the guarded thread may run it. */
 function task(work: string): Task<unknown, unknown> {
   return {
     module: new URL(
@@ -28,7 +28,7 @@ afterEach(() => thread?.close());
 it.each([
   ['spins', spinning],
   ['waits for nothing', waiting],
-])('ends a job that %s, by name, and does the next ones on another thread', async (_, stuck) => {
+])('fails a job that %s, by name, and does the next ones on another thread', async (_, stuck) => {
   thread = new GuardedThread({ msMax: 4000 });
   expect(await thread.run(adding, 1, about)).toBe(2);
   const [ended, next] = await Promise.allSettled([
@@ -45,7 +45,7 @@ it.each([
   expect(next).toEqual({ status: 'fulfilled', value: 3 });
 });
 
-it('ends a job that takes all memory, by name, and does the next on another thread', async () => {
+it('fails a job that exhausts the memory, by name, and does the next on another thread', async () => {
   thread = new GuardedThread({ heapMb: 32 });
   await expect(thread.run(hoarding, null, about)).rejects.toMatchObject({
     code: 'limit',
@@ -55,7 +55,7 @@ it('ends a job that takes all memory, by name, and does the next on another thre
   expect(await thread.run(adding, 3, about)).toBe(4);
 });
 
-it('throws what a task throws, ends without jobs, begins again, and does nothing once it is closed', async () => {
+it('rethrows errors of a task, ends when it is idle, starts again, and does nothing once it is closed', async () => {
   thread = new GuardedThread({ idleMs: 1 });
   await expect(thread.run(failing, null, about)).rejects.toThrow('of the task');
   for (let i = 0; i < 3; i++) {

@@ -29,11 +29,11 @@ interface Attached {
   readonly archive: Archive;
   readonly store: AgentStore;
   readonly directory: MemoryDirectory;
-  /** The newest last. */
+  /** The newest file is last. */
   readonly paths: readonly string[];
 }
 
-/** Files of some row groups each. */
+/** Files of several row groups each. */
 async function attached(name: string, workers?: WorkerPool): Promise<Attached> {
   const paths: string[] = [];
   for (let file = 0; file < files; file++) {
@@ -56,7 +56,7 @@ async function indexedPaths(store: AgentStore): Promise<string[]> {
 }
 
 describe('indexing files', () => {
-  it('is told of as it goes on, over those that it can do, the newest first', async () => {
+  it('reports its progress on the files that it can index, the newest first', async () => {
     const workers = new WorkerPool(2);
     const { archive, store, paths } = await attached('progress', workers);
     const told: IndexingProgress[] = [];
@@ -79,7 +79,7 @@ describe('indexing files', () => {
     await workers.close();
   });
 
-  it('that is stopped keeps the files that are done, and goes on with the others', async () => {
+  it('that is stopped keeps the finished files, and continues with the others', async () => {
     const { archive, store, directory } = await attached('stopped');
     const stop = new AbortController();
     const reason = new Error('enough');
@@ -93,7 +93,7 @@ describe('indexing files', () => {
     const done = await indexedPaths(store);
     expect(done.length).toBeGreaterThanOrEqual(3);
     expect(done.length).toBeLessThan(files);
-    // What had been begun is gone: only indexes that the archive names are left.
+    // Indexes that were begun are gone: only indexes that the archive names are left.
     const { indexed } = await store.indexAttached();
     expect(indexed).toHaveLength(files - done.length);
     const names = (await directory.list('web/attached')).filter((name) => name.endsWith('.index'));

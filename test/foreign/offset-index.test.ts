@@ -37,8 +37,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-describe('where a file says that its pages lie', () => {
-  it('is gone by, so that the pages of a span alone are read, and gives the same values', async () => {
+describe('the page locations that a file states', () => {
+  it('are used, so that only the pages of a span are read, and give the same values', async () => {
     const file = await readForeignFile(path, 'parquet');
     for (const [column, { name }] of file.columns.entries()) {
       expect(file.rowGroups[0]!.chunks[column]!.offsetIndex, name).toBeDefined();
@@ -53,7 +53,7 @@ describe('where a file says that its pages lie', () => {
     }
   });
 
-  it('is not believed where the pages, or the chunk, say otherwise', async () => {
+  it('are ignored if the pages or the chunk contradict them', async () => {
     const content = await readFile(path);
     const file = await readForeignFile(path, 'parquet');
     const expected = await valuesOf(file, path, 1, spanRows);
@@ -80,7 +80,7 @@ describe('where a file says that its pages lie', () => {
     );
   });
 
-  it.runIf(hasParquetCorpus)('gives the same values of files by many programs', async () => {
+  it.runIf(hasParquetCorpus)('give the same values in files of many programs', async () => {
     let told = 0;
     for (const { path: of } of parquetCorpus('data')) {
       const file = await readForeignFile(of, 'parquet').catch(() => null);

@@ -9,7 +9,7 @@ import { ourValue } from './duckdb-values.js';
 import { otherWriters } from './other-writers.js';
 import { valuesOf } from './reading.js';
 
-/** What DuckDB does not read: then the same columns without a codec are what the values are compared with. */
+/** Codecs that DuckDB does not read: the values are then compared with the same columns without compression. */
 const refusedByDuckDb = new Set(['LZ4']);
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/archives-corpus.md'), 'utf8');
@@ -22,7 +22,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-describe.each(otherWriters)('files that $name wrote', ({ name, codecs, pages, write }) => {
+describe.each(otherWriters)('files written by $name', ({ name, codecs, pages, write }) => {
   const kinds = codecs.flatMap((codec) => pages.map((kind) => [codec, kind] as const));
 
   it.each(kinds)('in %s, %s, have the values that DuckDB reads', async (codec, kind) => {
@@ -42,7 +42,7 @@ describe.each(otherWriters)('files that $name wrote', ({ name, codecs, pages, wr
     }
   });
 
-  it('are in the table of docs/archives-corpus.md', () => {
+  it('are listed in docs/archives-corpus.md', () => {
     expect(page).toContain(`| ${name} | ${codecs.join(', ')} | ${pages.join('; ')} |`);
   });
 });

@@ -8,10 +8,10 @@ import { importPeer, peerPackageFolder } from '../../bench/sides/peer-package.js
 import { openCompressor } from '../../engine/parquet/compression.js';
 import { writeParquetJs, type ParquetJsField } from './parquetjs.js';
 
-/** A program that writes Parquet, and the files that it is asked for. */
+/** A program that writes Parquet, and the files that it is asked to write. */
 export interface OtherWriter {
   readonly name: string;
-  /** As `docs/archives-corpus.md` lists them: each with each. */
+  /** As `docs/archives-corpus.md` lists them: every codec with every kind of page. */
   readonly codecs: readonly string[];
   readonly pages: readonly string[];
   write(path: string, codec: string, pages: string): Promise<void>;
@@ -22,7 +22,7 @@ const rowGroupRows = 1100;
 const numbers = Array.from({ length: rows }, (_, i) => i);
 const startMs = Date.UTC(2024, 1, 29);
 
-/** Values that repeat and that don't, with nulls and without. */
+/** Values that repeat and values that don't, with nulls and without. */
 const texts = numbers.map((i) => `zażółć ${(i * 7919) % 10_007}`);
 const hosts = numbers.map((i) => (i % 11 === 0 ? null : `host-${i % 40}`));
 const floats = numbers.map((i) => (i % 5 === 0 ? null : i % 17 === 0 ? NaN : i / 7));
@@ -163,7 +163,7 @@ interface ChdbModule {
   readonly Session: new (path: string) => { query(sql: string, format?: string): string; close(): void };
 }
 
-/** ClickHouse within the process, which writes Bloom filters and indexes of pages unless it is told otherwise. */
+/** ClickHouse within the process, which writes Bloom filters and page indexes unless it is told otherwise. */
 const chdb: OtherWriter = {
   name: 'chdb',
   codecs: ['none', 'snappy', 'gzip', 'zstd', 'lz4', 'brotli'],
@@ -189,7 +189,7 @@ const chdb: OtherWriter = {
   },
 };
 
-/** All of them; ClickHouse, which takes half a gigabyte, where the benchmark has installed it (`node bench/peers/install.mjs clickhouse`). */
+/** All writers; ClickHouse takes half a gigabyte, and is included if `node bench/peers/install.mjs clickhouse` has installed it. */
 export const otherWriters: readonly OtherWriter[] = [
   hyparquet,
   parquetJs,

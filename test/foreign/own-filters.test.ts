@@ -35,7 +35,7 @@ let file: ForeignFile;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'logstrata-filters-'));
   path = join(folder, 'a.parquet');
-  // Each value comes twice in its row group, and bounds tell nothing. DuckDB writes filters of columns with a dictionary.
+  // Each value occurs twice in its row group, and bounds rule nothing out. DuckDB writes filters for columns with a dictionary.
   await queryAllDuckDb([
     `COPY (SELECT TIMESTAMP '2026-01-01' + INTERVAL (i) SECOND AS time, md5('' || (i // 2)) AS id,
        ((i // 2 + 7) * 829348951 % 1000000007)::BIGINT AS n, ((i // 2 + 7) * 829348951 % 1000003)::INTEGER - 500000 AS small,
@@ -85,8 +85,8 @@ const exact = (field: number, value: string): FieldPredicate => ({
 });
 const eq = (field: number, value: bigint): FieldPredicate => ({ kind: 'int', field, op: 'eq', value });
 
-describe('filters that a file itself has', () => {
-  it('rule row groups out before there is an index, and never one that has the value', async () => {
+describe('Bloom filters in an attached file', () => {
+  it('rule out row groups before the file is indexed, and never one that has the value', async () => {
     expect(file.rowGroups).toHaveLength(rows / rowGroupRows);
     for (const { chunks } of file.rowGroups)
       for (const chunk of chunks.slice(1, 5)) expect(chunk.bloomFilter).not.toBeNull();
@@ -103,7 +103,7 @@ describe('filters that a file itself has', () => {
           const { lines, stats } = await explained(store, predicate);
           expect(lines.map(({ _cursor }) => _cursor)).toContain(record._cursor);
           expect(lines).toEqual(all.filter((each) => isSame(each, record, predicate.field)));
-          // One row group has it, and a filter errs once in a hundred times.
+          // One row group has the value, and a filter errs once in a hundred times.
           expect(stats.rowGroupsPrunedByValue).toBeGreaterThanOrEqual(rows / rowGroupRows - 3);
           expect(stats.valuePiecesRead).toBe(2 * (rows / rowGroupRows));
           expect(stats.bytesRead).toBeLessThanOrEqual((64 + 32) * (rows / rowGroupRows));
@@ -122,7 +122,7 @@ describe('filters that a file itself has', () => {
       const several = await explained(store, set);
       expect(several.lines).toHaveLength(4);
       expect(several.stats.rowGroupsPrunedByValue).toBeGreaterThanOrEqual(rows / rowGroupRows - 4);
-      // Of a field that is read otherwise than it is stored, nothing is asked.
+      // The filters are not used for a field that is read as another type than it is stored.
       const text = await explained(store, exact(7, String(all[3]!.n)));
       expect(text.lines).toHaveLength(2);
       expect(text.stats.valuePiecesRead).toBe(0);
@@ -141,7 +141,7 @@ describe('filters that a file itself has', () => {
     });
   });
 
-  it('that have changed since do not rule out what is there now', async () => {
+  it('are not used if the file has changed since it was attached', async () => {
     const copy = join(folder, 'copy.parquet');
     await copyFile(path, copy);
     await withAttached(copy, async (store) => {
@@ -153,7 +153,7 @@ describe('filters that a file itself has', () => {
     });
   });
 
-  it('are asked in bounded time whatever stands in them', async () => {
+  it('are read in limited time, whatever bytes they have', async () => {
     const { offset, bytes } = file.rowGroups[3]!.chunks[1]!.bloomFilter!;
     const content = await readFile(path);
     const damaged = join(folder, 'damaged.parquet');
@@ -165,7 +165,7 @@ describe('filters that a file itself has', () => {
       return askOwnFilter({ path: damaged }, { offset, bytes: claimed }, hashes);
     };
     expect(await said(new Uint8Array(0), bytes)).toMatchObject({ mayHave: false, piecesRead: 2 });
-    // A header that contradicts the footer, is of another kind, or claims more than there is, tells nothing.
+    // A header that contradicts the footer, is of another kind, or claims more than there is, rules nothing out.
     expect(await said(new Uint8Array(0), bytes + 32)).toMatchObject({ mayHave: true, piecesRead: 1 });
     const header = fc.oneof(
       fc.uint8Array({ minLength: 1, maxLength: 80 }),

@@ -25,7 +25,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Decodes all columns by the fast way: what comes is values, or an error that names the file. */
+/** Decodes all columns with the fast decoder: each gives values, or an error that names the file. */
 async function expectValuesOrProblem(path: string, file: ForeignFile): Promise<void> {
   for (const [i, { way }] of file.columns.entries()) {
     if (way !== 'fast') continue;
@@ -41,7 +41,7 @@ async function expectValuesOrProblem(path: string, file: ForeignFile): Promise<v
   }
 }
 
-/** Changes bytes at random, cuts at random, and decodes by the footer of the whole file. */
+/** Changes and cuts bytes at random, and decodes with the footer of the intact file. */
 async function expectDamageIsTold(path: string, runs: number): Promise<void> {
   const whole = await readFile(path);
   const file = await readForeignFile(path, 'parquet');
@@ -61,7 +61,7 @@ async function expectDamageIsTold(path: string, runs: number): Promise<void> {
 
 describe('damaged files', () => {
   it.each(['uncompressed', 'snappy', 'zstd', 'lz4_raw', 'gzip'])(
-    'are told, or read, where %s pages were changed',
+    'are decoded, or refused by name, after changes to %s pages',
     { timeout: 120_000 },
     async (codec) => {
       const columns = [
@@ -85,20 +85,23 @@ describe('damaged files', () => {
 
   const samples = /^(delta_|byte_stream|datapage_v2|rle_|alltypes_plain|data_index|hadoop_lz4_comp)/;
   it.runIf(hasParquetCorpus).each(parquetCorpus('data').filter(({ name }) => samples.test(name)))(
-    'are told, or read, where $name was changed',
+    'are decoded, or refused by name, after changes to $name',
     { timeout: 120_000 },
     async ({ path }) => {
       await expectDamageIsTold(path, Math.ceil(numRuns / 10));
     },
   );
 
-  it.runIf(hasParquetCorpus).each(parquetCorpus('bad_data'))('are told: $name', async ({ path }) => {
-    const file = await readForeignFile(path, 'parquet').catch(() => null);
-    if (file !== null) await expectValuesOrProblem(path, file);
-  });
+  it.runIf(hasParquetCorpus).each(parquetCorpus('bad_data'))(
+    'are decoded, or refused by name: $name',
+    async ({ path }) => {
+      const file = await readForeignFile(path, 'parquet').catch(() => null);
+      if (file !== null) await expectValuesOrProblem(path, file);
+    },
+  );
 });
 
-/** A chunk that is all that a file holds, and what would be read of it. */
+/** A file that consists of one chunk, and the read of that chunk. */
 async function readingOfPages(
   pages: readonly Uint8Array[],
   rows: number,
@@ -183,7 +186,7 @@ const plainTexts = (...strings: readonly string[]): Buffer =>
     }),
   );
 
-describe('pages that are not as they should be', () => {
+describe('the pages of a chunk', () => {
   const two = plainTexts('a', 'b');
   const entries = dictionaryPage(two, 2);
   const codes = (...bytes: readonly number[]): Uint8Array =>
@@ -280,20 +283,17 @@ describe('pages that are not as they should be', () => {
     ['have another checksum', [dataPage(two, 2, 0, { header: { 4: i32(1) } })], 2, texts, /checksum/],
   ];
 
-  it.each(cases.map(([name, ...rest]) => ({ name, rest })))(
-    'are refused where they $name',
-    async ({ rest }) => {
-      const [pages, rows, column, message, codec] = rest;
-      const reading = await readingOfPages(pages, rows, { ...texts, ...column }, codec);
-      const error: unknown = await decodeForeign(reading).catch((caught: unknown) => caught);
-      expect(error).toMatchObject({ code: 'damaged', path: reading.path, rowGroup: 0, column: 'c' });
-      expect((error as Error).message).toMatch(message);
-      expect((error as { offset: number }).offset).toBeGreaterThanOrEqual(4);
-    },
-  );
+  it.each(cases.map(([name, ...rest]) => ({ name, rest })))('are refused if they $name', async ({ rest }) => {
+    const [pages, rows, column, message, codec] = rest;
+    const reading = await readingOfPages(pages, rows, { ...texts, ...column }, codec);
+    const error: unknown = await decodeForeign(reading).catch((caught: unknown) => caught);
+    expect(error).toMatchObject({ code: 'damaged', path: reading.path, rowGroup: 0, column: 'c' });
+    expect((error as Error).message).toMatch(message);
+    expect((error as { offset: number }).offset).toBeGreaterThanOrEqual(4);
+  });
 
-  it('are refused where strings are more than memory is taken for', async () => {
-    // Each string but the first is all of the one before.
+  it('are refused if their strings exceed the memory limit', async () => {
+    // Each string but the first equals the previous one.
     const rows = 60_000;
     const first = Buffer.alloc(1_000_000, 0x61);
     const prefixes = new BigInt64Array(rows).fill(BigInt(first.length));
@@ -307,14 +307,14 @@ describe('pages that are not as they should be', () => {
     await expect(decodeForeign(reading)).rejects.toMatchObject({ code: 'damaged', path: reading.path });
   });
 
-  it('are read where they are as they should be', async () => {
+  it('are read if they are well-formed', async () => {
     const reading = await readingOfPages([entries, codes(1, 16, 1), dataPage(two, 2, 0)], 10, texts);
     const decoded = await decodeForeign(reading);
     expect(columnValues(decoded.spans[0]!.column)).toEqual([...'bbbbbbbbab']);
     expect(decoded.pages!.firstRows).toEqual([0, 8, 10]);
   });
 
-  it('are read where levels are packed in the older way', async () => {
+  it('are read with levels in the older encoding BIT_PACKED', async () => {
     // Rows 0, 2 and 9 have a value. The most significant bit comes first.
     const body = Buffer.concat([Uint8Array.of(0b1010_0000, 0b0100_0000), plainTexts('a', 'b', 'c')]);
     const levels = { 5: { 1: i32(10), 2: i32(0), 3: i32(encoding.bitPacked), 4: i32(encoding.rle) } };
@@ -324,9 +324,9 @@ describe('pages that are not as they should be', () => {
     expect(columnValues(decoded.spans[0]!.column)).toEqual(['a', none, 'b', ...Array(6).fill(none), 'c']);
   });
 
-  it('are read where ZSTD frames do not say their size, and others are passed over', async () => {
+  it('are read from ZSTD frames without a content size, and skippable frames are skipped', async () => {
     const content = plainTexts('a text', 'another');
-    // A frame without flags, a window of a kilobyte, one block that is not compressed and the last; before it one that is skipped.
+    // A skippable frame, then a frame without flags, with a window of one kilobyte and one uncompressed block, the last.
     const blockHeader = [(content.length << 3) | 1, content.length >> 5, 0];
     const frame = [0x28, 0xb5, 0x2f, 0xfd, 0, 0, ...blockHeader, ...content];
     const skipped = [0x50, 0x2a, 0x4d, 0x18, 2, 0, 0, 0, 7, 7];

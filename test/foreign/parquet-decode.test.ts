@@ -18,7 +18,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Columns of every type that is read the fast way, with values that repeat and others that don't, with nulls and without. */
+/** Columns of every type that the fast decoder reads, with values that repeat and values that don't, with nulls and without. */
 const columns: readonly string[] = [
   'i',
   '(i * 7919 % 1000003) - 500000',
@@ -52,11 +52,11 @@ const columns: readonly string[] = [
   "CASE WHEN i % 9 = 0 THEN NULL ELSE unhex('c3') || unhex('28ff') || encode((i % 70)::VARCHAR) END",
 ];
 
-describe('what DuckDB wrote', () => {
+describe('a file written by DuckDB', () => {
   const codecs = ['uncompressed', 'snappy', 'gzip', 'zstd', 'lz4_raw'] as const;
   const cases = codecs.flatMap((codec) => (['V1', 'V2'] as const).map((version) => ({ codec, version })));
 
-  it.each(cases)('is what DuckDB reads: $codec, $version', async ({ codec, version }) => {
+  it.each(cases)('has the values that DuckDB reads: $codec, $version', async ({ codec, version }) => {
     const path = join(folder, `${codec}-${version}.parquet`);
     const selected = columns.map((sql, i) => `${sql} AS c${i}`).join(', ');
     const options = `FORMAT parquet, COMPRESSION ${codec}, PARQUET_VERSION ${version}, ROW_GROUP_SIZE 6144`;
@@ -73,8 +73,8 @@ describe('what DuckDB wrote', () => {
   });
 });
 
-describe('a reading', () => {
-  it('gives the wanted span and those that come with it, and where pages lie', async () => {
+describe('a read of a column', () => {
+  it('returns the wanted span and the spans decoded with it, and the page locations', async () => {
     const path = join(folder, 'spans.parquet');
     const options = 'FORMAT parquet, COMPRESSION snappy, ROW_GROUP_SIZE 100000';
     await queryAllDuckDb([
@@ -100,7 +100,7 @@ describe('a reading', () => {
     expect(coded.spans[0]!.column).toMatchObject({ kind: 'dictionary', values: { length: 9 } });
   });
 
-  it.runIf(hasParquetCorpus)('reads the pages alone that hold the span, where they are known', async () => {
+  it.runIf(hasParquetCorpus)('reads only the pages of the span if their locations are known', async () => {
     const { path } = parquetCorpus('data').find(({ name }) => name === 'alltypes_tiny_pages.parquet')!;
     const file = await readForeignFile(path, 'parquet');
     const whole = await decodeForeign(readingOf(file, path, 0, 0));
@@ -114,9 +114,9 @@ describe('a reading', () => {
     );
   });
 
-  it('makes U+FFFD of what is no UTF-8, and counts it', async () => {
+  it('replaces invalid UTF-8 by U+FFFD, and counts the replacements', async () => {
     const path = join(folder, 'bytes.parquet');
-    // Two strings that are UTF-8 only together, one that is none, one that is.
+    // Two strings that are valid UTF-8 only together, one that is invalid, and one that is valid.
     const blobs = "[unhex('61c5'), unhex('bc'), unhex('ff61ff'), unhex('c5bc')]";
     await queryAllDuckDb([`COPY (SELECT unnest(${blobs}) AS b) TO '${path}' (FORMAT parquet)`]);
     const file = await readForeignFile(path, 'parquet');
@@ -126,7 +126,7 @@ describe('a reading', () => {
   });
 });
 
-describe.runIf(hasParquetCorpus)('the files that the Parquet project tests readers with', () => {
+describe.runIf(hasParquetCorpus)('the files with which the Parquet project tests readers', () => {
   // The same values in older LZ4 and in LZ4_RAW.
   it.each([
     ['hadoop_lz4_compressed', 'lz4_raw_compressed'],

@@ -33,7 +33,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Two compressed parts, as formats allow it. */
+/** Two compressed parts in sequence, as the formats allow. */
 function twice(bytes: Uint8Array, compress: (half: Uint8Array) => Uint8Array): Uint8Array {
   const middle = bytes.length >> 1;
   const parts = middle === 0 ? [bytes] : [bytes.subarray(0, middle), bytes.subarray(middle)];
@@ -44,7 +44,7 @@ function gzipTwice(bytes: Uint8Array): Uint8Array {
   return twice(bytes, (half) => gzipSync(half));
 }
 
-/** A block of the older LZ4: its lengths stand before it. */
+/** A block of the older LZ4 framing, with its lengths before it. */
 function hadoopBlock(content: Uint8Array, block: Uint8Array): Uint8Array {
   const lengths = Buffer.alloc(8);
   lengths.writeUInt32BE(content.length, 0);
@@ -159,7 +159,7 @@ describe('random values', () => {
       });
       await fc.assert(
         fc.asyncProperty(some, shape, async (list, { nullable, nulls, rows, pageSize, codec, spanRows }) => {
-          // A few values again and again, with nulls in between.
+          // A few values repeated, with nulls in between.
           const data = Array.from({ length: rows + 1 }, (_, row) =>
             nullable && nulls > 0 && (row * row) % nulls === 1
               ? null
@@ -191,7 +191,7 @@ describe('random values', () => {
   );
 });
 
-describe('dictionaries of many entries', () => {
+describe('dictionaries with many entries', () => {
   it.each([
     { entries: 256, kind: 'dictionary', codeBytes: 1 },
     { entries: 257, kind: 'dictionary', codeBytes: 2 },

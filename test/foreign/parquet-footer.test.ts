@@ -26,7 +26,7 @@ function boundsOf(file: ForeignFile, name: string, rowGroup = 0): unknown[] {
   return [chunk.min?.value ?? null, chunk.max?.value ?? null, chunk.nullCount];
 }
 
-describe('a footer that DuckDB wrote', () => {
+describe('a footer written by DuckDB', () => {
   const types: readonly (readonly [sql: string, expected: string])[] = [
     ["'z' || i", 'string fast'],
     ['i', 'int fast'],
@@ -55,7 +55,7 @@ describe('a footer that DuckDB wrote', () => {
     ["INTERVAL '1 day'", 'string complete'],
   ];
 
-  it('says of each column its type, the way it is read and its bounds', async () => {
+  it('describes the type, the decoder and the bounds of each column', async () => {
     const path = join(folder, 'types.parquet');
     const columns = types.map(([sql], i) => `${sql} AS c${i}`).join(', ');
     await queryAllDuckDb([
@@ -71,12 +71,12 @@ describe('a footer that DuckDB wrote', () => {
     expect(boundsOf(file, 'c0')).toEqual(['z-1', 'z4', 0]);
     expect(boundsOf(file, 'c1')).toEqual(['-3', '4', 0]);
     expect(boundsOf(file, 'c9')).toEqual([String(-5 * 86_400_000), String(2 * 86_400_000), 0]);
-    // The first is three microseconds before the last microsecond before the epoch.
+    // The first time is three microseconds before the last microsecond before the epoch.
     expect(boundsOf(file, 'c10')).toEqual(['-1', '0', 0]);
     expect(boundsOf(file, 'c6').slice(0, 2)).toEqual([-0.75, 1]);
   });
 
-  it('has the same hash wherever it lies, and another for another content', async () => {
+  it('has the same hash in any file, and another hash for other content', async () => {
     const write = (name: string, rows: number): string =>
       `COPY (SELECT i, CASE WHEN i % 3 = 0 THEN NULL ELSE i END AS n FROM range(${rows}) t(i)) ` +
       `TO '${join(folder, name)}' (FORMAT parquet, ROW_GROUP_SIZE 2048)`;
@@ -119,7 +119,7 @@ const chunkAt = (offset: number, bytes: number, statistics?: ThriftStruct): Thri
   },
 });
 
-describe('a footer that is not as it should be', () => {
+describe('an invalid footer', () => {
   const groups = (chunk: ThriftStruct, rows = 1): ThriftStruct => ({
     1: i32(1),
     2: [root, text],
@@ -170,7 +170,7 @@ describe('a footer that is not as it should be', () => {
     expect((error as LogstrataError).message).toMatch(message);
   });
 
-  it('is refused for files that are none, or cut off', async () => {
+  it('is refused for files that have none or are cut off', async () => {
     const whole = await readFile(await fileOf('whole', groups(chunkAt(4, 0))));
     for (let length = 0; length < whole.length; length++) {
       const path = join(folder, 'cut.parquet');
@@ -183,7 +183,7 @@ describe('a footer that is not as it should be', () => {
     });
   });
 
-  it('has no bounds where bytes would become others', async () => {
+  it('has no bounds if their bytes would change when they are read as text', async () => {
     const bounds = async (min: Buffer | string, max: Buffer | string): Promise<unknown> => {
       const facts = { 3: i64(0), 5: Buffer.from(max), 6: Buffer.from(min) };
       const file = await readForeignFile(await fileOf('bounds', groups(chunkAt(4, 0, facts))), 'parquet');
@@ -198,7 +198,7 @@ describe('a footer that is not as it should be', () => {
   });
 });
 
-describe.runIf(hasParquetCorpus)('the files that the Parquet project tests readers with', () => {
+describe.runIf(hasParquetCorpus)('the files with which the Parquet project tests readers', () => {
   const refused = /encrypt|external_key_material/;
 
   it.each(parquetCorpus('data'))('$name is described, or refused as encrypted', async ({ name, path }) => {
@@ -213,9 +213,12 @@ describe.runIf(hasParquetCorpus)('the files that the Parquet project tests reade
       );
   });
 
-  it.each(parquetCorpus('bad_data'))('$name is described, or refused by name', async ({ path }) => {
-    await readForeignFile(path, 'parquet').catch((error: unknown) => {
-      expect(error).toMatchObject({ code: 'damaged', path });
-    });
-  });
+  it.each(parquetCorpus('bad_data'))(
+    '$name is described, or refused with an error that names it',
+    async ({ path }) => {
+      await readForeignFile(path, 'parquet').catch((error: unknown) => {
+        expect(error).toMatchObject({ code: 'damaged', path });
+      });
+    },
+  );
 });

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 
-/** How a column of a file is written; types are those of the package. */
+/** How a column of a file is written; the types are those of the package. */
 export interface ParquetJsField {
   readonly type: string;
   readonly optional?: boolean;
@@ -21,7 +21,7 @@ interface ParquetJs {
   };
 }
 
-/** Writes a file by parquetjs, which has no types. */
+/** Writes a file with parquetjs, which has no type declarations. */
 export async function writeParquetJs(
   path: string,
   fields: Record<string, ParquetJsField>,

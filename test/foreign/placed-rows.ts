@@ -5,7 +5,7 @@ import type { Dataset, ModelRecord, Value } from '../model/dataset.js';
 /** A row of a file; its first value is the time that places it. */
 export type Row = readonly Value[];
 
-/** Where the rules put the rows of files that are attached one after the other by a clock that says `nowMs`. */
+/** Where the placement rules put the rows of files that are attached one after another while the clock is at `nowMs`. */
 export function placed(schema: Schema, files: readonly (readonly Row[])[], nowMs: number): Dataset {
   const next = new Map<number, number>();
   const records: ModelRecord[] = [];

@@ -5,7 +5,7 @@ import type { OurValue } from './duckdb-values.js';
 
 const spanRows = 64 * 1024;
 
-/** The reading of a column of a row group, in spans of `rows` rows. */
+/** A read of a column of a row group, in spans of `rows` rows. */
 export function readingOf(
   file: ForeignFile,
   path: string,
@@ -37,7 +37,7 @@ export function columnValues(column: Column): OurValue[] {
   return Array.from({ length: column.length }, (_, row) => columnValue(column, row));
 }
 
-/** All values of a column, read span by span: later readings go by what the first one found out of where pages lie. */
+/** All values of a column, read span by span: later reads use the page locations that the first one found. */
 export async function valuesOf(
   file: ForeignFile,
   path: string,

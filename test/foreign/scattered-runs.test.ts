@@ -24,7 +24,7 @@ import { writeParquet } from './write-parquet.js';
 
 const schema = makeSchema([{ name: 'time', type: 'time' }]);
 
-/** Frees what nobody has any more. */
+/** Collects garbage. */
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc');
   (runInNewContext('gc') as () => void)();
@@ -39,7 +39,7 @@ function usedBytes(): number {
 const spanRows = 65_536;
 const spansOfFile = 153;
 
-/** A file of 153 spans, each of which has as many rows in each of so many hours. */
+/** A file of 153 spans, each of which has the same number of rows in each of `hours` hours. */
 function scatteredFile(number: number, hours: number): AttachedFile {
   const perHour = Math.floor(spanRows / hours);
   const counts = Array.from({ length: hours }, (_, hour) => ({
@@ -86,7 +86,7 @@ function runsOf(files: readonly AttachedFile[]): SnapshotRuns {
 }
 
 describe('rows in no order of time', () => {
-  it('of a month, 10⁸ of them, have side files of some megabytes and take less than 64 MB of memory', () => {
+  it('of a month, 10⁸ of them, have side files of a few megabytes and take less than 64 MB of memory', () => {
     const hours = 720;
     const files = Array.from({ length: 10 }, (_, number) => scatteredFile(number, hours));
     const sideBytes = files.reduce((sum, { placements }) => sum + placements.length, 0);
@@ -97,7 +97,7 @@ describe('rows in no order of time', () => {
     const plan = planScan(runs, { limit: 100, after: undefined, before: undefined, predicates: [] });
     expect(plan.rows).toBe(10 * spansOfFile * spanRows);
     expect(usedBytes() - before).toBeLessThan(64_000_000);
-    // The newest hour begins behind all rows of the others, and each file has its part of it in its turn.
+    // The newest hour comes after all rows of the other hours, and has the rows of each file in the order of the files.
     const newest = Array.from({ length: 10 * spansOfFile }, (_, i) => runs.at(i - 10 * spansOfFile)!);
     expect(newest.every(({ partition }) => partition === 480_000 + hours - 1)).toBe(true);
     let next = 1;
@@ -109,8 +109,8 @@ describe('rows in no order of time', () => {
   });
 });
 
-describe('rows of an hour each, in no order', () => {
-  it('are answered as the model does where there are so many runs that none is an object', async () => {
+describe('rows with an hour each, in no order', () => {
+  it('are answered like the model if there are so many runs that they are kept as numbers', async () => {
     const nowMs = Date.UTC(2025, 0, 3);
     const count = 51_000;
     const rows = Array.from({ length: count }, (_, i): Row => {
@@ -143,7 +143,7 @@ describe('rows of an hour each, in no order', () => {
         const query: Query = { after: undefined, before: undefined, predicates: [], ...asked };
         expect(await answer(store, query)).toBe(answerOf(dataset, query));
       }
-      // What is stored stands among them, or behind all of them.
+      // A stored record comes between them, or after all of them.
       for (const hours of [0, 30_000]) {
         const time = BigInt(nowMs - 1 - hours * 3_600_000);
         await load(store, [[time, -1n]]);
@@ -166,7 +166,7 @@ describe('a list of runs', () => {
   }
   const groups: readonly Group[] = Array.from({ length: 5 }, (_, name) => ({ name }));
 
-  /** Runs of some partitions in any order; none overlap. */
+  /** Runs of several partitions in any order; none overlap. */
   const someRuns = fc
     .array(
       fc.record({
@@ -195,7 +195,7 @@ describe('a list of runs', () => {
     return columns.finish();
   };
 
-  it('gives the same runs in the same order, whether they are objects or numbers, alone and merged', () => {
+  it('returns the same runs in the same order, kept as objects or as numbers, alone and merged', () => {
     fc.assert(
       fc.property(someRuns, fc.boolean(), fc.boolean(), fc.nat(), (runs, isPackedA, isPackedB, cut) => {
         const list = packed(runs);

@@ -31,7 +31,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Texts whose lengths are bytes of texts, too; with bytes that are no UTF-8. */
+/** Texts whose lengths are bytes that occur in texts too, and bytes that are not UTF-8. */
 const bytesOfText = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 8 }).map((text) => new TextEncoder().encode(text)),
   fc.constantFrom(0x21, 0x61, 0x79).map((length) => new Uint8Array(length).fill(0x73)),
@@ -45,8 +45,8 @@ const shape = fc.record({
   spanRows: fc.constantFrom(1, 7, 40),
 });
 
-describe('a search of pages as they are stored', () => {
-  it('misses no value that holds the needle, and finds it where a page has it alone', async () => {
+describe('a search in stored pages', () => {
+  it('misses no value that contains the needle, and finds no text that no value contains', async () => {
     const path = join(folder, 'a.parquet');
     const seen = { ruledOut: 0, found: 0, left: 0 };
     const story = fc.record({
@@ -99,7 +99,7 @@ describe('a search of pages as they are stored', () => {
     expect(Math.min(seen.found, seen.ruledOut, seen.left)).toBeGreaterThan(0);
   });
 
-  it('leaves what only decoding shows to it', async () => {
+  it('leaves to decoding what only decoded values show', async () => {
     const path = join(folder, 'b.parquet');
     const data = [Uint8Array.of(0x61, 0xff, 0x62), Uint8Array.of(0x63)];
     const columnData = [{ name: 't', type: 'BYTE_ARRAY', data, encoding: 'PLAIN' }] as ColumnSource[];
@@ -146,7 +146,7 @@ describe('the first search of an attached file', () => {
     return [BigInt(nowMs - 86_400_000 + i), i % 13 === 4 ? null : text];
   });
 
-  it('gives what the model gives, and reads each text once where it is nowhere', async () => {
+  it('gives the answer of the model, and reads each text once if none contains the needle', async () => {
     const path = join(folder, 'd.parquet');
     const rowGroupRows = 1800;
     await writeParquet(path, schema, rows, { rowGroupRows, pageBytes: 100_000 });
@@ -169,7 +169,7 @@ describe('the first search of an attached file', () => {
       const pieces: Uint8Array[] = [];
       for await (const piece of scan.lines) pieces.push(piece);
       expect(Buffer.concat(pieces).toString('utf8'), text).toBe(answerOf(dataset, query));
-      // A row group that holds it is read once more, to be decoded.
+      // A row group that contains the text is read once more for decoding.
       const isNowhere = scan.stats.bytesRead === textBytes;
       expect(isNowhere, text).toBe(text === 'nowhere');
       if (isNowhere) expect(scan.stats.columnsDecoded).toBe(rowGroups.length);

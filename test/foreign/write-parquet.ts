@@ -6,7 +6,7 @@ import type { Value } from '../model/dataset.js';
 
 export interface ParquetShape {
   readonly rowGroupRows: number;
-  /** Bytes of a page, about. */
+  /** Approximate number of bytes of a page. */
   readonly pageBytes: number;
 }
 
@@ -18,7 +18,7 @@ const storedTypes = {
   bool: 'BOOLEAN',
 } as const satisfies Record<FieldType, string>;
 
-/** Rows as a Parquet file of another program's making. Times are plain integers, bools are booleans. */
+/** Rows as a Parquet file of another program. Times are plain integers, bools are booleans. */
 export function parquetBytes(
   { fields }: Schema,
   rows: readonly (readonly Value[])[],
