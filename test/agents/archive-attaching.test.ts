@@ -11,8 +11,8 @@ import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 
 const day = Date.UTC(2025, 0, 1);
 
-describe('attached files that can not be indexed', () => {
-  it('are told once and left alone, and the others are indexed', async () => {
+describe('attached files that cannot be indexed', () => {
+  it('are reported once and skipped, and the others are indexed', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'logstrata-attaching-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const agentFile =
@@ -27,7 +27,7 @@ describe('attached files that can not be indexed', () => {
       ]);
       await writeParquet(pathOf(file), schema, rows, { rowGroupRows: 50, pageBytes: 10_000 });
     }
-    // The newest six, which are more than are tried at once.
+    // The newest six, which are more than one round tries.
     for (let file = 2; file < 8; file++) damage(pathOf(file), `message ${file}/`);
     let nowMs = Date.now();
     const archive = await openOn(new MemoryDirectory(), () => nowMs);
@@ -51,7 +51,7 @@ describe('attached files that can not be indexed', () => {
       expect(told).toHaveLength(6);
       for (const message of told) expect(message).toContain("can't be indexed: ");
       expect(attaching.status()).toMatchObject({ problems: 6, paused: null });
-      // One is mended and tried again later; another is gone, and a problem as such.
+      // One file is repaired and tried again later; another is missing, which is reported as a problem.
       nowMs += 700_000;
       damage(pathOf(2), `message 2/`);
       rmSync(pathOf(3));
@@ -69,7 +69,7 @@ describe('attached files that can not be indexed', () => {
   });
 });
 
-/** Inverts the bits in front of a text in a file, or inverts them back. The file stays as old as it was. */
+/** Inverts the bytes before a text in a file, or inverts them back, without a change of the modification time. */
 function damage(path: string, text: string): void {
   const bytes = readFileSync(path);
   const at = bytes.indexOf(text);

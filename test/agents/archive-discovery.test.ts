@@ -32,11 +32,11 @@ interface Case {
   readonly found: readonly string[];
   readonly changed?: 'replace';
   readonly missing?: 'retire';
-  /** Folders that could not be looked into. */
+  /** Folders that could not be read. */
   readonly shut?: readonly string[];
 }
 
-/** What is to be done, in short. */
+/** The actions to take, in short form. */
 interface Outcome {
   readonly adds?: readonly string[];
   readonly moves?: readonly string[];
@@ -153,7 +153,7 @@ const cases: readonly (readonly [string, Case, Outcome])[] = [
   ],
 ];
 
-describe('what has become of the files of an archive', () => {
+describe('changes to the files of an archive', () => {
   it.each(cases)('%s', (_, given, expected) => {
     const { adds, moves, removes, waits, problems } = outcomeOf(given);
     const short = (path: string): string => path.slice('/a/'.length);
@@ -166,7 +166,7 @@ describe('what has become of the files of an archive', () => {
     );
   });
 
-  it('takes time in proportion to the files', () => {
+  it('are found in time proportional to the number of files', () => {
     const texts = Array.from({ length: 200_000 }, (_, i) => `f${i} H${i}`);
     const { moves, adds } = outcomeOf({ known: texts, found: texts.map((text) => `x/${text}`) });
     expect(moves).toHaveLength(texts.length);

@@ -57,7 +57,7 @@ it.each([
 });
 
 describe('the fields of files', () => {
-  it('are their columns, without our own cursors, the first time before the others, and the keys of folders', () => {
+  it("are their columns, without the archive's own cursors, the first time column first, and the keys of folders", () => {
     const columns = { _cursor: 'int', Level: 'string', '@timestamp': 'time', seen: 'time' } as const;
     const { problems, ...fields } = infer([{ columns, keys: { dt: '2026-01-01', hour: '07' } }]);
     expect(short({ ...fields, problems })).toEqual([
@@ -72,7 +72,7 @@ describe('the fields of files', () => {
     expect(short(infer([{ columns }], '@timestamp'))[0]).toBe('timestamp time @timestamp');
   });
 
-  it('are the columns of all of them, integers and floats together floats', () => {
+  it('are the columns of all files; a column of integers and floats is a float', () => {
     const files = [
       { columns: { a: 'int', b: 'float' } },
       { columns: { c: 'bool', b: 'int', a: 'float' } },
@@ -81,7 +81,7 @@ describe('the fields of files', () => {
     expect(infer(files).problems).toEqual([]);
   });
 
-  it('count how many files store a column in which way', () => {
+  it('state for each column how many files store it in which way', () => {
     const plain = { columns: { a: 'string' } } as const;
     const { columns } = infer([plain, { columns: { a: 'string complete' } }, plain, plain]);
     expect(columns[0]!.variants.map(({ way, files, path }) => [way, files, path])).toEqual([
@@ -90,7 +90,7 @@ describe('the fields of files', () => {
     ]);
   });
 
-  it('are texts where a key has any', () => {
+  it('are strings if a key has any value that is not a number', () => {
     const keys = (...values: (string | null)[]): string[] =>
       short(infer(values.map((k) => ({ keys: { k } }))));
     expect(keys('1', '-20')).toEqual(['k int']);
@@ -103,14 +103,14 @@ describe('the fields of files', () => {
     expect(keys('9'.repeat(19))).toEqual(['k string']);
   });
 
-  it('are the keys of folders where files have a column of that name', () => {
+  it('are the keys of folders if files have a column of the same name', () => {
     const { columns, problems } = infer([{ columns: { DT: 'time', a: 'int' }, keys: { dt: '7' } }]);
     expect(columns.map(({ field }) => field.name)).toEqual(['a', 'dt']);
     expect(columns[1]!.field).toEqual({ name: 'dt', type: 'int', column: 'dt' });
     expect(problems).toEqual([]);
   });
 
-  it('have the type of a column that files without such a folder have, where the folders take it', () => {
+  it("have the type of the column in files without such a folder, if the folders' values fit that type", () => {
     const both = (column: ColumnFacts['type'], ...values: (string | null)[]): InferredFields =>
       infer([
         { columns: { k: column } },
@@ -134,7 +134,7 @@ describe('the fields of files', () => {
     ]);
   });
 
-  it('keep their type when a folder comes that says null', () => {
+  it('keep their type when a folder with the value null is added', () => {
     const first = infer([{ keys: { k: '1' } }]);
     expect(short(infer([{ keys: { k: null } }], undefined, first))).toEqual(['k int']);
     expect(short(infer([{ keys: { k: 'x' } }], undefined, first))).toEqual(['k string']);
@@ -146,13 +146,13 @@ describe('the fields of files', () => {
     ]);
   });
 
-  it('stay as they were when files come, which may add some', () => {
+  it('stay as they were when files are added, which may add fields', () => {
     const first = infer([{ columns: { b: 'time', a: 'int' }, keys: { k: 'x' } }]);
     const later = infer([{ columns: { a: 'float', c: 'string' }, keys: { k: '1' } }], undefined, first);
     expect(short(later)).toEqual(['b time', 'a float', 'c string', 'k string']);
   });
 
-  it('keep the names and units that they were given', () => {
+  it('keep their configured names and units', () => {
     const given = { name: 'at', type: 'time', column: 'ts', unit: 'us' } as const;
     const known = { columns: [{ field: given, variants: [] }], problems: [] };
     const { columns, problems } = infer([{ columns: { ts: 'int', a: 'bool' } }], undefined, known);
@@ -203,7 +203,7 @@ describe('the fields of files', () => {
     expect(problems).toEqual([expect.stringMatching(expected)]);
   });
 
-  it('are a problem where a file has two columns of one name', () => {
+  it('are a problem if a file has two columns of one name', () => {
     const inference = new FieldInference();
     const file = {
       path: '/a',
@@ -219,7 +219,7 @@ describe('the fields of files', () => {
     ]);
   });
 
-  it('are told apart up to a bound, whatever the files have', () => {
+  it('are distinguished up to a limit, whatever columns the files have', () => {
     const files = Array.from({ length: 30 }, (_, file) => ({
       columns: Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`c_${file}_${i}`, 'int' as const])),
     }));
@@ -229,7 +229,7 @@ describe('the fields of files', () => {
   });
 });
 
-it('the list of fields is YAML that says the same, whatever the columns are called', () => {
+it('the list of fields is YAML with the same content, whatever the names of the columns', () => {
   const names = [
     "it's",
     'null',
@@ -259,7 +259,7 @@ it('the list of fields is YAML that says the same, whatever the columns are call
   );
 });
 
-describe('files that DuckDB wrote', () => {
+describe('files written by DuckDB', () => {
   async function written(...statements: string[]): Promise<string> {
     const folder = mkdtempSync(join(tmpdir(), 'logstrata-archive-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -273,7 +273,7 @@ describe('files that DuckDB wrote', () => {
     return reportArchive(agent, agent.archive!, undefined, undefined, () => {});
   }
 
-  it('have the fields of their schemas, and those of their folders', async () => {
+  it('have the fields of their schemas and of their folders', async () => {
     const folder = await written(
       `COPY (SELECT TIMESTAMPTZ '2026-01-01' + INTERVAL (i) HOUR AS "@timestamp", i AS "UserID", i / 2 AS score,
         [i] AS tags, {'n': i} AS context, 'w' || (i % 2) AS web, i % 3 AS day FROM range(12) t(i))
@@ -307,7 +307,7 @@ describe('files that DuckDB wrote', () => {
     });
   });
 
-  it('that can not be read are named, and columns that no file has', async () => {
+  it('that cannot be read are named, and so are columns that no file has', async () => {
     const folder = await written(
       `COPY (SELECT 1 AS status) TO 'DIR/a.parquet'`,
       `COPY (SELECT 1 AS status) TO 'DIR/b.parquet' (FORMAT csv)`,
@@ -324,7 +324,7 @@ describe('files that DuckDB wrote', () => {
     expect(report.columns[0]!.variants).toHaveLength(1);
   });
 
-  it('that a listed field can not take are named, with the type that takes them', async () => {
+  it('that a listed field cannot hold are named, with the type that can', async () => {
     const folder = await written(
       `COPY (SELECT '1' AS status, 2::BIGINT AS at, 'x' AS seen, 1.5::DOUBLE AS took, true AS ok, 4 AS n, 'k' AS day)
         TO 'DIR/a.parquet'`,

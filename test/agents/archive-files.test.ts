@@ -18,7 +18,7 @@ import { fixedBeginning, folderKeys, keysOfGlob } from '../../agents/patterns/fo
 
 const now = Date.now() / 1000;
 
-/** A folder with these files; each was changed a second before the one in front of it. */
+/** A folder with these files; each was changed one second before the previous one. */
 function folderOf(paths: readonly string[]): string {
   const folder = mkdtempSync(join(tmpdir(), 'logstrata-archive-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -30,7 +30,7 @@ function folderOf(paths: readonly string[]): string {
   return folder;
 }
 
-/** What a search from `folder` finds, as paths below it, and its problems. */
+/** The files that a search from `folder` finds, as paths below it, and its problems. */
 async function search(
   folder: string,
   path: string,
@@ -63,13 +63,13 @@ describe('the files of an archive', () => {
     ]);
   });
 
-  it('of the same time are found by name from the end, numbers by value', async () => {
+  it('of the same time are ordered by name from the end, numbers by value', async () => {
     const folder = folderOf(['l.2', 'l.10', 'l.1']);
     for (const name of ['l.2', 'l.10', 'l.1']) utimesSync(join(folder, name), now, now);
     expect((await search(folder, "'l.*'", 'json')).found).toEqual(['l.10', 'l.2', 'l.1']);
   });
 
-  it('are none that begin with a point, that other programs put aside, or that are our own', async () => {
+  it('leave out hidden files, files that other programs put aside, and our own files', async () => {
     const names = [
       'a/1.parquet',
       'a/.1.parquet',
@@ -84,7 +84,7 @@ describe('the files of an archive', () => {
     expect((await search(folder, "'a/_*'", 'json')).found).toEqual(['a/_metadata.parquet']);
   });
 
-  it('are found once, under their shortest name, whatever leads to them', async () => {
+  it('are found once, under their shortest name, whatever links lead to them', async () => {
     const folder = folderOf(['a/dt=1/long.parquet', 'far/z.parquet']);
     symlinkSync('..', join(folder, 'a/dt=1/loop'));
     symlinkSync('../far', join(folder, 'a/link'));
@@ -95,7 +95,7 @@ describe('the files of an archive', () => {
     expect(problems).toEqual([]);
   });
 
-  it('that can not be looked at are named, and the others are found', async () => {
+  it('that cannot be read are named, and the others are found', async () => {
     const folder = folderOf(['a/1.parquet', 'a/shut/2.parquet']);
     symlinkSync('nowhere', join(folder, 'a/broken.parquet'));
     execFileSync('mkfifo', [join(folder, 'pipe')]);
@@ -111,18 +111,18 @@ describe('the files of an archive', () => {
     expect(problems).toContain('a/broken.parquet is a symbolic link that leads nowhere');
     expect(problems).toContain('a/pipe.parquet is passed over: it is a named pipe or a device, and no file');
     expect(problems.join()).toContain('its name is not UTF-8; rename it');
-    // A superuser may look into every folder.
+    // A superuser may read every folder.
     if (process.getuid?.() !== 0) expect(problems.join()).toContain("a/shut can't be read");
   });
 
-  it('in a folder that is not there are a problem', async () => {
+  it('in a missing folder are a problem', async () => {
     const folder = folderOf([]);
     const { found, problems } = await search(folder, "'gone/**/*.parquet'");
     expect(found).toEqual([]);
     expect(problems).toEqual(['the folder gone is not there']);
   });
 
-  it('have the keys of the folders below the beginning of their glob', async () => {
+  it('have the keys of the folders below the fixed part of their glob', async () => {
     const folder = folderOf([
       'x=1/dt=2026-01-01/host=a%2Fb%20c/1.parquet',
       'x=1/dt=__HIVE_DEFAULT_PARTITION__/host=100%/2.parquet',
@@ -143,11 +143,11 @@ it.each([
   ['/**/x', '/'],
   ['a/{b,c}/d/*', 'a'],
   ['../l?/d/*', '..'],
-])('the folder before the patterns of %s is "%s"', (glob, beginning) => {
+])('the fixed folder of the pattern %s is "%s"', (glob, beginning) => {
   expect(fixedBeginning(glob)).toBe(beginning);
 });
 
-it('keys of folders are read from globs and paths', () => {
+it('the keys of folders are read from globs and from paths', () => {
   expect(keysOfGlob('/a/dt=*/host=web-?/b/c=1.parquet')).toEqual(['dt', 'host']);
   const keys = (path: string, ...folders: string[]): object => Object.fromEntries(folderKeys(path, folders));
   expect(keys('/a/d=1/e=2/f=3.log', '/a/d=1', '/a')).toEqual({ d: '1', e: '2' });

@@ -12,7 +12,7 @@ function parse(text: string, path = '/etc/agents/nginx.yaml'): AgentDefinition {
   return parseAgentFile(text, path);
 }
 
-/** The problems of a text, as users see them. */
+/** The problems of a text, as they are printed. */
 function problemsOf(text: string, path = 'agents/nginx.yaml'): string[] {
   try {
     parseAgentFile(text, path);
@@ -23,7 +23,7 @@ function problemsOf(text: string, path = 'agents/nginx.yaml'): string[] {
   }
 }
 
-test('records of several lines have their bounds', () => {
+test('limits of records with several lines are read', () => {
   const multiline = (text: string) =>
     parse(`fields: [{ name: m }]\nfile: { path: '/l/a', format: json, multiline: ${text} }`).file?.multiline;
   expect(multiline("{ start: '^{' }")).toEqual({
@@ -64,7 +64,7 @@ file:
 retention: { period: 7d, interval: 1h }
 `;
 
-  test('becomes a definition', () => {
+  test('is parsed to a definition', () => {
     const agent = parse(text);
     expect(agent).toMatchObject({
       name: 'nginx',
@@ -100,13 +100,13 @@ retention: { period: 7d, interval: 1h }
     ]);
   });
 
-  test('with a rotation of no size says that nothing is rotated', () => {
+  test('without a rotation size states that nothing is rotated', () => {
     expect(parse(text).notes).toEqual([]);
     const notes = parse(text.replace('size: 10mb, ', '')).notes;
     expect(notes).toEqual(['/etc/agents/nginx.yaml: file.rotate has no size, so nothing is rotated']);
   });
 
-  test('of JSON needs no regex and takes any source', () => {
+  test('for JSON needs no regex and accepts any source', () => {
     const agent = parse(`fields: [{name: a}, {name: b, source: "x.y-z"}]\n${file}`);
     expect(agent.file).toEqual({ directory: '/var/log', namePattern: 'x\\.log', format: 'json' });
     const logfmt = parse("fields: [{ name: m, source: a.b }]\nfile: { path: '/var/log/x', format: logfmt }");
@@ -115,7 +115,7 @@ retention: { period: 7d, interval: 1h }
     expect(agent.notes).toEqual([]);
   });
 
-  test("takes a relative path from the file's folder, and plain as the format", () => {
+  test('resolves a relative path against its folder, and defaults to the format plain', () => {
     const agent = parse("fields: [{name: a}]\nfile: { path: '../logs/a', regex: '(?P<a>.*)' }\n");
     expect(agent.file).toMatchObject({ directory: '/etc/logs', namePattern: 'a', format: 'plain' });
     expect(parse("fields: [{name: a}]\nfile: { path: a, regex: '(?P<a>.*)' }").file!.directory).toBe(
@@ -132,7 +132,7 @@ retention: { period: 7d, interval: 1h }
   });
 });
 
-describe('texts stay texts', () => {
+describe('values that stay strings', () => {
   test.each([
     ['description: 123', { description: '123' }],
     ['description: 1.50', { description: '1.50' }],
@@ -147,7 +147,7 @@ describe('texts stay texts', () => {
     expect(parse(`fields:\n  - name: a\n    ${line}\n${file}`).fields[0]).toMatchObject(expected);
   });
 
-  test('a regex that YAML would read as a number, and a zone that it would read as one', () => {
+  test('a regex and a zone that YAML would read as numbers', () => {
     expect(parse('fields: [{name: m, template: x}]\nfile: { path: 123, regex: 456 }').file).toMatchObject({
       namePattern: '123',
       regex: '456',
@@ -156,7 +156,7 @@ describe('texts stay texts', () => {
     expect(zoned.fields[0]!.timestamp).toEqual({ format: 'stamp', timezone: '+02:00' });
   });
 
-  test('a key without a value is as good as absent', () => {
+  test('a key without a value counts as absent', () => {
     const agent = parse(
       `fields:\n  - name: a\n    type:\n    timestamp: ~\n    description: null\nretention:\n${file}`,
     );
@@ -165,8 +165,8 @@ describe('texts stay texts', () => {
   });
 });
 
-describe('what the public service accepts', () => {
-  test('older names load with a note', () => {
+describe('definitions of the public service', () => {
+  test('older names are accepted with a note', () => {
     const agent = parse(
       "fields: [{name: time, time_format: Common}]\nfile: {path: a, regex: '(?P<time>.*)', rotate: {method: RENAME, max_size: 1KB, run: x}}",
     );
@@ -191,7 +191,7 @@ describe('what the public service accepts', () => {
     });
   });
 
-  test('a period that is not given means never', () => {
+  test('without a period, records are never removed', () => {
     expect(parse(`fields: [{name: a}]\n${file}retention: { interval: 10m }`).retention).toEqual({
       periodMs: null,
       intervalMs: 600_000,
@@ -213,13 +213,13 @@ describe('what the public service accepts', () => {
     });
   });
 
-  test('a type beside a timestamp does not count', () => {
+  test('a type next to a timestamp is ignored', () => {
     const agent = parse(`fields: [{name: t, type: string, timestamp: {}}]\n${file}`);
     expect(agent.fields[0]).toMatchObject({ type: 'time', timestamp: { format: 'rfc3339' } });
     expect(agent.notes[0]).toContain('"type: string" is not used');
   });
 
-  test('an agent of the system has fields of its own', () => {
+  test('an agent of the system has its own fields', () => {
     const agent = parse('system: { interval: 10s, disk_path: /var/lib }');
     expect(agent.system).toEqual({ intervalMs: 10_000, disk: { path: '/var/lib' } });
     expect(agent.file).toBeUndefined();
@@ -238,7 +238,7 @@ describe('what the public service accepts', () => {
     expect(parse('system: { disk: { path: ../var } }').system?.disk).toEqual({ path: '/etc/var' });
   });
 
-  test('the time of figures has no format', () => {
+  test('the time of system figures has no format', () => {
     const agent = parse('fields: [{name: at, source: time, timestamp: {}}]\nsystem: {}');
     expect(agent.fields).toEqual([{ name: 'at', type: 'time', source: 'time' }]);
     expect(agent.notes[0]).toContain('the timestamp of "at" is not used');
@@ -300,7 +300,7 @@ describe('problems', () => {
     ],
     ['fields: [{name: a}]\nsystem: {}\n', 'an agent has "file" or "system", not both'],
   ])('%j: %s', (text, expected) => {
-    // `file` stands at the end, where it moves no line.
+    // `file` is the last key, so that it does not change line numbers.
     const problems = problemsOf(text + file);
     expect(problems.map((problem) => problem.replace('agents/nginx.yaml', '')).join('\n')).toContain(
       expected,
@@ -370,14 +370,14 @@ describe('problems', () => {
     expect(problemsOf(`system: ${section}\n`).join('\n')).toContain(expected);
   });
 
-  test('a figure that there is not is none to take', () => {
+  test('a source that names a figure that does not exist', () => {
     const text = 'fields: [{name: load, source: la_2}]\nsystem: {}\n';
     expect(problemsOf(text).join()).toContain('the field "load" takes "la_2", which nothing supplies');
     const withoutDisk = 'fields: [{name: disk_usage, type: float}]\nsystem: {}\n';
     expect(problemsOf(withoutDisk).join()).toContain('takes "disk_usage", which nothing supplies');
   });
 
-  test('a source that no capture supplies lists those that there are', () => {
+  test('a source that nothing supplies, with a list of the existing captures', () => {
     const text =
       "fields:\n  - name: a\n  - name: b\n    source: cdoe\n  - name: host\nfile: { path: '/l/(?P<host>.)', regex: '(?P<a>x)(?<code>y)' }";
     expect(problemsOf(text)).toEqual([
@@ -385,7 +385,7 @@ describe('problems', () => {
     ]);
   });
 
-  test('a template may name what is missing, with a note', () => {
+  test('only a note for a template that names a missing field', () => {
     const agent = parse(
       "fields:\n  - name: m\n    template: '{{.a}}{{.aa}}'\nfile: { path: l, regex: '(?P<a>x)' }",
     );
@@ -394,7 +394,7 @@ describe('problems', () => {
     ]);
   });
 
-  test('of one file are all said at once, in its order', () => {
+  test('of one file are all reported at once, in its order', () => {
     const text =
       "fields:\n  - name: A\n    tpye: int\n  - name: b\n    type: x\nfile:\n  path: '('\n  format: y\n  regex: '['\nzzz: 1\n";
     expect(problemsOf(text).map((problem) => problem.split(':').slice(1, 3).join(':'))).toEqual([
@@ -469,7 +469,7 @@ describe('a folder', () => {
 
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  test('gives its agents by name, and the problems of the others', () => {
+  test('returns its agents by name, and the problems of the others', () => {
     const { agents, problems } = readAgents(folder);
     expect(agents.map((agent) => agent.name)).toEqual(['a', 'b', 'linked']);
     const said = problems.map((problem) => formatProblem(problem).replace(`${folder}/`, ''));
@@ -487,7 +487,7 @@ describe('a folder', () => {
     expect(said[4]).toContain('both twice.yaml and twice.yml are there, and both are the agent "twice"');
   });
 
-  test('that is missing, or none, says so', () => {
+  test('that is missing, or not a folder, is reported', () => {
     expect(() => readAgents(join(folder, 'nope'))).toThrow(expect.objectContaining({ code: 'not_found' }));
     expect(() => readAgents(join(folder, 'nope'))).toThrow(/nope is not there: "logstrata agent new/);
     expect(() => readAgents(join(folder, 'b.yaml'))).toThrow(/is not a folder/);

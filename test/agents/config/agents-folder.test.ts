@@ -7,7 +7,7 @@ import { formatProblem } from '../../../agents/definition/config-error.js';
 import { temporaryFolder } from '../load/temporary.js';
 
 describe('a folder of agents', () => {
-  it('refuses logs in the data folder, also behind a symbolic link, and where they are to be', async () => {
+  it('refuses logs in the data folder, also through a symbolic link, and where they do not exist yet', async () => {
     const place = await temporaryFolder();
     const store = join(place, 'store');
     mkdirSync(join(store, 'app/rejected'), { recursive: true });
@@ -41,7 +41,7 @@ describe('a folder of agents', () => {
     expect(readAgents(agents, join(place, 'elsewhere')).problems).toEqual([]);
   });
 
-  it('with a named pipe in the place of an agent is read all the same, and says so', async () => {
+  it('is read if an agent file is a named pipe, and that is reported', async () => {
     const place = await temporaryFolder();
     writeFileSync(
       join(place, 'good.yaml'),

@@ -20,8 +20,8 @@ function problemsOf(text: string): string[] {
 
 const message = 'fields: [{ name: message }]\n';
 
-describe('what an archive is', () => {
-  test('files of Parquet and Arrow are in place, by the endings of their names, and need no fields', () => {
+describe('the archive of an agent', () => {
+  test('reads Parquet and Arrow files in place, as their extensions say, and needs no fields', () => {
     const { archive, fields } = parse(
       "archive: { path: ['a/*.parquet', '/b/**/*.FEATHER', c.arrows, d.arrow, e.ipc] }",
     );
@@ -43,7 +43,7 @@ describe('what an archive is', () => {
     expect(fields).toEqual([]);
   });
 
-  test('objects are named by their bucket, and may stand beside files', () => {
+  test('names objects by their bucket, and may combine them with files', () => {
     const { archive } = parse(
       "archive: { path: ['s3://lake/day=*/*.parquet', 'a/*.parquet', 's3://lake/b.arrow'] }",
     );
@@ -60,7 +60,7 @@ describe('what an archive is', () => {
     expect(problem('gs://lake/a.json')).toContain('objects are named as s3://bucket/key');
   });
 
-  test('a format that is named holds for all names', () => {
+  test('may state a format, which then applies to all names', () => {
     const { archive } = parse(
       'archive: { path: /a/*, format: Parquet, mode: in-place, changed: replace, missing: retire }',
     );
@@ -71,7 +71,7 @@ describe('what an archive is', () => {
     });
   });
 
-  test('files of Parquet and Arrow are stored where the archive says so, by the same fields', () => {
+  test('stores Parquet and Arrow files on demand, with the same fields', () => {
     const { archive, schema } = parse(
       "archive: { path: '/a/*.parquet', mode: import }\nfields: [{ name: at, source: '@timestamp', unit: us }]",
     );
@@ -86,7 +86,7 @@ describe('what an archive is', () => {
     expect(parse("archive: { path: '/a/*.arrow', mode: import }").archive!.infersFields).toBe(true);
   });
 
-  test('text is stored, and read as the archive says', () => {
+  test('stores text files, which are read as the archive states', () => {
     const { archive, file } = parse(
       `${message}archive: { path: '/a/*.gz', format: plain, regex: '^(?P<message>.*)$', multiline: { start: '^x' } }`,
     );
@@ -99,7 +99,7 @@ describe('what an archive is', () => {
     });
   });
 
-  test('text is read as the lines that are followed, where there are any', () => {
+  test('reads text like the lines that the agent follows, if it follows any', () => {
     const { archive, file } = parse(
       `${message}file: { path: '/l/.*', format: json }\narchive: { path: '/a/*.gz', mode: import }`,
     );
@@ -109,10 +109,10 @@ describe('what an archive is', () => {
   });
 });
 
-describe('fields of files in place', () => {
+describe('fields of files that are read in place', () => {
   const inPlace = "archive: { path: '/a/*.parquet' }\n";
 
-  test('have larger filters where they are texts', () => {
+  test('have larger filters for strings', () => {
     const withIndex = (type: string): string => `${inPlace}fields: [{ name: a, type: ${type}, index: full }]`;
     expect(parse(withIndex('string')).schema.fields).toEqual([{ name: 'a', type: 'string', index: 'full' }]);
     const [problem, ...others] = problemsOf(withIndex('int'));
@@ -120,7 +120,7 @@ describe('fields of files in place', () => {
     expect(others).toEqual([]);
   });
 
-  test('take columns, with units of times that are numbers', () => {
+  test('name columns, with units for times that are numbers', () => {
     const { schema, fields } = parse(
       `${inPlace}fields: [{ name: at, source: '@timestamp', unit: US }, { name: seen, type: time, timestamp: { format: unix } }, { name: user_id, type: int, source: UserID, index: true }, { name: plain }]`,
     );
@@ -133,7 +133,7 @@ describe('fields of files in place', () => {
     ]);
   });
 
-  test('of an agent that follows lines, too, have the column of their name where they have a template', () => {
+  test('are filled from the column of their name even if they have a template, also in an agent that follows lines', () => {
     const { schema, notes } = parse(
       `${inPlace}file: { path: '/l/.*', format: json }\nfields: [{ name: t, source: x, template: '{{.a}}' }, { name: b, source: c }]`,
     );
@@ -147,7 +147,7 @@ describe('fields of files in place', () => {
   });
 });
 
-test('folders of the archive supply fields beside what lines do', () => {
+test('are filled from folders of the archive in addition to lines', () => {
   const regex = "format: plain, regex: '^(?P<message>.*)$'";
   const fields = 'fields: [{ name: message }, { name: region }]\n';
   expect(problemsOf(`${fields}archive: { path: '/a/region=*/*.log', ${regex} }`)).toEqual([]);

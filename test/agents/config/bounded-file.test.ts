@@ -5,7 +5,7 @@ import { readBounded } from '../../../engine/store/disk/bounded-file.js';
 import { readConfigText } from '../../../agents/definition/yaml-section.js';
 import { temporaryFolder } from '../load/temporary.js';
 
-test('a small file is read whole, and of a longer one a byte more than may be', async () => {
+test('a small file is read completely, and of a longer one only one byte more than the limit', async () => {
   const path = join(await temporaryFolder(), 'text');
   for (const length of [0, 1, 4095, 4096, 4097, 30_000]) {
     const bytes = Buffer.from(Array.from({ length }, (_, i) => i % 251));
@@ -16,7 +16,7 @@ test('a small file is read whole, and of a longer one a byte more than may be', 
   }
 });
 
-test('a configuration without an end is an error', () => {
+test('a configuration file without an end is an error', () => {
   expect(() => readConfigText('/dev/zero')).toThrow(
     'the file has more than the 1048576 bytes that a configuration may have',
   );

@@ -23,7 +23,7 @@ it.each([
     undefined,
   ],
   ['none where there is none', undefined, undefined, [], undefined],
-])('which configuration is taken: %s', (_name, flag, environment, there: readonly string[], wanted) => {
+])('which configuration is used: %s', (_name, flag, environment, there: readonly string[], wanted) => {
   const found = configPathOf(flag, { LOGSTRATA_CONFIG: environment }, (path) => there.includes(path));
   expect(found).toBe(wanted);
 });

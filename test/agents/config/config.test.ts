@@ -17,7 +17,7 @@ function problemsOf(text: string): string {
 }
 
 describe('config.yaml', () => {
-  test('has defaults for everything', () => {
+  test('has a default for every setting', () => {
     expect(parseConfig('', 'config.yaml')).toEqual(defaultConfig);
     expect(parseConfig('server: {}\nstorage:\nfile_input: {}\n', 'config.yaml')).toEqual(defaultConfig);
     expect(defaultConfig).toMatchObject({
@@ -32,7 +32,7 @@ describe('config.yaml', () => {
     });
   });
 
-  test('can set all of them', () => {
+  test('may set all of them', () => {
     const text = `
 server:
   listen: 0.0.0.0:8080
@@ -96,7 +96,7 @@ file_input: { limit: 100, grace: 2h, flush: 100ms, tail_timeout: 8s }
     });
   });
 
-  test("the public service's file loads, and says once what is not used", () => {
+  test('of the public service is accepted, with one note for each unused setting', () => {
     const text = `
 server:
   listen: 127.0.0.1:2221
@@ -147,7 +147,7 @@ file_input:
     expect(problemsOf(text)).toContain(expected);
   });
 
-  test('can leave old segments as they are', () => {
+  test('may leave old segments without recompression', () => {
     const { storage } = parseConfig('storage: { zstd_after: never }', 'config.yaml');
     expect(storage.zstdAfterMs).toBeNull();
     expect(parseConfig('storage: { zstd_after: 0 }', 'config.yaml').storage.zstdAfterMs).toBe(0);
@@ -178,7 +178,7 @@ describe('addresses to listen on', () => {
     expect(parseListen(text)).toEqual(expected);
   });
 
-  test('no host is every address', () => {
+  test('without a host stand for every address', () => {
     for (const text of [':2111', '*:2111']) {
       expect(parseListen(text)).toEqual({
         host: expect.stringMatching(/^(?:::|0\.0\.0\.0)$/) as string,

@@ -45,7 +45,7 @@ describe('sizes', () => {
     expect(parseByteSize(text)).toBe(expected);
   });
 
-  test.each(['', 'kb', '10tb', '-1kb', '1k', '10 m b', '99999999999999999gb'])('%j is none', (text) => {
+  test.each(['', 'kb', '10tb', '-1kb', '1k', '10 m b', '99999999999999999gb'])('%j is not a size', (text) => {
     expect(parseByteSize(text)).toBeUndefined();
   });
 });

@@ -5,7 +5,7 @@ const farOf = (text: string) =>
   parseConfig(`storage:\n  far:\n${text}`, '/etc/logstrata/config.yaml').storage.far;
 
 describe('storage.far', () => {
-  it('is one server, with defaults for the rest', () => {
+  it('may be one server, with defaults for the rest', () => {
     expect(farOf('    clickhouse: { url: "http://ch:8123/" }')).toEqual({
       shards: [['http://ch:8123']],
       database: 'logstrata',
@@ -17,7 +17,7 @@ describe('storage.far', () => {
     });
   });
 
-  it('is shards with replicas, and a password in a file beside the configuration', () => {
+  it('may be shards with replicas, with the password in a file next to the configuration', () => {
     const text = `    clickhouse:
       shards:
         - replicas: [http://a:8123, http://b:8123]
@@ -60,7 +60,7 @@ describe('storage.far', () => {
       'database must be letters, digits and underscores',
     ],
     ['    clickhouse: { url: "http://a" }\n    rate: 0\n', 'rate must be'],
-  ])('names what is wrong in %s', (text, message) => {
+  ])('reports the mistake in %s', (text, message) => {
     expect(() => farOf(text)).toThrow(message);
   });
 });

@@ -5,7 +5,7 @@ import { parseConfig } from '../../../agents/definition/config-file.js';
 const read = (reader: string) =>
   parseConfig(`server:\n  reader: ${reader}\n`, '/etc/logstrata/config.yaml').server.reader;
 
-it('reads whose archive a server answers from', () => {
+it('reads from which writer a reader gets its archive', () => {
   expect(defaultConfig.server.reader).toBeNull();
   expect(read('{ writer: http://logs-1:2112 }')).toEqual({
     writer: 'http://logs-1:2112',
@@ -31,6 +31,6 @@ it.each([
   ['{ writer: http://logs-1:2112, token_file: "" }', 'token_file must name a file'],
   ['{ writer: http://logs-1:2112, ca_file: ca.pem }', 'asked over https'],
   ['{ writer: http://logs-1:2112, token: secret }', 'token'],
-])('says what is wrong with %s', (reader, message) => {
+])('reports the mistake in %s', (reader, message) => {
   expect(() => read(reader)).toThrow(message);
 });

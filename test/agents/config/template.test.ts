@@ -21,7 +21,7 @@ function render(template: string): string {
   return compileTemplate(template).render((name) => record[name]);
 }
 
-describe('what a template renders', () => {
+describe('the output of a template', () => {
   test.each([
     ['', ''],
     ['plain text', 'plain text'],
@@ -123,7 +123,7 @@ describe('the steps of a template', () => {
     expect(() => compileTemplate(template).render((name) => long[name])).toThrow(TemplateOverrun);
   });
 
-  test('are those of all templates of a line', () => {
+  test('are counted over all templates of a line', () => {
     const work = new TemplateWork();
     const template = compileTemplate('{{len .long}}');
     const renderAll = (): void => {
@@ -135,7 +135,7 @@ describe('the steps of a template', () => {
     renderAll();
   });
 
-  test('suffice for what people write', () => {
+  test('suffice for typical templates', () => {
     const steps = '{{$x = printf "%s-%5d" .method .status}}'.repeat(100);
     const work = new TemplateWork();
     for (let i = 0; i < 200; i++) {
@@ -145,19 +145,19 @@ describe('the steps of a template', () => {
     }
   });
 
-  test('count a text of any length in characters', () => {
+  test('count a text of any length by its characters', () => {
     const text = `é🦊${'x'.repeat(1_000_000)}`;
     const template = compileTemplate('{{printf "%.2s|%5.1s|%-4.2s|" .t .t .t}}{{len (printf "%3s" .t)}}');
     expect(template.render(() => text)).toBe('é🦊|    é|é🦊  |1000006');
   });
 });
 
-test('a template names the fields that it uses, each once', () => {
+test('a template lists the fields that it uses, each once', () => {
   const template = compileTemplate('{{.a}}{{if .b}}{{.a}}{{end}}{{index . "c-d"}}{{printf "%s" .e}}');
   expect(template.fields).toEqual(['a', 'b', 'c-d', 'e']);
 });
 
-test('what follows a decided "or" is not asked for', () => {
+test('the arguments after a decided "or" are not evaluated', () => {
   const asked: string[] = [];
   const template = compileTemplate('{{or .a .b}}{{and .c .d}}');
   const text = template.render((name) => {
@@ -168,7 +168,7 @@ test('what follows a decided "or" is not asked for', () => {
   expect(asked).toEqual(['a', 'c']);
 });
 
-describe('mistakes say where they are', () => {
+describe('mistakes are reported with their position', () => {
   test.each([
     ['{{.a', 1, 'the action has no end'],
     ['ab {{if .a}}', 4, 'the {{if}} has no {{end}}'],
@@ -213,7 +213,7 @@ describe('mistakes say where they are', () => {
   });
 });
 
-test('texts and fields in any mixture come out as they are', () => {
+test('texts and fields in any mixture are rendered unchanged', () => {
   const text = fc.string().filter((value) => !value.includes('{') && !value.endsWith('-'));
   const name = fc.constantFrom('a', 'b', 'c_1', 'missing');
   const values = fc.record({ a: fc.string(), b: fc.string(), c_1: fc.string() });
@@ -226,7 +226,7 @@ test('texts and fields in any mixture come out as they are', () => {
         const template = pieces.map(([before, field]) => `${before}{{.${field}}}`).join('') + last;
         const expected = pieces.map(([before, field]) => before + (fields[field] ?? '')).join('') + last;
         expect(compileTemplate(template).render((field) => fields[field])).toBe(expected);
-        // The same through the path that is not flat.
+        // The same template again, through the general path instead of the path for flat templates.
         expect(compileTemplate(`${template}{{if .missing}}{{end}}`).render((field) => fields[field])).toBe(
           expected,
         );
@@ -235,7 +235,7 @@ test('texts and fields in any mixture come out as they are', () => {
   );
 });
 
-test('no text makes the compiler fail but with a mistake in the template', () => {
+test('the compiler fails on any text only with a mistake in the template', () => {
   const words = [
     '{{',
     '}}',

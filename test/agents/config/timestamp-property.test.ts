@@ -22,7 +22,7 @@ const weekdays = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Frida
 
 const two = (value: number): string => String(value).padStart(2, '0');
 
-/** How Go would write each part of a layout, from the date alone; nothing of the code under test. */
+/** How Go writes each part of a layout, computed from the date alone, without the code under test. */
 const writers: Readonly<Record<string, (date: Date) => string>> = {
   '2006': (date) => String(date.getUTCFullYear()).padStart(4, '0'),
   '06': (date) => two(date.getUTCFullYear() % 100),
@@ -50,7 +50,7 @@ const writers: Readonly<Record<string, (date: Date) => string>> = {
 const part = (...names: string[]): fc.Arbitrary<string> => fc.constantFrom(...names);
 const separator = fc.constantFrom(' ', '/', ' - ', 'T', '|', ' at ', '  ');
 
-/** Offsets in minutes, and the forms in which a layout may have them. */
+/** Offsets in minutes, and the forms that a layout may use for them. */
 const offsetForms: Readonly<Record<string, (sign: string, hours: string, minutes: string) => string>> = {
   '-0700': (sign, hours, minutes) => sign + hours + minutes,
   '-07:00': (sign, hours, minutes) => `${sign}${hours}:${minutes}`,
@@ -79,8 +79,8 @@ const layoutParts = fc
     };
   });
 
-test('a time written by any layout is read back to the millisecond', () => {
-  // Two digits of a year mean 1969 to 2068.
+test('a time written in any layout is read back to the millisecond', () => {
+  // Two-digit years mean 1969 to 2068.
   const instant = fc.integer({ min: Date.UTC(1969, 0, 2), max: Date.UTC(2068, 11, 30) });
   const offset = fc.record({
     form: fc.constantFrom(...Object.keys(offsetForms)),
@@ -112,7 +112,7 @@ test('a time written by any layout is read back to the millisecond', () => {
   );
 });
 
-test('a wall time of any zone is read as an instant at which its clock shows it', () => {
+test('a local time in any zone is read as an instant at which clocks there show it', () => {
   const zones = [
     'Europe/Oslo',
     'America/New_York',
@@ -139,14 +139,14 @@ test('a wall time of any zone is read as an instant at which its clock shows it'
       const timeMs = readers.get(zone)!(text, Date.now());
       expect(timeMs).not.toBeNull();
       expect(clock.format(timeMs!), `${zone} ${text}`).toBe(text);
-      // Where the clock shows it twice the first is meant.
+      // If clocks show the time twice, the first instant is meant.
       expect(timeMs!).toBeLessThanOrEqual(instantSeconds * 1000);
     }),
     { numRuns },
   );
 });
 
-test('a stamp is read back from a day ahead to nearly a year old', () => {
+test('a time without a year is read back from one day ahead to nearly a year ago', () => {
   const writer = new Intl.DateTimeFormat('en-US', {
     timeZone: 'America/New_York',
     month: 'short',
@@ -177,7 +177,7 @@ test('a stamp is read back from a day ahead to nearly a year old', () => {
   );
 });
 
-test('no text makes a reader throw or answer a time that it does not write', () => {
+test('no text makes a reader throw, or return a time that is not a safe integer', () => {
   const formats = [
     'rfc3339',
     'common',

@@ -5,7 +5,7 @@ import { compileTimestamp } from '../../../agents/times/timestamp.js';
 
 const now = Date.UTC(2026, 10, 21, 12, 0, 0);
 
-/** The time that a text reads as, in ISO form, or null. */
+/** The time that a text is read as, in ISO form, or null. */
 function read(format: string, text: string, timezone?: string, nowMs = now): string | null {
   const reader = compileTimestamp(timezone === undefined ? { format } : { format, timezone }, 'UTC');
   const timeMs = reader(text, nowMs);
@@ -130,7 +130,7 @@ describe('Go layouts', () => {
     expect(read(layout, text)).toBeNull();
   });
 
-  test('the day of the year must agree with month and day beside it', () => {
+  test('the day of the year must agree with month and day if both are given', () => {
     expect(read('2006-01-02 002', '2026-11-17 321')).toBe('2026-11-17T00:00:00.000Z');
     expect(read('2006-01-02 002', '2026-11-17 320')).toBeNull();
   });
@@ -146,7 +146,7 @@ describe('Go layouts', () => {
     '02 15:04',
     '',
     'Month',
-  ])('%j is no format', (format) => {
+  ])('%j is not a format', (format) => {
     expect(() => compileTimestamp({ format }, 'UTC')).toThrow(
       /unknown time format.*expected rfc3339.*Go layout/,
     );
@@ -174,12 +174,12 @@ describe('formats without a year', () => {
     expect(read('stamp', text, undefined, nowMs)).toBe(expected);
   });
 
-  test('the year is that of the zone', () => {
+  test('the year is that of the configured zone', () => {
     const newYearInOslo = Date.UTC(2026, 11, 31, 23, 30);
     expect(read('stamp', 'Jan  1 00:15:00', 'Europe/Oslo', newYearInOslo)).toBe('2026-12-31T23:15:00.000Z');
     expect(read('stamp', 'Jan  1 00:45:00', 'Europe/Oslo', newYearInOslo)).toBe('2026-12-31T23:45:00.000Z');
     expect(read('stamp', 'Jan  2 00:30:01', 'Europe/Oslo', newYearInOslo)).toBe('2026-01-01T23:30:01.000Z');
-    // There it is New Year's Day already, and here not yet.
+    // In that zone the new year has begun, and in UTC not yet.
     const before = Date.UTC(2026, 11, 31, 11);
     expect(read('stamp', 'Jan  1 01:00:00', 'Pacific/Kiritimati', before)).toBe('2026-12-31T11:00:00.000Z');
     expect(read('stamp', 'Dec 31 23:59:59', 'Pacific/Pago_Pago', Date.UTC(2027, 0, 1, 12))).toBe(
@@ -187,7 +187,7 @@ describe('formats without a year', () => {
     );
   });
 
-  test('it may be told, exactly or as so many years before the latest', () => {
+  test('the year may be given, exactly or as a number of years before the latest possible one', () => {
     const stamp = compileTimestamp({ format: 'stamp' }, 'Europe/Oslo');
     expect(stamp('Feb 29 10:00:00', now, 1996)).toBe(Date.UTC(1996, 1, 29, 9));
     expect(stamp('Feb 29 10:00:00', now, 1997)).toBeNull();
@@ -196,7 +196,7 @@ describe('formats without a year', () => {
     expect(stamp('Feb 29 10:00:00', now, () => 3)).toBe(Date.UTC(2020, 1, 29, 9));
   });
 
-  test('without a date it is the latest that is at most an hour ahead', () => {
+  test('a time without a date is the latest that is at most an hour ahead', () => {
     expect(read('15:04:05', '11:59:59')).toBe('2026-11-21T11:59:59.000Z');
     expect(read('15:04:05', '12:00:01')).toBe('2026-11-21T12:00:01.000Z');
     expect(read('15:04:05', '13:00:00')).toBe('2026-11-21T13:00:00.000Z');
@@ -223,7 +223,7 @@ describe('zones', () => {
     ['+02:00', '2026-11-17 10:00:00', '2026-11-17T08:00:00.000Z'],
     ['-0330', '2026-11-17 10:00:00', '2026-11-17T13:30:00.000Z'],
     ['+02', '2026-11-17 10:00:00', '2026-11-17T08:00:00.000Z'],
-    // Local mean time, on days that the Gregorian calendar counts also where it was not in use yet.
+    // Local mean time, on dates of the Gregorian calendar even before its introduction.
     ['America/New_York', '1799-12-31 19:03:58', '1800-01-01T00:00:00.000Z'],
     ['America/New_York', '1582-10-14 19:03:58', '1582-10-15T00:00:00.000Z'],
     ['America/New_York', '1582-10-13 19:03:58', '1582-10-14T00:00:00.000Z'],
@@ -234,21 +234,21 @@ describe('zones', () => {
     expect(read(layout, text, timezone)).toBe(expected);
   });
 
-  test('an hour that clocks skip is read with the offset from before', () => {
+  test('an hour that clocks skip is read with the offset before the change', () => {
     expect(read(layout, '2026-03-29 01:59:59', 'Europe/Oslo')).toBe('2026-03-29T00:59:59.000Z');
     expect(read(layout, '2026-03-29 02:00:00', 'Europe/Oslo')).toBe('2026-03-29T01:00:00.000Z');
     expect(read(layout, '2026-03-29 02:30:00', 'Europe/Oslo')).toBe('2026-03-29T01:30:00.000Z');
     expect(read(layout, '2026-03-29 03:30:00', 'Europe/Oslo')).toBe('2026-03-29T01:30:00.000Z');
   });
 
-  test('an hour that clocks show twice is the first of the two', () => {
+  test('an hour that clocks show twice is read as the first of the two', () => {
     expect(read(layout, '2026-10-25 01:59:59', 'Europe/Oslo')).toBe('2026-10-24T23:59:59.000Z');
     expect(read(layout, '2026-10-25 02:30:00', 'Europe/Oslo')).toBe('2026-10-25T00:30:00.000Z');
     expect(read(layout, '2026-10-25 03:00:00', 'Europe/Oslo')).toBe('2026-10-25T02:00:00.000Z');
     expect(read(layout, '2026-11-01 01:30:00', 'America/New_York')).toBe('2026-11-01T05:30:00.000Z');
   });
 
-  test("an offset in the text wins over the format's zone, and that over the default", () => {
+  test('an offset in the text overrides the zone of the format, which overrides the default', () => {
     expect(read('common', '17/Nov/2026:10:00:00 +0000', 'Asia/Tokyo')).toBe('2026-11-17T10:00:00.000Z');
     expect(compileTimestamp({ format: layout }, 'Asia/Tokyo')('2026-11-17 10:00:00', now)).toBe(
       Date.UTC(2026, 10, 17, 1),
@@ -257,12 +257,12 @@ describe('zones', () => {
     expect(both('2026-11-17 10:00:00', now)).toBe(Date.UTC(2026, 10, 17, 10));
   });
 
-  test("Local is this machine's zone", () => {
+  test('Local is the zone of this machine', () => {
     const local = new Intl.DateTimeFormat().resolvedOptions().timeZone;
     expect(read(layout, '2026-07-17 10:00:00', 'Local')).toBe(read(layout, '2026-07-17 10:00:00', local));
   });
 
-  test('an ambiguous abbreviation reads only where the zone is given', () => {
+  test('an ambiguous abbreviation is read only if the zone is configured', () => {
     expect(read('2006-01-02 15:04 MST', '2026-11-17 10:00 CST')).toBeNull();
     expect(read('2006-01-02 15:04 MST', '2026-11-17 10:00 CST', 'Asia/Shanghai')).toBe(
       '2026-11-17T02:00:00.000Z',
@@ -272,7 +272,7 @@ describe('zones', () => {
     );
   });
 
-  test.each(['Europe/Olso', 'CET+1', '+25:00', '+01:75', 'nowhere', ''])('%j is no zone', (timezone) => {
+  test.each(['Europe/Olso', 'CET+1', '+25:00', '+01:75', 'nowhere', ''])('%j is not a zone', (timezone) => {
     expect(() => compileTimestamp({ format: layout, timezone }, 'UTC')).toThrow(/unknown time zone.*IANA/);
   });
 });

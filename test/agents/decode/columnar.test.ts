@@ -105,7 +105,7 @@ const texts = [
   ...['\\u12g4', '\\x', 'tab\there', 'nul\0', '\u007f', '\ufeff'],
 ];
 
-/** What stands in a JSON string, or is a value without one. */
+/** The content of a JSON string, or a JSON value of another type. */
 const text = fc.oneof(
   fc.constantFrom(...numbers, ...times, ...texts),
   fc.string({ unit: 'binary', maxLength: 40 }).map((value) => JSON.stringify(value).slice(1, -1)),
@@ -174,7 +174,7 @@ const line = fc.oneof(
 );
 const lineEnds = fc.constantFrom('\n', '\n', '\n', '\r\n', '\r\r\n');
 
-/** Whole blocks, often without an end of the last line. */
+/** Whole blocks, often without a line end after the last line. */
 const blocks = fc
   .tuple(
     fc.array(fc.tuple(line, lineEnds), { minLength: 1, maxLength: 40 }),
@@ -194,8 +194,8 @@ function expectSame(agentDefinition: AgentDefinition, block: Uint8Array): void {
   expect(columnar).toEqual(rows);
 }
 
-describe('many JSON lines at once', () => {
-  it('are taken by them, also with escapes, nested values and nulls', () => {
+describe('JSON lines that are decoded many at once', () => {
+  it('are decoded by this path also with escapes, nested values and nulls', () => {
     const splitter = new JsonLineSplitter(['text', 'at', 'number']);
     const columns = new LineColumns(splitter, [
       { kind: 'string', field: 0 },
@@ -230,7 +230,7 @@ describe('many JSON lines at once', () => {
     expect(columns.next()).toBe(false);
   });
 
-  it('are taken by them with paths into nested objects, but for keys on paths that come again', () => {
+  it('are decoded by this path with nested objects, unless a key on a path is repeated', () => {
     const columns = new LineColumns(new JsonLineSplitter(['a', 'a.b', 'a.b.c', 'x.y']), [
       { kind: 'string', field: 0 },
       { kind: 'string', field: 1 },
@@ -276,7 +276,7 @@ describe('many JSON lines at once', () => {
     ]);
   });
 
-  it('are taken by them with each integer of 64 bits, and with none beyond', () => {
+  it('are decoded by this path with any 64-bit integer, and not with larger ones', () => {
     const within = ['9223372036854775807', '-9223372036854775808', '1000000000000000000'];
     const beyond = ['9223372036854775808', '-9223372036854775809', '9999999999999999999'];
     const columns = new LineColumns(new JsonLineSplitter(['n']), [{ kind: 'int', field: 0, digitsMax: 19 }]);
@@ -292,14 +292,14 @@ describe('many JSON lines at once', () => {
     expect(columns.next()).toBe(false);
   });
 
-  it('become what they become one by one', () => {
+  it('give the same records as one by one', () => {
     fc.assert(
       fc.property(blocks, (block) => expectSame(definition, block)),
       { numRuns },
     );
   });
 
-  it('are read whatever each value is', () => {
+  it('are decoded for any values', () => {
     for (const content of [...numbers, ...times, ...texts]) {
       const lines = [`"${content}"`, content].map(
         (written) => `{"at":${written},"number":${written},"text":${written}}\n`,
@@ -308,7 +308,7 @@ describe('many JSON lines at once', () => {
     }
   });
 
-  it('may end anywhere in a vector', () => {
+  it('may end anywhere within a vector', () => {
     for (let length = 0; length < 70; length++) {
       const lines = Array.from(
         { length: 40 },
@@ -320,7 +320,7 @@ describe('many JSON lines at once', () => {
     }
   });
 
-  it('may be long, too long, and many', () => {
+  it('may be long, too long, and numerous', () => {
     const long = (bytes: number): string => `{"text":"${'x'.repeat(bytes - 11)}"}\n`;
     const few = Array.from({ length: 50 }, (_, i) => `{"number":${i}}\n`).join('');
     for (const bytes of [600_000, lineBytesMax, lineBytesMax + 1, lineBytesMax + 2]) {
@@ -329,16 +329,16 @@ describe('many JSON lines at once', () => {
     expectSame(definition, Buffer.from('{}\n'.repeat(100_000)));
   });
 
-  it('of text that is not UTF-8 are only repaired where they are not', () => {
+  it('with invalid UTF-8 are repaired only where they are invalid', () => {
     const good = Buffer.from('{"text":"grün","number":1}\n{"text":"green","number":2}\n'.repeat(40));
     const bad = Buffer.from('{"text":"gr\xfcn","number":3,"at":"\xff"}\n', 'latin1');
     expectSame(definition, Buffer.concat([good, bad, good, bad]));
     const { replacedBytes } = decodeLines(definition, Buffer.concat([good, bad, good]), { captures });
-    // The text itself, its second field, and twice in one template and once in the other.
+    // In the text itself, in its second field, and twice in one template and once in the other.
     expect(replacedBytes).toBe(6);
   });
 
-  it('stop where the builder is full, at the same line', () => {
+  it('stop at the same line when the builder is full', () => {
     const plain = agent([{ name: 'number', type: 'int' }, { name: 'text' }], {});
     const lines = Array.from({ length: rowGroupRowsMax + 500 }, (_, i) => `{"number":${i},"text":"t${i}"}`);
     const bytes = Buffer.from(lines.join('\n'));

@@ -30,7 +30,7 @@ export function agent(fields: readonly FieldShape[], file: Partial<FileInput>): 
 
 export const noon = Date.UTC(2026, 10, 21, 12);
 
-/** Decodes all lines, and the surroundings of the range must not matter. */
+/** Decodes all lines, and checks that the bytes around the range do not matter. */
 export function decodeLines(
   definition: AgentDefinition,
   input: string | Uint8Array,

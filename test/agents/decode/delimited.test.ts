@@ -15,7 +15,7 @@ const combinedLine =
 
 const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j'];
 
-/** An agent of all that a pattern may capture, also as a number and as a time. */
+/** An agent with every field that a pattern may capture, also as a number and as a time. */
 function plainAgent(regex: string): ReturnType<typeof agent> {
   return agent(
     [
@@ -35,7 +35,7 @@ function expectSame(regex: string, block: Uint8Array): void {
   expect(decodeLines(definition, block, { columnar: true })).toEqual(rows);
 }
 
-/** A choice that goes back stands behind one that does not: what most lines are is still taken apart by kernels. */
+/** A backtracking choice after one that does not backtrack: most lines are still split by kernels. */
 const withOther = combined.replace(
   '(?P<c>[A-Z]+) (?P<d>\\S+) (?P<e>[^"]+)',
   '(?:(?P<c>[A-Z]+) (?P<d>[^ "]+)(?: (?P<e>[^ "]+))?|(?P<j>(?:[^"\\\\]|\\\\.)*))',
@@ -128,14 +128,14 @@ const blocks = fc
   .array(fc.tuple(line, fc.constantFrom('\n', '\n', '\r\n')), { minLength: 1, maxLength: 30 })
   .map((lines) => Buffer.from(lines.flat().join('').repeat(6)));
 
-describe('many plain lines at once', () => {
-  it('become what they become one by one', () => {
+describe('plain lines that are decoded many at once', () => {
+  it('give the same records as one by one', () => {
     fc.assert(fc.property(fc.oneof(fc.constantFrom(...patterns), randomPattern), blocks, expectSame), {
       numRuns,
     });
   });
 
-  it('also where bytes are not UTF-8, and whatever byte is broken', () => {
+  it('give the same records with invalid UTF-8, whatever byte is broken', () => {
     const bytes = fc.array(fc.tuple(fc.nat(combinedLine.length - 1), fc.nat(255)), { maxLength: 2 });
     fc.assert(
       fc.property(fc.array(bytes, { minLength: 12, maxLength: 30 }), (changes) => {
@@ -150,7 +150,7 @@ describe('many plain lines at once', () => {
     );
   });
 
-  it('are taken apart by kernels for patterns whose next byte tells the choice', () => {
+  it('are split by kernels for patterns whose next byte decides every choice', () => {
     const steps = delimitedSteps(combined, [...names, 'time'])!;
     const columns = new LineColumns(new DelimitedLineSplitter(steps, 11), [
       { kind: 'string', field: 7 },
@@ -162,7 +162,7 @@ describe('many plain lines at once', () => {
     const bytes = Buffer.from(lines.join('\n'));
     expect(columns.open(bytes, 0, bytes.length, true)).toBe(bytes.length);
     expect(columns.next()).toBe(true);
-    // A last line without its end is none when it is empty.
+    // An empty last line without a line end is not a line.
     expect([...columns.states]).toEqual([0, 0, 0, 1]);
     const [referer, times, sizes] = columns.columns;
     if (referer?.kind !== 'string' || times?.kind !== 'int' || sizes?.kind !== 'int')
@@ -177,7 +177,7 @@ describe('many plain lines at once', () => {
     expect([...sizes.unreadable!.subarray(0, 3)]).toEqual([0, 0, 1]);
   });
 
-  it('are not for patterns that need to go back', () => {
+  it('exclude patterns that need backtracking', () => {
     const taken = patterns.filter((regex) => delimitedSteps(regex, names) !== null);
     expect(taken).toContain(combined);
     expect(taken).toContain(withOther);

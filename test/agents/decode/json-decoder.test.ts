@@ -28,17 +28,17 @@ function reasonOf(text: string): string {
 }
 
 describe('keys', () => {
-  it('are matched exactly, in any order; others are ignored, missing ones are null', () => {
+  it('are matched exactly, in any order; other keys are ignored, missing ones are null', () => {
     expect(read('{"c":"3","x":{"a":"no"},"a":"1","A":"no","a ":"no"}')).toEqual(['1', null, '3']);
     expect(read('{}')).toEqual([null, null, null]);
   });
 
-  it('that come twice give the last value', () => {
+  it('that are repeated give the last value', () => {
     expect(read('{"a":"1","a":2}')).toEqual(['2', null, null]);
     expect(read('{"a":"1","a":null}')).toEqual([null, null, null]);
   });
 
-  it('may be written with escapes, dots and anything else', () => {
+  it('may contain escapes, dots and any other character', () => {
     expect(read('{"\\u0061":"1","\\u0062b":"no"}')).toEqual(['1', null, null]);
     const odd = agent(
       [
@@ -52,7 +52,7 @@ describe('keys', () => {
     expect(decodeLines(odd, line).rows).toEqual([['p', 'q', 'r']]);
   });
 
-  it('may serve several fields', () => {
+  it('may supply several fields', () => {
     const definition = agent(
       [
         { name: 'x', source: 'a' },
@@ -64,14 +64,14 @@ describe('keys', () => {
   });
 });
 
-/** Paths that lead over one another, and a name that is no path of several keys. */
+/** Paths that share prefixes, and a name with dots that is no path. */
 const pathNames = ['a', 'a.b', 'a.b.c', 'a.c', 'b.a', 'b.', '.'];
 const paths = agent(
   pathNames.map((source, i) => ({ name: `f${i}`, source })),
   {},
 );
 
-/** What each of the names is in a line, one by one and among many. */
+/** The values of the names in a line, decoded one by one and among many. */
 function readPaths(line: string): Record<string, Value> {
   const one = decodeLines(paths, `${line}\n`, { columnar: false });
   expect(one.rejected).toEqual([]);
@@ -82,7 +82,7 @@ function readPaths(line: string): Record<string, Value> {
 }
 
 describe('keys with dots', () => {
-  it('are paths into nested objects where the line lacks them', () => {
+  it('are paths into nested objects if the line has no such key', () => {
     expect(readPaths('{"a":{"b":{"c":"1"},"c":2},"b":{"a":true,"":"e"},"":{"":4}}')).toEqual({
       a: '{"b":{"c":"1"},"c":2}',
       'a.b': '{"c":"1"}',
@@ -96,20 +96,20 @@ describe('keys with dots', () => {
     expect(readPaths('{"\\u0061":{"\\u0062":{"c":1}}}')).toMatchObject({ 'a.b.c': '1' });
   });
 
-  it('are first of all the keys themselves, wherever they stand', () => {
+  it('match a key of exactly that name first, wherever it stands', () => {
     for (const line of ['{"b":{"a":1},"b.a":2}', '{"b.a":2,"b":{"a":1}}', '{"b.a":0,"b":{"a":1},"b.a":2}'])
       expect(readPaths(line)).toEqual({ 'b.a': '2' });
     for (const line of ['{"b":{"a":1},"b.a":null}', '{"b.a":null,"b":{"a":1}}'])
       expect(readPaths(line)).toEqual({});
   });
 
-  it('are paths of single keys, of objects only', () => {
+  it('are paths of single keys, through objects only', () => {
     expect(readPaths('{"a.b":{"c":1},"a":{"b.c":2}}')).toEqual({ 'a.b': '{"c":1}', a: '{"b.c":2}' });
     expect(readPaths('{"a":[{"b":1}],"b":"a"}')).toEqual({ a: '[{"b":1}]' });
     expect(readPaths('{"b":[1,2],"c":{"b":{"a":1}}}')).toEqual({});
   });
 
-  it('take the last of keys that come twice, with what it lacks', () => {
+  it('use the last of repeated keys on a path, also if that one lacks the value', () => {
     expect(readPaths('{"a":{"b":1},"a":{"c":2}}')).toEqual({ a: '{"c":2}', 'a.c': '2' });
     expect(readPaths('{"b":{"a":1},"b":3}')).toEqual({});
     expect(readPaths('{"b":{"a":1},"b":null}')).toEqual({});
@@ -119,7 +119,7 @@ describe('keys with dots', () => {
     expect(readPaths('{"a":{"b":{"c":1}},"a":{"b":{}}}')).toEqual({ a: '{"b":{}}', 'a.b': '{}' });
   });
 
-  it('give values of all types and parts of templates', () => {
+  it('supply values of all types and parts of templates', () => {
     const definition = agent(
       [
         { name: 'time', type: 'time', source: 'at.ms' },
@@ -139,7 +139,7 @@ describe('keys with dots', () => {
       );
   });
 
-  it('count halves of surrogate pairs and bytes that are not UTF-8 of the value that is stored', () => {
+  it('count unpaired surrogates and invalid UTF-8 only in the value that is stored', () => {
     const definition = agent([{ name: 'v', source: 'b.a' }], {});
     const bad = Buffer.concat([Buffer.from('{"b":{"a":"x'), Buffer.from([0xff]), Buffer.from('"}}\n')]);
     const lines = [
@@ -155,13 +155,13 @@ describe('keys with dots', () => {
     expect(replacedBytes).toBe(3);
   });
 
-  it('leave nothing of one line in the next', () => {
+  it('carry no value of one line over into the next', () => {
     const definition = agent([{ name: 'v', source: 'b.a' }], {});
     const lines = '{"b":{"a":1}}\n{"b":{}}\n{"a":2}\n{"b":{"a":3},\n{}\n{"b":{"a":4}}\n';
     expect(decodeLines(definition, lines).rows).toEqual([['1'], [null], [null], [null], ['4']]);
   });
 
-  it('name the place of a mistake on a path', () => {
+  it('report the position of a mistake on a path', () => {
     const rejected = decodeLines(paths, '{"a":{"b":{"c":1,}}}\n{"a":{"b":{"c":1]}}\n{"a":{"b"}}\n').rejected;
     expect(rejected.map(({ reason }) => reason)).toEqual([
       'is not a JSON object: at column 18 expected a key in quotation marks',
@@ -170,7 +170,7 @@ describe('keys with dots', () => {
     ]);
   });
 
-  it('lead as deep as values may nest', () => {
+  it('reach as deep as values may be nested', () => {
     const deep = (depth: number): string => `${'{"k":'.repeat(depth)}1${'}'.repeat(depth)}`;
     const definition = agent(
       [
@@ -187,14 +187,14 @@ describe('keys with dots', () => {
     const beyond = decodeLines(definition, `${deep(jsonDepthMax + 2)}\n${deep(150_000)}\n`);
     const reason = `expected no more than ${jsonDepthMax} nested values`;
     expect(beyond.rejected.map((line) => line.reason.includes(reason))).toEqual([true, true]);
-    // The bound counts the brackets on the path and those of the value together.
+    // The limit applies to the brackets on the path and in the value together.
     const half = agent([{ name: 'v', source: 'k.k.k' }], {});
     const inside = (depth: number): string => `{"k":{"k":{"k":${'['.repeat(depth)}${']'.repeat(depth)}}}}\n`;
     expect(decodeLines(half, inside(jsonDepthMax - 2)).rows.length).toBe(1);
     expect(decodeLines(half, inside(jsonDepthMax - 1)).rejected.length).toBe(1);
   });
 
-  it('are found in lines of keys that come again and again, and may have many steps', () => {
+  it('are found in lines with many repeated keys, and may have many steps', () => {
     const wide = agent(
       Array.from({ length: 1000 }, (_, i) => ({ name: `f${i}`, source: `a.k${i}` })),
       {},
@@ -215,7 +215,7 @@ describe('strings', () => {
     expect(read('{"a":"\\uD83E\\uDD8A","b":"\\\\u0041"}')).toEqual(['🦊', '\\u0041', null]);
   });
 
-  it('have U+FFFD for half a surrogate pair, counted', () => {
+  it('have U+FFFD for unpaired surrogates, which are counted', () => {
     const { rows, replacedBytes } = decodeLines(
       texts,
       '{"a":"x\\ud83ey\\udd8a","b":"\\ud83e\\ud83e\\udd8a","c":"\\ufffd"}',
@@ -224,7 +224,7 @@ describe('strings', () => {
     expect(replacedBytes).toBe(3);
   });
 
-  it('have U+FFFD for bytes that are not UTF-8, counted where they are stored', () => {
+  it('have U+FFFD for invalid UTF-8, which is counted where it is stored', () => {
     const line = Buffer.concat([
       Buffer.from('{"a":"x'),
       Buffer.from([0xff, 0xe2, 0x82]),
@@ -242,7 +242,7 @@ describe('strings', () => {
     expect(replacedBytes).toBe(3);
   });
 
-  it('with many escapes in one line keep their texts apart', () => {
+  it('with many escapes in one line do not mix up their texts', () => {
     const value = '\\n\\u00e9'.repeat(3000);
     const expected = '\né'.repeat(3000);
     expect(read(`{"a":"${value}1","x":"${value}","b":"${value}2","c":"${value}3"}`)).toEqual([
@@ -254,7 +254,7 @@ describe('strings', () => {
 });
 
 describe('lines', () => {
-  it('of blanks are blank, blanks between tokens do not matter', () => {
+  it('of whitespace are blank, and whitespace between tokens is ignored', () => {
     const { rows, rejected } = decodeLines(texts, '\n \t\r\n\r\n { "a" : "1" ,\t"b":2 } \r\n{"a":"3"}');
     expect(rejected).toEqual([]);
     expect(rows).toEqual([
@@ -286,24 +286,24 @@ describe('lines', () => {
     ['{"a":[1}', 'at column 8 expected "," or "]"'],
     ['{"a":{"b":1]}', 'at column 12 expected "," or "}"'],
     ['{"a":{"b"}}', 'at column 10 expected ":"'],
-  ])('%s is rejected with its place', (text, reason) => {
+  ])('%s is rejected with its position', (text, reason) => {
     expect(reasonOf(text)).toBe(`is not a JSON object: ${reason}`);
   });
 
-  it('leave nothing of a rejected line in the next', () => {
+  it('carry no value of a rejected line over into the next', () => {
     const { rows, rejected } = decodeLines(texts, '{"a":"1","b":"\\ud800",\n{"b":"2"}\n');
     expect(rejected.length).toBe(1);
     expect(rows).toEqual([[null, '2', null]]);
   });
 
-  it('nest up to the bound', () => {
+  it('may be nested up to the limit', () => {
     const nested = `${'['.repeat(jsonDepthMax)}${']'.repeat(jsonDepthMax)}`;
     expect(read(`{"a":${nested}}`)[0]).toBe(nested);
     expect(reasonOf(`{"a":[${nested}]}`)).toContain(`expected no more than ${jsonDepthMax} nested values`);
   });
 });
 
-/** The text with U+FFFD for each half of a surrogate pair without the other. */
+/** The text with U+FFFD for each unpaired surrogate. */
 function wellFormed(text: string): string {
   return Buffer.from(text).toString();
 }
@@ -314,7 +314,7 @@ const character = fc.oneof(
   fc.constantFrom('a', '"', '\\', '/', '\n', '🦊', '\ud83e', '\udd8a'),
 );
 
-/** A character as JSON may write it. */
+/** A character in one of the forms that JSON allows. */
 const written = fc.tuple(character, fc.boolean()).map(([text, escape]) => {
   const loneHalf = wellFormed(text) !== text;
   if (!escape && !loneHalf) return JSON.stringify(text).slice(1, -1);
@@ -360,7 +360,7 @@ const member = fc.record({
   spaces: fc.array(space, { minLength: 4, maxLength: 4 }),
 });
 
-/** The value of a string field by the rules, from the value's text. */
+/** The value of a string field by the rules, from the text of the value. */
 function expectedText(value: string): Value {
   if (value === 'null') return null;
   if (!value.startsWith('"')) return value;
@@ -368,7 +368,7 @@ function expectedText(value: string): Value {
   return typeof parsed === 'string' ? wellFormed(parsed) : expect.fail('not a string');
 }
 
-/** A value as it stands in a line; with its members, in their order, where it is an object. */
+/** A value as it is written in a line; for an object also its members, in their order. */
 interface Written {
   readonly text: string;
   readonly members?: readonly (readonly [string, Written])[];
@@ -404,7 +404,7 @@ function valueOf(line: Written, name: string): Value {
 }
 
 describe('random lines', () => {
-  it('give the values at the ends of paths', () => {
+  it('give the values that paths lead to', () => {
     fc.assert(
       fc.property(fc.array(tree, { minLength: 1, maxLength: 8 }), (lines) => {
         const text = lines.map((line) => `${line.text}\n`).join('');
@@ -419,7 +419,7 @@ describe('random lines', () => {
     );
   });
 
-  it('give each value as it stands, strings unescaped', () => {
+  it('give each value as it is written, with strings unescaped', () => {
     fc.assert(
       fc.property(fc.array(fc.array(member, { maxLength: 6 }), { minLength: 1, maxLength: 4 }), (lines) => {
         const written = lines.map((members) => {
@@ -440,7 +440,7 @@ describe('random lines', () => {
     );
   });
 
-  it('are taken exactly when JSON.parse takes them for an object', () => {
+  it('are accepted exactly if JSON.parse reads them as an object', () => {
     const mutation = fc.tuple(
       fc.nat(),
       fc.constantFrom(0, 1, 2),

@@ -9,7 +9,7 @@ const long = process.env.LOGSTRATA_LONG === '1';
 type Captures = Record<string, string | null> | null;
 
 function capturesOf(pattern: LinePattern, text: string): Captures {
-  // Bytes around the line show whether positions are relative to it.
+  // The bytes around the line show whether positions are relative to the line.
   const line = Buffer.from(text);
   const bytes = Buffer.concat([Buffer.from('ab'), line, Buffer.from('ba')]);
   if (!pattern.match(bytes, 2, 2 + line.length)) return null;
@@ -21,7 +21,7 @@ function capturesOf(pattern: LinePattern, text: string): Captures {
   return Object.fromEntries(entries);
 }
 
-/** What re2js itself says. */
+/** The result of re2js itself. */
 function referenceOf(text: string, line: string): Captures {
   const pattern = RE2JS.compile(text);
   const matcher = pattern.matcher(line);
@@ -42,7 +42,7 @@ function expectLike(text: string, lines: readonly string[]): void {
   }
 }
 
-/** Letters a and b without an order. */
+/** Letters a and b in random order. */
 function randomLetters(count: number): string {
   let seed = 1;
   const letters = Array.from({ length: count }, () => {
@@ -172,7 +172,7 @@ describe('LinePattern', () => {
     );
   });
 
-  it('records the wanted groups only', () => {
+  it('records only the requested groups', () => {
     const narrow = new LinePattern('^(?P<a>.)(?P<b>.)(?P<c>.)$', new Set(['c', 'a', 'missing']));
     expect(narrow.groupNames).toEqual(['a', 'c']);
     expect(capturesOf(narrow, 'xyz')).toEqual({ a: 'x', c: 'z' });
@@ -183,13 +183,13 @@ describe('LinePattern', () => {
     ['^(?:(?P<x>a*)*)*b$', 'a'.repeat(50_000)],
     ['(.*)(.*)(.*)(.*)(.*)x$', 'a'.repeat(50_000)],
     ['(?i)^(?P<x>(?:a|A|aa)+)$', `${'a'.repeat(50_000)}!`],
-  ])('is linear where backtracking is not: %s', (text, hostile) => {
+  ])('takes linear time where backtracking does not: %s', (text, hostile) => {
     const pattern = new LinePattern(text);
     expect(pattern.match(Buffer.from(hostile), 0, hostile.length)).toBe(false);
     expect(pattern.keepsStates).toBe(true);
   });
 
-  it('keeps no states of a pattern with too many, with the same answer', () => {
+  it('does not cache the states of a pattern with too many, and gives the same answer', () => {
     const text = '(?P<x>a.{300})(?P<y>c+)';
     const pattern = new LinePattern(text);
     const lineText = `${randomLetters(20_000)}c`;
@@ -200,7 +200,7 @@ describe('LinePattern', () => {
     expect(capturesOf(pattern, found)).toEqual(referenceOf(text, found));
   });
 
-  it('goes on after it had to forget its states', () => {
+  it('continues after it discarded its cached states', () => {
     const text = '(?P<x>a[ab]{11})c';
     const pattern = new LinePattern(text);
     let seed = 7;
@@ -214,10 +214,10 @@ describe('LinePattern', () => {
     }
   });
 
-  /** A program of 40,002 instructions, of which each character of a long line has thousands followed. */
+  /** A program of 40,002 instructions, thousands of which are active at each character of a long line. */
   const repeated = `^${'(?:.{0,1000})'.repeat(19)}(?P<last>.{0,1000})(?P<end>x)$`;
 
-  it('gives up a line that takes too many steps, and reads others as before', () => {
+  it('gives up a line that takes too many steps, and matches other lines as before', () => {
     const pattern = new LinePattern(repeated);
     const short = `${'ab'.repeat(40)}x`;
     const captures = capturesOf(pattern, short);
@@ -227,26 +227,26 @@ describe('LinePattern', () => {
     expect(pattern.match(Buffer.from('none'), 0, 4)).toBe(false);
   });
 
-  it('gives up a line whatever the lines before were', () => {
+  it('gives up such a line whatever the lines before it were', () => {
     const text = '(?P<x>a.{300})(?P<y>c+)';
     const line = Buffer.from(randomLetters(200_000));
     const pattern = new LinePattern(text);
     expect(pattern.match(line, 0, line.length)).toBeUndefined();
     expect(pattern.match(line, 0, 20_000)).toBe(false);
-    // The states are too many to be kept from here on.
+    // From here on, there are too many states to cache.
     expect(pattern.keepsStates).toBe(false);
     expect(pattern.match(line, 0, line.length)).toBeUndefined();
     expect(pattern.match(Buffer.alloc(200_000, 'b'), 0, 200_000)).toBe(false);
   });
 
-  it('gives up a line for which too many capture positions are moved', () => {
+  it('gives up a line for which too many capture positions are copied', () => {
     const groups = Array.from({ length: 900 }, (_, i) => `(?P<f${i}>a*)`).join('');
     const pattern = new LinePattern(`^${groups}b`);
     expect(pattern.match(Buffer.alloc(3000, 'a'), 0, 3000)).toBeUndefined();
     expect(capturesOf(pattern, 'aab')).toMatchObject({ f0: 'aa', f1: '', f899: '' });
   });
 
-  it('reads lines as long as may be, where a large pattern takes few steps', () => {
+  it('matches lines of the maximum length if a large pattern takes few steps', () => {
     const words = Array.from({ length: 3000 }, (_, i) => `w${(i * 7919) % 10_007}x`);
     const pattern = new LinePattern(`(?P<word>${words.join('|')})`);
     const line = `${'v1'.repeat(500_000)} ${words[1234]!}`;
@@ -263,7 +263,7 @@ describe('LinePattern', () => {
     expect(() => new LinePattern(text)).toThrow(message);
   });
 
-  it('says what is wrong with a pattern', () => {
+  it('reports the mistake in a pattern', () => {
     for (const text of ['(', 'a**', '(?P<n>a)(?P<n>b)', '[z-a]', '(?<=a)b', '\\8', 'a{1001}']) {
       try {
         new LinePattern(text);

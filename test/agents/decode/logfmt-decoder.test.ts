@@ -11,7 +11,7 @@ const texts = agent(
   { format: 'logfmt' },
 );
 
-/** The values of a line by their names, those that are not null. */
+/** The values of a line that are not null, by name. */
 function read(text: string): Record<string, Value> {
   const { rows, rejected } = decodeLines(texts, `${text}\n`);
   expect(rejected).toEqual([]);
@@ -21,58 +21,58 @@ function read(text: string): Record<string, Value> {
 }
 
 describe('pairs', () => {
-  it('are keys and values with blanks between, in any order', () => {
+  it('are keys and values separated by blanks, in any order', () => {
     expect(read('b=2 a=1')).toEqual({ a: '1', b: '2' });
     expect(read(' \ta=1 \t  é=x\u00a0y\t')).toEqual({ a: '1', é: 'x\u00a0y' });
     expect(read('a="one two" b=""')).toEqual({ a: 'one two', b: '' });
     expect(read('A=no ab=no a.b=1 x=a')).toEqual({ 'a.b': '1' });
   });
 
-  it('have values up to the next blank, whatever is in them', () => {
+  it('have values up to the next blank, with any other characters', () => {
     expect(read('a=/x?y=1&z=2 b==')).toEqual({ a: '/x?y=1&z=2', b: '=' });
     expect(read(`a=5" b='x`)).toEqual({ a: '5"', b: "'x" });
     expect(read('a=C:\\new\\x b=\\')).toEqual({ a: 'C:\\new\\x', b: '\\' });
     expect(read('a=\0 b=1')).toEqual({ a: '\0', b: '1' });
   });
 
-  it('may be empty, or a key alone, which is true', () => {
+  it('may have an empty value, or only a key, which means true', () => {
     expect(read('a= b=')).toEqual({ a: '', b: '' });
     expect(read('a b=1')).toEqual({ a: 'true', b: '1' });
     expect(read('b=1 a')).toEqual({ a: 'true', b: '1' });
   });
 
-  it('give the last value of a key that comes twice', () => {
+  it('give the last value of a repeated key', () => {
     expect(read('a=1 a=2')).toEqual({ a: '2' });
     expect(read('a="x\\ny" a=')).toEqual({ a: '' });
     expect(read('a=1 a')).toEqual({ a: 'true' });
   });
 
-  it('have no paths: a key with dots is a key', () => {
+  it('have no paths: a key with dots is a plain key', () => {
     const definition = agent([{ name: 'v', source: 'a.b' }], { format: 'logfmt' });
     expect(decodeLines(definition, 'a={"b":1}\na.b=2\n').rows).toEqual([[null], ['2']]);
   });
 });
 
-describe('text in quotation marks', () => {
-  it('has the escapes of Go and JSON', () => {
+describe('quoted text', () => {
+  it('may contain the escapes of Go and JSON', () => {
     expect(read('a="\\"\\\\\\/\\\'\\a\\b\\f\\n\\r\\t\\v"').a).toBe('"\\/\'\x07\b\f\n\r\t\v');
     expect(read('a="\\x1b[0m\\u00e9\\u20AC\\ud83e\\udd8a\\U0001f98a"').a).toBe('\x1b[0mé€🦊🦊');
     expect(read('a="\\xe2\\x82\\xac"').a).toBe('€');
   });
 
-  it('keeps backslashes before anything else', () => {
+  it('keeps a backslash before any other character', () => {
     for (const text of ['\\d\\ ', '\\x1', '\\xg0', '\\u12g4', '\\U0001', '\\0', '\\é'])
       expect(read(`a="${text}"`).a).toBe(text);
   });
 
-  it('has U+FFFD for what is no character, counted', () => {
+  it('has U+FFFD for escapes of invalid characters, which are counted', () => {
     const line = 'a="x\\ud83ey\\udd8a" b="\\ud83e\\ud83e\\udd8a" a.b="\\xff" é="\\U00110000\\Ud83e0000"';
     const { rows, replacedBytes } = decodeLines(texts, line);
     expect(rows).toEqual([['x\ufffdy\ufffd', '\ufffd🦊', '\ufffd', '\ufffd\ufffd']]);
     expect(replacedBytes).toBe(6);
   });
 
-  it('keeps the texts of one line apart', () => {
+  it('is kept apart from other texts of the same line', () => {
     const value = '\\n\\u00e9'.repeat(3000);
     const expected = '\né'.repeat(3000);
     expect(read(`a="${value}1" x="${value}" b="${value}2" a="${value}3"`)).toEqual({
@@ -83,13 +83,13 @@ describe('text in quotation marks', () => {
 });
 
 describe('values', () => {
-  it('of keys alone read as true', () => {
+  it('of keys without a value are true', () => {
     const definition = agent([{ name: 'cached', type: 'bool' }], { format: 'logfmt' });
     const { rows } = decodeLines(definition, 'a=1 cached\na=1\ncached=no');
     expect(rows).toEqual([[1n], [null], [0n]]);
   });
 
-  it('read as the types of their fields', () => {
+  it('are read as the types of their fields', () => {
     const definition = agent(
       [
         { name: 'time', type: 'time', timestamp: { format: 'rfc3339' } },
@@ -121,7 +121,7 @@ describe('values', () => {
     expect(unreadableValues).toBe(3);
   });
 
-  it('that are not UTF-8 have U+FFFD, counted where they are stored; keys are bytes', () => {
+  it('with invalid UTF-8 have U+FFFD, counted where they are stored; keys are compared as bytes', () => {
     const line = Buffer.from('a=x\xff b="\xe2\x82\\n" \xff=1 c=\xff\n', 'latin1');
     const { rows, replacedBytes, rejected } = decodeLines(texts, line);
     expect(rejected).toEqual([]);
@@ -131,7 +131,7 @@ describe('values', () => {
 });
 
 describe('lines', () => {
-  it('of blanks are blank', () => {
+  it('of whitespace are blank', () => {
     const { rows, rejected } = decodeLines(texts, '\n \t\r\n\r\na=1\r\n\t\nb=2');
     expect(rejected).toEqual([]);
     expect(rows.map((row) => row.slice(0, 2))).toEqual([
@@ -159,7 +159,7 @@ describe('lines', () => {
     expect(rejected).toMatchObject([{ reason: `is not logfmt: ${reason}`, start: 4 }]);
   });
 
-  it('leave nothing in the next, rejected or not', () => {
+  it('carry no value over into the next line, rejected or not', () => {
     expect(decodeLines(texts, 'a="\\ud800" b=1 =\nb=2\na\\n=1\na.b=3\n').rows).toEqual([
       [null, '2', null, null],
       [null, null, null, null],
@@ -167,7 +167,7 @@ describe('lines', () => {
     ]);
   });
 
-  it('may be records of several lines', () => {
+  it('may be joined to records of several lines', () => {
     const multiline = { start: '^a=', timeoutMs: 1000, linesMax: 2000, bytesMax: 1 << 20 };
     const definition = { ...texts, file: { ...texts.file!, multiline } };
     const { rows, rejected } = decodeLines(definition, 'a=1\n  b=2\na="x\ny" b=\n\na=3\n');
@@ -179,7 +179,7 @@ describe('lines', () => {
     ]);
   });
 
-  it('of one character again and again are read to their end', () => {
+  it('of one repeated character are read to their end', () => {
     const count = 1_000_000;
     const one = (text: string): unknown => {
       const { rows, rejected } = decodeLines(texts, text);
@@ -215,7 +215,7 @@ const escapes: Readonly<Record<string, string>> = {
   v: '\v',
 };
 
-/** What one escape means, or other text. */
+/** The meaning of an escape; other text stands for itself. */
 function partMeaning(part: string): Buffer {
   if (/^\\x[\dA-Fa-f]{2}$/.test(part)) return Buffer.from(part.slice(2), 'hex');
   if (/^\\[uU][\dA-Fa-f]{4,8}$/.test(part)) {
@@ -226,13 +226,13 @@ function partMeaning(part: string): Buffer {
   return Buffer.from(/^\\[abfnrtv"\\/']$/.test(part) ? (escapes[part[1]!] ?? part[1]!) : part);
 }
 
-/** What a text in quotation marks means, by the rules. */
+/** The meaning of a quoted text, by the rules. */
 function meaningOf(text: string): string {
   const parts = text.split(/(\\x[\dA-Fa-f]{2}|\\u[\dA-Fa-f]{4}|\\U[\dA-Fa-f]{8}|\\[abfnrtv"\\/'])/);
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.concat(parts.map(partMeaning)));
 }
 
-/** The pairs of a line, by the rules; null for one that is rejected. */
+/** The pairs of a line, by the rules; null for a rejected line. */
 function pairsOf(line: string): Map<string, string> | null {
   const pairs = new Map<string, string>();
   let hasPair = false;
@@ -293,10 +293,10 @@ describe('random lines', () => {
   const line = fc
     .array(fc.oneof({ arbitrary: usual, weight: 3 }, { arbitrary: piece, weight: 1 }), { maxLength: 8 })
     .map((parts) => parts.join(''))
-    // Two halves of a pair would be one character, which other tests look at.
+    // Without two surrogates that would form one character, which other tests cover.
     .filter((text) => !/\\ud800\\ud8/i.test(text));
 
-  it('give what the rules say', () => {
+  it('give the pairs that the rules define', () => {
     fc.assert(
       fc.property(fc.array(line, { minLength: 1, maxLength: 8 }), (lines) => {
         const pairs = lines.filter((text) => text.trim() !== '' || text.includes('\0')).map(pairsOf);

@@ -16,7 +16,7 @@ const line = fc.constantFrom(
 );
 const ending = fc.constantFrom('\n', '\n', '\n', '\r\n');
 
-/** Content of lines of which some begin records, as programs write it or not, the last often without its end. */
+/** Lines as programs write them or not, some of which begin records, the last often without a line end. */
 export const contentOf: fc.Arbitrary<Buffer> = fc
   .tuple(
     fc.array(fc.tuple(line, ending), { maxLength: 60 }),
@@ -25,13 +25,13 @@ export const contentOf: fc.Arbitrary<Buffer> = fc
   )
   .map(([lines, last, isDamaged]) => {
     const text = Buffer.from(lines.map(([each, end]) => each + end).join('') + last);
-    // A byte that is no UTF-8, in a line that begins a record or goes on with one.
+    // An invalid UTF-8 byte in a line that begins or continues a record.
     return isDamaged
       ? Buffer.concat([Buffer.from('10 \xff\n', 'latin1'), text, Buffer.from(' \xfe', 'latin1')])
       : text;
   });
 
-/** The records of content, line ends included, as the documentation says: the naive model. */
+/** The records of content, including line ends, as documented: the naive model. */
 export function recordsIn(content: Buffer, { start, linesMax, bytesMax }: Multiline): Buffer[] {
   const lines = content.toString('latin1').match(/[^\n]*\n|[^\n]+$/g) ?? [];
   const records: string[][] = [];
@@ -46,7 +46,7 @@ export function recordsIn(content: Buffer, { start, linesMax, bytesMax }: Multil
   return records.map((each) => Buffer.from(each.join(''), 'latin1'));
 }
 
-/** The text of a record: its lines joined, without empty ones before and behind them. */
+/** The text of a record: its lines joined, without empty lines at its beginning and end. */
 export function joined(record: Buffer): string {
   return record
     .toString()

@@ -22,7 +22,7 @@ function textsOf(content: Uint8Array): string[] {
 }
 
 describe('records of several lines', () => {
-  it('are those of the model, their lines joined', () => {
+  it('are those of the model, with their lines joined', () => {
     fc.assert(
       fc.property(contentOf, (content) => {
         const expected = recordsIn(content, multiline).map(joined);
@@ -32,7 +32,7 @@ describe('records of several lines', () => {
     );
   });
 
-  it('are known to be whole only when nothing that comes can change them', () => {
+  it('are complete only when no later line can change them', () => {
     fc.assert(
       fc.property(contentOf, fc.nat(), (content, cut) => {
         const ends = new MultilineRecords(multiline);
@@ -43,7 +43,7 @@ describe('records of several lines', () => {
           record.toString('latin1'),
         );
         expect(first).toEqual(all.slice(0, first.length));
-        // Nothing but the last record, and a line that may begin another, is held back.
+        // Only the last record is held back, and a line that may begin another.
         const rest = recordsIn(content.subarray(whole, known), multiline);
         expect(rest.length).toBeLessThanOrEqual(2);
       }),
@@ -51,13 +51,13 @@ describe('records of several lines', () => {
     );
   });
 
-  it('begin with what stands in the first 4096 bytes of a line', () => {
+  it('begin with a match in the first 4096 bytes of a line', () => {
     const ends = new MultilineRecords({ ...multiline, start: 'BEGIN|é$' });
     const begins = (line: string): boolean =>
       ends.isStart(Buffer.from(line), 0, Buffer.byteLength(line), true);
     expect(begins(`${'x'.repeat(4091)}BEGIN and more`)).toBe(true);
     expect(begins(`${'x'.repeat(4092)}BEGIN`)).toBe(false);
-    // The end of what is looked at cuts no character.
+    // The limit of the searched bytes splits no character.
     expect(begins(`${'x'.repeat(4094)}éé`)).toBe(true);
     expect(begins(`${'x'.repeat(4095)}é`)).toBe(false);
     const broken = Buffer.concat([Buffer.alloc(4091, 0xff), Buffer.from('BEGIN')]);
@@ -65,7 +65,7 @@ describe('records of several lines', () => {
     expect(ends.isStart(Buffer.concat([Buffer.of(0xff), broken]), 0, broken.length + 1, false)).toBe(false);
   });
 
-  it('may each be an object of JSON over several lines', () => {
+  it('may each be a JSON object that spans several lines', () => {
     const pretty = agent([{ name: 'a', type: 'int' }, { name: 'b' }], {
       multiline: { ...multiline, start: '^\\{', bytesMax: 1000 },
     });
@@ -76,7 +76,7 @@ describe('records of several lines', () => {
     ]);
   });
 
-  it('are decoded many at once where they have one line each, with those of several between', () => {
+  it('are decoded many at once if they have one line each, with longer records between them', () => {
     let content = '';
     for (let n = 0; n < 20_000; n++) content += n % 1000 === 999 ? `10 a ${n}\n  at ${n}\n` : `10 ${n}\n`;
     const plain = agent([{ name: 'n' }, { name: 'text' }], {
@@ -93,14 +93,14 @@ describe('records of several lines', () => {
     expect(rows).toEqual(decodeLines(plain, content, { columnar: false }).rows);
   });
 
-  it('are rejected as a whole, with their place', () => {
+  it('are rejected as a whole, with their position', () => {
     const strict = agent([{ name: 'n' }], { ...file, regex: '^(?P<n>\\d+) ok$' });
     const { rows, rejected } = decodeLines(strict, '10 ok\n11 bad\r\n  at x\n12 ok\n');
     expect(rows).toEqual([['10'], ['12']]);
     expect(rejected).toEqual([{ reason: 'does not match the pattern', line: '11 bad\r\n  at x', start: 6 }]);
   });
 
-  it('end where the builder is full, and go on there', () => {
+  it('end when the builder is full, and continue there', () => {
     const decoder = createRecordDecoder(definition, {
       captures: new Map(),
       timezone: 'UTC',
@@ -114,7 +114,7 @@ describe('records of several lines', () => {
     expect(reached / 9 + builder.finish().length).toBe(70_000);
   });
 
-  it('leave a line that is too long to itself', () => {
+  it('do not include a line that is too long', () => {
     const long = `${'x'.repeat(lineBytesMax + 1)}`;
     const { rows, rejected } = decodeLines(definition, `10 a\n${long}\n  b\n11 c\n`);
     expect(rows.map(([, text]) => text)).toEqual(['a', '  b', 'c']);
@@ -124,10 +124,10 @@ describe('records of several lines', () => {
   });
 });
 
-describe('what one record becomes', () => {
+describe('the explanation of one record', () => {
   const options = { timezone: 'UTC', now: () => noon };
 
-  it('is told for all of its lines', () => {
+  it('covers all of its lines', () => {
     expect(describeLine(definition, '10 a\r\n  b\n', options)).toMatchObject({
       outcome: 'record',
       continues: false,
@@ -137,7 +137,7 @@ describe('what one record becomes', () => {
     expect(describeLine(definition, '  b', options)).toMatchObject({ outcome: 'record', continues: true });
   });
 
-  it('is not told for two, nor for several lines of an agent without multiline', () => {
+  it('is refused for two records, and for several lines without multiline', () => {
     expect(() => describeLine(definition, '10 a\n b\n11 c', options)).toThrow(
       /more than one record; its line 3/,
     );

@@ -15,25 +15,25 @@ function fieldsOf(line: string): Record<string, unknown> {
 
 const head = '203.0.113.9 - - [24/Nov/2026:05:00:01 +0000]';
 
-/** What nginx 1.22 writes of requests that it refuses before it has read one, or all of one. */
+/** Lines that nginx 1.22 writes for requests that it refuses before they are read completely. */
 const refused: [request: string, status: number, fields: Record<string, unknown>][] = [
-  // TLS spoken to a port without it.
+  // TLS on a port that does not use it.
   [String.raw`\x16\x03\x01\x02\x00\x01\x00\x01\xFC\x03\x03\xB2\x22`, 400, {}],
-  // A scanner that speaks RDP: with blanks, and a port that was opened and closed.
+  // An RDP scanner, with blanks; and a port that was opened and closed again.
   [String.raw`\x03\x00\x00/*\xE0\x00\x00\x00\x00\x00Cookie: mstshash=Administr`, 400, {}],
   ['', 400, {}],
-  // A client that took too long for its headers.
+  // A client whose headers took too long.
   ['-', 408, {}],
   ['get / http/1.1', 400, {}],
   ['GET /a b HTTP/1.1', 400, {}],
-  // A request line that was too long has no end.
+  // A request line that is too long has no closing quote.
   [`GET /${'a'.repeat(9000)}`, 414, { method: 'GET', path: `/${'a'.repeat(9000)}`, protocol: null }],
   ['GET /.git/config HTTP/1.1', 403, { method: 'GET', path: '/.git/config', protocol: 'HTTP/1.1' }],
   ['PRI * HTTP/2.0', 400, { method: 'PRI', path: '*', protocol: 'HTTP/2.0' }],
 ];
 
 describe('the shipped agent for nginx', () => {
-  it.each(refused)('takes %j with %i', (request, status, fields) => {
+  it.each(refused)('reads %j as status %i', (request, status, fields) => {
     const whole = { method: null, path: null, protocol: null, request, ...fields };
     const expected = 'method' in fields ? { ...whole, request: null } : whole;
     const record = fieldsOf(`${head} "${request}" ${status} 157 "-" "-"`);
@@ -43,12 +43,12 @@ describe('the shipped agent for nginx', () => {
     );
   });
 
-  it('takes a mark behind a backslash, as Apache writes it', () => {
+  it('accepts a quote after a backslash, as Apache writes it', () => {
     const record = fieldsOf(String.raw`${head} "GET /x\"y HTTP/1.1" 404 153`);
     expect(record).toMatchObject({ request: String.raw`GET /x\"y HTTP/1.1`, status: 404n, bytes: 153n });
   });
 
-  it('has a pattern that kernels take most lines apart by', () => {
+  it('has a pattern by which kernels split most lines', () => {
     expect(delimitedSteps(nginx.file!.regex!, ['time', 'status'])).not.toBeNull();
   });
 });

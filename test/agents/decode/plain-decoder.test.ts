@@ -14,7 +14,7 @@ const long = process.env.LOGSTRATA_LONG === '1';
 const pairs = agent([{ name: 'k' }, { name: 'v' }], { format: 'plain', regex: '^(?P<k>[^=]+)=(?P<v>.*)$' });
 
 describe('lines', () => {
-  it('end with a line feed, a carriage return before it, or the input', () => {
+  it('end with a line feed, with an optional carriage return before it, or with the input', () => {
     const { rows, rejected } = decodeLines(pairs, 'a=1\r\nb=2\nc=3\r\r\nd=\r\ne=5');
     expect(rows).toEqual([
       ['a', '1'],
@@ -27,13 +27,13 @@ describe('lines', () => {
     expect(decodeLines(pairs, 'a=1\r').rows).toEqual([['a', '1']]);
   });
 
-  it('that are empty are neither records nor rejected', () => {
+  it('that are empty are neither stored nor rejected', () => {
     const { rows, rejected } = decodeLines(pairs, '\n\r\na=1\n\n\n');
     expect(rows).toEqual([['a', '1']]);
     expect(rejected).toEqual([]);
   });
 
-  it('that do not match are rejected with their place, blanks included', () => {
+  it('that do not match are rejected with their position, including blank lines', () => {
     const { rows, rejected } = decodeLines(pairs, 'a=1\nnothing\r\n  \nb=2\n');
     expect(rows.length).toBe(2);
     expect(rejected).toEqual([
@@ -42,7 +42,7 @@ describe('lines', () => {
     ]);
   });
 
-  it('that are too long are rejected, those just within the bound are not', () => {
+  it('that are too long are rejected; lines of the maximum length are not', () => {
     const whole = `a=${'x'.repeat(lineBytesMax - 2)}`;
     const { rows, rejected } = decodeLines(pairs, `${whole}\n${whole}x\r\nb=2\n`);
     expect(rows.map((row) => row[0])).toEqual(['a', 'b']);
@@ -51,7 +51,7 @@ describe('lines', () => {
     ]);
   });
 
-  it('that take too many steps are rejected, and the lines behind them are not', () => {
+  it('that take too many steps are rejected, and the lines after them are not', () => {
     const definition = agent([{ name: 'v' }], {
       format: 'plain',
       regex: `^(?P<v>${'.{0,1000}'.repeat(20)})$`,
@@ -63,11 +63,11 @@ describe('lines', () => {
     ]);
   });
 
-  it('may hold a NUL', () => {
+  it('may contain a NUL', () => {
     expect(decodeLines(pairs, '\0=\0\n').rows).toEqual([['\0', '\0']]);
   });
 
-  it.each(['plain', 'multiline'] as const)('are decoded one at a time where turns are short: %s', (kind) => {
+  it.each(['plain', 'multiline'] as const)('are decoded one at a time when turns are short: %s', (kind) => {
     const multiline = { start: '^[ac]', timeoutMs: 1, linesMax: 10, bytesMax: 1000 };
     const definition = agent([{ name: 'v' }], {
       format: 'plain',
@@ -84,7 +84,7 @@ describe('lines', () => {
     expect(ends).toEqual(kind === 'plain' ? [2, 4, 6] : [4, 6]);
   });
 
-  it('are not decoded once that is stopped', () => {
+  it('are not decoded once decoding is stopped', () => {
     const stop = newStopFlag();
     const options = { captures: new Map<string, string>(), timezone: 'UTC', written: { byMs: 0 }, stop };
     const decoder = createRecordDecoder(pairs, options);
@@ -96,7 +96,7 @@ describe('lines', () => {
     expect(decode).toThrow(expect.objectContaining({ code: 'cancelled' }));
   });
 
-  it('stop at a full batch and go on behind it', () => {
+  it('stop at a full batch and continue after it', () => {
     const lines = Buffer.from('a=1\n'.repeat(rowGroupRowsMax + 3));
     const decoder = createRecordDecoder(pairs, {
       captures: new Map(),
@@ -114,7 +114,7 @@ describe('lines', () => {
   });
 });
 
-describe('lines of which much would be made', () => {
+describe('long lines', () => {
   const whole = { format: 'plain', regex: '^(?P<all>.*)$' } as const;
   const short = Array.from({ length: 40 }, (_, i) => `line ${i}`);
   const withLong = (text: string): string => [...short, text, ...short].join('\n');
@@ -149,7 +149,7 @@ describe('lines of which much would be made', () => {
     expect(decodeLines(definition, withLong(text), { columnar: false })).toEqual(many);
   });
 
-  it('are read where it fits, in either way', () => {
+  it('are read if the values fit, on either path', () => {
     const fields = Array.from({ length: 30 }, (_, i) => ({ name: `f${i}`, source: 'all' }));
     const text = 'y'.repeat(1_000_000);
     const definition = agent(fields, whole);
@@ -159,7 +159,7 @@ describe('lines of which much would be made', () => {
     expect(decodeLines(definition, withLong(text), { columnar: false })).toEqual(lines);
   });
 
-  it('have the bytes counted that are not UTF-8 and become more', () => {
+  it('count each invalid byte that is replaced by more bytes', () => {
     const fields = Array.from({ length: 20 }, (_, i) => ({ name: `f${i}`, source: 'all' }));
     const bytes = Buffer.alloc(600_000, 0xff);
     const { rows, rejected } = decodeLines(agent(fields, whole), Buffer.concat([bytes, Buffer.from('\nz')]));
@@ -171,7 +171,7 @@ describe('lines of which much would be made', () => {
 });
 
 describe('captures', () => {
-  it('that took no part are null and not counted, empty ones are empty', () => {
+  it('of groups that took no part are null and not counted, empty ones are empty', () => {
     const definition = agent(
       [{ name: 'a' }, { name: 'b' }, { name: 'n', type: 'int' }, { name: 'missing', type: 'int' }],
       { format: 'plain', regex: '^(?P<a>x*)(?:-(?P<b>y*))?(?P<n>\\d+)?$' },
@@ -190,7 +190,7 @@ describe('captures', () => {
     expect(decodeLines(definition, 'a id=x id=12 id=13\n').rows).toEqual([[12n]]);
   });
 
-  it('count a value that does not read', () => {
+  it('count a value that cannot be read', () => {
     const definition = agent([{ name: 'n', type: 'int' }], { format: 'plain', regex: '^(?P<n>\\S+)$' });
     const { rows, unreadableValues } = decodeLines(definition, '-\n5\n');
     expect(rows).toEqual([[null], [5n]]);
@@ -198,8 +198,8 @@ describe('captures', () => {
   });
 });
 
-describe('bytes that are not UTF-8', () => {
-  it('become U+FFFD where they are stored, and are counted there', () => {
+describe('invalid UTF-8', () => {
+  it('becomes U+FFFD where it is stored, and is counted there', () => {
     const definition = agent([{ name: 'v' }, { name: 'w', source: 'v' }], {
       format: 'plain',
       regex: '^(?P<k>[^=]+)=(?P<v>[^=]*)=.*$',
@@ -219,7 +219,7 @@ describe('bytes that are not UTF-8', () => {
   });
 });
 
-/** A decoder that is plainly right: text, re2js, strings. */
+/** A decoder that is obviously correct: text, re2js, strings. */
 function decodeNaively(regex: string, names: readonly string[], bytes: Uint8Array): (string | null)[][] {
   const pattern = RE2JS.compile(regex);
   const rows: (string | null)[][] = [];
@@ -299,7 +299,7 @@ const systems: readonly (readonly [system: string, regex: string, columns: reado
 
 describe.runIf(existsSync(logs))('real logs', () => {
   it.each(systems)(
-    '%s: every field of every line is that of the CSV beside it, which has no blanks around its cells',
+    '%s: every field of every line equals the CSV next to it, which has no blanks around its cells',
     (system, regex, columns) => {
       const base = new URL(`${system}/${system}_2k.log`, logs);
       const [header, ...table] = parseCsv(readFileSync(`${base.pathname}_structured.csv`, 'utf8'));

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { agent, decodeLines } from './decode-lines.js';
 
-it('a time is put together by a template, and read by its format', () => {
+it('a time is composed by a template and read by its format', () => {
   const definition = agent(
     [
       {

@@ -4,7 +4,7 @@ import type { FieldDefinition } from '../../../agents/definition/definition.js';
 import type { Value } from '../../model/rows.js';
 import { agent, decodeLines, noon } from './decode-lines.js';
 
-/** One value through a pattern that captures the whole line: [value, counted as unreadable]. */
+/** A value read by a pattern that captures the whole line: [value, counted as unreadable]. */
 function readText(text: string, field: Partial<FieldDefinition>): [Value, number] {
   const definition = agent([{ name: 'v', ...field }], { format: 'plain', regex: '(?s)^=(?P<v>.*)$' });
   const { rows, unreadableValues, rejected } = decodeLines(definition, `=${text}\n`);
@@ -12,7 +12,7 @@ function readText(text: string, field: Partial<FieldDefinition>): [Value, number
   return [rows[0]![0]!, unreadableValues];
 }
 
-/** One value as JSON text. */
+/** A value as JSON text. */
 function readJson(text: string, field: Partial<FieldDefinition>): [Value, number] {
   const { rows, unreadableValues, rejected } = decodeLines(
     agent([{ name: 'v', ...field }], {}),
@@ -22,11 +22,11 @@ function readJson(text: string, field: Partial<FieldDefinition>): [Value, number
   return [rows[0]![0]!, unreadableValues];
 }
 
-/** About as many characters as a line may have: what took time by their square would take an hour. */
+/** About the maximum length of a line: at this length, quadratic time would be an hour. */
 const long = 1_000_000;
 
 describe('int', () => {
-  it('reads numbers as long as a line in linear time', () => {
+  it('reads numbers of the length of a line in linear time', () => {
     for (const text of [`1${'0'.repeat(long)}1.0`, `${'9'.repeat(long)}e-1`, `1.${'0'.repeat(long)}1`])
       expect(readJson(text, { type: 'int' })).toEqual([null, 1]);
     expect(readJson(`7.${'0'.repeat(long)}`, { type: 'int' })).toEqual([7n, 0]);
@@ -94,7 +94,7 @@ describe('int', () => {
       expect(readJson('null', { type })).toEqual([null, 0]);
   });
 
-  it('reads every integer of 64 bits', () => {
+  it('reads every 64-bit integer', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: -(2n ** 65n), max: 2n ** 65n }), (value) => {
         const expected = BigInt.asIntN(64, value) === value ? value : null;
@@ -127,7 +127,7 @@ describe('bool', () => {
     expect(readText(text, { type: 'bool' })).toEqual([value, value === null ? 1 : 0]);
   });
 
-  it('takes true, false, 0, 1 and texts from JSON, nothing else', () => {
+  it('accepts true, false, 0, 1 and strings from JSON, and nothing else', () => {
     expect(readJson('true', { type: 'bool' })).toEqual([1n, 0]);
     expect(readJson('false', { type: 'bool' })).toEqual([0n, 0]);
     expect(readJson('1', { type: 'bool' })).toEqual([1n, 0]);
@@ -137,14 +137,14 @@ describe('bool', () => {
       expect(readJson(other, { type: 'bool' })).toEqual([null, 1]);
   });
 
-  it('passes over blanks in linear time', () => {
+  it('skips blanks in linear time', () => {
     const blanks = ' '.repeat(long / 4);
     expect(readText(`${blanks}yes${blanks}`, { type: 'bool' })).toEqual([1n, 0]);
   });
 });
 
 describe('float', () => {
-  it('reads numbers as long as a line in linear time', () => {
+  it('reads numbers of the length of a line in linear time', () => {
     for (const text of ['1'.repeat(long), `${'1'.repeat(long)}x`, `1.${'1'.repeat(long)}x`])
       expect(readText(text, { type: 'float' })).toEqual([null, 1]);
     expect(readText(`0.${'3'.repeat(long)}`, { type: 'float' })).toEqual([1 / 3, 0]);
@@ -179,7 +179,7 @@ describe('float', () => {
     expect(readText(text, { type: 'float' })).toEqual([null, 0]);
   });
 
-  it('reads every double as it is written', () => {
+  it('reads every double in its shortest form', () => {
     fc.assert(
       fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), fc.nat(20), (value, digits) => {
         expect(readText(String(value), { type: 'float' })[0]).toBe(Number(String(value)));
@@ -190,7 +190,7 @@ describe('float', () => {
     );
   });
 
-  it('takes numbers and texts from JSON, nothing else', () => {
+  it('accepts numbers and strings from JSON, and nothing else', () => {
     expect(readJson('"2.5"', { type: 'float' })).toEqual([2.5, 0]);
     expect(readJson('9007199254740993', { type: 'float' })).toEqual([9007199254740992, 0]);
     expect(readJson('true', { type: 'float' })).toEqual([null, 1]);
@@ -199,7 +199,7 @@ describe('float', () => {
 });
 
 describe('time', () => {
-  it('reads epoch milliseconds where no format is given', () => {
+  it('reads epoch milliseconds if no format is given', () => {
     expect(readText('1700000000123', { type: 'time' })).toEqual([1700000000123n, 0]);
     expect(readText('-5', { type: 'time' })).toEqual([-5n, 0]);
     expect(readJson('1700000000123.0', { type: 'time' })).toEqual([1700000000123n, 0]);
@@ -210,7 +210,7 @@ describe('time', () => {
     expect(readJson('1.5', { type: 'time' })).toEqual([null, 1]);
   });
 
-  it('reads timestamps by their format, in the given zone', () => {
+  it('reads timestamps by their format, in the configured zone', () => {
     const rfc3339: Partial<FieldDefinition> = { type: 'time', timestamp: { format: 'rfc3339' } };
     expect(readText('2026-11-21T10:00:00.5+02:00', rfc3339)).toEqual([
       BigInt(Date.UTC(2026, 10, 21, 8, 0, 0, 500)),
@@ -228,7 +228,7 @@ describe('time', () => {
     expect(rows).toEqual([[BigInt(Date.UTC(2026, 6, 1, 10))]]);
   });
 
-  it('remembers the last text without mixing it up with others', () => {
+  it('remembers the last text without confusing it with others', () => {
     const definition = agent([{ name: 't', type: 'time', timestamp: { format: 'rfc3339' } }], {});
     const texts = [
       '2026-11-21T10:00:00Z',
@@ -243,7 +243,7 @@ describe('time', () => {
     expect(unreadableValues).toBe(1);
   });
 
-  it('takes a year from the clock, which moves on', () => {
+  it('takes the year from the clock, also when that moves on', () => {
     const definition = agent([{ name: 't', type: 'time', timestamp: { format: 'stamp' } }], {});
     const line = '{"t":"Nov 22 12:00:01"}';
     expect(decodeLines(definition, line).rows[0]![0]).toBe(BigInt(Date.UTC(2025, 10, 22, 12, 0, 1)));
@@ -251,7 +251,7 @@ describe('time', () => {
     expect(later.rows[0]![0]).toBe(BigInt(Date.UTC(2026, 10, 22, 12, 0, 1)));
   });
 
-  it('takes a year from the part of that name, of the line or of the name of its file', () => {
+  it("takes the year from the capture of that name, of the line or of its file's name", () => {
     const fields = [{ name: 't', type: 'time' as const, timestamp: { format: 'stamp' } }];
     const text = 'Nov 22 12:00:00';
     const at = (year: number): bigint => BigInt(Date.UTC(year, 10, 22, 12));
@@ -276,11 +276,11 @@ describe('time', () => {
 });
 
 describe('string', () => {
-  it('keeps text as it is, empty and NUL included', () => {
+  it('keeps text unchanged, including empty text and NUL', () => {
     for (const text of ['', ' a ', 'a\0b', 'né 🦊', '\ufeffx']) expect(readText(text, {})).toEqual([text, 0]);
   });
 
-  it('takes every kind of JSON value', () => {
+  it('accepts every type of JSON value', () => {
     expect(readJson('12.50', {})).toEqual(['12.50', 0]);
     expect(readJson('100000000000000000000000', {})).toEqual(['100000000000000000000000', 0]);
     expect(readJson('true', {})).toEqual(['true', 0]);
@@ -292,7 +292,7 @@ describe('string', () => {
 describe('templates', () => {
   const regex = '^(?P<a>[^,]*),(?P<b>[^,]*)(?:,(?P<c>.*))?$';
 
-  it('render over the parsed fields, also those that are no fields of the record', () => {
+  it('render the parsed fields, including those that are not stored', () => {
     const definition = agent([{ name: 'm', template: '{{.a}}-{{.b}}{{if .c}}+{{.c}}{{end}}{{.none}}' }], {
       format: 'plain',
       regex,
@@ -303,7 +303,7 @@ describe('templates', () => {
     expect(rows).toEqual([['é\n [1, 2] ']]);
   });
 
-  it('are read as the type of the field; an empty one is null and not counted', () => {
+  it('are read as the type of the field; an empty result is null and not counted', () => {
     const definition = agent(
       [
         { name: 'i', type: 'int', template: '{{.a}}{{.b}}' },
@@ -320,7 +320,7 @@ describe('templates', () => {
     expect(unreadableValues).toBe(2);
   });
 
-  it('that do not read are counted by field, with the first of them, one by one and many at once', () => {
+  it('whose result cannot be read are counted by field, with the first of them, one by one and many at once', () => {
     const definition = agent(
       [
         { name: 'i', type: 'int', source: 'a' },
@@ -354,7 +354,7 @@ describe('templates', () => {
     expect(replacedBytes).toBe(3);
   });
 
-  it('reject a line whose text would be longer than a value may be', () => {
+  it('reject a line whose text would exceed the maximum length of a value', () => {
     const definition = agent([{ name: 'm', template: '{{.a}}'.repeat(18) }], {});
     const long = 'x'.repeat(1_000_000);
     const { rows, rejected } = decodeLines(definition, `{"a":"${long}"}\n{"a":"y"}\n`);
@@ -371,7 +371,7 @@ describe('captures of the file name', () => {
     ['n', '7'],
   ]);
 
-  it('are fields, read as their types, and win over the line', () => {
+  it('are fields, read as their types, and override captures of the line', () => {
     const fields = [
       { name: 'host' },
       { name: 'n', type: 'int' as const },

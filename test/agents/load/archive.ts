@@ -37,24 +37,24 @@ export function definitionOf(file: Partial<FileInput> = {}): AgentDefinition {
   };
 }
 
-/** The line of record `n`: one a second from 2026-11-20 00:00 on. */
+/** The line of record `n`: one per second from 2026-11-20 00:00 on. */
 export function lineOf(n: number): string {
   const time = new Date(Date.UTC(2026, 10, 20) + n * 1000).toISOString().slice(0, 19);
   return `${time}Z ${n} some text of line ${n}\n`;
 }
 
-/** Lines of the records `from` … `to - 1`. */
+/** Lines of the records `from` to `to - 1`. */
 export function lines(from: number, to: number): string {
   let text = '';
   for (let n = from; n < to; n++) text += lineOf(n);
   return text;
 }
 
-/** Threads of all archives: each would begin some of its own. */
+/** Threads that all archives share, so that not each starts its own. */
 const workers = new WorkerPool(workersDefault());
 afterAll(() => workers.close());
 
-/** An archive in a folder, to be closed at the end of the test. */
+/** An archive in a folder, which is closed at the end of the test. */
 export async function archiveAt(folder: string): Promise<Archive> {
   const archive = await openArchive(folder, { mode: 'write', role: 'load', now: () => nowMs, workers });
   closeAtEnd(() => archive.close());
@@ -69,7 +69,7 @@ export interface Stored {
   readonly host: string | null;
 }
 
-/** Every record of the store, by position. */
+/** Every record of the store, in order of position. */
 export async function recordsOf(store: AgentStore): Promise<Stored[]> {
   const after = { partition: 0, ordinal: 0 };
   const scan = await store.scan({ limit: 10_000_000, after, predicates: [] });
@@ -79,7 +79,7 @@ export async function recordsOf(store: AgentStore): Promise<Stored[]> {
   return text === '' ? [] : text.split('\n').map((line) => JSON.parse(line) as Stored);
 }
 
-/** The rejected lines that are kept beside the records. */
+/** The rejected lines that are stored with the records. */
 export async function rejectedOf(folder: string): Promise<Record<string, unknown>[]> {
   const place = join(folder, 'app', 'rejected');
   const names = await readdir(place).catch(() => []);

@@ -25,7 +25,7 @@ const hourMs = 3_600_000;
 const nowMs = Date.UTC(2025, 0, 3);
 const everything: Query = { limit: 1_000_000, after: undefined, before: undefined, predicates: [] };
 
-/** An agent whose archive is a folder of files with columns that are imported. */
+/** An agent whose archive is a folder of columnar files that are imported. */
 function definitionIn(folder: string): AgentDefinition {
   const text = `archive: { path: '${folder}/**/*.{parquet,arrows}', format: parquet, mode: import }
 fields:
@@ -60,7 +60,7 @@ function load(
   return loadFiles({ store, definition, timezone: 'UTC', now: () => nowMs, files, ...options });
 }
 
-/** Rows an hour apart, so that each goes to another one. */
+/** Rows an hour apart, so that each belongs to another hour. */
 const rowsOf = (from: number, to: number): Row[] =>
   Array.from({ length: to - from }, (_, i) => [
     BigInt(Date.UTC(2025, 0, 1) + (from + i) * 60_000),
@@ -77,7 +77,7 @@ async function written(folder: string, name: string, rows: readonly Row[]): Prom
   return path;
 }
 
-/** The rows in the order in which loads place them: each file's by time. */
+/** The rows in the order in which loads place them: those of each file by time. */
 function sorted(rows: readonly Row[]): Row[] {
   let previous = nowMs;
   const timed = rows.map((row) => {
@@ -89,8 +89,8 @@ function sorted(rows: readonly Row[]): Row[] {
 
 const linesIn = (text: string): number => text.split('\n').length - 1;
 
-describe('files with columns that are imported', () => {
-  it('are answered as the model does', async () => {
+describe('columnar files that are imported', () => {
+  it('are answered like the model', async () => {
     const files = fc.array(
       fc.record({
         part: datasets(40),
@@ -103,7 +103,7 @@ describe('files with columns that are imported', () => {
       .map((parts) =>
         parts.map(({ part, hours, rowGroupRows }) => ({
           rowGroupRows,
-          // Every row has a time: which row a time is taken from is told by `placed` for files in their own order.
+          // Every row has a time: `placed` shows from which row a time is taken for files in their own order.
           rows: part.records.map(({ values: [time, ...others] }, i): Row => {
             const within = time === null ? BigInt(nowMs - 5 * 24 * hourMs) : (time as bigint);
             return [within + BigInt(hours[i % hours.length]! * hourMs), ...others];
@@ -146,11 +146,11 @@ describe('files with columns that are imported', () => {
     );
   });
 
-  it('are known by their content under any name, and not by a part of it', async () => {
+  it('are recognised by their whole content under any name', async () => {
     const folder = await temporaryFolder();
     const ids = rowsOf(0, 40).map((row, i) => row.with(4, createHash('sha1').update(`${i}`).digest('hex')));
     const first = await written(folder, 'a.parquet', ids);
-    // The same columns, sizes and footer but for one value.
+    // The same columns, sizes and footer except for one value.
     const twin = join(folder, 'twin.parquet');
     const bytes = await readFile(first);
     const middle = ids
@@ -173,7 +173,7 @@ describe('files with columns that are imported', () => {
     });
   });
 
-  it('that are damaged, torn, packed or of other columns fail by themselves, and the others are stored', async () => {
+  it('that are damaged, torn, compressed or of other columns fail on their own, and the others are stored', async () => {
     const folder = await temporaryFolder();
     const good = await written(folder, 'good.parquet', rowsOf(0, 40));
     const torn = await written(folder, 'torn.parquet', rowsOf(100, 140));
@@ -205,7 +205,7 @@ describe('files with columns that are imported', () => {
     });
   });
 
-  it('tell which values are none of their fields', async () => {
+  it('report values that do not fit their fields', async () => {
     const folder = await temporaryFolder();
     const path = join(folder, 'a.parquet');
     const fields = [
@@ -230,7 +230,7 @@ describe('files with columns that are imported', () => {
     });
   });
 
-  it('come back at their places when they are lost and loaded again', async () => {
+  it('are restored at their positions when they are lost and loaded again', async () => {
     const folder = await temporaryFolder();
     const path = await written(folder, 'a.parquet', rowsOf(0, 2000));
     const directory = new MemoryDirectory();
@@ -250,7 +250,7 @@ describe('files with columns that are imported', () => {
     expect(await withStore(directory, (store) => answer(store, everything))).toBe(before);
   });
 
-  it('that were answered from where they lay are there once, whenever the machine stops', async () => {
+  it('that were attached before are there once, whenever the machine crashes', async () => {
     const folder = await temporaryFolder();
     const path = await written(folder, 'a.parquet', rowsOf(0, 100));
     const add = { path, format: 'parquet', constants: {} } as const;
@@ -285,7 +285,7 @@ describe('files with columns that are imported', () => {
     expect(stored).toBeGreaterThan(0);
   });
 
-  it('of Arrow that have grown since are not stored twice', async () => {
+  it('in Arrow format are not stored twice after they have grown', async () => {
     const folder = await temporaryFolder();
     const path = join(folder, 'a.arrows');
     const rows = rowsOf(0, 40);

@@ -13,7 +13,7 @@ export function zstd(...parts: readonly (string | Uint8Array)[]): Buffer {
   return Buffer.concat(parts.map((part) => compress(Buffer.from(part), 3)));
 }
 
-/** A skippable frame, which a reader passes over (RFC 8878, 3.1.2). */
+/** A skippable frame, which a reader skips (RFC 8878, 3.1.2). */
 export function skippableFrame(bytes: number): Buffer {
   const frame = Buffer.alloc(8 + bytes, 0xaa);
   frame.writeUInt32LE(0x184d2a50, 0);

@@ -4,8 +4,8 @@ import { definitionOf, lineOf, nowMs } from './archive.js';
 
 const options = { timezone: 'UTC', now: () => nowMs };
 
-describe('what one line becomes', () => {
-  test('is told field by field, with what was parsed', () => {
+describe('the explanation of one line', () => {
+  test('lists every field with its parsed value', () => {
     expect(describeLine(definitionOf(), lineOf(3), { ...options, fileName: 'app_web.log.1.gz' })).toEqual({
       outcome: 'record',
       continues: false,
@@ -36,7 +36,7 @@ describe('what one line becomes', () => {
     });
   });
 
-  test('says which values did not read', () => {
+  test('names the values that could not be read', () => {
     const description = describeLine(definitionOf(), 'soon - text', options);
     expect(description).toMatchObject({
       fields: [
@@ -48,7 +48,7 @@ describe('what one line becomes', () => {
     });
   });
 
-  test('says what a template made of a line, where that does not read', () => {
+  test('shows the result of a template that could not be read', () => {
     const definition = definitionOf();
     const fields = definition.fields.map((field) =>
       field.name === 'n' ? { ...field, template: '{{.n}}{{.text}}' } : field,
@@ -62,14 +62,14 @@ describe('what one line becomes', () => {
     });
   });
 
-  test('leaves out the end of a line, however much of it the shell has passed on', () => {
+  test('leaves out the end of the line, whatever line ends the shell passed on', () => {
     const line = lineOf(3).trimEnd();
     const whole = describeLine(definitionOf(), line, options);
     for (const end of ['\r', '\n', '\r\n'])
       expect(describeLine(definitionOf(), line + end, options)).toEqual(whole);
   });
 
-  test('is read from JSON with all digits', () => {
+  test('shows JSON numbers with all digits', () => {
     const line = '{"time":"2026-11-20T00:00:03Z","n":9007199254740993,"text":{"a":[1, 2]},"other":null}';
     expect(describeLine(definitionOf({ format: 'json' }), line, options)).toMatchObject({
       outcome: 'record',
@@ -83,7 +83,7 @@ describe('what one line becomes', () => {
     });
   });
 
-  test('is read from nested JSON, with the paths that fields take', () => {
+  test('shows nested JSON with the paths that fields take', () => {
     const definition = definitionOf({ format: 'json' });
     const sources = ['at.time', 'a.n', 'a.text', 'a.b.missing'];
     const fields = definition.fields.map((field, i) => ({ ...field, source: sources[i]! }));
@@ -105,7 +105,7 @@ describe('what one line becomes', () => {
     });
   });
 
-  test('is read from logfmt, with all its keys', () => {
+  test('shows logfmt with all its keys', () => {
     const line = 'time=2026-11-20T00:00:03Z n=3 text="a \\"b\\"" other= debug n=4';
     expect(describeLine(definitionOf({ format: 'logfmt' }), line, options)).toMatchObject({
       fields: [{}, { value: 4n, text: '4' }, { value: 'a "b"' }, { value: null, unreadable: false }],
@@ -122,7 +122,7 @@ describe('what one line becomes', () => {
     });
   });
 
-  test('may be nothing, with the reason', () => {
+  test('states the reason if the line is no record', () => {
     expect(describeLine(definitionOf(), 'nonsense', options)).toEqual({
       outcome: 'rejected',
       continues: false,

@@ -8,7 +8,7 @@ import {
 } from '../../../agents/lines/line-framing.js';
 import { lineBytesMax } from '../../../engine/terms/limits.js';
 
-/** Pieces of content, and the bytes that the framer said were handed out. */
+/** Pieces of content, and the number of bytes that the framer reported as handed out. */
 function pieces(parts: readonly Uint8Array[]) {
   const queue = parts.filter((part) => part.length > 0);
   const hashed: Buffer[] = [];
@@ -48,7 +48,7 @@ async function frames(
 }
 
 describe('line frames', () => {
-  test('hold whole lines at their offsets, whatever the pieces', async () => {
+  test('hold whole lines at their offsets, whatever the size of the pieces', async () => {
     const parts = fc.array(
       fc.constantFrom('', 'a', 'bc\n', '\n', '\r\n', 'd\ne', 'long text without an end '),
       { maxLength: 40 },
@@ -72,7 +72,7 @@ describe('line frames', () => {
     );
   });
 
-  test('stay as they are in buffers that were left, until these are given back', async () => {
+  test('are unchanged in buffers that the framer has left, until these are given back', async () => {
     const source = pieces(['one\ntw', 'o\nthree\nfo', 'ur\nfive\nsix'].map((text) => Buffer.from(text)));
     let given: Uint8Array | undefined;
     const framer = new LineFramer(
@@ -98,7 +98,7 @@ describe('line frames', () => {
     expect(source.taken().toString()).toBe('one\ntwo\nthree\nfour\nfive\nsix');
   });
 
-  test('of a live stream come as soon as there is a line; of a file they are filled', async () => {
+  test('of a live stream are handed out as soon as there is a line; those of a file are filled', async () => {
     const parts = ['one\n', 'two\nthr', 'ee\n'].map((text) => Buffer.from(text));
     const texts = (seen: Seen[]) => seen.map(({ bytes }) => bytes.toString());
     expect(texts(await frames(pieces(parts), true))).toEqual(['one\n', 'two\n', 'three\n']);
@@ -107,7 +107,7 @@ describe('line frames', () => {
     expect(texts(await frames(pieces(parts), false, 5))).toEqual(['one\ntwo\n', 'three\n']);
   });
 
-  test('give the beginning and the length of a line that is too long, and go on behind it', async () => {
+  test('have the beginning and the length of a line that is too long, and continue after it', async () => {
     const long = Buffer.alloc(3 * lineBytesMax + 17, 'x');
     const content = Buffer.concat([Buffer.from('before\n'), long, Buffer.from('\nbehind\n'), long]);
     const parts: Buffer[] = [];
@@ -135,7 +135,7 @@ describe('line frames', () => {
     expect(source.taken().equals(content)).toBe(true);
   });
 
-  test('take a line of exactly the longest length', async () => {
+  test('accept a line of exactly the maximum length', async () => {
     const line = Buffer.alloc(lineBytesMax + 1, 'x');
     line[lineBytesMax] = 0x0a;
     for (const part of [line.length, 65_536, 1000]) {
@@ -145,7 +145,7 @@ describe('line frames', () => {
     }
   });
 
-  test('refuse UTF-16, with and without a byte order mark, but not a NUL', async () => {
+  test('refuse UTF-16, with or without a byte order mark, but not a NUL', async () => {
     const text = 'a line of some text\n';
     const little = Buffer.from(text, 'utf16le');
     const big = Buffer.from(little).swap16();

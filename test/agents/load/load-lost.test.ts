@@ -20,7 +20,7 @@ import { temporaryFolder } from './temporary.js';
 
 const dayMs = 24 * hourMs;
 
-/** Has something done with the store of an archive that is closed behind it. */
+/** Runs a function with the store of an archive, and closes the archive. */
 async function withStore<T>(
   directory: MemoryDirectory,
   use: (store: AgentStore) => Promise<T>,
@@ -59,7 +59,7 @@ async function repair(directory: MemoryDirectory): Promise<RepairReport> {
   }
 }
 
-/** Loses the segments that are chosen by their number, and repairs. */
+/** Loses the segments with the chosen numbers, and repairs. */
 async function lose(
   directory: MemoryDirectory,
   isLost: (index: number) => boolean = () => true,
@@ -78,7 +78,7 @@ async function fileOf(name: string, content: string | Uint8Array): Promise<strin
   return path;
 }
 
-/** `count` lines, each a minute after the other, so that a thousand take most of a day. */
+/** `count` lines, one per minute, so that a thousand take most of a day. */
 const minutes = (from: number, to: number): string =>
   Array.from({ length: to - from }, (_, i) => lineOf((from + i) * 60)).join('');
 
@@ -94,13 +94,13 @@ describe('records that a repair has lost', () => {
         ? `yesterday ${second} has no time\n`
         : `rejected:${second}\n`;
 
-  it('come back but for those that somebody has removed, also of the same hour', async () => {
+  it('are restored except for those that were removed on demand, also within the same hour', async () => {
     const directory = new MemoryDirectory();
     const path = await fileOf('app_a.log', minutes(0, 300));
     await loadAll(directory, [path]);
     const whole = await allOf(directory);
     const times = whole.map(({ time }) => time!).sort((a, b) => a - b);
-    // Parts of two hours, all of the one between them, and a second time a part of the first.
+    // Parts of two hours, all of the hour between them, and again a part of the first.
     for (const [from, until] of [
       [50, 150],
       [30, 35],
@@ -121,7 +121,7 @@ describe('records that a repair has lost', () => {
     expect([restorable, damages]).toEqual([[], []]);
   });
 
-  it('come back when their file is loaded again, at their places, beside what survived', async () => {
+  it('are restored at their positions, next to surviving ones, when their file is loaded again', async () => {
     let came = 0;
     await fc.assert(
       fc.asyncProperty(
@@ -133,7 +133,7 @@ describe('records that a repair has lost', () => {
           const directory = new MemoryDirectory();
           const content = texts.map(textOf).join('');
           const path = await fileOf('app_a.log', '');
-          // It is loaded whenever it has grown, in the middle of lines too.
+          // The file is loaded each time it has grown, also in the middle of lines.
           for (const end of [...cuts.sort((a, b) => a - b), content.length]) {
             await writeFile(path, content.slice(0, end));
             await loadAll(directory, [path]);
@@ -162,7 +162,7 @@ describe('records that a repair has lost', () => {
     expect(came).toBeGreaterThan(500);
   });
 
-  it('are told by verify, stats and the repair, with their file, until they are back', async () => {
+  it('are reported by verify, stats and the repair, with their file, until they are restored', async () => {
     const directory = new MemoryDirectory();
     const path = await fileOf('app_a.log', minutes(0, 2000));
     await loadAll(directory, [path]);
@@ -182,7 +182,7 @@ describe('records that a repair has lost', () => {
     expect(again.files).toMatchObject([{ outcome: 'known' }]);
   });
 
-  it('come back row group by row group, those too that were late in their file', async () => {
+  it('are restored by row groups, including those that were late in their file', async () => {
     const directory = new MemoryDirectory();
     const late = (n: number): number => (n % 1000 === 999 && n > 150_000 ? n - 150_000 : n);
     const path = await fileOf(
@@ -208,7 +208,7 @@ describe('records that a repair has lost', () => {
     expect(JSON.stringify(await allOf(directory)) === JSON.stringify(before)).toBe(true);
   });
 
-  it('come back from a copy that is compressed, renamed or has grown, which then goes on where it was', async () => {
+  it('are restored from a copy that is compressed, renamed or has grown, and loading continues where it ended', async () => {
     for (const pack of [gzip, zstd, (text: string) => Buffer.from(text)]) {
       const directory = new MemoryDirectory();
       const path = await fileOf('app_web.log', minutes(0, 600));
@@ -224,7 +224,7 @@ describe('records that a repair has lost', () => {
     }
   });
 
-  it('come back with the years that they had, however often their file is touched', async () => {
+  it('are restored with their years, however often their file is touched', async () => {
     const directory = new MemoryDirectory();
     const plain = definitionOf({ regex: '^(?P<time>\\w{3} [ \\d]\\d \\S+) (?P<n>\\d+) (?P<text>.*)$' });
     const [time, ...others] = plain.fields;
@@ -236,14 +236,14 @@ describe('records that a repair has lost', () => {
     const before = await allOf(directory);
     expect(before[0]!.time).toBe(Date.UTC(2024, 10, 17, 10));
     await lose(directory);
-    // Counted back from its new end, what stood there before would be a year older.
+    // Counted back from the new end of the file, the earlier lines would be a year older.
     await appendFile(path, 'Jan  5 12:00:00 3 some text\n');
     await utimes(path, Date.UTC(2026, 10, 20) / 1000, Date.UTC(2026, 10, 20) / 1000);
     expect(await loadAll(directory, [path], { definition })).toMatchObject({ restored: 2, records: 1 });
     expect((await allOf(directory)).slice(0, 2)).toEqual(before);
   });
 
-  it('that the clock had placed go where they were, long after', async () => {
+  it('that were placed by the clock are restored to their hours, long after', async () => {
     const directory = new MemoryDirectory();
     const ahead = lines(130_000, 130_010).replaceAll('2026', '2027');
     const path = await fileOf('app_a.log', `yesterday 1 no time\n${lines(0, 5)}${ahead}`);
@@ -255,7 +255,7 @@ describe('records that a repair has lost', () => {
     expect(await allOf(directory)).toEqual(before);
   });
 
-  it('of files that were merged come back when all of those are named, and say so before', async () => {
+  it('of merged files are restored when all of those are named, and otherwise say that they need all', async () => {
     const directory = new MemoryDirectory();
     const even = Array.from({ length: 500 }, (_, i) => lineOf(i * 600)).join('');
     const odd = Array.from({ length: 500 }, (_, i) => lineOf(Math.ceil(i / 2) * 1200)).join('');
@@ -268,7 +268,7 @@ describe('records that a repair has lost', () => {
     expect(alone).toMatchObject({ restored: 0, failed: 1, exitCode: 1 });
     expect(alone.files[0]!.error!.message).toContain(`${one}, as it was then, is not among these`);
     expect(await allOf(directory)).toEqual(left);
-    // Their order in the command does not matter, nor whether they are merged again.
+    // Neither their order in the command nor a repeated merge matters.
     for (const merge of [false, true]) {
       await lose(directory);
       const summary = await loadAll(directory, [two, one], { merge });
@@ -277,7 +277,7 @@ describe('records that a repair has lost', () => {
     }
   });
 
-  it('are left alone where their file gives other records now, with what to do', async () => {
+  it('are not restored if their file now gives other records, and the failure says what to do', async () => {
     const directory = new MemoryDirectory();
     const odd = `${lineOf(30).replace('some', 'red')}${lineOf(90).replace('some', 'blue')}`;
     const path = await fileOf('app_a.log', `${minutes(0, 1500)}${odd}`);
@@ -308,7 +308,7 @@ describe('records that a repair has lost', () => {
     expect(await allOf(directory)).toEqual(before);
   });
 
-  it('come back load by load, each as its file was read then', async () => {
+  it('are restored load by load, each as its file was read at that time', async () => {
     const directory = new MemoryDirectory();
     const reading = (words: string): { definition: AgentDefinition } => {
       return {
@@ -333,7 +333,7 @@ describe('records that a repair has lost', () => {
     expect(await allOf(directory)).toEqual(before);
   });
 
-  it('are not looked for in a file that is stored once more as a whole', async () => {
+  it('are not looked for in a file that is stored again on demand', async () => {
     const directory = new MemoryDirectory();
     const path = await fileOf('app_a.log', lines(0, 100));
     await loadAll(directory, [path]);
@@ -342,7 +342,7 @@ describe('records that a repair has lost', () => {
     expect(await loadAll(directory, [path])).toMatchObject({ restored: 100, records: 0 });
   });
 
-  it('of a stream come back by nothing, which the repair says', async () => {
+  it('of a stream cannot be restored, as the repair says', async () => {
     const directory = new MemoryDirectory();
     const path = await fileOf('app_a.log', lines(0, 100));
     await loadAll(directory, [path]);
@@ -360,7 +360,7 @@ describe('records that a repair has lost', () => {
     expect(await allOf(directory)).toEqual(before.slice(0, 100));
   });
 
-  it('are restored by one of two that load at the same time', async () => {
+  it('are restored by one of two concurrent loads', async () => {
     const directory = new MemoryDirectory();
     const path = await fileOf('app_a.log', minutes(0, 2000));
     await loadAll(directory, [path]);
@@ -376,7 +376,7 @@ describe('records that a repair has lost', () => {
     expect(await loadAll(directory, [path])).toMatchObject({ known: 1 });
   });
 
-  it('are lost or back after a crash at any step, and come back after it', async () => {
+  it('are lost or restored after a crash at any step, and can be restored afterwards', async () => {
     const path = await fileOf('app_a.log', minutes(0, 2000));
     const lost = async (): Promise<MemoryDirectory> => {
       const directory = new MemoryDirectory();
@@ -408,7 +408,7 @@ describe('records that a repair has lost', () => {
     }
   });
 
-  it('that retention has taken since stay away', async () => {
+  it('that retention has removed since are not restored', async () => {
     const directory = new MemoryDirectory();
     const path = await fileOf('app_a.log', minutes(0, 2000));
     const retention = { periodMs: 5 * dayMs, bytesMax: null, intervalMs: hourMs, graceMs: dayMs };
@@ -427,11 +427,11 @@ describe('records that a repair has lost', () => {
     const before = await allOf(directory);
     await lose(directory);
     const newer = await fileOf('app_b.log', lineOf(6 * 86_400));
-    // From 2026-11-21 00:00 on: what is left are the last 560 minutes.
+    // From 2026-11-21 00:00 on, the last 560 minutes remain.
     await keeping(Date.UTC(2026, 10, 26), [newer]);
     expect(await keeping(Date.UTC(2026, 10, 26), [path])).toMatchObject({ restored: 560 });
     expect((await allOf(directory)).slice(0, 560)).toEqual(before.slice(1440));
-    // Those that were stored beyond it are kept as long as they were to be.
+    // Records that were loaded although expired are kept for their full period.
     const old = await fileOf('app_c.log', lineOf(-2 * 86_400));
     expect(await keeping(Date.UTC(2026, 10, 26), [old], true)).toMatchObject({ records: 1 });
     const kept = await allOf(directory);
@@ -444,7 +444,7 @@ describe('records that a repair has lost', () => {
     expect((await allOf(directory)).map(({ n }) => n)).toEqual([12 * 86_400]);
   });
 
-  it('come back of the newest loads, as many as a manifest has room for', async () => {
+  it('are restored for the newest loads, as many as a manifest has room for', async () => {
     const directory = new MemoryDirectory();
     const paths = [await fileOf('app_a.log', lines(0, 10)), await fileOf('app_b.log', lines(20, 30))];
     for (const path of paths) await loadAll(directory, [path]);
@@ -458,7 +458,7 @@ describe('records that a repair has lost', () => {
         const parts = Array.from({ length: sources }, () => part);
         await session.commit({ checkpoints: [], counters, parts });
       });
-    // Room for the second file, and none for the first.
+    // There is room for the second file, and none for the first.
     await fill((loadRunsMax - loadSourceRuns - 2) / loadSourceRuns);
     const before = await allOf(directory);
     const report = await lose(directory, (index) => index > 0);

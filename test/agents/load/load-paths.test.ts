@@ -18,7 +18,7 @@ async function folderWith(...names: string[]): Promise<string> {
 const built = pathToFileURL(join(import.meta.dirname, '../../../dist/agents/load/load-paths.js')).href;
 
 describe('the files to load', () => {
-  test('are named, or matched by patterns, each once and in the order of numbers', async () => {
+  test('are named, or matched by patterns, each once and with numbers in numeric order', async () => {
     const folder = await folderWith('a.log', 'a.log.10', 'a.log.2', 'b.log', 'old/c.log', '.hidden.log');
     const names = async (...patterns: string[]): Promise<string[]> =>
       (await expandFiles(patterns, folder)).map((path) => path.slice(folder.length + 1));
@@ -36,7 +36,7 @@ describe('the files to load', () => {
     expect(await expandFiles(['app[0-9].log'], folder)).toEqual([join(folder, 'app1.log')]);
   });
 
-  test('are shown as they were named, absolute where that is what a pattern is', async () => {
+  test('are shown as they were named, or by absolute path if the pattern is absolute', async () => {
     const folder = await folderWith('a.log', 'b.log');
     const named = [join(folder, 'a.log'), join(folder, 'b.log')];
     expect(await expandFiles([join(folder, '*.log')])).toEqual(named);
@@ -48,7 +48,7 @@ describe('the files to load', () => {
     );
   });
 
-  test('are all looked at before anything begins', async () => {
+  test('are all checked before loading begins', async () => {
     const folder = await folderWith('a.log');
     await expect(expandFiles(['a.log', 'none.log'], folder)).rejects.toMatchObject({
       code: 'not_found',
@@ -61,12 +61,12 @@ describe('the files to load', () => {
     await expect(expandFiles(['pipe'], folder)).rejects.toThrow(/pipe is not a regular file; pipe it in/);
   });
 
-  test('that we may not read are named, with the user', async () => {
+  test('that cannot be read are named, with the user', async () => {
     const folder = await folderWith('secret.log');
     await chmod(folder, 0o755);
     await chmod(join(folder, 'secret.log'), 0);
-    // Root may read everything, so that another user asks, in a process of its own. It becomes that user once it has read what the build
-    // has, as the project may lie where only root may go.
+    // Root may read every file, so the test runs as another user in a process of its own. The process changes its user after it has loaded
+    // the build, since the project may lie in a folder that only root may enter.
     const program = `
       import { expandFiles } from ${JSON.stringify(built)};
       if (process.getuid() === 0) {
@@ -80,10 +80,10 @@ describe('the files to load', () => {
   });
 });
 
-describe('the name of a file gives fields', () => {
+describe('fields from the name of a file', () => {
   const captures = (pattern: string, path: string) => Object.fromEntries(fileCaptures(pattern, path));
 
-  test('by the whole name, with what rotation and compression append left out', () => {
+  test('use the whole name without the suffixes of rotation and compression', () => {
     const pattern = 'access_(?P<host>[a-z]+)(?:-(?P<port>\\d+))?\\.log';
     for (const suffix of [
       '',
@@ -105,13 +105,13 @@ describe('the name of a file gives fields', () => {
 });
 
 describe('a line in a message', () => {
-  test('is cut and can do nothing to a terminal', () => {
+  test('is shortened and cannot control a terminal', () => {
     expect(shownLine(Buffer.from('a\tb\x1b[31mred\u202e'))).toBe('a\\x09b\\x1b[31mred\\u{202e}');
     expect(shownLine(Buffer.from('x'.repeat(500)))).toBe(`${'x'.repeat(200)}… (500 bytes)`);
     expect(shownLine(Buffer.from(`${'x'.repeat(199)}é`))).toBe(`${'x'.repeat(199)}… (201 bytes)`);
   });
 
-  test('is one word of a shell', () => {
+  test('is quoted as one shell word', () => {
     const line = `it's "$HOME" \`date\` \\n`;
     const word = shellWord(Buffer.from(line))!;
     expect(execFileSync('sh', ['-c', `printf %s ${word}`]).toString()).toBe(line);

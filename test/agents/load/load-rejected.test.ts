@@ -31,10 +31,10 @@ const long = process.env.LOGSTRATA_LONG === '1';
 const workers = new WorkerPool(0);
 afterAll(() => workers.close());
 
-/** What the lines were rejected with. */
+/** The reason that the rejected lines are stored with. */
 const strict = definitionOf({ regex: '^(?P<time>\\S+Z) (?P<n>\\d+) (?P<text>.*)$' });
 
-/** Takes also lines that begin with "at ". */
+/** A pattern that also accepts lines that begin with "at ". */
 const mended = definitionOf({ regex: '^(?:at )?(?P<time>\\S+Z) (?P<n>\\d+) (?P<text>.*)$' });
 
 function again(store: AgentStore, definition: AgentDefinition = mended): Promise<LoadSummary> {
@@ -48,11 +48,11 @@ async function linesOf(store: AgentStore): Promise<RejectedLine[]> {
   return all;
 }
 
-/** Lines that no pattern takes, which each take more than a hundred bytes where they are kept. */
+/** Lines that match no pattern, each of which takes more than a hundred bytes when stored. */
 const nonsense = (count: number): string => 'x\n'.repeat(count);
 
-describe('rejected lines for which there is no room', () => {
-  it('of a file that takes little are counted and not kept, unless the agent says how many bytes are', async () => {
+describe('rejected lines without room to store them', () => {
+  it('of a file that takes little space are counted and not kept, unless the agent sets how many bytes to keep', async () => {
     const folder = await temporaryFolder();
     const archive = await archiveAt(folder);
     const store = await archive.agent('app', strict.schema);
@@ -82,7 +82,7 @@ describe('rejected lines for which there is no room', () => {
     expect(await store.stats()).toMatchObject({ linesRejected: linesRejected + 150_001 });
   });
 
-  it('of an agent are counted and not kept, until others have left', async () => {
+  it('of an agent are counted and not kept until earlier ones are removed', async () => {
     const folder = await temporaryFolder();
     const store = await (await archiveAt(folder)).agent('app', strict.schema);
     const file = async (name: string, content: string): Promise<string> => {
@@ -126,7 +126,7 @@ describe('rejected lines for which there is no room', () => {
 const odd = (n: number): string => `at ${lineOf(n)}`;
 
 describe('rejected lines', () => {
-  it('stay as they are where the load is stopped between lines that take long', async () => {
+  it('stay unchanged if the load is stopped between slow lines', async () => {
     const folder = await temporaryFolder();
     const store = await (await archiveAt(folder)).agent('app', strict.schema);
     const web = join(folder, 'app_web.log');
@@ -149,7 +149,7 @@ describe('rejected lines', () => {
     expect(await store.stats()).toMatchObject({ linesRejected: 600, counters: { rejected: 600 } });
   });
 
-  it('become records once the pattern takes them; the others stay with reason and place', async () => {
+  it('become records once the pattern matches them; the others stay with reason and place', async () => {
     const folder = await temporaryFolder();
     const store = await (await archiveAt(folder)).agent('app', mended.schema);
     const web = join(folder, 'app_web.log');
@@ -183,7 +183,7 @@ describe('rejected lines', () => {
     expect(await store.stats()).toEqual(before);
   });
 
-  it('of a stream are taken from the hot file, also where nothing but them is hot', async () => {
+  it('of a stream are taken from the hot file, also if it has nothing else', async () => {
     const folder = await temporaryFolder();
     const archive = await archiveAt(folder);
     const store = await archive.agent('app', mended.schema);
@@ -197,7 +197,7 @@ describe('rejected lines', () => {
     expect(await rejectedOf(folder)).toEqual([]);
   });
 
-  it('that are parts of a line, or nothing any more, stay as they are', async () => {
+  it('that are parts of a line, or became blank, stay unchanged', async () => {
     const store = await (await archiveAt(await temporaryFolder())).agent('app', mended.schema);
     const rest =
       'it continues a line that was stored when the file ended in the middle of it, so it is no line of its own';
@@ -219,12 +219,12 @@ describe('rejected lines', () => {
     expect(kept.map(({ line }) => [...line])).toContainEqual([0x61, 0xff]);
   });
 
-  it('are not there: the summary has no files', async () => {
+  it('that do not exist give a summary without files', async () => {
     const store = await (await archiveAt(await temporaryFolder())).agent('app', mended.schema);
     expect(await again(store)).toMatchObject({ files: [], records: 0, exitCode: 1, stopped: null });
   });
 
-  it('in a damaged file fail with its name and place, and the other files go on', async () => {
+  it('in a damaged file fail with its name and place, and the other files continue', async () => {
     const folder = await temporaryFolder();
     const store = await (await archiveAt(folder)).agent('app', mended.schema);
     for (const n of [1, 2]) {
@@ -239,7 +239,7 @@ describe('rejected lines', () => {
     expect(summary.files[0]!.error!.message).toContain(first!.file);
   });
 
-  it('that another load has taken meanwhile are not stored twice', async () => {
+  it('that another load has stored at the same time are not stored twice', async () => {
     const folder = await temporaryFolder();
     const store = await (await archiveAt(folder)).agent('app', mended.schema);
     await writeFile(join(folder, 'app_a.log'), lineOf(1) + odd(2));
@@ -252,7 +252,7 @@ describe('rejected lines', () => {
     expect((await recordsOf(store)).map(({ n }) => n)).toEqual([1, 2]);
   });
 
-  it('of any kind in any order are stored once or kept, as a naive model says', async () => {
+  it('of any kind in any order are stored once or kept, like in a naive model', async () => {
     const kinds = fc.array(
       fc.record({ kind: fc.constantFrom('whole', 'odd', 'bad'), file: fc.constantFrom('a', 'b', 'c') }),
       { minLength: 1, maxLength: 60 },
@@ -304,7 +304,7 @@ describe('a crash while rejected lines are loaded', () => {
     await archive.close();
   }
 
-  it('at any step stores each once or not at all, and loses none', async () => {
+  it('at any step stores each line once or not at all, and loses none', async () => {
     const whole = new MemoryDirectory();
     await live(whole);
     const steps = whole.mutations;
@@ -327,7 +327,7 @@ describe('a crash while rejected lines are loaded', () => {
         await archive.close();
       }
     }
-    // Nothing yet, all rejected, two stored: and nothing in between.
+    // Only three states may occur: nothing loaded, all lines rejected, or two stored.
     expect([...seen].sort()).toEqual(['0 0', '0 3', '2 1']);
   });
 });

@@ -23,8 +23,8 @@ async function loadOne(
   return file!.load!;
 }
 
-describe('a load that is removed', () => {
-  it('is gone, also once it was compacted, and its file can be loaded again, under other cursors', async () => {
+describe('a load that was removed', () => {
+  it('is gone, also after compaction, and its file can be loaded again under other cursors', async () => {
     const folder = await temporaryFolder();
     const store = await (await archiveAt(folder)).agent('app', definitionOf().schema);
     const [a, b] = [join(folder, 'app_a.log'), join(folder, 'app_b.log')];
@@ -44,7 +44,7 @@ describe('a load that is removed', () => {
     });
     expect(await store.remove({ kind: 'load', id: first })).toMatchObject({ records: 9000 });
     expect(await numbersOf(store)).toEqual(range(4000, 8000));
-    // What was removed is not lost, and does not come back by itself.
+    // Removed records are not lost, and are not restored automatically.
     expect(await store.lostLoads()).toEqual([]);
     expect(await load(store, [b])).toMatchObject({ known: 1, restored: 0 });
     await expect(store.remove({ kind: 'load', id: first })).rejects.toThrow('has no load');
@@ -58,7 +58,7 @@ describe('a load that is removed', () => {
     expect(await store.verify()).toMatchObject({ damages: [], records: 13_000 });
   });
 
-  it('of a file that has grown goes on from where it was before', async () => {
+  it('of a file that has grown can be loaded again from the end of the load before', async () => {
     const folder = await temporaryFolder();
     const store = await (await archiveAt(folder)).agent('app', definitionOf().schema);
     const path = join(folder, 'app_a.log');
@@ -70,7 +70,7 @@ describe('a load that is removed', () => {
     expect(await numbersOf(store)).toEqual(range(0, 50));
     const third = await loadOne(store, path);
     expect(await numbersOf(store)).toEqual(range(0, 80));
-    // The file is stored further than this one, and stays known.
+    // A later part of the file is stored, so the file stays known.
     await store.remove({ kind: 'load', id: first });
     expect(await numbersOf(store)).toEqual(range(50, 80));
     expect(await load(store, [path])).toMatchObject({ known: 1, loaded: 0 });
@@ -93,7 +93,7 @@ describe('a load that is removed', () => {
     expect(await rejectedOf(folder)).not.toHaveLength(0);
   });
 
-  it('is forgotten where all of it went by a range of times, and keeps what is left where some of it did', async () => {
+  it('is forgotten if a time range removed all of it, and otherwise keeps its remaining records', async () => {
     const folder = await temporaryFolder();
     const store = await (await archiveAt(folder)).agent('app', definitionOf().schema);
     const [a, b] = [join(folder, 'app_a.log'), join(folder, 'app_b.log')];
@@ -107,13 +107,13 @@ describe('a load that is removed', () => {
     expect(await store.lostLoads()).toEqual([]);
     expect(await load(store, [b])).toMatchObject({ known: 1 });
     expect(await load(store, [a])).toMatchObject({ loaded: 1, records: 100 });
-    // What is left of the hour that was touched is its, too.
+    // The remaining records of the hour that the range touched belong to it too.
     expect(await store.loads()).toMatchObject([{ records: 8000 - 100 }, { records: 100 }]);
   });
 });
 
-describe('a file of which no time reads', () => {
-  it('is stored if somebody says so', async () => {
+describe('a file without a readable time', () => {
+  it('is stored on demand', async () => {
     const folder = await temporaryFolder();
     const store = await (await archiveAt(folder)).agent('app', definitionOf().schema);
     const [bad, good] = [join(folder, 'app_a.log'), join(folder, 'app_b.log')];

@@ -19,13 +19,13 @@ const numbers = async (store: AgentStore): Promise<(number | null)[]> =>
   (await recordsOf(store)).map(({ n }) => n);
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
-/** Waits until `done` holds; the test's own limit of time ends it otherwise. */
+/** Waits until `done` returns true; otherwise the time limit of the test ends it. */
 async function until(done: () => Promise<boolean>): Promise<void> {
   while (!(await done())) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
 describe('a stream', () => {
-  test('is stored to its end, plain or compressed, a last line without a line end too', async () => {
+  test('is stored to its end, plain or compressed, including a last line without a line end', async () => {
     const content = lines(0, 1000).trimEnd();
     for (const bytes of [Buffer.from(content), gzip(content), zstd(content)]) {
       const { store } = await newStore();
@@ -49,7 +49,7 @@ describe('a stream', () => {
     expect(summary).toMatchObject({ records: 3, unreadableValues: 0 });
   });
 
-  test('is committed by row groups', async () => {
+  test('is committed row group by row group', async () => {
     const { store } = await newStore();
     const input = Readable.from(
       (function* () {
@@ -63,7 +63,7 @@ describe('a stream', () => {
     expect(await numbers(store)).toEqual(upTo(150_000));
   });
 
-  test('leaves nothing in memory of what was read', async () => {
+  test('keeps nothing of the read bytes in memory', async () => {
     setFlagsFromString('--expose-gc');
     const collectGarbage = runInNewContext('gc') as () => void;
     const { store } = await newStore();
@@ -80,13 +80,13 @@ describe('a stream', () => {
     }
     await setImmediate();
     collectGarbage();
-    // The last ones may be in somebody's hands.
+    // The last buffers may still be in use.
     expect(pieces.filter((piece) => piece.deref() !== undefined).length).toBeLessThan(5);
     input.push(null);
     expect(await ended).toMatchObject({ records: 40, exitCode: 0 });
   });
 
-  test('that is quiet is committed after a while', async () => {
+  test('is committed after a pause', async () => {
     const { store } = await newStore();
     const input = new Readable({ read() {} });
     const ended = pour(store, { input, commitMs: 30 });
@@ -100,7 +100,7 @@ describe('a stream', () => {
     expect(await numbers(store)).toEqual([0, 1, 2]);
   });
 
-  test('has its last record of several lines taken after a silence, unless a line is being written', async () => {
+  test('stores its last record of several lines after a pause, unless a line is still being written', async () => {
     const { store } = await newStore();
     const multiline = { start: '^2026', timeoutMs: 100, linesMax: 100, bytesMax: 10_000 };
     const regex = '(?s)^(?P<time>\\S+) (?P<n>\\S+) (?P<text>.*)$';
@@ -120,7 +120,7 @@ describe('a stream', () => {
     expect(await texts()).toEqual([0, 1, 2].map((n) => `some text of line ${n}\n  at ${'xyz'[n]!}`));
   });
 
-  test('that is told to stop has the rest committed', async () => {
+  test('is committed when it is told to stop', async () => {
     for (const first of ['', lines(0, 5), gzip(lines(0, 5)).subarray(0, -9)]) {
       const { store } = await newStore();
       const stop = new AbortController();
@@ -135,7 +135,7 @@ describe('a stream', () => {
     }
   });
 
-  test('keeps its rejected lines with their commit', async () => {
+  test('stores its rejected lines with their commit', async () => {
     const { store, data } = await newStore();
     const summary = await pour(store, {
       input: Readable.from([Buffer.from(`${lineOf(0)}nonsense\n${lineOf(1)}`)]),
@@ -145,7 +145,7 @@ describe('a stream', () => {
     expect((await store.stats()).counters).toMatchObject({ records: 2, rejected: 1 });
   });
 
-  test('without one record is refused', async () => {
+  test('without a single record is refused', async () => {
     const { store, data } = await newStore();
     const summary = await pour(store, { input: Readable.from([Buffer.from('other\nlog\n')]) });
     expect(summary).toMatchObject({ records: 0, rejected: 0, exitCode: 1, error: { code: 'invalid' } });
@@ -153,7 +153,7 @@ describe('a stream', () => {
     expect(await rejectedOf(data)).toEqual([]);
   });
 
-  test('without anything is no error', async () => {
+  test('without any byte is not an error', async () => {
     const { store } = await newStore();
     expect(await pour(store, { input: Readable.from([]) })).toMatchObject({
       records: 0,
@@ -162,7 +162,7 @@ describe('a stream', () => {
     });
   });
 
-  test('that is damaged keeps what came before, and says so', async () => {
+  test('that is damaged keeps the records before the damage, and reports it', async () => {
     const { store } = await newStore();
     const whole = gzip(lines(0, 1000), lines(1000, 2000));
     const summary = await pour(store, { input: Readable.from([whole.subarray(0, -20)]) });
@@ -171,7 +171,7 @@ describe('a stream', () => {
     expect(await numbers(store)).toEqual(upTo(summary.records));
   });
 
-  test('whose terminal is closed ends with what it was, and with all stored that was read', async () => {
+  test('whose terminal is closed ends with that reason, and with all read records stored', async () => {
     const { store } = await newStore();
     const hangUp = Object.assign(new Error('read EIO'), { code: 'EIO', syscall: 'read' });
     const typed = Readable.from(
@@ -189,7 +189,7 @@ describe('a stream', () => {
     expect(await numbers(store)).toEqual(upTo(3));
   });
 
-  test('stops at a commit that fails, and says how many records are safe', async () => {
+  test('stops at a failed commit, and reports how many records are safe', async () => {
     const { store } = await newStore();
     let commits = 0;
     const failing: AgentStore = Object.create(store, {
