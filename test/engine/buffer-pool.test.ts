@@ -305,7 +305,7 @@ describe('the buffer pool', () => {
     test.each([
       ['in the memory', 1 << 20],
       ['aside', 0],
-    ])('decodes again for another who waits for it, %s', async (_, bytesMax) => {
+    ])('decodes again for another request that waits for the column, %s', async (_, bytesMax) => {
       const memory = newMemory();
       const pool = new BufferPool(bytesMax, memory);
       const made: string[] = [];

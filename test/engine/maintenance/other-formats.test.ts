@@ -36,7 +36,7 @@ it.each([
     '1',
     'was written by a logstrata from before the first release: it has segment format 1, known is 2. Export',
   ],
-])('a segment of format %s is not taken for damaged, by a query or by a repair', async (digit, reason) => {
+])('a segment of format %s is not reported as damaged, by a query or by a repair', async (digit, reason) => {
   const { directory, entry, path } = await segmentOfFormat(digit);
   const error = { code: 'unsupported', message: expect.stringContaining(`${path} ${reason}`) as string };
   await expect((await openSegment(directory, entry, schema)).footer()).rejects.toMatchObject(error);

@@ -220,7 +220,7 @@ describe('segments without a manifest', () => {
     { what: 'first half', from: 0, to: 0.5 },
     { what: 'header', from: 0, to: 0.01 },
     { what: 'footer', from: 0.99, to: 1 },
-  ])('give all that is whole when the $what of each is overwritten', async ({ from, to }) => {
+  ])('yield all intact records when the $what of each is overwritten', async ({ from, to }) => {
     const all = made.map((): Damage[] => [{ kind: 'overwrite', from, to, seed: 1 }]);
     await check(all);
     // No other segment has the records of the last one.
