@@ -31,7 +31,7 @@ async function stop({ process }: Served): Promise<string> {
   return stderr;
 }
 
-/** Makes a token, and gives what was printed. */
+/** Creates a token, and returns the printed one. */
 async function newToken(
   folder: string,
   ...words: string[]
@@ -42,7 +42,7 @@ async function newToken(
   return { text, id: text.split('_')[1]!, said: stderr };
 }
 
-/** The same without a process. */
+/** Creates a token without starting a process. */
 async function madeToken(
   folder: string,
   rights: Partial<Omit<Token, 'id' | 'digest'>> = {},
@@ -63,7 +63,7 @@ async function madeToken(
 const bearer = (text: string): Record<string, string> => ({ authorization: `Bearer ${text}` });
 
 describe('logstrata token', () => {
-  it('makes tokens that a server goes by from SIGHUP on, until they are revoked', async () => {
+  it('creates tokens that a server accepts after SIGHUP, until they are revoked', async () => {
     const folder = workFolder();
     const served = await serve(folder);
     const status = async (address: string, path: string, text?: string): Promise<number> =>
@@ -78,7 +78,7 @@ describe('logstrata token', () => {
     expect(first.said).toContain('there is no agent "ap" yet (did you mean "app"?)');
     expect(first.said).toContain(`token ${first.id} is for nginx, ap at both listeners, until `);
     expect(first.said).toContain('It is the first for the query listener, which asks everybody');
-    // Until it has been told the server asks for none.
+    // Until SIGHUP, the server requires no token.
     expect(await status(served.route, query)).toBe(200);
     await reload(1);
     expect(await status(served.route, query)).toBe(401);
@@ -96,12 +96,12 @@ describe('logstrata token', () => {
     served.process.child.kill('SIGHUP');
     while ((await status(served.route, '/api/query/nginx', first.text)) !== 401)
       await new Promise((resolve) => setTimeout(resolve, 20));
-    // The commands that read files where they lie need none.
+    // The commands that read files directly need no token.
     expect((await run(folder, ['query', 'nginx', '--limit', '1'])).code).not.toBe(2);
     expect(await stop(served)).toContain('127.0.0.1 has sent a wrong token');
   });
 
-  it('lists tokens, and clears them when that is meant', async () => {
+  it('lists tokens, and deletes all of them only on confirmation', async () => {
     const folder = workFolder();
     const { id } = await madeToken(folder, { name: 'a script', expiresMs: Date.now() + 86_400_000 });
     const { text } = await madeToken(folder, {
@@ -138,7 +138,7 @@ describe('logstrata token', () => {
   });
 });
 
-it('where others reach it, a listener warns without tokens, and the console is not there', async () => {
+it('a listener that other machines can reach warns if there are no tokens, and the console is disabled', async () => {
   const folder = workFolder();
   const open = await serve(folder, ['--listen', '0.0.0.0:0', '--console', '127.0.0.1:0']);
   expect(await stop(open)).toContain('everybody who reaches this machine may ask');
@@ -154,7 +154,7 @@ it('where others reach it, a listener warns without tokens, and the console is n
   expect(await stop(behindProxy)).not.toContain('"level":40');
 });
 
-it('a server does not start with a token file that can not be used, and goes on with one that was spoiled', async () => {
+it('a server does not start with an invalid token file, and keeps its tokens if the file becomes invalid', async () => {
   const folder = workFolder();
   const { text, id } = await madeToken(folder);
   const served = await serve(folder);
@@ -171,7 +171,7 @@ it('a server does not start with a token file that can not be used, and goes on 
   expect(refused.stderr).toContain('remove it and make another token');
 });
 
-it('tokens are revoked and cleared beside a token file that can not be used', async () => {
+it('tokens can be revoked and cleared next to an unusable token file', async () => {
   const folder = workFolder();
   const { id } = await madeToken(folder);
   writeFileSync(join(folder, 'data/store/.tokens/0badf00d.json'), '{');
@@ -215,7 +215,7 @@ describe('server.tls', () => {
     });
   }
 
-  /** Who a server says that it is. */
+  /** The name in the certificate that a server presents. */
   function nameOf(url: string): Promise<string> {
     return new Promise((resolve, reject) => {
       const socket = connect(
@@ -229,7 +229,7 @@ describe('server.tls', () => {
     });
   }
 
-  it('is the certificate of both listeners, and is taken anew at SIGHUP', async () => {
+  it('is the certificate of both listeners, and is read again at SIGHUP', async () => {
     const { folder, put } = configured();
     const served = await serve(folder, []);
     expect(served.route).toMatch(/^https:/);
@@ -240,16 +240,16 @@ describe('server.tls', () => {
     await served.process.shows('the certificate was read anew');
     await served.process.shows('the agents were read anew');
     for (const url of [served.route, served.console]) expect(await nameOf(url)).toBe('renewed');
-    // Halfway between two certificates it keeps the one that it has.
+    // If only one of the two files has been replaced, the server keeps its certificate.
     put({ cert: old.cert, key: renewed.key });
     served.process.child.kill('SIGHUP');
     await served.process.shows('is not that of the certificate');
     expect(await nameOf(served.route)).toBe('renewed');
-    // The two listeners have one certificate, of which is told once.
+    // The two listeners share a certificate, so it is reported once.
     expect((await stop(served)).match(/the certificate was read anew/g)).toHaveLength(1);
   });
 
-  it('must be there and right when a server starts', async () => {
+  it('must exist and be valid when a server starts', async () => {
     const { folder, put } = configured();
     put({ cert: renewed.cert, key: old.key });
     const refused = await run(folder, ['serve']);
@@ -265,7 +265,7 @@ describe('server.tls', () => {
   });
 });
 
-it('server.query_bytes_max refuses what would read more, and says how much it is', async () => {
+it('server.query_bytes_max refuses a query that would read more, and states how much that is', async () => {
   const folder = workFolder();
   writeFileSync(join(folder, 'config.yaml'), 'server: { query_bytes_max: 1kb }\n');
   expect((await run(folder, ['load', 'app', 'data/samples/app.log'])).code).toBe(0);

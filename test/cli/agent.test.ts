@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { logs } from '../agents/recognise/logs.js';
 import { recordsOf, run } from './process.js';
 
-/** An empty folder, but for the log in `logs/`. */
+/** A folder with nothing but the log in `logs/`. */
 function folderWithLog(name: string, text: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'logstrata-agent-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -15,7 +15,7 @@ function folderWithLog(name: string, text: string): string {
 }
 
 describe('agent new', () => {
-  it('writes the file of an agent, which then loads the log, also where the folder is empty', async () => {
+  it('writes the file of an agent, which then loads the log, also in an empty folder', async () => {
     const folder = folderWithLog('access.log', logs['combined']!);
     const made = await run(folder, ['agent', 'new', 'mysite', '--log', 'logs/access.log']);
     expect(made).toMatchObject({ code: 0, stderr: '' });
@@ -31,7 +31,7 @@ describe('agent new', () => {
     expect(recordsOf(stdout)).toMatchObject([{ method: null, request: '', status: 400 }]);
   });
 
-  it('says that lines have the colours of a terminal', async () => {
+  it('reports lines that contain terminal colours', async () => {
     const folder = folderWithLog(
       'app.log',
       '\u001b[32m2026-04-03 10:00:00\u001b[0m INFO started\n'.repeat(3),
@@ -40,7 +40,7 @@ describe('agent new', () => {
     expect(stdout).toContain('note: values hold colour codes of a terminal');
   });
 
-  it('says that dates may be read with day and month exchanged', async () => {
+  it('reports dates in which day and month may be exchanged', async () => {
     const folder = folderWithLog('app.log', '03/04/2026 10:00:00 INFO started\n'.repeat(3));
     const { stdout } = await run(folder, ['agent', 'new', 'app', '--log', 'logs/app.log']);
     expect(stdout).toContain("read as '02/01/2006 15:04:05'. Where that is wrong, write:\n");
@@ -50,7 +50,7 @@ describe('agent new', () => {
     );
   });
 
-  it('takes the place of no file, unless it is told to', async () => {
+  it('replaces no existing file unless it is told to', async () => {
     const folder = folderWithLog('app.log', logs['json']!);
     mkdirSync(join(folder, 'agents'));
     const path = join(folder, 'agents/app.yml');
@@ -71,7 +71,7 @@ describe('agent new', () => {
     expect(listed.stdout).toMatch(/^app +json +10 fields +\S+\/logs\/app\\\.log$/m);
   });
 
-  it('says what it can make nothing of', async () => {
+  it('reports a log that it does not recognise', async () => {
     const folder = folderWithLog('empty.log', '\n');
     const empty = await run(folder, ['agent', 'new', 'x', '--log', 'logs/empty.log']);
     expect(empty).toMatchObject({ code: 1, stdout: '' });
@@ -87,7 +87,7 @@ describe('agent new', () => {
 });
 
 describe('check --file', () => {
-  it('says what a whole log becomes, and stores nothing', async () => {
+  it('reports what the lines of a whole log become, and stores nothing', async () => {
     const good = (i: number): string =>
       `${JSON.stringify({ time: i, level: i % 4 === 0 ? 'warn' : 'info', n: i % 10 })}\n`;
     const text = Array.from({ length: 400 }, (_, i) => (i === 7 ? 'panic\n' : good(i))).join('');
@@ -133,7 +133,7 @@ describe('check --file', () => {
     );
   });
 
-  it('says what file.path names', async () => {
+  it('shows the files that file.path matches', async () => {
     const folder = folderWithLog('app.log', logs['json']!);
     writeFileSync(join(folder, 'logs/app.log.1'), logs['json']!);
     await run(folder, ['agent', 'new', 'app', '--log', 'logs/app.log']);
@@ -148,7 +148,7 @@ describe('check --file', () => {
     ['app-*.log', 'app-.*\\.log', 'app-1.log'],
     ['app?.log', 'app.\\.log', 'app1.log'],
     ['*.log', '.*\\.log', 'app.log'],
-  ])('says that %s is written %s', async (glob, expression, name) => {
+  ])('says that the shell pattern %s is the regular expression %s', async (glob, expression, name) => {
     const folder = folderWithLog(name, logs['json']!);
     const yaml = `fields: [{ name: n, type: int }]\nfile: { path: '../logs/${glob}', format: json }\n`;
     mkdirSync(join(folder, 'agents'), { recursive: true });
@@ -158,7 +158,7 @@ describe('check --file', () => {
     for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
   });
 
-  it('takes no expression for a pattern of a shell', async () => {
+  it('does not mistake a regular expression for a shell pattern', async () => {
     const folder = folderWithLog('app.txt', logs['json']!);
     mkdirSync(join(folder, 'agents'), { recursive: true });
     for (const [name, path] of Object.entries({ a: 'x.*\\.txt', b: 'app-*.log' }))

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { queryDuckDb } from '../oracle/duckdb.js';
 import { run, workFolder } from './process.js';
 
-/** A folder with an agent `web`, whose archive is written by a statement of SQL. */
+/** A folder with an agent `web`, whose archive is written by a SQL statement. */
 async function folderWith(agentFile: string, statement: string): Promise<string> {
   const folder = workFolder();
   mkdirSync(join(folder, 'lake'));
@@ -18,7 +18,7 @@ const partitioned = `COPY (SELECT TIMESTAMP '2026-01-01' + INTERVAL (i) MINUTE A
   FROM range(1000) t(i)) TO 'DIR/web' (FORMAT parquet, PARTITION_BY (day))`;
 
 describe('logstrata check of an archive', () => {
-  it('shows what is there, who reads it, and the fields that it amounts to, which are taken as they are shown', async () => {
+  it('shows the files, who reads them, and the resulting fields, which can be used as they are shown', async () => {
     const agentFile = "archive: { path: '../lake/**/*.parquet' }\n";
     const folder = await folderWith(agentFile, partitioned);
     const { code, stdout, stderr } = await run(folder, ['check', 'web']);
@@ -75,7 +75,7 @@ describe('logstrata check of an archive', () => {
     }
   });
 
-  it('says how numbers become the time, and names a file that is there twice', async () => {
+  it('shows how numbers are read as times, and names duplicate files', async () => {
     const numbers =
       "COPY (SELECT i AS n, 1767225600 + i AS created_at FROM range(9) t(i)) TO 'DIR/a.parquet'";
     const archive = "archive: { path: '../lake/*.parquet'";
@@ -100,7 +100,7 @@ describe('logstrata check of an archive', () => {
     );
   });
 
-  it('says how many text files there are', async () => {
+  it('shows how many text files there are', async () => {
     const agentFile = "archive: { path: '../lake/*.csv', format: json }\nfields: [{ name: a }]\n";
     const folder = await folderWith(agentFile, "COPY (SELECT 1 AS a) TO 'DIR/a.csv'");
     const { code, stdout } = await run(folder, ['check', 'web']);

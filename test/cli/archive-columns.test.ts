@@ -8,7 +8,7 @@ import { fetchAlone, freePort, recordsOf, run, start, workFolder, type Running }
 const imported = "archive: { path: '../lake/**/*.parquet', mode: import }\n";
 const inPlace = "archive: { path: '../lake/**/*.parquet' }\n";
 
-/** Rows that other programs write: times in microseconds, nested values, decimals, floats that are no numbers. */
+/** Rows that other programs write: times in microseconds, nested values, decimals, and floats that are not finite. */
 function rows(from: number, to: number, path: string, more = ''): string {
   const select = `SELECT TIMESTAMP '2026-01-01' + INTERVAL (i) MINUTE AS "@timestamp", i AS "UserID", 'm' || i AS message,
     CASE i % 3 WHEN 0 THEN 'NaN'::DOUBLE WHEN 1 THEN i / 7.0 END AS ratio, (i / 4)::DECIMAL(9, 2) AS price,
@@ -28,7 +28,7 @@ async function write(folder: string, ...statements: string[]): Promise<void> {
   await queryAllDuckDb(statements.map((statement) => statement.replaceAll('LAKE', join(folder, 'lake'))));
 }
 
-/** Was written long enough ago. */
+/** Sets a modification time that is old enough. */
 function makeOld(folder: string, ...paths: string[]): void {
   const atS = Date.now() / 1000 - 600;
   for (const path of paths) utimesSync(join(folder, 'lake', path), atS, atS);
@@ -77,8 +77,8 @@ const users = (records: ReturnType<typeof recordsOf>): number[] =>
   records.map(({ userid }) => Number(userid)).sort((a, b) => a - b);
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
-describe('files of Parquet that are imported', () => {
-  it('are stored by a command, each once, as they are answered where they stay in place', async () => {
+describe('Parquet files that are imported', () => {
+  it('are stored by a command, each once, with the same answers as files in place', async () => {
     const folder = await lakeFolder(rows(0, 3000, 'day=1/a.parquet'), rows(3000, 3100, 'day=2/b.parquet'));
     writeFileSync(join(folder, 'agents/lies.yaml'), inPlace);
     const checked = await run(folder, ['check', 'web']);
@@ -102,7 +102,7 @@ describe('files of Parquet that are imported', () => {
     expect(await run(folder, ['load', 'web', '-'])).toMatchObject({ code: 1 });
   });
 
-  it('are stored while the server answers, with the columns of those that come, and what fails is told', async () => {
+  it('are stored while the server answers, with the columns of new files, and failures are reported', async () => {
     const folder = await lakeFolder(rows(0, 50, 'day=1/a.parquet'), rows(900, 950, 'day=1/torn.parquet'));
     truncateSync(join(folder, 'lake/day=1/torn.parquet'), 900);
     makeOld(folder, 'day=1/a.parquet', 'day=1/torn.parquet');
@@ -126,7 +126,7 @@ describe('files of Parquet that are imported', () => {
     expect(told).toMatch(/clash\.parquet: the column \\"(@timestamp|UserID)\\" is/);
   });
 
-  it('that were answered from where they lay are there once, and are not attached again', async () => {
+  it('that were attached before are there once, and are not attached again', async () => {
     const folder = await lakeFolder(rows(0, 50, 'day=1/a.parquet'), rows(50, 80, 'day=2/b.parquet'));
     makeOld(folder, 'day=1/a.parquet', 'day=2/b.parquet');
     writeFileSync(join(folder, 'agents/web.yaml'), inPlace);

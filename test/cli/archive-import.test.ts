@@ -18,7 +18,7 @@ fields:
 const hour = 3_600_000;
 const base = Date.UTC(2026, 0, 1);
 
-/** Lines of records that are numbered from `from` up to but without `to`, an hour apart. */
+/** Lines of records numbered from `from` up to but not including `to`, an hour apart. */
 function lines(from: number, to: number): string {
   return Array.from(
     { length: to - from },
@@ -26,7 +26,7 @@ function lines(from: number, to: number): string {
   ).join('');
 }
 
-/** Writes a file that was changed so many hours ago. */
+/** Writes a file with a modification time that many hours ago. */
 function put(folder: string, path: string, content: string | Buffer, hoursAgo: number): void {
   const place = join(folder, 'old', path);
   mkdirSync(dirname(place), { recursive: true });
@@ -60,7 +60,7 @@ async function stop(server: Running): Promise<string> {
   return stderr;
 }
 
-/** Waits until the server answers with records that satisfy the condition. */
+/** Waits until the server's records satisfy the condition. */
 async function answers(
   url: string,
   isReached: (records: ReturnType<typeof recordsOf>) => boolean,
@@ -83,7 +83,7 @@ const numbersOf = (records: ReturnType<typeof recordsOf>): number[] =>
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 describe('text files of an archive', () => {
-  it('are stored while the server answers, those that come later too, each once', async () => {
+  it('are stored while the server answers, each once, including files that are added later', async () => {
     const folder = archiveFolder();
     put(folder, 'region=us/torn.log.gz', gzipSync(lines(900, 950)).subarray(0, 60), 30);
     put(folder, 'region=us/young.log', lines(800, 810), 0);
@@ -108,7 +108,7 @@ describe('text files of an archive', () => {
       problems: 1,
       problemsListed: [{ path: join(folder, 'old/region=us/torn.log.gz') }],
     });
-    // A file that comes, one that is complete now, and one that has come before under another name.
+    // A new file, a file that is complete now, and a file that was stored before under another name.
     put(folder, 'region=asia/c.log.gz', gzipSync(lines(25, 30)), 100);
     put(folder, 'region=us/torn.log.gz', gzipSync(lines(30, 40)), 30);
     put(folder, 'copy/of-a.log.1', lines(10, 20), 90);
@@ -118,7 +118,7 @@ describe('text files of an archive', () => {
     expect(told.match(/lines of a file of the archive became no record/g)).toHaveLength(1);
   });
 
-  it('are stored the newest first', async () => {
+  it('are stored in order from the newest to the oldest', async () => {
     const folder = archiveFolder();
     const { server, url } = await serve(folder);
     const records = await answers(url, ({ length }) => length === 25);
@@ -133,9 +133,9 @@ describe('text files of an archive', () => {
     ]);
   });
 
-  it('are not read again by the next server, but where they have changed', async () => {
+  it('are read again by the next server only if they have changed', async () => {
     const folder = archiveFolder();
-    // So long that what is read of its beginning does not reach its end.
+    // So long that the hashed beginning does not reach the end of the file.
     const long = gzipSync(
       Array.from({ length: 10 }, (_, n) => `{"n":${n},"x":"${randomBytes(60_000).toString('hex')}"}\n`).join(
         '',
@@ -151,7 +151,7 @@ describe('text files of an archive', () => {
     await second.server.shows('the files of the archive are stored');
     expect(await importing(folder)).toMatchObject({ files: 3, filesLeft: 0, records: 2, rejected: 0 });
     await stop(second.server);
-    // What was stored is known by its beginning and its length: damage behind that is nobody's business any more.
+    // Stored files are recognised by their beginning and length, so later damage behind the beginning is not noticed.
     long[long.length - 6]! ^= 1;
     put(folder, 'region=eu/a.log.2.gz', long, 48);
     const third = await serve(folder);
@@ -161,7 +161,7 @@ describe('text files of an archive', () => {
     await stop(third.server);
   });
 
-  it('are loaded by a command, whether or not they are still written to', async () => {
+  it('are loaded by a command, whether or not they are still being written', async () => {
     const folder = archiveFolder();
     put(folder, 'region=us/young.log', lines(25, 30), 0);
     const loaded = await run(folder, ['load', 'web']);
@@ -171,7 +171,7 @@ describe('text files of an archive', () => {
     expect(again.stdout).toContain('nothing to do: everything was stored before');
   });
 
-  it('that are none are told', async () => {
+  it('that are not text are reported', async () => {
     const folder = workFolder();
     writeFileSync(join(folder, 'agents/web.yaml'), agentFile);
     const loaded = await run(folder, ['load', 'web']);
@@ -184,7 +184,7 @@ describe('text files of an archive', () => {
     await stop(server);
   });
 
-  it('that nobody may read are told, and stored once they may', async () => {
+  it('without read permission are reported, and are stored once they can be read', async () => {
     if (process.getuid?.() === 0) return;
     const folder = archiveFolder();
     chmodSync(join(folder, 'old/region=us/b.log'), 0);

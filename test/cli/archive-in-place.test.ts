@@ -19,7 +19,7 @@ import { fetchAlone, freePort, recordsOf, run, start, workFolder } from './proce
 
 const inferred = "archive: { path: '../lake/**/*.parquet' }\n";
 
-/** Rows from `from` up to but without `to`, one a minute, as a file of Parquet. */
+/** Rows from `from` up to but not including `to`, one per minute, as a Parquet file. */
 function rows(from: number, to: number, path: string, more = ''): string {
   const select = `SELECT TIMESTAMP '2026-01-01' + INTERVAL (i) MINUTE AS "@timestamp", i AS "UserID", 'm' || i AS message${more}`;
   return `COPY (${select} FROM range(${from}, ${to}) t(i)) TO 'LAKE/${path}' (FORMAT parquet)`;
@@ -38,7 +38,7 @@ async function lakeFolder(agentFile: string, ...statements: string[]): Promise<s
   return folder;
 }
 
-/** What a folder holds, byte for byte. */
+/** The content of a folder, byte for byte. */
 function contentOf(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((path) => statSync(join(folder, path)).isFile())
@@ -81,8 +81,8 @@ const users = (records: ReturnType<typeof recordsOf>): number[] =>
   records.map(({ userid }) => Number(userid));
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
-describe('files of Parquet', () => {
-  it('are attached and indexed by a command, once, and are only read', async () => {
+describe('Parquet files', () => {
+  it('are attached and indexed by a command once, and are only read', async () => {
     const folder = await lakeFolder(
       inferred,
       rows(0, 50, 'day=1/a.parquet'),
@@ -108,7 +108,7 @@ describe('files of Parquet', () => {
     expect(loaded.stderr).toContain('agent "web" reads no lines');
   });
 
-  it('get a new index by the command that verify names where theirs is damaged', async () => {
+  it('get a new index for a damaged one with the command that verify names', async () => {
     const folder = await lakeFolder(inferred, rows(0, 50, 'a.parquet'));
     await index(folder);
     const attached = join(folder, 'data/store/web/attached');
@@ -123,7 +123,7 @@ describe('files of Parquet', () => {
     expect((await run(folder, ['verify', 'web'])).code).toBe(0);
   });
 
-  it('whose rows are in no order of time are answered in theirs, and counted', async () => {
+  it('with rows in no order of time are answered in order of time, and counted', async () => {
     const shuffled = rows(0, 600, 'day=2/b.parquet').replace('t(i)', 't(i) ORDER BY hash(i)');
     const folder = await lakeFolder(inferred, rows(600, 660, 'day=1/a.parquet'), shuffled);
     const { stdout } = await run(folder, ['index', 'web']);
@@ -138,7 +138,7 @@ describe('files of Parquet', () => {
     expect(hours).toEqual(upTo(660).map(hourOf));
   });
 
-  it('have fields that become more, and keep their cursors, when others come', async () => {
+  it('get more fields, and keep their cursors, when other files are added', async () => {
     const folder = await lakeFolder(inferred, rows(10, 20, 'day=1/a.parquet'));
     await index(folder);
     const before = await answer(folder);
@@ -166,7 +166,7 @@ describe('files of Parquet', () => {
     for (const { userid, _cursor } of before) expect(cursors.get(userid!)).toBe(_cursor);
   });
 
-  it('keep each digit of integers without a sign, and are text where a file has some above 2^63 - 1', async () => {
+  it('keep every digit of unsigned integers, and become strings if a file has one above 2^63 - 1', async () => {
     const unsigned = (value: string): string => `, (${value})::UBIGINT AS hash`;
     const folder = await lakeFolder(inferred, rows(0, 2, 'a.parquet', unsigned('i')));
     await index(folder);
@@ -193,7 +193,7 @@ describe('files of Parquet', () => {
     expect((await run(folder, ['check', 'web'])).code).toBe(0);
   });
 
-  it('have the values of their folders, null too, and of their columns where there is no such folder', async () => {
+  it('have the values of their folders, including null, or of their columns where no such folder exists', async () => {
     const folder = await lakeFolder(
       inferred,
       rows(0, 2, 'day=1/a.parquet', ", 'in the file' AS day"),
@@ -218,7 +218,7 @@ describe('files of Parquet', () => {
     expect((await run(folder, ['verify', 'web'])).code).toBe(0);
   });
 
-  it('that change or go fail the queries that need them, until somebody says otherwise', async () => {
+  it('that are changed or missing fail the queries that need them until the user removes or replaces them', async () => {
     const folder = await lakeFolder(
       inferred,
       rows(0, 50, 'day=1/a.parquet'),
@@ -245,7 +245,7 @@ describe('files of Parquet', () => {
     expect(users(await answer(folder))).toEqual(upTo(120).slice(100));
   });
 
-  it('that move are the same, and those that are no whole files are named', async () => {
+  it('that are moved keep their identity, and incomplete ones are named', async () => {
     const folder = await lakeFolder(
       inferred,
       rows(0, 50, 'day=1/a.parquet'),
@@ -269,7 +269,7 @@ describe('files of Parquet', () => {
     expect(await answer(folder)).toEqual(before);
   });
 
-  it('are found by a server, which answers from them and from what it stores', async () => {
+  it('are found by a server, which answers from them and from stored records together', async () => {
     const agentFile = `${inferred}file: { path: '../logs/.*', format: json }
 fields: [{ name: at, type: time, source: '@timestamp' }, { name: n, type: int, source: UserID }, { name: message }]
 `;
@@ -306,7 +306,7 @@ fields: [{ name: at, type: time, source: '@timestamp' }, { name: n, type: int, s
     expect(ended.stderr.match(/"path":"[^"]*bad\.parquet"/g)).toHaveLength(1);
   });
 
-  it('that are none, of an agent without fields, are a mistake in its file', async () => {
+  it("that do not exist, for an agent without fields, are a mistake in the agent's file", async () => {
     const folder = await lakeFolder(inferred);
     for (const args of [['serve'], ['index', 'web']]) {
       const { code, stderr } = await run(folder, args);

@@ -58,13 +58,13 @@ function run(
 }
 
 describe('an archive of objects', () => {
-  it('is looked at, attached, loaded, asked, counted and verified as one of files', async () => {
+  it('is checked, attached, loaded, queried, counted and verified like one of files', async () => {
     const { folder } = await bucket();
     const check = await run(folder, ['check']);
     expect(check).toMatchObject({ code: 0, stderr: '' });
     expect(check.stdout).toContain('archive: 2 files of parquet');
     expect(check.stdout).toContain('archive: 1 file of lines');
-    // Looking makes no data folder.
+    // The check creates no data folder.
     expect(readdirSync(join(folder, 'data'))).toEqual(['samples']);
     const index = await run(folder, ['index', 'web']);
     expect(index).toMatchObject({ code: 0, stderr: '' });
@@ -83,7 +83,7 @@ describe('an archive of objects', () => {
     expect(verify.stdout).toMatch(/ok +web: /);
   });
 
-  it('is served, and what comes later is found', async () => {
+  it('is served, and objects that are added later are found', async () => {
     const { server, folder } = await bucket();
     const port = await freePort();
     const serving = start(folder, ['serve', '--listen', `127.0.0.1:${port}`], environment);
@@ -100,7 +100,7 @@ describe('an archive of objects', () => {
     expect((await serving.finished).code).toBe(0);
   });
 
-  it('says what is wrong where the credentials are, and where the client is not installed', async () => {
+  it('reports mistakes in the place of the credentials, and a missing client', async () => {
     const { folder } = await bucket();
     const wrong = await run(folder, ['index', 'web'], { AWS_SECRET_ACCESS_KEY: 'another' });
     expect(wrong.code).toBe(1);

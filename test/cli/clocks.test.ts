@@ -21,7 +21,7 @@ function folderOf(times: readonly string[]): string {
   return folder;
 }
 
-/** Runs a command by a clock that is `aheadMs` ahead of the machine's, on all of its threads. */
+/** Runs a command whose clock is `aheadMs` ahead of the machine's, on all of its threads. */
 function runAhead(
   folder: string,
   aheadMs: number,
@@ -36,7 +36,7 @@ function runAhead(
 }
 
 describe('a clock before 1970', () => {
-  it('stores what comes, and leaves an archive that is read and written by a clock that is right', async () => {
+  it('stores records, and leaves an archive that can be read and written once the clock is right', async () => {
     const folder = folderOf(['1955-11-05T06:00:00Z', '2026-11-20T12:00:00Z']);
     const untilThen = Date.UTC(1960, 0, 1) - Date.now();
     const streamed = '{"time":"2026-11-20T12:00:01Z","n":2}\n{"n":3}\n';
@@ -54,7 +54,7 @@ describe('a clock before 1970', () => {
     expect(records.map(({ n }) => n)).toEqual([2, 3, 0, 1, 4]);
     expect(records[2]).toMatchObject({ time: Date.UTC(1955, 10, 5, 6) });
     expect(records[3]).toMatchObject({ time: Date.UTC(2026, 10, 20, 12) });
-    // All in the first hour that there is, but for what came once the clock was right.
+    // All are in the first possible hour, except for the one that was stored when the clock was right.
     const hours = records.map(({ _cursor }) => String(_cursor).slice(0, 6));
     expect(hours.slice(0, 4)).toEqual(['000001', '000001', '000001', '000001']);
     expect(hours[4]! > '000001').toBe(true);
@@ -66,14 +66,14 @@ describe('times long ago', () => {
   const times = [
     '0001-01-01T00:00:00Z',
     '1582-10-04T12:00:00Z',
-    // The Gregorian calendar counts these days too, which nobody had in 1582.
+    // The Gregorian calendar is applied to these days too, which did not exist in 1582.
     '1582-10-05T00:00:00Z',
     '1582-10-14T23:59:59.999Z',
     '1582-10-15T00:00:00Z',
     '1969-12-31T23:59:59.999Z',
   ];
 
-  it('are answered, filtered and exported as they are', async () => {
+  it('are answered, filtered and exported unchanged', async () => {
     const folder = folderOf(times);
     expect((await run(folder, ['load', 'shop', 'shop.log'])).code).toBe(0);
     const numbers = async (...filters: string[]): Promise<unknown[]> =>
@@ -103,7 +103,7 @@ describe('times long ago', () => {
     );
   });
 
-  it('are shown whole where their year has more than four digits, or is before 0', async () => {
+  it('are shown completely if their year has more than four digits or is before 0', async () => {
     const folder = folderOf(['0000-01-01T00:00:00+01:00', '9999-12-31T23:59:59-01:00']);
     expect((await run(folder, ['load', 'shop', 'shop.log'])).code).toBe(0);
     expect((await run(folder, ['stats', 'shop'])).stdout).toContain(

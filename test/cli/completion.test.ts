@@ -8,7 +8,7 @@ import { candidatesFor, type KnownAgents } from '../../server/cli/shell/candidat
 import { completionScripts, shells, type Shell } from '../../server/cli/shell/completion-scripts.js';
 import { main, run, workFolder } from './process.js';
 
-/** What can follow, as the scripts of shells are told: the words alone. */
+/** The completions as they are passed to shell scripts: only the words. */
 async function offered(folder: string, ...words: string[]): Promise<string[]> {
   const { code, stdout, stderr } = await run(folder, ['complete', '--', ...words]);
   expect([code, stderr]).toEqual([0, '']);
@@ -20,13 +20,13 @@ async function offered(folder: string, ...words: string[]): Promise<string[]> {
         .map((line) => line.split('\t')[0]!);
 }
 
-describe('what can follow', () => {
+describe('completions', () => {
   const fields = [
     { name: 'time', type: 'time', operators: operatorsOf('time') },
     { name: 'status', type: 'int', operators: operatorsOf('int') },
     { name: 'path', type: 'string', operators: operatorsOf('string') },
   ];
-  /** Agents that are there, unless others are asked for. */
+  /** The completions for the sample agents, or for the given ones. */
   const known = (values: ReadonlyMap<string, string>): KnownAgents => ({
     agents: () =>
       Promise.resolve(values.has('--agents') ? [] : ['app', 'nginx'].map((word) => ({ word, about: '' }))),
@@ -83,14 +83,14 @@ describe('what can follow', () => {
     [['--agents', 'elsewhere', 'query', ''], []],
   ];
 
-  it.each(cases)('behind %j is what the commands take', async (words, offers) => {
+  it.each(cases)('after %j are the words that the commands accept', async (words, offers) => {
     const found = await candidatesFor(buildProgram(), words, known);
     const shown = typeof found === 'string' ? [`:${found}`] : found.map(({ word }) => word);
     if (Array.isArray(offers)) expect(shown).toEqual(offers);
     else expect(shown.join(' ')).toMatch(offers);
   });
 
-  it('is printed for shells; of agents whose files are broken nothing is, and no error', async () => {
+  it('are printed for shells; for broken agent files they are empty, without an error', async () => {
     const folder = workFolder();
     expect(await offered(folder, 'query', 'nginx', 'status__l')).toEqual(['status__lt=', 'status__lte=']);
     writeFileSync(join(folder, 'config.yaml'), 'server: [');
@@ -98,7 +98,7 @@ describe('what can follow', () => {
   });
 });
 
-/** A folder in whose path `logstrata` completes as it does, and else says what words it was given. */
+/** A folder with a `logstrata` on its path that completes as the real one, and otherwise prints the words it was given. */
 function shellFolder(): { folder: string; env: Record<string, string | undefined> } {
   const folder = workFolder();
   mkdirSync(join(folder, 'bin'));
@@ -118,7 +118,7 @@ function shellFolder(): { folder: string; env: Record<string, string | undefined
   return { folder, env };
 }
 
-/** What is typed, with a tab where one asks for the rest, and what the command is given then. */
+/** The text typed, with a tab for each completion, and the words that the command receives. */
 const typed: readonly [line: string, given: string][] = [
   ['logstrata sta\tngi\t', '<stats><nginx>'],
   [
@@ -136,28 +136,25 @@ const interactive: Partial<Record<Shell, { command: string; begin: string }>> = 
   zsh: { command: 'zsh -f -i', begin: 'autoload -U compinit; compinit -u -D; source ./completion.zsh' },
 };
 
-/** Whether a program is here. Without the shells there is nothing to ask. */
+/** Whether a program is installed. Without the shells, nothing is tested. */
 const isThere = (program: string): boolean => spawnSync(program, ['--version']).error === undefined;
 
-it.each(Object.entries(interactive))(
-  '%s completes what is typed at a terminal',
-  (shell, { command, begin }) => {
-    if (!isThere(shell) || !isThere('script')) return;
-    const { folder, env } = shellFolder();
-    const input = `${[begin, ...typed.map(([line]) => line), 'exit'].join('\n')}\n`;
-    const ended = spawnSync('script', ['-qec', command, '/dev/null'], {
-      cwd: folder,
-      env,
-      input,
-      encoding: 'utf8',
-    });
-    // What was typed while a command ran may stand before what the next one prints.
-    const given = [...ended.stdout.matchAll(/given(<.*>)/g)].map(([, words]) => words);
-    expect(given, ended.stdout).toEqual(typed.map(([, words]) => words));
-  },
-);
+it.each(Object.entries(interactive))('%s completes words at a terminal', (shell, { command, begin }) => {
+  if (!isThere(shell) || !isThere('script')) return;
+  const { folder, env } = shellFolder();
+  const input = `${[begin, ...typed.map(([line]) => line), 'exit'].join('\n')}\n`;
+  const ended = spawnSync('script', ['-qec', command, '/dev/null'], {
+    cwd: folder,
+    env,
+    input,
+    encoding: 'utf8',
+  });
+  // Words typed while a command ran may appear before the output of the next one.
+  const given = [...ended.stdout.matchAll(/given(<.*>)/g)].map(([, words]) => words);
+  expect(given, ended.stdout).toEqual(typed.map(([, words]) => words));
+});
 
-it('fish completes what is typed', () => {
+it('fish completes words', () => {
   if (!isThere('fish')) return;
   const { folder, env } = shellFolder();
   const ask = (line: string): string[] => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { fetchAlone, freePort, recordsOf, run, start, workFolder } from './process.js';
 
-it('the configuration is what the server and the command line go by', async () => {
+it('the server and the command line follow the configuration', async () => {
   const folder = workFolder();
   const port = await freePort();
   writeFileSync(
@@ -42,7 +42,7 @@ storage: { path: elsewhere }
   await allowed.text();
 });
 
-it('without one, an answer has 100 records unless it is asked for more', async () => {
+it('without a configuration, an answer has 100 records unless more are requested', async () => {
   const folder = workFolder();
   const port = await freePort();
   const server = start(folder, ['demo', '--listen', `127.0.0.1:${port}`]);

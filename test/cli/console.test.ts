@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { fetchAlone, freePort, recordsOf, run, start, workFolder } from './process.js';
 import { addressesOf, anyPorts } from './serving.js';
 
-it('the console answers what the route does, and what the agents are', async () => {
+it('the console answers like the route, and lists the agents', async () => {
   const folder = workFolder();
   expect((await run(folder, ['load', 'app', 'data/samples/app.log'])).code).toBe(0);
   const server = start(folder, ['serve', '--no-follow', ...anyPorts]);
@@ -33,7 +33,7 @@ it('the console answers what the route does, and what the agents are', async () 
     detail: 'there is no agent "nobody"',
   });
 
-  // An agent that comes is shown, and the public address has its single route.
+  // A new agent is shown, and the public address has only the one route.
   cpSync(join(folder, 'agents/app.yaml'), join(folder, 'agents/later.yaml'));
   server.child.kill('SIGHUP');
   await server.shows('the agents were read anew');
@@ -44,7 +44,7 @@ it('the console answers what the route does, and what the agents are', async () 
   expect((await server.finished).code).toBe(0);
 });
 
-it('the configuration and the command line say where the console is, or that there is none', async () => {
+it('the configuration and the command line set the address of the console, or disable it', async () => {
   const folder = workFolder();
   const configuration = (port: number): void =>
     writeFileSync(join(folder, 'config.yaml'), `server: { console: '127.0.0.1:${port}' }\n`);
@@ -72,7 +72,7 @@ it('the configuration and the command line say where the console is, or that the
   expect((await run(folder, ['serve'])).stderr).toContain('console must be an address and a port such as');
 });
 
-it('without a word there is a console on port 2112, or a warning that another process has that', async () => {
+it('by default, the console is on port 2112, and a warning is given if another process uses it', async () => {
   const folder = workFolder();
   const server = start(folder, ['serve', '--listen', '127.0.0.1:0']);
   await server.shows('serving ');

@@ -10,7 +10,7 @@ import { fetchAlone, run, start, workFolder } from './process.js';
 
 const lines = (text: string): string[] => text.trimEnd().split('\n');
 
-it('counts the samples, as the console does', async () => {
+it('counts the samples with the same result as the console', async () => {
   const folder = workFolder();
   await run(folder, ['load', 'nginx', 'data/samples/nginx.log']);
   const log = lines(readFileSync(join(folder, 'data/samples/nginx.log'), 'utf8'));
@@ -65,7 +65,7 @@ it('counts the samples, as the console does', async () => {
   await server.finished;
 });
 
-it('says what is wrong as typed', async () => {
+it('reports mistakes in the form in which they were typed', async () => {
   const folder = workFolder();
   const cases: [string[], string][] = [
     [['--by', 'time'], 'write by=time:1h'],
@@ -96,10 +96,10 @@ function byTime(firstMs: number, minutes: number, counts: readonly number[]): Co
   return { count: 0, time: { buckets, nulls: 2 }, stats };
 }
 
-it('draws bars that fit the terminal, with local times, and marks where nothing was', () => {
+it('draws bars that fit the terminal, with local times, and marks times without records', () => {
   const counts = byTime(Date.UTC(2026, 9, 25, 0), 60, [1234, 617, 0, 0, 1]);
   const shown = describeCounts(request('by=time:1h'), counts, terminal);
-  // Clocks are put back at 01:00 UTC: 02:00 comes twice.
+  // Clocks are put back at 01:00 UTC, so 02:00 occurs twice.
   expect(shown).toEqual([
     'time (Europe/Oslo)      count',
     `2026-10-25 02:00+02:00  1,234  ${'█'.repeat(49)}`,
@@ -120,7 +120,7 @@ it('draws bars that fit the terminal, with local times, and marks where nothing 
   ]);
 });
 
-it('cuts long values in the middle, measures wide ones, and lets none act on the terminal', () => {
+it('shortens long values in the middle, measures wide ones, and escapes control characters', () => {
   const top = [
     { value: `begin ${'x'.repeat(200)} end`, count: 10 },
     { value: '請求が失敗しました'.repeat(9), count: 9 },
@@ -137,7 +137,7 @@ it('cuts long values in the middle, measures wide ones, and lets none act on the
   expect(whole[1]).toContain('x'.repeat(200));
 });
 
-it('shows the values that have room beside times, and says how many have none', () => {
+it('shows as many values as there is room for next to times, and states how many are left out', () => {
   const top = Array.from({ length: 20 }, (_, i) => ({ value: `value ${i}`, count: 20 - i }));
   const buckets = [{ from: 0, until: 3_600_000, count: 210, values: top.map(({ count }) => count) }];
   const counts: Counts = {

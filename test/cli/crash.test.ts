@@ -14,7 +14,7 @@ const filesPerLoad = 4;
 const linesPerFile = long ? 20_000 : 4_000;
 const seed = Number(process.env['LOGSTRATA_SEED'] ?? Date.now() % 1_000_000);
 
-/** Writes the files of one load and gives the ids in them, each of which must be answered exactly once. */
+/** Writes the files of one load, and returns their ids, each of which must be answered exactly once. */
 function writeLogs(folder: string): string[] {
   const ids: string[] = [];
   for (let i = 0; i < filesPerLoad; i++) {
@@ -52,7 +52,7 @@ it(`kill -9 during a load loses nothing and repeats nothing (seed ${seed})`, asy
       await new Promise((resolve) => setTimeout(resolve, wholeMs * random.fraction()));
       running.child.kill('SIGKILL');
       await running.finished;
-      // What a killed load has left is whole files, and can be read before anything repairs it.
+      // A killed load leaves whole files, which can be read before anything repairs them.
       if (random.below(2) === 0) continue;
       const between = await run(folder, ['stats', '--json']);
       const stats = between.code === 0 ? (JSON.parse(between.stdout) as { records: number }[]) : [];
@@ -61,7 +61,7 @@ it(`kill -9 during a load loses nothing and repeats nothing (seed ${seed})`, asy
     await run(folder, load);
     expect(await storedIds(folder)).toEqual(expected);
     const verified = await run(folder, ['verify']);
-    // Standard error may tell of progress: a busy machine takes seconds.
+    // Standard error may show progress, since a busy machine takes seconds.
     expect(`${verified.code} ${verified.stdout}${verified.stderr}`).toMatch(/^0 ok /);
   }
 });

@@ -49,11 +49,11 @@ const someone = {
   message: 'GET /books/coffee-2730 200',
 };
 
-/** What a terminal would act on. */
+/** Bytes that control a terminal. */
 const commands = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/u;
 
-describe('records in a terminal', () => {
-  it('have the columns that say most, as the viewer has them, in 80 of the screen', () => {
+describe('records at a terminal', () => {
+  it('have the most telling columns, as in the viewer, within 80 columns of the screen', () => {
     const display = displayOf();
     const shown = display.show(
       recordLine(someone) + recordLine({ ...someone, status: 404, message: 'x'.repeat(200) }),
@@ -65,7 +65,7 @@ describe('records in a terminal', () => {
       '',
     ]);
     expect(display.hidden).toBe(4);
-    // A later one that needs more has more, and no second header.
+    // A later record that needs more width gets it, without a second header.
     const later = display.show(recordLine({ ...someone, time: someone.time + 7, bytes: 9 }));
     expect(later).toBe('2026-11-24 05:30:00.007  198.18.0.77     200  GET /books/coffee-2730 200\n');
     expect(displayOf({ screenWidth: () => 200 }).show(recordLine(someone))).toContain(
@@ -76,7 +76,7 @@ describe('records in a terminal', () => {
     );
   });
 
-  it('show all that is in them where they wrap', () => {
+  it('show all of their values when lines are wrapped', () => {
     const values = { ...someone, message: `one\n\tat ${'deep '.repeat(12)}` };
     const lines = displayOf({ wraps: true }).show(recordLine(values)).split('\n');
     expect(lines.slice(1)).toEqual([
@@ -90,7 +90,7 @@ describe('records in a terminal', () => {
     ]);
   });
 
-  it('have levels and statuses in colour', () => {
+  it('show levels and statuses in colour', () => {
     const shown = displayOf({ paint: coloured }).show(
       recordLine(someone) + recordLine({ ...someone, status: 503 }),
     );
@@ -108,7 +108,7 @@ describe('records in a terminal', () => {
     ]);
   });
 
-  it('never take more columns than there are, and have nothing that a terminal would act on', () => {
+  it('never exceed the width, and have no bytes that control the terminal', () => {
     const text = fc.oneof(
       fc.string({ unit: 'grapheme', maxLength: 300 }),
       fc.stringMatching(/^[\x00-\x20\x7f-\x9fa\n\t\u2028\u202e世]{0,200}$/),
@@ -134,7 +134,7 @@ describe('records in a terminal', () => {
     );
   });
 
-  it('keep every digit of a number, and take a long text as fast as a short one', () => {
+  it('keep every digit of a number, and print a long text in time proportional to its length', () => {
     const fields: Field[] = [
       { name: 'id', type: 'int' },
       { name: 'message', type: 'string' },
@@ -148,7 +148,7 @@ describe('records in a terminal', () => {
 });
 
 describe('colours', () => {
-  it('are where they are wanted', () => {
+  it('are used where they are wanted', () => {
     const cases: [Parameters<typeof hasColours>, boolean][] = [
       [['auto', true, {}], true],
       [['auto', false, {}], false],
@@ -165,7 +165,7 @@ describe('colours', () => {
 });
 
 describe('query', () => {
-  it('answers people at a terminal, and programs elsewhere', async () => {
+  it('prints a table at a terminal, and JSON Lines for programs', async () => {
     const folder = workFolder();
     writeFileSync(
       join(folder, 'evil.log'),
@@ -191,7 +191,7 @@ describe('query', () => {
     expect(both.code).toBe(2);
 
     const shown = atTerminal(folder, [[], ['--jsonl'], ['--csv'], ['--wrap', '--color', 'never']]);
-    // Where no terminal can be had, there is nothing to look at.
+    // Where no terminal is available, there is nothing to test.
     if (shown === undefined) return;
     expect(shown).toMatch(/time \(UTC\).*level.*message/);
     expect(shown).toContain('\u001b[31merror\u001b[0m');
@@ -200,7 +200,7 @@ describe('query', () => {
   });
 });
 
-/** What a terminal of 80 columns gets of `query app` with these options, one after the other; undefined where util-linux is not installed. */
+/** The output of `query app` with these options at a terminal of 80 columns, in turn; undefined if util-linux is not installed. */
 function atTerminal(folder: string, options: readonly (readonly string[])[]): string | undefined {
   const commands = options.map((words) => [process.execPath, main, 'query', 'app', ...words].join("' '"));
   const script = ['stty cols 80 rows 24', ...commands.map((command) => `'${command}'`)].join('; ');

@@ -24,7 +24,7 @@ file:
   return { folder, log };
 }
 
-/** Lines with these numbers, one a second from the moment on. */
+/** Lines with these numbers, one per second from now on. */
 function linesOf(from: number, count: number, time = Date.now()): string {
   return Array.from(
     { length: count },
@@ -40,7 +40,7 @@ async function serve(folder: string): Promise<Running> {
 
 const numbersOf = (text: string): unknown[] => recordsOf(text).map(({ n }) => n);
 
-/** Waits until what follows has written so many records. */
+/** Waits until the following command has written that many records. */
 async function reaches(running: Running, count: number): Promise<void> {
   while (running.output().split('\n').length <= count) {
     if (running.child.exitCode !== null) throw new Error(`it has ended: ${running.output()}`);
@@ -48,12 +48,12 @@ async function reaches(running: Running, count: number): Promise<void> {
   }
 }
 
-it('goes on with what comes, while servers come and go', async () => {
+it('continues with new records while servers stop and start', async () => {
   const { folder, log } = followedFolder();
   const first = await serve(folder);
   appendFileSync(log, linesOf(1, 5));
   const following = start(folder, ['query', 'web', '--follow', '-n', '2', '--workers', '0']);
-  // The newest that there are, however many have been stored by then.
+  // Begins with the newest records that are stored by then.
   await reaches(following, 1);
   appendFileSync(log, linesOf(6, 20));
   await reaches(following, 20);
@@ -76,7 +76,7 @@ it('goes on with what comes, while servers come and go', async () => {
   expect(numbers).toEqual(Array.from({ length: 51 - from }, (_, i) => from + i));
 });
 
-it('says how many records came to stand before the last one, and goes on behind a cursor', async () => {
+it('reports how many records were inserted before the last one, and continues after a cursor', async () => {
   const { folder } = followedFolder();
   const day = Date.UTC(2026, 9, 1);
   writeFileSync(join(folder, 'new.log'), linesOf(10, 3, day));
@@ -96,7 +96,7 @@ it('says how many records came to stand before the last one, and goes on behind 
   expect(numbersOf(ended.stdout)).toEqual([11, 12, 20, 21]);
 });
 
-it('has no end to go to, and no form but lines', async () => {
+it('refuses an end, and any format but lines', async () => {
   const { folder } = followedFolder();
   for (const [words, message] of [
     [['--before', '0'.repeat(16)], '--before has no meaning'],

@@ -15,7 +15,7 @@ const fields = `fields:
     template: '{{index . "request.method"}} {{index . "request.uri"}}'
 `;
 
-/** A folder with the agent `shop`, whose lines are of a format, and a log of it. */
+/** A folder with the agent `shop` for a line format, and a log in that format. */
 function folderOf(format: string, lines: readonly string[]): string {
   const folder = workFolder();
   const agent = `${fields}file: { path: '../logs/shop\\.log', format: ${format} }\n`;
@@ -24,7 +24,7 @@ function folderOf(format: string, lines: readonly string[]): string {
   return folder;
 }
 
-describe('lines of JSON', () => {
+describe('JSON lines', () => {
   const line = (uri: string): string =>
     JSON.stringify({
       time: '2026-11-17T10:00:00Z',
@@ -32,8 +32,8 @@ describe('lines of JSON', () => {
       response: { status: 503, body: { status: 1 } },
     });
 
-  it('are loaded by the paths that fields take, and shown by them', async () => {
-    // Enough to be decoded many at once.
+  it('are loaded and shown by the paths that fields name', async () => {
+    // Enough lines to be decoded many at once.
     const uris = Array.from({ length: 50 }, (_, i) => `/${i}/"x"`);
     const folder = folderOf('json', uris.map(line));
     expect(await run(folder, ['load', 'shop', 'shop.log'])).toMatchObject({ code: 0 });
@@ -51,11 +51,11 @@ describe('lines of JSON', () => {
   });
 });
 
-describe('lines of logfmt', () => {
+describe('logfmt lines', () => {
   const line = (uri: string): string =>
     `time=2026-11-17T10:00:00Z request.method=GET request.uri=${uri} response.status=503 debug`;
 
-  it('are loaded, shown, and kept with the reason where they are none', async () => {
+  it('are loaded and shown, and are kept with the reason if they are rejected', async () => {
     const folder = folderOf('logfmt', [line('/a?b=c'), 'server started', line('"/\\"x\\" y"'), 'uri="/z']);
     const loaded = await run(folder, ['load', 'shop', 'shop.log']);
     expect(loaded.stdout).toContain('2 lines became no record');

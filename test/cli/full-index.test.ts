@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { run, workFolder } from './process.js';
 
-it('`index: full` is told by check, stats and --explain, and compact gives it to what is stored', async () => {
+it('`index: full` is shown by check, stats and --explain, and compact applies it to stored records', async () => {
   const folder = workFolder();
   const define = (index: string): void =>
     writeFileSync(
@@ -25,7 +25,7 @@ it('`index: full` is told by check, stats and --explain, and compact gives it to
   expect(checked.stdout).toMatch(/^ *message +string .*full *$/m);
   const asked = await run(folder, ['query', 'app', 'message__like=request 77', '--explain']);
   expect(asked.stderr).toContain('message like "request 77" (index: full)');
-  // A server, or a load, takes the fields of the file; so does compact.
+  // A server or a load adopts the fields of the file, and so does compact.
   const compacted = await run(folder, ['compact', 'app']);
   expect(compacted).toMatchObject({ code: 0 });
   const stats = await run(folder, ['stats', 'app']);

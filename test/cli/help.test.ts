@@ -16,7 +16,7 @@ function helpOf(command: Command): string {
 
 const allOf = (command: Command): Command[] => [command, ...command.commands.flatMap(allOf)];
 
-it('fits a terminal of 80 columns, all of it', async () => {
+it('fits a terminal of 80 columns completely', async () => {
   const commands = allOf(buildProgram());
   expect(commands.length).toBeGreaterThan(18);
   const long = commands.flatMap((command) =>
@@ -26,17 +26,17 @@ it('fits a terminal of 80 columns, all of it', async () => {
       .map((line) => `${command.name()}: ${line}`),
   );
   expect(long).toEqual([]);
-  // As a person sees it, too.
+  // Also in the printed form.
   const shown = await run(workFolder(), ['query', '--help']);
   expect(Math.max(...shown.stdout.split('\n').map(textWidth))).toBeLessThanOrEqual(helpWidth);
-  // An error is a line, however long.
+  // An error is one line, however long.
   const wrong = await run(workFolder(), ['token', 'new', '--agent', 'a/b']);
   expect(wrong.stderr).toContain(
     "option '--agent <name...>' argument 'a/b' is invalid. It is no name of an agent",
   );
 });
 
-it('has examples in one list, sentences in paragraphs and names beside what is said of them', () => {
+it('has examples in one list, sentences in paragraphs, and names next to their descriptions', () => {
   const text = [
     'One sentence that is long. Another one.',
     '  name   what is said of it at some length',
@@ -58,7 +58,7 @@ it('has examples in one list, sentences in paragraphs and names beside what is s
   ]);
 });
 
-it('shows how far long work is whatever its name', () => {
+it('shows the progress of long work under any name', () => {
   const path = `/var/log/${'very/'.repeat(20)}access.log`;
   const bar = drawBar(path, 0.5, '1,000,000 records', 80);
   expect(textWidth(bar)).toBe(80);
@@ -66,7 +66,7 @@ it('shows how far long work is whatever its name', () => {
   expect(drawBar('a.log', null, '5 records', 80)).toBe('a.log: 5 records');
 });
 
-it('goes on below long cells of a table', () => {
+it('continues below long cells of a table', () => {
   expect(
     formatTable(['part', 'text'], [['agent', 'Mozilla/5.0 (X11; Linux) Firefox/126.0']], [], 32),
   ).toEqual([

@@ -31,7 +31,7 @@ async function count(folder: string, agent: string): Promise<number> {
 }
 
 describe('logstrata load', () => {
-  it('stores a file, names what is known, goes on with what has grown', async () => {
+  it('stores a file, names known files, and continues with files that have grown', async () => {
     const folder = workFolder();
     const first = await run(folder, ['load', 'nginx', 'data/samples/nginx.log']);
     expect(first).toMatchObject({ code: 0 });
@@ -60,7 +60,7 @@ describe('logstrata load', () => {
     expect(await count(folder, 'nginx')).toBe(20_002);
   });
 
-  it('says where rejected lines are kept', async () => {
+  it('says where rejected lines are stored', async () => {
     const folder = workFolder();
     const lines = readFileSync(join(folder, 'data/samples/nginx.log'), 'utf8').split('\n').slice(0, 3);
     writeFileSync(join(folder, 'x.log'), [lines[0], 'nonsense', lines[1], lines[2], ''].join('\n'));
@@ -72,7 +72,7 @@ describe('logstrata load', () => {
     expect(readFileSync(join(folder, 'data/store/nginx/rejected', kept[0]!), 'utf8')).toContain('nonsense');
   });
 
-  it('loads rejected lines again once the pattern is mended, and says what stayed', async () => {
+  it('loads rejected lines again once the pattern is corrected, and says how many stayed rejected', async () => {
     const folder = workFolder();
     const none = await run(folder, ['load', 'nginx', '--rejected']);
     expect(none).toMatchObject({ code: 0 });
@@ -105,7 +105,7 @@ describe('logstrata load', () => {
     expect((await run(folder, ['verify'])).code).toBe(0);
   });
 
-  it('wants files, standard input or --rejected, and not two of them', async () => {
+  it('requires files, standard input or --rejected, and refuses two of them', async () => {
     const folder = workFolder();
     const cases = [
       [[], 'no file is named'],
@@ -122,7 +122,7 @@ describe('logstrata load', () => {
     }
   });
 
-  it('says that the agent comes first where a file is named in its place', async () => {
+  it('says that the agent comes first if a file is named in its place', async () => {
     const folder = workFolder();
     writeFileSync(join(folder, 'access.log'), 'x\n');
     const alone = await run(folder, ['load', 'access.log']);
@@ -139,7 +139,7 @@ describe('logstrata load', () => {
     expect((await run(folder, ['load', 'acces.log', 'access.log'])).stderr).not.toContain('is a file');
   });
 
-  it('refuses a file without one line of the agent, and says how to look into it', async () => {
+  it('refuses a file in which no line matches, and says how to investigate', async () => {
     const folder = workFolder();
     const ended = await run(folder, ['load', 'nginx', 'data/samples/app.log']);
     expect(ended.code).toBe(1);
@@ -147,7 +147,7 @@ describe('logstrata load', () => {
     expect(await count(folder, 'nginx')).toBe(0);
   });
 
-  it('says what is wrong with a file, stores nothing of it, and loads the others', async () => {
+  it('reports the mistake in a file, stores nothing of it, and loads the others', async () => {
     const folder = workFolder();
     const bytes = gzipSync(readFileSync(join(folder, 'data/samples/nginx.log')));
     writeFileSync(join(folder, 'cut.log.gz'), bytes.subarray(0, bytes.length - 1000));
@@ -157,12 +157,12 @@ describe('logstrata load', () => {
     expect(ended.stdout).toContain('1 file failed; nothing of it was stored');
     expect(ended.stderr).toContain('loaded   data/samples/nginx.log: 10,000 records');
     expect(await count(folder, 'nginx')).toBe(10_000);
-    // What was cut is a beginning of what is known by now: the whole file brings nothing new.
+    // The truncated file is the beginning of a file that is now known, so the whole file adds nothing.
     writeFileSync(join(folder, 'whole.log.gz'), bytes);
     expect((await run(folder, ['load', 'nginx', 'whole.log.gz'])).stderr).toContain('known    whole.log.gz');
   });
 
-  it('names a missing file, a folder and an empty pattern before anything is stored', async () => {
+  it('names a missing file, a folder and a pattern without matches before anything is stored', async () => {
     const folder = workFolder();
     for (const file of ['nowhere.log', 'data/samples', 'data/*.nothing']) {
       const ended = await run(folder, ['load', 'nginx', 'data/samples/nginx.log', file]);
@@ -181,10 +181,10 @@ describe('logstrata load', () => {
   });
 
   it.runIf(existsSync('/usr/bin/script'))(
-    'ends in good order when its terminal is closed, with all stored that was read',
+    'ends in good order when its terminal is closed, with all read records stored',
     async () => {
       const folder = workFolder();
-      // The shell outlives its terminal, and keeps the signal to itself: for the command, its input ends.
+      // The shell outlives its terminal and keeps the signal, so the command sees the end of its input.
       const command = 'trap : HUP; "$NODE" "$MAIN" load app - --json; echo $? >code';
       const terminal = spawn('/usr/bin/script', ['-qec', command, '/dev/null'], {
         cwd: folder,
@@ -204,7 +204,7 @@ describe('logstrata load', () => {
     },
   );
 
-  it('says once why it ended where no more can be written, and goes on later', async () => {
+  it('reports once why it ended when no more can be written, and continues later', async () => {
     const folder = workFolder();
     const command = `ulimit -f 20; exec "$NODE" "$MAIN" load nginx data/samples/nginx.log data/samples/app.log`;
     const environment = { ...process.env, NODE: process.execPath, MAIN: main };
@@ -222,7 +222,7 @@ describe('logstrata load', () => {
     expect(await count(folder, 'nginx')).toBe(10_000);
   });
 
-  it('merges files into one order', async () => {
+  it('merges files in order of time', async () => {
     const folder = workFolder();
     const lines = readFileSync(join(folder, 'data/samples/nginx.log'), 'utf8').trimEnd().split('\n');
     mkdirSync(join(folder, 'logs'));
@@ -237,10 +237,10 @@ describe('logstrata load', () => {
     expect(times.every((time, i) => i === 0 || time >= times[i - 1]!)).toBe(true);
   });
 
-  it('leaves nothing of the file under way when it is interrupted, and ends with the code of the signal', async () => {
+  it('leaves nothing of the current file when it is interrupted, and ends with the exit code of the signal', async () => {
     const folder = workFolder();
     const lines = readFileSync(join(folder, 'data/samples/nginx.log'), 'utf8').split('\n').slice(100, 160);
-    // 5 GB of log: however long the test is kept from its signal, the command is not done with it.
+    // 5 GB of log: however late the test sends its signal, the command is still running.
     const packed = gzipSync(`${lines.join('\n')}\n`.repeat(200));
     writeFileSync(join(folder, 'big.log.gz'), Buffer.concat(Array<Buffer>(2000).fill(packed)));
     copyFileSync(join(folder, 'data/samples/nginx.log'), join(folder, 'a.log'));

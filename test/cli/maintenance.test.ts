@@ -48,7 +48,7 @@ function segmentsOf(folder: string, agent: string): string[] {
 }
 
 describe('logstrata stats', () => {
-  it('shows a table of all agents, and everything about one', async () => {
+  it('shows a table of all agents, and all details of one', async () => {
     const folder = loaded();
     const table = await run(folder, ['stats']);
     expect(table.stdout).toMatch(
@@ -80,7 +80,7 @@ describe('logstrata stats', () => {
 });
 
 describe('logstrata verify', () => {
-  it('finds a flipped bit, names the file and what it costs, and ends with 1', async () => {
+  it('finds a flipped bit, names the file and the affected records, and ends with 1', async () => {
     const folder = loaded();
     const whole = await run(folder, ['verify']);
     expect(whole.code).toBe(0);
@@ -99,7 +99,7 @@ describe('logstrata verify', () => {
       damages: unknown[];
     };
     expect(report.damages.length).toBeGreaterThan(0);
-    // A query that needs what is damaged fails; it does not answer short.
+    // A query that needs the damaged file fails instead of leaving out records.
     const query = await run(folder, ['query', 'nginx', '--limit', '10000']);
     expect(query.code).toBe(1);
     expect(query.stderr).toContain('.parquet');
@@ -107,7 +107,7 @@ describe('logstrata verify', () => {
 });
 
 describe('logstrata verify --repair', () => {
-  it('mends an agent whose manifest is damaged, which verify names beside the agents that are whole', async () => {
+  it('repairs an agent with a damaged manifest, which verify names next to the undamaged agents', async () => {
     const folder = loaded();
     const answer = (await run(folder, ['query', 'app', '--limit', '2000'])).stdout;
     const place = join(folder, 'data/store/app');
@@ -126,7 +126,7 @@ describe('logstrata verify --repair', () => {
     expect((await run(folder, ['query', 'app', '--limit', '2000'])).stdout).toBe(answer);
   });
 
-  it('brings back all that is whole when the manifest is deleted and a segment damaged', async () => {
+  it('restores all intact records if the manifest is deleted and a segment damaged', async () => {
     const folder = loaded();
     const answer = recordsOf((await run(folder, ['query', 'nginx', '--limit', '10000'])).stdout);
     const place = join(folder, 'data/store/nginx');
@@ -189,9 +189,9 @@ describe('logstrata export', () => {
     ).toBe(0);
   });
 
-  it('writes Parquet that others read, with the same values and cursors', async () => {
+  it('writes Parquet that other programs read, with the same values and cursors', async () => {
     const folder = loaded();
-    // Hot rows beside sealed ones: both are in the answer.
+    // Hot rows as well as sealed ones are in the answer.
     await run(folder, ['load', 'app', '-'], readFileSync(join(folder, 'data/samples/app.log')));
     for (const words of [[], ['level__exact=error'], ['duration__gt=20', '--limit', '777']]) {
       const lines = (await run(folder, ['export', 'app', ...words, '--format', 'jsonl'])).stdout;
@@ -215,14 +215,14 @@ describe('logstrata export', () => {
          FROM '${file}' ORDER BY _cursor`,
       );
       expect(rows.map((row) => ({ ...row, time: Number(row['time']) }))).toEqual(
-        // As text: these ids are beyond what a double holds.
+        // As text, because these ids exceed the precision of a double.
         expected.map((record, i) => ({ ...record, trace_id: ids[i] })),
       );
     }
     expect(readdirSync(folder).filter((name) => name.endsWith('.part'))).toEqual([]);
   });
 
-  it('asks for a file name for Parquet, and makes none for no record', async () => {
+  it('requires a file name for Parquet, and writes no file if no record matches', async () => {
     const folder = loaded();
     expect((await run(folder, ['export', 'app', '--format', 'parquet'])).code).toBe(2);
     const none = await run(folder, [

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { fetchAlone, run, start, workFolder } from './process.js';
 import { addressesOf, anyPorts } from './serving.js';
 
-/** The value of each series, under its name with its labels. */
+/** The value of each series, by its name with its labels. */
 async function metricsOf(operators: string): Promise<Map<string, number>> {
   const response = await fetchAlone(`${operators}/metrics`);
   expect(response.status).toBe(200);
@@ -26,7 +26,7 @@ file:
   format: json
 `;
 
-it('metrics tell what a server has answered, stored and collected', async () => {
+it('metrics show what a server has answered, stored and collected', async () => {
   const folder = workFolder();
   mkdirSync(join(folder, 'logs'));
   writeFileSync(join(folder, 'agents/live.yaml'), agentFile);
@@ -84,7 +84,7 @@ it('metrics tell what a server has answered, stored and collected', async () => 
   expect(after.get('process_resident_memory_bytes')).toBeGreaterThan(0);
   expect(after.get('nodejs_eventloop_lag_p99_seconds')).toBeDefined();
 
-  // Slow queries are listed, and are lines of the log.
+  // Slow queries are listed, and written to the log.
   const listed = (await (await fetchAlone(`${operators}/api/slow`)).json()) as { slow: object[] };
   expect(listed.slow).toMatchObject([
     { parameters: ['limit=0'] },

@@ -14,7 +14,7 @@ export const root = join(import.meta.dirname, '../..');
 export const main = join(root, 'dist/program/server/main.js');
 
 export interface Finished {
-  /** Exit code; null when a signal ended the process. */
+  /** Exit code; null if a signal ended the process. */
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
@@ -25,7 +25,7 @@ export interface Running {
   readonly child: ChildProcessWithoutNullStreams;
   /** Resolves once the process has ended and its output was read. */
   readonly finished: Promise<Finished>;
-  /** What standard output has shown so far. */
+  /** The standard output so far. */
   output(): string;
   /** Resolves once standard output or standard error has shown `text`; fails if the process ends before. */
   shows(text: string): Promise<void>;
@@ -91,7 +91,7 @@ export function run(
   return finished;
 }
 
-/** A folder of its own with the shipped agents and samples, as somebody who starts with the project has it. */
+/** A new folder with the shipped agents and samples, as a new user has it. */
 export function workFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'logstrata-cli-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -102,10 +102,10 @@ export function workFolder(): string {
   return folder;
 }
 
-/** Ports that are asked for by number are sought from here on, up to those that the system gives to who asks for any. */
+/** Ports that are asked for by number are searched from here up to those that the system assigns. */
 const firstPort = 10_000;
 
-/** Where the ports begin that the system gives to connections and to servers which take any port. */
+/** The lowest port that the system assigns to connections and to servers on any port. */
 function firstGivenPort(): number {
   const range = '/proc/sys/net/ipv4/ip_local_port_range';
   const first = existsSync(range) ? Number.parseInt(readFileSync(range, 'utf8')) : 0;
@@ -122,7 +122,7 @@ async function isFree(port: number): Promise<boolean> {
   return isListening;
 }
 
-/** A port of this machine that is free, and that nobody gets by chance until it is taken, or while a server begins anew on it. */
+/** A free port of this machine that nobody else gets by chance, before it is used or while a server restarts on it. */
 export async function freePort(): Promise<number> {
   const end = firstGivenPort();
   for (;;) {
@@ -132,8 +132,8 @@ export async function freePort(): Promise<number> {
 }
 
 /**
- * Asks on a connection of its own: one that was idle for seconds may be closed by the server just when it is used again. Without `fetch`, which
- * in Node 20 sometimes never settles when the server is killed at the wrong moment, with no connection left.
+ * Sends a request on a connection of its own, because the server may close one that was idle for seconds just when it is used again. Does
+ * not use `fetch`, which in Node 20 sometimes never settles if the server is killed at the wrong moment, with no connection left.
  */
 export function fetchAlone(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
   return new Promise((resolve, reject) => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { fetchAlone, freePort, recordsOf, root, run, start, workFolder } from './process.js';
 
-it('gives the same bytes as the route, for the same query', async () => {
+it('gives the same bytes as the route for the same query', async () => {
   const folder = workFolder();
   const port = await freePort();
   const server = start(folder, ['demo', '--listen', `127.0.0.1:${port}`]);
@@ -54,7 +54,7 @@ it('pages by cursor', async () => {
   expect(after).toEqual(newest);
 });
 
-it('begins no thread for a page of records', async () => {
+it('starts no thread for a page of records', async () => {
   const folder = workFolder();
   await run(folder, ['load', 'app', 'data/samples/app.log']);
   const watch = "process.on('worker', () => console.error('a thread has begun'))";
@@ -66,7 +66,7 @@ it('begins no thread for a page of records', async () => {
   }
 });
 
-it('explains on standard error what was understood and what it cost', async () => {
+it('explains on standard error how the query was understood and what it cost', async () => {
   const folder = workFolder();
   await run(folder, ['load', 'nginx', 'data/samples/nginx.log']);
   const ended = await run(folder, ['query', 'nginx', 'status__eq=504', 'path__prefix=/API', '--explain']);
@@ -77,11 +77,11 @@ it('explains on standard error what was understood and what it cost', async () =
   expect(ended.stderr).toMatch(new RegExp(`rows returned +${recordsOf(ended.stdout).length}\n`));
 });
 
-it('ends quietly when nobody reads on', async () => {
+it('ends silently when its output is no longer read', async () => {
   const folder = workFolder();
   await run(folder, ['load', 'nginx', 'data/samples/nginx.log']);
   const main = join(root, 'dist/program/server/main.js');
-  // The status of each side of the pipe; a stack trace or a message would be on standard error.
+  // The exit status of each side of the pipe; a stack trace or a message would be on standard error.
   const script = `'${process.execPath}' '${main}' query nginx --limit 10000 | head -n 1; echo "\${PIPESTATUS[0]}" >&2`;
   const child = spawn('bash', ['-c', script], { cwd: folder });
   let stderr = '';
@@ -93,7 +93,7 @@ it('ends quietly when nobody reads on', async () => {
   expect(recordsOf(stdout)).toHaveLength(1);
 });
 
-it('writes the fields that are asked for, in every format', async () => {
+it('writes the requested fields in every format', async () => {
   const folder = workFolder();
   await run(folder, ['load', 'app', 'data/samples/app.log']);
   const asked = ['app', '--limit', '2', '--fields', 'level,service'];

@@ -29,7 +29,7 @@ class Service {
     writeFileSync(join(this.folder, `agents/${agent}.yaml`), text);
   }
 
-  /** Sends SIGHUP, and waits until it was obeyed. */
+  /** Sends SIGHUP, and waits until the server has reloaded. */
   async reload(counts: string): Promise<void> {
     this.process.child.kill('SIGHUP');
     await this.process.shows(counts);
@@ -39,7 +39,7 @@ class Service {
     appendFileSync(join(this.folder, 'logs/shop.log'), `${JSON.stringify({ n: ++this.lines, ...fields })}\n`);
   }
 
-  /** A request that whoever calls reads on. */
+  /** A request whose answer the caller reads piece by piece. */
   begin(words: string): Promise<Response> {
     return fetchAlone(`${this.url}/shop?${words}`);
   }
@@ -54,7 +54,7 @@ class Service {
     return recordsOf(await response.text());
   }
 
-  /** The records, once those of all lines are there. */
+  /** The records, once those of all lines are stored. */
   async records(): Promise<Record<string, string | number | null>[]> {
     for (;;) {
       const records = await this.query('limit=1000');
@@ -70,7 +70,7 @@ class Service {
 }
 
 describe('SIGHUP', () => {
-  it('adds, changes and removes fields of an agent with records, and their cursors stay', async () => {
+  it('adds, changes and removes fields of an agent with records, and keeps their cursors', async () => {
     const service = new Service();
     await service.start();
     service.write({ code: 200, text: 'one' });
@@ -87,7 +87,7 @@ describe('SIGHUP', () => {
       { _cursor: expect.any(String) as string, n: 2, code: 'E7', host: 'web1' },
     ]);
     expect(await service.query('code__exact=200')).toEqual([records[0]]);
-    // What was taken away is there again when it comes back, and a type that can't take a value has none.
+    // The values of a removed field are back when the field is, and values that do not fit its type are missing.
     service.define(
       'shop',
       `fields: [{ name: n, type: int }, { name: code, type: int }, { name: text }]\n${input}`,
@@ -102,7 +102,7 @@ describe('SIGHUP', () => {
       { code: null, text: null },
     ]);
     await service.stop();
-    // And so it is after a restart, and to other processes.
+    // The same holds after a restart, and in other processes.
     const read = await run(service.folder, ['query', 'shop']);
     expect(recordsOf(read.stdout).map(({ n, code }) => ({ n, code }))).toEqual([
       { n: 1, code: 200 },
@@ -149,7 +149,7 @@ describe('SIGHUP', () => {
     await service.stop();
   });
 
-  it('refuses a broken file, adds and removes agents, and goes on with the rest', async () => {
+  it('refuses a broken file, adds and removes agents, and continues with the others', async () => {
     const service = new Service();
     service.define('old', first.replace('shop', 'old'));
     await service.start();
@@ -169,7 +169,7 @@ describe('SIGHUP', () => {
   });
 });
 
-it('a watched folder needs no signal', async () => {
+it('is not needed for a watched folder', async () => {
   const service = new Service('watch: true\n');
   await service.start();
   service.define('late', 'system: {}\n');

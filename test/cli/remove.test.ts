@@ -6,7 +6,7 @@ import { freePort, recordsOf, run, start, workFolder } from './process.js';
 const line = (day: number, n: number): string =>
   `198.18.0.1 - - [${day}/Nov/2026:10:00:00 +0000] "GET /${n} HTTP/1.1" 200 12 "-" "curl"\n`;
 
-/** A folder with two loads of nginx. Returns their names, too. */
+/** A folder with two loads of nginx. Also returns the ids of the loads. */
 async function loaded(): Promise<{ folder: string; loads: string[] }> {
   const folder = workFolder();
   const loads: string[] = [];
@@ -24,7 +24,7 @@ const countOf = async (folder: string): Promise<number> =>
   recordsOf((await run(folder, ['query', 'nginx', '--limit', '1000'])).stdout).length;
 
 describe('remove', () => {
-  it('says what would go, and does nothing where nobody can be asked', async () => {
+  it('reports what it would remove, and removes nothing if it cannot ask for confirmation', async () => {
     const { folder, loads } = await loaded();
     const listed = await run(folder, ['stats', 'nginx']);
     for (const load of loads) expect(listed.stdout).toContain(`${load}  20`);
@@ -36,14 +36,14 @@ describe('remove', () => {
     expect(await countOf(folder)).toBe(6);
   });
 
-  it('takes one load, a range, or all, and files can be loaded again', async () => {
+  it('removes one load, a range or all records, and the files can be loaded again', async () => {
     const { folder, loads } = await loaded();
     const one = await run(folder, ['remove', 'nginx', '--load', loads[0]!, '--yes']);
     expect(one).toMatchObject({ code: 0, stdout: 'removed 3 records of agent nginx\n' });
     expect(await countOf(folder)).toBe(3);
     expect(await run(folder, ['load', 'nginx', 'day10.log'])).toMatchObject({ code: 0 });
     expect(await countOf(folder)).toBe(6);
-    // All is known: that is no failure, unless it is asked for.
+    // A load of known files only is no failure, except with --fail-if-nothing.
     expect(await run(folder, ['load', 'nginx', 'day10.log'])).toMatchObject({ code: 0 });
     expect(await run(folder, ['load', 'nginx', 'day10.log', '--fail-if-nothing'])).toMatchObject({ code: 1 });
     const range = ['remove', 'nginx', '--since', '2026-11-11', '--until', '2026-11-12', '--yes', '--json'];
@@ -54,7 +54,7 @@ describe('remove', () => {
     expect(await countOf(folder)).toBe(0);
   });
 
-  it('is refused for what makes no sense', async () => {
+  it('is refused for unknown loads, contradictory options and invalid times', async () => {
     const { folder, loads } = await loaded();
     const cases: [string[], number, string][] = [
       [['--load', '0000000000000001'], 1, 'has no load "0000000000000001"'],
@@ -71,7 +71,7 @@ describe('remove', () => {
     expect(await countOf(folder)).toBe(6);
   });
 
-  it('works beside a server, and for an agent whose file has gone', async () => {
+  it('works beside a server, and for an agent whose file was deleted', async () => {
     const { folder, loads } = await loaded();
     const server = start(folder, ['serve', '--no-follow', '--listen', `127.0.0.1:${await freePort()}`]);
     await server.shows('serving ');
@@ -89,8 +89,8 @@ describe('remove', () => {
   });
 });
 
-describe('a load of which no time reads', () => {
-  it('is refused where nobody can be asked, unless it is forced', async () => {
+describe('a load without a readable time', () => {
+  it('is refused if it cannot ask for confirmation, unless it is forced', async () => {
     const folder = workFolder();
     writeFileSync(join(folder, 'a.json'), '{"time":"17.11.2026","message":"a"}\n{"time":"18.11.2026"}\n');
     const refused = await run(folder, ['load', 'app', 'a.json']);

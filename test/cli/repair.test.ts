@@ -8,11 +8,11 @@ const loadSample = ['load', 'app', 'data/samples/app.log'];
 
 function filesOf(folder: string): string[] {
   const files = readdirSync(join(folder, 'data/store'), { recursive: true, encoding: 'utf8' });
-  // There only while somebody holds the lock.
+  // This file exists only while the lock is held.
   return files.filter((name) => !/^\.(lock|writer)/.test(name)).sort();
 }
 
-it('a repair beside a server is refused, and says which process to stop', async () => {
+it('a repair beside a server is refused, and names the process to stop', async () => {
   const folder = workFolder();
   await run(folder, loadSample);
   const listen = `127.0.0.1:${await freePort()}`;
@@ -29,14 +29,14 @@ it('a repair beside a server is refused, and says which process to stop', async 
   expect((await run(folder, ['verify', '--repair', '--yes'])).code).toBe(0);
 });
 
-it('a server, a load and a query that begin beside a repair are refused, and leave it alone', async () => {
+it('a server, a load and a query that start beside a repair are refused, and do not disturb it', async () => {
   const folder = workFolder();
   await run(folder, loadSample);
   const answer = (await run(folder, ['query', 'app', '--limit', '100000'])).stdout;
   const place = join(folder, 'data/store');
   for (const name of readdirSync(join(place, 'app')))
     if (name.startsWith('manifest-')) rmSync(join(place, 'app', name));
-  // What an opening would remove, because no manifest names it, is what a repair goes by.
+  // The repair needs files that no manifest names, which opening the archive would remove.
   const before = filesOf(folder);
   const archive = await openArchive(place, { mode: 'write', role: 'repair', alone: true });
   let adopt: (isWanted: boolean) => void = () => {};
@@ -66,7 +66,7 @@ it('a server, a load and a query that begin beside a repair are refused, and lea
   expect(await response.text()).toBe(answer);
 });
 
-it('a load, a server and a query where the manifests are lost leave the files alone, and say what brings them back', async () => {
+it('without manifests, a load, a server and a query leave the files unchanged, and name the command that restores them', async () => {
   const folder = workFolder();
   await run(folder, loadSample);
   const all = ['query', 'app', '--limit', '100000'];
@@ -94,7 +94,7 @@ it('a load, a server and a query where the manifests are lost leave the files al
   expect((await run(folder, all)).stdout).toBe(answer);
 });
 
-it('a repair without any manifest keeps the row groups of the first half of a segment whose second half is overwritten', async () => {
+it('a repair without a manifest keeps the row groups of the first half of a segment whose second half is overwritten', async () => {
   const folder = workFolder();
   writeFileSync(
     join(folder, 'agents/many.yaml'),
@@ -119,7 +119,7 @@ it('a repair without any manifest keeps the row groups of the first half of a se
   const ended = await run(folder, ['verify', 'many', '--repair', '--yes']);
   expect(ended.code).toBe(1);
   expect(ended.stdout).toContain('the manifest, from the files alone');
-  // Positions of what is gone are known too: the header has them. One line tells of all of it, the next where in each hour.
+  // The header gives the positions of lost records too. One line sums them up, the next lists them by hour.
   expect(ended.stdout.match(/^LOST/gm)).toHaveLength(1);
   expect(ended.stdout).toMatch(
     /^LOST {5}134,464 records: [0-9a-f]{16} … [0-9a-f]{16}, .*\n.*: the footer does not .*, and not all row groups are whole\n {11}[\d,]+ records: /m,
@@ -130,14 +130,14 @@ it('a repair without any manifest keeps the row groups of the first half of a se
   expect(left.slice(0, -1).join('\n') === answer.slice(0, 65_536).join('\n')).toBe(true);
 });
 
-it('a repair brings back what is whole of a segment that is cut off', async () => {
+it('a repair restores the intact part of a segment that is cut off', async () => {
   const folder = workFolder();
   await run(folder, ['load', 'nginx', 'data/samples/nginx.log']);
   const answer = recordsOf((await run(folder, ['query', 'nginx', '--limit', '100000'])).stdout);
   const segments = filesOf(folder).filter((name) => name.endsWith('.parquet'));
   const file = join(folder, 'data/store', segments[1]!);
   const bytes = readFileSync(file);
-  // The footer and the positions are at the end: the records themselves are all there.
+  // The footer and the positions are at the end; the records themselves are intact.
   writeFileSync(file, bytes.subarray(0, Math.floor(bytes.length * 0.97)));
   expect((await run(folder, ['query', 'nginx', '--limit', '100000'])).code).toBe(1);
   const ended = await run(folder, ['verify', 'nginx', '--repair']);
@@ -147,7 +147,7 @@ it('a repair brings back what is whole of a segment that is cut off', async () =
   expect(recordsOf((await run(folder, ['query', 'nginx', '--limit', '100000'])).stdout)).toEqual(answer);
 });
 
-it('what a repair has lost of a loaded file comes back by loading it beside a server, also after loads that were killed', async () => {
+it('lost records of a loaded file are restored by loading it beside a server, also after loads that were killed', async () => {
   const folder = workFolder();
   const log = join(folder, 'data/samples/nginx.log');
   await run(folder, ['load', 'nginx', log]);
@@ -193,13 +193,13 @@ it('what a repair has lost of a loaded file comes back by loading it beside a se
     stderr: expect.stringContaining('all of it was stored before'),
   });
   expect(await served()).toBe(answer);
-  // Where a killed load was done already, there was nothing left to do.
+  // If a killed load was already complete, there is nothing left to do.
   expect([0, 1]).toContain(restored.code);
   const stats = await run(folder, ['stats', 'nginx', '--json']);
   expect(JSON.parse(stats.stdout)).toMatchObject({ restorable: [] });
 });
 
-it('what is lost of a followed log is told, and loading that stores nothing twice', async () => {
+it('lost records of a followed log are reported, and loading the log stores nothing twice', async () => {
   const folder = workFolder();
   writeFileSync(
     join(folder, 'agents/many.yaml'),

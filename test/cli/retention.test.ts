@@ -11,7 +11,7 @@ file: { path: 'logs/shop\\.log', format: json }
 ${retention}
 `;
 
-/** Ten records, a day apart, the newest of now. */
+/** Ten records, a day apart, the newest from now. */
 async function storedFolder(
   retention: string,
 ): Promise<{ folder: string; define: (retention: string) => void }> {
@@ -28,8 +28,8 @@ async function storedFolder(
 
 const span = String.raw`\d{4}-\d\d-\d\d \d\d:00:00 to \d{4}-\d\d-\d\d \d\d:00:00 UTC`;
 
-describe('a retention that is written in minutes where months were meant', () => {
-  it('is told by check, by the log of the server and by stats, takes nothing, and takes it where that is asked for', async () => {
+describe('a retention that was set in minutes instead of months', () => {
+  it("is reported by check, by the server's log and by stats, removes nothing, and is put in force on demand", async () => {
     const { folder, define } = await storedFolder('retention: { period: 400d }');
     const port = await freePort();
     const server = start(folder, ['serve', '--no-follow', '--listen', `127.0.0.1:${port}`]);
@@ -43,7 +43,7 @@ describe('a retention that is written in minutes where months were meant', () =>
           '  and nothing before 1 d after a server has read the file, or at once with "logstrata retention apply shop"',
       ),
     );
-    // Somebody else may have read the file before the server has.
+    // Another process may have read the file before the server.
     const early = await run(folder, ['retention', 'apply', 'shop']);
     expect(early).toMatchObject({ code: 1, stdout: '' });
     expect(early.stderr).toContain('have it read the changed file too');
@@ -98,7 +98,7 @@ describe('a retention that is written in minutes where months were meant', () =>
     );
   });
 
-  it('takes what it takes without a server, where that is asked for', async () => {
+  it('removes records without a server on demand', async () => {
     const { folder, define } = await storedFolder('');
     define('retention: { period: 3d, grace: 2h }');
     expect((await run(folder, ['check', 'shop'])).stdout).toContain('and nothing before 2 h 00 min after');
@@ -112,7 +112,7 @@ describe('a retention that is written in minutes where months were meant', () =>
   });
 });
 
-it('records that should have gone long ago wait, which the log, check and stats tell, and go where that is asked for', async () => {
+it('records that expired long ago wait, which the log, check and stats report, and are removed on demand', async () => {
   const folder = workFolder();
   writeFileSync(join(folder, 'agents/shop.yaml'), agent('retention: { period: 20d, interval: 1s }'));
   const lines = Array.from({ length: 10 }, (_, n) =>
@@ -140,7 +140,7 @@ it('records that should have gone long ago wait, which the log, check and stats 
   );
 });
 
-it('a word that retention does not know is refused, and so is an agent without records', async () => {
+it('an unknown argument is refused, and so is an agent without records', async () => {
   const folder = workFolder();
   expect((await run(folder, ['retention'])).code).toBe(2);
   expect((await run(folder, ['retention', 'aply', 'app'])).code).toBe(2);

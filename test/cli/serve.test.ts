@@ -7,11 +7,11 @@ import { loadUws } from '../../server/http/uws-binary.js';
 import { fetchAlone, freePort, recordsOf, run, start, workFolder } from './process.js';
 
 describe('logstrata serve', () => {
-  it('says what it uses, answers, and stops in good order', async () => {
+  it('prints its settings, answers, and stops in good order', async () => {
     const folder = workFolder();
     await run(folder, ['load', 'app', 'data/samples/app.log']);
     const found = loadUws();
-    // It has no binary for every system.
+    // uWebSockets.js has no binary for some systems.
     const auto = 'uws' in found ? '(uws)' : `(node: ${found.whyNot})`;
     for (const [asked, transport] of [
       ['auto', auto],
@@ -35,7 +35,7 @@ describe('logstrata serve', () => {
     }
   });
 
-  it('says so when the port is busy', async () => {
+  it('reports a busy port', async () => {
     const folder = workFolder();
     const other = createServer();
     other.listen(0, '127.0.0.1');
@@ -59,7 +59,7 @@ describe('logstrata serve', () => {
     expect(second.stderr).toContain(join(folder, 'data/store'));
   });
 
-  it('shows how long records are kept, and the notes of agent files once', async () => {
+  it('shows the retention periods, and the notes on agent files once', async () => {
     const folder = workFolder();
     const app = join(folder, 'agents/app.yaml');
     writeFileSync(
@@ -76,7 +76,7 @@ describe('logstrata serve', () => {
     expect(lines.filter((line) => line.includes('file.rotate has no size'))).toHaveLength(1);
   });
 
-  it('answers with what is loaded beside it, within a second', async () => {
+  it('answers with records that are loaded beside it, within a second', async () => {
     const folder = workFolder();
     const port = await freePort();
     const server = start(folder, ['serve', '--no-follow', '--listen', `127.0.0.1:${port}`]);
@@ -87,7 +87,7 @@ describe('logstrata serve', () => {
     };
     expect(await count()).toBe(0);
     expect((await run(folder, ['load', 'app', 'data/samples/app.log'])).code).toBe(0);
-    // The process that loaded has ended, so the second has begun; polling shows the state at its end at the latest.
+    // The loading process has ended, so the second has begun; polling shows the state at its end at the latest.
     const deadlineMs = performance.now() + 1000;
     let seen = 0;
     for (let askedMs = 0; seen < 2000 && askedMs < deadlineMs;) {
@@ -105,7 +105,7 @@ describe('logstrata serve', () => {
     expect(server.child.exitCode).toBeNull();
   });
 
-  it('stores the records of an agent that came after its start', async () => {
+  it('stores the records of an agent that was added after its start', async () => {
     const folder = workFolder();
     const server = start(folder, ['serve', '--listen', `127.0.0.1:${await freePort()}`]);
     await server.shows('serving ');
@@ -119,7 +119,7 @@ describe('logstrata serve', () => {
 });
 
 describe('logstrata demo', () => {
-  it('loads the samples, prints lines to try that have an answer, and just starts the second time', async () => {
+  it('loads the samples, prints example commands that return records, and only starts the second time', async () => {
     const folder = workFolder();
     for (const time of [1, 2]) {
       const port = await freePort();

@@ -1,9 +1,9 @@
 import type { Running } from './process.js';
 
-/** Any ports that are free, for a server and its console. */
+/** Any free ports, for a server and its console. */
 export const anyPorts = ['--listen', '127.0.0.1:0', '--console', '127.0.0.1:0'];
 
-/** Where a server answers, as it says itself. */
+/** The addresses that a server reports. */
 export async function addressesOf(server: Running): Promise<{ operators: string; route: string }> {
   await server.shows('serving ');
   const shown = server.output();

@@ -6,7 +6,7 @@ import type { StoreStats } from '../../engine/maintenance/stats.js';
 
 const noThreads = new WorkerPool(0);
 
-/** Opens a store as a command that reads does, in this process: to start one takes longer than all that it reads. */
+/** Opens a store for reading in this process, because starting a process takes longer than all the reads. */
 export async function readStore<T>(
   folder: string,
   agent: string,
@@ -24,7 +24,7 @@ export async function readStore<T>(
   }
 }
 
-/** Every record of an agent, by position, as JSON Lines. */
+/** Every record of an agent in order of position, as JSON Lines. */
 export function storedLines(folder: string, agent: string): Promise<string> {
   return readStore(folder, agent, (store) => answer(store));
 }

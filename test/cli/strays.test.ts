@@ -13,7 +13,7 @@ async function loaded(): Promise<string> {
   return folder;
 }
 
-it('files in the data folder that are no agent are passed over and named', async () => {
+it('files in the data folder that belong to no agent are ignored and named', async () => {
   const folder = await loaded();
   writeFileSync(join(folder, 'data/store/README'), 'whose is this?');
   writeFileSync(join(folder, 'data/store/nohup.out'), '');
@@ -33,7 +33,7 @@ it('files in the data folder that are no agent are passed over and named', async
   }
 });
 
-it('a named pipe in the place of a segment is damage, and holds nobody up', async () => {
+it('a named pipe in the place of a segment is reported as damage, and blocks nothing', async () => {
   const folder = await loaded();
   const place = join(folder, 'data/store/app');
   const segment = readdirSync(place, { recursive: true, encoding: 'utf8' }).find((name) =>
@@ -52,7 +52,7 @@ it('a named pipe in the place of a segment is damage, and holds nobody up', asyn
   ]);
 });
 
-it('a name that is not UTF-8 among those of a pattern is passed over and named', async () => {
+it('a file whose name is not UTF-8 is skipped by a pattern and named', async () => {
   const folder = workFolder();
   const logs = join(folder, 'logs');
   mkdirSync(logs);
@@ -63,7 +63,7 @@ it('a name that is not UTF-8 among those of a pattern is passed over and named',
   expect([code, stderr]).toMatchObject([0, expect.stringContaining('its name is not UTF-8') as unknown]);
 });
 
-it('an agent that follows what it has rejected is refused, and a file of that may be loaded by hand', async () => {
+it('an agent that follows its own rejected lines is refused, and such a file may be loaded by hand', async () => {
   const folder = workFolder();
   const file = (path: string): string =>
     `fields: [{ name: n, type: int }]\nfile:\n  format: plain\n  regex: '^n=(?P<n>\\d+)$'\n  path: '${path}'\n`;
@@ -90,7 +90,7 @@ it('an agent that follows what it has rejected is refused, and a file of that ma
   }
 });
 
-it('a named pipe to load is refused at once, also where it takes the place of a file', async () => {
+it('loading a named pipe is refused at once, also if it has replaced a file', async () => {
   const folder = workFolder();
   expect(spawnSync('mkfifo', [join(folder, 'pipe.log')]).status).toBe(0);
   const { code, stderr } = await run(folder, ['load', 'app', 'pipe.log', ...agents]);

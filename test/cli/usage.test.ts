@@ -7,7 +7,7 @@ import { main, root, run, workFolder } from './process.js';
 const commands = ['serve', 'load', 'query', 'stats', 'check', 'verify', 'compact', 'export', 'demo'];
 
 describe('help', () => {
-  it('shows every command, and examples of each', async () => {
+  it('lists every command, with examples of each', async () => {
     const folder = workFolder();
     const help = await run(folder, ['--help']);
     expect(help.code).toBe(0);
@@ -70,8 +70,8 @@ describe('wrong usage ends with 2 and says what to type', () => {
   });
 });
 
-describe('what the user can mend ends with 1', () => {
-  it('an unknown agent: lists those there are and suggests the nearest', async () => {
+describe('mistakes that the user can correct end with 1', () => {
+  it('an unknown agent: lists the existing ones and suggests the nearest', async () => {
     for (const args of [
       ['query', 'ngin'],
       ['load', 'ngin', 'data/samples/nginx.log'],
@@ -106,11 +106,11 @@ describe('what the user can mend ends with 1', () => {
       expect(ended.stderr).toMatch(/agents\/bad\.yaml:3:5: .*tpye/);
       expect(ended.stderr).toMatch(/agents\/bad\.yaml:7:\d+: /);
     }
-    // The others can still be used.
+    // The other agents can still be used.
     expect((await run(folder, ['check', 'nginx'])).code).toBe(0);
   });
 
-  it('a configuration that is not there, or has a wrong key', async () => {
+  it('a configuration that is missing or has an unknown key', async () => {
     const folder = workFolder();
     const missing = await run(folder, ['stats', '--config', 'nowhere.yaml']);
     expect(missing.code).toBe(1);
@@ -124,7 +124,7 @@ describe('what the user can mend ends with 1', () => {
     expect(isFolder.stderr).toContain('agents: it is a folder, a file was expected');
   });
 
-  it('a Node without WebAssembly, with which only help works', () => {
+  it('a Node without WebAssembly, in which only help works', () => {
     const folder = workFolder();
     const runWithout = (...args: string[]): SpawnSyncReturns<string> =>
       spawnSync(process.execPath, ['--jitless', main, ...args], { cwd: folder, encoding: 'utf8' });
@@ -137,7 +137,7 @@ describe('what the user can mend ends with 1', () => {
     expect(runWithout('--help').status).toBe(0);
   });
 
-  it('a data folder that is not there, which is not made by asking', async () => {
+  it('a missing data folder, which a query does not create', async () => {
     const folder = workFolder();
     for (const args of [
       ['query', 'nginx'],
@@ -153,7 +153,7 @@ describe('what the user can mend ends with 1', () => {
     }
   });
 
-  it('an export into a folder that is not there, or under the name of a folder', async () => {
+  it('an export into a missing folder, or under the name of a folder', async () => {
     const folder = workFolder();
     await run(folder, ['load', 'app', 'data/samples/app.log']);
     for (const format of ['jsonl', 'parquet']) {
