@@ -23,8 +23,8 @@ const queriesOfDataset = isLong ? 250 : 40;
 const workers = new WorkerPool(0);
 
 /**
- * Which segments are shipped: none, all, or any. Loads have records of the same hours, in which near and far positions alternate then; a
- * segment itself is shipped as a whole.
+ * Which segments are shipped: none, all, or some. Loads have records of the same hours, so that near and far positions alternate within an
+ * hour; a segment is shipped as a whole.
  */
 type Split = 'near' | 'far' | 'both';
 
@@ -45,7 +45,7 @@ async function stored(
   return store;
 }
 
-/** A far tier to be tested, which ends with the tests. */
+/** A far tier to test, which is closed at the end of the tests. */
 interface Bed {
   settings(): FarSettings;
   close(): Promise<void>;
@@ -64,7 +64,7 @@ function testsOn(start: () => Promise<Bed>): void {
     await bed.close();
   });
 
-  it.each(['near', 'far', 'both'] as const)('are those of the model: %s', async (split) => {
+  it.each(['near', 'far', 'both'] as const)('equal those of the model: %s', async (split) => {
     const load = fc.record({ rows: fc.integer({ min: 1, max: 25 }), isShipped: fc.boolean() });
     const data = fc.tuple(datasets(60), fc.array(load, { maxLength: 6 }));
     await fc.assert(
@@ -84,12 +84,12 @@ function testsOn(start: () => Promise<Bed>): void {
           await store.close();
         }
       }),
-      // A smaller case takes as many questions: it is the seed that helps. Over the three splits 10,500 in the long run.
+      // A smaller case has as many questions, and only the seed makes failures repeatable. Over the three splits 10,500 in the long run.
       { numRuns: isLong ? 14 : 3, endOnFailure: true },
     );
   });
 
-  it('are counted by the servers where they can be exact, and by their rows else', async () => {
+  it('are counted by the servers if they can count exactly, and otherwise from their rows', async () => {
     const store = await FarStore.open(tier, strangeSchema);
     const rows = Array.from({ length: 200 }, (_, i) => [
       i % 9 === 0 ? null : BigInt(1_800_000_000_000 + 1000 * i),
@@ -129,7 +129,7 @@ function testsOn(start: () => Promise<Bed>): void {
     await store.close();
   });
 
-  it('are those of readers too, one after another, while the writer ships and loads', async () => {
+  it('are also given by readers, one after another, while the writer ships and loads', async () => {
     await fc.assert(
       fc.asyncProperty(datasets(60), fc.gen(), async ({ records }, draw) => {
         const store = await FarStore.open(tier, strangeSchema);

@@ -15,7 +15,7 @@ describeWithClickHouse('the command line with a far tier', () => {
   });
   afterAll(() => bed.close());
 
-  /** A folder with a sample loaded, and a configuration that has days shipped as soon as they are over. */
+  /** A folder with a sample loaded, and a configuration that ships days as soon as they end. */
   async function loaded(): Promise<string> {
     const folder = workFolder();
     writeFileSync(
@@ -39,7 +39,7 @@ describeWithClickHouse('the command line with a far tier', () => {
 
   const query = ['query', 'nginx', 'status__gte=200', '--limit', '20000'];
 
-  it('ships by hand, answers the same, and says what is there', async () => {
+  it('ships by hand, answers the same, and reports what was shipped', async () => {
     const folder = await loaded();
     const before = await run(folder, query);
     const files = segments(folder);
@@ -58,7 +58,7 @@ describeWithClickHouse('the command line with a far tier', () => {
     expect(without.stderr).toContain('storage.far');
   });
 
-  it('ships beside a server, which says 503 and where when the cluster is gone', async () => {
+  it('ships beside a server, which answers 503 and names the servers when the cluster is unreachable', async () => {
     const folder = await loaded();
     const before = await run(folder, ['query', 'nginx', '--limit', '20000']);
     const server = start(folder, ['serve', ...anyPorts]);
@@ -71,7 +71,7 @@ describeWithClickHouse('the command line with a far tier', () => {
     await expect.poll(() => metric('logstrata_far_only_records')).toBeGreaterThan(0);
     const all = `${route}/api/query/nginx?limit=20000`;
     expect(await (await fetchAlone(all)).text()).toBe(before.stdout);
-    // A reader goes to the cluster by itself, and to the server for the rest.
+    // A reader queries the cluster itself, and the server for the other records.
     const own = workFolder();
     const far = readFileSync(join(folder, 'config.yaml'), 'utf8');
     writeFileSync(
@@ -93,7 +93,7 @@ describeWithClickHouse('the command line with a far tier', () => {
       status: 503,
       detail: expect.stringContaining(clickhouse!.url) as string,
     });
-    // What is here is answered.
+    // Records on this machine are still answered.
     expect((await fetchAlone(`${route}/api/query/nginx?limit=5`)).status).toBe(200);
     await clickhouse!.start();
     await expect.poll(async () => (await fetchAlone(all)).status).toBe(200);

@@ -10,10 +10,10 @@ const serverPath = ['/usr/sbin/clickhouse-server', '/usr/bin/clickhouse-server']
 );
 const zookeeperJar = '/usr/share/java/zookeeper.jar';
 
-/** Set where a machine without ClickHouse is a mistake. */
+/** Set where a missing ClickHouse is an error. */
 const isRequired = process.env['LOGSTRATA_CLICKHOUSE'] === 'required';
 
-/** Tests on real servers of ClickHouse. Where there are none, one test stands for them and says so. */
+/** Tests on real ClickHouse servers. Where there are none, one test takes their place and says so. */
 export function describeWithClickHouse(title: string, tests: () => void): void {
   if ((serverPath !== undefined && existsSync(zookeeperJar)) || isRequired) describe(title, tests);
   else
@@ -22,7 +22,7 @@ export function describeWithClickHouse(title: string, tests: () => void): void {
     });
 }
 
-/** One server of ClickHouse, with a folder and ports of its own, on the loopback address. */
+/** A ClickHouse server with its own folder and ports, on the loopback address. */
 export class ClickHouseServer {
   #program: Program | undefined;
 
@@ -67,7 +67,7 @@ export class ClickHouseServer {
     return this;
   }
 
-  /** Waits until its tables take rows again: after a while without ZooKeeper, or a start, they are only read at first. */
+  /** Waits until its tables accept rows again: after a while without ZooKeeper, or a start, they are read-only at first. */
   async writable(): Promise<void> {
     const sql = 'SELECT count() FROM system.replicas WHERE is_readonly';
     await this.#program!.ready(async () => (await this.ask(sql)).trim() === '0');
@@ -85,12 +85,12 @@ export class ClickHouseServer {
     this.#program?.thaw();
   }
 
-  /** Takes all that it has stored: a disk that was lost. It must not be running. */
+  /** Deletes everything that it has stored, like a lost disk. It must not be running. */
   async lose(): Promise<void> {
     await rm(join(this.folder, 'data'), { recursive: true, force: true });
   }
 
-  /** The text that a statement answers. */
+  /** The text that a statement returns. */
   async ask(sql: string): Promise<string> {
     const response = await fetch(this.url, { method: 'POST', body: sql });
     const text = await response.text();
@@ -99,7 +99,7 @@ export class ClickHouseServer {
   }
 }
 
-/** ZooKeeper, of one node. */
+/** A ZooKeeper of one node. */
 export class ZooKeeper {
   #program: Program | undefined;
 

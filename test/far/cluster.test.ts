@@ -47,7 +47,7 @@ describeWithClickHouse('a cluster of two shards with two replicas each', () => {
     return store;
   }
 
-  /** How many attempts a table has, on each server. */
+  /** Number of attempts in a table, for each server. */
   async function attempts(agent: string): Promise<number[]> {
     const sql = `SELECT uniqExact(partition) FROM system.parts WHERE active AND table = '${agent}'`;
     return Promise.all(bed.servers.flat().map(async (server) => Number(await server.ask(sql))));
@@ -63,7 +63,7 @@ describeWithClickHouse('a cluster of two shards with two replicas each', () => {
     await store.close();
   });
 
-  it('loses and repeats nothing, whatever statement of shipping fails or loses its answer', async () => {
+  it('loses and repeats nothing, whatever shipping statement fails or loses its answer', async () => {
     const random = seededRandom(isLong ? 7 : Date.now());
     let isOver = false;
     for (let k = 1; !isOver; k += isLong ? 1 : 1 + Math.floor(random() * 8)) {
@@ -88,13 +88,13 @@ describeWithClickHouse('a cluster of two shards with two replicas each', () => {
     }
   });
 
-  it('drops what attempts have left that came to nothing, also after their segments were compacted', async () => {
+  it('drops leftovers of failed attempts, also after their segments were compacted', async () => {
     const directory = new MemoryDirectory();
     const name = freshName();
     const store = await FarStore.open(tier, schema, name, directory);
     await store.load(rowsOf(80));
     await store.load(rowsOf(40, 80));
-    // All is sent and nothing is counted: as if the process had ended then.
+    // All rows are sent and the attempt is not committed, as if the process had ended then.
     tier.transport.fault = (_, sql) =>
       sql.startsWith('SELECT partition, sum(rows)') ? 'refused' : undefined;
     await expect(store.store.shipFar()).rejects.toMatchObject({ code: 'unavailable' });
@@ -112,7 +112,7 @@ describeWithClickHouse('a cluster of two shards with two replicas each', () => {
     await again.close();
   });
 
-  it('has one of two attempts at once come to count', async () => {
+  it('commits one of two concurrent attempts', async () => {
     const store = await FarStore.open(tier, schema);
     await store.load(rowsOf(90));
     let second: Promise<unknown> | undefined;
@@ -130,9 +130,9 @@ describeWithClickHouse('a cluster of two shards with two replicas each', () => {
     await store.close();
   });
 
-  it('goes on with another replica where one is killed in the middle of an answer, and fails where none is left', async () => {
+  it('continues with another replica if one is killed during an answer, and fails if none is left', async () => {
     const store = await FarStore.open(tier, schema);
-    // Long records, so that an answer takes several questions.
+    // Long records, so that an answer takes several queries.
     const long = 'x'.repeat(26_000);
     await store.load(
       rowsOf(1500).map(([time, status, took, message]) => [
@@ -163,7 +163,7 @@ describeWithClickHouse('a cluster of two shards with two replicas each', () => {
     await store.close();
   });
 
-  it('never answers short from a replica that has lost its disk', async () => {
+  it('never leaves out records because a replica has lost its disk', async () => {
     const store = await shipped();
     const [first, second] = bed.servers[0]!;
     await first!.end();
@@ -182,7 +182,7 @@ describeWithClickHouse('a cluster of two shards with two replicas each', () => {
     await store.close();
   });
 
-  it('brings units back under the same cursors, which stay, and drops them in the cluster', async () => {
+  it('brings units back under the same cursors, keeps them, and drops them in the cluster', async () => {
     const store = await shipped();
     const before = await store.answer(all);
     const whole = await store.store.verifyFar();
@@ -194,14 +194,14 @@ describeWithClickHouse('a cluster of two shards with two replicas each', () => {
     const asked = tier.transport.asked.length;
     expect(await store.answer(all)).toBe(before);
     expect(tier.transport.asked).toHaveLength(asked);
-    // Somebody says so: they go again, and what was there before is dropped.
+    // On demand they are shipped again, and the earlier attempt is dropped.
     await store.store.shipFar();
     await expect.poll(() => attempts(store.store.name)).toEqual([1, 1, 1, 1]);
     expect(await store.answer(all)).toBe(before);
     await store.close();
   });
 
-  it('says which replica has not what was shipped, and what nobody reads', async () => {
+  it('reports replicas that lack shipped units, and units that no manifest names', async () => {
     const store = await shipped();
     const { name } = store.store;
     const [server] = bed.servers[1]!;
@@ -219,7 +219,7 @@ describeWithClickHouse('a cluster of two shards with two replicas each', () => {
     await store.close();
   });
 
-  it('drops what retention takes, once no query can be reading it', async () => {
+  it('drops units that retention removes, once no query can be reading them', async () => {
     const store = await FarStore.open(tier, schema);
     const { name } = store.store;
     const old = rowsOf(100).map(([time, ...rest]) => [(time as bigint) - 36_000_000n, ...rest]);
@@ -241,7 +241,7 @@ describeWithClickHouse('a cluster of two shards with two replicas each', () => {
     await store.close();
   });
 
-  it('has a question ended at its server when nobody waits for it any more', async () => {
+  it('cancels a query at its server when its client has gone', async () => {
     const [server] = bed.servers[0]!;
     const stopping = new AbortController();
     const running = async (): Promise<number> =>
@@ -256,7 +256,7 @@ describeWithClickHouse('a cluster of two shards with two replicas each', () => {
     await expect.poll(running).toBe(0);
   });
 
-  it('keeps a file here as long as a replica does not have all of it', async () => {
+  it('keeps a local file as long as a replica does not have all of it', async () => {
     const patient = await tierOf(bed.settings(), 60_000_000);
     const directory = new MemoryDirectory();
     const name = freshName();
@@ -285,7 +285,7 @@ describeWithClickHouse('a cluster of two shards with two replicas each', () => {
     await store.close();
   });
 
-  it('reads units of earlier fields under the current ones', async () => {
+  it('reads units of earlier fields as the current fields', async () => {
     const directory = new MemoryDirectory();
     const name = freshName();
     const store = await FarStore.open(tier, schema, name, directory);

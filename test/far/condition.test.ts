@@ -9,7 +9,7 @@ import { datasets, predicates, strangeSchema, strangeText } from '../model/arbit
 
 const literal = /'(?:[A-Za-z0-9 _./:=,-]|\\x[0-9A-F]{2})*'/g;
 
-/** What is left of SQL without its literals: words, names, numbers and signs of ours. */
+/** SQL without its literals: only our own words, names, numbers and operators are left. */
 const skeleton =
   /^(?:SELECT|FROM|WHERE|AND|OR|NOT|ORDER BY|DESC|LIMIT|FORMAT Native|IN|isNotNull|isNull|ifNull|positionCaseInsensitive|position|startsWith|endsWith|lower|toInt64|toUInt64|reinterpretAsFloat64|unhex|_cursor|_attempt|`[a-z_.0-9A-Z-]+`|[\d ',.*()<>=!])*$/;
 
@@ -19,7 +19,7 @@ function conditionOf(predicate: Predicate): string | null {
 }
 
 describe('SQL for the far tier', () => {
-  it('holds texts as literals that nothing can end', () => {
+  it('contains texts as literals that no character can end', () => {
     fc.assert(
       fc.property(fc.oneof(strangeText(60), fc.string({ unit: 'binary' })), (text) => {
         const bytes = Buffer.from(text);
@@ -34,7 +34,7 @@ describe('SQL for the far tier', () => {
     );
   });
 
-  it('is made of words of ours and literals, whatever is asked for', () => {
+  it('consists of our own words and literals, whatever the query', () => {
     const cases = datasets(20).chain((dataset) =>
       fc.array(predicates(dataset), { minLength: 1, maxLength: 4 }),
     );
@@ -64,7 +64,7 @@ describe('SQL for the far tier', () => {
     expect(quotedName('a`b\\c')).toBe('`a\\`b\\\\c`');
   });
 
-  it('asks for more than matches where letters fold to ASCII, and for what is sure where they do not', () => {
+  it('selects at least the matching rows, also for texts whose case the server cannot fold', () => {
     const field = 4;
     const like = (value: string) => conditionOf({ kind: 'string', field, op: 'like', value });
     expect(like('error')).toBe("((positionCaseInsensitive(`message__string`, 'error') > 0))");
@@ -75,12 +75,12 @@ describe('SQL for the far tier', () => {
     expect(notLike).toBe("(NOT (position(`message__string`, '\\xC3\\x84\\xC3\\x96') > 0))");
   });
 
-  it('lets rows pass that have no text where the empty one is to be absent', () => {
+  it('lets rows without any text pass if the empty text must be absent', () => {
     const absent = { kind: 'anywhere', isAbsent: true, value: '' } as const;
     expect(conditionOf(absent)).toBe('(isNull(`method__string`) AND isNull(`message__string`))');
   });
 
-  it('knows what can not be', () => {
+  it('recognises conditions that cannot be true', () => {
     expect(conditionOf({ kind: 'int', field: 1, op: 'gt', value: 2n ** 63n - 1n })).toBe('(0)');
     const stored = { fields: [{ name: 'time', type: 'time' as const }] };
     const prepared = preparePredicates(

@@ -21,7 +21,7 @@ describeWithClickHouse('the conformance cases, with a far tier', () => {
     await bed.close();
   });
 
-  /** An engine that ships the commits for which `isShipped` holds, by their numbers, and all that came before them. */
+  /** An engine that ships the commits whose numbers satisfy `isShipped`, and all earlier ones. */
   function farAnswerer(name: string, isShipped: (commit: number) => boolean): Answerer {
     return {
       name,

@@ -27,7 +27,7 @@ const runs = fc
 const position = fc.record({ partition: fc.integer({ min: 0, max: 8 }), ordinal: fc.nat(30) });
 const direction = fc.constantFrom('forward' as const, 'backward' as const);
 
-it('an answer has every row that has to be there, as far as it goes, and rows of others do not stand for them', () => {
+it('an answer must have every expected row in its range, and other rows do not replace a missing one', () => {
   const cases = fc.record({
     runs,
     others: fc.array(position),
@@ -59,7 +59,7 @@ it('an answer has every row that has to be there, as far as it goes, and rows of
       const whole = answerOf(all);
       expect(hasExpected(question, whole)).toBe(true);
       if (all.length === 0) return;
-      // One row that the server has not.
+      // A row that the server lacks.
       const lost = all[gone % all.length]!;
       const place = all.indexOf(lost);
       const isBehindCut = direction === 'forward' ? place >= limit : place < all.length - limit;
@@ -106,7 +106,7 @@ it.each([
     from: { partition: 7, ordinal: 1 },
     to: { partition: 7, ordinal: 5 },
     direction: 'forward',
-    // The answer is as long as it may be, lacking a row or not.
+    // The answer has the maximum length, with or without a missing row.
     limit: 4,
     condition: null,
     schema: { fields: [] },

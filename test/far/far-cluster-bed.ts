@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { FarSettings } from '../../engine/store/far/far-place.js';
 import { ClickHouseServer, ZooKeeper } from './clickhouse-server.js';
 
-/** Shards of replicas, each a real server, on this machine; ended by `close`, with all that they stored. */
+/** Shards of replicas, each a real server on this machine; `close` ends them and deletes their data. */
 export class FarClusterBed {
   private constructor(
     readonly folder: string,

@@ -25,7 +25,7 @@ export interface TestTier extends FarTier {
   readonly transport: FaultyTransport;
 }
 
-/** A tier that takes every sealed segment, whatever its age, and lets go of its file at once. */
+/** A tier that takes every sealed segment, whatever its age, and frees its local file at once. */
 export async function tierOf(servers: FarSettings, keepLocalMs = 0): Promise<TestTier> {
   const transport = new FaultyTransport(await openFarTransport(servers));
   return {
@@ -37,12 +37,12 @@ export async function tierOf(servers: FarSettings, keepLocalMs = 0): Promise<Tes
   };
 }
 
-/** A name that no other test has. */
+/** A name that no other test uses. */
 export function freshName(): string {
   return `t${randomBytes(6).toString('hex')}`;
 }
 
-/** An archive with one agent and a far tier, beside the model of what it holds. */
+/** An archive with one agent and a far tier, and the model of its records. */
 export class FarStore {
   private constructor(
     readonly archive: ArchiveFolder,
@@ -69,7 +69,7 @@ export class FarStore {
     this.model.load(rows, noon);
   }
 
-  /** Ships the segments for which it holds, by their places in the manifest, and lets go of their files. */
+  /** Ships the segments whose places in the manifest satisfy the condition, and frees their local files. */
   async shipSome(tier: FarTier, isShipped: (segment: number) => boolean): Promise<void> {
     const { context } = this.store as unknown as { context: StoreContext };
     const { state, access, directory } = context;

@@ -2,15 +2,15 @@ import { expect } from 'vitest';
 import type { Random } from '../../bench/random.js';
 import type { ShippedLog } from './shipped-log.js';
 
-/** Filters that all records match, and none: answers with them go another way than those without. */
+/** Filters that match all records, and no filter: queries with filters take another path. */
 const filters = ['', '&n__gte=0', '&text__like=ünï', '&n__lt=2000000000&text__ne=x'];
 
-/** A client that pages through all records by cursor, again and again, and holds each page beside what it has to be. */
+/** A client that repeatedly pages through all records by cursor, and compares each page with the expected one. */
 export class FarWalk {
-  /** Whole pages, and requests that came to nothing. */
+  /** Complete pages, and requests that failed. */
   pages = 0;
   refused = 0;
-  /** Times that the client came to the end. */
+  /** How often the client reached the end. */
   ends = 0;
   #next = 0;
   #cursor = '0000000000000000';
@@ -27,7 +27,7 @@ export class FarWalk {
     this.#walking = (async () => {
       while (!this.#isOver) await this.#step(1 + this.random.below(400));
     })();
-    // A failure is thrown by `end`.
+    // `end` throws a failure.
     this.#walking.catch(() => undefined);
   }
 
@@ -36,7 +36,7 @@ export class FarWalk {
     await this.#walking;
   }
 
-  /** Goes once through everything in long pages, which are answered at some time. */
+  /** Pages once through all records in long pages, repeating requests until they are answered. */
   async whole(): Promise<void> {
     this.#restart();
     const { ends } = this;
@@ -55,7 +55,7 @@ export class FarWalk {
     const answer = await log.answer(asked);
     if (answer === null) {
       this.refused++;
-      // The client is no reason for a busy machine.
+      // Slows the client down, so that it does not keep the machine busy.
       await new Promise((resolve) => setTimeout(resolve, 20));
       return;
     }

@@ -1,12 +1,12 @@
 import { FarFailure, type FarStatement, type FarTransport } from '../../engine/store/far/far-transport.js';
 
-/** What becomes of one statement: it is not done, or it is done and its answer is lost. */
+/** The fault of one statement: it is not executed, or it is executed and its answer is lost. */
 export type Fault = 'refused' | 'lost';
 
-/** A transport that fails when it is told to, and notes what it was asked for. */
+/** A transport that fails on demand, and records the statements. */
 export class FaultyTransport implements FarTransport {
   readonly asked: { readonly url: string; readonly sql: string }[] = [];
-  /** Says what becomes of a statement; undefined for nothing out of the ordinary. */
+  /** Decides the fault of a statement; undefined for none. */
   fault: (url: string, sql: string) => Fault | undefined = () => undefined;
   /** Called before each statement. */
   before: (url: string, sql: string) => void | Promise<void> = () => {};

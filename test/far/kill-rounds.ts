@@ -8,7 +8,7 @@ import type { FarSettings } from '../../engine/store/far/far-place.js';
 
 export type Victim = 'logstrata' | 'server' | 'zookeeper';
 
-/** Kills what is not Logstrata, and gives what brings it back: then rows are taken again. */
+/** Kills a process other than Logstrata; returns a function that restarts it and waits until rows are accepted again. */
 type Kill = (victim: Exclude<Victim, 'logstrata'>, random: Random) => Promise<() => Promise<void>>;
 
 /** Kills a server of a cluster, or its ZooKeeper. */
@@ -24,20 +24,20 @@ export function killIn(bed: FarClusterBed): Kill {
   };
 }
 
-/** Longest time in a round until something is killed: a segment has been shipped by then, now and then. */
+/** Longest time in a round before the kill; a segment has been shipped by then in some rounds. */
 const untilKillMs = 2500;
 
-/** Records that a round may load beside those of the others, and how often they are more than one insertion takes. */
+/** Additional records that a round may load, and how often they exceed one insertion. */
 const rowsMax = 300;
 const manyRows = 66_000;
 const manyRounds = 25;
 
-/** After so many rounds it is said how far they have come: all of them take hours. */
+/** Progress is printed after this many rounds, because all of them take hours. */
 const toldRounds = 10;
 
 /**
- * Rounds in which records are loaded, shipped by a real server and paged through all the while, and something is killed at a random moment.
- * After each, everything is answered, once. Fails where an answer is anything but whole or refused, or where no unit was ever shipped.
+ * Rounds in which records are loaded, shipped by a real server and paged through, until a process is killed at a random moment. After each
+ * round, every record must be answered exactly once. Fails if an answer is neither complete nor refused, or if no unit was ever shipped.
  */
 export async function killRounds(
   settings: FarSettings,
@@ -57,13 +57,13 @@ export async function killRounds(
     const isLarge = round % manyRounds === manyRounds - 1;
     await log.load(isLarge ? 1 : 1 + random.below(3), isLarge ? manyRows : 1 + random.below(rowsMax));
     walk.begin();
-    // In the first round something is shipped for sure. After a long segment all is, before anything is killed: no round is long enough for it,
-    // and it would hold up all that is newer.
+    // The first round waits for a shipped unit. The round after a long segment waits until everything is shipped: no round is long enough to
+    // ship it before the kill, and it would delay all newer segments.
     if (round === 0) await expect.poll(async () => (await log.shipped()).units).toBeGreaterThan(0);
     else if (round % manyRounds === 0) await allShipped(log);
     else await delay(untilKillMs * random.fraction());
     const back = victim === 'logstrata' ? undefined : await kill(victim, random);
-    // The others go on without it for a while.
+    // The others run without it for a while.
     if (back !== undefined) await delay(1000 * random.fraction());
     await back?.();
     await log.kill();
@@ -88,13 +88,13 @@ export async function killRounds(
       `${log.records} records, ${walk.pages} whole pages, ${walk.refused} refused, ${leftovers} attempts to drop (seed ${seed})\n`,
   );
   expect(units).toBeGreaterThan(0);
-  // No row is there that nobody knows of, and attempts that came to nothing are dropped.
+  // No unknown row is left, and failed attempts are dropped.
   expect(await log.verified()).toMatch(/^ok .*\n$/);
   await expect.poll(async () => (await log.shipped()).leftovers).toBe(0);
   expect(await log.verified()).toMatch(/^ok .*\n$/);
 }
 
-/** All but the newest record is shipped, after a while. */
+/** Waits until all but the newest record is shipped. */
 async function allShipped(log: ShippedLog): Promise<void> {
   await expect
     .poll(async () => (await log.shipped()).onlyRecords, { timeout: 250_000 })

@@ -31,7 +31,7 @@ function blockOf({ records }: Dataset, from: number, to: number): Uint8Array {
   );
 }
 
-describe('blocks of the format Native', () => {
+describe('blocks in the format Native', () => {
   it('are read as they were written, in one block or several', () => {
     const cases = fc.tuple(datasets(40), fc.nat(40));
     fc.assert(
@@ -51,7 +51,7 @@ describe('blocks of the format Native', () => {
     );
   });
 
-  it('are refused with a sentence, or read as something whole, whatever becomes of their bytes', () => {
+  it('are refused with a message, or read completely, whatever bytes they have', () => {
     const cases = fc.tuple(datasets(10), fc.nat(), fc.nat(255), fc.boolean());
     fc.assert(
       fc.property(cases, ([dataset, at, byte, isCut]) => {
@@ -71,20 +71,20 @@ describe('blocks of the format Native', () => {
     );
   });
 
-  it.each([0x00, 0x01, 0x7f, 0x80, 0xff])('end soon where they are made of the byte %i alone', (byte) => {
+  it.each([0x00, 0x01, 0x7f, 0x80, 0xff])('end soon if all of their bytes are %i', (byte) => {
     const bytes = new Uint8Array(1_000_000).fill(byte);
     if (byte !== 0) expect(() => readNative(bytes, strangeSchema, names)).toThrow(/can't be read/);
     else expect(readNative(bytes, strangeSchema, names).batch.length).toBe(0);
   });
 
-  it('say what a server wrote behind them when it failed', () => {
+  it('report the failure that a server wrote after them', () => {
     const text = 'Code: 241. DB::Exception: Memory limit (total) exceeded';
     expect(() => readNative(Buffer.from(text), strangeSchema, names)).toThrow(
       'Memory limit (total) exceeded',
     );
   });
 
-  it('refuse text that is no UTF-8, also where two values would make some together', () => {
+  it('refuse invalid UTF-8, also if two values would be valid together', () => {
     const schema = { fields: [{ name: 'a', type: 'string' as const }] };
     const block = (values: readonly number[][]): Uint8Array => {
       const bytes = Uint8Array.from(values.flat());

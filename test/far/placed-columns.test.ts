@@ -11,7 +11,7 @@ const fields = [
   { name: 'text', type: 'string' },
 ] as const;
 
-it('columns lie where threads read them for as long as anybody holds them, and are placed once', () => {
+it('columns stay in shared memory as long as any query holds them, and are placed there once', () => {
   const rows = Array.from({ length: 300 }, (_, i) => [i % 7 === 0 ? null : BigInt(i), `ünï ${i}`]);
   const { columns } = batchFromRows({ fields }, rows);
   const placed = new PlacedColumns();

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** A program of a test bed, which is ended by its id. */
+/** A program of a test environment, which is ended by its id. */
 export class Program {
   readonly #process: ChildProcess;
   readonly #ended: Promise<unknown>;
@@ -20,7 +20,7 @@ export class Program {
     return this.#process.exitCode === null && this.#process.signalCode === null;
   }
 
-  /** Waits until `isReady` holds. Throws with the last words of a program that ends before that. */
+  /** Waits until `isReady` returns true. Throws with the last output of a program that ends before that. */
   async ready(isReady: () => Promise<boolean>): Promise<this> {
     for (let attempt = 0; attempt < 600; attempt++) {
       if (await isReady().catch(() => false)) return this;
@@ -30,14 +30,14 @@ export class Program {
     throw new Error(`${this.#process.spawnfile} does not get ready: ${this.#said}`);
   }
 
-  /** Ends it, by default as a crash does. */
+  /** Ends it, by default like a crash. */
   async end(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
     if (!this.isRunning) return;
     this.#process.kill(signal);
     await this.#ended;
   }
 
-  /** Stops it without ending it, and lets it go on. */
+  /** Pauses it, and lets it continue. */
   freeze(): void {
     this.#process.kill('SIGSTOP');
   }
@@ -47,7 +47,7 @@ export class Program {
   }
 }
 
-/** Ports of this machine that nobody has, as far as can be told. */
+/** Ports of this machine that are free as far as can be determined. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer());
   const ports: number[] = [];

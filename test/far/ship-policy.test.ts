@@ -26,8 +26,8 @@ const copyOf = (more: Partial<FarCopy> = {}): FarCopy => ({
   ...more,
 });
 
-describe('what is shipped', () => {
-  it('is segments of days that ended long enough ago, the oldest first, each once', () => {
+describe('the segments to ship', () => {
+  it('are those of days that ended long enough ago, the oldest first, each once', () => {
     const old = segmentOf(today - 9, 10);
     const older = segmentOf(today - 20, 10);
     const shipped = segmentOf(today - 30, 10, { far: copyOf() });
@@ -36,19 +36,19 @@ describe('what is shipped', () => {
     expect(segmentsToShip(manifest, policy, nowMs)).toEqual([older, old]);
   });
 
-  it('is nothing because a clock has leapt ahead', () => {
+  it('do not become more when a clock jumps ahead', () => {
     const manifest = manifestOf([segmentOf(today, 10)]);
     expect(segmentsToShip(manifest, policy, nowMs + 1000 * dayMs)).toEqual([]);
   });
 
-  it('is nothing that was brought back, unless somebody says so', () => {
+  it('exclude segments that were brought back, unless all are asked for', () => {
     const back = segmentOf(today - 9, 10, { stays: true });
     const manifest = manifestOf([segmentOf(today, 1, {}, 23), back]);
     expect(segmentsToShip(manifest, policy, nowMs)).toEqual([]);
     expect(segmentsToShip(manifest, { ...policy, shipsAll: true }, nowMs)).toEqual([back]);
   });
 
-  it('goes by the times of imported records, whose positions tell none', () => {
+  it('are chosen by the times of imported records, whose positions say nothing about time', () => {
     const imported = (day: number) => {
       const segment = segmentOf(day, 10, { timeMinMs: 0, timeMaxMs: day * dayMs });
       return { ...segment, runs: [{ ...segment.runs[0]!, partition: 0 }] };
@@ -58,7 +58,7 @@ describe('what is shipped', () => {
     expect(segmentsToShip(manifest, policy, nowMs)).toEqual([old]);
   });
 
-  it('is let go of later, and dropped later still', () => {
+  it('are freed on this machine after a delay, and dropped in the cluster after a longer one', () => {
     const fresh = segmentOf(today - 9, 10, { far: copyOf() });
     const due = segmentOf(today - 9, 10, { far: copyOf({ shippedMs: nowMs - dayMs }) });
     const gone = segmentOf(today - 9, 10, { far: copyOf({ isOnly: true, shippedMs: 0 }) });
@@ -69,7 +69,7 @@ describe('what is shipped', () => {
     expect(leftoversToDrop(manifest, nowMs, 60_001)).toEqual([]);
   });
 
-  it('goes to the shard that has least', () => {
+  it('go to the shard with the fewest rows', () => {
     const manifest = manifestOf([
       segmentOf(1, 10, { far: copyOf({ shard: 0, rows: 10 }) }),
       segmentOf(2, 10, { far: copyOf({ shard: 2, rows: 5 }) }),
@@ -78,7 +78,7 @@ describe('what is shipped', () => {
     expect(leastFilledShard(manifest, 1)).toBe(0);
   });
 
-  it('is never compacted', () => {
+  it('are not compacted once they are shipped', () => {
     const small = Array.from({ length: 30 }, () => segmentOf(today - 9, 10, { far: copyOf() }));
     const thorough = { nowMs, zstdAfterMs: null, thorough: true };
     expect(proposeRewrite(manifestOf(small), thorough)).toBeUndefined();

@@ -27,16 +27,16 @@ const schema = makeSchema([
   { name: 'text', type: 'string' },
 ]);
 
-/** The number of the record that stands alone in the newest hour. All others are numbered from 0 on, in the order of their cursors. */
+/** The number of the only record in the newest hour. All others are numbered from 0 on, in the order of their cursors. */
 const newest = 1_000_000_000;
 
-/** The real `logstrata serve` on a folder of its own, with records that are loaded beside it and shipped by it. */
+/** A real `logstrata serve` on its own folder, which ships records that are loaded beside it. */
 export class ShippedLog {
   readonly #folder = mkdtempSync(join(tmpdir(), 'logstrata-shipped-'));
   #process: Running | undefined;
   #url = '';
   #loads = 0;
-  /** Records that are there for sure, but for the newest one. */
+  /** Number of stored records without the newest one. */
   #loaded = 0;
 
   constructor(readonly settings: FarSettings) {
@@ -44,7 +44,7 @@ export class ShippedLog {
     for (const folder of ['agents', 'logs']) mkdirSync(join(this.#folder, folder));
     writeFileSync(join(this.#folder, 'agents/numbers.yaml'), agentFile);
     const shards = settings.shards.map((replicas) => ({ replicas }));
-    // A large segment takes seconds until all of it is sent, and a small one is shipped in most rounds.
+    // Shipping a large segment takes seconds, and a small one is shipped in most rounds.
     const far = {
       clickhouse: { shards, database: settings.database },
       after: '1s',
@@ -66,12 +66,12 @@ export class ShippedLog {
     return place === this.#loaded ? newest : place;
   }
 
-  /** Loads the newest record, up to which everything gets old. */
+  /** Loads the newest record, which makes all earlier ones old enough to ship. */
   async loadNewest(): Promise<void> {
     await this.#load([this.#line(newest, Date.now())]);
   }
 
-  /** Loads records as so many segments, each of an hour of its own behind the last one. */
+  /** Loads records as that many segments, each in an hour of its own after the last one. */
   async load(segments: number, rows: number): Promise<void> {
     const files = Array.from({ length: segments }, (_, segment) => {
       const timeMs = Date.now() - 200 * 24 * hourMs + this.#loads++ * hourMs;
@@ -109,7 +109,7 @@ export class ShippedLog {
     await this.#process?.finished;
   }
 
-  /** The lines of an answer; null where there is no whole one: somebody was killed. What is no such failure fails the test. */
+  /** The lines of an answer; null if it failed because of a kill. Any other failure fails the test. */
   async answer(query: string): Promise<{ readonly _cursor: string; readonly n: number }[] | null> {
     const whole = await fetch(`${this.#url}?${query}`, { headers: { connection: 'close' } })
       .then(async (response) => ({ status: response.status, text: await response.text() }))
@@ -122,7 +122,7 @@ export class ShippedLog {
       .map((line) => JSON.parse(line) as { _cursor: string; n: number });
   }
 
-  /** What the manifest says of the far tier. */
+  /** The manifest's entries on the far tier. */
   async shipped(): Promise<FarStats> {
     const archive = await openArchive(join(this.#folder, 'data/store'), { mode: 'read', role: 'test' });
     try {
@@ -132,7 +132,7 @@ export class ShippedLog {
     }
   }
 
-  /** What `logstrata verify --far` says. */
+  /** The output of `logstrata verify --far`. */
   async verified(): Promise<string> {
     const { code, stdout, stderr } = await run(this.#folder, ['verify', '--far', 'numbers']);
     return code === 0 ? stdout : `${code}: ${stdout}${stderr}`;

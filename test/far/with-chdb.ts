@@ -1,7 +1,7 @@
 import { expect, describe, it } from 'vitest';
 import { peerPackageFolder } from '../../bench/sides/peer-package.js';
 
-/** Tests on today's ClickHouse in this process. Where it is not installed, one test stands for them and says so. */
+/** Tests on a current ClickHouse within the process. Where it is not installed, one test takes their place and says so. */
 export function describeWithChdb(title: string, tests: () => void): void {
   if (peerPackageFolder('clickhouse', 'chdb') !== undefined) describe(title, tests);
   else
