@@ -8,7 +8,7 @@ export interface StreamEvent {
   readonly data: Record<string, unknown>;
 }
 
-/** Reads a stream of events by the rules of the HTML standard, as far as these streams use them. */
+/** Reads an event stream by the rules of the HTML standard, as far as these streams use them. */
 export class EventReader {
   readonly events: StreamEvent[] = [];
   comments = 0;
@@ -20,7 +20,7 @@ export class EventReader {
     for (const block of blocks) this.#read(block);
   }
 
-  /** Nothing has begun that has not ended. */
+  /** Whether no event is incomplete. */
   get isWhole(): boolean {
     return this.#rest === '';
   }
@@ -42,7 +42,7 @@ export class EventReader {
   }
 }
 
-/** The client's end of an answer. It takes what is written at once, or stops taking it for a while. */
+/** The client's side of an answer. It takes data at once, or stops taking it for a while. */
 export class ClientDouble implements TransportResponse {
   readonly silenceMsMax = Infinity;
   readonly reader = new EventReader();
@@ -50,7 +50,7 @@ export class ClientDouble implements TransportResponse {
   isEnded = false;
   isBroken = false;
   head: ResponseHead | undefined;
-  /** Bytes that were written and that it has not taken. */
+  /** Bytes that were written to it and that it has not taken. */
   waitingBytes = 0;
   #isStopped = false;
   #written: string[] = [];
@@ -87,7 +87,7 @@ export class ClientDouble implements TransportResponse {
     this.leave();
   }
 
-  /** Takes nothing from here on. */
+  /** Takes no more data from now on. */
   stop(): void {
     this.#isStopped = true;
   }
@@ -115,7 +115,7 @@ export class ClientDouble implements TransportResponse {
     return this.reader.events.flatMap(({ name, id }) => (name === 'message' ? [id!] : []));
   }
 
-  /** Events that are no records. */
+  /** Events other than records. */
   named(name: string): StreamEvent[] {
     return this.reader.events.filter((event) => event.name === name);
   }

@@ -21,7 +21,7 @@ export function followersOf(
   return { followers, logged };
 }
 
-/** Begins to follow, as a request does. */
+/** Starts to follow, as a request does. */
 export function follow(
   followers: Followers,
   store: AgentStore,
@@ -41,7 +41,7 @@ export function follow(
   return client;
 }
 
-/** Waits until nothing has come to any of the clients for a while, and they have all that `count` says, where it says anything. */
+/** Waits until no client has received anything for a while, and `count`, if given, returns true. */
 export async function settled(
   clients: readonly ClientDouble[],
   isDone: () => boolean = () => true,

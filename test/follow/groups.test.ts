@@ -33,7 +33,7 @@ const rows = (count: number, hoursAgo = 0, text = ''): Value[][] =>
     return [BigInt(noon - hoursAgo * hourMs), BigInt(n), null, `record ${n}${text}`];
   });
 
-/** Counts how often what has become visible is read. */
+/** Counts how often newly visible records are read. */
 function counting(store: AgentStore): { scans: number; states: (SeenState | null)[] } {
   const counted = { scans: 0, states: [] as (SeenState | null)[] };
   const scanAdded = store.scanAdded.bind(store);
@@ -45,7 +45,7 @@ function counting(store: AgentStore): { scans: number; states: (SeenState | null
   return counted;
 }
 
-it('a thousand followers of one filter cost one reading of each commit', async () => {
+it('a thousand followers of one filter cause one read of each commit', async () => {
   const { store } = await openStore();
   await append(store, rows(3), 'live');
   const { followers } = followersOf(store);
@@ -58,7 +58,7 @@ it('a thousand followers of one filter cost one reading of each commit', async (
     await settled(clients, () => clients.every(({ ids }) => ids.length === 2 + 2 * commit));
   }
   expect(counted.scans).toBe(3);
-  // Another filter is another reading.
+  // Another filter causes another read.
   const other = follow(followers, store, { limit: 0 });
   await settled([other]);
   counted.scans = 0;
@@ -73,7 +73,7 @@ it('a thousand followers of one filter cost one reading of each commit', async (
   expect(counted.scans).toBe(0);
 });
 
-it('begins with the newest, or behind a cursor, or with what is still to come', async () => {
+it('begins with the newest records, after a cursor, or with future records only', async () => {
   const { store } = await openStore();
   await append(store, rows(5), 'live');
   const { followers } = followersOf(store);
@@ -91,7 +91,7 @@ it('begins with the newest, or behind a cursor, or with what is still to come', 
   expect(none.ids).toEqual(all.ids.slice(5));
 });
 
-it('announces what came before a cursor, and sends what came behind it, of one load over many hours', async () => {
+it("announces records before the client's position, and sends those after it, of one load over many hours", async () => {
   const { store } = await openStore();
   await append(store, rows(2, 5), 'load');
   const { followers } = followersOf(store);
@@ -109,7 +109,7 @@ it('announces what came before a cursor, and sends what came behind it, of one l
   expect(behind).toEqual({ name: 'behind', id: undefined, data: { count: 5, lowest: `${hour}0000000001` } });
 });
 
-it('cuts off a client that takes nothing, and keeps no more for it than it may', async () => {
+it('disconnects a client that takes no data, and buffers no more for it than the limit', async () => {
   const { store } = await openStore();
   const { followers } = followersOf(store);
   const quick = follow(followers, store);
@@ -127,7 +127,7 @@ it('cuts off a client that takes nothing, and keeps no more for it than it may',
   expect(followers.count).toBe(1);
   expect(most).toBeGreaterThan(followLogBytesMax / 2);
   expect(most).toBeLessThanOrEqual(followLogBytesMax);
-  // Nothing is kept for it any more; what is on its way to it is one write.
+  // Nothing is buffered for it any more; one write is still on its way.
   expect(followers.keptBytes).toBe(0);
   expect(slow.waitingBytes).toBeLessThan(500_000);
   slow.goOn();
@@ -139,7 +139,7 @@ it('cuts off a client that takes nothing, and keeps no more for it than it may',
   expect([...slow.ids, ...again.ids]).toEqual(quick.ids);
 });
 
-it('refuses more followers than may be, and takes one for each that goes', async () => {
+it('refuses more followers than the limit, and accepts a new one for each that leaves', async () => {
   const { store } = await openStore();
   const { followers } = followersOf(store, { followersMax: 2 });
   const first = follow(followers, store);
@@ -160,7 +160,7 @@ it('refuses more followers than may be, and takes one for each that goes', async
   expect(followers.count).toBe(2);
 });
 
-it('ends streams when the fields change, and those who come back get the new ones', async () => {
+it('ends streams when the fields change, and sends the new fields to clients that return', async () => {
   const { archive, store } = await openStore();
   await append(store, rows(1), 'live');
   const { followers } = followersOf(store);
@@ -175,7 +175,7 @@ it('ends streams when the fields change, and those who come back get the new one
   expect(Object.keys(after.reader.events[0]!.data)).toEqual(['_cursor', 'time', 'status', 'message']);
 });
 
-it('tells what failed, and ends the stream', async () => {
+it('reports a failure, and ends the stream', async () => {
   const { store } = await openStore();
   const { followers, logged } = followersOf(store);
   const client = follow(followers, store);
@@ -188,7 +188,7 @@ it('tells what failed, and ends the stream', async () => {
   expect(followers.count).toBe(0);
 });
 
-it('says that it lives where there is nothing to say, at most every 15 seconds', () => {
+it('sends a sign of life at most every 15 seconds if there are no records', () => {
   const client = new ClientDouble();
   const watched = new AnswerWatch({ clientRateMin: 0, answerTimeoutMs: Infinity }).begin(() => undefined);
   const stream = new EventStream(client, { status: 200, headers: {} }, watched);

@@ -14,7 +14,7 @@ const numRuns = process.env.LOGSTRATA_LONG === '1' ? 1500 : 12;
 const hourMs = 3_600_000;
 const retention: Retention = { periodMs: 30 * hourMs, bytesMax: null, intervalMs: hourMs, graceMs: 0 };
 
-/** Filters that clients follow: all records, a part, and few of them. */
+/** Filters that clients follow: all records, some of them, and few of them. */
 const filters: readonly (readonly Predicate[])[] = [
   [],
   [{ kind: 'int', field: 1, op: 'eq', value: 1n }],
@@ -23,14 +23,14 @@ const filters: readonly (readonly Predicate[])[] = [
 
 const matches = [() => true, (n: number) => n % 2 === 1, (n: number) => n % 10 === 7];
 
-/** One client, however often it connects. */
+/** One client over all of its connections. */
 interface Follower {
   readonly filter: number;
-  /** From here on; undefined for the newest. */
+  /** The position where it starts; undefined for the newest. */
   readonly after: string | undefined;
   readonly limit: number;
   client: ClientDouble;
-  /** What it has received before the present connection. */
+  /** The records that it received before the present connection. */
   readonly ids: string[];
   connections: number;
 }
@@ -64,7 +64,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   { minLength: 15, maxLength: 45 },
 );
 
-/** Commits become visible one after another; which one a record came with, by its cursor. */
+/** Commits become visible one after another; this maps the cursor of a record to its commit. */
 class History {
   readonly commitOf = new Map<string, number>();
   readonly numberOf = new Map<string, number>();
@@ -149,13 +149,13 @@ class Run {
     this.clients.push({ filter, after, limit, client, ids: [], connections: 1 });
   }
 
-  /** The client goes, and comes back with the last id that it has received. What was under way to it is lost. */
+  /** Disconnects the client, which returns with the last id that it received. Data on its way to it is lost. */
   reconnect(follower: Follower): void {
     const { ids, client, filter } = follower;
     client.leave();
     ids.push(...client.ids);
     const after = ids.at(-1) ?? follower.after;
-    // Without an id and a cursor it would begin anew with the newest.
+    // Without an id and a cursor it would start again with the newest.
     if (after === undefined) return;
     follower.client = follow(this.followers, this.store, { predicates: filters[filter]! }, after);
     follower.connections++;
@@ -179,14 +179,14 @@ class Run {
       .filter((cursor) => cursor > first && matches[filter]!(numberOf.get(cursor)!) && !gone.has(cursor))
       .sort();
     const missing = wanted.filter((cursor) => !has.has(cursor));
-    // What it never got became visible when it had been sent a later position already: of an earlier commit.
+    // A record that it never got became visible after a later position had been sent, which belonged to an earlier commit.
     for (const cursor of missing) {
       const isBehind = received.some((id) => id > cursor && commitOf.get(id)! < commitOf.get(cursor)!);
       if (!isBehind) expect({ lost: cursor, received, limit }).toBe('nothing lost');
     }
     if (connections > 1 || after === undefined || gone.size > 0) return;
     const told = client.named('behind').map(({ data }) => data as { count: number; lowest: string });
-    // Records at or before the cursor that it began from count too.
+    // Records at or before the cursor at which it started are announced too.
     const before = [...commitOf.keys()].filter((c) => c <= after && matches[filter]!(numberOf.get(c)!));
     expect(told.reduce((sum, { count }) => sum + count, 0)).toBeGreaterThanOrEqual(missing.length);
     expect(told.reduce((sum, { count }) => sum + count, 0)).toBeLessThanOrEqual(
@@ -197,7 +197,7 @@ class Run {
   }
 }
 
-it('followers lose nothing and repeat nothing, whatever is stored, merged and taken away, and however they come and go', async () => {
+it('followers miss and repeat nothing, however records are stored, merged and removed, and however clients reconnect', async () => {
   let behind = 0;
   let records = 0;
   await fc.assert(

@@ -27,7 +27,7 @@ const add = (count: number): Promise<void> =>
     'live',
   );
 
-/** A stream over the wire: the bytes of its chunks, taken apart. */
+/** A stream over the wire: the content of its chunks, decoded. */
 class StreamOnWire {
   readonly reader = new EventReader();
   #taken = 0;
@@ -38,7 +38,7 @@ class StreamOnWire {
     return this.wire.text.split('\r\n\r\n')[0]!;
   }
 
-  /** Reads what has come: each chunk is its length, its bytes and a line end. */
+  /** Parses the received bytes: each chunk is its length, its bytes and a line end. */
   get numbers(): number[] {
     const { bytes } = this.wire;
     let at = this.#taken === 0 ? bytes.indexOf('\r\n\r\n') + 4 : this.#taken;
@@ -57,7 +57,7 @@ class StreamOnWire {
     return this.reader.events.map(({ id }) => id!);
   }
 
-  /** The last chunk, of length 0, has come. */
+  /** Whether the last chunk, of length 0, has arrived. */
   get isEnded(): boolean {
     return this.wire.text.endsWith('\r\n0\r\n\r\n');
   }
@@ -73,7 +73,7 @@ describe.each(transports)('a stream over HTTP on %s', (transport) => {
     return stream;
   };
 
-  it('begins with the newest, follows, and goes on by its last id', async () => {
+  it('begins with the newest records, follows, and resumes at its last id', async () => {
     const { address } = await serve(transport, store);
     const stream = await open(address, 'limit=2', 'Accept-Encoding: gzip');
     await until(() => stream.numbers.length === 2, 'the newest have come');
@@ -98,7 +98,7 @@ describe.each(transports)('a stream over HTTP on %s', (transport) => {
       id: third,
       data: { _cursor: third, status: 3 },
     });
-    // The id of the last event is newer than the address that the client began with.
+    // The id of the last event is newer than the position in the address that the client started with.
     const resumed = await open(address, `after=${second}`, `Last-Event-ID: ${third}`);
     await until(() => resumed.numbers.length === 1, 'what comes after the last id');
     expect(resumed.numbers).toEqual([4]);
@@ -113,7 +113,7 @@ describe.each(transports)('a stream over HTTP on %s', (transport) => {
     expect(stream.isEnded).toBe(true);
   });
 
-  it('is over when its client goes, and makes room for another', async () => {
+  it('ends when its client disconnects, and makes room for another', async () => {
     const { address } = await serve(transport, store, { followersMax: 1 });
     const first = await open(address, '');
     expect(
@@ -125,7 +125,7 @@ describe.each(transports)('a stream over HTTP on %s', (transport) => {
     await until(() => second!.numbers.length === 3, 'the other one has its records');
   });
 
-  it('is asked for by exactly that, and checked like any other request', async () => {
+  it('is requested by exactly that media type, and validated like any other request', async () => {
     const { address } = await serve(transport, store, { corsOrigin: ['https://logs.example'] });
     const asked = (query: string, more: Record<string, string> = {}) =>
       ask(address, `/api/query/nginx?${query}`, { headers: { Accept: 'text/event-stream', ...more } });
