@@ -1,7 +1,8 @@
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { ArchiveFolder } from '../../engine/archive/archive-folder.js';
 import type { AgentStore, Query, ScanOptions, SeenState } from '../../engine/index.js';
 import { newScanStats } from '../../engine/scan/execute.js';
+import type { ReadyIterable, Scan } from '../../engine/scan/plan/scan.js';
 import { catchUpsMax } from '../../server/http/http-limits.js';
 import { append, noon, openOn, schema } from '../engine/store/memory-archive.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
@@ -23,10 +24,10 @@ beforeEach(async () => {
 });
 afterEach(() => archive.close());
 
-const add = (count: number): Promise<void> =>
+const add = (count: number, timeMs = noon): Promise<void> =>
   append(
     store,
-    Array.from({ length: count }, () => [BigInt(noon), BigInt(written++), null, `record ${written}`]),
+    Array.from({ length: count }, () => [BigInt(timeMs), BigInt(written++), null, `record ${written}`]),
     'live',
   );
 
@@ -43,6 +44,32 @@ function scripted(scan: (options: ScanOptions) => AsyncIterator<Uint8Array, unde
       scan: { stats: newScanStats(), lines: { [Symbol.asyncIterator]: () => iterator } },
       state: await store.seen(),
     };
+  };
+}
+
+/** A promise, and what resolves it. */
+function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
+  let open = (): void => undefined;
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  return { opened, open: () => open() };
+}
+
+/** The lines of a scan, the first of them once `opened` resolves. What says that they have ended says so here as well. */
+function behindGate(lines: Scan['lines'], opened: Promise<void>): ReadyIterable<Uint8Array> {
+  const iterator = lines[Symbol.asyncIterator]();
+  return {
+    now: () => null,
+    get isAtEnd() {
+      return 'now' in lines && lines.isAtEnd;
+    },
+    next: async () => {
+      await opened;
+      return iterator.next();
+    },
+    return: async () => (await iterator.return?.()) ?? over,
+    [Symbol.asyncIterator]() {
+      return this;
+    },
   };
 }
 
@@ -68,6 +95,47 @@ it('clients that wait to begin at the same place are answered by one scan, and f
   expect(scans).toBe(catchUpsMax + 1);
   for (const { ids } of all) expect(ids).toEqual(later.ids);
   expect(all.flatMap((client) => client.named('behind'))).toEqual([]);
+  followers.stop();
+});
+
+it('clients of a shared scan get each record once that comes while it runs, and are told of one before', async () => {
+  const { followers } = followersOf(store);
+  const early = follow(followers, store, { predicates: filtered }, first);
+  await settled([early], have([early], 5));
+  const readings = gate();
+  const scans = gate();
+  let begun = 0;
+  const scanAdded = store.scanAdded.bind(store);
+  store.scanAdded = async (query: Query, seen: SeenState | null, options?: ScanOptions) => {
+    if (seen !== null) {
+      await readings.opened;
+      return scanAdded(query, seen, options);
+    }
+    const found = await scanAdded(query, seen, options);
+    begun++;
+    return { ...found, scan: { ...found.scan, lines: behindGate(found.scan.lines, scans.opened) } };
+  };
+  // The scans find this record, and the group's reading, which continues from the state before it, publishes it as well.
+  await add(1);
+  const all = Array.from({ length: 5 * catchUpsMax }, () =>
+    follow(followers, store, { predicates: filtered }, first),
+  );
+  await vi.waitFor(() => expect(begun).toBe(catchUpsMax), 60_000);
+  // These are in the log alone; the second stands before all that the clients have.
+  await add(1);
+  await add(1, noon - 3 * 3_600_000);
+  readings.open();
+  await settled([early], have([early], 7));
+  expect(have(all, 0)()).toBe(true);
+  scans.open();
+  await settled(all, have(all, 7));
+  expect(begun).toBe(catchUpsMax);
+  await add(1);
+  await settled([early, ...all], have([early, ...all], 8));
+  for (const client of all) {
+    expect(client.ids).toEqual(early.ids);
+    expect(client.named('behind').map(({ data }) => data['count'])).toEqual([1]);
+  }
   followers.stop();
 });
 
