@@ -16,7 +16,7 @@ file:
   format: json
 `;
 
-/** 20 MB: more than the kernel keeps for a client, and what is written ahead for it besides. */
+/** 20 MB: more than the kernel buffers for a client plus what the server writes in advance. */
 function log(): string {
   const text = 'a client took its time with a long answer, and others waited for theirs; '.repeat(8);
   let lines = '';
@@ -24,13 +24,13 @@ function log(): string {
   return lines;
 }
 
-/** The most memory that a process has had, in megabytes. */
+/** The peak memory of a process in megabytes. */
 function peakMegabytes(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)![1]) / 1024;
 }
 
-/** Asks for everything. Resolves when the answer begins, which is read only when it is asked for. */
+/** Requests all records. Resolves when the answer begins; its body is read only on demand. */
 function ask(port: number): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const asked = get({ port, path: `/api/query/app?limit=${records}`, agent: false }, resolve);
@@ -39,14 +39,14 @@ function ask(port: number): Promise<IncomingMessage> {
   });
 }
 
-/** The hash of an answer, which fails where it is broken off. */
+/** The hash of an answer; fails if the answer is broken off. */
 async function hashOf(answer: IncomingMessage): Promise<string> {
   const hash = createHash('sha256');
   for await (const piece of answer) hash.update(piece as Buffer);
   return hash.digest('hex');
 }
 
-it('is bounded for all answers together, however many clients take their time', async () => {
+it('the memory of all answers together is bounded, however many clients read slowly', async () => {
   const folder = workFolder();
   writeFileSync(join(folder, 'agents/app.yaml'), agentFile);
   expect(await run(folder, ['load', 'app', '-'], log())).toMatchObject({ code: 0 });
@@ -56,10 +56,10 @@ it('is bounded for all answers together, however many clients take their time', 
   await server.shows('serving ');
   const answers = await Promise.all(Array.from({ length: answersAtOnce }, () => ask(port)));
   expect(new Set(answers.map(({ statusCode }) => statusCode))).toEqual(new Set([200]));
-  // Those who wait hold up nobody else, …
+  // Clients that do not read delay nobody else, …
   const short = await fetchAlone(`http://127.0.0.1:${port}/api/query/app?limit=3`);
   expect([short.status, (await short.text()).split('\n').length]).toEqual([200, 4]);
-  // … and get all that they have asked for once they go on.
+  // … and get their complete answers once they read on.
   const hashes = await Promise.all(answers.slice(0, 12).map(hashOf));
   expect(new Set(hashes)).toEqual(new Set([await hashOf(await ask(port))]));
   expect(peakMegabytes(server.child.pid!)).toBeLessThan(400);

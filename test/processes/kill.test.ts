@@ -19,15 +19,15 @@ function building(folder: string): string[] {
   }
 }
 
-/** Waits for the first work of some loads. Where nobody looked for long, one may be over by then. */
+/** Waits until a load has begun work. A short load may already be over when the test looks again. */
 function hasBegun(folder: string, loads: readonly Running[]): Promise<void> {
   const isOver = ({ child }: Running): boolean => child.exitCode !== null;
   return until(() => building(folder).length > 0 || loads.some(isOver), 'a load has begun');
 }
 
 /**
- * Files of records that lie in the agent's folder, segments or not. What compacts takes folders away
- * beneath the reader: undefined then, look again.
+ * Files of records in the agent's folder, segments or not. Compaction may remove folders
+ * during the search: undefined then, and the caller searches again.
  */
 function parquetFiles(folder: string): number | undefined {
   try {
@@ -39,13 +39,13 @@ function parquetFiles(folder: string): number | undefined {
   }
 }
 
-/** As `toEqual`, which takes minutes to tell how long lists differ. */
+/** Like `toEqual`, which takes minutes to show how long lists differ. */
 function expectSame(found: readonly number[], expected: readonly number[]): void {
   const at = expected.findIndex((n, i) => found[i] !== n);
   expect({ at, numbers: found.length }).toEqual({ at: -1, numbers: expected.length });
 }
 
-it(`kill -9 of the server that others commit through loses nothing and repeats nothing (seed ${seed})`, async () => {
+it(`kill -9 of the server that other processes commit through loses nothing and repeats nothing (seed ${seed})`, async () => {
   const random = seededRandom(seed);
   const folder = numbersFolder();
   const perFile = 4000;
@@ -60,14 +60,14 @@ it(`kill -9 of the server that others commit through loses nothing and repeats n
     await hasBegun(folder, loads);
     await delay(between(random, 0, 250));
     served.process.child.kill('SIGKILL');
-    // A load whose writer is killed ends with a word, or goes on by itself; it does not hang.
+    // A load whose writer is killed ends with a message or continues by itself; it does not hang.
     for (const { finished } of loads) {
       const { code, stderr } = await finished;
       expect([0, 1]).toContain(code);
       expect(stderr).not.toMatch(/\n\s+at /);
     }
     served = await serveNumbers(folder);
-    // What was there before the round is looked at in the end: to read it each time takes ever longer.
+    // The records of earlier rounds are checked at the end, because reading them each time takes ever longer.
     const before = await allNumbers(served, first);
     expect(new Set(before).size).toBe(before.length);
     expect(before.length % perFile).toBe(0);
@@ -75,17 +75,17 @@ it(`kill -9 of the server that others commit through loses nothing and repeats n
     expectSame(await allNumbers(served, first), range(first, next));
   }
   expectSame(await allNumbers(served), range(0, next));
-  // The server may be compacting by itself.
+  // The server may be compacting in the background.
   await until(() => building(folder).length === 0, 'nothing is being built');
-  // Standard error may tell of progress: a busy machine takes seconds.
+  // Standard error may show progress, since a busy machine takes seconds.
   const { code, stdout, stderr } = await run(folder, ['verify', 'numbers']);
   expect(`${code} ${stdout}${stderr}`).toMatch(/^0 ok /);
 });
 
-it(`kill -9 of a load leaves nothing of its file, and the others go on (seed ${seed})`, async () => {
+it(`kill -9 of a load leaves nothing of its file, and the other loads continue (seed ${seed})`, async () => {
   const random = seededRandom(seed);
   const folder = numbersFolder();
-  // What the server has compacted is removed when no query can need it any more.
+  // Files that the server has compacted are removed when no query can need them any more.
   writeFileSync(join(folder, 'config.yaml'), 'server: { query_timeout: 10s }\n');
   const small = 2000;
   const large = 150_000;
@@ -108,7 +108,7 @@ it(`kill -9 of a load leaves nothing of its file, and the others go on (seed ${s
     killed.child.kill('SIGKILL');
     await killed.finished;
     expect(await other.finished).toMatchObject({ code: 0 });
-    // What it built goes while the server runs, and what it had moved into place before it was published.
+    // While the server runs, it removes the files that the killed load built or had moved into place before publication.
     await until(() => building(folder).length === 0, 'what was being built is removed');
     const verified = await run(folder, ['verify', 'numbers']);
     expect(`${verified.code} ${verified.stdout}${verified.stderr}`).toMatch(/^0 ok /);

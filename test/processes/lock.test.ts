@@ -11,7 +11,7 @@ import { main, root, run, start, workFolder } from '../cli/process.js';
 const long = process.env['LOGSTRATA_LONG'] === '1';
 const link = join(root, 'dist/engine/store/writer/writer-link.js');
 
-/** Runs a program in a process of its own, killed with the test, and gives it once it has sent its first message, with that. */
+/** Runs a program in a process of its own, which is killed with the test; returns it with its first message. */
 async function program(text: string): Promise<{ child: ChildProcess; says: unknown }> {
   const script = join(await temporaryFolder(), 'program.mjs');
   writeFileSync(script, text);
@@ -21,16 +21,16 @@ async function program(text: string): Promise<{ child: ChildProcess; says: unkno
   return { child, says };
 }
 
-/** What makes a process that root has started one of `nobody`, who may not even be able to read this project. */
+/** Makes a process started by root a process of `nobody`, who may not even be able to read this project. */
 const becomeNobody = 'process.setgroups([]); process.setgid(65534); process.setuid(65534);';
 
 describe.runIf(process.getuid?.() === 0)('another user of the machine', () => {
-  it('can neither take nor hold up the lock of a folder that it may only read', async () => {
+  it('can neither take nor block the lock of a folder that it may only read', async () => {
     const folder = workFolder();
     const data = join(folder, 'data/store');
     mkdirSync(data, { recursive: true });
     for (const path of [folder, join(folder, 'data'), data]) chmodSync(path, 0o755);
-    // What it can do before there is a lock, and once there is one: every name of ours in the folder, and the name by device and inode.
+    // All it can do before and while the lock is held: create every name of ours in the folder, and the name by device and inode.
     const squat = `
       import { createServer } from 'node:net';
       import { mkdirSync, rmSync, statSync, symlinkSync } from 'node:fs';
@@ -57,7 +57,7 @@ describe.runIf(process.getuid?.() === 0)('another user of the machine', () => {
     expect(await run(folder, ['load', 'nginx', 'data/samples/nginx.log'])).toMatchObject({ code: 0 });
   });
 
-  it('is told that it may not ask the process that writes, and reads when there is none', async () => {
+  it('is told that it has no access to the writing process, and reads when there is none', async () => {
     const folder = workFolder();
     const data = join(folder, 'data/store');
     mkdirSync(data, { recursive: true });
@@ -78,7 +78,7 @@ describe.runIf(process.getuid?.() === 0)('another user of the machine', () => {
     server.child.kill('SIGTERM');
     await server.finished;
     expect((await program(ask)).says).toBe('none');
-    // Whose the data folder is may ask root, too.
+    // The owner of the data folder may use root's writer, too.
     for (const path of [data, join(data, '.lock')]) chownSync(path, 65_534, 65_534);
     const lock = await lockForWriting(data, 'load');
     expect((await program(ask)).says).toBe('connected');
@@ -91,7 +91,7 @@ it('the lock is never held by two of many processes that start, end and are kill
   const data = join(folder, 'data');
   mkdirSync(data);
   const marker = JSON.stringify(join(folder, 'held'));
-  // A marker that only one process can make tells two holders. One in ten dies while it holds the lock, and leaves its socket.
+  // A marker file that only one process can create reveals two holders. One in ten dies while it holds the lock, and leaves its socket.
   const starter = `
     import { openSync, closeSync, unlinkSync } from 'node:fs';
     import { setTimeout as delay } from 'node:timers/promises';
@@ -148,14 +148,14 @@ it('the lock is never held by two of many processes that start, end and are kill
   ]);
 });
 
-/** What puts a command into another network namespace, as a container is in; null where that is not allowed. */
+/** Runs a command in another network namespace, as in a container; null where that is not allowed. */
 const apart = [
   ['unshare', '--net'],
   ['unshare', '--net', '--map-root-user'],
 ].find(([command, ...args]) => spawnSync(command!, [...args, 'true']).status === 0);
 
 describe.runIf(apart !== undefined)('a process in another network namespace', () => {
-  it('commits through the server that has the folder', async () => {
+  it('commits through the server that holds the lock of the folder', async () => {
     const folder = workFolder();
     const server = start(folder, ['serve', '--no-follow', '--listen', '127.0.0.1:0']);
     await server.shows('serving');

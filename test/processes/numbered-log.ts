@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fetchAlone, freePort, recordsOf, start, workFolder, type Running } from '../cli/process.js';
 
-/** An agent whose records are numbers: what is lost or repeated shows at once. */
+/** An agent whose records are numbers, so that lost or repeated records are noticed at once. */
 const agentFile = `fields:
   - name: time
     type: time
@@ -14,7 +14,7 @@ file:
   format: json
 `;
 
-/** Records lie in the 200 hours from here on, which are over: loads add to hours that others have read already. */
+/** Records belong to the 200 hours from here on, which are over: loads add to hours that have been read before. */
 const firstMs = Date.UTC(2026, 0, 1);
 const hourMs = 3_600_000;
 const hours = 200;
@@ -27,7 +27,7 @@ export function numbersFolder(): string {
   return folder;
 }
 
-/** The lines of the records `from` … `to - 1`, strewn over the hours. */
+/** The lines of the records from `from` to `to - 1`, spread over the hours. */
 export function numberLines(from: number, to: number, source: string): string {
   let text = '';
   for (let n = from; n < to; n++) {
@@ -37,7 +37,7 @@ export function numberLines(from: number, to: number, source: string): string {
   return text;
 }
 
-/** Writes such a file into the folder's `logs`, and gives its name there. */
+/** Writes a file of these lines into the folder's `logs`, and returns its name there. */
 export function writeNumbers(folder: string, name: string, from: number, to: number): string {
   const path = `logs/${name}`;
   writeFileSync(join(folder, path), numberLines(from, to, name));
@@ -52,7 +52,7 @@ export interface Numbered {
 /** A server in a process of its own. */
 export interface Served {
   readonly process: Running;
-  /** The answer to a query on the agent `numbers`. Fails unless it is a whole 200. */
+  /** The answer to a query on the agent `numbers`. Fails unless it is a complete 200. */
   ask(query: string): Promise<Numbered[]>;
 }
 
@@ -69,10 +69,10 @@ export async function serveNumbers(folder: string): Promise<Served> {
   return { process, ask };
 }
 
-/** What one answer may take on a busy machine, far from the longest time of a query, which is 10 s in one of the tests. */
+/** Time limit of one answer on a busy machine; the query timeout itself is 10 s in one of the tests. */
 const pageRecords = 20_000;
 
-/** Every number of the store from `from` on, ascending. */
+/** Every number of the store from `from` on, in ascending order. */
 export async function allNumbers(served: Served, from = 0): Promise<number[]> {
   const numbers: number[] = [];
   for (let after = '0000000000000000'; ;) {
@@ -83,12 +83,12 @@ export async function allNumbers(served: Served, from = 0): Promise<number[]> {
   }
 }
 
-/** `from` … `to - 1`. */
+/** The numbers from `from` to `to - 1`. */
 export function range(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, i) => from + i);
 }
 
-/** Polls; fails when `what` has not come about after a time that only a hang can take. */
+/** Polls; fails if `what` has not happened after a time that only a hang can take. */
 export async function until(condition: () => Promise<boolean> | boolean, what: string): Promise<void> {
   const deadlineMs = Date.now() + 60_000;
   while (!(await condition())) {

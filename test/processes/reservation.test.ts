@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { connectToWriter } from '../../engine/store/writer/writer-link.js';
 import { root, workFolder } from '../cli/process.js';
 
-/** A writer that has nothing to do but to wait, once it commits, for the unit that holds the ordinals. */
+/** A writer whose only remaining work is to wait, during its commit, for the unit that holds the ordinals. */
 const writer = `
 const { openArchive } = await import(process.argv[1] + '/dist/engine/index.js');
 const { makeSchema } = await import(process.argv[1] + '/dist/engine/terms/schema.js');
@@ -24,7 +24,7 @@ await archive.close();
 console.log('stored ' + records);
 `;
 
-it('a writer waits for the unit of another process, with nothing else to do, and then commits', async () => {
+it('a writer with nothing else to do waits for the unit of another process, and then commits', async () => {
   const folder = workFolder();
   const args = ['--input-type=module', '-e', writer, root];
   const child = spawn(process.execPath, args, { cwd: folder, stdio: ['pipe', 'pipe', 'inherit'] });
@@ -46,7 +46,7 @@ it('a writer waits for the unit of another process, with nothing else to do, and
   await link.request('reserve', { agent: 'numbers', id, counts: [[1, 1]] });
   child.stdin.write('go\n');
   await shows('committing');
-  // A process that nothing keeps ends as soon as it has nothing to do.
+  // A process that nothing keeps alive ends as soon as it has nothing to do.
   for (let i = 0; i < 200; i++) {
     await link.request('heads', { agent: 'numbers' });
     await turn();

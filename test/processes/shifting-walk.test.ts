@@ -13,10 +13,10 @@ const walkers = 4;
 const there = 4000;
 
 const hourMs = 3_600_000;
-/** The records' times are strewn over these hours, the last of which has ended. */
+/** The records' times are spread over these hours, the last of which has ended. */
 const hours = 300;
 const newestMs = Date.UTC(2026, 5, 1);
-/** Retention leaves these, from the first disturbance to the last: what is loaded later lies in the last hours. */
+/** Retention never removes these records: later loads belong to the last hours. */
 const keptHours = { first: 290, last: 60, loaded: 40 };
 
 interface Page {
@@ -24,7 +24,7 @@ interface Page {
   readonly numbers: readonly number[];
 }
 
-/** A real server that is loaded into, compacted, cut by retention, stopped and killed; its clients ask again. */
+/** A real server that is loaded into, compacted, cut by retention, stopped and killed; its clients retry. */
 class ShiftingServer {
   readonly folder = workFolder();
   readonly done = { loads: 0, streams: 0, compactions: 0, stops: 0, kills: 0 };
@@ -105,7 +105,7 @@ class ShiftingServer {
     await this.start();
   }
 
-  /** A page; asked for again where there was no whole answer, because the server was being stopped. */
+  /** A page, requested again if the answer was incomplete because the server was being stopped. */
   async ask(query: string): Promise<Page> {
     for (;;) {
       const whole = await fetchAlone(`http://127.0.0.1:${this.port}/api/query/numbers?${query}`)
@@ -123,7 +123,7 @@ class ShiftingServer {
     }
   }
 
-  /** The numbers of all records that are there. */
+  /** The numbers of all stored records. */
   async everything(): Promise<Set<number>> {
     const found = new Set<number>();
     for (let at = '0000000000000000'; ;) {
@@ -148,13 +148,13 @@ const filters: readonly Filter[] = [
 ];
 
 interface Walked {
-  /** Records that had been stored when it began. */
+  /** Records that had been stored when the walk began. */
   readonly before: number;
   readonly filter: Filter;
   readonly seen: readonly number[];
 }
 
-/** All pages from the first record on, or from the newest back. */
+/** All pages from the first record on, or backwards from the newest. */
 async function walk(server: ShiftingServer, random: Random, before: number): Promise<Walked> {
   const filter = filters[random.below(filters.length)]!;
   const isForward = random.below(2) === 0;
@@ -194,7 +194,7 @@ it(`page walks over HTTP miss and repeat nothing while the server is loaded into
   }
   await walks;
   let left = new Set<number>();
-  // Where each server was ended at once, retention has not looked yet.
+  // If every server was ended at once, retention has not run yet.
   await until(async () => {
     left = await server.everything();
     return left.size < server.written;
@@ -216,6 +216,6 @@ it(`page walks over HTTP miss and repeat nothing while the server is loaded into
   );
   expect(total).toMatchObject({ missed: 0, repeated: 0, wrong: 0 });
   expect(total.walks).toBeGreaterThanOrEqual(walksWanted);
-  // What has been said to be stored is there, unless retention took it, which leaves what was loaded last alone.
+  // All acknowledged records are there unless retention removed them, which keeps the latest loads.
   for (let n = there; n < server.written; n++) if (!left.has(n)) expect.fail(`record ${n} is lost`);
 });

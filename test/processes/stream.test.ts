@@ -8,7 +8,7 @@ import { numbersFolder, until } from './numbered-log.js';
 
 /** A stream is committed at this many records, and sealed as one segment. */
 const commitRecords = 64 * 1024;
-/** Of so many small segments of a day one is made. */
+/** This many small segments of a day are merged into one. */
 const segmentsMerged = 8;
 
 function lines(from: number, to: number): string {
@@ -17,7 +17,7 @@ function lines(from: number, to: number): string {
   return text;
 }
 
-/** Also before there is anything. */
+/** Statistics, also before anything is stored. */
 async function statsOf(folder: string): Promise<{ records: number; segments: number }> {
   return storedStats(folder, 'numbers').catch((error: unknown) => {
     if (isLogstrataError(error) && error.code === 'not_found') return { records: 0, segments: 0 };
@@ -29,13 +29,13 @@ async function write(stream: Running, text: string): Promise<void> {
   if (!stream.child.stdin.write(text)) await once(stream.child.stdin, 'drain');
 }
 
-/** Bytes that a process has read so far, of whatever; infinitely many where the system does not tell. */
+/** All bytes that a process has read so far; infinite if the system does not report them. */
 function readBytes({ child }: Running): number {
   const path = `/proc/${child.pid}/io`;
   return existsSync(path) ? Number(/^rchar: (\d+)$/m.exec(readFileSync(path, 'utf8'))![1]) : Infinity;
 }
 
-/** Bytes that it has read once it reads nothing more for a while, having nothing to do. */
+/** The bytes that it has read once it is idle and reads nothing for a while. */
 async function readBytesAtRest(stream: Running): Promise<number> {
   let bytes = readBytes(stream);
   let same = 0;
@@ -48,7 +48,7 @@ async function readBytesAtRest(stream: Running): Promise<number> {
   return bytes;
 }
 
-it('merges what a program writes while that goes on', async () => {
+it('merges segments of a stream while the stream continues', async () => {
   const folder = numbersFolder();
   const stream = start(folder, ['load', 'numbers', '-']);
   const records = (segmentsMerged + 1) * commitRecords;
@@ -69,18 +69,21 @@ it.each([
   ['SIGHUP', 129],
   ['SIGINT', 130],
   ['SIGTERM', 143],
-] as const)('stores what a program wrote before %s, and ends with its code', async (signal, code) => {
-  const folder = numbersFolder();
-  const stream = start(folder, ['load', 'numbers', '-']);
-  await write(stream, lines(0, commitRecords));
-  await until(async () => (await statsOf(folder)).records === commitRecords, 'it has stored some');
-  const rest = lines(commitRecords, commitRecords + 100);
-  const before = await readBytesAtRest(stream);
-  await write(stream, rest);
-  await until(() => readBytes(stream) >= before + rest.length, 'it has read the rest');
-  // Its reader may be gone by then, as where a whole pipeline is ended.
-  stream.child.stdout.destroy();
-  stream.child.kill(signal);
-  expect(await stream.finished).toMatchObject({ code, signal: null });
-  expect((await statsOf(folder)).records).toBe(commitRecords + 100);
-});
+] as const)(
+  'stores the records that a program wrote before %s, and ends with its code',
+  async (signal, code) => {
+    const folder = numbersFolder();
+    const stream = start(folder, ['load', 'numbers', '-']);
+    await write(stream, lines(0, commitRecords));
+    await until(async () => (await statsOf(folder)).records === commitRecords, 'it has stored some');
+    const rest = lines(commitRecords, commitRecords + 100);
+    const before = await readBytesAtRest(stream);
+    await write(stream, rest);
+    await until(() => readBytes(stream) >= before + rest.length, 'it has read the rest');
+    // The program that reads its output may be gone by then, as when a whole pipeline is ended.
+    stream.child.stdout.destroy();
+    stream.child.kill(signal);
+    expect(await stream.finished).toMatchObject({ code, signal: null });
+    expect((await statsOf(folder)).records).toBe(commitRecords + 100);
+  },
+);

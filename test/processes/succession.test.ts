@@ -41,13 +41,13 @@ function rows(from: number, count: number): Value[][] {
   return range(from, from + count).map((n) => [BigInt(nowMs - (n % 50) * 60_000), BigInt(n), null, 'x']);
 }
 
-/** The numbers that a query answers, ascending. */
+/** The numbers that a query returns, in ascending order. */
 async function numbers(store: AgentStore): Promise<number[]> {
   const text = await answer(store);
   return [...text.matchAll(/"status":(\d+)/g)].map((match) => Number(match[1])).sort((a, b) => a - b);
 }
 
-it(`taking over while queries read leaves nothing out and repeats nothing (seed ${seed})`, async () => {
+it(`taking over the lock while queries read loses nothing and repeats nothing (seed ${seed})`, async () => {
   const random = seededRandom(seed);
   const count = 10_000;
   for (let round = 0; round < (long ? 500 : 20); round++) {
@@ -56,7 +56,7 @@ it(`taking over while queries read leaves nothing out and repeats nothing (seed 
     const server = await open(path, 'serve');
     for (let n = 0; n < count; n += 2500) await append(writer.store, rows(n, 2500), 'live');
     await writer.archive.close();
-    // Nobody has read what is hot; queries and the commit that makes this process the writer come upon it together.
+    // No query has read the hot records yet; queries and the commit that makes this process the writer read them concurrently.
     const waitsMs = [0, 0, 0].map(() => between(random, 0, 12));
     const asked = [server.store, server.store].map(async (store, i) => {
       await delay(waitsMs[i]!);
@@ -71,7 +71,7 @@ it(`taking over while queries read leaves nothing out and repeats nothing (seed 
   }
 });
 
-it(`writers end and others go on in their place, while queries see every commit once (seed ${seed})`, async () => {
+it(`writers end and others take over, while queries see every commit once (seed ${seed})`, async () => {
   const random = seededRandom(seed);
   const path = await folder();
   const writers = [await open(path, 'load'), await open(path, 'load')];
@@ -95,7 +95,7 @@ it(`writers end and others go on in their place, while queries see every commit 
     else await append(committing, rows(next, count), 'live');
     next += count;
     if (random() < 0.7) continue;
-    // Sometimes the one that holds the lock, and the others find that out when they commit.
+    // Sometimes this is the holder of the lock, and the others notice that when they commit.
     const [ended] = writers.splice(between(random, 0, writers.length), 1);
     await ended!.archive.close();
     writers.push(await open(path, 'load'));

@@ -14,10 +14,10 @@ import {
 
 const long = process.env.LOGSTRATA_LONG === '1';
 
-/** A stream is committed at this many records, and so at once. */
+/** A stream is committed at this many records, and therefore at once. */
 const commitRecords = 64 * 1024;
 
-/** Who holds the lock, as other processes read it. */
+/** The holder of the lock, as other processes see it. */
 function writer(folder: string): { role: string; pid: number } | undefined {
   try {
     const [, role, pid] = readlinkSync(join(folder, 'data/store/.writer')).split('-');
@@ -27,7 +27,7 @@ function writer(folder: string): { role: string; pid: number } | undefined {
   }
 }
 
-it('a server that begins beside a stream follows it, and writes itself when that has ended', async () => {
+it('a server that starts beside a stream answers its records, and becomes the writer when the stream has ended', async () => {
   for (let round = 0; round < (long ? 20 : 1); round++) {
     const folder = numbersFolder();
     const stream = start(folder, ['load', 'numbers', '-']);
@@ -35,7 +35,7 @@ it('a server that begins beside a stream follows it, and writes itself when that
     const served = await serveNumbers(folder);
     expect(writer(folder)?.role).toBe('load');
 
-    // Whoever asks meanwhile gets an answer every time, without a record twice, and never less than before.
+    // Every query in the meantime is answered, without a repeated record, and never with fewer records than before.
     let isOver = false;
     let seen = 0;
     const asking = (async () => {

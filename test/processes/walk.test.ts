@@ -32,7 +32,7 @@ const walks: readonly Walk[] = [
   { direction: 'before', limit: 333, filter: '&n__gte=15000', matches: (n) => n >= 15_000 },
 ];
 
-/** All pages, as the interface's rules 3 and 4 lead from one to the next. */
+/** All pages, followed by rules 3 and 4 of the interface. */
 async function walk(served: Served, { direction, limit, filter }: Walk): Promise<Numbered[]> {
   const seen: Numbered[] = [];
   let at = direction === 'after' ? '&after=0000000000000000' : '';
@@ -55,7 +55,7 @@ function check(seen: readonly Numbered[], { direction, matches }: Walk): void {
   if (direction === 'after') expect(cursors).toEqual([...cursors].sort());
 }
 
-it('page walks over HTTP see each record that was there once, while others load files and a stream', async () => {
+it('page walks over HTTP return each record that was stored before exactly once, while files and a stream are loaded', async () => {
   const folder = numbersFolder();
   await run(folder, ['load', 'numbers', writeNumbers(folder, 'there', 0, there)]);
   const served = await serveNumbers(folder);
@@ -75,7 +75,7 @@ it('page walks over HTTP see each record that was there once, while others load 
       stream.child.stdin.write(numberLines(next, next + recordsStreamed / filesLoaded, 'stream'));
       next += recordsStreamed / filesLoaded;
     }
-    // However busy the machine is, each walk is made once before all is stored.
+    // However busy the machine is, each kind of walk is made once before everything is stored.
     await until(() => walked >= walks.length, 'each walk was made');
     stream.child.stdin.end();
     expect((await stream.finished).code).toBe(0);
