@@ -8,7 +8,7 @@ import { shop, type Visit } from './visit.js';
 const dayMs = 86_400_000;
 const endMs = shop.startMs + shop.days * dayMs;
 
-/** Time ranges, filters, text, what was asked before, and what is downloaded. */
+/** Time ranges, filters, text search, recent queries, and downloads. */
 export function askingVisits(visit: Visit): void {
   const { served } = visit;
   let page: Page;
@@ -18,7 +18,7 @@ export function askingVisits(visit: Visit): void {
     await visit.go('#/shop');
   });
 
-  /** How many records match, as the page says it. */
+  /** The number of matching records that the page shows. */
   const expectCount = (count: number): Promise<void> =>
     expect
       .poll(() => page.textContent('.match-count'))
@@ -31,7 +31,7 @@ export function askingVisits(visit: Visit): void {
     return (JSON.parse(line) as { time: number }).time;
   };
 
-  it('a range up to now is chosen or typed, and steps to the one before it', async () => {
+  it('a range up to now is chosen or typed, and can be moved to the one before it', async () => {
     await page.keyboard.press('t');
     await press('Last 7 days');
     await expect.poll(() => addressIn(page)).toBe('#/shop?last=7d');
@@ -59,7 +59,7 @@ export function askingVisits(visit: Visit): void {
     await expect.poll(() => addressIn(page)).toContain(`since=${until}`);
   });
 
-  it('a range between two times is typed, and one that is none is refused', async () => {
+  it('a range between two times is typed, and an invalid one is refused', async () => {
     const text = (timeMs: number): string => new Date(timeMs).toISOString().slice(0, 19).replace('T', ' ');
     await page.keyboard.press('u');
     const from = endMs - 3 * dayMs;
@@ -78,7 +78,7 @@ export function askingVisits(visit: Visit): void {
     await expect.poll(async () => (await cursorsInSight(page)).at(-1)).toBe(within.at(-1));
   });
 
-  it('bars are brushed to a range, and a click on one goes there', async () => {
+  it('a range is selected on the bars by dragging, and a click on a bar selects its range', async () => {
     const plot = (await page.locator('.plot .u-over').boundingBox())!;
     const y = plot.y + plot.height / 2;
     await page.mouse.click(plot.x + plot.width * 0.5, y);
@@ -103,7 +103,7 @@ export function askingVisits(visit: Visit): void {
     await expectCount(shop.records);
   });
 
-  it('filters have the operators of their field, and their chips are changed, turned round and taken away', async () => {
+  it('filters offer the operators of their field, and their chips are edited, negated and removed', async () => {
     const add = async (field: string, comparison: string, value: string): Promise<void> => {
       await page.keyboard.press('f');
       await page.getByLabel('Field', { exact: true }).selectOption(field);
@@ -140,14 +140,14 @@ export function askingVisits(visit: Visit): void {
     await expectFilters('');
   });
 
-  it('a text is found in all strings, or in the field that is chosen', async () => {
+  it('a text is found in all string fields, or in the chosen field', async () => {
     await page.keyboard.press('/');
     await page.keyboard.type('KRAK');
     await page.keyboard.press('Enter');
     const anywhere = await served.cursors('shop', '*__like=krak');
     await expectCount(anywhere.length);
     await expectRun(page, anywhere);
-    // Most have it in a field that is no column.
+    // Most records have the text in a field that is not a column.
     const inMessage = await served.cursors('shop', 'message__like=krak');
     expect(anywhere.length).toBeGreaterThan(inMessage.length + 1000);
     await page.locator('.row').last().click();
@@ -169,7 +169,7 @@ export function askingVisits(visit: Visit): void {
     await expectCount(shop.records - anywhere.length);
   });
 
-  it('what was asked before is listed, and views are saved in the browser', async () => {
+  it('recent queries are listed, and views are saved in the browser', async () => {
     await visit.go('#/shop?level__exact=error');
     await visit.go('#/shop?text=receipt&in=message&last=30d');
     await page.keyboard.press('v');
@@ -191,7 +191,7 @@ export function askingVisits(visit: Visit): void {
     await expect.poll(() => page.locator('.view-list a').count()).toBe(0);
   });
 
-  it('the address holds all of it', async () => {
+  it('the address holds the whole view', async () => {
     const record = (await served.cursors('shop', 'service__exact=mailer')).at(-40)!;
     const address = `#/shop?service__exact=mailer&text=o&last=30d&columns=time,host:150,message&split=host&wrap=1&order=newest&record=${record}`;
     await visit.go(address);
@@ -207,7 +207,7 @@ export function askingVisits(visit: Visit): void {
     expect(shown).toEqual([...shown].sort().reverse());
   });
 
-  it('downloads are what one sees, as CSV and as JSON Lines', async () => {
+  it('downloads contain the displayed records, as CSV and as JSON Lines', async () => {
     await visit.go('#/shop?level__exact=error&text=order&columns=time,host,message');
     const texts = await page.$$eval('.row', (rows) =>
       rows.map((row) => row.querySelector('.for-text')!.textContent),

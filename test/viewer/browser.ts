@@ -2,10 +2,10 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { browserPath } from '../../bench/viewer/chromium.js';
 
-/** Set where a machine without a browser is a mistake: what a continuous integration runs must not pass for want of one. */
+/** Set where a missing browser is an error: continuous integration must not pass without one. */
 const isRequired = process.env['LOGSTRATA_BROWSER'] === 'required';
 
-/** Tests in a real browser. Where there is none, one test stands for them and says so. */
+/** Tests in a real browser. Where there is none, one test takes their place and says so. */
 export function describeInBrowser(title: string, tests: () => void): void {
   if (browserPath !== undefined || isRequired) describe(title, tests);
   else
@@ -14,10 +14,10 @@ export function describeInBrowser(title: string, tests: () => void): void {
     });
 }
 
-/** What a page says that it should not: errors, and what the policy of the page has refused. */
+/** Messages that a page should not log: errors, and violations of its content security policy. */
 export const complaints = new WeakMap<Page, string[]>();
 
-/** A window of its own, as somebody has it who comes for the first time. */
+/** A new browser window, as a first-time visitor has it. */
 export async function openPage(browser: Browser, options: BrowserContextOptions): Promise<Page> {
   const context = await browser.newContext({
     viewport: { width: 1440, height: 900 },
@@ -30,7 +30,7 @@ export async function openPage(browser: Browser, options: BrowserContextOptions)
   const said: string[] = [];
   complaints.set(page, said);
   page.on('pageerror', (error) => said.push(String(error.stack ?? error)));
-  // A response that is no success is told of as an error, and tests ask for some.
+  // A response with an error status is logged as an error, and tests request some.
   page.on('console', (message) => {
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
       said.push(message.text());
@@ -38,18 +38,18 @@ export async function openPage(browser: Browser, options: BrowserContextOptions)
   return page;
 }
 
-/** Closes a page and its window, and fails where it has complained. */
+/** Closes a page and its window, and fails if it has logged an error. */
 export async function closePage(page: Page): Promise<void> {
   await page.context().close();
   expect(complaints.get(page)).toEqual([]);
 }
 
-/** The cursors of all rows that the table holds, from above. */
+/** The cursors of all rows that the table holds, from top to bottom. */
 export function rowCursors(page: Page): Promise<string[]> {
   return page.$$eval('.row', (rows) => rows.map((row) => (row as HTMLElement).dataset['cursor']!));
 }
 
-/** The cursors of the rows in sight, from above. */
+/** The cursors of the visible rows, from top to bottom. */
 export function cursorsInSight(page: Page): Promise<string[]> {
   return page.$$eval('.row', (rows) => {
     const box = document.querySelector('.scroller')!.getBoundingClientRect();
@@ -63,12 +63,12 @@ export function cursorsInSight(page: Page): Promise<string[]> {
   });
 }
 
-/** The address behind `#`, decoded. */
+/** The address after `#`, decoded. */
 export function addressIn(page: Page): string {
   return decodeURIComponent(new URL(page.url()).hash);
 }
 
-/** Waits until the rows in sight are some of these, one after another. */
+/** Waits until the visible rows are some of these, in consecutive order. */
 export async function expectRun(page: Page, cursors: readonly string[]): Promise<void> {
   await expect
     .poll(async () => {
@@ -88,8 +88,8 @@ function scrollOf(page: Page): Promise<{ readonly top: number; readonly below: n
 }
 
 /**
- * Turns the wheel by so many pixels at a time until something holds of the cursors in sight; gives every cursor that the table held on
- * the way. A wheel that is turned where rows are still awaited moves nothing, so there has to be room first.
+ * Turns the wheel by `pixels` at a time until the visible cursors satisfy a condition; returns every cursor that the table held on
+ * the way. The wheel moves nothing where rows are still being loaded, so this waits for room first.
  */
 export async function wheelUntil(
   page: Page,

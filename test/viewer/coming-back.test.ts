@@ -17,7 +17,7 @@ afterEach(() => {
 const count = 400;
 const cursorOf = (n: number): string => (n + 0x100).toString(16).padStart(16, '0');
 const lineOf = (n: number): string => `{"_cursor":"${cursorOf(n)}","time":${n},"message":"line ${n}"}\n`;
-/** Longer than the page waits before it asks again. */
+/** Longer than the page waits before it retries. */
 const aWhileMs = 5000;
 
 /** A request that the page waits for. */
@@ -27,12 +27,12 @@ interface Waiting {
   refuse(): void;
 }
 
-/** A server with one agent that answers each request when it is told to, or by itself. */
+/** A server with one agent that answers each request on command, or at once. */
 class Server {
   waiting: Waiting[] = [];
-  /** Where streams were asked to begin. */
+  /** The positions at which streams were requested. */
   readonly followed: (string | null)[] = [];
-  /** What becomes of a request at once; it waits where that is undefined. */
+  /** The outcome of every request at once; if undefined, requests wait. */
   at: 'answer' | 'refuse' | undefined;
 
   schema = [
@@ -42,7 +42,7 @@ class Server {
 
   constructor(private readonly names: readonly string[] = ['shop']) {}
 
-  /** The requests that wait for the records that the table shows. */
+  /** The waiting requests for the records of the table. */
   get rows(): readonly URL[] {
     return this.waiting
       .map(({ url }) => url)
@@ -69,7 +69,7 @@ class Server {
       else this.waiting.push(one);
     });
 
-  /** Does this with all that wait and are of a kind. */
+  /** Answers or refuses all waiting requests of a kind. */
   async settle(what: 'answer' | 'refuse', isMeant: (url: URL) => boolean = () => true): Promise<void> {
     const meant = this.waiting.filter(({ url }) => isMeant(url));
     this.waiting = this.waiting.filter((one) => !meant.includes(one));
@@ -77,7 +77,7 @@ class Server {
     await vi.advanceTimersByTimeAsync(0);
   }
 
-  /** From now on each request ends so, those that wait included. */
+  /** From now on answers or refuses every request, including the waiting ones. */
   async become(at: 'answer' | 'refuse'): Promise<void> {
     this.at = at;
     await this.settle(at);
@@ -98,7 +98,7 @@ class Server {
 }
 
 const isSchema = ({ pathname }: URL): boolean => pathname === '/api/schema/shop';
-/** What the page asks for to know what is there: not what the table shows. */
+/** A request about which records exist, and not for the records of the table. */
 const isKnown = ({ searchParams }: URL): boolean => ['1', '100'].includes(searchParams.get('limit') ?? '');
 const isOlder = ({ searchParams }: URL): boolean => searchParams.has('before');
 
@@ -122,7 +122,7 @@ function viewerOf(server: Server, hash: string): Viewer {
 
 const shown = ({ window }: Viewer): readonly LogRecord[] => recordsIn(window.state.value);
 
-/** Nothing is missing, and nothing says that something is. */
+/** Nothing is missing, and no failure is shown. */
 function expectWhole(viewer: Viewer): void {
   const { status, failure, older, newer } = viewer.window.state.value;
   expect({ status, failure }).toEqual({ status: 'ready', failure: undefined });
@@ -133,7 +133,7 @@ function expectWhole(viewer: Viewer): void {
   expect(shown(viewer).at(-1)?.cursor).toBe(cursorOf(count - 1));
 }
 
-it('keeps its rows when the server goes while it still learns what there is', async () => {
+it('keeps its rows when the server becomes unreachable while the page still finds out which records exist', async () => {
   const server = new Server();
   const viewer = viewerOf(server, '#/shop');
   await server.settle('answer');
@@ -150,7 +150,7 @@ it('keeps its rows when the server goes while it still learns what there is', as
   expect(shown(viewer)).toHaveLength(100);
 });
 
-it('keeps the fields and what it knows while it asks again', async () => {
+it('keeps the fields and the known extent while it retries', async () => {
   const server = new Server();
   const viewer = viewerOf(server, '#/shop');
   await server.become('answer');
@@ -163,7 +163,7 @@ it('keeps the fields and what it knows while it asks again', async () => {
   expectWhole(viewer);
 });
 
-it('asks for its rows again while it waits to ask for older ones', async () => {
+it('requests its rows again while it waits to request older ones', async () => {
   const server = new Server();
   const viewer = viewerOf(server, '#/shop');
   await server.become('answer');
@@ -178,7 +178,7 @@ it('asks for its rows again while it waits to ask for older ones', async () => {
   expectWhole(viewer);
 });
 
-it('follows from its newest record on, also where the server was not there at first', async () => {
+it('follows from its newest record on, also if the server was unreachable at first', async () => {
   const server = new Server();
   const viewer = viewerOf(server, '#/shop?live=1');
   await server.become('refuse');
@@ -191,7 +191,7 @@ it('follows from its newest record on, also where the server was not there at fi
   viewer.tail.stop();
 });
 
-it('asks for the first rows with a text before it knows the fields, and asks once', async () => {
+it('requests the first rows with a text search before the fields are known, and only once', async () => {
   const server = new Server();
   const viewer = viewerOf(server, '#/shop?text=line');
   expect(server.rows.map(({ search }) => search)).toEqual(['?*__like=line&limit=50']);
@@ -201,7 +201,7 @@ it('asks for the first rows with a text before it knows the fields, and asks onc
   expectWhole(viewer);
 });
 
-it('asks anew without the text where the agent turns out to have none', async () => {
+it('requests rows again without the text if the agent turns out to have no string fields', async () => {
   const server = new Server();
   server.schema = [
     { name: 'time', type: 'time' },
@@ -214,7 +214,7 @@ it('asks anew without the text where the agent turns out to have none', async ()
   expectWhole(viewer);
 });
 
-it('says that there is no agent, and no longer that the server is gone, once it is back', async () => {
+it('reports that there is no agent, instead of an unreachable server, once the server is back', async () => {
   const server = new Server([]);
   const viewer = viewerOf(server, '#/');
   await server.become('refuse');
@@ -257,7 +257,7 @@ async function take(viewer: Viewer, server: Server, step: Step): Promise<void> {
   await vi.advanceTimersByTimeAsync(0);
 }
 
-it('has everything once the server is back, whatever failed before and in which order', async () => {
+it('is complete once the server is back, whatever failed before and in whatever order', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom('#/', '#/shop', '#/shop?text=line'),

@@ -21,7 +21,7 @@ export function countingVisits(visit: Visit): void {
     page.$$eval('.legend li', (items) => items.map((item) => item.textContent.trim().replace(/\s+/g, ' ')));
   const worstFirst = ['error', 'warn', 'info', 'debug'];
 
-  it('the histogram is by level, counts all that match, and is split by another field', async () => {
+  it('the histogram is by level, counts all matching records, and can be split by another field', async () => {
     await visit.go('#/shop');
     const { values } = await counts('shop', 'by=level');
     const expected = worstFirst.map((level) => {
@@ -33,7 +33,7 @@ export function countingVisits(visit: Visit): void {
       .poll(() => page.textContent('.match-count'))
       .toBe(`${shop.records.toLocaleString('en-US')} records`);
     expect((await rowCursors(page)).length).toBeLessThanOrEqual(600);
-    // What it says of each bar is there without its colours.
+    // The description of each bar does not depend on colours.
     const plot = (await page.locator('.plot .u-over').boundingBox())!;
     await page.mouse.move(plot.x + plot.width / 2, plot.y + 10);
     await expect.poll(() => page.textContent('.step-tip')).toMatch(/\d records.*info [\d,]+/);
@@ -46,14 +46,14 @@ export function countingVisits(visit: Visit): void {
     await expectRun(page, await served.cursors('shop', 'host__exact=web-2'));
   });
 
-  it('the histogram is by status where there is no level, and errors are not among others', async () => {
+  it('the histogram is by status if there is no level, and shows errors separately from other statuses', async () => {
     await visit.go('#/ties');
     await expect
       .poll(legend)
       .toEqual([`503 ${tieCount / 5}`, `404 ${tieCount / 5}`, `200 ${(3 * tieCount) / 5}`]);
   });
 
-  it('values narrow, widen and are left out by a click', async () => {
+  it('a click on a value adds it to the filter, or excludes it', async () => {
     await visit.go('#/shop');
     const values = page.getByRole('list', { name: 'Values of service' });
     const shown = (): Promise<string[]> =>
@@ -74,7 +74,7 @@ export function countingVisits(visit: Visit): void {
     await values.getByRole('button', { name: 'payments' }).first().click();
     await expect.poll(() => addressIn(page)).toBe('#/shop?service__exact=payments');
     await expectRun(page, await served.cursors('shop', 'service__exact=payments'));
-    // The others stay in sight, to be added.
+    // The other values stay visible, and can be added.
     await expectValues('');
     await values.getByRole('button', { name: 'mailer' }).first().click();
     await expect.poll(() => addressIn(page)).toBe('#/shop?service__in=payments&service__in=mailer');
@@ -86,7 +86,7 @@ export function countingVisits(visit: Visit): void {
     await page.getByRole('button', { name: 'Without service mailer' }).click();
     await expect.poll(() => addressIn(page)).toBe('#/shop');
 
-    // A field whose values are not short is counted when somebody opens it.
+    // A field with long values is counted when the user opens it.
     expect(await page.getByRole('list', { name: 'Values of message' }).count()).toBe(0);
     await page.getByRole('button', { name: 'message string' }).click();
     const [first] = (await counts('shop', 'by=message&top=10')).values.top;

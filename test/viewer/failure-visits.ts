@@ -4,9 +4,9 @@ import { addressIn, cursorsInSight } from './browser.js';
 import { ServedViewer } from './served-viewer.js';
 import { shop, type Visit } from './visit.js';
 
-/** What a page says when there is nothing to show, and what one can do then. */
+/** What a page shows when there are no records to show, and which actions it offers. */
 export function failureVisits(visit: Visit): void {
-  /** One that asks for tokens, and lets a query read little. */
+  /** A server that requires tokens, and limits how much a query may read. */
   const guarded = new ServedViewer();
   let token = '';
   let page: Page;
@@ -25,17 +25,17 @@ export function failureVisits(visit: Visit): void {
 
   const title = (): Promise<string | null> => page.textContent('.notice-title');
 
-  it('an archive without records says how to load some', async () => {
+  it('an archive without records explains how to load some', async () => {
     await visit.go('#/empty');
     expect(await title()).toBe('Nothing is stored for empty yet');
     expect(await page.textContent('.notice')).toContain('logstrata load empty');
     await expect.poll(() => page.textContent('.match-count')).toBe('0 records');
   });
 
-  it('a query that nothing matches can be made wider, step by step', async () => {
+  it('a query without matches can be widened, step by step', async () => {
     await visit.go('#/shop?level__exact=error&service__exact=nobody&text=zzz&last=1h');
     expect(await title()).toBe('Nothing matches');
-    // Which there are is asked for besides.
+    // The page requests the time range of the existing records separately.
     await expect.poll(() => page.textContent('.notice')).toMatch(/There are records from \d{4}-\d\d-\d\d/);
     await page.getByRole('button', { name: 'All time' }).click();
     await page.getByRole('button', { name: 'Without the text' }).click();
@@ -44,7 +44,7 @@ export function failureVisits(visit: Visit): void {
     expect(addressIn(page)).toBe('#/shop?level__exact=error');
   });
 
-  it('an agent or a field that there is not is named', async () => {
+  it('a missing agent or field is named', async () => {
     await visit.go('#/nobody');
     expect(await title()).toBe('There is no such agent');
     await visit.go('#/shop?nothing__eq=1');
@@ -54,13 +54,13 @@ export function failureVisits(visit: Visit): void {
     await page.waitForSelector('.row');
   });
 
-  it('damage is told, with what finds and mends it', async () => {
+  it('damage is reported, with the commands that find and repair it', async () => {
     await visit.go('#/damaged');
     expect(await title()).toBe('Records that this needs are damaged');
     expect(await page.textContent('.notice')).toContain('logstrata verify');
   });
 
-  it('a token is asked for, goes along with all requests, and is told apart from a wrong one', async () => {
+  it('a token is requested, sent with all requests, and a wrong one is reported as wrong', async () => {
     page = await visit.open({}, guarded.address);
     await visit.go('#/shop');
     expect(await title()).toBe('The server asks for a token');
@@ -87,7 +87,7 @@ export function failureVisits(visit: Visit): void {
     await expect.poll(async () => (await cursorsInSight(page)).at(-1)).toBe(newest);
   });
 
-  it('a query that a limit cuts off says which, and how to ask for less', async () => {
+  it('a query that a limit stops names the limit, and how to read less', async () => {
     page = await visit.open({}, guarded.address);
     await visit.go('#/shop');
     await page.locator('.notice').getByLabel('Token').fill(token);

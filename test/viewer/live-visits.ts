@@ -3,7 +3,7 @@ import { beforeEach, expect, it } from 'vitest';
 import { cursorsInSight, rowCursors, wheelUntil } from './browser.js';
 import type { Visit } from './visit.js';
 
-/** Records as they come. */
+/** Records as they arrive. */
 export function liveVisits(visit: Visit): void {
   const { served } = visit;
   let page: Page;
@@ -21,14 +21,14 @@ export function liveVisits(visit: Visit): void {
   const lastMessage = (): Promise<string | null> => page.locator('.row .for-text').last().textContent();
   const stored = (): Promise<string[]> => served.cursors('live');
 
-  it('come by themselves, wait for one who has scrolled away, and none is lost', async () => {
+  it('appear by themselves, wait for a user who has scrolled away, and none is lost', async () => {
     await visit.go('#/live');
     expect(await page.textContent('.notice-title')).toBe('Nothing is stored for live yet');
     await page.keyboard.press('l');
     await page.waitForSelector('.live.is-open');
     write(150);
     await expect.poll(lastMessage).toBe('live 150');
-    // Counts go along.
+    // The counts are updated too.
     await expect.poll(() => page.textContent('.match-count')).toBe('150 records');
 
     const away = (await stored()).at(-20)!;
@@ -39,7 +39,7 @@ export function liveVisits(visit: Visit): void {
     write(1000);
     await expect.poll(() => page.textContent('.held')).toBe('1,000 new');
     expect(Math.abs((await place()) - before)).toBeLessThan(2);
-    // On the way down each is met once, in its place.
+    // On the way down, each appears once, in its place.
     const all = await stored();
     for (const cursor of await wheelUntil(page, 900, (inSight) => inSight.at(-1) === all.at(-1)))
       seen.add(cursor);
@@ -57,7 +57,7 @@ export function liveVisits(visit: Visit): void {
     await expect.poll(async () => (await cursorsInSight(page)).at(-1) === (await stored()).at(-1)).toBe(true);
   });
 
-  it('go on behind the last one when the server comes back, and so does a page that asks it', async () => {
+  it('continue after the last one when the server comes back, as does a page that polls', async () => {
     await visit.go('#/live?live=1');
     await page.waitForSelector('.live.is-open');
     const last = await lastMessage();

@@ -21,7 +21,7 @@ interface AxeWindow {
   };
 }
 
-/** Themes, keys, narrow screens, and what those need who can't see or point. */
+/** Themes, keyboard, narrow screens, and accessibility for users who cannot see or point. */
 export function lookVisits(visit: Visit): void {
   let page: Page;
 
@@ -41,7 +41,7 @@ export function lookVisits(visit: Visit): void {
       },
       [part, rules] as const,
     );
-  /** Colours in both themes, all else in one: themes differ in nothing else. */
+  /** The colours in both themes, and everything else in one: themes differ only in colours. */
   const expectAccessible = async (part = 'html'): Promise<void> => {
     if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe);
     expect(await violations(part, [])).toEqual([]);
@@ -56,7 +56,7 @@ export function lookVisits(visit: Visit): void {
   const dark = 'rgb(18, 22, 27)';
   const light = 'rgb(255, 255, 255)';
 
-  it('are dark or light as the system says, or as one chooses', async () => {
+  it("follow the system's light or dark theme, or the chosen one", async () => {
     expect(await groundOf()).toBe(light);
     await page.emulateMedia({ colorScheme: 'dark' });
     await expect.poll(groundOf).toBe(dark);
@@ -68,7 +68,7 @@ export function lookVisits(visit: Visit): void {
     expect(await groundOf()).toBe(light);
   });
 
-  it('have no fault that axe finds, in both themes, whatever is open', async () => {
+  it('have no violation that axe finds, in both themes, whatever is open', async () => {
     await visit.go('#/shop?level__exact=error&text=order&service__ne=mailer');
     await page.locator('.row').last().click();
     await page.waitForSelector('.record-panel .record-fields');
@@ -88,7 +88,7 @@ export function lookVisits(visit: Visit): void {
     }
   });
 
-  it('are worked by keys alone', async () => {
+  it('can be used with the keyboard alone', async () => {
     const focused = (): Promise<string | null> =>
       page.evaluate(() => document.activeElement!.getAttribute('aria-label'));
     await page.keyboard.press('/');
@@ -97,7 +97,7 @@ export function lookVisits(visit: Visit): void {
     await page.keyboard.press('Enter');
     await expect.poll(() => addressIn(page)).toBe('#/shop?text=order');
     await page.keyboard.press('Escape');
-    // Rows of before stay until those that match are there, and have the text marked at once.
+    // Earlier rows stay until the matching ones have arrived, and have the text marked at once.
     await expectRun(page, await visit.served.cursors('shop', '*__like=order'));
     await page.waitForSelector('.row mark');
     await page.keyboard.press('j');
@@ -133,9 +133,9 @@ export function lookVisits(visit: Visit): void {
     expect(await page.locator('.plot').count()).toBe(0);
   });
 
-  it('take each key that comes before the page is drawn for the one before it', async () => {
+  it('apply each key that is pressed before the page is drawn to the result of the previous one', async () => {
     const { keyboard } = page;
-    /** As one types who knows what opens: none of these keys waits for a frame. */
+    /** Types like a user who knows what will open: none of these keys waits for a frame. */
     const type = (keys: readonly string[]): Promise<unknown> =>
       Promise.all(keys.map((key) => keyboard.press(key)));
     const session = await page.context().newCDPSession(page);
@@ -155,7 +155,7 @@ export function lookVisits(visit: Visit): void {
     await expect.poll(() => page.locator('.view-list').first().locator('a').count()).toBe(1);
   });
 
-  it('are whole on a phone: records first, all else over them', async () => {
+  it('are complete on a phone: records first, everything else on top of them', async () => {
     page = await visit.open({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
     await visit.go('#/shop');
     expect(await page.locator('.fields-pane').count()).toBe(0);
@@ -179,7 +179,7 @@ export function lookVisits(visit: Visit): void {
     await expect.poll(() => addressIn(page)).toContain('since=');
     await page.goBack();
     await expect.poll(() => addressIn(page)).toBe('#/shop');
-    // Each row tells its message whole, or three lines of it.
+    // Each row shows its whole message, or three lines of it.
     const row = page.locator('.row').last();
     await expect
       .poll(async () => (await row.locator('.for-text').boundingBox())?.width ?? 0)
@@ -207,7 +207,7 @@ export function lookVisits(visit: Visit): void {
     expect(menu.x).toBeGreaterThanOrEqual(0);
     expect(menu.x + menu.width).toBeLessThanOrEqual(390);
     await page.keyboard.press('Escape');
-    // Turned on its side and back, or a window that somebody makes narrow.
+    // Turned to landscape and back, or a window that is made narrow.
     await page.setViewportSize({ width: 1000, height: 700 });
     await page.waitForSelector('.fields-pane');
     await page.setViewportSize({ width: 390, height: 844 });

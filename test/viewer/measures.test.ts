@@ -10,7 +10,7 @@ import { describeInBrowser } from './browser.js';
 const script = join(root, 'dist/bench/viewer/run.js');
 const run = promisify(execFile);
 
-describeInBrowser('the measures of the viewer', () => {
+describeInBrowser('the measurements of the viewer', () => {
   it('have figures for a few thousand records, all of which were scrolled over', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'logstrata-viewer-measures-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -26,7 +26,7 @@ describeInBrowser('the measures of the viewer', () => {
     expect(values['first']).toBeGreaterThan(0);
     expect(values['records']).toBeGreaterThanOrEqual(3000);
     expect(values['count']).toBeGreaterThan(10);
-    // Of 600 rows and not of 3000.
+    // The figures are for 600 rows and not for 3000.
     expect(values['nodes']).toBeLessThan(8000);
   });
 });

@@ -37,7 +37,7 @@ const filter: fc.Arbitrary<Filter> = fc.constantFrom(...fields).chain((field) =>
   })),
 );
 
-it('asks for the text and the range besides the filters', () => {
+it('requests the text and the range in addition to the filters', () => {
   const view: View = { ...plainView, agent: 'a b', text: 'x+y', filters: [] };
   const question = questionOf(view, fields, { sinceMs: -1, untilMs: 5 });
   expect(question.parameters).toEqual([
@@ -50,7 +50,7 @@ it('asks for the text and the range besides the filters', () => {
 
 const level: Field = { name: 'level', type: 'string' };
 
-it('a second value of a field is wanted besides the first, and a third press takes it back', () => {
+it('a second value of a field is added to the filter, and another click removes a value', () => {
   const one = toggleWanted([], level, 'error');
   expect(one).toEqual([{ field: 'level', operator: 'exact', values: ['error'] }]);
   const two = toggleWanted(one, level, 'warn');
@@ -61,7 +61,7 @@ it('a second value of a field is wanted besides the first, and a third press tak
   expect(toggleWanted(two, level, 'error')).toEqual([
     { field: 'level', operator: 'exact', values: ['warn'] },
   ]);
-  // To leave a value out is to no longer want it.
+  // Excluding a value also removes it from the wanted ones.
   expect(filterParameters(toggleUnwanted(two, level, 'warn'))).toEqual([
     ['level__exact', 'error'],
     ['level__ne', 'warn'],
@@ -69,7 +69,7 @@ it('a second value of a field is wanted besides the first, and a third press tak
   expect(toggleUnwanted(toggleUnwanted([], level, 'debug'), level, 'debug')).toEqual([]);
 });
 
-it('shows several sets of a field as the one that the route makes of them', () => {
+it('shows several sets of a field as the one set that the route combines them to', () => {
   const sets: Filter[] = [
     { field: 'level', operator: 'in', values: ['a', 'b'] },
     { field: 'level', operator: 'in', values: ['b', 'c'] },
@@ -89,7 +89,7 @@ const column = fc.record(
   { requiredKeys: ['name'] },
 );
 
-it('an address holds all of a view', () => {
+it('an address holds the whole view', () => {
   const views = fc.record({
     agent: fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,10}$/),
     filters: fc.array(filter, { maxLength: 4 }).map(gathered),
@@ -111,7 +111,7 @@ it('an address holds all of a view', () => {
   );
 });
 
-it('takes any address for a view, and leaves out what it does not understand', () => {
+it('accepts any address as a view, and ignores unknown parts', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       const view = readAddress(`#/${text}`);
@@ -127,7 +127,7 @@ it('takes any address for a view, and leaves out what it does not understand', (
   expect(readAddress(`#/app?columns=${'x,'.repeat(500_000)}`).columns).toHaveLength(1);
 });
 
-it('ranges mean moments, and have neighbours', () => {
+it('ranges resolve to instants, and have neighbours', () => {
   expect(spanOf({ kind: 'last', length: '1h' }, 7_200_000)).toEqual({ sinceMs: 3_600_000 });
   expect(shifted({ sinceMs: 100, untilMs: 150 }, -1)).toEqual({ kind: 'between', sinceMs: 50, untilMs: 100 });
   expect(shifted({ sinceMs: 100, untilMs: 150 }, 1)).toEqual({ kind: 'between', sinceMs: 150, untilMs: 200 });
@@ -138,7 +138,7 @@ it('ranges mean moments, and have neighbours', () => {
   });
 });
 
-it('a table begins with when, how bad, from where and what', () => {
+it('a table begins with the columns of time, severity, source and message', () => {
   const named = (names: string): Field[] =>
     names
       .split(' ')

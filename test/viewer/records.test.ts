@@ -27,7 +27,7 @@ const value = fc.oneof(
 );
 const fields = fc.dictionary(name, fc.option(value), { noNullPrototype: true });
 
-it('reads what JSON.parse reads of a record, field for field', () => {
+it('reads records like JSON.parse, field by field', () => {
   fc.assert(
     fc.property(fields, fc.constantFrom(0, 1), (record, indent) => {
       const line = JSON.stringify({ _cursor: '079bd70000000019', ...record }, null, indent).replaceAll(
@@ -53,14 +53,14 @@ it('keeps every digit of a 64-bit integer', () => {
   expect(values.get('n')).toBe(9007199254740993n);
 });
 
-it('keeps the digits of long integers wherever they stand in JSON', () => {
+it('keeps the digits of long integers at any place in JSON', () => {
   const json =
     '{"a":[9007199254740993,-9223372036854775808,12,1.5e300,0.12345678901234567],"b":"9007199254740993 \\" 1"}';
   expect(JSON.parse(withLongIntegersQuoted(json))).toEqual({
     a: ['9007199254740993', '-9223372036854775808', 12, 1.5e300, 0.12345678901234567],
     b: '9007199254740993 " 1',
   });
-  // Numbers of JavaScript have no such integers, but for those between 10^15 and 10^21.
+  // JavaScript prints integers with these digits only between 10^15 and 10^21.
   const short = fc.array(
     fc.oneof(text, fc.double({ noNaN: true, noDefaultInfinity: true, max: 1e14, min: -1e13 }), fc.boolean()),
   );
@@ -78,18 +78,18 @@ it.each([
   ['{"_cursor":"0000000000000001" "a":1}', /no "}"/],
   ['{"a":1}', /no "_cursor"/],
   ['null', /no "{"/],
-])('says what is wrong with %s', (line, expected) => {
+])('reports the mistake in %s', (line, expected) => {
   expect(() => readRecordLine(line)).toThrow(expected);
 });
 
-it('reads a line of one character again and again in no time', () => {
+it('reads a line of one repeated character in linear time', () => {
   for (const character of ['"', '\\', '{', ',', '9', ' '])
     expect(() =>
       readRecordLine(`{"_cursor":"0000000000000001","a":${character.repeat(1_000_000)}`),
     ).toThrow();
 });
 
-it('writes JSON in lines as JSON.stringify does, and leaves numbers as they are written', () => {
+it('formats JSON in lines like JSON.stringify, and keeps numbers as they are written', () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 5 }), (json) => {
       expect(prettyJson(JSON.stringify(json))).toBe(JSON.stringify(json, null, 2));
@@ -119,7 +119,7 @@ const pieces = fc
     return sorted.slice(1).map((end, i) => whole.slice(sorted[i], end));
   });
 
-it('cuts text into the same lines wherever it comes in pieces', () => {
+it('splits text into the same lines for any division into pieces', () => {
   fc.assert(
     fc.property(fc.array(fc.stringMatching(/^[a-c]{0,5}$/)), pieces, (lines, cut) => {
       const splitter = new LineSplitter();
@@ -130,7 +130,7 @@ it('cuts text into the same lines wherever it comes in pieces', () => {
   );
 });
 
-it('reads the events of a stream, wherever it comes in pieces', () => {
+it('reads the events of a stream for any division into pieces', () => {
   const stream =
     ': hello\n\nid: 01\ndata: {"a":1}\n\nid: 02\ndata:x\ndata: y\n\n: alive\n\nevent: behind\ndata: {}\n\nevent: lost\n\ndata\n\nid: 03\ndata: unfinished';
   const events: StreamEvent[] = [
@@ -147,13 +147,13 @@ it('reads the events of a stream, wherever it comes in pieces', () => {
   );
 });
 
-it('takes a stream without an end of a line in linear time', () => {
+it('reads a stream without a line end in linear time', () => {
   const reader = new EventStreamReader();
   for (let i = 0; i < 20_000; i += 1) expect(reader.push('data: '.repeat(50))).toEqual([]);
   expect(reader.push('\n\n')).toHaveLength(1);
 });
 
-it('counts positions beyond what a double holds', () => {
+it('counts positions beyond the precision of a double', () => {
   expect(cursorBehind('079bd700000000ff')).toBe('079bd70000000100');
   expect(cursorBefore('079bd70000000000')).toBe('079bd6ffffffffff');
   expect(cursorBefore('0000000000000000')).toBe('0000000000000000');
@@ -162,13 +162,13 @@ it('counts positions beyond what a double holds', () => {
   expect(cursorOfHour(Date.UTC(2026, 10, 19, 23, 59))).toBe('079bd70000000000');
 });
 
-it('shows a text without the codes that colour it in a terminal', () => {
+it('shows a text without the escape codes of terminal colours', () => {
   expect(shownText('\u001b[1;31merror\u001b[0m: no \u001b[38;5;208mspace\u001b[K')).toBe('error: no space');
   expect(shownText('\u001b[31')).toBe('\u001b[31');
   expect(shownText('a [31m b')).toBe('a [31m b');
 });
 
-it('marks what was searched for, upper and lower case alike, and loses nothing of the text', () => {
+it('marks the searched text regardless of case, and keeps all of the text', () => {
   expect(markMatches('No Space, no space', 'NO SPACE')).toEqual([
     { text: 'No Space', isMatch: true },
     { text: ', ', isMatch: false },
@@ -183,8 +183,8 @@ it('marks what was searched for, upper and lower case alike, and loses nothing o
   expect(markMatches('a'.repeat(10_000), 'a').filter(({ isMatch }) => isMatch).length).toBeLessThan(1000);
 });
 
-it('reads a time as it shows it, in both zones', () => {
-  // Not in the hour that a zone of this machine may have twice.
+it('reads times in the form in which it shows them, in both zones', () => {
+  // Not in an hour that occurs twice in the zone of this machine.
   const time = fc.integer({ min: Date.UTC(1, 0, 1), max: Date.UTC(9999, 11, 30) });
   fc.assert(
     fc.property(time, (timeMs) => {
@@ -200,7 +200,7 @@ it('reads a time as it shows it, in both zones', () => {
     expect(readTime(wrong, 'utc')).toBeUndefined();
 });
 
-it('reads lengths of time', () => {
+it('reads durations', () => {
   expect(readDuration('1d 12h')).toBe(36 * 3_600_000);
   expect(readDuration('90S')).toBe(90_000);
   for (const wrong of ['', '0m', '15', 'h', '1y', '1h1', '9'.repeat(100_000)])

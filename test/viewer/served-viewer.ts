@@ -9,7 +9,7 @@ import { shopAgent, shopLines, type ShopLog } from '../../bench/viewer/shop-log.
 /** A folder with agents and records, and a server on it. */
 export class ServedViewer {
   private child: ChildProcess | undefined;
-  /** Where the console answers. */
+  /** The address of the console. */
   address = '';
 
   constructor(readonly folder: string = mkdtempSync(join(tmpdir(), 'logstrata-viewer-'))) {
@@ -25,7 +25,7 @@ export class ServedViewer {
     writeFileSync(join(this.folder, 'config.yaml'), yaml);
   }
 
-  /** Runs a command to its end, which must be a good one. */
+  /** Runs a command to its end, which must be a success. */
   async command(...args: string[]): Promise<string> {
     const { code, stdout, stderr } = await run(this.folder, args);
     if (code !== 0) throw new Error(`logstrata ${args.join(' ')} ended with ${code}: ${stderr}`);
@@ -49,7 +49,7 @@ export class ServedViewer {
     rmSync(path);
   }
 
-  /** Adds lines to the log that an agent follows. */
+  /** Appends lines to the log that an agent follows. */
   write(agent: string, records: readonly object[]): void {
     appendFileSync(
       join(this.folder, `logs/${agent}.log`),
@@ -57,7 +57,7 @@ export class ServedViewer {
     );
   }
 
-  /** Starts the server, on the port that it had before, if it had one. */
+  /** Starts the server, on its former port if it had one. */
   async start(...args: string[]): Promise<void> {
     const port = this.address === '' ? '0' : new URL(this.address).port;
     const child = spawn(
@@ -76,7 +76,7 @@ export class ServedViewer {
     this.address = /^console {2}(\S+)$/m.exec(shown)![1]!;
   }
 
-  /** Ends the server at once; what it had on disk stays. */
+  /** Kills the server; its data on disk stays. */
   async stop(): Promise<void> {
     const { child } = this;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
@@ -85,13 +85,13 @@ export class ServedViewer {
     await ended;
   }
 
-  /** Ends the server and takes everything away. */
+  /** Ends the server and deletes everything. */
   async remove(): Promise<void> {
     await this.stop();
     if (existsSync(this.folder)) rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** What the server answers to a request, as text. */
+  /** The server's answer to a request, as text. */
   async ask(path: string, token?: string): Promise<string> {
     const given = token === undefined ? {} : { authorization: `Bearer ${token}` };
     const response = await fetch(`${this.address}${path}`, { headers: { connection: 'close', ...given } });
@@ -100,7 +100,7 @@ export class ServedViewer {
     return text;
   }
 
-  /** The cursors of an agent's records that match, the oldest first. */
+  /** The cursors of an agent's matching records, the oldest first. */
   async cursors(agent: string, query = ''): Promise<string[]> {
     const lines = await this.ask(`/api/query/${agent}?limit=1000000&fields=&${query}`);
     return [...lines.matchAll(/"_cursor":"([0-9a-f]{16})"/g)].map(([, cursor]) => cursor!);

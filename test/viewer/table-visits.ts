@@ -3,7 +3,7 @@ import { beforeEach, expect, it } from 'vitest';
 import { addressIn, cursorsInSight, expectRun, rowCursors, wheelUntil } from './browser.js';
 import { shop, tieCount, type Visit } from './visit.js';
 
-/** The table as somebody scrolls it, and one record of it. */
+/** The table as a user scrolls it, and one record of it. */
 export function tableVisits(visit: Visit): void {
   const { served } = visit;
   let page: Page;
@@ -22,8 +22,8 @@ export function tableVisits(visit: Visit): void {
     await expect.poll(() => page.textContent('.edge-line:last-of-type')).toBe('No newer records');
   });
 
-  it('goes back and forward again by the wheel, with every record in its place and none twice', async () => {
-    // Twice over what the window holds.
+  it('scrolls back and forward again with the wheel, with every record in its place and none twice', async () => {
+    // Twice as many records as the window holds.
     const far = all.length - 1300;
     const back = await wheelUntil(page, -1800, (inSight) => all.indexOf(inSight[0]!) < far);
     const first = all.indexOf([...back].sort()[0]!);
@@ -34,7 +34,7 @@ export function tableVisits(visit: Visit): void {
     expect([...forward].sort()).toEqual(all.slice(all.indexOf([...forward].sort()[0]!)));
   });
 
-  it('goes to both ends, and by keys from row to row', async () => {
+  it('jumps to both ends, and moves from row to row with keys', async () => {
     await page.keyboard.press('g');
     await expect.poll(async () => (await cursorsInSight(page))[0]).toBe(all[0]);
     expect(await page.textContent('.edge-line')).toBe('No older records');
@@ -52,11 +52,11 @@ export function tableVisits(visit: Visit): void {
     await expect.poll(() => page.locator('.record-panel').count()).toBe(0);
   });
 
-  it('scrolls by time: a click on the time bar goes there', async () => {
+  it('scrolls by time: a click on the time bar jumps to its place', async () => {
     await page.waitForSelector('.density rect', { state: 'attached' });
     const bar = (await page.locator('.time-bar').boundingBox())!;
     await page.mouse.click(bar.x + bar.width / 2, bar.y + bar.height * 0.4);
-    // The bar is from the first record to the last one.
+    // The bar covers the time from the first record to the last.
     const target = shop.startMs + 0.4 * shop.days * 86_400_000;
     const since = await served.cursors(
       'shop',
@@ -65,11 +65,11 @@ export function tableVisits(visit: Visit): void {
     await expect.poll(async () => since.includes((await cursorsInSight(page))[0]!)).toBe(true);
     const shown = await cursorsInSight(page);
     expect(shown).toEqual(all.slice(all.indexOf(shown[0]!), all.indexOf(shown[0]!) + shown.length));
-    // Until the next frame it tells of the rows that were in sight before.
+    // Until the next frame, it describes the rows that were visible before.
     await expect
       .poll(async () => Math.abs(Number(await page.getAttribute('.time-bar', 'aria-valuenow')) - 400))
       .toBeLessThan(20);
-    // The row in sight stays while rows are added around it.
+    // The visible row stays in place while rows are added around it.
     const stays = shown[3]!;
     const place = async (): Promise<number> => (await page.locator(`#r${stays}`).boundingBox())!.y;
     const before = await place();
@@ -77,7 +77,7 @@ export function tableVisits(visit: Visit): void {
     expect(Math.abs((await place()) - before)).toBeLessThan(2);
   });
 
-  it('turns round: the newest first', async () => {
+  it('can be reversed, with the newest first', async () => {
     await page.keyboard.press('n');
     await expect.poll(async () => (await cursorsInSight(page))[0]).toBe(all.at(-1));
     const shown = await cursorsInSight(page);
@@ -89,7 +89,7 @@ export function tableVisits(visit: Visit): void {
     await expect.poll(async () => (await cursorsInSight(page))[0]).toBe(all.at(-1));
   });
 
-  it('columns are added, moved, widened and taken away, and lines wrapped, and the address holds it', async () => {
+  it('columns are added, moved, resized and removed, and lines wrapped, and the address holds that', async () => {
     const heads = (): Promise<string[]> =>
       page.$$eval('.head-cell > .menu > button', (all) => all.map((one) => one.textContent));
     expect(await heads()).toEqual(['time', 'level', 'service', 'host', 'message']);
@@ -123,7 +123,7 @@ export function tableVisits(visit: Visit): void {
     expect(Math.round(width)).toBe(188);
   });
 
-  it('a text is one line, however long and of however many, until lines are wrapped', async () => {
+  it('a text takes one line, whatever its length and number of lines, unless lines are wrapped', async () => {
     await visit.go('#/texts');
     const heights = (): Promise<number[]> =>
       page.$$eval('.row', (rows) => rows.map((row) => row.clientHeight));
@@ -140,7 +140,7 @@ export function tableVisits(visit: Visit): void {
     expect(await isWide()).toBe(false);
   });
 
-  it('a record has every field whole, an id with all its digits, and JSON in lines', async () => {
+  it('a record shows every field completely, an id with all its digits, and JSON in lines', async () => {
     await page.locator('.row').last().click();
     const line = (await served.ask('/api/query/shop?limit=1')).trim();
     const id = /"trace_id":(\d+)/.exec(line)![1]!;
@@ -173,7 +173,7 @@ export function tableVisits(visit: Visit): void {
     await expect.poll(() => panel.locator('pre.json').textContent()).toContain(`"trace_id": ${id}`);
   });
 
-  it('a link to a record opens it among its neighbours, and context shows those that the filters leave out', async () => {
+  it('a link to a record opens it among its neighbours, and context shows those that the filters exclude', async () => {
     const errors = await served.cursors('shop', 'level__exact=error');
     const linked = errors[Math.floor(errors.length / 2)]!;
     await visit.go(`#/shop?level__exact=error&record=${linked}`);
@@ -199,7 +199,7 @@ export function tableVisits(visit: Visit): void {
       .toBe(true);
   });
 
-  it('filters for and filters out what a record has', async () => {
+  it('a field of a record can be used to filter for or exclude its value', async () => {
     await page.locator('.row').last().click();
     await page.getByRole('button', { name: 'Only this service' }).click();
     await page.getByRole('button', { name: 'Without this host' }).click();
@@ -212,7 +212,7 @@ export function tableVisits(visit: Visit): void {
     await expectRun(page, await served.cursors('shop', query));
   });
 
-  it('leaves out no record of one moment, and shows none twice', async () => {
+  it('leaves out no record of one instant, and shows none twice', async () => {
     await visit.go('#/ties');
     const ties = await served.cursors('ties');
     expect(ties).toHaveLength(tieCount);

@@ -8,7 +8,7 @@ import { lookVisits } from './look-visits.js';
 import { tableVisits } from './table-visits.js';
 import { Visit } from './visit.js';
 
-// One server and one browser for all of them: starting those takes longer than most of what is tested.
+// One server and one browser for all tests: starting them takes longer than most tests.
 describeInBrowser('the viewer', () => {
   const visit = new Visit();
   beforeAll(() => visit.begin());

@@ -7,14 +7,14 @@ import { ServedViewer } from './served-viewer.js';
 const blank = 'about:blank';
 const long = process.env['LOGSTRATA_LONG'] === '1';
 const days = 10;
-/** The shop's records end with the last midnight, so that a range up to now has some. */
+/** The shop's records end at the last midnight, so that a range up to now contains some. */
 export const shop = {
   records: long ? 10_000_000 : 100_000,
   startMs: Math.floor(Date.now() / 86_400_000 - days) * 86_400_000,
   days,
   seed: 7,
 };
-/** All records of the agent `ties` are of this moment. */
+/** All records of the agent `ties` have this time. */
 export const tieMs = shop.startMs + 3_600_000;
 export const tieCount = 1500;
 
@@ -22,7 +22,7 @@ const agentOf = (fields: string, log: string): string =>
   `fields:\n${fields}file: { path: '../logs/${log}\\.log', format: json }\n`;
 const timeAndMessage = '  - { name: time, type: time }\n  - name: message\n';
 
-/** What all tests in a browser share: the browser, a server with agents of each kind, and the page that a test looks at. */
+/** State that all browser tests share: the browser, a server with agents of each kind, and the page that a test looks at. */
 export class Visit {
   readonly served = new ServedViewer();
   /** The cursors of all records of the shop, the oldest first. */
@@ -63,7 +63,7 @@ export class Visit {
     ]);
     damageStore(served.folder, 'damaged');
     await served.start();
-    // A turn of the wheel arrives at once: what glides takes time and shows nothing more.
+    // The wheel scrolls at once: smooth scrolling takes time and tests nothing more.
     this.browser = await launchChromium(['--disable-smooth-scrolling']);
     this.all = await served.cursors('shop');
   }
@@ -73,7 +73,7 @@ export class Visit {
     await this.served.remove();
   }
 
-  /** Opens a window as somebody has it who comes for the first time, for `go` to show a page in. */
+  /** Opens a window like a first-time visitor's, in which `go` shows a page. */
   async open(options: BrowserContextOptions = {}, origin = this.served.address): Promise<Page> {
     await this.close();
     this.shown = await openPage(this.browser!, options);
@@ -81,14 +81,14 @@ export class Visit {
     return this.shown;
   }
 
-  /** Closes it, and fails where it has complained. */
+  /** Closes the window, and fails if it has logged an error. */
   async close(): Promise<void> {
     const { shown } = this;
     this.shown = undefined;
     if (shown !== undefined) await closePage(shown);
   }
 
-  /** Goes to an address as one who types it, and waits for rows or for what stands in their place. */
+  /** Opens an address like a user who types it, and waits for rows or for the text in their place. */
   async go(hash: string): Promise<void> {
     if (this.page.url() !== blank) await this.page.goto(blank);
     await this.page.goto(`${this.origin}/${hash}`);

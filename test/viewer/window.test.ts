@@ -13,14 +13,14 @@ import {
   type WindowState,
 } from '../../server/viewer/window/window-state.js';
 
-/** Records as the archive has them: cursors with gaps, and times that are often equal. */
+/** Records as in an archive: cursors with gaps, and times that are often equal. */
 function recordOf(n: number, chars = 0): LogRecord {
   const cursor = (n * 3 + 0x100).toString(16).padStart(16, '0');
   const text = chars === 0 ? '' : 'x'.repeat(chars);
   return readRecordLine(`{"_cursor":"${cursor}","time":${Math.floor(n / 50)},"message":"${text}"}`);
 }
 
-/** The route, on records in memory. */
+/** The route, for records in memory. */
 class Archive {
   readonly records: LogRecord[];
   asked = 0;
@@ -51,7 +51,7 @@ class Archive {
   }
 }
 
-/** What the window shows, as a place in the archive: fails unless it is a run without a gap or a repetition. */
+/** The place of the window in the archive; fails unless it shows a run without gaps or repetitions. */
 function runOf(state: WindowState, archive: Archive): { first: number; count: number } {
   const shown = recordsIn(state).map(({ cursor }) => cursor);
   const first = archive.records.findIndex(({ cursor }) => cursor === shown[0]);
@@ -102,7 +102,7 @@ async function take(window: RecordWindow, archive: Archive, one: Step): Promise<
   }
 }
 
-it('shows a run of records without a gap or a repetition, wherever one goes and whatever comes', async () => {
+it('shows a run of records without gaps or repetitions, wherever the user scrolls and whatever is added', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 0, max: 3000 }),
@@ -126,7 +126,7 @@ it('shows a run of records without a gap or a repetition, wherever one goes and 
   );
 });
 
-it('goes back over all of an archive, and forward again', async () => {
+it('scrolls back over all of an archive, and forward again', async () => {
   const archive = new Archive(5000);
   const window = new RecordWindow();
   window.reset(archive.ask);
@@ -141,7 +141,7 @@ it('goes back over all of an archive, and forward again', async () => {
   expect(seen.size).toBe(5000);
 });
 
-it('holds few records where they are large', async () => {
+it('holds fewer records if they are large', async () => {
   const archive = new Archive(30, 2_000_000);
   const window = new RecordWindow();
   window.reset(async (ask, signal) =>
@@ -156,7 +156,7 @@ it('holds few records where they are large', async () => {
   expect(window.state.value.newer.kind).toBe('more');
 });
 
-it('keeps what it shows when a page fails, and goes on when it is asked again', async () => {
+it('keeps its records when a page fails, and continues when it is requested again', async () => {
   const archive = new Archive(500);
   const window = new RecordWindow();
   window.reset(archive.ask);
@@ -170,7 +170,7 @@ it('keeps what it shows when a page fails, and goes on when it is asked again', 
   expect(recordsIn(window.state.value)).toHaveLength(2 * pageRecords);
 });
 
-it('takes no answer to a question that nobody asks any more', async () => {
+it('ignores the answer to an outdated request', async () => {
   const slow = new Archive(10);
   const window = new RecordWindow();
   let answer: (() => void) | undefined;
