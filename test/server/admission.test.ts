@@ -9,7 +9,7 @@ import { ask, Wire } from './wire.js';
 
 const request = 'GET /api/query/nginx?limit=1000 HTTP/1.1\r\nHost: localhost\r\n\r\n';
 
-/** 250 MB for a long answer, more than any kernel keeps for a client; one piece for a short one. */
+/** 250 MB for a long answer, more than any kernel buffers for a client; one piece for a short one. */
 function longAnswers(): ScriptedStore {
   return new ScriptedStore(function* ({ limit }) {
     for (let i = 0; i < limit; i++) yield piece(i, 256 * 1024);
@@ -26,7 +26,7 @@ async function openSlow(address: string, count: number): Promise<Wire[]> {
 }
 
 describe.each(transports)('on %s', (transport) => {
-  it('gives the slots of answers that wait for their clients to others', async () => {
+  it('frees the slots of answers that wait for their clients', async () => {
     const store = longAnswers();
     const { address } = await serve(transport, store, { queriesMax: 4 });
     const slow = await openSlow(address, 11);
@@ -36,7 +36,7 @@ describe.each(transports)('on %s', (transport) => {
     await until(() => store.ended === store.begun, 'all scans ended');
   });
 
-  it('has room for others when one address asks for all it can get', async () => {
+  it('keeps slots free when one address requests as many answers as it can', async () => {
     const store = new ScriptedStore(({ limit }) =>
       limit === 1 ? [piece(1)] : [new Promise(() => undefined)],
     );
@@ -47,7 +47,7 @@ describe.each(transports)('on %s', (transport) => {
     const statuses: number[] = [];
     for (let i = 0; i < 8; i++) {
       const asked = ask(address, '/api/query/nginx', from('192.0.2.1'));
-      // Those that hang end with the server.
+      // The answers that hang end with the server.
       asked.then(({ status }) => statuses.push(status)).catch(() => undefined);
     }
     await until(() => store.begun === 3, 'three quarters of the slots are taken');
@@ -58,7 +58,7 @@ describe.each(transports)('on %s', (transport) => {
     expect(new Set(statuses)).toEqual(new Set([429]));
   });
 
-  it('cuts off an answer that takes too long, and says so in the log', async () => {
+  it('cuts off an answer that takes too long, and logs that', async () => {
     const { address } = await serve(transport, longAnswers(), { answerTimeoutMs: 1 });
     const [wire] = await openSlow(address, 1);
     await until(() => logged.some((line) => line.includes('took longer than 0.001 s')), 'it was logged');
@@ -69,10 +69,10 @@ describe.each(transports)('on %s', (transport) => {
   });
 });
 
-describe('the rate that a client must take', () => {
+describe('the minimum rate of a client', () => {
   const limits = { clientRateMin: 1000, answerTimeoutMs: 1e9 };
 
-  /** Whether a client is cut off in ten minutes of taking a piece of so many bytes in so many seconds. */
+  /** Whether a client is cut off that for ten minutes takes a piece of `bytes` bytes every `seconds` seconds. */
   function isCutOff(bytes: number, seconds: number): boolean {
     let isCut = false;
     const answer = new WatchedAnswer(
@@ -93,15 +93,15 @@ describe('the rate that a client must take', () => {
     return isCut;
   }
 
-  it('is that of whole minutes', () => {
+  it('is measured over whole minutes', () => {
     expect(isCutOff(1100, 1)).toBe(false);
     expect(isCutOff(900, 1)).toBe(true);
-    // A piece that takes half a minute is enough where it is large enough.
+    // A piece that takes half a minute is fast enough if it is large enough.
     expect(isCutOff(31_000, 30)).toBe(false);
     expect(isCutOff(10_000, 120)).toBe(true);
   });
 
-  it('leaves out the time in which nothing is there for the client', () => {
+  it('ignores the time in which there is nothing to send to the client', () => {
     let isCut = false;
     const answer = new WatchedAnswer(
       limits,
@@ -114,7 +114,7 @@ describe('the rate that a client must take', () => {
   });
 });
 
-describe('whom a request is counted for', () => {
+describe('the client that a request is counted for', () => {
   const proxies = new TrustedProxies(['10.0.0.0/8', '2001:db8:ffff::1']);
 
   it.each([
@@ -148,7 +148,7 @@ class Connection implements OpenConnection {
 }
 
 describe('connections', () => {
-  it('that are idle make room for new ones, the oldest of the address with the most first', () => {
+  it('that are idle make room for new ones, starting with the oldest of the address with the most', () => {
     const table = new OpenConnections<Connection>(10);
     const open = (address: string, isAnswering = false): Connection => {
       const connection = new Connection(table, address, isAnswering);
@@ -165,7 +165,7 @@ describe('connections', () => {
     expect([...table]).toHaveLength(10);
   });
 
-  it('are refused where all others are being answered', () => {
+  it('are refused if all others are being answered', () => {
     const table = new OpenConnections<Connection>(2);
     for (let i = 0; i < 2; i++) table.add(new Connection(table, 'a', true));
     const third = new Connection(table, 'b', true);
@@ -173,7 +173,7 @@ describe('connections', () => {
     expect(third.isDestroyed).toBe(true);
   });
 
-  it('beyond the bound do not keep others from being answered', async () => {
+  it('beyond the limit do not prevent others from being answered', async () => {
     const { address } = await serve('node', new ScriptedStore(() => [piece(1)]));
     const idle: Wire[] = [];
     for (let i = 0; i < connectionsMax + 20; i++) idle.push(await Wire.open(address));

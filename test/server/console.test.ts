@@ -22,7 +22,7 @@ async function openTestConsole(): Promise<RunningConsole> {
   return running;
 }
 
-/** Answers with its name. */
+/** A route that answers with its name. */
 const named = (name: string): ConsoleRoute => ({
   answer: (_request, response, { rawPath, rawQuery }) =>
     response.send({ status: 200, headers: {} }, Buffer.from(`${name} ${rawPath}?${rawQuery}`)),
@@ -33,7 +33,7 @@ const noTroubles = (): Promise<Trouble[]> => Promise.resolve([]);
 const statusOf = async ({ address }: RunningConsole, path: string): Promise<number> =>
   (await ask(address, path)).status;
 
-it('is live from its start, and ready while the archive is open and nobody stops it', async () => {
+it('is live from its start, and ready while the archive is open, untroubled and not being closed', async () => {
   const running = await openTestConsole();
   expect(await statusOf(running, '/livez')).toBe(200);
   const opening = await ask(running.address, '/readyz');
@@ -60,7 +60,7 @@ it('is live from its start, and ready while the archive is open and nobody stops
   expect(await statusOf(running, '/livez')).toBe(200);
 });
 
-it('asks the route with the longest path that leads there', async () => {
+it('uses the route with the longest matching path', async () => {
   const running = await openTestConsole();
   running.open(
     {
@@ -82,7 +82,7 @@ it('asks the route with the longest path that leads there', async () => {
   expect(await asked('/livez')).toContain('live');
 });
 
-it('answers a failure of a route as a problem, and tells the log what is ours', async () => {
+it('answers a failure of a route with a problem, and logs unexpected failures', async () => {
   const running = await openTestConsole();
   running.open(
     {
@@ -107,7 +107,7 @@ it('answers a failure of a route as a problem, and tells the log what is ours', 
   expect(logged).toEqual([expect.stringContaining('/bug of the console failed: Error: a bug of ours')]);
 });
 
-it('answers GET and HEAD by names of its own, and the probes by any', async () => {
+it('answers GET and HEAD under its own names only, and probes under any name', async () => {
   const running = await openTestConsole();
   running.open({ '/page': named('page') }, noTroubles);
   const { address } = running;
@@ -127,7 +127,7 @@ it('answers GET and HEAD by names of its own, and the probes by any', async () =
   expect(await statusOf(running, `/${'/'.repeat(15_000)}`)).toBe(404);
 });
 
-it('goes without where another process has an address that nobody asked for', async () => {
+it('is left out if another process uses an address that was not configured', async () => {
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
   onTestFinished(() => void other.close());
@@ -153,7 +153,7 @@ it('goes without where another process has an address that nobody asked for', as
   await expect(openConsole(settings, { ...address, isAsked: true }, door)).rejects.toThrow(
     `can't listen on 127.0.0.1:${port}`,
   );
-  // Only a busy port is forgiven.
+  // Only a busy port is tolerated.
   const elsewhere = { host: '192.0.2.1', port, isAsked: false };
   await expect(openConsole(settings, elsewhere, door)).rejects.toThrow('this machine alone');
   expect(await openConsole(settings, 'off', door)).toBeUndefined();

@@ -27,7 +27,7 @@ function problemOf(query: string): ProblemError {
 }
 
 describe('a request for a count', () => {
-  it('is the sum without "by", of what filters and cursors leave', () => {
+  it('is the number of records selected by filters and cursors if "by" is missing', () => {
     const { query, time, value, format } = parse('status__gte=500&time__since=1h&after=072a5f0000000123&_=1');
     expect(query).toMatchObject({
       after: { partition: 0x072a5f, ordinal: 0x123 },
@@ -38,7 +38,7 @@ describe('a request for a count', () => {
     expect([time, value, format]).toEqual([undefined, undefined, 'json']);
   });
 
-  it('has at most one time with a step, and one other field', () => {
+  it('groups by at most one time with a step and one other field', () => {
     const { query, time, value, format } = parse('by=level&by=seen:1d&zone=UTC&top=3&format=csv');
     expect(query.values).toEqual({ field: 3, top: 3 });
     expect(query.time!.field).toBe(1);
@@ -49,7 +49,7 @@ describe('a request for a count', () => {
     expect(time).toMatchObject({ field: { name: 'seen' }, step: '1d', zone: 'UTC' });
     expect(value).toMatchObject({ field: { name: 'level' } });
     expect(format).toBe('csv');
-    // The server's zone, and ten values.
+    // The defaults are the server's zone, and ten values.
     const plain = parse('by=time:1d&by=status').query;
     expect(plain.time!.buckets.bucketOf(now).from).toBe(Date.UTC(2026, 10, 23, 23));
     expect(plain.values!.top).toBe(10);
@@ -76,13 +76,13 @@ describe('a request for a count', () => {
     ['format=xml', 'format', 'json or csv'],
     ['after=12', 'after', 'must be a cursor'],
     ['status__gte=x', 'status__gte', 'a decimal integer'],
-  ])('is refused with the parameter at fault: %s', (query, parameter, detail) => {
+  ])('is refused with a problem that names the parameter: %s', (query, parameter, detail) => {
     const problem = problemOf(query);
     expect(problem).toMatchObject({ status: 400, parameter });
     expect(problem.detail).toContain(detail);
   });
 
-  it('never fails in another way than by a problem', () => {
+  it('never fails except with a problem', () => {
     const piece = fc.oneof(
       fc.constantFrom(
         'by=',
@@ -113,7 +113,7 @@ describe('a request for a count', () => {
     );
   });
 
-  it('that passes a bound is told what to ask for', () => {
+  it('that exceeds a limit is refused with a suggestion', () => {
     const hours = 720;
     const buckets = countProblem(new CountBoundError('buckets', 'too many', hours * 3_600_000));
     expect(buckets).toMatchObject({ status: 400, parameter: 'by' });
@@ -135,7 +135,7 @@ describe('an answer', () => {
   const stats = {} as never;
   const both = parse('by=time:1h&by=level&zone=UTC');
 
-  it('has integers with every digit, floats as short as they are, and texts that are escaped', () => {
+  it('has integers with every digit, floats in their shortest form, and escaped texts', () => {
     const counts = {
       count: 9,
       values: {
@@ -157,7 +157,7 @@ describe('an answer', () => {
     );
   });
 
-  it('has the ends of 64-bit times with every digit, and tells no value from the empty one', () => {
+  it('has the limits of 64-bit times with every digit, and distinguishes null from the empty string', () => {
     const counts = {
       count: 7,
       time: {

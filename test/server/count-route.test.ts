@@ -33,7 +33,7 @@ class CountingStore extends ScriptedStore {
   }
 }
 
-/** Slow queries, among which is every one. */
+/** The slow queries; the threshold is set so that every query counts as slow. */
 const noted = (): SlowQueries => new SlowQueries(0, () => undefined);
 
 const noTroubles = (): Promise<[]> => Promise.resolve([]);
@@ -72,7 +72,7 @@ async function storedRecords(): Promise<AgentStore> {
   return store;
 }
 
-it('answers a count as JSON and as CSV, packed for who takes it, and its head alone', async () => {
+it('answers a count as JSON and as CSV, compressed on request, and only the headers for HEAD', async () => {
   const get = await serveCounts(await storedRecords());
   const sum = await get('nginx');
   expect(sum.status).toBe(200);
@@ -118,7 +118,7 @@ it('answers a count as JSON and as CSV, packed for who takes it, and its head al
   expect((await get('nginx?by=nothing', {}, 'HEAD')).status).toBe(400);
 });
 
-it('names the parameter of a mistake, and knows no other paths', async () => {
+it('names the wrong parameter, and answers no other paths', async () => {
   const get = await serveCounts(await storedRecords());
   const mistake = await get('nginx?limit=3');
   expect(mistake.status).toBe(400);
@@ -129,7 +129,7 @@ it('names the parameter of a mistake, and knows no other paths', async () => {
 
 const counts = (count: number): Counts => ({ count, stats: newScanStats() });
 
-it('ends a count that takes too long, and one whose client has gone', async () => {
+it('ends a count that takes too long, and one whose client has disconnected', async () => {
   const store = new CountingStore(
     (_query, signal) =>
       new Promise((_resolve, reject) =>
@@ -167,7 +167,7 @@ it('ends a count that takes too long, and one whose client has gone', async () =
   expect(patient.signal.reason).toBeInstanceOf(LogstrataError);
 });
 
-it('takes a slot as a query does', async () => {
+it('takes a slot like a query', async () => {
   let finish: (() => void) | undefined;
   const store = new CountingStore(() => new Promise((resolve) => (finish = () => resolve(counts(3)))));
   const get = await serveCounts(store, { queriesMax: 1 });
@@ -179,7 +179,7 @@ it('takes a slot as a query does', async () => {
   expect((await first).body.toString()).toBe('{"agent":"nginx","count":3}\n');
 });
 
-it('counts what a count costs, and lists a slow one beside queries', async () => {
+it('adds up the cost of counts, and lists a slow one among the queries', async () => {
   const tally = new QueryTally();
   const slow = noted();
   const get = await serveCounts(await storedRecords(), { tally, slow });

@@ -11,7 +11,7 @@ function headers(count: number, bytes = 1): string {
   return Array.from({ length: count }, (_, i) => `H${i}: ${'x'.repeat(bytes)}\r\n`).join('');
 }
 
-/** What is sent, and what the transports answer. A number is for both; undefined is no answer, and a closed connection. */
+/** The bytes sent, and the expected status. One number applies to both transports; undefined is a closed connection without answer. */
 type Case = readonly [
   what: string,
   packets: string | readonly string[],
@@ -61,7 +61,7 @@ const refused: readonly Case[] = [
 ];
 
 describe.each(transports)('on %s', (transport) => {
-  it.each(refused)('refuses %s, and closes', async (_what, packets, statuses) => {
+  it.each(refused)('refuses %s, and closes the connection', async (_what, packets, statuses) => {
     const store = two();
     const { address } = await serve(transport, store);
     const { response } = await shout(address, ...(typeof packets === 'string' ? [packets] : packets));
@@ -71,7 +71,7 @@ describe.each(transports)('on %s', (transport) => {
     expect(store.begun).toBe(0);
   });
 
-  it('refuses an old version behind a request of this one, too', async () => {
+  it('refuses an old version in a request after one of the current version, too', async () => {
     const { address } = await serve(transport, two());
     const wire = await Wire.open(address);
     wire.send(`${line}${host}\r\n`);
@@ -122,7 +122,7 @@ describe.each(transports)('on %s', (transport) => {
     ['[2001:db8::1]', 200],
     ['localhost', 200],
     ['LOCALHOST:80', 200],
-  ])('takes "Host: %s" for what it is: %s', async (name, status) => {
+  ])('answers "Host: %s" with %s', async (name, status) => {
     const hosts: string[] = [];
     const { address } = await serve(transport, two(), { hosts });
     const { response } = await shout(address, `${line}Host: ${name}\r\nConnection: close\r\n\r\n`);
@@ -130,7 +130,7 @@ describe.each(transports)('on %s', (transport) => {
   });
 });
 
-it('takes the absolute form of a target, with a host, on node:http', async () => {
+it('accepts the absolute form of a target, with a host, on node:http', async () => {
   const { address } = await serve('node', two());
   for (const [target, status] of [
     ['http://127.0.0.1/api/query/nginx?limit=5', 200],

@@ -23,7 +23,7 @@ function expectProblem(response: WireResponse | undefined, status: number): Reco
 }
 
 describe.each(transports)('on %s', (transport) => {
-  it('says which transport it is, and where', async () => {
+  it('reports its transport and its address', async () => {
     const server = await serve(transport, two());
     expect(server.transport).toBe(transport);
     expect(server.address).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
@@ -49,33 +49,36 @@ describe.each(transports)('on %s', (transport) => {
     expect(store.ended).toBe(1);
   });
 
-  it('reads a header of many blanks in linear time', async () => {
+  it('parses a header of many blanks in linear time', async () => {
     const { address } = await serve(transport, two());
     const blanks = ' '.repeat(15_000);
     const head = (header: string): string =>
       `GET /api/query/nginx HTTP/1.1\r\n${host}Connection: close\r\n${header}\r\n\r\n`;
-    // With a pattern that goes back over the blanks the first one takes minutes, and the test runs out of time.
+    // With a backtracking pattern, the first request takes minutes, and the test exceeds its time limit.
     const bad = (await shout(address, head(`X:${blanks}\rb`))).response?.status;
-    // uWebSockets.js waits for what comes behind a bare CR, until the head is too late.
+    // uWebSockets.js waits for the byte after a bare CR until the time limit of the request head.
     expect(bad).toBe(transport === 'uws' ? undefined : 400);
     expect((await shout(address, head(`X:a${blanks}b`))).response?.status).toBe(200);
   });
 
-  it('tells the length of an answer of one small piece', async () => {
+  it('states the length of an answer of one small piece', async () => {
     const { address } = await serve(transport, new ScriptedStore(() => [piece(1)]));
     const response = await ask(address, '/api/query/nginx');
     expect(response.headers.get('content-length')).toBe(String(piece(1).length));
     expect(response.body).toEqual(piece(1));
   });
 
-  it.each([{}, { 'Accept-Encoding': 'gzip' }])('answers nothing with no body (%j)', async (headers) => {
-    const { address } = await serve(transport, new ScriptedStore(() => []));
-    const response = await ask(address, '/api/query/nginx?limit=0', { headers: { ...headers } });
-    expect(response.status).toBe(200);
-    expect(response.headers.get('content-length')).toBe('0');
-    expect(response.headers.has('content-encoding')).toBe(false);
-    expect(response.body.length).toBe(0);
-  });
+  it.each([{}, { 'Accept-Encoding': 'gzip' }])(
+    'answers an empty result with an empty body (%j)',
+    async (headers) => {
+      const { address } = await serve(transport, new ScriptedStore(() => []));
+      const response = await ask(address, '/api/query/nginx?limit=0', { headers: { ...headers } });
+      expect(response.status).toBe(200);
+      expect(response.headers.get('content-length')).toBe('0');
+      expect(response.headers.has('content-encoding')).toBe(false);
+      expect(response.body.length).toBe(0);
+    },
+  );
 
   it.each([
     ['/api/query/nginx?limt=5', 'limt'],
@@ -129,14 +132,14 @@ describe.each(transports)('on %s', (transport) => {
       `GET /api/query/nginx HTTP/1.1\r\nHost: x\r\n\r\n`,
     ],
     ['a megabyte', 'Content-Length: 1000000\r\n', 'x'.repeat(1_000_000)],
-  ])('refuses a request with a body and closes: %s', async (_what, headers, body) => {
+  ])('refuses a request with a body and closes the connection: %s', async (_what, headers, body) => {
     const store = two();
     const { address } = await serve(transport, store);
     const { response, wire } = await shout(
       address,
       `GET /api/query/nginx HTTP/1.1\r\n${host}${headers}\r\n${body}`,
     );
-    // uWebSockets.js asks for the body by itself.
+    // uWebSockets.js requests the body by itself.
     const asksFirst = transport === 'uws' && headers.includes('Expect');
     const [first, ...others] = await wire.responses(1);
     expectProblem(asksFirst ? others[0] : response, 400);
@@ -146,7 +149,7 @@ describe.each(transports)('on %s', (transport) => {
     expect(store.begun).toBe(0);
   });
 
-  it('takes Content-Length: 0 for no body, and keeps the connection', async () => {
+  it('treats Content-Length: 0 as no body, and keeps the connection', async () => {
     const { address } = await serve(transport, two());
     const wire = await Wire.open(address);
     const request = `GET /api/query/nginx HTTP/1.1\r\n${host}Content-Length: 0\r\n\r\n`;
@@ -170,7 +173,7 @@ describe.each(transports)('on %s', (transport) => {
       'a line of 16 KB',
       `GET /api/query/nginx?message__like=${'x'.repeat(16_000)} HTTP/1.1\r\n${host}Connection: close\r\n\r\n`,
     ],
-  ])('takes %s, also in small packets', async (_what, request) => {
+  ])('accepts %s, also in small packets', async (_what, request) => {
     const { address } = await serve(transport, two());
     expect((await shout(address, request)).response).toMatchObject({ status: 200 });
     const third = Math.floor(request.length / 3);
@@ -188,7 +191,7 @@ describe.each(transports)('on %s', (transport) => {
     const bad = await ask(address, '/api/query/nginx?limt=5', { method: 'HEAD' });
     expect(bad.status).toBe(400);
     expect(Number(bad.headers.get('content-length'))).toBeGreaterThan(50);
-    // No byte of a body follows: the next response on the connection is where it must be.
+    // The headers are followed by no body: the next response on the connection begins right after them.
     const wire = await Wire.open(address);
     wire.send(
       `HEAD /api/query/nginx?limt=5 HTTP/1.1\r\n${host}\r\nHEAD /api/query/nginx HTTP/1.1\r\n${host}\r\n`,
@@ -198,7 +201,7 @@ describe.each(transports)('on %s', (transport) => {
     wire.socket.destroy();
   });
 
-  it('lets scripts of the configured origins read, and no others', async () => {
+  it('lets scripts of the configured origins read answers, and no others', async () => {
     const { address } = await serve(transport, two(), {
       corsOrigin: ['https://a.example', 'https://b.example'],
     });
@@ -220,7 +223,7 @@ describe.each(transports)('on %s', (transport) => {
     expect(preflight.headers.get('access-control-allow-methods')).toBe('GET, HEAD, OPTIONS');
   });
 
-  it('lets every origin read with *', async () => {
+  it('lets every origin read answers with *', async () => {
     const { address } = await serve(transport, two(), { corsOrigin: ['*'] });
     const response = await ask(address, '/api/query/nginx', { headers: { Origin: 'https://a.example' } });
     expect(response.headers.get('access-control-allow-origin')).toBe('*');
@@ -244,7 +247,7 @@ describe.each(transports)('on %s', (transport) => {
     wire.send(requests.join(''));
     const responses = await wire.responses(5);
     if (transport === 'uws') {
-      // It has no turns for them: it closes the connection.
+      // This library does not queue pipelined requests: it closes the connection.
       await wire.closed();
       expect(responses).toEqual([]);
       return;
@@ -255,7 +258,7 @@ describe.each(transports)('on %s', (transport) => {
     wire.socket.destroy();
   });
 
-  it('takes each request of a connection by its own headers', async () => {
+  it('evaluates each request of a connection by its own headers', async () => {
     const { address } = await serve(transport, two());
     const wire = await Wire.open(address);
     const gzip = `${host}Accept-Encoding: gzip\r\n`;
@@ -274,7 +277,7 @@ describe.each(transports)('on %s', (transport) => {
     expect(responses.at(-1)!.headers.get('connection')).toBe('close');
   });
 
-  it('answers by addresses, localhost and its own names, and by no other', async () => {
+  it('answers under IP addresses, localhost and its own names, and under no other', async () => {
     const hosts = ['logs.example.com'];
     const { address } = await serve(transport, two(), { hosts });
     const port = new URL(address).port;
@@ -304,7 +307,7 @@ describe.each(transports)('on %s', (transport) => {
     }
   });
 
-  it('says when it has answered', async () => {
+  it('sends the date of its answer', async () => {
     const { address } = await serve(transport, two());
     const beforeMs = Date.now();
     for (const target of ['/api/query/nginx', '/nowhere']) {
@@ -314,7 +317,7 @@ describe.each(transports)('on %s', (transport) => {
     }
   });
 
-  it('closes behind the answer when it is asked to', async () => {
+  it('closes the connection after the answer on request', async () => {
     const { address } = await serve(transport, two());
     const { response, wire } = await shout(
       address,
@@ -325,7 +328,7 @@ describe.each(transports)('on %s', (transport) => {
     expect(wire.ending).toBe('end');
   });
 
-  it('closes a connection that stays idle', async () => {
+  it('closes an idle connection', async () => {
     const { address } = await serve(transport, two());
     const wire = await Wire.open(address);
     wire.send(`GET /api/query/nginx HTTP/1.1\r\n${host}\r\n`);
@@ -358,7 +361,7 @@ describe.each(transports)('on %s', (transport) => {
     if (status === 500) expect(logged.join()).toContain(error.message);
   });
 
-  it('answers 504 for a query that runs past its time', async () => {
+  it('answers 504 for a query that exceeds its time limit', async () => {
     const store = new ScriptedStore(() => [new Promise(() => undefined)]);
     const { address } = await serve(transport, store, { queryTimeoutMs: 50 });
     expectProblem(await ask(address, '/api/query/nginx'), 504);
@@ -366,7 +369,7 @@ describe.each(transports)('on %s', (transport) => {
     expect(store.ended).toBe(1);
   });
 
-  it('answers 429 with Retry-After beyond the bound, and goes on when there is room', async () => {
+  it('answers 429 with Retry-After beyond the limit, and accepts queries again when there is room', async () => {
     let finish: () => void = () => undefined;
     const wait = new Promise<void>((resolve) => (finish = resolve));
     const store = new ScriptedStore(() => [wait, piece(1)]);
@@ -383,7 +386,7 @@ describe.each(transports)('on %s', (transport) => {
     expect((await ask(address, '/api/query/nginx')).status).toBe(200);
   });
 
-  it('names a busy port', async () => {
+  it('names the busy port', async () => {
     const { address } = await serve(transport, two());
     const port = Number(new URL(address).port);
     const again = startServer({

@@ -6,11 +6,11 @@
 export interface MalformedCase {
   readonly what: string;
   readonly bytes: string;
-  /** The libraries may differ where the RFC lets them. */
+  /** The libraries may differ where the RFC allows it. */
   readonly verdict: Verdict | { readonly node: Verdict; readonly uws: Verdict };
 }
 
-/** `refused`: at most one answer, which is a refusal, and then the connection is closed. `answered`: so is what stands behind it. */
+/** `refused`: at most one answer, a refusal, and then the connection is closed. `answered`: the request and the next one are answered. */
 export type Verdict = 'refused' | 'answered';
 
 const host = 'Host: x\r\n';
@@ -24,11 +24,11 @@ function named(byte: number): string {
   return `0x${byte.toString(16).padStart(2, '0')}`;
 }
 
-/** All control characters but those that end lines. */
+/** All control characters except those that end lines. */
 const controls = [...Array.from({ length: 32 }, (_, i) => i), 0x7f].filter(
   (byte) => byte !== 0x0a && byte !== 0x0d,
 );
-/** What stands between tokens (RFC 9110, section 5.6.2), and so in none. */
+/** Delimiters between tokens (RFC 9110, section 5.6.2), which no token may contain. */
 const delimiters = [...'"(),/:;<=>?@[\\]{}'];
 const highBytes = [0x80, 0xa0, 0xc3, 0xff];
 
@@ -36,17 +36,17 @@ function answered(what: string, bytes: string): MalformedCase {
   return { what, bytes, verdict: 'answered' };
 }
 
-/** What only node:http takes: it reads on where the meaning is clear. */
+/** A request that only node:http accepts, which continues where the meaning is clear. */
 function takenByNode(what: string, bytes: string): MalformedCase {
   return { what, bytes, verdict: { node: 'answered', uws: 'refused' } };
 }
 
-/** What only uWebSockets.js takes. */
+/** A request that only uWebSockets.js accepts. */
 function takenByUws(what: string, bytes: string): MalformedCase {
   return { what, bytes, verdict: { node: 'refused', uws: 'answered' } };
 }
 
-/** What stands between the bars. */
+/** The parts between the bars. */
 function parts(...lists: readonly string[]): string[] {
   return lists.flatMap((list) => list.split('¦'));
 }
@@ -125,7 +125,7 @@ function versions(): MalformedCase[] {
     ...written.map((version) =>
       refused(`the version ${JSON.stringify(version)}`, `GET {target} ${version}\r\n${host}\r\n{next}`),
     ),
-    // Node's parser takes it for HTTP/1.0, and does not say.
+    // Node's parser reads this as HTTP/1.0, without a warning.
     takenByNode('the version "RTSP/1.0"', `GET {target} RTSP/1.0\r\n${host}\r\n`),
   ];
 }
@@ -239,7 +239,7 @@ function fieldLines(): MalformedCase[] {
     ...lines.map((line) => refused(`the line ${JSON.stringify(line)}`, inHead(`${line}\r\n`))),
     refused('a long name', inHead(`${'x'.repeat(40_000)}: a\r\n`)),
     refused('a long value', inHead(`X: ${'x'.repeat(40_000)}\r\n`)),
-    // Its size of a head has no blanks and line ends.
+    // Node does not count blanks and line ends in the size of a head.
     takenByNode('a long blank', inHead(`X: ${' '.repeat(40_000)}a\r\n`)),
     takenByNode('many lines', inHead('X: a\r\n'.repeat(8_000))),
     takenByNode('many short lines', inHead('a:\r\n'.repeat(10_000))),

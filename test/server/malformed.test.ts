@@ -5,7 +5,7 @@ import { startTestServer, transports } from './running.js';
 import { piece, ScriptedStore } from './scripted-store.js';
 import { parseResponses, Wire } from './wire.js';
 
-/** What came of a case. */
+/** The outcome of a case. */
 interface Outcome {
   readonly statuses: readonly number[];
   /** Which of its requests began a query: `first`, `next`. */
@@ -14,14 +14,14 @@ interface Outcome {
 
 const allCases = malformedSections.flatMap(({ cases }) => cases);
 
-it('has some hundred cases', () => {
+it('there are more than a hundred cases', () => {
   expect(new Set(allCases.map(({ bytes }) => bytes)).size).toBeGreaterThan(700);
 });
 
 describe.each(transports)('on %s', (transport) => {
   const outcomes = new Map<MalformedCase, Outcome>();
 
-  // All at once, because what gets no answer is closed only when its head is too late.
+  // All cases run at once, because requests without an answer are closed only at the time limit of the head.
   beforeAll(async () => {
     const begun = new Set<number>();
     const store = new ScriptedStore(({ limit }) => {
@@ -53,7 +53,7 @@ describe.each(transports)('on %s', (transport) => {
   });
 });
 
-/** Sends the bytes of a case, whose queries are known by their limits, and waits until the server closes the connection. */
+/** Sends the bytes of a case, whose queries are identified by their limits, and waits until the server closes the connection. */
 async function tell(
   address: string,
   each: MalformedCase,

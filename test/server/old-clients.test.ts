@@ -7,7 +7,7 @@ import { shout, Wire } from './wire.js';
 const pieceBytes = 128 * 1024;
 const pieces = wholeAnswerBytesMax / pieceBytes;
 
-/** So many pieces, which come one after another. */
+/** That many pieces, which arrive one after another. */
 const many = new ScriptedStore(({ limit }) => Array.from({ length: limit }, (_, i) => piece(i, pieceBytes)));
 
 function old(rest: string, method = 'GET'): string {
@@ -21,7 +21,7 @@ describe('HTTP/1.0 on node:http', () => {
     ['that would take gzip', '?limit=2 HTTP/1.0\r\nAccept-Encoding: gzip\r\n\r\n', 2],
     ['of nothing', '?limit=0 HTTP/1.0\r\n\r\n', 0],
     ['of the most', `?limit=${pieces} HTTP/1.0\r\n\r\n`, pieces],
-  ])('is answered with a length and the end of the connection: %s', async (_what, rest, count) => {
+  ])('is answered with a length, and the connection is closed: %s', async (_what, rest, count) => {
     const { address } = await serve('node', many);
     const { response, wire } = await shout(address, old(rest));
     expect(response).toMatchObject({ status: 200, isWhole: true });
@@ -33,7 +33,7 @@ describe('HTTP/1.0 on node:http', () => {
     expect(wire.ending).toBe('end');
   });
 
-  it('is refused where the answer is longer, and told of proxy_http_version', async () => {
+  it('is refused if the answer is longer, with a hint to proxy_http_version', async () => {
     const { address } = await serve('node', many);
     const { response } = await shout(address, old(`?limit=${pieces + 1} HTTP/1.0\r\n\r\n`));
     expect(response?.status).toBe(505);
@@ -43,7 +43,7 @@ describe('HTTP/1.0 on node:http', () => {
     await until(() => many.ended === many.begun, 'the scan ended');
   });
 
-  it('keeps a connection that is to be kept, and answers HEAD', async () => {
+  it('keeps a connection with keep-alive, and answers HEAD', async () => {
     const { address } = await serve('node', many);
     const wire = await Wire.open(address);
     const kept = '?limit=1 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n';
@@ -56,7 +56,7 @@ describe('HTTP/1.0 on node:http', () => {
     expect(head.text).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n$/);
   });
 
-  it('has its Host checked where it has one', async () => {
+  it('has its Host header checked if it has one', async () => {
     const { address } = await serve('node', many);
     const { response } = await shout(address, old('?limit=1 HTTP/1.0\r\nHost: evil.example\r\n\r\n'));
     expect(response?.status).toBe(421);

@@ -1,12 +1,12 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 
-/** A certificate that its own key has signed, and that key, as PEM. */
+/** A self-signed certificate and its key, as PEM. */
 export interface OwnCertificate {
   readonly cert: string;
   readonly key: string;
 }
 
-/** Makes a certificate for `localhost` and 127.0.0.1, in the encoding of RFC 5280. `name` is what it calls itself. */
+/** Creates a certificate for `localhost` and 127.0.0.1, encoded as in RFC 5280. `name` is its subject. */
 export function ownCertificate(
   name: string,
   valid: { readonly from: Date; readonly to: Date } = { from: new Date(0), to: new Date('2200-01-01') },
@@ -50,7 +50,7 @@ function oid(hex: string): Buffer {
   return der(0x06, Buffer.from(hex, 'hex'));
 }
 
-/** As GeneralizedTime. */
+/** A time as GeneralizedTime. */
 function time(date: Date): Buffer {
   return der(0x18, Buffer.from(`${date.toISOString().replace(/[-:T]/g, '').slice(0, 14)}Z`));
 }

@@ -6,8 +6,8 @@ import { serve, transports } from './running.js';
 import { piece, ScriptedStore } from './scripted-store.js';
 import { ask, Wire } from './wire.js';
 
-describe.each(transports)('to clients that ask the same again, on %s,', (transport) => {
-  it('reads a query that it knows anew where it would now mean something else', async () => {
+describe.each(transports)('clients that repeat a request on %s', (transport) => {
+  it('have a known query parsed again if its meaning has changed', async () => {
     const store = new ScriptedStore(() => [piece(1), piece(2)]);
     let nowMs = Date.UTC(2026, 0, 15);
     const { address } = await serve(transport, store, { now: () => nowMs });
@@ -29,12 +29,12 @@ describe.each(transports)('to clients that ask the same again, on %s,', (transpo
     expect((await ask(address, ofField)).status).toBe(400);
   });
 
-  it('gives answers that are there at once, one after another on a connection', async () => {
+  it('get available answers at once, one after another on a connection', async () => {
     const store = new ScriptedStore(({ limit }) => (limit === 3 ? [new Error('broken')] : [piece(limit)]));
     store.isAtOnce = true;
     const { address } = await serve(transport, store, { queriesMax: 1 });
     const wire = await Wire.open(address);
-    // The same bytes again, another query, a failure, and others behind it; then all of them at once.
+    // The same bytes again, another query, a failure, and more after it; then all of them at once.
     const limits = [1, 1, 2, 3, 3, 1, 2];
     const requests = limits.map((limit) => `GET /api/query/nginx?limit=${limit} HTTP/1.1\r\nHost: x\r\n\r\n`);
     for (const [i, request] of requests.entries()) await wire.send(request).responses(i + 1);
@@ -49,7 +49,7 @@ describe.each(transports)('to clients that ask the same again, on %s,', (transpo
     wire.socket.destroy();
   });
 
-  it('packs a short answer whole, and tells its length', async () => {
+  it('get a short answer compressed in one piece, with its length', async () => {
     const bytes = [100, 64 * 1024, 64 * 1024 + 1];
     const store = new ScriptedStore(({ limit }) => [piece(limit, bytes[limit])]);
     const { address } = await serve(transport, store);
@@ -69,7 +69,7 @@ describe.each(transports)('to clients that ask the same again, on %s,', (transpo
   });
 });
 
-it('packs an answer once for all who are given it', () => {
+it('share an answer that is compressed once', () => {
   const answer = piece(1, 5000);
   const packed = gzippedAtOnce(answer);
   expect(gunzipSync(packed)).toEqual(answer);

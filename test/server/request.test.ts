@@ -54,7 +54,7 @@ describe('limit, after, before', () => {
       'after=0000000000000000&before=0000000000000001',
       { ...none, after: { partition: 0, ordinal: 0 }, before: { partition: 0, ordinal: 1 } },
     ],
-  ])('%j is read', (rawQuery, expected) => {
+  ])('accepts %j', (rawQuery, expected) => {
     expect(parse(rawQuery)).toEqual(expected);
   });
 
@@ -144,11 +144,11 @@ describe('filters', () => {
       { kind: 'set', field: status, members: [{ kind: 'int', field: status, op: 'eq', value: 7n }] },
     ],
     ['%6Dessage__like=x', { kind: 'string', field: message, op: 'like', value: 'x' }],
-  ])('%j is read', (rawQuery, expected) => {
+  ])('accepts %j', (rawQuery, expected) => {
     expect(parse(rawQuery)).toEqual({ ...none, predicates: [expected] });
   });
 
-  it('keeps repeated filters, and combines with everything else', () => {
+  it('keeps repeated filters, and combines them with all other parameters', () => {
     expect(parse('status__ne=200&limit=7&status__ne=304&after=0000000000000000')).toEqual({
       limit: 7,
       after: { partition: 0, ordinal: 0 },
@@ -160,7 +160,7 @@ describe('filters', () => {
     });
   });
 
-  it('reads the values of in as one set for each field, wherever they stand', () => {
+  it('combines the values of in to one set for each field, wherever they are in the query string', () => {
     const member = (value: string) => ({ kind: 'string', field: message, op: 'exact', value });
     const statusIs = (value: bigint) => ({ kind: 'int', field: status, op: 'eq', value });
     expect(parse('message__in=a&status__in=1&message__like=x&message__in=b&status__in=2').predicates).toEqual(
@@ -264,7 +264,7 @@ describe('percent-encoding', () => {
     expect(problem(rawQuery).detail).toMatch(detail);
   });
 
-  it('reads back what any encoder writes', () => {
+  it('decodes the output of any encoder', () => {
     const op = fc.constantFrom('eq', 'ne', 'gt', 'gte', 'lt', 'lte');
     const predicate = fc.oneof(
       fc.record({
@@ -314,7 +314,7 @@ describe('percent-encoding', () => {
     );
   });
 
-  it('never fails in another way than by a problem', () => {
+  it('never fails except with a problem', () => {
     const piece = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.constantFrom('time__since=', 'status__eq=', 'limit=', '&', '%', '2025-01-02 ', '1d', '__'),

@@ -11,7 +11,7 @@ import { loadUws } from '../../server/http/uws-binary.js';
 export const transports: TransportName[] = 'uws' in loadUws() ? ['uws', 'node'] : ['node'];
 
 const running: RunningServer[] = [];
-/** What the servers of a test have logged. */
+/** Log messages of the servers of a test. */
 export const logged: string[] = [];
 
 afterEach(async () => {
@@ -19,7 +19,7 @@ afterEach(async () => {
   logged.length = 0;
 });
 
-/** A server of a test: on any free port, gone when the test is over. */
+/** A server of a test on any free port, which is closed when the test ends. */
 export async function serve(
   transport: TransportName,
   store: ReadableStore,
@@ -30,7 +30,7 @@ export async function serve(
   return server;
 }
 
-/** The same, which is the caller's to close. */
+/** The same, but closed by the caller. */
 export function startTestServer(
   transport: TransportName,
   store: ReadableStore,

@@ -12,7 +12,7 @@ const compaction = {
   bytesWritten: 8000,
 };
 
-/** The figures of a server that has done something of everything, for `agents` agents. */
+/** The figures of a server with a value for everything, for `agents` agents. */
 export function sampleFigures(agents = 1): ServerFigures {
   const tally = new QueryTally();
   for (const status of [200, 400, 404]) tally.answered(status, 3);

@@ -13,7 +13,7 @@ export const scriptedSchema: Schema = makeSchema([
   { name: 'message', type: 'string' },
 ]);
 
-/** What a scan of the store does: pieces to answer with, promises to wait for, or a failure. */
+/** The steps of a scan: pieces to return, promises to wait for, or a failure. */
 export type Step = Uint8Array | Promise<unknown> | Error;
 
 class ScriptedLines extends Driver<Uint8Array> implements ReadyIterable<Uint8Array> {
@@ -31,13 +31,13 @@ class ScriptedLines extends Driver<Uint8Array> implements ReadyIterable<Uint8Arr
   }
 }
 
-/** The port of an agent, playing a script: for what the route does with a scan, whatever the scan does. */
+/** An agent's store that plays a script, to test how the route handles any course of a scan. */
 export class ScriptedStore implements ReadableStore {
   readonly name = 'scripted';
-  /** To be replaced, as a server's agents can be. */
+  /** Can be replaced, like the fields of an agent. */
   schema: Schema;
   readonly #script: (query: Query) => Iterable<Step>;
-  /** Scans begun, pieces asked for and given, and scans that are over. */
+  /** Counts of scans begun, pieces requested and given, and scans ended. */
   begun = 0;
   given = 0;
   ended = 0;
@@ -49,7 +49,7 @@ export class ScriptedStore implements ReadableStore {
     this.schema = schema;
   }
 
-  /** Scans begin without a wait, as those of a writer do. */
+  /** Scans begin without a wait, like those of a writer. */
   isAtOnce = false;
 
   scan(query: Query, options: ScanOptions = {}): Scan | Promise<Scan> {
@@ -58,7 +58,7 @@ export class ScriptedStore implements ReadableStore {
     this.lastSignal = signal;
     const script = this.#script(query);
     const lines = new ScriptedLines(this.#play(script, signal));
-    // A list is known to its end, whatever else is scripted is not.
+    // A list is available to its end; other scripts are not.
     lines.pieces = Array.isArray(script) ? script.length : Infinity;
     const scan = { lines, stats: newScanStats() };
     return this.isAtOnce ? scan : Promise.resolve(scan);
@@ -129,13 +129,13 @@ function unused(): never {
   throw new Error('the route asks an agent for nothing but scans');
 }
 
-/** One piece of JSON Lines of about `bytes` bytes, recognisable by its number. */
+/** One piece of JSON Lines of about `bytes` bytes, which contains its number. */
 export function piece(number: number, bytes = 40): Buffer {
   const head = `{"_cursor":"${number.toString(16).padStart(16, '0')}","message":"`;
   return Buffer.from(`${head}${'x'.repeat(Math.max(0, bytes - head.length - 3))}"}\n`);
 }
 
-/** Polls; fails when `what` has not happened after a time that only a hang can take. */
+/** Polls; fails if `what` has not happened after a time that only a hang can take. */
 export async function until(condition: () => boolean, what: string): Promise<void> {
   for (const endMs = performance.now() + 60_000; !condition();) {
     if (performance.now() > endMs) throw new Error(`this did not happen: ${what}`);

@@ -8,7 +8,7 @@ import { ask, Wire } from './wire.js';
 const pieceBytes = 256 * 1024;
 
 describe.each(transports)('slow clients on %s', (transport) => {
-  it('holds a few pieces for each of many that do not read, and still answers others', async () => {
+  it('buffers a few pieces for each of many clients that do not read, and still answers others', async () => {
     let given = 0;
     const store = new ScriptedStore(function* ({ limit }) {
       for (let i = 0; i < limit; i++) {
@@ -25,7 +25,7 @@ describe.each(transports)('slow clients on %s', (transport) => {
     await until(() => store.begun === slow.length, 'all scans began');
     let before = -1;
     for (; before !== given; await new Promise((resolve) => setTimeout(resolve, 200))) before = given;
-    // 10 GB would come. The kernel takes some MB for each connection on this machine, the server itself a piece or two.
+    // 10 GB would be sent. The kernel buffers some MB for each connection on this machine, the server itself a piece or two.
     expect(given).toBeLessThan(slow.length * 40);
     expect(await ask(address, '/api/query/nginx?limit=1')).toMatchObject({ status: 200, isWhole: true });
     for (const wire of slow) wire.socket.destroy();
@@ -44,19 +44,19 @@ async function dribble(transport: TransportName): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 500));
     if (!isClosed) wire.send('x');
   }
-  // It was not taken for an idle one, which is closed earlier; and what is no whole request has no answer.
+  // The connection was not treated as idle, since idle ones are closed earlier; an incomplete request gets no answer.
   expect(performance.now() - startMs).toBeGreaterThan(idleTimeoutMs);
   expect((await wire.responses(1)).map(({ status }) => status)).not.toContain(200);
 }
 
-it('closes a connection whose head does not end, though bytes go on coming, on every transport', async () => {
+it('closes a connection whose head does not end although bytes keep arriving, on every transport', async () => {
   await Promise.all(transports.map((transport) => dribble(transport)));
 });
 
-describe('a client that has closed its side, on node:http,', () => {
+describe('a client that has closed its side of the connection, on node:http,', () => {
   const request = 'GET /api/query/nginx?limit=8 HTTP/1.1\r\nHost: x\r\n\r\n';
 
-  it('gets its whole answer', async () => {
+  it('gets its complete answer', async () => {
     const later = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 300));
     const store = new ScriptedStore(function* ({ limit }) {
       yield later();
@@ -74,7 +74,7 @@ describe('a client that has closed its side, on node:http,', () => {
     await wire.closed();
   });
 
-  it('is gone where there is nothing to send to it', async () => {
+  it('counts as gone if there is nothing to send to it', async () => {
     const store = new ScriptedStore(() => [piece(1), new Promise(() => undefined)]);
     const { address } = await serve('node', store);
     const wire = await Wire.open(address);
@@ -94,7 +94,7 @@ it('cuts off a client that takes nothing for server.client_timeout, and no other
   const slow = await Wire.open(address);
   slow.socket.pause();
   slow.send('GET /api/query/nginx?limit=1000 HTTP/1.1\r\nHost: x\r\n\r\n');
-  // One that waits for the scan longer than that.
+  // A client that waits for the scan longer than that.
   const patient = ask(address, '/api/query/nginx?limit=20');
   await until(() => store.ended === 2, 'both scans ended');
   slow.socket.resume();

@@ -9,7 +9,7 @@ const request = (headers = ''): string =>
   `GET /api/query/nginx?limit=1000 HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
 const gzip = 'Accept-Encoding: gzip\r\n';
 
-/** `count` pieces of `bytes` bytes, made as they are asked for; the content is hard to pack where `noisy`. */
+/** `count` pieces of `bytes` bytes, created on demand; if `noisy`, the content hardly compresses. */
 function* pieces(count: number, bytes: number, noisy = false): Iterable<Step> {
   let state = 1;
   for (let i = 0; i < count; i++) {
@@ -27,7 +27,7 @@ function all(count: number, bytes: number, noisy = false): Buffer {
 }
 
 describe.each(transports)('on %s', (transport) => {
-  it.each([[''], [gzip]])('streams a large answer whole (%j)', async (headers) => {
+  it.each([[''], [gzip]])('streams a large answer completely (%j)', async (headers) => {
     const { address } = await serve(transport, new ScriptedStore(() => pieces(40, 250_000, true)));
     const wire = await Wire.open(address);
     wire.send(request(`Connection: close\r\n${headers}`));
@@ -40,7 +40,7 @@ describe.each(transports)('on %s', (transport) => {
     wire.socket.destroy();
   });
 
-  it('packs only where the client wants it', async () => {
+  it('compresses only if the client accepts that', async () => {
     const { address } = await serve(transport, new ScriptedStore(() => pieces(3, 5000)));
     const encodings: [string, boolean][] = [
       ['gzip', true],
@@ -67,7 +67,7 @@ describe.each(transports)('on %s', (transport) => {
     }
   });
 
-  it.each([[''], [gzip]])('sends what is found before the scan goes on (%j)', async (headers) => {
+  it.each([[''], [gzip]])('sends the found records before the scan continues (%j)', async (headers) => {
     let goOn: () => void = () => undefined;
     const wait = new Promise<void>((resolve) => (goOn = resolve));
     const { address } = await serve(transport, new ScriptedStore(() => [piece(1), wait, piece(2)]));
@@ -99,10 +99,10 @@ describe.each(transports)('on %s', (transport) => {
     wire.send(request(`Connection: close\r\n${headers}`));
     await until(() => store.given > 0, 'the scan began');
     let before = -1;
-    // The kernel's buffers on both sides fill, and then nothing moves any more.
+    // The kernel's buffers on both sides fill up, and then nothing moves any more.
     for (; before !== store.given; await new Promise((resolve) => setTimeout(resolve, 150)))
       before = store.given;
-    // 40 MB would come; the kernel takes some MB for a connection on this machine, the server itself less than one.
+    // 40 MB would be sent; the kernel buffers some MB for a connection on this machine, the server itself less than one.
     expect(store.given).toBeLessThan(80);
     expect(store.ended).toBe(0);
     wire.socket.resume();
@@ -118,7 +118,7 @@ describe.each(transports)('on %s', (transport) => {
     ['while it waits for the first byte', [new Promise(() => undefined)] as Step[], ''],
     ['in the middle', [piece(1), piece(2), new Promise(() => undefined)] as Step[], ''],
     ['in the middle, packed', [piece(1), piece(2), new Promise(() => undefined)] as Step[], gzip],
-  ])('ends the scan when the client goes away %s', async (_what, steps, headers) => {
+  ])('ends the scan when the client disconnects %s', async (_what, steps, headers) => {
     const store = new ScriptedStore(() => steps);
     const { address } = await serve(transport, store);
     const wire = await Wire.open(address);
@@ -131,7 +131,7 @@ describe.each(transports)('on %s', (transport) => {
   });
 
   it.each([[''], [gzip]])(
-    'ends the scan when a client that does not read goes away (%j)',
+    'ends the scan when a client that does not read disconnects (%j)',
     async (headers) => {
       const store = new ScriptedStore(() => pieces(400, 256 * 1024, true));
       const { address } = await serve(transport, store);
@@ -167,7 +167,7 @@ describe.each(transports)('on %s', (transport) => {
     expect(await ask(address, '/api/query/nginx?limt=1')).toMatchObject({ status: 400 });
   });
 
-  it('begins no more answers than a client takes that asks ahead and does not read', async () => {
+  it('starts no more pipelined answers than a client that does not read can take', async () => {
     const store = new ScriptedStore(() => [piece(1, 100_000)]);
     const { address } = await serve(transport, store);
     const wire = await Wire.open(address);
@@ -178,18 +178,18 @@ describe.each(transports)('on %s', (transport) => {
     let before = -1;
     for (; before !== store.begun; await new Promise((resolve) => setTimeout(resolve, 150)))
       before = store.begun;
-    // 60 MB would come; the kernel takes some MB.
+    // 60 MB would be sent; the kernel buffers some MB.
     expect(store.begun).toBeLessThan(ahead / 2);
     wire.socket.resume();
     await wire.closed();
     const responses = await wire.responses(ahead);
-    // uWebSockets.js closes the connection at a request that comes before the answer to the last.
+    // uWebSockets.js closes the connection if a request arrives before the previous answer.
     if (transport === 'uws') return;
     expect(responses).toHaveLength(ahead);
     expect(responses.every(({ isWhole, body }) => isWhole && body.length === 100_000)).toBe(true);
   });
 
-  it('does not count the time that the client takes against the query', async () => {
+  it('does not count the time that the client takes towards the query timeout', async () => {
     const store = new ScriptedStore(() => pieces(100, 256 * 1024));
     const { address } = await serve(transport, store, { queryTimeoutMs: 1000 });
     const wire = await Wire.open(address);
@@ -202,7 +202,7 @@ describe.each(transports)('on %s', (transport) => {
     wire.socket.destroy();
   });
 
-  it('finishes what has begun when it stops, and refuses what comes then', async () => {
+  it('finishes running answers when it stops, and refuses new requests', async () => {
     let goOn: () => void = () => undefined;
     const wait = new Promise<void>((resolve) => (goOn = resolve));
     const store = new ScriptedStore(() => [piece(1), wait, ...pieces(20, 256 * 1024)]);
@@ -212,7 +212,7 @@ describe.each(transports)('on %s', (transport) => {
     wire.send(request());
     await until(() => wire.receivedBytes > 0, 'the answer began');
     const closing = server.close({ timeoutMs: 20_000 });
-    // uWebSockets.js lets go of idle connections when all answers have ended, and of one that asks before the answer at once.
+    // uWebSockets.js closes idle connections when all answers have ended, and at once a connection that sends a request before its answer.
     if (transport === 'node') {
       await idle.closed();
       wire.send(request());
@@ -226,12 +226,12 @@ describe.each(transports)('on %s', (transport) => {
     expect(first).toMatchObject({ status: 200, isWhole: true });
     expect(first!.body.length).toBe(piece(1).length + 20 * 256 * 1024);
     if (transport === 'uws') return;
-    // The second request came when it was too late, on a connection that could not be told to close.
+    // The second request came too late, on a connection that could not be told to close.
     expect(second).toMatchObject({ status: 503, isWhole: true });
     expect(second!.headers.get('connection')).toBe('close');
   });
 
-  it('breaks what does not end in time when it stops', async () => {
+  it('breaks answers that do not end in time when it stops', async () => {
     const store = new ScriptedStore(() => [piece(1), new Promise(() => undefined)]);
     const server = await serve(transport, store);
     const wire = await Wire.open(server.address);
@@ -243,13 +243,13 @@ describe.each(transports)('on %s', (transport) => {
     await until(() => store.ended === 1, 'the scan ended');
   });
 
-  it('closes behind the first answer that begins after the stop', async () => {
+  it('closes the connection after the first answer that begins after the stop', async () => {
     let goOn: () => void = () => undefined;
     const wait = new Promise<void>((resolve) => (goOn = resolve));
     const store = new ScriptedStore(() => [wait, piece(1)]);
     const server = await serve(transport, store);
     const wire = await Wire.open(server.address);
-    // The second is on the wire before the stop, the first is answered after it.
+    // The second request is sent before the stop, the first is answered after it.
     wire.send(transport === 'uws' ? request() : request() + request());
     await until(() => store.begun > 0, 'the first has begun');
     const closing = server.close({ timeoutMs: 20_000 });

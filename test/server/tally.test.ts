@@ -20,13 +20,13 @@ it('durations are counted in the class that they belong to', () => {
   expect(durations.sumMs).toBeCloseTo(120_003.01);
 });
 
-/** More than any socket takes. */
+/** More than any socket buffers. */
 function* endlessPieces(): Generator<Uint8Array> {
   for (;;) yield new Uint8Array(64 * 1024).fill(0x20);
 }
 
 describe.each(transports)('on %s', (transport) => {
-  it('every request is counted once, by its status, and what it cost by its agent', async () => {
+  it('every request is counted once by its status, and its cost by its agent', async () => {
     const { address, route } = await serve(transport, new ScriptedStore(() => [piece(1), piece(2)]), {
       corsOrigin: ['https://logs.example.com'],
     });
@@ -45,7 +45,7 @@ describe.each(transports)('on %s', (transport) => {
     expect(tally.broken).toEqual({ client_gone: 0, client_slow: 0, failed: 0 });
   });
 
-  it('answers that are broken off are counted by what broke them', async () => {
+  it('answers that are broken off are counted by their cause', async () => {
     const failing = await serve(
       transport,
       new ScriptedStore(() => [piece(1), new DamageError('a page is damaged', { path: 'web/1.parquet' })]),
@@ -65,7 +65,7 @@ describe.each(transports)('on %s', (transport) => {
     expect(endless.route.tally.broken).toEqual({ client_gone: 1, client_slow: 0, failed: 0 });
   });
 
-  it('slow queries are told and kept with what they asked, cut to a bound, the newest first', async () => {
+  it('slow queries are reported and kept with their parameters, which are shortened, the newest first', async () => {
     const told: SlowQuery[] = [];
     const { address, route } = await serve(transport, new ScriptedStore(() => [piece(1)]), {
       slowQueryMs: 0,
@@ -93,7 +93,7 @@ describe.each(transports)('on %s', (transport) => {
     expect(route.slow.list()[0]).toEqual(told.at(-1));
   });
 
-  it('a query that fails is slow as well, and none is where nothing is noted', async () => {
+  it('failed queries count as slow too, and without a threshold none does', async () => {
     const damage = () => [new DamageError('a page is damaged', { path: 'web/1.parquet' })];
     const noted = await serve(transport, new ScriptedStore(damage), { slowQueryMs: 0 });
     expect((await ask(noted.address, '/api/query/nginx')).status).toBe(500);

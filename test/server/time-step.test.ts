@@ -20,7 +20,7 @@ const changes: readonly (readonly [zone: string, day: string, what: string])[] =
   ['UTC', '2026-01-15', 'never'],
 ];
 
-/** What a clock in the zone shows at each minute around a day, as if it were UTC. */
+/** The local time in the zone at each minute around a day, as if it were UTC. */
 function wallMinutes(zone: string, day: string): { readonly firstMs: number; readonly walls: number[] } {
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone: zone,
@@ -43,7 +43,7 @@ function wallMinutes(zone: string, day: string): { readonly firstMs: number; rea
   return { firstMs, walls };
 }
 
-/** Minutes at which the clock shows a multiple of the step since midnight, or has just jumped over one. */
+/** Minutes at which the local time is a multiple of the step since midnight, or has just jumped over one. */
 function clockStarts(walls: readonly number[], stepMs: number): number[] {
   const isMultiple = (wall: number): boolean => (wall - Math.floor(wall / dayMs) * dayMs) % stepMs === 0;
   return walls.flatMap((wall, i) => {
@@ -54,7 +54,7 @@ function clockStarts(walls: readonly number[], stepMs: number): number[] {
   });
 }
 
-/** Minutes at which the clock shows, for the first time, a day of another number than all before. */
+/** Minutes at which the local time first reaches a day with a new number. */
 function dayStarts(walls: readonly number[], numberOf: (day: number) => number): number[] {
   let latest = -Infinity;
   return walls.flatMap((wall, i) => {
@@ -74,7 +74,7 @@ function compareBuckets(
 ): void {
   const parsed = parseTimeStep(step) as TimeStep;
   let next = 0;
-  // What comes before the first start, and from the last on, is not known whole.
+  // The buckets before the first start and from the last one on are incomplete.
   for (let i = starts[1]!; i < Math.min(minutes, starts.at(-1)!); i++) {
     while (starts[next + 1]! <= i) next++;
     const wanted = {
@@ -82,7 +82,7 @@ function compareBuckets(
       until: firstMs + starts[next + 1]! * minuteMs,
     };
     for (const timeMs of [firstMs + i * minuteMs, firstMs + (i + 1) * minuteMs - 1]) {
-      // Anew each time: buckets remember the last one, and would not look for this one.
+      // Created anew each time, because buckets remember the last one and would not search for this one.
       const { from, until } = timeBuckets(parsed, zone).bucketOf(timeMs);
       if (from !== wanted.from || until !== wanted.until)
         expect({ step, zone, timeMs, from, until }).toEqual({ step, zone, timeMs, ...wanted });
@@ -91,7 +91,7 @@ function compareBuckets(
 }
 
 describe('buckets of time', () => {
-  it.each(changes)('begin where clocks in %s say so, around %s: %s', (zone, day) => {
+  it.each(changes)('begin at the local times of %s, around %s: %s', (zone, day) => {
     const { firstMs, walls } = wallMinutes(zone, day);
     const clocks: Record<string, number> = {
       '1m': 1,
@@ -140,14 +140,14 @@ describe('buckets of time', () => {
     expect(bucket('1h', '2026-11-24T05:10:00Z', '+05:30')).toEqual(['2026-11-24T04:30', '2026-11-24T05:30']);
   });
 
-  it('refuse what is no step', () => {
+  it('are refused for a text that is not a step', () => {
     for (const text of ['', '1', 'h', '0h', '1.5h', '36h', '1x', '-1h', '10001s', '99999999h', '1h ', '1h1m'])
       expect(parseTimeStep(text), text).toHaveProperty('problem');
     expect(parseTimeStep('48H')).toEqual({ kind: 'days', days: 2 });
     expect(() => timeBuckets({ kind: 'clock', ms: 1000 }, 'Europe/Nowhere')).toThrow('Europe/Nowhere');
   });
 
-  it('are proposed so that there are few enough', () => {
+  it('are proposed so that their number stays within the limit', () => {
     expect(stepFor(dayMs, 5000)).toBe('1m');
     expect(stepFor(30 * dayMs, 5000)).toBe('15m');
     expect(stepFor(0, 5000)).toBe('1s');

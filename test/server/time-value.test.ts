@@ -42,7 +42,7 @@ describe('absolute times', () => {
     ['2025-01-02 03:04:05 02:00', '2025-01-02T01:04:05.000Z'],
     ['2025-01-02T03:04:05 02:00', '2025-01-02T01:04:05.000Z'],
     ['2025-01-02T03:04:05.5 00:00', '2025-01-02T03:04:05.500Z'],
-  ])('takes the blank in %j for an unescaped + offset', (text, expected) => {
+  ])('reads the blank in %j as an unescaped + of an offset', (text, expected) => {
     expect(read(text)).toBe(expected);
   });
 
@@ -94,7 +94,7 @@ describe('relative times', () => {
     expect(read(text)).toMatch(/is no time/);
   });
 
-  it('is exact far back and refuses what no 64-bit time can be', () => {
+  it('is exact far back, and refuses times beyond 64 bits', () => {
     expect(parseTimeValue('99999999d', { now, timezone: 'UTC' })).toEqual({
       ms: BigInt(now) - 99_999_999n * 86_400_000n,
     });
@@ -103,7 +103,7 @@ describe('relative times', () => {
 });
 
 describe('epoch milliseconds', () => {
-  it('are taken from 10^11 on, exactly', () => {
+  it('are accepted from 10^11 on, exactly', () => {
     expect(parseTimeValue('100000000000', { now, timezone: 'UTC' })).toEqual({ ms: 100_000_000_000n });
     expect(parseTimeValue('1735787045123', { now, timezone: 'UTC' })).toEqual({ ms: 1_735_787_045_123n });
     expect(parseTimeValue('9223372036854775807', { now, timezone: 'UTC' })).toEqual({
@@ -118,7 +118,7 @@ describe('epoch milliseconds', () => {
     },
   );
 
-  it('refuses what no 64-bit integer holds', () => {
+  it('refuses integers beyond 64 bits', () => {
     expect(read('9223372036854775808')).toMatch(/beyond the range/);
   });
 });
@@ -129,15 +129,15 @@ describe('the timezone setting', () => {
     ['Europe/Oslo', '2025-07-02 12:00:00', '2025-07-02T10:00:00.000Z'],
     ['America/New_York', '2025-07-02 12:00:00', '2025-07-02T16:00:00.000Z'],
     ['Asia/Kolkata', '2025-07-02 12:00:00', '2025-07-02T06:30:00.000Z'],
-    // An explicit offset wins over the setting.
+    // An explicit offset overrides the setting.
     ['Europe/Oslo', '2025-07-02 12:00:00Z', '2025-07-02T12:00:00.000Z'],
     ['Europe/Oslo', '2025-07-02T12:00:00-01:00', '2025-07-02T13:00:00.000Z'],
-    // Clocks go forward: 02:00 to 03:00 is skipped, and everything in it is the moment of the change.
+    // Clocks go forward: 02:00 to 03:00 is skipped, and every time in it means the moment of the change.
     ['Europe/Oslo', '2025-03-30 01:59:59', '2025-03-30T00:59:59.000Z'],
     ['Europe/Oslo', '2025-03-30 02:00:00', '2025-03-30T01:00:00.000Z'],
     ['Europe/Oslo', '2025-03-30 02:30:00', '2025-03-30T01:00:00.000Z'],
     ['Europe/Oslo', '2025-03-30 03:00:00', '2025-03-30T01:00:00.000Z'],
-    // Clocks go back: 02:30 comes twice, and the first is meant.
+    // Clocks go back: 02:30 occurs twice, and the first is meant.
     ['Europe/Oslo', '2025-10-26 02:30:00', '2025-10-26T00:30:00.000Z'],
     ['Europe/Oslo', '2025-10-26 03:00:00', '2025-10-26T02:00:00.000Z'],
     ['America/New_York', '2025-11-02 01:30:00', '2025-11-02T05:30:00.000Z'],
@@ -155,7 +155,7 @@ describe('the timezone setting', () => {
     expect(read(text, zone)).toBe(expected);
   });
 
-  it('finds the first instant whose wall clock is not earlier', () => {
+  it('finds the first instant whose local time is not earlier', () => {
     const zones = [
       'UTC',
       'Europe/Oslo',
@@ -173,7 +173,7 @@ describe('the timezone setting', () => {
           const instant = instantOfWallClock(zone, wallMs);
           expect(instant + zoneOffset(zone, instant)).toBeGreaterThanOrEqual(wallMs);
           expect(instant - 1 + zoneOffset(zone, instant - 1)).toBeLessThan(wallMs);
-          // Later readings never map to earlier instants, so windows that meet still meet.
+          // Later local times never map to earlier instants, so adjacent time ranges stay adjacent.
           expect(instantOfWallClock(zone, wallMs + stepMs)).toBeGreaterThanOrEqual(instant);
         },
       ),

@@ -19,7 +19,7 @@ async function begin(
 
 const pass = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-it('gives the pieces and then the end, again and again', async () => {
+it('returns the pieces and then the end, repeatedly', async () => {
   const { pieces } = await begin(1000, [piece(1), piece(2)]);
   expect(await pieces.next()).toEqual(piece(1));
   expect(await pieces.next()).toEqual(piece(2));
@@ -29,10 +29,10 @@ it('gives the pieces and then the end, again and again', async () => {
   expect(await pieces.next()).toBeUndefined();
 });
 
-it('does not count what the reader takes, but still ends a scan that hangs after it', async () => {
+it('does not count the time of the reader, but still ends a scan that hangs afterwards', async () => {
   const { pieces, store } = await begin(30, [piece(1), piece(2), never]);
   await pieces.next();
-  // Longer than the limit: the timer of the first wait goes off while nobody waits.
+  // Longer than the limit: the timer of the first wait expires while nobody waits.
   await pass(80);
   expect(await pieces.next()).toEqual(piece(2));
   await pass(80);
@@ -40,10 +40,10 @@ it('does not count what the reader takes, but still ends a scan that hangs after
   expect(store.lastSignal?.aborted).toBe(true);
 });
 
-it('counts the waits together', async () => {
+it('adds up the waits', async () => {
   function* steps(): Generator<Step> {
     for (let number = 1; ; number++) {
-      // Begun when the scan comes to it.
+      // Begins when the scan reaches it.
       yield pass(60);
       yield piece(number);
     }
@@ -53,7 +53,7 @@ it('counts the waits together', async () => {
   await expect(pieces.next().then(() => pieces.next())).rejects.toMatchObject({ code: 'timeout' });
 });
 
-it('does not count the time in which the scan waits for others', async () => {
+it('does not count the time in which the scan is on hold for others', async () => {
   const { pieces } = await begin(30, [pass(120), piece(1), never]);
   const waiting = pieces.next();
   pieces.hold();
@@ -62,7 +62,7 @@ it('does not count the time in which the scan waits for others', async () => {
   await expect(pieces.next()).rejects.toMatchObject({ code: 'timeout' });
 });
 
-it('tells who waits, and who asks later, why it was interrupted', async () => {
+it('gives the reason of an interruption to the waiting reader, and to later ones', async () => {
   const gone = new LogstrataError('cancelled', 'gone');
   const { pieces, store } = await begin(1000, [piece(1), never]);
   await pieces.next();
@@ -74,7 +74,7 @@ it('tells who waits, and who asks later, why it was interrupted', async () => {
   expect(store.ended).toBe(1);
 });
 
-it('interrupts nothing once the scan is over, and gives no scan a signal that was aborted', async () => {
+it('interrupts nothing once the scan is over, and gives no scan an aborted signal', async () => {
   const signals: AbortSignal[] = [];
   for (const isInterrupted of [false, true, false]) {
     const { pieces, store } = await begin(1000, isInterrupted ? [never] : []);
@@ -87,7 +87,7 @@ it('interrupts nothing once the scan is over, and gives no scan a signal that wa
     expect(store.lastSignal?.aborted).toBe(isInterrupted);
     signals.push(store.lastSignal!);
   }
-  // Only that of a scan which ended by itself is used again.
+  // Only the signal of a scan that ended by itself is reused.
   expect(signals.slice(2)).not.toContain(signals[1]);
   expect(signals[1]).toBe(signals[0]);
 });

@@ -17,7 +17,7 @@ import { parseResponses } from './wire.js';
 const old = ownCertificate('old');
 const renewed = ownCertificate('renewed');
 
-/** Writes a certificate and a key to files of their own. */
+/** Writes a certificate and a key to new files. */
 function written({ cert, key }: OwnCertificate): { cert: string; key: string } {
   const folder = mkdtempSync(join(tmpdir(), 'logstrata-tls-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -35,7 +35,7 @@ function serveTls(store = new ScriptedStore(() => [piece(1), piece(2)])): Promis
   return serve('node', store, { certificate: certificate(old) });
 }
 
-/** A connection to a server. Without an authority it takes any certificate. */
+/** A connection to a server. Without an authority, it accepts any certificate. */
 async function open(address: string, authority?: string): Promise<TLSSocket> {
   const socket = connect({
     host: '127.0.0.1',
@@ -49,7 +49,7 @@ async function open(address: string, authority?: string): Promise<TLSSocket> {
 
 const words = 'GET /api/query/nginx HTTP/1.1\r\nHost: localhost\r\n\r\n';
 
-/** What a socket has received until it has ended, or `isEnough` of it. */
+/** The bytes that a socket has received until it ended, or until `isEnough` of them. */
 function received(socket: TLSSocket, isEnough: (bytes: Buffer) => boolean = () => false): Promise<Buffer> {
   const chunks: Buffer[] = [];
   return new Promise((resolve) => {
@@ -63,7 +63,7 @@ function received(socket: TLSSocket, isEnough: (bytes: Buffer) => boolean = () =
   });
 }
 
-/** Asks once on a socket that stays open. */
+/** Sends one request on a socket that stays open. */
 async function askOn(socket: TLSSocket): Promise<number> {
   socket.write(words);
   const isWhole = (bytes: Buffer): boolean => parseResponses(bytes, false)[0]?.isWhole === true;
@@ -76,7 +76,7 @@ function commonName(socket: TLSSocket): string {
   return String(socket.getPeerCertificate().subject.CN);
 }
 
-it('answers over TLS, to who trusts its certificate', async () => {
+it('answers over TLS to clients that trust its certificate', async () => {
   const server = await serveTls();
   expect(server.address).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
   expect(server.transport).toBe('node');
@@ -84,7 +84,7 @@ it('answers over TLS, to who trusts its certificate', async () => {
   await expect(open(server.address, renewed.cert)).rejects.toThrow();
 });
 
-it('gives new connections the renewed certificate, and keeps those that are open', async () => {
+it('gives new connections the renewed certificate, and keeps open connections', async () => {
   const server = await serveTls();
   const kept = await open(server.address);
   expect(await askOn(kept)).toBe(200);
@@ -96,7 +96,7 @@ it('gives new connections the renewed certificate, and keeps those that are open
   expect(await askOn(kept)).toBe(200);
 });
 
-it('goes on with an answer that has begun while the certificate is renewed', async () => {
+it('continues a running answer while the certificate is renewed', async () => {
   let goOn!: () => void;
   const waiting = new Promise<void>((resolve) => (goOn = resolve));
   const store = new ScriptedStore(() => [piece(1), waiting, piece(2)]);
@@ -111,7 +111,7 @@ it('goes on with an answer that has begun while the certificate is renewed', asy
   expect(response!.body).toEqual(Buffer.concat([piece(1), piece(2)]));
 });
 
-it('breaks an answer that fails, so that it is none', async () => {
+it('breaks off an answer that fails, so that it is recognised as incomplete', async () => {
   let fail!: () => void;
   const failing = new Promise<void>((resolve) => (fail = resolve));
   const store = new ScriptedStore(() => [piece(1), failing, new Error('the disk is gone')]);
@@ -119,7 +119,7 @@ it('breaks an answer that fails, so that it is none', async () => {
   const socket = await open(server.address);
   let ending: string | undefined;
   socket.on('error', (error: NodeJS.ErrnoException) => (ending = error.code));
-  // What a reset finds unread is lost.
+  // Bytes that are unread when the connection is reset are lost.
   socket.once('data', fail);
   socket.write(words);
   const [response] = parseResponses(await received(socket), false);
@@ -127,7 +127,7 @@ it('breaks an answer that fails, so that it is none', async () => {
   expect(ending).toBe('ECONNRESET');
 });
 
-it('speaks no TLS before 1.2, and no HTTP without TLS', async () => {
+it('accepts neither TLS before 1.2 nor HTTP without TLS', async () => {
   const { address } = await serveTls();
   const options: RequestOptions = {
     agent: new Agent({ minVersion: 'TLSv1', maxVersion: 'TLSv1.1', rejectUnauthorized: false }),
@@ -146,19 +146,19 @@ it('speaks no TLS before 1.2, and no HTTP without TLS', async () => {
   expect(Buffer.concat(chunks).toString('latin1')).not.toContain('HTTP');
 });
 
-it('stops though somebody has connected and says nothing', async () => {
+it('stops although a client has connected and sent nothing', async () => {
   const server = await serveTls();
   const silent = connectPlain({ host: '127.0.0.1', port: Number(new URL(server.address).port) });
   silent.on('error', () => undefined);
   await new Promise((resolve) => silent.on('connect', resolve));
-  // Its connection is taken by the time that another one has been answered.
+  // Its connection has been accepted by the time that another one is answered.
   await askOn(await open(server.address));
   const closed = new Promise((resolve) => silent.on('close', resolve));
   await server.close({ timeoutMs: 20_000 });
   await closed;
 });
 
-it('leaves uWebSockets.js aside, and says so where it is asked for', async () => {
+it('refuses TLS on uWebSockets.js, and names the transport that supports it', async () => {
   const store = new ScriptedStore(() => []);
   const options = { certificate: certificate(old) };
   await expect(serve('uws', store, options)).rejects.toThrow(/renewed certificate.*"node" can/);
@@ -194,7 +194,7 @@ it.each([
   expect(() => readCertificate(files)).toThrow(/logstrata-tls-.*\.pem/);
 });
 
-it('tells of a certificate that clients refuse, or soon will', () => {
+it('warns about a certificate that clients refuse, or soon will', () => {
   const own = certificate(ownCertificate('x', { from: new Date('2026-01-01'), to: new Date('2026-04-01') }));
   const warned = (day: string): string | undefined => validityWarning(own, 'c.pem', Date.parse(day));
   expect(warned('2025-12-31')).toContain('is valid from 2026-01-01 on');

@@ -7,7 +7,7 @@ import { serve, transports } from './running.js';
 import { Wire, type WireResponse } from './wire.js';
 
 const path = '/api/query/nginx';
-/** A page of a hundred lines almost fills what is given in one piece. */
+/** A page of a hundred lines almost fills one piece. */
 const text = 'x'.repeat(480);
 
 function request(query: string, ...headers: string[]): string {
@@ -36,19 +36,19 @@ function numbers(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, i) => from + i);
 }
 
-/** Whether the answer was made for this request, as its head says, and not for another one. */
+/** Whether the scan ran for this request, as its headers show, and not for another one. */
 function wasRead(response: WireResponse): boolean {
   return /groups;desc="1 scanned of 1"/.test(response.headers.get('server-timing')!);
 }
 
-describe.each(transports)('who ask for the same page at once, on %s,', (transport) => {
-  it('get the same answer, read once, each in the form that it asked for', async () => {
+describe.each(transports)('clients that request the same page at once, on %s,', (transport) => {
+  it('get the same answer from one scan, each in the form that it requested', async () => {
     const archive = await openOn(new MemoryDirectory());
     const store = await archive.agent('nginx', schema);
     await appendNumbers(store, 0, 200);
     const { address } = await serve(transport, store, { queriesMax: 100 });
     const wires = await Promise.all(Array.from({ length: 64 }, () => Wire.open(address)));
-    // Connections are taken one in a turn, whatever waits on them.
+    // One connection is accepted per turn, so the connections are opened first.
     for (const wire of wires) await wire.send(request('limit=0')).responses(1);
     for (const [i, wire] of wires.entries()) {
       const headers = i % 8 === 3 ? ['Accept-Encoding: gzip'] : i % 8 === 5 ? ['Connection: close'] : [];
@@ -68,13 +68,13 @@ describe.each(transports)('who ask for the same page at once, on %s,', (transpor
     }
     expect(packed).toBe(8);
     expect(answers.filter(wasRead).length).toBeGreaterThan(0);
-    // Which requests are there in one turn is for the kernel to say; that no two ever are would be strange.
+    // Which requests arrive in the same turn depends on the kernel, but some of them should.
     expect(answers.filter(wasRead).length).toBeLessThan(answers.length);
     for (const wire of wires) wire.socket.destroy();
     await archive.close();
   });
 
-  it('see what has been stored, at once and for good', async () => {
+  it('see stored records at once, and from then on', async () => {
     const archive = await openOn(new MemoryDirectory());
     const store = await archive.agent('nginx', schema);
     let stored = 100;
@@ -105,13 +105,13 @@ describe.each(transports)('who ask for the same page at once, on %s,', (transpor
     await archive.close();
   });
 
-  it('may read it slowly while others turn pages', async () => {
+  it('may read it slowly while others request pages', async () => {
     const archive = await openOn(new MemoryDirectory());
     const store = await archive.agent('nginx', schema);
     await appendNumbers(store, 0, 2000);
     const { address } = await serve(transport, store, { queriesMax: 100 });
     const slow = await Promise.all([1, 2, 3].map(() => Wire.open(address)));
-    // More than the kernel keeps for a connection, where requests may come ahead of answers.
+    // More than the kernel buffers for a connection, where pipelining is possible.
     const count = transport === 'uws' ? 1 : 300;
     for (const wire of slow) wire.socket.pause();
     for (let i = 0; i < count; i++) for (const wire of slow) wire.send(request('limit=100'));

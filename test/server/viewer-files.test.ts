@@ -4,7 +4,7 @@ import { startConsole } from '../../server/console/console.js';
 import { readViewerFiles } from '../../server/console/viewer-files.js';
 import { ViewerRoute } from '../../server/console/viewer-route.js';
 
-/** What the whole viewer may take on its way to a browser. */
+/** The maximum size of the whole viewer as it is sent to a browser. */
 const packedBytesMax = 120_000;
 
 async function served(): Promise<string> {
@@ -15,7 +15,7 @@ async function served(): Promise<string> {
   return running.address;
 }
 
-/** Without a browser's own handling of encodings. */
+/** Fetches without the content decoding of a browser. */
 function ask(url: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Response> {
   return fetch(url, { method, headers: { 'accept-encoding': 'identity', connection: 'close', ...headers } });
 }
@@ -28,7 +28,7 @@ it('the viewer is small', () => {
   expect(packed).toBeLessThanOrEqual(packedBytesMax);
 });
 
-it('the page has a policy that its files keep to: all of them are of this server, and none stands in the page', async () => {
+it('the page has a content security policy that its files satisfy: all come from this server, and none is inline', async () => {
   const address = await served();
   const page = await ask(`${address}/`);
   expect(page.status).toBe(200);
@@ -56,7 +56,7 @@ it('the page has a policy that its files keep to: all of them are of this server
   expect(html).not.toMatch(/<style|style=|<script(?![^>]*\bsrc=)|\bon[a-z]+=/);
 });
 
-it('files whose names tell their content are kept for ever, and others asked for anew', async () => {
+it('files whose names contain a hash of their content are cached for ever, and others are revalidated', async () => {
   const address = await served();
   const names = [...readViewerFiles().keys()].filter((name) => name.startsWith('/assets/'));
   expect(names.map((name) => name.split('.').at(-1)).sort()).toEqual(
@@ -77,7 +77,7 @@ it('files whose names tell their content are kept for ever, and others asked for
   expect(head.headers.get('content-length')).toBe(String((await page.text()).length));
 });
 
-it('a file comes packed to who takes that, under a tag of its own', async () => {
+it('a file is sent compressed to clients that accept that, with an ETag of its own', async () => {
   const address = await served();
   const [name, file] = [...readViewerFiles()].find(([path]) => path.endsWith('.js'))!;
   const plain = await ask(`${address}${name}`);
@@ -90,7 +90,7 @@ it('a file comes packed to who takes that, under a tag of its own', async () => 
   expect(Buffer.from(await packed.arrayBuffer())).toEqual(file.bytes);
 });
 
-it('nothing else is there', async () => {
+it('nothing else is served', async () => {
   const address = await served();
   for (const path of [
     '/index.html',

@@ -18,7 +18,7 @@ const fields: readonly Field[] = (['time', 'int', 'float', 'bool', 'string'] as 
   type,
 }));
 
-/** What the route makes of a request of the viewer's. */
+/** The route's parse of a request from the viewer. */
 function read(path: string): ReturnType<typeof parseQueryRequest> {
   return parseQueryRequest(path.split('?')[1] ?? '', {
     schema: { fields },
@@ -30,7 +30,7 @@ function read(path: string): ReturnType<typeof parseQueryRequest> {
 }
 
 describe.each(fields)('a filter of the viewer on $name', ({ name, type }) => {
-  it.each(operatorsOf(type))('%s is what the route takes, and so is its opposite', (operator) => {
+  it.each(operatorsOf(type))('%s is accepted by the route, and so is its negation', (operator) => {
     const one: Filter = { field: name, operator, values: [examples[type]] };
     const opposite = negated(one, type);
     expect(negated(opposite, type)).toEqual(one);
@@ -41,7 +41,7 @@ describe.each(fields)('a filter of the viewer on $name', ({ name, type }) => {
   });
 });
 
-it('the route takes text and times of any year as the viewer asks for them', () => {
+it('the route accepts texts and times of any year in the form that the viewer sends', () => {
   const view = { ...plainView, agent: 'app', text: 'x+y %_' };
   const question = questionOf(view, fields, { sinceMs: -1, untilMs: 5 });
   const { predicates, limit } = read(requestPath('query', question, [['limit', '7']]));

@@ -1,17 +1,17 @@
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 
-/** One response as it came over the wire. */
+/** One response as it was received. */
 export interface WireResponse {
   readonly status: number;
   /** Names in lowercase. */
   readonly headers: ReadonlyMap<string, string>;
   readonly body: Buffer;
-  /** False when the connection ended before the body did. */
+  /** False if the connection ended before the body did. */
   readonly isWhole: boolean;
 }
 
-/** A client that shows the bytes: what it sends is what it is told, and it reads when it is told. */
+/** A client with access to the bytes: it sends exactly the given bytes, and reads when it is told to. */
 export class Wire {
   readonly socket: Socket;
   /** How the connection ended: `open`, `end` (FIN) or the code of an error. */
@@ -57,7 +57,7 @@ export class Wire {
     return this.#received[0] ?? Buffer.alloc(0);
   }
 
-  /** Waits until `count` whole responses are there, or the connection has ended. `isHead`: responses have no bodies. */
+  /** Waits until `count` complete responses have arrived, or the connection has ended. `isHead`: responses have no bodies. */
   async responses(count: number, isHead = false): Promise<WireResponse[]> {
     let isOver = false;
     void this.#closed.then(() => (isOver = true));
@@ -69,7 +69,7 @@ export class Wire {
   }
 }
 
-/** Sends one request on a connection of its own and reads the one response. */
+/** Sends one request on its own connection and reads the response. */
 export async function ask(
   address: string,
   target: string,
@@ -87,7 +87,7 @@ export async function ask(
   return response;
 }
 
-/** Sends bytes on a connection of their own and reads until the server closes it. */
+/** Sends bytes on their own connection and reads until the server closes it. */
 export async function shout(
   address: string,
   ...packets: (string | Buffer)[]
@@ -135,7 +135,7 @@ function readBody(
   headers: ReadonlyMap<string, string>,
 ): { body: Buffer; end: number | undefined } {
   if (headers.get('transfer-encoding') === 'chunked') return readChunks(bytes, start);
-  // What a library refuses by itself ends with the connection.
+  // A refusal by the library itself ends with the connection.
   if (!headers.has('content-length')) return { body: bytes.subarray(start), end: bytes.length };
   const end = start + Number(headers.get('content-length'));
   return { body: bytes.subarray(start, end), end: end <= bytes.length ? end : undefined };
