@@ -54,7 +54,7 @@ const routes = {
   '/api/schema/': new SchemaRoute(agents),
 };
 
-it('a console asks for a token, but for its probes and what shows nothing', async () => {
+it('a console requires a token, except for its probes and for public pages', async () => {
   const running = await open({ guard: guardWith(wide.token, narrow.token) });
   const status = async (path: string, headers: Record<string, string> = {}): Promise<number> =>
     (await ask(running.address, path, { headers })).status;
@@ -71,7 +71,7 @@ it('a console asks for a token, but for its probes and what shows nothing', asyn
   expect(await status('/api/schema/nobody', wide.header)).toBe(404);
 });
 
-it('a probe is told the reasons by who asks', async () => {
+it('a readiness probe lists the reasons that its token allows it to see', async () => {
   const running = await open({ guard: guardWith(wide.token, narrow.token) });
   const probe = async (headers: Record<string, string> = {}): Promise<unknown> => {
     const { status, body } = await ask(running.address, '/readyz', { headers });
@@ -92,7 +92,7 @@ it('a probe is told the reasons by who asks', async () => {
   expect(await probe(narrow.header)).toEqual([503, 'it is damaged']);
 });
 
-it('a token for some agents is shown those, and nothing of all', async () => {
+it('a token for some agents lists those agents, and gives no access to routes for all agents', async () => {
   const running = await open({ guard: guardWith(wide.token, narrow.token) });
   running.open(routes, () => Promise.resolve([]));
   const asked = (path: string, { header }: typeof wide): ReturnType<typeof ask> =>
@@ -107,7 +107,7 @@ it('a token for some agents is shown those, and nothing of all', async () => {
   expect((await asked('/whole', narrow)).status).toBe(403);
 });
 
-it('a console that others reach is there with a token for it alone, and asks for one ever after', async () => {
+it('a console that other machines can reach requires a token for it at start, and for every request afterwards', async () => {
   const address = { host: '0.0.0.0', port: 0 };
   await expect(open({ address })).rejects.toThrow('logstrata token new --listener console');
   await expect(open({ address, guard: guardWith() })).rejects.toThrow('there is no token for it yet');

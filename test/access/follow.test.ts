@@ -30,7 +30,7 @@ async function follow(address: string, text: string | null): Promise<Wire> {
   return wire;
 }
 
-it('a stream ends, and says why, when its token is over, or one is asked for', async () => {
+it('a stream ends with the reason when its token expires or is revoked, or when tokens become required', async () => {
   const guard = new ListenerGuard('query', new FailedTokens(() => undefined));
   const made = [1, 2, 3].map(() => newTokenText());
   const tokenOf = (i: number, changes: Partial<Token> = {}): Token => ({

@@ -42,7 +42,7 @@ function guardWith(...tokens: Token[]): ListenerGuard {
   return guard;
 }
 
-/** The status and detail that a header is refused with at once; undefined where it is not. */
+/** The status and detail of an immediate refusal; undefined if the header is accepted. */
 function refusal(guard: ListenerGuard, header: string | undefined, client = 'c'): ProblemError | undefined {
   try {
     const caller = guard.identify(header, client, nowMs);
@@ -55,7 +55,7 @@ function refusal(guard: ListenerGuard, header: string | undefined, client = 'c')
 }
 
 describe('a guard', () => {
-  it('lets everybody where there are no tokens for its listener', () => {
+  it('accepts everybody if there are no tokens for its listener', () => {
     const guard = guardWith(made({ listeners: ['console'] }).token);
     expect(refusal(guard, undefined)).toBeUndefined();
     expect(refusal(guard, 'Basic eDp5')).toBeUndefined();
@@ -63,7 +63,7 @@ describe('a guard', () => {
     expect(refusal(guard, undefined)?.status).toBe(401);
   });
 
-  it('lets who has a token, whatever the case of the scheme', () => {
+  it('accepts a valid token, whatever the case of the scheme', () => {
     const { token, text } = made();
     const guard = guardWith(made().token, token);
     for (const scheme of ['Bearer', 'bearer', 'BEARER'])
@@ -75,14 +75,14 @@ describe('a guard', () => {
     ['another scheme', 'Basic eDp5'],
     ['no scheme', made().text],
     ['a header without end', `Bearer ${'x'.repeat(20_000)}`],
-  ])('asks for a token where there is %s', (_what, header) => {
+  ])('requires a token if there is %s', (_what, header) => {
     const problem = refusal(guardWith(made().token), header)!;
     expect(problem.status).toBe(401);
     expect(problem.headers['WWW-Authenticate']).toBe('Bearer realm="logstrata"');
     expect(problem.detail).toContain('Authorization: Bearer');
   });
 
-  it('refuses whatever differs from a token in one character', () => {
+  it('refuses anything that differs from a token in one character', () => {
     const { token, text } = made();
     const guard = guardWith(token);
     for (let i = 0; i < text.length; i++) {
@@ -110,7 +110,7 @@ describe('a guard', () => {
     expect(refusal(guard, `Bearer ${lasting.text}`)).toBeUndefined();
   });
 
-  it('lets a token of some agents ask about those', () => {
+  it('lets a token for some agents query those agents', () => {
     const { token, text } = made({ agents: ['nginx'] });
     const caller = guardWith(token).identify(`Bearer ${text}`, 'c', nowMs);
     if (caller instanceof Promise) throw new Error('it waits');
@@ -120,13 +120,13 @@ describe('a guard', () => {
   });
 });
 
-describe('who sends wrong tokens', () => {
+describe('a client that sends wrong tokens', () => {
   const wrong = `Bearer ${newTokenText().text}`;
 
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] }));
   afterEach(() => void vi.useRealTimers());
 
-  /** How long the answer to a wrong token waits. */
+  /** How long the answer to a wrong token is delayed. */
   async function waitOf(guard: ListenerGuard, client = 'c'): Promise<number> {
     const startMs = performance.now();
     try {
@@ -140,7 +140,7 @@ describe('who sends wrong tokens', () => {
     return performance.now() - startMs;
   }
 
-  it('waits longer each time, up to a bound, and begins anew after a while', async () => {
+  it('is delayed longer each time, up to a limit, and starts again after a while', async () => {
     const guard = guardWith(made().token);
     const waits: number[] = [];
     for (let i = 0; i < failuresAtOnce + 8; i++) waits.push(await waitOf(guard));
@@ -156,7 +156,7 @@ describe('who sends wrong tokens', () => {
     ]);
   });
 
-  it('is not slowed with a right one, nor with none', async () => {
+  it('is not delayed with a valid token or without a token', async () => {
     const { token, text } = made();
     const guard = guardWith(token);
     for (let i = 0; i < 20; i++) await waitOf(guard);
@@ -164,7 +164,7 @@ describe('who sends wrong tokens', () => {
     expect(refusal(guard, undefined)?.status).toBe(401);
   });
 
-  it('keeps a few answers waiting, and the next ones are refused at once', async () => {
+  it('has a few answers delayed, and further ones refused at once', async () => {
     const guard = guardWith(made().token);
     const of = (client: string): number => {
       let waiting = 0;
@@ -181,7 +181,7 @@ describe('who sends wrong tokens', () => {
     expect(refusal(guard, wrong, 'one')).toBeUndefined();
   });
 
-  it('is forgotten where too many others do the same', async () => {
+  it('is forgotten if too many others do the same', async () => {
     const guard = guardWith(made().token);
     for (let i = 0; i < 5; i++) await waitOf(guard);
     for (let i = 0; i < failingClientsMax; i++) refusal(guard, wrong, `client ${i}`);

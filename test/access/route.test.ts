@@ -9,7 +9,7 @@ import { ask, type WireResponse } from '../server/wire.js';
 
 const store = (): ScriptedStore => new ScriptedStore(() => [piece(1)]);
 
-/** A guard that knows one token, for these agents, and the header with it. */
+/** A guard that knows one token, for these agents, and the header with the token. */
 function guarded(agents: readonly string[] | null): { guard: ListenerGuard; header: Record<string, string> } {
   const guard = new ListenerGuard('query', new FailedTokens(() => undefined));
   const { id, text } = newTokenText();
@@ -28,7 +28,7 @@ describe.each(transports)('a listener with tokens on %s', (transport) => {
   const all = (options: Partial<ServerOptions>, its = store()): Promise<{ address: string }> =>
     serve(transport, its, { lookup: (agent) => (agent === 'nginx' ? its : undefined), ...options });
 
-  it('answers with a token, and without one tells nothing but that', async () => {
+  it('answers with a token, and without one reveals only that a token is needed', async () => {
     const { guard, header } = guarded(null);
     const its = store();
     const { address } = await all({ guard }, its);
@@ -43,7 +43,7 @@ describe.each(transports)('a listener with tokens on %s', (transport) => {
     expect(its.begun).toBe(1);
   });
 
-  it('does not tell the holder of a token for some agents which others there are', async () => {
+  it('does not reveal other agents to the holder of a token for some agents', async () => {
     const { guard, header } = guarded(['nginx', 'planned']);
     const its = store();
     const { address } = await all({ guard, lookup: (agent) => (agent === 'planned' ? undefined : its) });
@@ -62,7 +62,7 @@ describe.each(transports)('a listener with tokens on %s', (transport) => {
     expect((await problem('/elsewhere')).status).toBe(404);
   });
 
-  it('does not give one holder what it knows from another', async () => {
+  it('does not give one holder data that was cached for another', async () => {
     const wide = guarded(null);
     const { address } = await all({ guard: wide.guard });
     const target = '/api/query/nginx?limit=1';
@@ -75,7 +75,7 @@ describe.each(transports)('a listener with tokens on %s', (transport) => {
     expect((await ask(address, target, { headers: wide.header })).status).toBe(401);
   });
 
-  it('lets a browser ask whether it may send a token, and read why not', async () => {
+  it('lets a browser ask whether it may send a token, and read the reason of a refusal', async () => {
     const { guard } = guarded(null);
     const { address } = await all({ guard, corsOrigin: ['https://a.example'] });
     const headers = { Origin: 'https://a.example', 'Access-Control-Request-Headers': 'authorization' };
@@ -88,7 +88,7 @@ describe.each(transports)('a listener with tokens on %s', (transport) => {
     expect(refused.headers.get('access-control-expose-headers')).toContain('WWW-Authenticate');
   });
 
-  it('answers a client that sends wrong tokens without a slot of a query', async () => {
+  it('answers a client that sends wrong tokens without taking a query slot', async () => {
     const { guard, header } = guarded(null);
     const its = store();
     const { address } = await all({ guard, queriesMax: 1 }, its);

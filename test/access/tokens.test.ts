@@ -36,7 +36,7 @@ function dataFolder(): string {
   return folder;
 }
 
-it('a token is kept as its digest, in a file for its owner alone', async () => {
+it('a token is stored as its digest, in a file that only its owner can read', async () => {
   const location = join(dataFolder(), 'data');
   const folder = await TokenFolder.open(location, { create: true });
   const { token, text } = await folder.add({ ...forAll, agents: ['nginx'] });
@@ -51,7 +51,7 @@ it('a token is kept as its digest, in a file for its owner alone', async () => {
   expect(JSON.parse(written)).toMatchObject({ name: 'grafana', agents: ['nginx'] });
 });
 
-it('what many commands do at once stays done', async () => {
+it('changes that many commands make at once are all kept', async () => {
   const location = dataFolder();
   const commands = await Promise.all(Array.from({ length: 20 }, () => TokenFolder.open(location)));
   const made = await Promise.all(commands.map((folder) => folder.add(forAll)));
@@ -70,7 +70,7 @@ it('what many commands do at once stays done', async () => {
   expect(readdirSync(join(location, '.tokens'))).toHaveLength(30);
 });
 
-it('a revoked token keeps the time at which it was, and one that is not there is an error', async () => {
+it('a revoked token keeps the time of its revocation, and an unknown one is an error', async () => {
   const folder = await TokenFolder.open(dataFolder());
   const { token } = await folder.add(forAll);
   await folder.revoke(token.id, 5);
@@ -78,7 +78,7 @@ it('a revoked token keeps the time at which it was, and one that is not there is
   await expect(folder.revoke('00000000', 9)).rejects.toMatchObject({ code: 'not_found' });
 });
 
-it('a listener asks for tokens from the first that was made for it until all are cleared', async () => {
+it('a listener requires tokens from its first token on until all are cleared', async () => {
   const location = dataFolder();
   const access = await Access.open(location, () => undefined);
   const folder = await TokenFolder.open(location);
@@ -96,7 +96,7 @@ it('a listener asks for tokens from the first that was made for it until all are
   expect([access.query.isClosed, access.console.isClosed]).toEqual([false, false]);
 });
 
-it('a copy has the tokens of the data folder, and no others', async () => {
+it('a copy has exactly the tokens of the data folder', async () => {
   const [here, copy] = [await TokenFolder.open(dataFolder()), await TokenFolder.open(dataFolder())];
   await copy.replace(await here.list());
   expect(await copy.list()).toEqual([]);
@@ -109,7 +109,7 @@ it('a copy has the tokens of the data folder, and no others', async () => {
   expect(await copy.list()).toEqual(await here.list());
 });
 
-it('a token file that can not be used is named, and the tokens before it stay in force', async () => {
+it('an unusable token file is named, and the tokens read before stay valid', async () => {
   const location = dataFolder();
   const folder = await TokenFolder.open(location);
   await folder.add(forAll);
@@ -126,13 +126,13 @@ it('a token file that can not be used is named, and the tokens before it stay in
     await expect(access.reload()).rejects.toThrow(complaint);
     expect(access.query.isClosed).toBe(true);
   }
-  // What a command that was killed leaves is no token.
+  // The file of a command that was killed does not count as a token.
   rmSync(path);
   writeFileSync(join(location, '.tokens/0badf00d.77.new'), '');
   expect(await access.reload()).toHaveLength(1);
 });
 
-it(`there are ${tokensMax} tokens at most`, async () => {
+it(`there are at most ${tokensMax} tokens`, async () => {
   const location = dataFolder();
   const folder = await TokenFolder.open(location);
   mkdirSync(join(location, '.tokens'));
@@ -154,7 +154,7 @@ const anyToken: fc.Arbitrary<Token> = fc.record({
   revokedMs: fc.option(time),
 });
 
-it('a token reads back from its file as it was', () => {
+it('a token is read back from its file unchanged', () => {
   fc.assert(
     fc.property(anyToken, (token) => {
       expect(parseTokenFile(token.id, tokenFileBytes(token).toString())).toEqual(token);
@@ -162,7 +162,7 @@ it('a token reads back from its file as it was', () => {
   );
 });
 
-it('any other file is refused in words', () => {
+it('any other file is refused with a message', () => {
   const changed = fc.tuple(anyToken, fc.nat(), fc.nat({ max: 255 })).map(([token, at, byte]) => {
     const bytes = tokenFileBytes(token);
     bytes[at % bytes.length] = byte;
