@@ -9,7 +9,7 @@ import { root } from '../tidy/source-files.js';
 const script = join(root, 'dist/bench/archives/run.js');
 const run = promisify(execFile);
 
-it('an archive of many files is made, attached, and asked through a server', async () => {
+it('an archive of many files is created, attached, and queried through a server', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'logstrata-archives-test-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const out = join(folder, 'archives');

@@ -37,7 +37,7 @@ const questionIds = [
   'count-sum',
   'bulk',
 ];
-/** Ours alone: no peer is a server. */
+/** Lines with figures of Logstrata only, since no peer is a server. */
 const aloneIds = [
   'http-beside',
   ...(process.platform === 'linux' ? ['http-left-bulk', 'http-left-scan'] : []),
@@ -53,7 +53,7 @@ const otherIds = [
   ...aloneIds,
 ];
 const appIds = ['app-newest', 'app-errors', 'app-name', 'app-trace', 'app-trace-nowhere', 'app-page-after'];
-/** Questions about whole ids, for which peers have indexes. */
+/** Queries for whole ids, for which peers have indexes. */
 const idIds = [...questionIds.filter((id) => id.startsWith('request-')), 'app-trace', 'app-trace-nowhere'];
 const appOtherIds = ['app-load', 'app-load-memory', 'app-size-lz4', 'app-size-zstd'];
 
@@ -63,7 +63,7 @@ describe('a tiny run of the benchmark', () => {
   let printed = '';
   beforeAll(async () => {
     if (!existsSync(command)) throw new Error('the benchmark is not built: run "npm run build" first');
-    // DuckDB is there when the tests run, because their own oracle is; nothing else may be fetched by a test.
+    // DuckDB is installed when tests run, since their own oracle uses it; a test may download nothing else.
     const args = [command, '--tiny', '--no-install', '--data', join(folder, 'data'), '--out', out];
     printed = (await promisify(execFile)(process.execPath, args)).stdout;
     result = JSON.parse(readFileSync(`${out}.json`, 'utf8')) as BenchResult;
@@ -78,7 +78,7 @@ describe('a tiny run of the benchmark', () => {
     ]);
   });
 
-  it('has a figure of ours and of a peer in every line, and says who is ahead', () => {
+  it('has a figure of Logstrata and of a peer in every line, and names the best peer', () => {
     for (const line of result.lines) {
       expect(line.figures[line.ours]?.median, line.id).toBeGreaterThan(0);
       const peers = Object.keys(line.figures).filter((side) => !side.startsWith('logstrata'));
@@ -92,7 +92,7 @@ describe('a tiny run of the benchmark', () => {
     }
   });
 
-  it('asked DuckDB, its table and its Parquet file, for every answer that we gave', () => {
+  it('queried DuckDB, with its table and with its Parquet file, for every answer of Logstrata', () => {
     expect(result.missing).toEqual([]);
     for (const line of result.lines.filter(({ id }) => [...questionIds, ...appIds].includes(id))) {
       expect(Object.keys(line.figures), line.id).toContain('duckdb');
@@ -102,7 +102,7 @@ describe('a tiny run of the benchmark', () => {
     expect(result.versions['duckdb']).toMatch(/^DuckDB v\d/);
   });
 
-  it('asked DuckDB over Parquet with Bloom filters, its own and ours, for ids alone, and never took it for the best', () => {
+  it('queried DuckDB over Parquet with its own and our Bloom filters only for ids, and never counted it as the best peer', () => {
     for (const { id, figures, indexed, best } of result.lines) {
       const asked = Object.keys(figures).filter((side) => /-bloom$|-our-/.test(side));
       expect(indexed.map(({ side }) => side).sort(), id).toEqual([...asked].sort());
@@ -113,7 +113,7 @@ describe('a tiny run of the benchmark', () => {
     }
   });
 
-  it('asked questions that have answers', () => {
+  it('made queries that have answers', () => {
     const rows = new Map(result.lines.map(({ id, answer }) => [id, answer?.rows ?? -1]));
     expect(rows.get('newest')).toBe(100);
     expect(rows.get('id-once')).toBe(1);
@@ -121,7 +121,7 @@ describe('a tiny run of the benchmark', () => {
     for (const id of idIds) expect(rows.get(id), id).toBe(id.includes('nowhere') ? 0 : 1);
     expect(rows.get('page-after')).toBe(100);
     expect(rows.get('bulk')).toBe(5_000);
-    // Hours in which somebody posted, and of all the records.
+    // Hours that have a matching record, of the hours of all records.
     expect(rows.get('count-hour')).toBeGreaterThan(500);
     expect(rows.get('count-hour')).toBeLessThanOrEqual(30 * 24);
     expect(rows.get('count-top')).toBe(10);
@@ -132,7 +132,7 @@ describe('a tiny run of the benchmark', () => {
     }
   });
 
-  it('says where it ran and prints every line', () => {
+  it('states the machine, and prints every line', () => {
     expect(result.format).toBe('logstrata-bench/1');
     expect(result.machine.cores).toBeGreaterThan(0);
     expect(result.sets.map(({ name, rows }) => [name, rows])).toEqual([
@@ -162,7 +162,7 @@ describe('the command line of the benchmark', () => {
   const run = (...args: string[]): { status: number | null; stdout: string; stderr: string } =>
     spawnSync(process.execPath, [command, ...args], { encoding: 'utf8' });
 
-  it('refuses what makes no sense with a sentence and exit code 2', () => {
+  it('refuses invalid arguments with a message and exit code 2', () => {
     for (const [args, said] of [
       [['--peers', 'oracle'], '--peers knows duckdb, clickhouse, sqlite, ripgrep, not "oracle"'],
       [['--rows', '-5'], '--rows'],

@@ -16,7 +16,7 @@ interface Line {
   readonly values: Readonly<Record<string, number>>;
 }
 
-it('has figures for a few lines, none of which is lost, and writes table and record', async () => {
+it('has figures for a few lines, loses none, and writes the table and the record', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'logstrata-collecting-test-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const out = join(folder, 'collecting');
@@ -33,7 +33,7 @@ it('has figures for a few lines, none of which is lost, and writes table and rec
   }
 });
 
-it('takes the time from each write to the first commit that has all of it', () => {
+it('measures the time from each write to the first commit that has all of it', () => {
   const written = [
     { atMs: 10, path: 'a', endOffset: 100 },
     { atMs: 11, path: 'b', endOffset: 50 },
@@ -47,7 +47,7 @@ it('takes the time from each write to the first commit that has all of it', () =
   expect(() => lagsOf(written, committed.slice(0, 1))).toThrow('b was not stored up to byte 50');
 });
 
-it('refuses an option that it does not know', async () => {
+it('refuses an unknown option', async () => {
   const refused = run(process.execPath, [script, '--twice']);
   await expect(refused).rejects.toMatchObject({
     code: 2,

@@ -20,14 +20,14 @@ function digest(...pieces: (string | Uint8Array)[]): string {
 describe('comparing answers', () => {
   const line = '{"_cursor":"a","id":1,"text":"é"}\n';
 
-  it('takes no notice of cursors, pieces, escapes and the order of keys', () => {
+  it('ignores cursors, piece boundaries, escapes and the order of keys', () => {
     const same = digest(line);
     expect(digest('{"text":"\\u00e9","id":1,"_cursor":77}')).toBe(same);
     const bytes = Buffer.from(line);
     expect(digest(...Array.from(bytes, (byte) => Uint8Array.of(byte)))).toBe(same);
   });
 
-  it('sees another value, another order, another count and another last digit of a long integer', () => {
+  it('detects a different value, order, count, or last digit of a long integer', () => {
     const a = '{"id":1,"text":null}\n';
     const b = '{"id":2,"text":null}\n';
     const said = [digest(a), digest(b), digest(a, b), digest(b, a), digest(a, a), digest(a, a, a)];
@@ -36,19 +36,19 @@ describe('comparing answers', () => {
     expect(long('9007199254740993')).not.toBe(long('9007199254740992'));
   });
 
-  it('throws when a field is not there', () => {
+  it('throws if a field is missing', () => {
     expect(() => digest('{"id":1}\n')).toThrow('the answer lacks the field text');
   });
 
-  it('quotes only what JSON.parse would round', () => {
+  it('quotes only numbers that JSON.parse would round', () => {
     expect(quoteLongIntegers('{"a":-123456789012345678,"b":1795046110529,"c":0.1234567890123456789}')).toBe(
       '{"a":"-123456789012345678","b":1795046110529,"c":0.1234567890123456789}',
     );
   });
 });
 
-describe('summing up', () => {
-  it('gives medians and quartiles', () => {
+describe('summarising', () => {
+  it('returns medians and quartiles', () => {
     expect(spreadOf([5, 1, 3, 2, 4])).toEqual({ median: 3, min: 1, max: 5, lower: 2, upper: 4, count: 5 });
     expect(spreadOf([2, 1])).toMatchObject({ median: 1.5, count: 2 });
     expect(() => spreadOf([])).toThrow(RangeError);
@@ -65,14 +65,14 @@ describe('summing up', () => {
       figures: Object.fromEntries(Object.entries(figures).map(([side, value]) => [side, spreadOf([value])])),
     });
 
-  it('compares with the best peer, and never with another store of ours', () => {
+  it('compares with the best peer, and never with another store of Logstrata', () => {
     const figures = { logstrata: 10, 'logstrata-zstd': 1, duckdb: 40, sqlite: 20 };
     expect(lineOf(true, figures).best).toEqual({ side: 'sqlite', advantage: 2 });
     expect(lineOf(false, figures).best).toEqual({ side: 'duckdb', advantage: 0.25 });
     expect(lineOf(true, { logstrata: 10 }).best).toBeNull();
   });
 
-  it('has peers with indexes stand beside the best', () => {
+  it('lists peers with indexes next to the best one', () => {
     const line = lineOf(true, { logstrata: 10, duckdb: 40, 'clickhouse-indexed': 20, 'sqlite-indexed': 5 });
     expect(line.best).toEqual({ side: 'duckdb', advantage: 4 });
     expect(line.indexed).toEqual([
@@ -93,7 +93,7 @@ describe('reading responses', () => {
     'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\nA\r\n0123456789\r\n0\r\n\r\n';
   const empty = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
 
-  it('counts responses and bodies, wherever the pieces are cut', () => {
+  it('counts responses and bodies, however the pieces are cut', () => {
     const all = fixed + chunked + empty + fixed;
     for (let cut = 1; cut < all.length; cut++) {
       expect(count([all.slice(0, cut), all.slice(cut)])).toEqual([4, 25]);
@@ -101,12 +101,12 @@ describe('reading responses', () => {
     expect(count([...all])).toEqual([4, 25]);
   });
 
-  it('does not count what has not ended', () => {
+  it('does not count incomplete responses', () => {
     expect(count([fixed.slice(0, -1)])).toEqual([0, 4]);
     expect(count([chunked.slice(0, -2)])).toEqual([0, 15]);
   });
 
-  it('throws at another status', () => {
+  it('throws for another status', () => {
     expect(() => count(['HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n'])).toThrow('429');
   });
 });

@@ -16,7 +16,7 @@ interface Result {
   readonly lines: readonly { readonly what: string; readonly figure: string }[];
 }
 
-it('the far tier is measured beside near records, and its queries use the key and the filters, where chdb is installed', async () => {
+it('the far tier is measured next to near records, and its queries use the key and the filters, if chdb is installed', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'logstrata-far-test-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const out = join(folder, 'far');
@@ -43,7 +43,7 @@ it('the far tier is measured beside near records, and its queries use the key an
     expect(indexes.at(-1)!.granules).toBeLessThan(indexes[0]!.granulesBefore);
 });
 
-it('refuses an option that it does not know', async () => {
+it('refuses an unknown option', async () => {
   await expect(run(process.execPath, [script, '--twice'])).rejects.toMatchObject({
     code: 2,
     stderr: expect.stringContaining("'--twice'") as string,

@@ -15,7 +15,7 @@ interface Line {
   readonly values: Readonly<Record<string, number>>;
 }
 
-it('clients that follow lose nothing and repeat nothing, through a server that is killed and stopped, and broken connections', async () => {
+it('clients that follow lose and repeat nothing, although the server is killed and stopped, and connections break', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'logstrata-following-test-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const out = join(folder, 'following');
@@ -34,7 +34,7 @@ it('clients that follow lose nothing and repeat nothing, through a server that i
   expect(connections).toBeGreaterThan(2 * 22);
 });
 
-it('refuses an option that it does not know', async () => {
+it('refuses an unknown option', async () => {
   const refused = run(process.execPath, [script, '--twice']);
   await expect(refused).rejects.toMatchObject({
     code: 2,

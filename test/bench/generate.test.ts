@@ -13,14 +13,14 @@ function linesOf(format: string, rows: number, seed: number, days = 3): string[]
 }
 
 describe('the generator', () => {
-  it('makes the shipped samples, byte for byte', () => {
+  it('writes the shipped samples, byte for byte', () => {
     const nginx = readFileSync(join(root, 'data/samples/nginx.log'), 'utf8');
     const app = readFileSync(join(root, 'data/samples/app.log'), 'utf8');
     expect(`${linesOf('combined', 10_000, 17).join('\n')}\n` === nginx).toBe(true);
     expect(`${linesOf('app', 2_000, 18).join('\n')}\n` === app).toBe(true);
   });
 
-  it('tells the same requests as JSON and as combined lines', () => {
+  it('writes the same requests as JSON and as combined lines', () => {
     const json = linesOf('json', 500, 3).map(
       (line) => JSON.parse(line) as Record<string, string | number | null>,
     );
@@ -36,7 +36,7 @@ describe('the generator', () => {
     expect(linesOf('json', 5, 3)).not.toEqual(linesOf('json', 5, 4));
   });
 
-  it('keeps close to the sizes that figures are given for', () => {
+  it('stays close to the sizes that the figures assume', () => {
     const mean = (format: string): number => linesOf(format, 2000, 5).join('\n').length / 2000;
     expect(mean('json')).toBeGreaterThan(450);
     expect(mean('json')).toBeLessThan(550);
@@ -44,7 +44,7 @@ describe('the generator', () => {
     expect(mean('combined')).toBeLessThan(250);
   });
 
-  it('lets time go forward, within the days, busier by day than by night', () => {
+  it('has ascending times within the days, with more lines by day than by night', () => {
     const times = [...arrivalTimes(50_000, startMs, 3, new Random(9))];
     expect(times).toHaveLength(50_000);
     expect(times[0]).toBeGreaterThanOrEqual(startMs);
@@ -55,7 +55,7 @@ describe('the generator', () => {
     expect(inHour(11)).toBeGreaterThan(3 * inHour(4));
   });
 
-  it('draws as often as the weights say', () => {
+  it('draws values as often as their weights say', () => {
     const weights = zipfWeights(5, 1);
     const index = new WeightedIndex(weights);
     const random = new Random(1);
@@ -65,7 +65,7 @@ describe('the generator', () => {
     counts.forEach((count, i) => expect(Math.abs(count / 100_000 - weights[i]! / sum)).toBeLessThan(0.01));
   });
 
-  it('knows no other format', () => {
+  it('refuses other formats', () => {
     expect(generateLines('xml', { rows: 1, days: 1, startMs, seed: 1 })).toBeUndefined();
   });
 });

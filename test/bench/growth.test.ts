@@ -20,7 +20,7 @@ function newFolder(): string {
 }
 
 describe('growth', () => {
-  it('asks every question at each size, and writes table, plot and record', async () => {
+  it('runs every query at each size, and writes the table, the plot and the record', async () => {
     const folder = newFolder();
     const out = join(folder, 'out/growth');
     const data = join(folder, 'data');
@@ -48,7 +48,7 @@ describe('growth', () => {
       }
       expect(needles[1]!.first.rowGroupsScanned).toBe(0);
       expect(needles[1]!.first.valuePiecesRead).toBeGreaterThan(0);
-      // Then they are in memory.
+      // After the first run, they are in memory.
       expect(needles[1]!.warm.valuePiecesRead).toBe(0);
     }
     expect(slopes).toHaveLength(6);
@@ -61,7 +61,7 @@ describe('growth', () => {
     expect(readdirSync(data)).toEqual([]);
   });
 
-  it('fills an archive at one rate, and its portions follow one another to the end', () => {
+  it('fills an archive at one rate, and its portions are consecutive up to the end', () => {
     const portions = portionsOf([10, 20, 40], 40, false);
     expect(portions.map(({ rows, days }) => [rows, days])).toEqual([
       [10, 10],
@@ -72,7 +72,7 @@ describe('growth', () => {
     expect(portions.slice(1).map(({ startMs }) => startMs)).toEqual(ends.slice(0, -1));
   });
 
-  it('leaves nothing behind after Ctrl-C', async () => {
+  it('leaves no files after Ctrl-C', async () => {
     const folder = newFolder();
     const out = join(folder, 'out/growth');
     const args = [script, '--rows', '20k', '--days', '2', '--data', folder, '--out', out];
@@ -89,7 +89,7 @@ describe('growth', () => {
     expect(existsSync(`${out}.json`)).toBe(false);
   }, 60_000);
 
-  it('refuses what makes no sense with a sentence and exit code 2, and shows its options', () => {
+  it('refuses invalid arguments with a message and exit code 2, and shows its options', () => {
     for (const [args, sentence] of [
       [['--rows', '10M,5M'], '--rows must ascend'],
       [['--rows', 'many'], '--rows must be numbers of records'],
@@ -108,8 +108,8 @@ describe('growth', () => {
   }, 60_000);
 });
 
-describe('made-up segments', () => {
-  it('are asked by their filters alone, and what occurs is found in the real one', async () => {
+describe('simulated segments', () => {
+  it('are queried through their filters only, and existing values are found in the real segment', async () => {
     const folder = newFolder();
     const out = join(folder, 'out/billion');
     const data = join(folder, 'data');
@@ -121,11 +121,11 @@ describe('made-up segments', () => {
     expect(asked.map(({ warm }) => warm.rowGroups)).toEqual([193, 193, 193, 193]);
     expect(asked.map(({ warm }) => warm.rowGroupsScanned)).toEqual([1, 0, 1, 0]);
     for (const { first } of asked.slice(0, 2)) {
-      // Sketches leave a sixth of the row groups.
+      // Sketches let a sixth of the row groups pass.
       expect(first.valuePiecesRead).toBeGreaterThan(3);
       expect(first.valuePiecesRead).toBeLessThan(3 + 192 / 2);
     }
-    // Each row group is asked for grams until one is missing.
+    // Each row group is searched for grams until one is missing.
     for (const { first } of asked.slice(2)) expect(first.gramPiecesRead).toBeGreaterThan(192);
     const page = readFileSync(`${out}.md`, 'utf8');
     for (const { title } of asked) expect(page).toContain(`| ${title} |`);

@@ -9,21 +9,21 @@ import { Walker } from '../../bench/soak/paging-client.js';
 import { slopeOf } from '../../bench/soak/result.js';
 import { runSoak } from '../../bench/soak/soak.js';
 
-it('counts every record of a small soak, and plots what it saw', async () => {
+it('counts every record of a small soak, and plots its measurements', async () => {
   const options = readSoakOptions(['--minutes', '0.1', '--rate', '3000', '--clients', '6'])!;
   const result = await runSoak(options, () => {}, new AbortController().signal);
   const { lines, clients, samples } = result;
   expect(result.settings).toEqual({ minutes: 0.1, rate: 3000, clients: 6, cacheMib: options.cacheMib });
   expect(lines.written).toBeGreaterThan(3000);
   expect(lines).toMatchObject({ stored: lines.written - lines.removed, rejected: 0 });
-  // Five clients follow a tenth of the records each, and have seen it to its end; the sixth walks.
+  // Five clients follow a tenth of the records each, and have received them up to the end; the sixth walks.
   expect(clients).toMatchObject({ count: 6 });
   expect(clients.records).toBeGreaterThan(Math.floor(lines.written / 10) * 5);
   expect(samples.length).toBeGreaterThan(2);
   for (const [i, sample] of samples.entries()) {
     expect(sample.rssBytes).toBeGreaterThan(10_000_000);
     expect(sample.handles).toBeGreaterThan(5);
-    // Processor time is counted in hundredths of a second, and samples that a busy machine took late follow one another soon.
+    // Processor time is counted in hundredths of a second, and late samples of a busy machine follow one another quickly.
     const seconds = sample.seconds - (samples[i - 1]?.seconds ?? 0);
     expect(sample.cpuCores * seconds).toBeLessThan(result.machine.cores * seconds + 0.1);
   }
@@ -32,10 +32,10 @@ it('counts every record of a small soak, and plots what it saw', async () => {
   expect(plot).not.toContain('NaN');
 });
 
-it('ends before its time when it is told to, with every line counted', async () => {
+it('ends early when it is told to, with every line counted', async () => {
   const options = readSoakOptions(['--minutes', '60', '--rate', '500', '--clients', '1'])!;
   const end = new AbortController();
-  // It tells of its first second, however long its start took.
+  // It reports its first second, however long its start took.
   const { lines, samples } = await runSoak(options, () => end.abort(), end.signal);
   expect(samples.at(-1)!.seconds).toBeLessThan(60);
   expect(lines.written).toBeGreaterThan(0);
@@ -45,7 +45,7 @@ it('ends before its time when it is told to, with every line counted', async () 
 describe('a client that walks back and forth', () => {
   const cursorOf = (n: number): string => n.toString(16).padStart(16, '0');
 
-  /** Walks over records 1 to 12,000 of a server that has only those that `isThere` once it was asked for the way forth. */
+  /** Walks over records 1 to 12,000 of a server that, after the forward walk was requested, has only the records for which `isThere` holds. */
   async function walk(isThere: (n: number) => boolean): Promise<void> {
     let numbers = Array.from({ length: 12_000 }, (_, i) => i + 1);
     const server = createServer(({ url }, response) => {
@@ -70,19 +70,19 @@ describe('a client that walks back and forth', () => {
     await walking;
   }
 
-  it('is content with a server that has all, or that retention has taken the oldest from', async () => {
+  it('accepts a server that has all records, or from which retention has removed the oldest', async () => {
     await walk(() => true);
     await walk((n) => n > 7000);
   });
 
-  it('finds out that a record is left out', async () => {
+  it('detects a missing record', async () => {
     await expect(walk((n) => n !== 7000)).rejects.toThrow(
       'on the way back 0000000000001b58 was met, and 0000000000001b59 on the way forth',
     );
   });
 });
 
-it('tells how memory grows by the line that fits best', () => {
+it('computes the growth of memory from the best-fitting line', () => {
   expect(slopeOf([0, 1, 2, 3], [5, 7, 9, 11])).toBe(2);
   expect(slopeOf([0, 1, 2], [1, 5, 1])).toBe(0);
   expect(slopeOf([4], [1])).toBe(0);

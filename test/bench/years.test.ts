@@ -15,7 +15,7 @@ interface Line {
   readonly spread?: { readonly median: number };
 }
 
-it('has a figure for each line of a few days, and writes table and record', async () => {
+it('has a figure for each line of a few days, and writes the table and the record', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'logstrata-years-test-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const out = join(folder, 'years');
@@ -33,7 +33,7 @@ it('has a figure for each line of a few days, and writes table and record', asyn
   }
 });
 
-it('refuses an option that it does not know', async () => {
+it('refuses an unknown option', async () => {
   const refused = run(process.execPath, [script, '--twice']);
   await expect(refused).rejects.toMatchObject({
     code: 2,
