@@ -12,11 +12,11 @@ import { closeAtEnd, temporaryFolder } from '../agents/load/temporary.js';
 import { openOn } from '../engine/store/memory-archive.js';
 import { followedAgent, lineOf } from './followed-folder.js';
 
-/** Without threads, and with some that see the lines where they lie. */
+/** Without threads, and with threads that read the lines in shared memory. */
 const threads = [0, 2];
 
 it.each(threads)(
-  'says at once what is followed and how far it is behind, and then how far a backlog is read (%i threads)',
+  'reports at once which logs are followed and how far they are behind, and later the progress of a backlog (%i threads)',
   async (count) => {
     const folder = await temporaryFolder();
     const archive = await openOn(new MemoryDirectory(), Date.now);

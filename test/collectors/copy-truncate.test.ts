@@ -20,7 +20,7 @@ describe('copy and truncate', () => {
     expect(followed.collector.status()).toMatchObject({ truncations: 1, truncatedBytes: 0 });
   });
 
-  it('counts what was written behind the copy and could not be read', async () => {
+  it('counts lines that were written after the copy and could not be read', async () => {
     const followed = await follow();
     const path = followed.path('web.log');
     writeFileSync(path, lines(0, 10));
@@ -43,7 +43,7 @@ describe('copy and truncate', () => {
     });
   });
 
-  it('is counted where nothing was stored yet, until a copy gives what was there', async () => {
+  it('is counted even if nothing was stored yet, until a copy supplies the content', async () => {
     const followed = await follow();
     const path = followed.path('web.log');
     writeFileSync(path, lineOf(0));
@@ -65,7 +65,7 @@ describe('copy and truncate', () => {
     expect(await followed.numbers()).toEqual([0, 2, 3]);
   });
 
-  it('counts nothing of new content that is longer already when it is looked at', async () => {
+  it('does not count new content that is already longer when the log is read again', async () => {
     const followed = await follow();
     const path = followed.path('web.log');
     writeFileSync(path, lines(0, 10));
@@ -75,7 +75,7 @@ describe('copy and truncate', () => {
     await followed.settle();
     expect(await followed.numbers()).toEqual(range(0, 50));
     expect(followed.collector.status()).toMatchObject({ truncations: 1, truncatedBytes: 0 });
-    // What had been read and waited for its end was there.
+    // A line that was read and waited for its end is lost.
     const cut = lineOf(50);
     appendFileSync(path, cut);
     await followed.collect();
@@ -86,7 +86,7 @@ describe('copy and truncate', () => {
     expect(followed.collector.status()).toMatchObject({ truncations: 2, truncatedBytes: cut.length });
   });
 
-  it('does not take a copy for new that ends before what was read', async () => {
+  it('does not treat a copy as new that ends before the last read position', async () => {
     const followed = await follow();
     const path = followed.path('web.log');
     writeFileSync(path, lines(0, 10));
@@ -99,10 +99,10 @@ describe('copy and truncate', () => {
     expect(await followed.numbers()).toEqual(range(0, 12));
   });
 
-  it('is seen though nothing has come since', async () => {
+  it('is noticed although nothing was written since', async () => {
     const followed = await follow();
     const path = followed.path('web.log');
-    // So few that all of it is what its place is known by.
+    // So few lines that the log is identified by all of them.
     writeFileSync(path, lines(0, 3));
     await followed.collect();
     truncateSync(path);
@@ -110,7 +110,7 @@ describe('copy and truncate', () => {
     expect(followed.collector.status()).toMatchObject({ truncations: 1, truncatedBytes: 0 });
   });
 
-  it('counts what is missing of a long line that has no end and begins as before', async () => {
+  it('counts the missing part of a long line without an end that begins as before', async () => {
     const followed = await follow();
     const path = followed.path('web.log');
     writeFileSync(path, `${lineOf(0)} ${'x'.repeat(3000)}`);
@@ -124,7 +124,7 @@ describe('copy and truncate', () => {
     expect(await followed.numbers()).toEqual([0, 1]);
   });
 
-  it('takes what a copy gives off the count of its own log alone', async () => {
+  it('reduces the count by lines from a copy of the same log only', async () => {
     const followed = await follow();
     const cut = { web: lines(100, 102), db: lines(200, 205) };
     const [web, db] = [followed.path('web.log'), followed.path('db.log')];
@@ -144,7 +144,7 @@ describe('copy and truncate', () => {
     expect(followed.collector.status()).toMatchObject({ truncations: 2, truncatedBytes: cut.web.length });
   });
 
-  it('takes it off the count of the last time where the same was cut off before', async () => {
+  it('reduces the previous count if the same lines were cut off before', async () => {
     const followed = await follow();
     const path = followed.path('web.log');
     for (let i = 0; i < 2; i++) {
@@ -162,13 +162,13 @@ describe('copy and truncate', () => {
     expect(followed.collector.status()).toMatchObject({ truncations: 2, truncatedBytes: 0 });
   });
 
-  it('stores first what was read when a log is cut off between two reads', async () => {
+  it('stores read lines first when a log is cut off between two reads', async () => {
     let reads = 0;
     let path = '';
     const open = async (name: string): Promise<LogHandle> => {
       const handle = await realLogFiles.open(name);
       const read: LogHandle['read'] = (...where) => {
-        // The first read shows what the file is, and the second gives its first piece.
+        // The first read identifies the file, and the second returns its first piece.
         if (++reads === 3) truncateSync(path);
         return handle.read(...where);
       };

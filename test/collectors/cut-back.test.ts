@@ -15,7 +15,7 @@ const lines = (from: number, to: number, make: LineOf = lineOf): string =>
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i);
 
-/** A log of `count` records that is stored; then the service and the machine go, and the log has only what `cut` leaves of it. */
+/** A stored log of `count` records; then the service and the machine crash, and the log keeps only what `cut` leaves of it. */
 async function storedAndCut(
   count: number,
   cut: (path: string) => void,
@@ -37,8 +37,8 @@ async function storedAndCut(
 const warningsOf = ({ log }: FollowedFolder): readonly unknown[] =>
   log.filter(({ level }) => level === 'warn').map(({ facts, message }) => ({ ...facts, message }));
 
-describe('a log that has lost the end which is stored', () => {
-  it('is told with its positions, and read on where lines are new', async () => {
+describe('a log that has lost stored lines at its end', () => {
+  it('is reported with its positions, and read on from its new lines', async () => {
     const left = lines(0, 150).length;
     const followed = await storedAndCut(200, (path) => {
       truncateSync(path, left);
@@ -52,7 +52,7 @@ describe('a log that has lost the end which is stored', () => {
     await followed.settle();
     expect(await followed.numbers()).toEqual(range(0, 220));
     await followed.stop();
-    // It is known from now on, and not told again.
+    // From now on the loss is known, and not reported again.
     await followed.start();
     await followed.settle();
     expect(await followed.numbers()).toEqual(range(0, 220));
@@ -60,7 +60,7 @@ describe('a log that has lost the end which is stored', () => {
     await followed.stop();
   });
 
-  it('is so also when it has become longer since', async () => {
+  it('is recognised also if it has become longer since', async () => {
     const followed = await storedAndCut(100, (path) => {
       truncateSync(path, lines(0, 60).length);
       appendFileSync(path, lines(100, 300));
@@ -71,11 +71,11 @@ describe('a log that has lost the end which is stored', () => {
   });
 
   it.each([
-    // Nothing tells of which record it is, so that it is read with what was written behind it.
+    // Nothing shows which record these bytes belong to, so they are read together with the text written after them.
     { bytes: 10, rejected: 0 },
-    // It is of a record that is stored: what stands behind it is the rest of its line.
+    // These bytes belong to a stored record, so the text after them is the rest of its line.
     { bytes: 30, rejected: 1 },
-  ])('keeps a line that was written behind $bytes bytes of one', async ({ bytes, rejected }) => {
+  ])('keeps a line that was written after the first $bytes bytes of another', async ({ bytes, rejected }) => {
     const followed = await storedAndCut(100, (path) => truncateSync(path, lines(0, 60).length + bytes));
     expect(await followed.numbers()).toEqual(range(0, 100));
     appendFileSync(followed.path('web.log'), lines(100, 105));
@@ -85,7 +85,7 @@ describe('a log that has lost the end which is stored', () => {
     await followed.stop();
   });
 
-  it('is read on at its end where no time tells what is new', async () => {
+  it('is read on at its end if no time shows which lines are new', async () => {
     const file = { regex: '^(?P<when>\\S+) (?P<n>\\S+) (?P<text>.*)$' };
     const followed = new FollowedFolder(await temporaryFolder(), { file });
     const path = followed.path('web.log');
@@ -103,7 +103,7 @@ describe('a log that has lost the end which is stored', () => {
     await followed.stop();
   });
 
-  it('repeats nothing of the time of the last record that is stored', async () => {
+  it('repeats nothing that has the time of the last stored record', async () => {
     const make = (n: number): string => lineOf(n).replace(/^\S+/, '2026-11-20T10:00:00Z');
     const followed = await storedAndCut(100, (path) => truncateSync(path, lines(0, 60, make).length), {
       make,
@@ -116,7 +116,7 @@ describe('a log that has lost the end which is stored', () => {
     await followed.stop();
   });
 
-  it('goes on with a whole record of several lines', async () => {
+  it('continues with a whole record of several lines', async () => {
     const followed = await storedAndCut(
       100,
       (path) => {
@@ -130,7 +130,7 @@ describe('a log that has lost the end which is stored', () => {
     await followed.stop();
   });
 
-  it('is none if only its beginning is the same', async () => {
+  it('is not assumed if only the beginning of the log is the same', async () => {
     const banner = `${'='.repeat(2000)}\n`;
     const followed = await storedAndCut(100, (path) => writeFileSync(path, `${banner}${lines(100, 120)}`), {
       make: (n) => (n === 0 ? `${banner}${lineOf(0)}` : lineOf(n)),
@@ -151,7 +151,7 @@ describe('a log that has lost the end which is stored', () => {
       await followed.settle();
       await followed.stop();
       const bytes = readFileSync(path);
-      // At least what a log is known by is left of it.
+      // At least the bytes that identify the log are left.
       const from = between(random, Math.min(1100, bytes.length - 1), bytes.length);
       truncateSync(path, bytes.lastIndexOf(10, from) + 1);
       const added = between(random, 0, 60);

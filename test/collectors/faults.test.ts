@@ -19,7 +19,7 @@ import { FollowedFolder, lineOf, lines, range, type FollowOptions } from './foll
 const long = process.env['LOGSTRATA_LONG'] === '1';
 const seed = Number(process.env['LOGSTRATA_SEED'] ?? Date.now() % 1_000_000_000);
 
-/** Three rotations of two logs, each with something new: what goes wrong in between must change nothing. */
+/** Three rotations of two logs, each with new lines, which faults in between must not affect. */
 const linesWritten = 40;
 
 async function history(followed: FollowedFolder, attempt: () => Promise<void>): Promise<void> {
@@ -43,14 +43,14 @@ async function history(followed: FollowedFolder, attempt: () => Promise<void>): 
   await attempt();
 }
 
-/** Now; some hours ago where midnight is near: a hot file ends with its day, and lies there until no query can need it any more. */
+/** Now, or some hours ago if midnight is near: a hot file ends with its day, and stays until no query can need it any more. */
 function farFromMidnightMs(): number {
   const hourMs = 3_600_000;
   const nowMs = Date.now();
   return nowMs % (24 * hourMs) < 22 * hourMs ? nowMs : nowMs - 2 * hourMs;
 }
 
-/** A folder whose archive fails as told, and which goes on until it has everything. */
+/** A folder whose archive fails according to a plan, and which collects until it has everything. */
 async function withStorageFault(
   at: number,
   kind: 'fail' | 'crash' | 'full',
@@ -79,11 +79,11 @@ async function withStorageFault(
   await followed.settle();
   const numbers = await followed.numbers();
   const mutations = followed.disk.mutations - base;
-  // What failed has left nothing behind: neither files, nor names of files that hold nothing.
+  // The failure has left neither files nor names of empty files behind.
   const { damages, unnamedFiles } = await followed.store.verify();
   expect({ at, damages, unnamedFiles }).toEqual({ at, damages: [], unnamedFiles: [] });
   await followed.stop();
-  // A restart shows what the disk has, rather than what the process believes.
+  // A restart shows the content of the disk, rather than the state in the process.
   await followed.start();
   await followed.settle();
   expect(await followed.numbers()).toEqual(numbers);
@@ -109,7 +109,7 @@ describe('of the archive', () => {
     },
   );
 
-  it('are told once, and when they are over', async () => {
+  it('are reported once, and again when they are over', async () => {
     const followed = new FollowedFolder(await temporaryFolder());
     await followed.start();
     closeAtEnd(() => followed.stop());
@@ -162,7 +162,7 @@ describe('of the logs', () => {
     for (let at = 1; at <= calls; at += long ? 1 : 7) await count(at);
   });
 
-  it('name a log that may not be read, and stop no other', async () => {
+  it('name a log that cannot be read, and do not stop the others', async () => {
     let forbidden = true;
     const files = faultyFiles(({ operation, path }) =>
       forbidden && operation === 'open' && path.endsWith('web.log') ? 'EACCES' : null,
@@ -185,7 +185,7 @@ describe('of the logs', () => {
     expect(followed.log.some(({ message }) => message === 'a log can be read again')).toBe(true);
   });
 
-  it('name all logs that may not be read at once, but for rotated ones that are stored whole', async () => {
+  it('name all unreadable logs at once, except for rotated ones that are completely stored', async () => {
     let forbidden = false;
     const files = faultyFiles(({ operation }) => (forbidden && operation === 'open' ? 'EACCES' : null));
     const followed = await withLogFault(files);
@@ -212,7 +212,7 @@ describe('of the logs', () => {
     expect((await followed.numbers()).sort((a, b) => a - b)).toEqual(range(0, 10));
   });
 
-  it('that keep a name from being looked at do not end the line that is being written there', async () => {
+  it('that keep the collector from checking a name do not end the line that is being written there', async () => {
     let isSeen = true;
     const files = faultyFiles(({ operation }) => (operation === 'status' && !isSeen ? 'EIO' : null));
     const followed = await withLogFault(files);
@@ -229,7 +229,7 @@ describe('of the logs', () => {
     expect(followed.collector.status()).toMatchObject({ records: 2, rejected: 0 });
   });
 
-  it('that keep a copy from being read keep what it is known by, however old that is', async () => {
+  it('that keep a copy from being read keep its identity, however old that is', async () => {
     let isForbidden = true;
     const files = faultyFiles(({ operation, path }) =>
       isForbidden && operation === 'open' && path.endsWith('.2') ? 'EACCES' : null,
@@ -270,7 +270,7 @@ describe('of the logs', () => {
     expect(await followed.numbers()).toEqual([0, 1]);
   });
 
-  /** Reads that give at most so many bytes, counted. */
+  /** Reads that return at most a given number of bytes, and are counted. */
   function shortReads(bytesMax: () => number): LogFiles & { reads: number } {
     const counted = {
       ...realLogFiles,
@@ -287,7 +287,7 @@ describe('of the logs', () => {
     return counted;
   }
 
-  it(`may give less than was asked for (seed ${seed})`, async () => {
+  it(`may return fewer bytes than requested (seed ${seed})`, async () => {
     const random = seededRandom(seed);
     const files = shortReads(() => 1 + Math.floor(random() * 300));
     const followed = new FollowedFolder(await temporaryFolder(), { files });
@@ -337,7 +337,7 @@ describe('of the logs', () => {
     await followed.stop();
   });
 
-  /** Reads that go on together: as many as there are lanes, or those that there are once no other call is under way. */
+  /** Reads that continue together, either when as many wait as there are lanes, or when no other call is under way. */
   function readsInStep(): LogFiles {
     let waiting: { goesOn: boolean }[] = [];
     let underWay = 0;
@@ -348,7 +348,7 @@ describe('of the logs', () => {
     const inStep = async (): Promise<void> => {
       const own = { goesOn: false };
       waiting.push(own);
-      // A lane that is not here makes its next call within a turn.
+      // A lane that is not waiting makes its next call within one turn.
       for (let quietTurns = 0; !own.goesOn; quietTurns = underWay === 0 ? quietTurns + 1 : 0) {
         if (waiting.length === 4 || quietTurns > 3) {
           for (const each of waiting) each.goesOn = true;
@@ -386,7 +386,7 @@ describe('of the logs', () => {
     await followed.stop();
   });
 
-  it('leave many files with few handles to take turns', async () => {
+  it('let many files take turns with few handles', async () => {
     const names = Array.from(
       { length: 60 },
       (_, i) => `x${String.fromCharCode(97 + (i % 26), (97 + i / 26) | 0)}.log`,

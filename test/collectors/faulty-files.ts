@@ -4,11 +4,11 @@ import { realLogFiles, type LogFiles, type LogHandle } from '../../agents/collec
 export interface LogCall {
   readonly operation: 'list' | 'status' | 'open' | 'read' | 'handleStatus' | 'isLink' | 'empty' | 'rename';
   readonly path: string;
-  /** Calls so far, this one included. */
+  /** Number of calls so far, including this one. */
   readonly number: number;
 }
 
-/** The real file system, of which `failure` says what goes wrong: the code of a system error, or null. */
+/** The real file system with faults: `failure` returns the code of a system error, or null. */
 export function faultyFiles(failure: (call: LogCall) => string | null): LogFiles & { calls(): number } {
   let number = 0;
   const attempt = (operation: LogCall['operation'], path: string): void => {

@@ -18,19 +18,19 @@ import { follow, type FollowedFolder, lineOf, lines, range } from './followed-fo
 
 const hourMs = 3_600_000;
 
-/** The hour of the positions of each record, by its number. */
+/** The hour of the position of each record, by its number. */
 async function hoursOf(followed: FollowedFolder): Promise<Map<number, number>> {
   const records = await followed.records();
   return new Map(records.map(({ n, _cursor }) => [n, parseInt(_cursor.slice(0, 6), 16)]));
 }
 
-describe('a log that comes after one that was removed', () => {
-  /** A log of `count` records that was removed and let go of, before `content` came under the name `name`. */
+describe('a log that is created after another was removed', () => {
+  /** A log of `count` records that was removed and released before `content` appeared under the name `name`. */
   async function madeAgain(count: number, content: string, name = 'web.log'): Promise<FollowedFolder> {
     const followed = await follow();
     const path = followed.path('web.log');
     writeFileSync(path, lines(0, count));
-    // It is there before the other one goes, so that it can't get that one's number.
+    // The new file is created before the other is removed, so that it cannot get the same inode number.
     writeFileSync(followed.path('next'), content);
     await followed.collect();
     unlinkSync(path);
@@ -41,24 +41,24 @@ describe('a log that comes after one that was removed', () => {
     return followed;
   }
 
-  it('is new though it begins with the same few lines', async () => {
+  it('is new although it begins with the same few lines', async () => {
     const followed = await madeAgain(1, lines(0, 2));
     expect(await followed.numbers()).toEqual([0, 0, 1]);
   });
 
-  it('goes on with it where it has the same long beginning', async () => {
+  it('continues the removed log if it has the same long beginning', async () => {
     const followed = await madeAgain(100, lines(0, 110));
     expect(await followed.numbers()).toEqual(range(0, 110));
   });
 
-  it('is no other one where it stands as its older generation', async () => {
+  it('is the removed log if it has the name of its older generation', async () => {
     const followed = await madeAgain(1, lines(0, 2), 'web.log.1');
     expect(await followed.numbers()).toEqual([0, 1]);
   });
 });
 
 describe('a log that appears while the service is down', () => {
-  it('is new where it begins with all that its older generation has', async () => {
+  it('is new if it begins with the whole content of its older generation', async () => {
     const followed = await follow();
     const path = followed.path('web.log');
     writeFileSync(path, lines(0, 1));
@@ -71,7 +71,7 @@ describe('a log that appears while the service is down', () => {
     expect(await followed.numbers()).toEqual([0, 0, 1]);
   });
 
-  it('is placed among the newest as an older generation, and by its times as a log that is written', async () => {
+  it('is placed among the newest as an older generation, and by its times as a current log', async () => {
     const followed = await follow();
     const nowMs = followed.now();
     const lineAt = (timeMs: number, n: number): string => `${new Date(timeMs).toISOString()} ${n} text\n`;
@@ -90,7 +90,7 @@ describe('a log that appears while the service is down', () => {
 });
 
 it.each(['db.log.1', 'db.log.1.gz'])(
-  '%s of a log that nobody has followed begins like another log and takes nothing from it',
+  '%s of a log that was not followed begins like another log, and does not affect it',
   async (name) => {
     const followed = await follow();
     const web = followed.path('web.log');
@@ -107,7 +107,7 @@ it.each(['db.log.1', 'db.log.1.gz'])(
 );
 
 it.each(['web.log.1.gz', 'web.log.2'])(
-  '%s waits until the generation can be read of which it may be a copy',
+  '%s waits until the generation can be read that it may be a copy of',
   async (name) => {
     let isForbidden = false;
     const files = faultyFiles(({ operation, path }) =>
@@ -133,7 +133,7 @@ it.each(['web.log.1.gz', 'web.log.2'])(
 );
 
 describe('a compressed generation', () => {
-  it('is left alone while it is being written', async () => {
+  it('is not read while it is being written', async () => {
     const followed = await follow();
     writeFileSync(followed.path('web.log'), lines(900, 901));
     await followed.collect();
@@ -153,7 +153,7 @@ describe('a compressed generation', () => {
     expect(await followed.numbers()).toEqual([...range(0, 100), 900]);
   });
 
-  it('gives nothing again that stands beside it once more, compressed or not', async () => {
+  it('adds nothing if its content also exists as another file, compressed or not', async () => {
     const followed = await follow();
     writeFileSync(followed.path('web.log'), lines(900, 901));
     const packed = followed.path('web.log.1.gz');
@@ -166,11 +166,11 @@ describe('a compressed generation', () => {
   });
 });
 
-it('a file without a name gives nothing again once a copy has gone on with what it had', async () => {
+it('a file without a name adds nothing once a copy has continued its content', async () => {
   const followed = await follow();
   const web = followed.path('web.log');
   const away = followed.path('away');
-  /** Has a commit fail: then everything is looked at anew, first the logs that are written. */
+  /** Makes a commit fail, after which everything is checked again, the current logs first. */
   const failOnce = async (): Promise<void> => {
     appendFileSync(followed.path('db.log'), lines(900, 901));
     followed.disk.setFaults({ failAtOperation: followed.disk.mutations + 1 });

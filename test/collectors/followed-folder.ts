@@ -25,7 +25,7 @@ const fields = [
   { name: 'host', type: 'string', source: 'host' },
 ] as const;
 
-/** An agent whose lines read `2026-11-20T10:00:00Z 17 some text`. */
+/** An agent whose lines have the form `2026-11-20T10:00:00Z 17 some text`. */
 export function followedAgent(directory: string, file: Partial<FileInput> = {}): AgentDefinition {
   return {
     name: 'app',
@@ -43,7 +43,7 @@ export function followedAgent(directory: string, file: Partial<FileInput> = {}):
   };
 }
 
-/** The line of record `n`, without its end. */
+/** The line of record `n`, without its line end. */
 export function lineOf(n: number): string {
   const time = new Date(Date.UTC(2026, 10, 20) + n * 1000).toISOString().slice(0, 19);
   return `${time}Z ${n} some text of line ${n}`;
@@ -61,7 +61,7 @@ export function range(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, i) => from + i);
 }
 
-/** Where a record of `recordOf` begins. */
+/** The offset at which a record of `recordOf` begins. */
 export const multiline = { start: '^2026-', timeoutMs: 1000, linesMax: 50, bytesMax: 64 * 1024 } as const;
 
 /** The lines of record `n`, without the end of the last one. */
@@ -81,24 +81,24 @@ export interface LogLine {
 export interface FollowOptions {
   readonly file?: Partial<FileInput>;
   readonly files?: LogFiles;
-  /** Where the archive lies, which is in memory unless told. */
+  /** The directory of the archive, by default in memory. */
   readonly dataFolder?: string;
   readonly limitLines?: number;
   readonly handlesMax?: number;
   readonly rotate?: Rotation;
   readonly rejectedBytesMax?: number;
-  /** How times read; RFC 3339, unless told. */
+  /** The format of times, by default RFC 3339. */
   readonly timestamp?: TimestampFormat;
-  /** What the clock begins with; the time of the machine, unless told. */
+  /** The start of the clock, by default the time of the machine. */
   readonly startMs?: number;
-  /** The store as the collector sees it; as it is, unless told. */
+  /** The store as the collector sees it, by default unchanged. */
   readonly storeOf?: (store: AgentStore) => AgentStore;
 }
 
 const noThreads = new WorkerPool(0);
 const frame = new LineFrame(false);
 
-/** A folder of logs that is followed into an archive in memory, with a clock that goes on only as it is told: machines may be slow. */
+/** A folder of logs that is followed into an archive in memory, with a clock that only the test advances, since machines may be slow. */
 export class FollowedFolder {
   readonly directory: string;
   readonly log: LogLine[] = [];
@@ -176,13 +176,13 @@ export class FollowedFolder {
     await this.archive!.close();
   }
 
-  /** Cuts the power; what was not durable is gone. */
+  /** Cuts the power; data that was not durable is lost. */
   async crash(): Promise<void> {
     this.disk = this.disk.crash('lost');
     await this.collector.close();
   }
 
-  /** One look at the folder, and everything that it shows. */
+  /** Checks the folder once, and reads everything that this finds. */
   async collect(): Promise<void> {
     for (let round = 'more'; round === 'more';) {
       await this.collector.survey();
@@ -190,17 +190,17 @@ export class FollowedFolder {
     }
   }
 
-  /** Collects what is there, also a last record that only a silence shows to be whole. */
+  /** Collects everything, including a last record that only a pause shows to be complete. */
   async collectAll(): Promise<void> {
     await this.collect();
-    // A load that was there first has the silence begin anew.
+    // A load that was committed before restarts the pause.
     for (let i = 0; i < 2; i++) {
       this.pass(multiline.timeoutMs);
       await this.collect();
     }
   }
 
-  /** One commit. A load may have been there first; then the collector goes on behind it. */
+  /** One commit. If a load was committed before it, the collector continues after that. */
   async round(): Promise<string> {
     try {
       return await this.collector.round(frame);
@@ -210,7 +210,7 @@ export class FollowedFolder {
     }
   }
 
-  /** Collects until nothing is left that time alone brings out: silences end, copies are recognised. */
+  /** Collects until nothing is left that only time brings: pauses end, and copies are recognised. */
   async settle(): Promise<void> {
     for (let i = 0; i < 6; i++) {
       await this.collect();
@@ -224,7 +224,7 @@ export class FollowedFolder {
     return loadFiles({ store, definition, now, timezone: 'UTC', files: [this.path(name)] });
   }
 
-  /** Every record, by position. */
+  /** Every record, in order of position. */
   async records(): Promise<{ n: number; host: string; text: string; time: number; _cursor: string }[]> {
     const text = await answer(this.store, { limit: 10_000_000, after: { partition: 0, ordinal: 0 } });
     return text

@@ -25,7 +25,7 @@ function roleOf(followed: FollowedFolder, path: string): string | undefined {
 }
 
 describe('lines', () => {
-  it('that are rejected and for which there is no room are counted, and that is logged', async () => {
+  it('that are rejected without room to store them are counted, and that is logged', async () => {
     const followed = await follow({ rejectedBytesMax: 1000 });
     writeFileSync(followed.path('web.log'), `${lines(0, 1)}${'x\n'.repeat(100)}`);
     await followed.collect();
@@ -42,7 +42,7 @@ describe('lines', () => {
     expect(await followed.store.verify()).toMatchObject({ damages: [], records: 2 });
   });
 
-  it('are read again after what was under way was abandoned', async () => {
+  it('are read again after an interrupted commit', async () => {
     const followed = await follow();
     writeFileSync(followed.path('web.log'), lines(0, 3));
     followed.collector.abandon();
@@ -54,7 +54,7 @@ describe('lines', () => {
     expect(await followed.numbers()).toEqual([0, 1, 2]);
   });
 
-  it('come with the fields of the file name, and once', async () => {
+  it('have the fields of the file name, and are stored once', async () => {
     const followed = await follow();
     writeFileSync(followed.path('web.log'), lines(0, 3));
     writeFileSync(followed.path('db.log'), lines(3, 5));
@@ -70,7 +70,7 @@ describe('lines', () => {
     ]);
   });
 
-  it('wait for their end, and are taken without one once the file has gone and is silent', async () => {
+  it('wait for their end, and are stored without one once the file is gone and unchanged for a while', async () => {
     const followed = await follow();
     const path = followed.path('web.log');
     writeFileSync(path, `${lines(0, 1)}${lineOf(1)}`);
@@ -87,7 +87,7 @@ describe('lines', () => {
     expect(followed.collector.status()).toMatchObject({ records: 3, rejected: 1 });
   });
 
-  it('that become no record are kept, also after a crash', async () => {
+  it('that are rejected are kept, also after a crash', async () => {
     const followed = await follow();
     writeFileSync(followed.path('web.log'), `${lines(0, 1)}no record\n`);
     await followed.collect();
@@ -102,7 +102,7 @@ describe('lines', () => {
     }
   });
 
-  it('may end with CRLF, begin with a byte order mark, and hold NUL', async () => {
+  it('may end with CRLF, begin with a byte order mark, and contain NUL', async () => {
     const followed = await follow();
     writeFileSync(followed.path('web.log'), `\uFEFF${lineOf(0)}\r\n${lineOf(1)}\0x\r\n\r\n`);
     await followed.collect();
@@ -114,7 +114,7 @@ describe('lines', () => {
   });
 
   it.each([lineBytesMax - 40, lineBytesMax, lineBytesMax + 1, 5 * lineBytesMax])(
-    'of %i more bytes are taken up to the bound, and kept with the reason beyond it',
+    'of %i more bytes are stored up to the maximum length, and kept with the reason beyond it',
     async (length) => {
       const followed = await follow();
       const path = followed.path('web.log');
@@ -135,7 +135,7 @@ describe('lines', () => {
     },
   );
 
-  it('fill several commits when there are more than one holds', async () => {
+  it('fill several commits if they exceed one', async () => {
     const followed = await follow();
     const count = 70_000;
     writeFileSync(followed.path('web.log'), lines(0, count));
@@ -144,9 +144,9 @@ describe('lines', () => {
     expect(followed.collector.status().commits).toBeGreaterThan(1);
   });
 
-  it('are the same whether their log is the only one that gains any or not', async () => {
+  it('are the same whether or not their log is the only one that grows', async () => {
     const timeBytes = '2026-11-20T00:00:00Z '.length;
-    // Of all lengths, so that pieces that are read end in many places of a line, and some lines are longer than one.
+    // Of all lengths, so that pieces end at many places of a line, and some lines are longer than a piece.
     const texts = Array.from({ length: 400 }, (_, n) => {
       const length = n % 100 === 50 ? lineBytesMax - 100 + n : (n * 7919) % (n % 9 === 0 ? 150_000 : 3000);
       return `${lineOf(n)} ${String.fromCharCode(97 + (n % 26)).repeat(length)}`;
@@ -168,7 +168,7 @@ describe('lines', () => {
     }
   });
 
-  it('whose time does not read go where the line before them in their file went', async () => {
+  it('whose time cannot be read are placed with the line before them in their file', async () => {
     const followed = await follow();
     writeFileSync(followed.path('web.log'), `2026-11-01T00:00:00Z 1 old\n`);
     writeFileSync(followed.path('db.log'), `2026-11-20T00:00:00Z 2 new\n`);
@@ -183,12 +183,12 @@ describe('lines', () => {
 });
 
 describe('files', () => {
-  it('wait for each other no longer than a turn takes, where they gain more than a commit holds', async () => {
+  it('take turns if they grow by more than a commit holds', async () => {
     const followed = await follow();
     const names = [...'abcdefghijklmnopqrst'].map((letter) => `${letter}.log`);
     const text = 'x'.repeat(64 * 1024);
     const gain = Array.from({ length: 8 }, (_, n) => `${lineOf(n)} ${text}\n`).join('');
-    // A commit holds 4 MiB, of the 10 MiB that they gain meanwhile.
+    // A commit holds 4 MiB of the 10 MiB that they have grown by.
     for (let i = 0; i < 9; i++) {
       for (const name of names) appendFileSync(followed.path(name), gain);
       await followed.collector.survey();
@@ -212,7 +212,7 @@ describe('files', () => {
     expect(unread.map(({ path }) => path)).toEqual([]);
   });
 
-  it('that begin alike are told apart', async () => {
+  it('with the same beginning are distinguished', async () => {
     const followed = await follow();
     const banner = lines(0, 1);
     for (const name of ['web', 'db', 'mail']) writeFileSync(followed.path(`${name}.log`), banner);
@@ -227,11 +227,11 @@ describe('files', () => {
     expect(await followed.numbers()).toEqual([0, 0, 0, 1]);
   });
 
-  it('that are made anew with the same first line as one that was removed are new', async () => {
+  it('that are created with the same first line as a removed one are new', async () => {
     const followed = await follow();
     const path = followed.path('web.log');
     writeFileSync(path, lines(0, 1));
-    // Without another file beside it, the new one would get the number of the old one.
+    // Without another file, the new one would get the inode number of the old one.
     writeFileSync(followed.path('web.log.tmp'), '');
     await followed.collect();
     unlinkSync(path);
@@ -241,7 +241,7 @@ describe('files', () => {
     expect(await followed.numbers()).toEqual([0, 0, 1]);
   });
 
-  it('are read to their end under the old name, and by their handle once they have none', async () => {
+  it('are read to their end under the old name, and through their handle once they have none', async () => {
     const followed = await follow();
     const path = followed.path('web.log');
     writeFileSync(path, lines(0, 2));
@@ -254,7 +254,7 @@ describe('files', () => {
     expect(await followed.numbers()).toEqual(range(0, 6));
   });
 
-  it('are followed behind a symbolic link that moves', async () => {
+  it('are followed through a symbolic link that changes its target', async () => {
     const followed = await follow();
     const folder = await temporaryFolder();
     writeFileSync(join(folder, 'a'), lines(0, 2));
@@ -270,7 +270,7 @@ describe('files', () => {
     expect(followed.collector.hasLinks).toBe(true);
   });
 
-  it('are passed over and named once where they lie in the data folder, behind whatever link', async () => {
+  it('are ignored and named once if they are in the data folder, through any link', async () => {
     const dataFolder = await temporaryFolder();
     const rejected = join(dataFolder, 'app/rejected');
     mkdirSync(rejected, { recursive: true });
@@ -292,7 +292,7 @@ describe('files', () => {
     await expect(followed.collector.survey()).rejects.toThrow('leads into the data folder');
   });
 
-  it('that are no regular files are passed over and named once, and hold nobody up', async () => {
+  it('that are not regular files are ignored and named once, and block nothing', async () => {
     const followed = await follow();
     writeFileSync(followed.path('web.log'), lines(0, 2));
     expect(spawnSync('mkfifo', [followed.path('pipe.log')]).status).toBe(0);
@@ -302,7 +302,7 @@ describe('files', () => {
     await new Promise<void>((done) => server.listen(followed.path('socket.log'), done));
     closeAtEnd(() => new Promise<void>((done) => void server.close(() => done())));
     await followed.collect();
-    // One that takes the place of a log that is followed is no less a pipe.
+    // A pipe that replaces a followed log is ignored too.
     rmSync(followed.path('web.log'));
     expect(spawnSync('mkfifo', [followed.path('web.log')]).status).toBe(0);
     writeFileSync(followed.path('db.log'), lines(2, 4));
@@ -315,7 +315,7 @@ describe('files', () => {
     expect(named.sort()).toEqual(['device.log', 'folder.log', 'pipe.log', 'socket.log', 'web.log']);
   });
 
-  it('that are older generations when the agent is followed first are history; later ones are read', async () => {
+  it('that are older generations when following starts are ignored; later ones are read', async () => {
     const followed = new FollowedFolder(await temporaryFolder());
     const old = followed.path('web.log.2.gz');
     writeFileSync(old, gzipSync(lines(100, 110)));
@@ -351,7 +351,7 @@ describe('files', () => {
       writeFileSync(packed, pack(content));
       await followed.settle();
       await followed.stop();
-      // Whoever unpacks it now sees the damage.
+      // Reading it now detects the damage.
       const bytes = readFileSync(packed);
       const damaged = Buffer.from(bytes);
       damaged.fill(0xff, bytes.length - 40, bytes.length - 20);
@@ -367,7 +367,7 @@ describe('files', () => {
     },
   );
 
-  it('are forgotten long after they went, and not before, nor while nothing is there', async () => {
+  it('are forgotten long after they were removed, and not before, nor while the folder is missing', async () => {
     const followed = await follow();
     const log = followed.path('web.log');
     const path = followed.path('web.log.1');
@@ -407,7 +407,7 @@ describe('files', () => {
     expect(await followed.numbers()).toEqual(range(0, 6));
   });
 
-  it('are recognised when they were compressed, while the service ran or not', async () => {
+  it('are recognised after they were compressed, whether or not the service was running', async () => {
     const followed = await follow();
     const first = followed.path('web.log.1');
     writeFileSync(followed.path('web.log'), lines(0, 300));
@@ -426,7 +426,7 @@ describe('files', () => {
     expect(followed.collector.status().bytes).toBe(0);
   });
 
-  it('give their last lines alone where that is asked for, and everything that comes later', async () => {
+  it('supply only their last lines if that is configured, and everything that is written later', async () => {
     const followed = new FollowedFolder(await temporaryFolder(), { limitLines: 3 });
     writeFileSync(followed.path('web.log'), `${lines(0, 5000)}2026`);
     await followed.start();
@@ -441,7 +441,7 @@ describe('files', () => {
     expect(await followed.numbers()).toEqual([4997, 4998, 4999, ...range(6000, 6010)]);
   });
 
-  it('that were empty at first, are cut off or wait to be readable give all that comes later, whatever is asked for', async () => {
+  it('that are empty, cut off or unreadable at first supply everything that is written later, whatever is configured', async () => {
     const followed = new FollowedFolder(await temporaryFolder(), { limitLines: 3 });
     for (const name of ['empty.log', 'short.log', 'cut.log']) writeFileSync(followed.path(name), '');
     writeFileSync(followed.path('cut.log'), lines(0, 500));
@@ -460,7 +460,7 @@ describe('files', () => {
     expect(await followed.numbers()).toEqual([...before, ...range(2000, 2050), ...range(3000, 3050)]);
   });
 
-  it('in a folder that is not there yet are followed once it is', async () => {
+  it('in a missing folder are followed once it exists', async () => {
     const followed = await follow();
     rmSync(followed.directory, { recursive: true });
     await followed.collect();

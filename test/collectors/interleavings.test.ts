@@ -7,9 +7,9 @@ import { temporaryFolder } from '../agents/load/temporary.js';
 import { FollowedFolder, lines, range } from './followed-folder.js';
 import { everyOrder, type Turn } from './turns.js';
 
-/** A store that waits for a turn before each thing that a load asks of it. */
+/** A store that waits for its turn before each call that a load makes. */
 function loadedInTurns(store: AgentStore, turn: Turn): AgentStore {
-  // From then on nobody else can commit: the order of what comes makes no difference.
+  // From then on no other commit is possible, so that the order of later steps makes no difference.
   let atCommit = false;
   const checkpoints: AgentStore['checkpoints'] = async () => {
     if (!atCommit) await turn();
@@ -32,7 +32,7 @@ function loadedInTurns(store: AgentStore, turn: Turn): AgentStore {
   }) as AgentStore;
 }
 
-/** The same for a collector, whose turns may change. */
+/** The same for a collector, whose turns may be replaced. */
 function collectedInTurns(store: AgentStore, turnNow: () => Turn): AgentStore {
   const sources: AgentStore['sources'] = async () => {
     await turnNow()();
@@ -55,7 +55,7 @@ const loads = [
 ];
 
 it.each(loads)(
-  'a load of $what and a collector store each line once, in whatever order they take their steps',
+  'a load of $what and a collector store each line once, whatever the order of their steps',
   async ({ names }) => {
     await everyOrder(async (run) => {
       let turn = noTurn;
@@ -70,7 +70,7 @@ it.each(loads)(
         mkdirSync(followed.path('copy'));
         writeFileSync(followed.path('copy/web.log.1.gz'), gzipSync(lines(2, 5)));
         await followed.collector.survey();
-        // The compressed file has been left alone for long enough to be read.
+        // The compressed file has been unchanged for long enough to be read.
         followed.pass(3000);
         const { store, definition, now } = followed;
         const files = names.map((name) => followed.path(name));

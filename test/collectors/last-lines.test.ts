@@ -2,7 +2,7 @@ import { appendFileSync, renameSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { follow, lineOf, lines } from './followed-folder.js';
 
-it('last lines without an end are taken whole where they are more than one commit holds', async () => {
+it('last lines without an end are stored completely if they exceed one commit', async () => {
   const followed = await follow();
   const names = [...'abcdefghij'].map((letter) => followed.path(`${letter}.log`));
   const text = 'x'.repeat(900_000);
@@ -16,7 +16,7 @@ it('last lines without an end are taken whole where they are more than one commi
   );
 });
 
-it('the rest of a line whose beginning was taken without an end is no record, though it reads like one', async () => {
+it('the rest of a line whose beginning was stored without an end is rejected, even if it could be read as a record', async () => {
   const followed = await follow();
   const path = followed.path('web.log');
   writeFileSync(path, `${lines(0, 1)}${lineOf(1)}`);

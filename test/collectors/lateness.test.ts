@@ -9,7 +9,7 @@ function lineAt(timeMs: number, n: number): string {
   return `${new Date(timeMs).toISOString().slice(0, 19)}Z ${n} text\n`;
 }
 
-it('places what was written while the service was down among the newest, and late records after that by their time', async () => {
+it('places lines that were written while the service was down among the newest, and later late records by their time', async () => {
   const followed = new FollowedFolder(await temporaryFolder());
   await followed.start();
   closeAtEnd(() => followed.stop());

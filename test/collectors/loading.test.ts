@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { follow, lineOf, lines, range } from './followed-folder.js';
 
 describe('loading', () => {
-  it('and following store no line twice, in either order', async () => {
+  it('a file and following it stores no line twice, in either order', async () => {
     const followed = await follow();
     const path = followed.path('web.log');
     writeFileSync(path, lines(0, 50));
@@ -20,14 +20,14 @@ describe('loading', () => {
     expect(again.files[0]).toMatchObject({ outcome: 'known' });
   });
 
-  it('a line that was being written is stored once, though another log is found in the meantime', async () => {
+  it('a line that was being written stores it once, even if another log is found in the meantime', async () => {
     const followed = await follow();
     const path = followed.path('web.log');
     writeFileSync(path, lineOf(0));
     await followed.collect();
     appendFileSync(path, '\n');
     expect((await followed.load('web.log')).records).toBe(1);
-    // What is known of this one is newer than what is known of the other: the commit of both goes by the older.
+    // The position of this log is newer than that of the other: their common commit relies on the older one.
     writeFileSync(followed.path('db.log'), lines(1, 2));
     await followed.collect();
     expect(await followed.numbers()).toEqual([0, 1]);

@@ -32,11 +32,11 @@ const followed: FollowedContent = {
   searchedTo: 0,
 };
 const rest = { bytes: 8, sinceMs: 1500, endsInLine: true };
-// What it reads from is of no matter to the state.
+// The state does not depend on the source.
 const source = { position: at60 } as unknown as CompressedSource;
 const packed: LogContent = { kind: 'packed', position: at60, asOf: 3, source };
 
-/** A file seen first at 1000, of which all is known that there is to know. */
+/** A file first seen at 1000, with everything about it known. */
 function log(content: LogContent, changes: Partial<LogState> = {}): LogState {
   return { ...firstState(sighting, 1000, false), mayHaveMore: false, content, ...changes };
 }
@@ -54,7 +54,7 @@ const identified = (identity: Extract<Observation, { kind: 'identified' }>['iden
   asOf: 9,
 });
 
-/** What an observation changes, and what it has closed. */
+/** The part of the state that an observation changes, and the source that it closes. */
 type Change = Partial<Omit<LogState, 'content'>> & { content?: Partial<LogContent> };
 type Row = readonly [what: string, state: LogState, observation: Observation, change: Change, closes?: true];
 
@@ -289,18 +289,18 @@ describe('a log', () => {
     expect(next(state, observation)).toEqual(expected);
   });
 
-  it('that is not followed can not be read where it ends', () => {
+  it('that is not followed cannot be read where it ends', () => {
     const ended: Observation = { kind: 'ended', restBytes: 0, endsInLine: false, nowMs: 0 };
     expect(() => next(quiet('done'), ended)).toThrow('only followed content');
     expect(() => next(quiet('new'), { kind: 'stored', position: at60 })).toThrow('only content that is read');
   });
 
-  it('that was there when the agent was followed first has its length kept', () => {
+  it('that existed when following started has its length recorded', () => {
     expect(firstState(sighting, 1000, true).thereBytes).toBe(100);
     expect(firstState(sighting, 1000, false).thereBytes).toBe(0);
   });
 
-  it('that failed is due when its time has come, or the clock went back', () => {
+  it('that failed is due when its retry time has come, or when the clock went back', () => {
     const failed = log(followed, { failure: { message: 'no', retryMs: 1000, retryAtMs: 100_000 } });
     expect([39_999, 40_000, 99_999, 100_000].map((nowMs) => isDue(failed, nowMs))).toEqual([
       true,
@@ -311,13 +311,13 @@ describe('a log', () => {
     expect(isDue(log(followed), 0)).toBe(true);
   });
 
-  it('lags by what was seen and is not stored', () => {
+  it('lags by the bytes that were seen and are not stored', () => {
     expect([followed, packed, { kind: 'done' } as const].map((content) => lagBytes(log(content)))).toEqual([
       40, 0, 0,
     ]);
   });
 
-  it('ends inside a record since that came, and under the name that it has now', () => {
+  it('ends inside a record since that was read, or since it got its present name', () => {
     const state = log({ ...followed, rest });
     expect(restSinceMs(log(followed))).toBe(null);
     expect(restSinceMs(log(packed))).toBe(null);

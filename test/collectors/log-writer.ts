@@ -14,7 +14,7 @@ import {
 import { gzipSync } from 'node:zlib';
 import { lineOf, type FollowedFolder } from './followed-folder.js';
 
-/** What happens to the logs, to the service, or to the clock. */
+/** Changes of the logs, of the service, or of the clock. */
 export type Step =
   | { readonly kind: 'write'; readonly name: string; readonly lines: number }
   | { readonly kind: 'partial'; readonly name: string }
@@ -28,14 +28,14 @@ export type Step =
   | { readonly kind: 'load'; readonly name: string }
   | { readonly kind: 'pass'; readonly seconds: number };
 
-/** Writes logs and rotates them as programs and logrotate do, and knows every line that it wrote. */
+/** Writes and rotates logs as programs and logrotate do, and knows every line that it wrote. */
 export class LogWriter {
   readonly written: number[] = [];
   /** Lines that were begun, by name. */
   private readonly begun = new Map<string, string>();
   private readonly away = new Set<string>();
 
-  /** @param textOf what is written for record `n`, without the end of its last line */
+  /** @param textOf the text of record `n`, without the end of its last line */
   constructor(
     private readonly followed: FollowedFolder,
     private readonly textOf: (n: number) => string = lineOf,
@@ -65,7 +65,7 @@ export class LogWriter {
         await (step.crash ? followed.crash() : followed.stop());
         return followed.start();
       case 'load':
-        // A load takes a line that is just being written for a whole one.
+        // A load takes a line that is being written for a complete one.
         if (existsSync(this.log(step.name)) && !this.begun.has(step.name))
           await followed.load(`${step.name}.log`);
         return;
@@ -74,7 +74,7 @@ export class LogWriter {
     }
   }
 
-  /** Ends every line that was begun, and lets the collector take the rest. */
+  /** Ends every line that was begun, and lets the collector store the rest. */
   async finish(): Promise<void> {
     for (const name of [...this.away]) this.leaveOrReturn(name);
     for (const name of [...this.begun.keys()]) this.write(name);
@@ -102,13 +102,13 @@ export class LogWriter {
   private begin(name: string): void {
     if (this.away.has(name) || this.begun.has(name)) return;
     const line = this.nextLine();
-    // In its last line: lines that have their ends may be a whole record, after a while.
+    // The cut is in the last line, because lines with their ends may count as a complete record after a while.
     const cut = line.lastIndexOf('\n') + 4;
     appendFileSync(this.log(name), line.slice(0, cut));
     this.begun.set(name, line.slice(cut));
   }
 
-  /** Moves the generations up by one, and the log to the first place. Its program writes there for a while. */
+  /** Moves each generation up by one, and the log to the first place, where its program continues to write for a while. */
   private rename(name: string, late: number): void {
     if (this.away.has(name) || !existsSync(this.log(name))) return;
     const handle = openSync(this.log(name), 'a');
@@ -145,7 +145,7 @@ export class LogWriter {
     unlinkSync(from);
   }
 
-  /** A log that is stored is removed; another one begins, often under the same number. */
+  /** Removes a stored log and starts another one, often with the same inode number. */
   private async recreate(name: string): Promise<void> {
     if (this.away.has(name) || this.begun.has(name) || !existsSync(this.log(name))) return;
     await this.followed.collectAll();

@@ -12,14 +12,14 @@ async function texts(followed: FollowedFolder): Promise<string[]> {
   return (await followed.records()).map(({ text }) => text);
 }
 
-/** An agent that makes a record of every text. */
+/** An agent that turns any text into records. */
 const lax = {
   regex: '(?s)^(?P<text>.*)$',
   multiline: { start: '^\\d\\d ', timeoutMs: 1000, linesMax: 5, bytesMax: 60 },
 } as const;
 
 describe('records of several lines', () => {
-  it(`are the same when a file is loaded, plain or packed, and when it is followed as it grows (seed ${seed})`, async () => {
+  it(`are the same when a file is loaded, plain or compressed, and when it is followed as it grows (seed ${seed})`, async () => {
     await fc.assert(
       fc.asyncProperty(contentOf, fc.array(fc.nat(), { maxLength: 6 }), async (content, cuts) => {
         const expected = recordsIn(content, lax.multiline).map(joined);
@@ -53,7 +53,7 @@ describe('records of several lines', () => {
     );
   });
 
-  it('wait for the next one, or for a silence', async () => {
+  it('wait for the next record, or for a pause', async () => {
     const followed = await follow({ file: { multiline } });
     const path = followed.path('web.log');
     writeFileSync(path, `${recordOf(3)}\n${lineOf(4)}\n`);
@@ -84,7 +84,7 @@ describe('records of several lines', () => {
     expect(await texts(followed)).toEqual([`${lineOf(1)}\n  at x`.slice(23)]);
   });
 
-  it('go by the clock also when it is put back', async () => {
+  it('rely on the clock, also when it is put back', async () => {
     const followed = await follow({ file: { multiline } });
     writeFileSync(followed.path('web.log'), `${lineOf(1)}\n`);
     await followed.collect();
@@ -93,7 +93,7 @@ describe('records of several lines', () => {
     expect(await followed.numbers()).toEqual([1]);
   });
 
-  it('end at their bounds, and lines that nothing begins are kept', async () => {
+  it('end at their limits, and lines before the first record are kept', async () => {
     const followed = await follow({ file: { multiline: { ...multiline, linesMax: 3 } } });
     const path = followed.path('web.log');
     writeFileSync(path, `no start\n  at all\n${lineOf(1)}\n${'  at x\n'.repeat(6)}${lineOf(2)}\n`);

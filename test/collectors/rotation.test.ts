@@ -40,7 +40,7 @@ function warnings({ log }: FollowedFolder): string[] {
 }
 
 describe('a log that is emptied', () => {
-  it('is so once it is too large and all of it is stored', async () => {
+  it('must exceed its maximum size and be completely stored', async () => {
     const followed = await rotating('truncate');
     const path = followed.path('web.log');
     write(path, 1, 1);
@@ -61,7 +61,7 @@ describe('a log that is emptied', () => {
     expect(warnings(followed)).toEqual([]);
   });
 
-  it('is so at exactly the size that is too large', async () => {
+  it('is emptied at exactly the maximum size', async () => {
     const followed = await rotating('truncate');
     const path = followed.path('web.log');
     const text = 'x'.repeat(100);
@@ -74,7 +74,7 @@ describe('a log that is emptied', () => {
     expect(await followed.numbers()).toEqual(range(2));
   });
 
-  it('is left, with a word, when it ends inside a line for long', async () => {
+  it('is left unchanged, with a warning, if it ends inside a line for long', async () => {
     const followed = await rotating('truncate');
     const path = followed.path('web.log');
     write(path, 1, 8);
@@ -85,7 +85,7 @@ describe('a log that is emptied', () => {
     expect(warnings(followed)).toEqual([expect.stringContaining('it ends inside a record')]);
   });
 
-  it('is left when lines come just before, which are stored first', async () => {
+  it('is left unchanged if lines arrive just before, which are stored first', async () => {
     let late = 3;
     const files = faultyFiles(({ operation, path }: LogCall) => {
       if (operation === 'empty' && late < 6) write(path, ++late, late);
@@ -99,7 +99,7 @@ describe('a log that is emptied', () => {
     expect(await followed.numbers()).toEqual(range(6));
   });
 
-  it('is left, with a word, when lines never stop coming', async () => {
+  it('is left unchanged, with a warning, if lines arrive without a pause', async () => {
     let late = 3;
     const files = faultyFiles(({ operation, path }: LogCall) => {
       if (operation === 'empty') write(path, ++late, late);
@@ -115,7 +115,7 @@ describe('a log that is emptied', () => {
     expect(warnings(followed)[0]).toContain('the method rename suits it');
   });
 
-  it('stays, with a word, where that is not allowed; its lines are read on', async () => {
+  it('is left unchanged, with a warning, if that is not permitted, and its lines are read on', async () => {
     let isAllowed = false;
     const files = faultyFiles(({ operation }) => (operation === 'empty' && !isAllowed ? 'EACCES' : null));
     const followed = await rotating('truncate', files);
@@ -134,7 +134,7 @@ describe('a log that is emptied', () => {
 });
 
 describe('a log that is renamed', () => {
-  it('goes on being read where its program still writes to it', async () => {
+  it('is read on while its program still writes to it', async () => {
     const followed = await rotating('rename');
     const path = followed.path('web.log');
     write(path, 1, 4);
@@ -151,7 +151,7 @@ describe('a log that is renamed', () => {
         .map((n) => `${lineOf(n)}\n`)
         .join(''),
     );
-    // The generation before goes once all of it is stored.
+    // The previous generation is removed once all of it is stored.
     write(path, 8, 9);
     await followed.collect();
     expect(existsSync(path)).toBe(false);
@@ -160,10 +160,10 @@ describe('a log that is renamed', () => {
     expect(followed.collector.status()).toMatchObject({ rotations: 2 });
   });
 
-  it('stays when its new name is that of something which is not stored', async () => {
+  it('is left unchanged if its new name belongs to a file that is not stored', async () => {
     const followed = await rotating('rename');
     const path = followed.path('web.log');
-    // No line of this ends, and no file is a folder.
+    // web.log.1 has an unfinished line, and db.log.1 is a folder.
     appendFileSync(`${path}.1`, 'not stored');
     mkdirSync(`${followed.path('db.log')}.1`);
     write(path, 1, 4);
@@ -179,7 +179,7 @@ describe('a log that is renamed', () => {
     expect(others[0]).toContain('.log.1 is there, and not all of it is stored');
   });
 
-  it('is no link', async () => {
+  it('may not be a link', async () => {
     const followed = await rotating('rename');
     const target = join(followed.directory, 'web-2026.txt');
     write(target, 1, 4);
@@ -191,7 +191,7 @@ describe('a log that is renamed', () => {
 });
 
 describe('the command after a rotation', () => {
-  it('runs in the folder of the agent, once for what comes while it runs, and its failure is told', async () => {
+  it("runs in the agent's folder, once for rotations during its run, and its failure is reported", async () => {
     const folder = await temporaryFolder();
     const said: string[] = [];
     const say = (_facts: unknown, message: string): number => said.push(message);
@@ -209,7 +209,7 @@ describe('the command after a rotation', () => {
     expect(said.at(-1)).toBe('the command after a rotation failed: exit code 5: no such unit');
   });
 
-  it('lets a program begin a new log, and no line is lost', async () => {
+  it('lets a program start a new log, and no line is lost', async () => {
     const folder = workFolder();
     mkdirSync(join(folder, 'logs'));
     const log = join(folder, 'logs/app.log');
@@ -246,7 +246,7 @@ file:
     };
     while ((await numbers()).length < written) await new Promise((resolve) => setTimeout(resolve, 50));
     expect((await numbers()).toSorted((a, b) => a - b)).toEqual(range(written).map((n) => n - 1));
-    // A log is rotated behind the round that stores the rest of it: the records may be there first.
+    // A log is rotated after the round that stores the rest of it, so the records may be stored before the rotation.
     const rotations = async (): Promise<number> => {
       const shown = await run(folder, ['stats', 'numbers', '--json']);
       return (JSON.parse(shown.stdout) as { collecting: { rotations: number } }).collecting.rotations;

@@ -41,10 +41,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-/** What programs do that leave rotation to us. */
+/** Actions of programs that leave rotation to Logstrata. */
 const ours = new Set<Step['kind']>(['write', 'partial', 'collect', 'restart', 'load', 'pass']);
 
-/** Takes random steps, and compares every record with what was written. */
+/** Takes random steps, and compares every record with the written lines. */
 async function takeSchedules(
   options: FollowOptions,
   textOf: (n: number) => string,
@@ -56,7 +56,7 @@ async function takeSchedules(
       const followed = new FollowedFolder(await temporaryFolder(), options);
       try {
         await followed.start();
-        // From here on the agent is followed: what rotates later is no history.
+        // From here on the agent is followed: logs that are rotated later are read.
         await followed.collect();
         const writer = new LogWriter(followed, textOf);
         for (const each of steps) if (kinds?.has(each.kind) !== false) await writer.take(each);
@@ -75,11 +75,11 @@ async function takeSchedules(
 it(`stores each line once, whatever happens to the files (seed ${seed})`, () =>
   takeSchedules({}, lineOf, runs));
 
-it(`stores each record of several lines once, and whole (seed ${seed})`, () =>
+it(`stores each record of several lines once and completely (seed ${seed})`, () =>
   takeSchedules({ file: { multiline } }, recordOf, runs / 2));
 
 it.each(['truncate', 'rename'] as const)(
-  `stores each line once while logs are rotated by us: %s (seed ${seed})`,
+  `stores each line once while Logstrata rotates the logs: %s (seed ${seed})`,
   async (method) => {
     for (const sizeBytes of [1, 300, 2000])
       await takeSchedules({ rotate: { method, sizeBytes } }, lineOf, Math.ceil(runs / 6), ours);

@@ -86,7 +86,7 @@ it('a client that follows sees each line once, through rotations', async () => {
   service.process.child.kill('SIGTERM');
   const { code, stderr } = await service.process.finished;
   expect(code).toBe(0);
-  // All that it says there is structured.
+  // Every line of the output there is structured.
   const events = stderr
     .trimEnd()
     .split('\n')

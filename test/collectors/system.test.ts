@@ -53,7 +53,7 @@ describe('figures', () => {
     net: { interface: 'eth0', counters: { ...counters, rx_bytes: 101, tx_bytes: 150, rx_packets: 9 } },
   };
 
-  test('levels are as they are, and what is counted is the difference', () => {
+  test('levels are reported as they are, and counters as differences', () => {
     expect(systemFigures(later, reading, 17)).toEqual({
       time: 17,
       uptime: 1234,
@@ -71,19 +71,19 @@ describe('figures', () => {
       disk_write_bytes: 4000,
       net_if: 'eth0',
       net_rx_bytes: 1,
-      // It went back: the interface was set up anew.
+      // The counter went back because the interface was set up again.
       net_tx_bytes: null,
       net_rx_packets: 6,
       net_tx_packets: 0,
       net_rx_errors: 0,
       net_tx_errors: 0,
       net_rx_dropped: 0,
-      // The machine does not count it.
+      // The machine does not count this.
       net_tx_dropped: null,
     });
   });
 
-  test('there is no difference without a reading before, nor to another device', () => {
+  test('there is no difference without an earlier reading, or to another device', () => {
     const first = systemFigures(later, null, 17);
     expect(first).toMatchObject({ cpu_usage: null, disk_read_bytes: null, net_rx_bytes: null, uptime: 1234 });
     const moved = systemFigures(
@@ -103,7 +103,7 @@ describe('figures', () => {
     });
   });
 
-  test('what the machine does not have is left out, and so becomes null', () => {
+  test('figures that the machine does not have are left out, and become null', () => {
     const bare = systemFigures({ ...reading, memory: null, disk: null, net: null }, reading, 17);
     expect(bare).toMatchObject({ mem_usage: null, mem_total: null });
     expect(Object.keys(bare)).toHaveLength(9);
@@ -114,7 +114,7 @@ describe('figures', () => {
     [1, 1020, 1000, 2],
     [1, 5500, 1000, 6],
     [1, 900, 1000, 2],
-  ])('after tick %i, at %i ms of %i, comes %i', (tick, elapsedMs, intervalMs, next) => {
+  ])('after tick %i, at %i ms of %i, the next is tick %i', (tick, elapsedMs, intervalMs, next) => {
     expect(nextTick(tick, elapsedMs, intervalMs)).toBe(next);
   });
 });
@@ -123,7 +123,7 @@ describe('a collector of figures', () => {
   const workers = new WorkerPool(1);
   afterEach(() => workers.close());
 
-  it('stores them as its fields name them, and what one record lacks is in the next', async () => {
+  it('stores them under the configured names; a figure that one record lacks is in the next', async () => {
     const text = `
 fields:
   - name: at
@@ -163,7 +163,7 @@ system: { disk: { path: ${import.meta.dirname} }, net: { interface: none-such } 
     disk.setFaults({ freeBytes: 0 });
     await expect(collector.take()).rejects.toThrow(/full/);
     disk.setFaults({});
-    // Burns some time of the processor, which the next record must tell of.
+    // Uses processor time, which the next record must show.
     for (const start = process.cpuUsage(); process.cpuUsage(start).user < 50_000;);
     await collector.take();
     const records = recordsOf(await answer(store));
@@ -184,7 +184,7 @@ system: { disk: { path: ${import.meta.dirname} }, net: { interface: none-such } 
   });
 });
 
-it('a server takes the figures of its machine', async () => {
+it('a server stores the figures of its machine', async () => {
   const folder = workFolder();
   writeFileSync(
     join(folder, 'agents/host.yaml'),
@@ -198,14 +198,14 @@ it('a server takes the figures of its machine', async () => {
   await server.shows('serving ');
   let records = [];
   let received;
-  // The queries go through the network; on a busy machine the first may come after some records.
+  // The queries use the network; on a busy machine the first may come after some records.
   do {
     await new Promise((resolve) => setTimeout(resolve, 100));
     const response = await fetchAlone(`http://127.0.0.1:${port}/api/query/host`);
     records = recordsOf(await response.text());
     received = records.find((record) => Number(record['net_rx_bytes']) > 0);
   } while (records.length < 3 || received === undefined);
-  // One at its start, and no more than one in each second since. On a busy machine one may come late, and the next in time.
+  // One record at its start, and at most one per second since. On a busy machine one may be late, and the next punctual.
   expect(records.length - 1).toBeLessThanOrEqual((Date.now() - startMs) / 1000);
   const [first] = records;
   expect(Object.keys(first!)).toHaveLength(24);

@@ -1,12 +1,12 @@
 /** Waits until the task may take its next step. */
 export type Turn = () => Promise<void>;
 
-/** Runs tasks to their ends, one step at a time: a step is what a task does from one turn to the next. Gives the order of the steps. */
+/** Runs tasks to their ends, one step at a time: a step lasts from one turn to the next. Returns the order of the steps. */
 export type RunInTurns = (
   tasks: Readonly<Record<string, (turn: Turn) => Promise<void>>>,
 ) => Promise<string[]>;
 
-/** The place of the task that took a step, among so many that could have. */
+/** The place of the task that took a step, among the given number of possible tasks. */
 interface Choice {
   readonly taken: number;
   readonly among: number;
@@ -22,7 +22,7 @@ export async function everyOrder(attempt: (run: RunInTurns) => Promise<void>): P
   }
 }
 
-/** One run of tasks, whose first steps come in the order that is wanted. */
+/** One run of tasks that begins with the given order of steps. */
 class Steps {
   private readonly choices: Choice[] = [];
   private readonly waiting = new Map<string, () => void>();
@@ -50,7 +50,7 @@ class Steps {
     return order;
   }
 
-  /** The order to try after this one; null after the last. */
+  /** The order to try next; null after the last. */
   nextOrder(): readonly number[] | null {
     const last = this.choices.findLastIndex(({ taken, among }) => taken + 1 < among);
     if (last < 0) return null;

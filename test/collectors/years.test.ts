@@ -9,7 +9,7 @@ const stamped = (timezone: string): Parameters<typeof follow>[0] => ({
   file: { regex: '^(?P<time>\\w{3} [ \\d]\\d \\S+) (?P<n>\\d+) (?P<text>.*)$' },
 });
 
-/** The times of all records by their numbers, as ISO texts. */
+/** The times of all records by number, as ISO texts. */
 async function timesOf(followed: FollowedFolder): Promise<string[]> {
   const records = (await followed.records()).sort((a, b) => a.n - b.n);
   return records.map(({ time }) => new Date(time).toISOString().slice(0, 19));
@@ -52,7 +52,7 @@ describe('a followed line without a year', () => {
     expect(await timesOf(followed)).toEqual(times);
   });
 
-  it('that was rejected is read by when it came', async () => {
+  it('that was rejected is read again by the time at which it arrived', async () => {
     const followed = await follow({ ...stamped('UTC'), startMs: Date.parse('2026-12-31T23:59:59Z') });
     writeFileSync(followed.path('web.log'), 'Dec 31 23:00:00 0 x\nJan  1 00:00:00 number 1\n');
     await followed.collect();
@@ -67,7 +67,7 @@ describe('a followed line without a year', () => {
     expect(await timesOf(followed)).toEqual(['2026-12-31T23:00:00', '2027-01-01T00:00:00']);
   });
 
-  it('tells where a log goes on whose disk has lost its end', async () => {
+  it('shows where to continue in a log whose disk has lost its end', async () => {
     const startMs = Date.parse('2027-01-01T00:00:00Z');
     const followed = await follow({ ...stamped('UTC'), startMs });
     const path = followed.path('web.log');
