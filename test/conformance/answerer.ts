@@ -1,6 +1,6 @@
 import type { Dataset, ModelRecord } from '../model/dataset.js';
 
-/** Records that become visible at once. */
+/** Records that become visible together. */
 export interface Commit {
   readonly name: string;
   readonly records: readonly ModelRecord[];
@@ -8,7 +8,7 @@ export interface Commit {
 
 /** A dataset of the cases: its records by commits, and the clock of its requests. */
 export interface CaseDataset extends Dataset {
-  /** Also the agent's name. */
+  /** Also the name of the agent. */
   readonly name: string;
   readonly nowMs: number;
   readonly commits: readonly Commit[];
@@ -32,9 +32,9 @@ export interface HttpRequest {
 
 export interface Answer {
   readonly status: number;
-  /** Decoded, where it was compressed. */
+  /** The body, decompressed if it was compressed. */
   readonly body: string;
-  /** By lower-case names; empty where there is no HTTP. */
+  /** By lower-case names; empty without HTTP. */
   readonly headers: ReadonlyMap<string, string>;
 }
 
@@ -52,10 +52,10 @@ export interface OpenedStore {
   close(): Promise<void>;
 }
 
-/** Something that answers requests as the service must. */
+/** A component that answers requests like the service. */
 export interface Answerer {
   readonly name: string;
-  /** Runs the cases that only HTTP can show. */
+  /** Runs the cases that need HTTP. */
   readonly isHttp: boolean;
   open(dataset: CaseDataset, state: ServerState | undefined): Promise<OpenedStore>;
 }

@@ -13,10 +13,10 @@ import type { Answerer } from './answerer.js';
 import { beginInProcess } from './in-process.js';
 import { runConformance } from './runner.js';
 
-/** Where the files of a run lie. */
+/** The folder for the files of a run. */
 interface Files {
   readonly options: Partial<OpenOptions>;
-  /** Keeps a file, and gives how it is attached. */
+  /** Writes a file, and returns the entry that attaches it. */
   put(name: string, bytes: Uint8Array): Promise<FileToAttach>;
   close(): Promise<void>;
 }
@@ -53,7 +53,7 @@ async function objects(): Promise<Files> {
   };
 }
 
-/** Each commit is a Parquet file that another program wrote, attached where it lies. */
+/** Each commit is a Parquet file of another program, attached in place. */
 const answererOf = (name: string, openFiles: () => Promise<Files>): Answerer => ({
   name,
   isHttp: false,
@@ -94,7 +94,7 @@ const answererOf = (name: string, openFiles: () => Promise<Files>): Answerer => 
   },
 });
 
-/** The same fields, of columns that have other names and numbers for times. */
+/** The same fields, read from columns with other names and with numbers for times. */
 function withColumns({ fields }: Schema): Schema {
   return makeSchema(
     fields.map((field) => ({

@@ -10,11 +10,11 @@ export interface Expected {
   readonly status: number;
   /** Labels of the records of the body, or its lines. */
   readonly lines: string[];
-  /** The body as it is, where it is no JSON Lines. */
+  /** The whole body if it is not JSON Lines. */
   readonly text: string | undefined;
-  /** The parameter at fault; null for none. */
+  /** The parameter that a problem names; null for none. */
   readonly parameter: string | null;
-  /** What the detail of a problem must say. */
+  /** Text that the detail of a problem must contain. */
   readonly says: string | undefined;
   /** `*` for any value, `-` for none. */
   readonly headers: [string, string][];
@@ -44,7 +44,7 @@ interface Line {
   readonly place: string;
 }
 
-/** Reads the datasets and cases of all text files of this folder. */
+/** Reads the datasets and cases of all text files in this folder. */
 export function readCases(): Case[] {
   const files = readdirSync(import.meta.dirname).filter((name) => name.endsWith('.txt'));
   const blocks = files.flatMap((file) => blocksOf(file));

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { readCases } from './case-file.js';
 
-/** The page that the cases follow, where it lies beside the checkout. */
+/** The specification that the cases follow, if it is available next to the checkout. */
 const semantics = join(import.meta.dirname, '../../../shared/semantics.md');
 
-/** First cells of the rows of each table, without the marks of code. */
+/** The first cells of the rows of each table, without code marks. */
 function tableRows(): string[] {
   const rows: string[] = [];
   const lines = readFileSync(semantics, 'utf8').split('\n');

@@ -7,7 +7,7 @@ import { runConformance } from './runner.js';
 
 type CommitTo = (store: AgentStore, commit: Commit, index: number) => Promise<void>;
 
-/** The engine on a directory in memory, with commits that stay hot, are sealed, or one after the other. */
+/** The engine on a directory in memory, with commits that stay hot, are sealed, or alternate. */
 function engineAnswerer(name: string, commitTo: CommitTo): Answerer {
   return {
     name,

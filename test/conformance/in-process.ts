@@ -5,10 +5,10 @@ import { parseAgentPath, parseQueryRequest } from '../../server/request/query-re
 import type { ModelRecord } from '../model/dataset.js';
 import type { Answer, Answerer, CaseDataset, Commit, HttpRequest, OpenedStore } from './answerer.js';
 
-/** Reads a query to its end: what differs between answerers without HTTP. */
+/** Reads a query to its end; this is the part in which answerers without HTTP differ. */
 export type QueryReader = () => Promise<string>;
 
-/** The query of a request as the server reads it. Throws a `ProblemError`. */
+/** The query of a request as the server parses it. Throws a `ProblemError`. */
 export function queryOf(dataset: CaseDataset, request: HttpRequest): Query {
   const mark = request.target.indexOf('?');
   const path = mark < 0 ? request.target : request.target.slice(0, mark);
@@ -23,7 +23,7 @@ export function queryOf(dataset: CaseDataset, request: HttpRequest): Query {
   });
 }
 
-/** Starts a request by the server's own parser, and turns failures into its problems. */
+/** Parses a request with the server's own parser, and turns failures into its problems. */
 export async function beginInProcess(
   dataset: CaseDataset,
   request: HttpRequest,

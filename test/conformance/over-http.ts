@@ -25,14 +25,14 @@ import type {
 } from './answerer.js';
 import type { Scan, ScanOptions } from '../../engine/scan/plan/scan.js';
 
-/** An agent beside the dataset's whose queries go on until they are told to end. */
+/** An agent next to the dataset's, whose queries run until they are told to end. */
 const endless = 'endless';
 
-/** Threads of all archives, one after the other: to start them takes longer than what a case asks of them. */
+/** Threads of all archives, one after another, because starting threads takes longer than the cases. */
 const workers = new WorkerPool(workersDefault());
 afterAll(() => workers.close());
 
-/** The service as a client sees it: bytes on a socket, to a server over an archive in a folder of its own. */
+/** The service as a client sees it: bytes on a socket, to a server over an archive in its own folder. */
 export function httpAnswerer(transport: TransportName): Answerer {
   return {
     name: `HTTP on ${transport}`,
@@ -56,9 +56,9 @@ class Service implements OpenedStore {
   #server!: RunningServer;
   #closing: Promise<void> | undefined;
   #commits = 0;
-  /** Called when a query on the dataset's agent has taken its state. */
+  /** Called when a query on the dataset's agent has taken its snapshot. */
   #onScan: () => void = () => {};
-  /** Answers of the dataset's agent wait for this. */
+  /** Answers of the dataset's agent wait for this promise. */
   #released: Promise<void> = Promise.resolve();
   #endEndless: () => void = () => {};
 
@@ -96,7 +96,7 @@ class Service implements OpenedStore {
     });
   }
 
-  /** The archive's store, with answers that wait until they are wanted; in the state `late` for ever. */
+  /** The archive's store, whose answers wait until they are requested; in the state `late` for ever. */
   #servedStore(): AgentStore {
     const store = this.#store;
     return Object.create(store, {
@@ -115,7 +115,7 @@ class Service implements OpenedStore {
 
   async commit(commit: Commit): Promise<void> {
     const rows = commit.records.map((record) => record.values);
-    // Hot and sealed by turns, so that answers come from both.
+    // Hot and sealed in turn, so that answers use both.
     if (this.#commits++ % 2 === 0) await append(this.#store, rows, 'load');
     else await load(this.#store, rows);
   }
@@ -138,15 +138,15 @@ class Service implements OpenedStore {
   }
 
   /**
-   * Once a server stops, it hears requests only on connections that are open. node:http closes those that it is not answering;
-   * uWebSockets.js closes one that asks before it is answered.
+   * Once a server stops, it accepts requests only on open connections. node:http closes idle ones;
+   * uWebSockets.js closes a connection that sends a request before the previous answer.
    */
   async #beginWhileStopping(request: HttpRequest): Promise<() => Promise<Answer>> {
     const occupied = await this.#occupy();
     const wire = this.#transport === 'uws' ? await this.#connect() : occupied;
     this.#closing = this.#server.close({ timeoutMs: 10_000 });
     wire.send(bytesOf(request));
-    // By the time that another connection was refused, the server has read the request as well.
+    // By the time that another connection is refused, the server has read the request as well.
     await Wire.open(this.#server.address).then(
       () => Promise.reject(new Error('the server takes connections after its stop')),
       () => undefined,
@@ -161,7 +161,7 @@ class Service implements OpenedStore {
     return wire;
   }
 
-  /** Takes the one slot for queries, and keeps it. */
+  /** Takes the only query slot, and keeps it. */
   async #occupy(): Promise<Wire> {
     const wire = await this.#connect();
     wire.send(`GET /api/query/${endless} HTTP/1.1\r\nHost: test\r\n\r\n`);
@@ -197,14 +197,14 @@ function bytesOf({ method, target, version, headers, body }: HttpRequest): Buffe
   return Buffer.from(`${method} ${target} ${version}\r\n${lines}\r\n${body}`, 'utf8');
 }
 
-/** Resolves when the first bytes of an answer have come, or none can come any more. */
+/** Resolves when the first bytes of an answer have arrived, or none can arrive any more. */
 async function received(wire: Wire): Promise<void> {
   while (wire.receivedBytes === 0 && !wire.socket.destroyed) {
     await new Promise((resolve) => wire.socket.once('data', resolve).once('close', resolve));
   }
 }
 
-/** The answer that is the connection's `index`-th, unpacked. */
+/** The answer with this `index` on the connection, decompressed. */
 async function answerAt(index: number, wire: Wire, { method }: HttpRequest): Promise<Answer> {
   const isHead = method === 'HEAD';
   const response = (await wire.responses(index + 1, isHead))[index];

@@ -4,7 +4,7 @@ import type { Answer, Answerer, CaseDataset, OpenedStore } from './answerer.js';
 import { readCases } from './case-file.js';
 import type { Case, Expected } from './case-file.js';
 
-/** Declares one test for each case that the answerer can show. */
+/** Declares one test for each case that the answerer supports. */
 export function runConformance(answerer: Answerer): void {
   describe(`conformance of ${answerer.name}`, () => {
     for (const each of readCases()) {
@@ -64,7 +64,7 @@ function check(each: Case, expected: Expected, answer: Answer, target = ''): voi
   else checkProblem(expected, answer, hint);
 }
 
-/** What a library can refuse by itself, in its own words. */
+/** Statuses that an HTTP library may answer by itself, with a body of its own. */
 const refusedByLibraries = [400, 431, 505];
 
 function checkProblem(expected: Expected, answer: Answer, hint: string): void {
@@ -77,7 +77,7 @@ function checkProblem(expected: Expected, answer: Answer, hint: string): void {
   if (expected.says !== undefined) expect(problem.detail, hint).toContain(expected.says);
 }
 
-/** Labels become the lines of their records; lines stay. */
+/** Labels become the lines of their records; lines stay as they are. */
 function bodyOf(dataset: CaseDataset, lines: readonly string[]): string {
   return lines
     .map((line) => {
