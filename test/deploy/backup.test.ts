@@ -32,7 +32,7 @@ async function numbersIn(folder: string, data: string): Promise<unknown[]> {
   return recordsOf(stdout).map(({ n }) => n);
 }
 
-it('a copy that is brought up to date while a server runs has everything that was committed when it began', async () => {
+it('a copy that is updated while a server runs has everything that was committed when it began', async () => {
   const folder = numbersFolder();
   const port = await freePort();
   const server = start(folder, ['serve', '--listen', `127.0.0.1:${port}`]);
@@ -46,7 +46,7 @@ it('a copy that is brought up to date while a server runs has everything that wa
   await add();
   for (let round = 1; round <= 3; round++) {
     const atLeast = written;
-    // Commits, sealing and merging go on while the copy is made.
+    // Commits, sealing and compaction continue during the copy.
     const [copied, , compacted] = await Promise.all([
       run(folder, ['backup', 'copy', '--json', '--agent', 'numbers']),
       add(),
@@ -67,14 +67,14 @@ it('a copy that is brought up to date while a server runs has everything that wa
   }
   server.child.kill('SIGTERM');
   expect((await server.finished).code).toBe(0);
-  // What is there already is not copied again.
+  // Files that are already in the copy are not copied again.
   await run(folder, ['backup', 'copy']);
   expect((await run(folder, ['backup', 'copy'])).stdout).toMatch(
     /^ok {7}numbers: 2,000 records in .*; nothing new$/m,
   );
 });
 
-it('a restored copy goes on where it was: same cursors, and the log is read on', async () => {
+it('a restored copy continues with the same cursors, and the log is read on', async () => {
   const folder = numbersFolder();
   mkdirSync(join(folder, 'logs'));
   writeFileSync(join(folder, 'logs/n.log'), lines(0, 300));
@@ -87,11 +87,11 @@ it('a restored copy goes on where it was: same cursors, and the log is read on',
   writeFileSync(join(folder, 'logs/n.log'), lines(0, 310));
   expect((await run(folder, ['load', 'numbers', 'logs/n.log'])).code).toBe(0);
   expect(await numbersIn(folder, 'data/store')).toEqual(Array.from({ length: 310 }, (_, i) => i));
-  // The copy of before is still an earlier state of it.
+  // The earlier copy is still valid as an earlier state of the archive.
   expect((await run(folder, ['backup', 'copy'])).code).toBe(0);
 });
 
-it('a copy goes over nothing else', async () => {
+it('a copy does not overwrite anything else', async () => {
   const folder = numbersFolder();
   await run(folder, ['load', 'numbers', '-'], lines(0, 10));
   const refused = async (target: string, message: RegExp): Promise<void> => {
@@ -112,7 +112,7 @@ it('a copy goes over nothing else', async () => {
     expect.stringMatching(/^FAILED {3}numbers: .*holds records that this data folder never had/),
   ]);
   expect(await numbersIn(folder, 'other')).toHaveLength(20);
-  // One that is served.
+  // A folder that a server uses.
   const server = start(folder, ['serve', '--data', 'other', '--listen', `127.0.0.1:${await freePort()}`]);
   await server.shows('serving ');
   await refused('other', /process \d+ \(serve\) writes to .*other: stop it, or name another folder/);
@@ -137,7 +137,7 @@ it('a damaged agent is named, and the others are copied', async () => {
   expect(stdout).toMatch(/^ok {7}words: 1 record in 1 file/m);
 });
 
-it('the unit starts the command that there is, and systemd takes it', () => {
+it('the unit starts the installed command, and systemd accepts it', () => {
   const path = join(root, 'deploy/logstrata.service');
   const unit = readFileSync(path, 'utf8');
   expect(unit).toContain('server/logstrata.mjs serve --config');
@@ -146,7 +146,7 @@ it('the unit starts the command that there is, and systemd takes it', () => {
   expect(execFileSync('systemd-analyze', ['verify', path], { encoding: 'utf8' })).toBe('');
 });
 
-it('the unit and commands that are typed find the same folders, in the configuration that is installed', () => {
+it('the unit and typed commands find the same folders in the installed configuration', () => {
   const page = readFileSync(join(root, 'docs/deploy.md'), 'utf8');
   const [, text] = /^# echo '([^']+)' > \/etc\/logstrata\/config\.yaml$/m.exec(page)!;
   const path = join(workFolder(), 'installed.yaml');

@@ -9,7 +9,7 @@ import { freePort, root, start, workFolder } from '../cli/process.js';
 const exec = promisify(execFile);
 const containerfile = readFileSync(join(root, 'Containerfile'), 'utf8');
 
-/** The words of its instructions, each on one line. */
+/** The words of its instructions, each instruction on one line. */
 const instructions = containerfile
   .replace(/^#.*\n/gm, '')
   .replace(/\\\n\s*/g, '')
@@ -20,7 +20,7 @@ const instructions = containerfile
 const wordsOf = (name: string): string[][] =>
   instructions.filter(([word]) => word === name).map(([, ...words]) => words);
 
-it('the image is made of files that are there, and runs as nobody else than its own user', () => {
+it('the image is built from existing files, and runs as its own user', () => {
   const copied = wordsOf('COPY')
     .filter(([first]) => !first!.startsWith('--'))
     .flatMap((words) => words.slice(0, -1));
@@ -28,7 +28,7 @@ it('the image is made of files that are there, and runs as nobody else than its 
   for (const file of copied) expect(existsSync(join(root, file)), file).toBe(true);
   const [user] = wordsOf('USER').at(-1)!;
   expect(user).toMatch(/^[1-9]\d+:[1-9]\d+$/);
-  // What runs behind that is no root either.
+  // Its start command does not run as root either.
   expect(instructions.findIndex(([name]) => name === 'USER')).toBeGreaterThan(
     instructions.findLastIndex(([name]) => name === 'RUN'),
   );
@@ -36,7 +36,7 @@ it('the image is made of files that are there, and runs as nobody else than its 
   expect(wordsOf('VOLUME')).toEqual([['/var/lib/logstrata']]);
 });
 
-it('the configuration of the image is one, and says what the image does', () => {
+it('the configuration of the image is valid, and agrees with the image', () => {
   const { server, storage } = readConfig(join(root, 'deploy/container.yaml'));
   expect(wordsOf('ENV').flat()).toContain('LOGSTRATA_CONFIG=/etc/logstrata/config.yaml');
   expect(`${storage.path}`).toBe('/var/lib/logstrata');
@@ -44,7 +44,7 @@ it('the configuration of the image is one, and says what the image does', () => 
   expect(server.console).toMatchObject({ host: '127.0.0.1', port: 2112 });
 });
 
-it('the health check tells a server that answers from one that does not', async () => {
+it('the health check distinguishes a server that answers from one that does not', async () => {
   const [check] = wordsOf('HEALTHCHECK');
   const script = /deploy\/[a-z]+\.mjs/.exec(check!.join(' '))![0];
   const folder = workFolder();

@@ -18,7 +18,7 @@ const dashboard = JSON.parse(readFileSync(join(root, 'deploy/grafana-logs.json')
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** The rows that the Infinity data source makes of an answer: those at the root selector, which is empty or names joined by dots. */
+/** The rows that the Infinity data source takes from an answer: those at the root selector, which is empty or names joined by dots. */
 function rowsAt(answer: unknown, selector: string): readonly Row[] {
   const names = selector === '' ? [] : selector.split('.');
   return names.reduce((value, name) => (value as Row)[name], answer) as readonly Row[];
@@ -30,7 +30,7 @@ const isOfType: Readonly<Record<string, (value: unknown) => boolean>> = {
   string: (value) => typeof value === 'string',
 };
 
-it('the panels of Grafana make requests that the routes answer with the columns they show', async () => {
+it('the Grafana panels send requests whose answers have the columns that the panels show', async () => {
   const folder = workFolder();
   await run(folder, ['load', 'app', 'data/samples/app.log']);
   const port = await freePort();
@@ -53,7 +53,7 @@ it('the panels of Grafana make requests that the routes answer with the columns 
   };
   const filled = (text: string): string =>
     text.replace(/\$\{(\w+)\}/g, (_, name: keyof typeof variables) => variables[name]);
-  /** What a panel gets, and what its request was. */
+  /** The rows of a panel, and its request. */
   const rowsOf = async (title: string): Promise<readonly Row[]> => {
     const [target] = dashboard.panels.find((panel) => panel.title === title)!.targets;
     const query = new URLSearchParams(
@@ -78,7 +78,7 @@ it('the panels of Grafana make requests that the routes answer with the columns 
   expect(buckets.length).toBeGreaterThan(10);
   expect(buckets.reduce((sum, { count }) => sum + Number(count), 0)).toBe(lines.length);
 
-  // What the logs panel needs under these names.
+  // The names under which the logs panel expects these columns.
   const { columns } = dashboard.panels.find(({ title }) => title === 'The newest 500')!.targets[0]!;
   expect(columns.map(({ text }) => text)).toEqual(
     expect.arrayContaining(['timestamp', 'body', 'level', 'id']),

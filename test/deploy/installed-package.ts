@@ -16,7 +16,7 @@ import { root } from '../cli/process.js';
 
 const exec = promisify(execFile);
 
-/** The package as it would be published, without its dependencies, in a new folder that is the caller's to remove with all that is around it. */
+/** The package as it would be published, without its dependencies, in a new folder that the caller must remove with its parent. */
 export async function unpackedPackage(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'logstrata-release-'));
   const packing = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder];
@@ -26,7 +26,7 @@ export async function unpackedPackage(): Promise<string> {
   return join(folder, 'package');
 }
 
-/** Takes the place of what is installed in a folder, as `npm install --prefix` does. What the package needs is what is here. */
+/** Replaces the package in a folder, like `npm install --prefix`. Its dependencies are those of this project. */
 export function installPackage(prefix: string, unpacked: string): void {
   const installed = join(prefix, 'node_modules/logstrata');
   rmSync(installed, { recursive: true, force: true });
@@ -35,7 +35,7 @@ export function installPackage(prefix: string, unpacked: string): void {
   symlinkSync(join(root, 'node_modules'), join(installed, 'node_modules'));
 }
 
-/** Has a file of an unpacked package say something else; throws where it does not say that. */
+/** Replaces a text in a file of an unpacked package; throws if the text is missing. */
 export function changePackage(unpacked: string, file: string, from: RegExp, to: string): void {
   const path = join(unpacked, file);
   const text = readFileSync(path, 'utf8');
@@ -43,7 +43,7 @@ export function changePackage(unpacked: string, file: string, from: RegExp, to: 
   writeFileSync(path, text.replace(from, to));
 }
 
-/** As `changePackage`, in each module of the program that says it. */
+/** Like `changePackage`, in each module of the program that contains the text. */
 export function changeProgram(unpacked: string, from: RegExp, to: string): void {
   const modules = readdirSync(join(unpacked, 'dist/program'), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.js'))

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { run, workFolder } from '../cli/process.js';
 
-/** Neither root nor anybody who runs tests. */
+/** Neither root nor the user who runs the tests. */
 const owner = { uid: 61_234, gid: 61_235 };
 
-it('what root makes in a data folder of another user belongs to that user', async () => {
+it('files that root creates in a data folder of another user belong to that user', async () => {
   if (process.getuid?.() !== 0) {
     process.stdout.write('NOT TRIED: only root can make files for another user\n');
     return;

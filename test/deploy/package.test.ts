@@ -32,17 +32,17 @@ interface PackageFile {
   readonly scripts: Record<string, string>;
 }
 
-/** What the package and all that it needs may take of a disk: what it brings beside the engine are the viewer, metrics, completion and the manual. */
+/** Maximum disk space of the package with its dependencies; besides the engine it has the viewer, metrics, completion and the manual. */
 const installedBytesMax = 42_000_000;
 
-/** Bytes of the files below a folder, each as the blocks that it takes. */
+/** Disk space of the files below a folder, in whole blocks. */
 function bytesBelow(folder: string): number {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .reduce((bytes, entry) => bytes + statSync(join(entry.parentPath, entry.name)).blocks * 512, 0);
 }
 
-/** Folders of `node_modules` that the program needs to run, by the lock file: what `npm install --omit=dev` would put there. */
+/** Folders of `node_modules` that the program needs at run time by the lock file, as `npm install --omit=dev` would install them. */
 function runtimePackages(): string[] {
   const lock = JSON.parse(readFileSync(join(root, 'node_modules/.package-lock.json'), 'utf8')) as Lock;
   return Object.entries(lock.packages).flatMap(([path, { dev }]) => (dev === true ? [] : [path]));
@@ -60,7 +60,7 @@ async function packed(): Promise<{ folder: string; tarball: string }> {
   return { folder, tarball: filename };
 }
 
-/** Laid out as npm would, but from what is installed here: no network is needed. */
+/** Installed in the layout of npm, but from the dependencies here, without network. */
 async function layOut(folder: string, tarball: string): Promise<void> {
   await exec('tar', ['-xzf', tarball], { cwd: folder });
   const modules = join(folder, 'node_modules');
@@ -72,7 +72,7 @@ async function layOut(folder: string, tarball: string): Promise<void> {
   cpSync(join(folder, 'package'), join(modules, 'logstrata'), { recursive: true });
 }
 
-/** As a user does it: npm gets what the package needs from the registry. */
+/** Installed by npm, which gets the dependencies from the registry. */
 async function install(folder: string, tarball: string): Promise<void> {
   const args = ['install', '--omit=dev', '--prefer-offline', '--no-audit', '--no-fund', `./${tarball}`];
   writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
@@ -89,7 +89,7 @@ const places = [{ how: 'laid out from what is here', put: layOut }];
 if (long) places.push({ how: 'installed by npm', put: install });
 
 describe.each(places)('the package, $how in an empty folder', ({ put }) => {
-  it('loads, answers and serves with what it says that it needs and nothing else', async () => {
+  it('loads, answers and serves with its declared dependencies only', async () => {
     const { folder, tarball } = await packed();
     await put(folder, tarball);
     for (const tool of ['typescript', 'vitest', 'eslint', 'assemblyscript'])
@@ -114,14 +114,14 @@ describe.each(places)('the package, $how in an empty folder', ({ put }) => {
     expect(recordsOf(await run('query', 'app', 'n__gt=1')).map(({ n }) => n)).toEqual([2]);
     expect(await served(main, work, 'serve', 'app')).toEqual([1, 2]);
 
-    // Where nothing is there yet, the demonstration brings its own agents and logs.
+    // In an empty folder, the demonstration brings its own agents and logs.
     const empty = join(folder, 'empty');
     mkdirSync(empty);
     expect(await served(main, empty, 'demo', 'nginx')).toHaveLength(100);
   });
 });
 
-/** What of the command comes with a clone. */
+/** The files of the command in a clone. */
 function copyCommand(clone: string): void {
   mkdirSync(join(clone, 'server'));
   for (const name of readdirSync(join(root, 'server')).filter((file) => file.endsWith('.mjs')))
@@ -135,7 +135,7 @@ function emptyFolder(): string {
   return folder;
 }
 
-/** Has `change` done to the copied package.json. */
+/** Applies `change` to the copied package.json. */
 function changePackage(clone: string, change: (json: PackageFile) => void): void {
   const path = join(clone, 'package.json');
   const json = JSON.parse(readFileSync(path, 'utf8')) as PackageFile;
@@ -143,7 +143,7 @@ function changePackage(clone: string, change: (json: PackageFile) => void): void
   writeFileSync(path, JSON.stringify(json));
 }
 
-it('the package is built as it is packed, and has the shipped agents alone', async () => {
+it('the package is built when it is packed, and has only the shipped agents', async () => {
   const clone = emptyFolder();
   copyCommand(clone);
   for (const name of ['app', 'nginx', 'mysite']) {
@@ -159,7 +159,7 @@ it('the package is built as it is packed, and has the shipped agents alone', asy
     'bench/run.js',
     '.tsbuildinfo',
   ];
-  // What stands for the compiler, which takes longer.
+  // Stands in for the compiler, which takes longer.
   const build = made.map((file) => `mkdir -p dist/${file} && rmdir dist/${file} && echo > dist/${file}`);
   changePackage(clone, ({ scripts }) => (scripts['build'] = build.join(' && ')));
   await exec('npm', ['pack'], { cwd: clone });
@@ -176,7 +176,7 @@ it('the package is built as it is packed, and has the shipped agents alone', asy
   );
 });
 
-it('no Node that package.json lets in is older than the page of the viewer is built by', () => {
+it('package.json admits no Node that is older than the one that the build of the viewer needs', () => {
   const nodeOf = (path: string): string =>
     (JSON.parse(readFileSync(join(root, path), 'utf8')) as PackageFile).engines.node;
   const [, major, minor] = /^>=(\d+)\.(\d+)$/.exec(nodeOf('package.json'))!;
@@ -184,7 +184,7 @@ it('no Node that package.json lets in is older than the page of the viewer is bu
   expect(Number(minor)).toBeGreaterThanOrEqual(Number(least));
 });
 
-it('an older Node can read the command, and is told which one is needed', async () => {
+it('an older Node can parse the command, and reports which version is needed', async () => {
   const clone = emptyFolder();
   copyCommand(clone);
   changePackage(clone, ({ engines }) => (engines.node = '>=99.5'));
@@ -204,10 +204,10 @@ it('an older Node can read the command, and is told which one is needed', async 
   }
 });
 
-it('the command of a clone says that nothing is built, and does its work once that is', async () => {
+it('the command of a clone reports a missing build, and works once it is built', async () => {
   const clone = emptyFolder();
   const command = commandOf(root);
-  // What npm links to must come with the clone.
+  // The file that npm links to must be part of the clone.
   expect(command).not.toMatch(/^(\.\/)?dist\//);
   copyCommand(clone);
   const ask = (): Promise<{ stdout: string }> => exec(join(clone, command), ['--version']);
@@ -222,7 +222,7 @@ it('the command of a clone says that nothing is built, and does its work once th
   expect((await ask()).stdout.trim()).toBe(version);
 });
 
-/** What a server that is started so answers: the values of `n`, if the records have it. */
+/** The answer of a server that is started this way: the values of `n`, if the records have it. */
 async function served(main: string, folder: string, command: string, agent: string): Promise<unknown[]> {
   const address = `127.0.0.1:${await freePort()}`;
   const child = spawn(process.execPath, [main, command, '--listen', address], { cwd: folder });

@@ -28,7 +28,7 @@ class Machine {
     );
   }
 
-  /** Lines that the log has from now on, numbered from 0. */
+  /** Appends lines to the log, numbered from 0. */
   write(lines: number): void {
     const text = Array.from({ length: lines }, (_, n) => `{"n":${n}}\n`).join('');
     writeFileSync(join(this.folder, 'logs/n.log'), text);
@@ -42,7 +42,7 @@ class Machine {
     );
   }
 
-  /** What must go well. */
+  /** Runs a command that must succeed. */
   async does(...words: string[]): Promise<string> {
     const { code, stdout, stderr } = await this.run(...words);
     expect(code, `${words.join(' ')}: ${stderr}`).toBe(0);
@@ -88,7 +88,7 @@ function ownPackage({ folder }: Machine): string {
 }
 
 describe('an upgrade, and the way back', () => {
-  it('keeps records and cursors in both directions where the formats are the same', async () => {
+  it('keeps records and cursors in both directions if the formats are the same', async () => {
     const machine = new Machine();
     const unpacked = ownPackage(machine);
     installPackage(machine.prefix, unpacked);
@@ -103,7 +103,7 @@ describe('an upgrade, and the way back', () => {
     await machine.does('check');
     await machine.does('verify');
     expect(await machine.answer()).toBe(before);
-    // The log is read on, and nothing of it twice.
+    // The log is read on, and no line is stored twice.
     machine.write(150);
     await machine.does('load', 'numbers', 'logs/n.log');
     await machine.does('compact');
@@ -120,7 +120,7 @@ describe('an upgrade, and the way back', () => {
     await machine.does('verify');
   });
 
-  it('leads over the copy where the newer version has a newer format, which the older one refuses and leaves alone', async () => {
+  it('needs the copy if the newer version has a newer format, which the older one refuses and does not change', async () => {
     const machine = new Machine();
     const unpacked = ownPackage(machine);
     installPackage(machine.prefix, unpacked);
@@ -129,7 +129,7 @@ describe('an upgrade, and the way back', () => {
     await machine.does('backup', 'before');
     const before = await machine.answer();
 
-    // The newer version reads the older form: here it is told that the store, which is written anew, was in its own.
+    // A newer version reads the older format. Here its version number is changed, so the store must be written anew.
     changeProgram(unpacked, /\bmanifestVersion = \d+/, `manifestVersion = ${manifestVersion + 1}`);
     const newer = join(machine.folder, 'newer');
     installPackage(newer, unpacked);

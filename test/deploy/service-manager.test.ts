@@ -7,11 +7,11 @@ import type { Assignments } from '../../server/systemd/notifications.js';
 import { ServiceManager, serviceManagerOf } from '../../server/systemd/service-manager.js';
 import { freePort, start, workFolder } from '../cli/process.js';
 
-/** Somebody whom a server can tell how it is. */
+/** A service manager to which a server reports its state. */
 interface Listener {
-  /** What the server finds in its environment. */
+  /** The environment variables of the server. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Messages that have come, each with its assignments in order. */
+  /** Received messages, each with its assignments in order. */
   messages(): string[][];
 }
 
@@ -23,7 +23,7 @@ function temporaryFolder(): string {
 
 const pathWith = (folder: string): string => `${folder}${delimiter}${process.env['PATH']}`;
 
-/** In place of systemd-notify: writes its arguments to the file that `NOTIFY_SOCKET` names. */
+/** Replaces systemd-notify: writes its arguments to the file that `NOTIFY_SOCKET` names. */
 function scriptedListener(): Promise<Listener> {
   const folder = temporaryFolder();
   const said = join(folder, 'said');
@@ -58,7 +58,7 @@ async function socketListener(): Promise<Listener> {
   const whole = (): string[] => text.split('\n').slice(1, -1);
   return {
     environment: { NOTIFY_SOCKET: socket },
-    // systemd-notify asks besides whether what it sent was read.
+    // systemd-notify also asks whether its message was read.
     messages: () =>
       whole()
         .map((line) => JSON.parse(line) as string[])
@@ -72,8 +72,8 @@ const listeners = [{ what: 'a script', listen: scriptedListener }];
 if (isThere('systemd-notify') && isThere('python3'))
   listeners.push({ what: 'systemd-notify and a datagram socket', listen: socketListener });
 
-describe.each(listeners)('a server that is told of a service manager ($what)', ({ listen }) => {
-  it('says that it starts, answers, lives, reads things anew and stops, in that order', async () => {
+describe.each(listeners)('a server with a service manager ($what)', ({ listen }) => {
+  it('reports that it starts, is ready, is alive, reloads and stops, in that order', async () => {
     const { environment, messages } = await listen();
     const folder = workFolder();
     const address = `127.0.0.1:${await freePort()}`;
@@ -89,7 +89,7 @@ describe.each(listeners)('a server that is told of a service manager ($what)', (
       }
     };
     await heard('READY=1');
-    // It answers by then.
+    // It answers queries by then.
     expect((await fetch(`http://${address}/api/query/nginx?limit=1`)).status).toBe(200);
     await heard('WATCHDOG=1', 2);
     server.child.kill('SIGHUP');
@@ -118,7 +118,7 @@ describe.each(listeners)('a server that is told of a service manager ($what)', (
   });
 });
 
-it('says why the service manager hears nothing, and serves all the same', async () => {
+it('reports why the service manager cannot be reached, and serves nevertheless', async () => {
   const folder = workFolder();
   const empty = join(temporaryFolder(), 'bin');
   mkdirSync(empty);
@@ -137,7 +137,7 @@ describe('signs of life', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  it('come at half of the time that systemd waits, and only while all is well', () => {
+  it('are sent at half of the watchdog interval, and only while the server is healthy', () => {
     const sent: Assignments[] = [];
     const manager = new ServiceManager({ send: (each) => sent.push(each), close: () => {} }, 1000);
     let isWell = true;
@@ -157,7 +157,7 @@ describe('signs of life', () => {
   });
 });
 
-it('variables of the service manager are not handed on to programs that a server starts', () => {
+it('variables of the service manager are not passed on to programs that a server starts', () => {
   const environment = { NOTIFY_SOCKET: '', WATCHDOG_USEC: '1', WATCHDOG_PID: '2', HOME: '/' };
   serviceManagerOf(environment, 1, () => {}).close();
   expect(environment).toEqual({ HOME: '/' });

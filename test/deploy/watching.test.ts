@@ -40,7 +40,7 @@ function rules(): readonly Rule[] {
   return file.groups.flatMap((group) => group.rules);
 }
 
-/** What an expression says that no series of a server has: names, and labels. */
+/** Names and labels in an expression that no series of a server has. */
 function strangers(expression: string): string[] {
   const found: string[] = [];
   const asked = expression.matchAll(/\b((?:logstrata|nodejs|process)_[a-z0-9_]+)(?:\{([^}]*)\})?/g);
@@ -58,11 +58,11 @@ function strangers(expression: string): string[] {
   return found;
 }
 
-/** Labels that the words about a value name must be those that are left of it. */
+/** The labels in the text about a value, which must be among those that the expression keeps. */
 const shownLabels = (words: string): string[] =>
   [...words.matchAll(/\{\{\s*(?:\$labels\.)?([a-z_]+)\s*\}\}/g)].map(([, label]) => label!);
 
-it('alerts are about metrics that there are', () => {
+it('alerts use existing metrics', () => {
   const all = rules();
   expect(all.length).toBeGreaterThan(10);
   expect(all.flatMap(({ alert, expr }) => strangers(expr).map((name) => `${alert}: ${name}`))).toEqual([]);
@@ -74,7 +74,7 @@ it('alerts are about metrics that there are', () => {
   }
 });
 
-it('statuses that alerts count begin at 0: what begins at 1 has not increased for Prometheus', () => {
+it('statuses that alerts count begin at 0, because Prometheus sees no increase in a series that begins at 1', () => {
   const expressions = rules().map(({ expr }) => expr);
   const counted = expressions.flatMap((expr) => /\{status=~?"([^"]+)"/.exec(expr)?.[1]?.split('|') ?? []);
   expect(counted).toEqual(expect.arrayContaining(['429', '500', '504']));
@@ -82,7 +82,7 @@ it('statuses that alerts count begin at 0: what begins at 1 has not increased fo
     expect(text).toContain(`\nlogstrata_query_duration_seconds_count{status="${status}"} 0\n`);
 });
 
-it('the dashboard shows metrics that there are', () => {
+it('the dashboard shows existing metrics', () => {
   const { panels, templating } = JSON.parse(readFileSync(dashboardPath, 'utf8')) as {
     panels: readonly Panel[];
     templating: { list: readonly { definition?: string }[] };
@@ -104,19 +104,19 @@ it('the dashboard shows metrics that there are', () => {
       expect(series.has(/label_values\(([a-z_]+)/.exec(definition)![1]!)).toBe(true);
 });
 
-it('names that are not there are found out', () => {
+it('unknown names are detected', () => {
   expect(strangers('rate(logstrata_records_totl{agent="a"}[5m])')).toEqual(['logstrata_records_totl']);
   expect(strangers('logstrata_records{agnet=~"a",job="b"}')).toEqual(['logstrata_records{agnet}']);
 });
 
-/** What Prometheus' own tool says; undefined where it is not installed. */
+/** The output of Prometheus' own tool; undefined if it is not installed. */
 function promtool(args: readonly string[], input: string): string | undefined {
   const { error, status, stdout, stderr } = spawnSync('promtool', args, { input, encoding: 'utf8' });
   if (error !== undefined) return undefined;
   return status === 0 ? 'fine' : `${stdout}${stderr}`;
 }
 
-it('metrics keep the conventions of Prometheus', () => {
+it('metrics follow the conventions of Prometheus', () => {
   const types = new Map(
     [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, type]) => [name!, type!] as const),
   );
@@ -144,7 +144,7 @@ it('metrics keep the conventions of Prometheus', () => {
   expect([undefined, 'fine']).toContain(promtool(['check', 'rules', alertsPath], ''));
 });
 
-it('every metric is in the table of the page about it, and no other', () => {
+it('the table of the documentation page lists exactly the existing metrics', () => {
   const page = readFileSync(join(root, 'docs/operating.md'), 'utf8');
   const named = new Set([...page.matchAll(/^\| `(logstrata_[a-z0-9_]+)`/gm)].map(([, name]) => name!));
   const there = [...text.matchAll(/^# TYPE (logstrata_\S+) /gm)].map(([, name]) => name!);
