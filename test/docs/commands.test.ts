@@ -10,7 +10,7 @@ const program = buildProgram();
 
 const everywhere = ['--agents', '--data', '--config', '--help', '--version'];
 
-/** What stands behind `logstrata` in every command that the pages show. */
+/** The words after `logstrata` in every command that the pages show. */
 function shownCommands(): { where: string; words: string[] }[] {
   return documentation().flatMap((page) => {
     const quoted = [...proseOf(page).matchAll(/`([^`]*)`/g)].map((match) => match[1]!);
@@ -32,7 +32,7 @@ function shownCommands(): { where: string; words: string[] }[] {
 }
 
 describe('commands in the documentation', () => {
-  it('are there, with the options that are shown', () => {
+  it('exist, with the options that are shown', () => {
     const shown = shownCommands();
     expect(shown.length).toBeGreaterThan(25);
     const problems = shown.flatMap(({ where, words }) => {
@@ -49,7 +49,7 @@ describe('commands in the documentation', () => {
     expect(problems).toEqual([]);
   });
 
-  it('and settings that the viewer names are there too', () => {
+  it('and settings that the viewer names exist too', () => {
     const named = failureKinds.flatMap((kind) =>
       [...failureOf(kind, '').advice.matchAll(/`([^`]*)`/g)].map((match) => match[1]!),
     );

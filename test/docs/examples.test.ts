@@ -18,7 +18,7 @@ import { fetchAlone } from '../cli/process.js';
 import { root } from '../tidy/source-files.js';
 import { documentation, fencesOf } from './pages.js';
 
-/** What the pages show is what happens: requests and answers, agents' files, configuration. */
+/** Checks that the requests, answers, agent files and configurations on the pages are correct. */
 
 const nowMs = Date.UTC(2026, 10, 21);
 const pages = documentation();
@@ -33,7 +33,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'logstrata-docs-'));
   archive = await openArchive(folder, { mode: 'write', role: 'test', now: () => nowMs });
   const stores = new Map<string, AgentStore>();
-  // Whoever works in a clone may have agents of his own there.
+  // A clone may have the user's own agents there.
   const { agents } = readAgents(join(root, 'agents'));
   for (const { agent, path } of sampleLogs()) {
     const definition = agents.find(({ name }) => name === agent)!;
@@ -81,12 +81,12 @@ afterAll(async () => {
 interface Example {
   readonly where: string;
   readonly target: string;
-  /** The answer is cut to this many characters a line. */
+  /** The answer is cut to this many characters per line. */
   readonly columns: number | undefined;
   readonly answer: readonly string[];
 }
 
-/** Every `$ curl '…'` of the pages with the lines behind it. */
+/** Every `$ curl '…'` of the pages, with the lines after it. */
 function examples(): Example[] {
   return fences.flatMap(({ page, line, lines }) =>
     lines.flatMap((text, i): Example[] => {
@@ -123,7 +123,7 @@ describe('requests in the documentation', () => {
     expect(shown.length).toBeGreaterThan(12);
     expect(shown.filter(({ answer }) => answer.length > 0).length).toBeGreaterThan(5);
     for (const { where, target, columns, answer } of shown) {
-      // An agent that a reader is to make is not there.
+      // An agent that the reader is to create does not exist here.
       if (target.includes('/mysite?')) continue;
       const response = await fetchAlone(server.address + target);
       const lines = (await response.text()).split('\n').filter((text) => text !== '');
@@ -135,7 +135,7 @@ describe('requests in the documentation', () => {
     }
   });
 
-  it('find something, but where they say that they do not', async () => {
+  it('have records as their answer, except where the page says that they have none', async () => {
     const empty: string[] = [];
     for (const { target } of examples()) {
       if (target.includes('/mysite?')) continue;
@@ -152,7 +152,7 @@ describe('requests in the documentation', () => {
 describe("agents' files in the documentation", () => {
   const yaml = fences.filter(({ language, lines }) => language === 'yaml' && lines.includes('file:'));
 
-  it('are right', () => {
+  it('are valid', () => {
     expect(yaml.length).toBeGreaterThanOrEqual(4);
     for (const { page, line, lines } of yaml) {
       const path = `${page.path}-${line}.yaml`.replaceAll('/', '-');
@@ -160,7 +160,7 @@ describe("agents' files in the documentation", () => {
     }
   });
 
-  it('make the record that is shown of the line that is shown', () => {
+  it('turn the shown line into the shown record', () => {
     const page = pages.find(({ path }) => path === 'docs/agent-file.md')!;
     const definition = parseAgentFile(fencesOf(page)[1]!.lines.join('\n'), 'shop.yaml');
     const [, line, fileName] = /The line `([^`]*)` of `([^`]*)` becomes/.exec(page.text)!;
@@ -186,7 +186,7 @@ describe("agents' files in the documentation", () => {
 });
 
 describe('configuration in the documentation', () => {
-  it('is what the page says of its defaults', () => {
+  it('has the defaults that the page states', () => {
     const page = pages.find(({ path }) => path === 'docs/configuration.md')!;
     const { lines } = fencesOf(page).find(({ language }) => language === 'yaml')!;
     const config = parseConfig(lines.join('\n'), '/srv/config.yaml');
@@ -211,7 +211,7 @@ describe('configuration in the documentation', () => {
   });
 });
 
-it('nothing in the documentation names the machine that it was written on', () => {
+it('nothing in the documentation names the machine on which it was written', () => {
   const texts = pages
     .filter(({ text }) => /\/(?:root|home|Users)\/|\/tmp\//.test(text))
     .map(({ path }) => path);

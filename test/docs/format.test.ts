@@ -22,7 +22,7 @@ import {
   type Thrift,
 } from './tiny-parquet.js';
 
-/** A small store, read by what `docs/format.md` says and by nothing of the engine. */
+/** A small store, which is read by `docs/format.md` alone, without code of the engine. */
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/format.md'), 'utf8');
 const agent = 'web';
@@ -145,7 +145,7 @@ function unnamed(value: unknown): string[] {
 }
 
 describe('manifest', () => {
-  it('begins with a line that gives length and checksum', () => {
+  it('begins with a line that states length and checksum', () => {
     const { header, json, start } = newestManifest();
     expect(header).toEqual([
       'logstrata-manifest',
@@ -199,7 +199,7 @@ function hotMessages(bytes: Buffer): { metadata: string; body: Buffer }[] {
 }
 
 describe('hot segment', () => {
-  it('is a schema and batches, each sealed by a checksum over its whole message', () => {
+  it('is a schema and batches, each with a checksum over its whole message', () => {
     const { manifest } = newestManifest();
     expect(manifest.hot).toHaveLength(1);
     const bytes = fileOf(manifest.hot[0]!.file);
@@ -224,7 +224,7 @@ describe('hot segment', () => {
       expect(body.readBigInt64LE(8) - body.readBigInt64LE(0)).toBe(1n);
       ordinals.set(partition, firstOrdinal + rows);
     }
-    // Those of the manifest are joined where the rows' positions go on.
+    // The runs in the manifest are joined where the positions of rows are contiguous.
     const rows = (flat: readonly number[]): number =>
       flat.reduce((sum, value, i) => sum + (i % 3 === 2 ? value : 0), 0);
     expect(rows(manifest.hot[0]!.runs)).toBe(rows(runs));
@@ -319,7 +319,7 @@ describe('sealed segment', () => {
     expect(end).toBe(segment.entry.footerOffset);
   });
 
-  it('has a header that says what the manifest does, and where its row groups are', () => {
+  it('has a header with the same values as the manifest, and the offsets of its row groups', () => {
     const segment = readSegment();
     const { bytes, json, entry } = segment;
     expect(bytes.toString('latin1', 4, 8)).toBe('LSEG');
@@ -366,7 +366,7 @@ describe('sealed segment', () => {
     ).toEqual(runs);
   });
 
-  it('has values as its encodings say', () => {
+  it('has values in the stated encodings', () => {
     const segment = readSegment();
     const [dictionary, codes] = pagesOf(chunkOf(segment, 0, 2).bytes);
     const entries = plainStrings(unpackLz4(dictionary!.body, numberAt(dictionary!.header, 2)));
@@ -407,7 +407,7 @@ describe('gram filter', () => {
     const trigrams = bitmapAt(bytes, offset + filterBytes(bits), trigramBits);
     const isSet = (bitmap: Buffer, bit: number): boolean => ((bitmap[bit >> 3]! >> (bit & 7)) & 1) === 1;
     for (let i = 0; i < sealedRows; i++) {
-      // Folding of these values is what lower case does.
+      // Folding these values is the same as converting them to lower case.
       const folded = Buffer.from(messageOf(i).toLowerCase());
       for (const bit of gramBits(folded, gramBytes, bits)) expect(isSet(grams, bit)).toBe(true);
       for (const bit of gramBits(folded, 3, trigramBits)) expect(isSet(trigrams, bit)).toBe(true);
@@ -420,7 +420,7 @@ describe('gram filter', () => {
 });
 
 describe('value filter', () => {
-  it('is where the footer has it, with its checksums, and holds every value and few others', () => {
+  it('is at the offset in the footer, with its checksums, and contains every value and few others', () => {
     const { bytes, footer, json } = readSegment();
     const [rowGroup, field, offset, blocks] = json.valueFilters[0]!;
     expect(json.schema[field]!.name).toBe('message');
@@ -442,7 +442,7 @@ describe('value filter', () => {
     expect(others.filter(mayHold).length).toBeLessThan(30);
   });
 
-  it('is found by the summary, as the gram filters are', () => {
+  it('is found through the summary, like the gram filters', () => {
     const { bytes, entry, json } = readSegment();
     const summary = bytes.subarray(entry.footerOffset - json.summaryBytes, entry.footerOffset);
     expect(summary.toString('latin1', 0, 4)).toBe('LSUM');
@@ -484,7 +484,7 @@ describe('rejected lines', () => {
 });
 
 describe('lock', () => {
-  it('is a socket that .writer leads to while somebody holds it, and nothing after', async () => {
+  it('is a socket that .writer leads to while the lock is held, and is gone afterwards', async () => {
     const place = join(folder, '.lock');
     expect(readdirSync(folder)).not.toContain('.writer');
     expect(readdirSync(place)).toEqual([]);

@@ -7,7 +7,7 @@ import { documentation, proseOf, type Page } from './pages.js';
 const pages = documentation();
 const files = projectFiles();
 
-/** The anchor of a heading, as GitHub makes it. */
+/** The anchor of a heading, as GitHub generates it. */
 function anchorOf(heading: string): string {
   return heading
     .toLowerCase()
@@ -21,7 +21,7 @@ function anchorsOf(page: Page): Set<string> {
   return new Set([...proseOf(page).matchAll(/^#+ (.*)$/gm)].map((match) => anchorOf(match[1]!)));
 }
 
-/** What is wrong with a relative link, or undefined. */
+/** The mistake in a relative link, or undefined. */
 function linkProblem(page: Page, target: string): string | undefined {
   const [path, anchor] = target.split('#') as [string, string?];
   const to = path === '' ? page.path : posix.join(dirname(page.path), path);
@@ -41,7 +41,7 @@ describe('documentation', () => {
     }
   });
 
-  it('links to what is there', () => {
+  it('links to existing pages and headings', () => {
     const problems = pages.flatMap((page) =>
       [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)]
         .map((match) => match[1]!)
@@ -51,7 +51,7 @@ describe('documentation', () => {
     expect(problems).toEqual([]);
   });
 
-  it('names source files that are there', () => {
+  it('names existing source files', () => {
     const named = pages.flatMap((page) =>
       [...proseOf(page).matchAll(/`([a-z.][\w./-]*\.(?:ts|mjs))`/g)].map((match) => match[1]!),
     );
@@ -61,7 +61,7 @@ describe('documentation', () => {
     );
   });
 
-  it('names folders of the project that are there', () => {
+  it('names existing folders of the project', () => {
     const folders = pages.flatMap((page) =>
       [
         ...proseOf(page).matchAll(

@@ -7,7 +7,7 @@ import { buildProgram } from '../../server/cli/program.js';
 
 const page = manPage(buildProgram(), '1.2.3', Date.UTC(2026, 10, 24));
 
-/** What a reader sees of it: blanks are all alike, and macros are gone. */
+/** The visible text of the page: all white space as single blanks, without macros. */
 const shown = page
   .replace(/^\.(?:It |Ss |Sh |Nd )?/gm, '')
   .replace(/\\[&e-]/g, (escape) => ({ '\\&': '', '\\e': '\\', '\\-': '-' })[escape]!)
@@ -31,7 +31,7 @@ function textBelow(command: Command): string {
   return text.slice(command.helpInformation().length);
 }
 
-it('the manual page says what the help of every command says', () => {
+it('the manual page has the help text of every command', () => {
   const program = buildProgram();
   const missing: string[] = [];
   const want = (where: string, text: string): void => {
@@ -42,7 +42,7 @@ it('the manual page says what the help of every command says', () => {
   for (const command of all) {
     const help = command.createHelp();
     const name = command.name();
-    // What only has others below it does nothing itself.
+    // A command that only groups others does nothing itself.
     if (command.commands.length === 0) want(name, command.description());
     for (const option of help.visibleOptions(command)) {
       if (option.long === '--help') continue;
@@ -56,7 +56,7 @@ it('the manual page says what the help of every command says', () => {
   expect(missing).toEqual([]);
 });
 
-it('a text below options is taken apart into examples, lines and paragraphs', () => {
+it('a text below options is split into examples, lines and paragraphs', () => {
   const text = '\nExamples:\n  $ a b   does it\n  $ c\n\nWords that\ngo on.\n  x  1\n  y  2\nThe end.';
   expect(helpPieces(text)).toEqual([
     { kind: 'title', text: 'Examples' },
@@ -73,12 +73,12 @@ it('a text below options is taken apart into examples, lines and paragraphs', ()
   ]);
 });
 
-it('mandoc and man take the page, and show it at 80 columns', () => {
+it('mandoc and man accept the page, and show it at 80 columns', () => {
   const lint = spawnSync('mandoc', ['-T', 'lint'], { input: page, encoding: 'utf8' });
   if (lint.error === undefined) expect(lint.stdout + lint.stderr).toBe('');
   const env = { ...process.env, MANWIDTH: '80', LC_ALL: 'C.UTF-8' };
   const man = spawnSync('man', ['-P', 'cat', '-l', '-'], { input: page, encoding: 'utf8', env });
-  // Some containers have a "man" that only says that the pages were left out.
+  // Some containers have a "man" that only reports that the pages were left out.
   if (man.error !== undefined || man.status !== 0 || !man.stdout.includes('SYNOPSIS')) return;
   expect(man.stderr).toBe('');
   const lines = man.stdout.split('\n');

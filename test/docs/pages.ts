@@ -12,7 +12,7 @@ export interface Page {
 /** A fenced block of a page. */
 export interface Fence {
   readonly page: Page;
-  /** Line of its first line, for messages. */
+  /** Number of its first line, for messages. */
   readonly line: number;
   readonly language: string;
   readonly lines: readonly string[];

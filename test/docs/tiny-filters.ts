@@ -2,14 +2,14 @@ import { crc32 } from 'node:zlib';
 import { expect } from 'vitest';
 import { ThriftCursor } from './tiny-parquet.js';
 
-/** Bytes in the file of a bitmap of 2^bits bits. */
+/** Bytes in the file for a bitmap of 2^bits bits. */
 export function filterBytes(bits: number): number {
   if (bits === 0) return 0;
   const bytes = 2 ** (bits - 3);
   return bytes + Math.ceil(bytes / 4096) * 4;
 }
 
-/** The bitmap at `offset`, without the checksums of its pieces, which must hold. */
+/** The bitmap at `offset`, without the checksums of its pieces, which must be valid. */
 export function bitmapAt(bytes: Buffer, offset: number, bits: number): Buffer {
   const pieces: Buffer[] = [];
   for (let left = 2 ** (bits - 3), at = offset; left > 0;) {
@@ -23,7 +23,7 @@ export function bitmapAt(bytes: Buffer, offset: number, bits: number): Buffer {
   return Buffer.concat(pieces);
 }
 
-/** The bits of a folded needle, by the page's arithmetic in exact integers. */
+/** The bits of a folded search text, by the page's arithmetic in exact integers. */
 export function gramBits(needle: Buffer, gramBytes: number, bits: number): number[] {
   const mask = 0xffff_ffffn;
   const found: number[] = [];
@@ -42,7 +42,7 @@ export function gramBits(needle: Buffer, gramBytes: number, bits: number): numbe
   return found;
 }
 
-/** XXH64 with seed 0, as its specification has it. */
+/** XXH64 with seed 0, by its specification. */
 export function xxh64(bytes: Buffer): bigint {
   const [p1, p2, p3, p4, p5] = [
     0x9e3779b185ebca87n,
@@ -92,7 +92,7 @@ const salts = [
   0x5c6bfb31n,
 ];
 
-/** Whether a split-block Bloom filter has all bits of a hash. */
+/** Whether a split-block Bloom filter has all bits of a hash set. */
 export function isInBlocks(bitset: Buffer, hash: bigint): boolean {
   const block = Number(((hash >> 32n) * BigInt(bitset.length / 32)) >> 32n);
   return salts.every((salt, word) => {

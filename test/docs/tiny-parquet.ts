@@ -3,7 +3,7 @@
  * the page says is enough to read a file, or the tests that use this fail.
  */
 
-/** A Thrift structure as the compact protocol carries it: field id → value. */
+/** A Thrift structure in the compact protocol: field id → value. */
 export type Thrift = Map<number, ThriftValue>;
 type ThriftValue = boolean | bigint | Buffer | ThriftValue[] | Thrift;
 
@@ -79,7 +79,7 @@ export function textAt(fields: Thrift, id: number): string {
   return (fields.get(id) as Buffer).toString();
 }
 
-/** One page: its header, and its body as it lies in the file. */
+/** One page: its header, and its stored body. */
 export interface Page {
   readonly header: Thrift;
   readonly body: Buffer;
@@ -134,7 +134,7 @@ export function unpackLz4(source: Buffer, length: number): Buffer {
   return target;
 }
 
-/** DELTA_BINARY_PACKED; also gives the position behind the values. */
+/** DELTA_BINARY_PACKED; also returns the position after the values. */
 export function unpackDelta(source: Buffer): { values: bigint[]; end: number } {
   const cursor = new ThriftCursor(source, 0);
   const blockValues = Number(cursor.varint());

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { fetchAlone, freePort, main, recordsOf, root, run, start, workFolder } from '../cli/process.js';
 import { fencesOf } from './pages.js';
 
-/** The commands below a heading of README.md, as they are typed. */
+/** The commands below a heading of README.md, as the user types them. */
 function commandsBelow(heading: string): string[] {
   const text = readFileSync(join(root, 'README.md'), 'utf8')
     .split(`\n## ${heading}\n`)[1]!
@@ -21,7 +21,7 @@ const line = (day: number, n: number): string =>
 const lines = (day: number, count: number): string =>
   Array.from({ length: count }, (_, n) => line(day, n)).join('');
 
-it("the commands for one's own logs store those logs and nothing of the samples", async () => {
+it("the commands for the user's own logs store those logs and nothing of the samples", async () => {
   const folder = workFolder();
   const logs = join(folder, 'var/log/nginx');
   mkdirSync(logs, { recursive: true });
