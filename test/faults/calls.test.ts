@@ -9,7 +9,7 @@ interface Failure {
   readonly title: string;
   readonly kinds: readonly CallKind[];
   readonly fault: Fault;
-  /** Calls in a row that it happens to. */
+  /** Number of consecutive calls that fail. */
   readonly count: number;
 }
 
@@ -29,14 +29,14 @@ const missing = compilerMissing();
 /** There are more calls of each kind than this. */
 const surelyThere = 15;
 
-/** A service of which calls fail as told. When that ends it, or keeps it from starting, it is started again, once. */
+/** A service whose calls fail by plan. If that ends it or prevents its start, it is started again once. */
 class TriedService {
   readonly service = new NumberedService();
   readonly calls = new FailingCalls(this.service.folder);
   private restarts = 0;
 
   constructor() {
-    // A query that needs a file which can't be opened fails, loudly.
+    // A query that needs a file which cannot be opened fails with an error.
     this.service.client.excused.add(500);
   }
 
@@ -47,7 +47,7 @@ class TriedService {
 
   private async startAgain(): Promise<void> {
     const { code, signal, stderr } = await this.service.process!.finished;
-    // It ended by what was planned, and by nothing else; and with a word, where it could say one.
+    // It ended because of the planned fault and nothing else, with a message if it could print one.
     expect(this.calls.hits, stderr).toBeGreaterThan(0);
     expect(signal === 'SIGKILL' || code === 1, `${code} ${signal} ${stderr}`).toBe(true);
     expect(stderr).not.toMatch(/\n\s+at /);
@@ -66,7 +66,7 @@ class TriedService {
     if (code !== 0) expect(this.calls.hits, `${code} ${stderr}`).toBeGreaterThan(0);
   }
 
-  /** What a service does to the disk: hot files begun, appended to, sealed, ended and gone on with. */
+  /** The steps of a service on the disk: hot files started, appended to, sealed, ended and continued. */
   async everyday(): Promise<Outcome> {
     const { program } = this.service;
     await this.start();
@@ -87,7 +87,7 @@ class TriedService {
   }
 }
 
-/** Has the failure happen once, from call `at` on. Says how often it did. */
+/** Makes the call number `at` fail once. Returns how often it did. */
 async function failAt({ kinds, fault, count }: Failure, at: number): Promise<Outcome & { hits: number }> {
   const tried = new TriedService();
   tried.calls.plan(kinds, fault, { at, count });
@@ -96,7 +96,7 @@ async function failAt({ kinds, fault, count }: Failure, at: number): Promise<Out
   return { ...outcome, hits: tried.calls.hits };
 }
 
-/** Tries the calls that are told, and says how many of them there were. */
+/** Tests the given calls, and returns how many calls there were. */
 async function tryCalls(failure: Failure, next: (at: number, hits: number) => number | null): Promise<void> {
   const { title, kinds } = failure;
   let written = 0;
@@ -116,7 +116,7 @@ for (const failure of failures) {
   const { title, kinds } = failure;
   it(`${title} a call of ${kinds.join(', ')}: loses nothing and repeats nothing (seed ${seed})`, async () => {
     if (missing !== null) return tellSkipped();
-    // In the long run each call is the first to fail once, until there is none any more.
+    // In the long run, each call is the first to fail once, until there are no more calls.
     if (isLong) return tryCalls(failure, (at, hits) => (hits === 0 ? null : at + 1));
     const only = 1 + new Random(seed).below(surelyThere);
     return tryCalls(failure, (at, hits) => {
@@ -126,7 +126,7 @@ for (const failure of failures) {
   });
 }
 
-it('answers nothing that could not be made durable, and all of it once it could', async () => {
+it('shows nothing that could not be made durable, and all of it once it could', async () => {
   if (missing !== null) return tellSkipped();
   const tried = new TriedService();
   const { service, calls } = tried;
@@ -143,7 +143,7 @@ it('answers nothing that could not be made durable, and all of it once it could'
     }
     await service.poll();
     expect(service.client.numbers).toHaveLength(seen);
-    // What was written and not synced is there, as far as the process can tell; whoever starts anew must not believe that.
+    // The process sees data that was written and not synced, but a new process must not rely on it.
     if (round === 1) await service.kill();
     calls.end();
     if (round === 1) await service.start(calls.environment);

@@ -3,33 +3,33 @@ import { constants } from 'node:os';
 import { onTestFinished } from 'vitest';
 import { compile } from './native.js';
 
-/** What calls do: a call may be of several kinds. In step with failing-calls.c. */
+/** Kinds of calls; a call may be of several kinds. Must agree with failing-calls.c. */
 export const callKinds = { write: 1, sync: 2, name: 4, open: 8, create: 16, remove: 32 } as const;
 export type CallKind = keyof typeof callKinds;
 
 const actions = { none: 0, fail: 1, kill: 2, killInWrite: 3 } as const;
 
-/** What the library and the test share, as 64-bit numbers in this order. */
+/** Values that the library and the test share, as 64-bit numbers in this order. */
 const fields = ['calls', 'hits', 'kinds', 'from', 'until', 'action', 'error'] as const;
 type Field = (typeof fields)[number];
 
-/** What is to happen to calls of some kinds. */
+/** The fault for calls of some kinds. */
 export type Fault =
   | { readonly action: 'kill' | 'killInWrite' }
   | { readonly action: 'fail'; readonly error: 'EIO' | 'ENOSPC' | 'EMFILE' };
 
-/** From which call on, counted from 1, and for how many. */
+/** The first call that fails, counted from 1, and the number of calls. */
 export interface FaultPlace {
   readonly at: number;
   readonly count: number;
 }
 
-/** Every call that something can go wrong at and that changes what the disk holds. */
+/** Every call that can fail and that changes the disk. */
 export const changingKinds: readonly CallKind[] = ['write', 'sync', 'name', 'create', 'remove'];
 
 let library: string | undefined;
 
-/** Has calls of a service fail that concern one folder. Nothing happens, and nothing is counted, before it is told. */
+/** Makes calls of a service fail that concern one folder. Until it is told to, no call fails and none is counted. */
 export class FailingCalls {
   private readonly control: number;
   private readonly path: string;
@@ -45,18 +45,18 @@ export class FailingCalls {
     });
   }
 
-  /** For the service that is to be started in the folder. */
+  /** The environment of the service to start in the folder. */
   get environment(): Record<string, string> {
     return {
       LD_PRELOAD: library!,
       LOGSTRATA_FAULT_FOLDER: this.folder,
       LOGSTRATA_FAULT_CONTROL: this.path,
-      // What goes through a ring of the kernel's is no call.
+      // Operations through io_uring are not calls.
       UV_USE_IO_URING: '0',
     };
   }
 
-  /** Counts calls of these kinds from now on, and nothing happens to them. */
+  /** Counts calls of these kinds from now on, without faults. */
   count(kinds: readonly CallKind[]): void {
     this.set('action', actions.none);
     this.set('calls', 0);
@@ -67,7 +67,7 @@ export class FailingCalls {
     );
   }
 
-  /** Counts calls of these kinds from now on, and has the fault happen to those at the place. */
+  /** Counts calls of these kinds from now on, and makes the chosen ones fail. */
   plan(kinds: readonly CallKind[], fault: Fault, { at, count }: FaultPlace): void {
     this.count(kinds);
     this.set('from', at);
@@ -76,7 +76,7 @@ export class FailingCalls {
     this.set('action', actions[fault.action]);
   }
 
-  /** Nothing goes wrong any more. */
+  /** Ends all faults. */
   end(): void {
     this.set('action', actions.none);
   }

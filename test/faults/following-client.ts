@@ -9,20 +9,20 @@ interface Seen {
   readonly n: number;
 }
 
-/** A client that follows an agent's records by `after=<last cursor>`, and keeps what it has seen. */
+/** A client that follows an agent's records with `after=<last cursor>`, and keeps all that it has seen. */
 export class FollowingClient {
   /** By position. */
   readonly cursors: string[] = [];
   readonly numbers: number[] = [];
   private after = beforeAll;
-  /** Answers that are none, and no fault: the server is ending. */
+  /** Statuses of failed answers that are no fault, because the server is ending. */
   readonly excused = new Set([503]);
 
-  /** Lines 0 … `caughtUp - 1` have been seen. */
+  /** Lines 0 to `caughtUp - 1` have been seen. */
   caughtUp = 0;
   private readonly ahead = new Set<number>();
 
-  /** Asks for what is new, until there is nothing more. What a broken answer holds does not count. */
+  /** Requests new records until there are no more. Records of a broken answer do not count. */
   async poll(url: string): Promise<void> {
     for (;;) {
       const page = await this.page(url, this.after, 10_000);
@@ -31,7 +31,7 @@ export class FollowingClient {
     }
   }
 
-  /** A page, or null where there was no whole answer: nobody listens, it is an excused one, or the server was killed in between. */
+  /** A page, or null if there was no complete answer: no server, an excused status, or a kill during the answer. */
   private async page(url: string, after: string, limit: number): Promise<Seen[] | null> {
     const whole = await fetchAlone(`${url}?after=${after}&limit=${limit}`)
       .then(async (response) => ({ status: response.status, text: await response.text() }))
@@ -41,7 +41,7 @@ export class FollowingClient {
     return recordsOf(whole.text).map(({ _cursor, n }) => ({ cursor: String(_cursor), n: Number(n) }));
   }
 
-  /** Every record of the agent, by position. Fails unless all of it is answered. */
+  /** Every record of the agent, by position. Fails unless all of them are returned. */
   async everything(url: string): Promise<Seen[]> {
     const all: Seen[] = [];
     let failures = 0;

@@ -5,7 +5,7 @@ import { isLong, NumberedService, seed, summarise } from './numbered-service.js'
 
 const kills = isLong ? 1000 : 4;
 
-it(`kill -9 at any moment loses nothing and repeats nothing, while logs are written, rotated and followed (seed ${seed})`, async () => {
+it(`kill -9 at any moment loses and repeats nothing while logs are written, rotated and followed (seed ${seed})`, async () => {
   const random = new Random(seed);
   const service = new NumberedService();
   const { program, client } = service;
@@ -16,19 +16,19 @@ it(`kill -9 at any moment loses nothing and repeats nothing, while logs are writ
       await delay(10 * random.fraction());
     }
   };
-  // From its first start on an agent is followed: what was rotated before is history.
+  // An agent is followed from the first start on: logs that were rotated before are not read.
   await service.start();
   await service.kill();
   for (let kill = 0; kill < kills; kill++) {
     await service.begin();
-    // One in five does not live to the end of its start.
+    // One in five is killed before its start is complete.
     if (random.below(5) > 0) await service.process!.shows('serving ');
     await live(400 * random.fraction());
-    // On a busy machine it may never live long enough to store what has come together.
+    // On a busy machine it may never live long enough to store the lines that have accumulated.
     if (kill % 10 === 9) await service.catchUp();
     await service.kill();
     program.removeOld(client.caughtUp);
-    // The logs go on without it.
+    // The logs are written on without it.
     if (random.below(2) === 0) await live(20 * random.fraction());
   }
   await service.start();

@@ -7,7 +7,7 @@ import { compile, compilerMissing } from './native.js';
 
 const sizeBytes = 512 * 1024 * 1024;
 
-/** Changes of names reach the disk when they are synced, or after this time: long enough that a cut takes them away. */
+/** Names reach the disk when they are synced, or after this time, which is long enough for a power cut to lose them. */
 const commitSeconds = 300;
 
 function attempt(command: string, args: readonly string[]): string | null {
@@ -17,7 +17,7 @@ function attempt(command: string, args: readonly string[]): string | null {
 
 let cutPower: string | undefined;
 
-/** A disk of its own with ext4 on it, whose power can be cut. It lies in a file, and needs root. */
+/** A separate ext4 disk in a file, whose power can be cut. It needs root. */
 export class LoopDisk {
   /** Where it is mounted. */
   readonly folder: string;
@@ -33,7 +33,7 @@ export class LoopDisk {
     });
   }
 
-  /** A mounted disk, or why there can be none here. */
+  /** A mounted disk, or the reason why there can be none. */
   static make(): LoopDisk | string {
     const missing = compilerMissing();
     if (missing !== null) return missing;
@@ -50,12 +50,12 @@ export class LoopDisk {
     return attempt('mount', ['-o', `loop,commit=${commitSeconds}`, this.image, this.folder]);
   }
 
-  /** From now on nothing reaches the disk, and every call for it fails. */
+  /** From now on nothing reaches the disk, and every call to it fails. */
   cut(): void {
     must(attempt(cutPower!, [this.folder]));
   }
 
-  /** Power is back: what is on the disk is there. Nobody may have a file open. */
+  /** Restores the power with the content of the disk. No process may have a file open. */
   restore(): void {
     must(attempt('umount', [this.folder]));
     must(this.mount());

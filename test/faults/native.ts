@@ -5,13 +5,13 @@ import { join } from 'node:path';
 
 const flags = { library: ['-shared', '-fPIC'], program: [] } as const;
 
-/** Why C can't be compiled here, or null. */
+/** Why C cannot be compiled here, or null. */
 export function compilerMissing(): string | null {
   if (process.platform !== 'linux') return 'calls of the file system can be made to fail on Linux alone';
   return spawnSync('cc', ['--version']).status === 0 ? null : 'there is no C compiler (cc)';
 }
 
-/** Compiles a file of this folder, and gives the path of what came of it. It is removed when the process ends. */
+/** Compiles a file of this folder, and returns the path of the result, which is removed when the process ends. */
 export function compile(name: string, kind: keyof typeof flags): string {
   const folder = mkdtempSync(join(tmpdir(), 'logstrata-native-'));
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));

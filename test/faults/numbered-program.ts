@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Random } from '../../bench/random.js';
 
-/** Generations that stay, as rotation is usually told to keep some. */
+/** Number of generations to keep, as in a usual rotation. */
 const generationsKept = 6;
 
 interface Generation {
@@ -23,10 +23,10 @@ interface Generation {
   readonly last: number;
 }
 
-/** A program that writes numbered lines into `app.log`, and what rotates that log in all ways that there are. */
+/** A program that writes numbered lines into `app.log`, and rotates that log in all usual ways. */
 export class NumberedProgram {
   readonly log: string;
-  /** Lines so far: they are numbered from 0 on. */
+  /** Number of lines so far; they are numbered from 0 on. */
   written = 0;
   private rotations = 0;
   private generations: Generation[] = [];
@@ -47,7 +47,7 @@ export class NumberedProgram {
     this.putAside((path) => renameSync(this.log, path));
   }
 
-  /** Nothing is written between the two: what is then can't be had by any reader. */
+  /** Nothing is written between the two calls, since no reader could read that. */
   copyAndTruncate(): void {
     this.putAside((path) => {
       copyFileSync(this.log, path);
@@ -62,7 +62,7 @@ export class NumberedProgram {
     this.generations.push({ path, last: this.written - 1 });
   }
 
-  /** Compresses the newest generation that is not yet. */
+  /** Compresses the newest uncompressed generation. */
   compress(): void {
     const at = this.generations.findLastIndex(({ path }) => !path.endsWith('.gz'));
     const generation = this.generations[at];
@@ -73,13 +73,13 @@ export class NumberedProgram {
     this.generations[at] = { ...generation, path: packed };
   }
 
-  /** Removes old generations, as far as every line before `seen` is known to be stored. */
+  /** Removes old generations if every line in them is before `seen` and therefore stored. */
   removeOld(seen: number): void {
     while (this.generations.length > generationsKept && this.generations[0]!.last < seen)
       unlinkSync(this.generations.shift()!.path);
   }
 
-  /** One thing that happens to a log. Most of the time that is a few lines. */
+  /** One event in the life of a log, most often a few new lines. */
   act(random: Random, linesMax: number): void {
     const chance = random.below(30);
     if (chance === 0) this.rename();

@@ -9,7 +9,7 @@ import { freePort, start, type Finished, type Running } from '../cli/process.js'
 import { FollowingClient } from './following-client.js';
 import { NumberedProgram } from './numbered-program.js';
 
-/** The agent's file, in the version that it has after so many changes: each adds a field. */
+/** The agent's file after the given number of changes, each of which adds a field. */
 function agentFile(changes: number): string {
   const added = Array.from({ length: changes }, (_, i) => `  - name: added_${i}\n`).join('');
   return `fields:
@@ -28,17 +28,17 @@ const schema = makeSchema([
   { name: 'n', type: 'int' },
 ]);
 
-/** Longer than anything takes on a busy machine; it only ends a hang. */
+/** Longer than any step takes on a busy machine; only ends a hang. */
 const patienceMs = 90_000;
 
-/** What a run has come to, over all that was written. */
+/** The outcome of a run, over all written lines. */
 export interface Outcome {
   readonly written: number;
   readonly lost: number;
   readonly repeated: number;
 }
 
-/** The real `logstrata serve` on a folder of its own, with a program whose log it follows and a client that reads on. */
+/** The real `logstrata serve` on its own folder, with a program whose log it follows and a client that reads on. */
 export class NumberedService {
   readonly folder: string;
   readonly program: NumberedProgram;
@@ -47,7 +47,7 @@ export class NumberedService {
   private url = '';
   private changes = 0;
 
-  /** The records lie in `dataFolder`, by default in the service's own. */
+  /** The records are in `dataFolder`, by default in the service's own folder. */
   constructor(private readonly dataFolder = 'data/store') {
     this.folder = mkdtempSync(join(tmpdir(), 'logstrata-faults-'));
     onTestFinished(() => rmSync(this.folder, { recursive: true, force: true }));
@@ -56,12 +56,12 @@ export class NumberedService {
     this.program = new NumberedProgram(join(this.folder, 'logs'));
   }
 
-  /** Adds a field, which the next start seals what is hot for. */
+  /** Adds a field, because of which the next start seals the hot records. */
   changeFields(): void {
     writeFileSync(join(this.folder, 'agents/numbers.yaml'), agentFile(this.changes++));
   }
 
-  /** Starts the service, and does not wait for it. */
+  /** Starts the service without waiting for it. */
   async begin(environment: Readonly<Record<string, string>> = {}): Promise<void> {
     const port = await freePort();
     this.url = `http://127.0.0.1:${port}/api/query/numbers`;
@@ -75,7 +75,7 @@ export class NumberedService {
     await this.process!.shows('serving ');
   }
 
-  /** It runs, as far as we know. */
+  /** Whether it runs, as far as is known. */
   get isUp(): boolean {
     const child = this.process?.child;
     return child !== undefined && child.exitCode === null && child.signalCode === null;
@@ -86,7 +86,7 @@ export class NumberedService {
     await this.process!.finished;
   }
 
-  /** Tells it to stop. It may be over already. */
+  /** Tells it to stop. It may have ended already. */
   async stop(): Promise<Finished> {
     this.process!.child.kill('SIGTERM');
     return this.process!.finished;
@@ -96,7 +96,7 @@ export class NumberedService {
     return this.client.poll(this.url);
   }
 
-  /** Polls until the client has seen every line. Ends early, with false, when the service ends. */
+  /** Polls until the client has seen every line. Ends early, with false, if the service ends. */
   async catchUp(): Promise<boolean> {
     const deadlineMs = Date.now() + patienceMs;
     while (this.client.caughtUp < this.program.written) {
@@ -114,8 +114,8 @@ export class NumberedService {
   }
 
   /**
-   * What became of every line, by what the store holds. Fails unless the client has seen just that, under the same cursors in
-   * the same order, and every byte of the store is what its checksum says.
+   * Counts the lines in the store that are missing or repeated. Fails unless the client has seen exactly the stored records under the same
+   * cursors in the same order, and unless every checksum of the store is right.
    */
   async outcome(): Promise<Outcome> {
     await this.catchUp();
@@ -123,7 +123,7 @@ export class NumberedService {
     const distinct = new Set(stored.map(({ n }) => n)).size;
     const { written } = this.program;
     const outcome = { written, lost: written - distinct, repeated: stored.length - distinct };
-    // As two texts: the difference of long lists takes minutes to tell.
+    // As two texts, because showing the difference of long lists takes minutes.
     const text = (cursors: readonly string[], numbers: readonly number[]): string =>
       cursors.map((cursor, i) => `${cursor} ${numbers[i]}`).join('\n');
     const { cursors, numbers } = this.client;
@@ -151,13 +151,13 @@ export class NumberedService {
   }
 }
 
-/** Whether all of a long run is to be done. */
+/** Whether the long run was requested. */
 export const isLong = process.env['LOGSTRATA_LONG'] === '1';
 
-/** The seed of everything random; `LOGSTRATA_SEED` repeats a run. */
+/** The seed of all random choices; `LOGSTRATA_SEED` repeats a run. */
 export const seed = Number(process.env['LOGSTRATA_SEED'] ?? Date.now() % 1_000_000);
 
-/** One line about a run, for whoever reads the output. */
+/** Prints one line about a run. */
 export function summarise(what: string, runs: number, { written, lost, repeated }: Outcome): void {
   process.stdout.write(
     `${what}: ${runs} runs, ${written} lines, ${lost} lost, ${repeated} repeated (seed ${seed})\n`,

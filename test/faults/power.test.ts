@@ -8,7 +8,7 @@ import { isLong, NumberedService, seed, summarise } from './numbered-service.js'
 
 const cuts = isLong ? 500 : 2;
 
-it(`power cuts take nothing away that was answered, and each line is stored once (seed ${seed})`, async () => {
+it(`power cuts lose nothing that a client has received, and each line is stored once (seed ${seed})`, async () => {
   const disk = LoopDisk.make();
   if (typeof disk === 'string') {
     process.stdout.write(`no power is cut here: ${disk}\n`);
@@ -27,14 +27,14 @@ it(`power cuts take nothing away that was answered, and each line is stored once
   };
   await service.start(calls.environment);
   for (let cut = 0; cut < cuts; cut++) {
-    // In every other round a sync fails before: what it was for is not on the disk, and may not be taken to be.
+    // In every other round a sync fails before the cut: its data is not on the disk, and must not be assumed to be.
     const place = { at: 1 + random.below(10), count: 1 + random.below(3) };
     if (cut % 2 === 1) calls.plan(['sync'], { action: 'fail', error: 'EIO' }, place);
     await live(100 + 600 * random.fraction());
-    // On a busy machine it may never live long enough to store what has come together.
+    // On a busy machine it may never live long enough to store the lines that have accumulated.
     if (cut % 10 === 9) await service.catchUp();
     disk.cut();
-    // What can't be stored any more is not answered either.
+    // Records that can no longer be stored must not be returned either.
     await live(50 * random.fraction());
     await service.kill();
     disk.restore();

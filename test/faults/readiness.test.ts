@@ -19,7 +19,7 @@ async function readinessOf(operators: string): Promise<Readiness> {
 
 const ready = { status: 200, reasons: [] };
 
-it('a damaged manifest makes a server not ready, which goes on with the other agents', async () => {
+it('a damaged manifest makes a server not ready, while it continues with the other agents', async () => {
   const folder = workFolder();
   for (const agent of ['app', 'nginx']) await run(folder, ['load', agent, `data/samples/${agent}.log`]);
   const manifests = readdirSync(join(folder, 'data/store/app')).filter((name) => /^manifest-/.test(name));
@@ -80,7 +80,7 @@ it('a full disk makes a server not ready until there is room again', async () =>
   const ballast = join(disk.folder, 'ballast');
   spawnSync('dd', ['if=/dev/zero', `of=${ballast}`, 'bs=1M']);
   expect((await readinessOf(operators)).status).toBe(503);
-  // More than can be stored anywhere.
+  // More than any disk has free.
   const line = `{"text":"${'x'.repeat(60_000)}"}\n`;
   appendFileSync(log, line.repeat(50));
   await expect
