@@ -37,14 +37,14 @@ async function all(folder: string, words: readonly string[] = []): Promise<strin
   return stdout;
 }
 
-it('there is a store of the version that is written now', () => {
+it('there is a frozen store of the current version', () => {
   expect(versions).toEqual([`version-${manifestVersion}`]);
 });
 
 describe.each(versions)('a store of %s', (version) => {
   const answer = readFileSync(join(import.meta.dirname, version, 'answer.jsonl'), 'utf8');
 
-  it('answers as it did, and is whole', async () => {
+  it('gives the same answers as before, and has no damage', async () => {
     const folder = thawed(version);
     expect(answer.split('\n')).toHaveLength(81);
     expect(await all(folder)).toBe(answer);
@@ -55,7 +55,7 @@ describe.each(versions)('a store of %s', (version) => {
     expect(verified.code).toBe(0);
   });
 
-  it('knows the file that was loaded into it, and takes only what it has grown by', async () => {
+  it('recognises the file that was loaded into it, and loads only its new lines', async () => {
     const folder = thawed(version);
     const log = join(folder, 'renamed.log');
     writeFileSync(log, readFileSync(join(import.meta.dirname, 'loaded.jsonl')));
@@ -90,7 +90,7 @@ describe.each(versions)('a store of %s', (version) => {
 });
 
 it.each(versions)(
-  'a store of %s is all there when its manifests and the footers of its segments are lost',
+  'a store of %s is complete after its manifests and the footers of its segments are lost',
   async (version) => {
     const folder = thawed(version);
     const store = join(folder, 'data/store/app');
@@ -112,7 +112,7 @@ describe.each([
   { name: 'loads', tells: "25 records; what brings them back: logstrata load app '/var/log/shop/a.log'" },
   { name: `version-${manifestVersion}`, tells: '25 lost records came by no load that is known' },
 ])('a store of $name that has lost a day', ({ name, tells }) => {
-  it('has just those records restored from the file that was loaded into it, if it knows which they are', async () => {
+  it('restores exactly those records from the file that was loaded into it, if it knows which they are', async () => {
     const folder = thawed(name);
     const answer = await all(folder);
     const store = join(folder, 'data/store/app');
@@ -139,12 +139,12 @@ describe('a store with columns of every kind, gram filters, both codecs and a fi
   const opened = (): string => thawed('columns', readFileSync(join(place, 'agent.yaml'), 'utf8'));
   const hash = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-  it('answers as it did, and is whole', async () => {
+  it('gives the same answers as before, and has no damage', async () => {
     const folder = opened();
     expect(hash(await all(folder))).toBe(right);
     const counts: Record<string, number> = {
       'id__like=8183502C8EFA': 1,
-      // The first letter of the second word is the Kelvin sign in the records.
+      // In the records, the first letter of the second word is the Kelvin sign.
       'message__like=elvin k ': 252,
       'path__exact=/items/259': 3,
       // An integer in the older segments.
@@ -159,7 +159,7 @@ describe('a store with columns of every kind, gram filters, both codecs and a fi
     expect(JSON.parse(verified.stdout)).toMatchObject({ records: 1020, damages: [], unnamedFiles: [] });
   });
 
-  it('answers the same once it is compacted, and once its manifest is rebuilt', async () => {
+  it('gives the same answers after compaction, and after its manifest is rebuilt', async () => {
     const folder = opened();
     expect((await run(folder, ['compact', 'app', '--codec', 'zstd'])).code).toBe(0);
     expect(hash(await all(folder))).toBe(right);
