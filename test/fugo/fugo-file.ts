@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import sqlite from 'node-sqlite3-wasm';
 import { workFolder } from '../cli/process.js';
 
-/** What a column of the service's tables can hold. */
+/** The values that a column of the service's tables can hold. */
 export type Cell = string | number | bigint | Uint8Array | null;
 
-/** Columns, as the service makes them for fields of these types. */
+/** The columns that the service creates for fields of these types. */
 export type Columns = Readonly<Record<string, 'TEXT' | 'INTEGER' | 'REAL'>>;
 
-/** Makes a table as the service has one for each agent, with rows `[cursor, …values]`. */
+/** Creates a table as the service does for each agent, with rows `[cursor, …values]`. */
 export function writeTable(
   database: sqlite.Database,
   name: string,
@@ -29,7 +29,7 @@ export function writeTable(
   statement.finalize();
 }
 
-/** A new database at `path`, closed behind `fill`. */
+/** A new database at `path`, which is closed after `fill`. */
 export function writeDatabase(path: string, fill: (database: sqlite.Database) => void): void {
   const database = new sqlite.Database(path);
   try {
@@ -44,7 +44,7 @@ export const cursorText = (cursor: number): string => cursor.toString(16).padSta
 
 export const webColumns = { time: 'INTEGER', status: 'INTEGER', took: 'REAL', message: 'TEXT' } as const;
 
-/** A folder with the agent `web` of such a table, whose log is `logs/web.log`. */
+/** A folder with the agent `web` for such a table, whose log is `logs/web.log`. */
 export function webFolder(retention = ''): string {
   const folder = workFolder();
   mkdirSync(join(folder, 'logs'));

@@ -20,7 +20,7 @@ type Row = readonly [number, ...Cell[]];
 
 const beginMs = Date.UTC(2026, 9, 1);
 
-/** Rows whose cursors have gaps, as retention and failed inserts leave them. */
+/** Rows whose cursors have gaps, as after retention and failed inserts. */
 function webRows(count: number, first = 4): Row[] {
   return Array.from({ length: count }, (_, i): Row => {
     const cursor = first + i + Math.floor(i / 10) * 3;
@@ -45,7 +45,7 @@ async function allOf(folder: string, agent = 'web'): Promise<object[]> {
 }
 
 describe('an import', () => {
-  it('gives every record its own cursor, and its values', async () => {
+  it('keeps the cursor and the values of every record', async () => {
     const folder = webFolder();
     const rows = webRows(500);
     writeDatabase(join(folder, 'fugo.db'), (database) => writeTable(database, 'web', webColumns, rows));
@@ -54,19 +54,19 @@ describe('an import', () => {
     expect(code, stderr).toBe(0);
     expect(stdout).toMatch(/^ok {7}web: 500 records, 0000000000000004 to 000000000000028a, /);
     expect(await allOf(folder)).toEqual(expected(rows));
-    // In a folder of its own, where no other record ever is.
+    // In a folder of its own that no other records share.
     const store = join(folder, 'data/store/web');
     expect(readdirSync(store).filter((name) => name.startsWith('dt='))).toEqual(['dt=1969-12-31']);
     expect((await run(folder, ['verify', 'web'])).code).toBe(0);
-    // Nothing was written to the database, or beside it.
+    // Nothing was written to the database or next to it.
     expect(readFileSync(join(folder, 'fugo.db'))).toEqual(before);
     expect(readdirSync(folder).filter((name) => name.startsWith('fugo.db'))).toEqual(['fugo.db']);
-    // A client's saved cursor goes on.
+    // A client's saved cursor remains valid.
     const after = await run(folder, ['query', 'web', '--after', cursorText(rows[99]![0]), '--limit', '2']);
     expect(recordsOf(after.stdout)).toEqual(expected(rows.slice(100, 102)));
   });
 
-  it('takes what SQLite may hold in a column, and counts what is not of the field’s type', async () => {
+  it("reads every value that SQLite may store in a column, and counts those that do not fit the field's type", async () => {
     const folder = webFolder();
     const long = 'ü'.repeat(5000);
     const rows: Row[] = [
@@ -97,7 +97,7 @@ describe('an import', () => {
     });
   });
 
-  it('is paged into what is collected later, and back, each record once', async () => {
+  it('can be paged together with records collected later, forwards and backwards, each record once', async () => {
     const folder = webFolder();
     const rows = webRows(40);
     writeDatabase(join(folder, 'fugo.db'), (database) => writeTable(database, 'web', webColumns, rows));
@@ -138,7 +138,7 @@ describe('an import', () => {
     expect(back).toEqual(all);
   });
 
-  it('has logs read on where the service was', async () => {
+  it('continues the logs where the service had stopped', async () => {
     const folder = webFolder();
     const lines = Array.from(
       { length: 6 },
@@ -166,7 +166,7 @@ describe('an import', () => {
     );
   });
 
-  it('done again takes what has been added since', async () => {
+  it('that is repeated adds the new rows', async () => {
     const folder = webFolder();
     const path = join(folder, 'fugo.db');
     const rows = webRows(30);
@@ -181,7 +181,7 @@ describe('an import', () => {
     expect(await allOf(folder)).toEqual(expected(rows));
   });
 
-  it('reads a database that was not ended in good order, with what is in its log alone', async () => {
+  it('reads a database that was not closed properly, including rows that are only in its write-ahead log', async () => {
     const folder = webFolder();
     const rows = webRows(50);
     const working = join(folder, 'working.db');
@@ -198,7 +198,7 @@ describe('an import', () => {
 });
 
 describe('an import refuses', () => {
-  it('an agent that holds records of an earlier time, and imports the others', async () => {
+  it('an agent that has records of an earlier time, and imports the others', async () => {
     const folder = webFolder();
     copyFileSync(join(folder, 'agents/web.yaml'), join(folder, 'agents/shop.yaml'));
     writeFileSync(join(folder, 'earlier.log'), `{"time":${beginMs / 1000 - 7200},"message":"earlier"}\n`);
@@ -221,7 +221,7 @@ describe('an import refuses', () => {
     expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('It has old, shop, web')]);
   });
 
-  it('what is no database, and what is cut off', async () => {
+  it('a file that is no database, and one that is cut off', async () => {
     const folder = webFolder();
     const refused = async (message: RegExp): Promise<void> => {
       const { code, stdout, stderr } = await importFugo(folder);
@@ -242,12 +242,12 @@ describe('an import refuses', () => {
     await refused(/^logstrata: fugo\.db is cut off: it has 20000 bytes of \d+/);
   });
 
-  it('a damaged one, without storing any of it', async () => {
+  it('a damaged database, without storing any of it', async () => {
     const folder = webFolder();
     const path = join(folder, 'fugo.db');
     writeDatabase(path, (database) => writeTable(database, 'web', webColumns, webRows(3000)));
     const whole = readFileSync(path);
-    // A page of the table in the middle that says nothing any more.
+    // A page in the middle of the table that is overwritten.
     const damaged = Buffer.from(whole);
     damaged.fill(0x5a, 4096 * 10, 4096 * 11);
     writeFileSync(path, damaged);
@@ -259,7 +259,7 @@ describe('an import refuses', () => {
     expect(await allOf(folder)).toEqual([]);
   });
 
-  it('one that another process has open', async () => {
+  it('a database that another process has open', async () => {
     if (process.platform !== 'linux' || spawnSync('python3', ['-c', 'import sqlite3']).status !== 0) return;
     const folder = webFolder();
     const script =
@@ -274,7 +274,7 @@ describe('an import refuses', () => {
     ]);
   });
 
-  it('one that is written to meanwhile', async () => {
+  it('a database that is written to during the import', async () => {
     const folder = webFolder();
     const path = join(folder, 'fugo.db');
     writeDatabase(path, (database) => writeTable(database, 'web', webColumns, webRows(10)));
@@ -287,7 +287,7 @@ describe('an import refuses', () => {
   });
 });
 
-it('any byte of a database may be another one: it is read, or an error says that it is damaged', async () => {
+it('a database with any changed byte is read, or reported as damaged', async () => {
   const folder = webFolder();
   const path = join(folder, 'fugo.db');
   writeDatabase(path, (database) => writeTable(database, 'web', webColumns, webRows(400)));
@@ -316,7 +316,7 @@ it('any byte of a database may be another one: it is read, or an error says that
   }
 });
 
-it('an import that is killed leaves all of the records of an agent, or none', async () => {
+it('an import that is killed leaves all records of an agent, or none', async () => {
   const folder = webFolder();
   const rows = webRows(40_000);
   writeDatabase(join(folder, 'fugo.db'), (database) => writeTable(database, 'web', webColumns, rows));
@@ -329,7 +329,7 @@ it('an import that is killed leaves all of the records of an agent, or none', as
       '--data',
       `store-${round}`,
     ]);
-    // From the middle of the start to about the end, on a machine that has nothing else to do.
+    // From the middle of the start to about the end, on an otherwise idle machine.
     await new Promise((resolve) => setTimeout(resolve, 300 + round * 300));
     importing.child.kill('SIGKILL');
     await importing.finished;
