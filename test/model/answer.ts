@@ -17,7 +17,7 @@ export function answerOf(dataset: Dataset, query: Query): string {
   return format === 'json' ? `[${lines.join(',')}]` : lines.join('');
 }
 
-/** The records of the answer, ascending. */
+/** The records of the answer in ascending order. */
 export function matchesOf(dataset: Dataset, query: Query): ModelRecord[] {
   const { after, before, limit } = query;
   const matching = dataset.records

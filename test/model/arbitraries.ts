@@ -13,7 +13,7 @@ import { makeSchema } from '../../engine/terms/schema.js';
 import type { Field, Schema } from '../../engine/terms/schema.js';
 import type { Dataset, ModelRecord, Value } from './dataset.js';
 
-/** Characters whose folding is out of the ordinary, plain ones beside them, and what JSON and RegExp escape. */
+/** Characters with unusual case folding, ordinary ones, and those that JSON and RegExp escape. */
 export const strangeCharacters = [
   ...'aAkKsSzZ09 -_/.',
   ...'ſ\u212a\u212bÅåİıIiÇßẞΣσςǅǆǄµμÿŸΘθϴ',
@@ -46,7 +46,7 @@ const int64 = fc.oneof(
 const time = fc.bigInt(1_735_689_600_000n, 1_735_689_600_050n);
 const float = fc.oneof(
   fc.constantFrom(-0, 0, 0.1, 0.001, 1.5, -2, 1e21, 1e-7, 5e-324, 123456.789, 1e15, 1.7976931348623157e308),
-  // The longest text that a double can have.
+  // The longest text of a double.
   fc.constant(-0.0000028663373879509285),
   fc.double({ noNaN: true, noDefaultInfinity: true }),
 );
@@ -112,10 +112,10 @@ const stringOps: fc.Arbitrary<StringOp> = fc.constantFrom(
 
 const boolOps: fc.Arbitrary<CompareOp> = fc.constantFrom('eq', 'ne');
 
-/** Predicates on values that the dataset has, on parts of them, and on others; sets of them; texts anywhere. */
+/** Predicates on values of the dataset, on parts of them, and on others; sets of them; text searches. */
 export function predicates(dataset: Dataset): fc.Arbitrary<Predicate> {
   const compared = compares(dataset);
-  // Comparisons of one field for a value that may be there, each as one for equal values.
+  // Comparisons of one field with a possibly present value, each turned into one for equality.
   const sets = fc.array(compared, { minLength: 1, maxLength: 12 }).map((drawn): Predicate => {
     const { field } = drawn[0]!;
     const members = drawn
@@ -180,7 +180,7 @@ function compares(dataset: Dataset): fc.Arbitrary<FieldPredicate> {
   });
 }
 
-/** Cursors of records, of places between and beyond them. */
+/** Cursors of records, and of places between and beyond them. */
 export function positions(dataset: Dataset): fc.Arbitrary<Position> {
   const anywhere = fc.constantFrom(
     { partition: 0, ordinal: 0 },

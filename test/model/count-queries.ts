@@ -3,7 +3,7 @@ import type { CountQuery, TimeBuckets } from '../../engine/scan/plan/count.js';
 import { positions, predicates } from './arbitraries.js';
 import type { Dataset } from './dataset.js';
 
-/** Buckets of one length, cut at `offset` and every `step` before and behind it. */
+/** Buckets of one length, with a boundary at `offset` and at every `step` before and after it. */
 export function steps(step: number, offset = 0): TimeBuckets {
   return {
     bucketOf: (timeMs) => {

@@ -3,7 +3,7 @@ import type { FieldType } from '../../engine/terms/schema.js';
 import { matchesOf } from './answer.js';
 import type { Dataset, Value } from './dataset.js';
 
-/** What a count answers, without what it cost. */
+/** The result of a count, without its cost. */
 export interface ModelCounts {
   readonly count: number;
   readonly time?: {
@@ -24,7 +24,7 @@ export interface ModelCounts {
 /** Years 1 to 9999. */
 const calendar = { from: new Date('0001-01-01T00:00:00Z').getTime(), until: Date.UTC(10_000, 0, 1) };
 
-/** The naive model of counting: one record after the other, and nothing of the engine's. */
+/** The naive model of counting: record by record, without code of the engine. */
 export function countsOf(dataset: Dataset, query: CountQuery): ModelCounts {
   const { after, before, predicates, time, values } = query;
   const records = matchesOf(dataset, { limit: Infinity, after, before, predicates }).map((record) => ({

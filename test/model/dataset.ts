@@ -3,7 +3,7 @@ import type { Schema } from '../../engine/terms/schema.js';
 
 export type Value = null | bigint | number | string;
 
-/** A record as a plain object: its place, and one value a field, in the schema's order. */
+/** A record as a plain object: its position, and one value for each field in the schema's order. */
 export interface ModelRecord {
   readonly position: Position;
   readonly values: readonly Value[];
@@ -11,6 +11,6 @@ export interface ModelRecord {
 
 export interface Dataset {
   readonly schema: Schema;
-  /** Ascending by position. */
+  /** In ascending order of position. */
   readonly records: readonly ModelRecord[];
 }

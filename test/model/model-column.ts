@@ -5,7 +5,7 @@ import { between } from './random.js';
 import type { Random } from './random.js';
 import { bitmapBytes } from '../../engine/kernels/bitmap.js';
 
-/** Values as a column in one of the layouts that they may have, by chance. */
+/** Values as a column in a randomly chosen layout. */
 export function makeColumn(type: FieldType, values: readonly Value[], random: Random): Column {
   const validity = makeValidity(values, random);
   const distinct = [...new Set(values.filter((value) => value !== null))];
@@ -59,7 +59,7 @@ function makePlain(
   }
 }
 
-/** With other bytes before and behind those of the rows, as a slice of a larger buffer has. */
+/** With other bytes before and after those of the rows, like a slice of a larger buffer. */
 function makeBytes(values: readonly (string | null)[], validity: Validity, random: Random): BytesColumn {
   const lead = between(random, 0, 9);
   const parts = values.map((value) => Buffer.from(value ?? '', 'utf8'));

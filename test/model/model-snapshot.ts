@@ -14,23 +14,23 @@ import type { FilterQuestion } from '../../engine/store/sealed/filter-question.j
 import type { ReadCounters } from '../../engine/store/reading/read-counters.js';
 
 export interface Layout {
-  /** Repeats every choice that is left to chance. */
+  /** Seed of all random choices, which repeats them. */
   readonly seed: number;
-  /** Segments that records are dealt to, in stretches; their runs then alternate. */
+  /** Number of segments that records are dealt to in stretches, so that their runs alternate. */
   readonly segments: number;
   readonly rowGroupRows: number;
-  /** Zone maps, time bounds and gram filters: all there and exact, or each by chance missing or loose. */
+  /** Whether zone maps, time bounds and gram filters are all present and exact, or randomly missing or loose. */
   readonly statistics: 'exact' | 'chance';
 }
 
-/** A snapshot in memory that notes what is asked of it. */
+/** A snapshot in memory that records how it is used. */
 export interface ModelSnapshot extends Snapshot {
   readonly rowGroups: readonly ModelRowGroup[];
   /** How often it was released. */
   readonly released: () => number;
 }
 
-/** Splits the records into row groups and runs as segments would, by chance. */
+/** Splits the records randomly into row groups and runs, like segments. */
 export function makeSnapshot(dataset: Dataset, layout: Layout): ModelSnapshot {
   const random = seededRandom(layout.seed);
   const rowGroups: ModelRowGroup[] = [];
@@ -113,7 +113,7 @@ export class ModelRowGroup implements RowGroup, OpenRowGroup {
   timeMinMs: number | null = null;
   timeMaxMs: number | null = null;
   opened = 0;
-  /** Fields whose columns were asked for. */
+  /** Fields whose columns were requested. */
   readonly fieldsRead = new Set<number>();
   readonly #schema: Schema;
   readonly #records: readonly ModelRecord[];
@@ -143,7 +143,7 @@ export class ModelRowGroup implements RowGroup, OpenRowGroup {
     filters.add(this);
   }
 
-  /** Builds the columns once all records are there. */
+  /** Builds the columns once all records are present. */
   seal(): void {
     this.rows = this.#records.length;
     this.#columns = this.#schema.fields.map((field, i) =>
@@ -173,7 +173,7 @@ export class ModelRowGroup implements RowGroup, OpenRowGroup {
     return this.opened > 0 && this.index % 2 === 0;
   }
 
-  /** Whether the gram filter of the field, if there is one, has none of what is asked. */
+  /** Whether the field has a gram filter that rules out all of the texts. */
   isMissed({ field, asked }: FilterQuestion, counters: ReadCounters): boolean {
     if (!this.#hasGrams[field]!) return false;
     counters.gramPiecesRead++;

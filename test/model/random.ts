@@ -11,7 +11,7 @@ export function seededRandom(seed: number): Random {
   };
 }
 
-/** A whole number in [from, to). */
+/** An integer in [from, to). */
 export function between(random: Random, from: number, to: number): number {
   return from + Math.floor(random() * (to - from));
 }
