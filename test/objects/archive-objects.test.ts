@@ -32,12 +32,12 @@ const columns = makeSchema([
   { name: 'message', type: 'string' },
 ]);
 
-/** Text that can't be compressed much. */
+/** Text that hardly compresses. */
 function noise(seed: number): string {
   return createHash('sha512').update(`${seed}`).digest('base64');
 }
 
-/** Rows from `from` on as an object of Parquet, one a minute. */
+/** Rows from `from` on as a Parquet object, one per minute. */
 function objectOf(from: number, rows: number, rowGroupRows = rows): Uint8Array {
   const values = Array.from({ length: rows }, (_, i) => [
     BigInt(day + 60_000 * (from + i)),
@@ -54,9 +54,9 @@ interface Lake {
   archive: ArchiveFolder;
   store: AgentStore;
   objects: ObjectStorage;
-  /** Looks at the archive once. */
+  /** Lists the archive once. */
   look(policy?: string): Promise<AttachRound>;
-  /** Opens the archive anew; what was kept of objects is there or not. */
+  /** Reopens the archive, with or without its cached blocks of objects. */
   reopen(keeps: boolean): Promise<void>;
   numbers(query?: Partial<Query>): Promise<number[]>;
 }
@@ -119,7 +119,7 @@ async function lake(): Promise<Lake> {
 
 const upTo = (to: number, from = 0): number[] => Array.from({ length: to - from }, (_, i) => from + i);
 
-/** What was asked of the server since the last call: requests of each kind, and the bytes that came. */
+/** The requests to the server since the last call: the number of each kind, and the bytes sent. */
 function asked({ seen }: S3Server): { lists: number; heads: number; reads: number; bytes: number } {
   const all = seen.splice(0);
   const reads = all.filter(({ method, key }) => method === 'GET' && key !== '');
@@ -131,8 +131,8 @@ function asked({ seen }: S3Server): { lists: number; heads: number; reads: numbe
   };
 }
 
-describe('objects in place', () => {
-  it('are attached, indexed and answered in few requests', async () => {
+describe('objects that are read in place', () => {
+  it('are attached, indexed and answered with few requests', async () => {
     const own = await lake();
     const { server } = own;
     const bytes: number[] = [];
@@ -146,12 +146,12 @@ describe('objects in place', () => {
     const all = bytes.reduce((sum, each) => sum + each, 0);
     expect(all).toBeGreaterThan(3_500_000);
     expect(await own.look()).toMatchObject({ attached: 3, rows: 36_000, problems: [], waiting: 0 });
-    // Of each object the end, and then the column of times of its row groups.
+    // The end of each object, and then the time columns of its row groups.
     const attaching = asked(server);
     expect(attaching).toMatchObject({ lists: 1, heads: 0 });
     expect(attaching.reads).toBeLessThanOrEqual(3 * 4);
     expect(attaching.bytes).toBeLessThan(all / 2);
-    // The newest page needs the last row group of the last object alone.
+    // The newest page needs only the last row group of the last object.
     expect(await own.numbers({ limit: 10 })).toEqual(upTo(36_000, 35_990));
     const page = asked(server);
     expect(page.reads).toBeLessThanOrEqual(2);
@@ -163,7 +163,7 @@ describe('objects in place', () => {
     expect((await own.store.indexAttached()).problems).toEqual([]);
     expect(asked(server).bytes).toBeLessThanOrEqual(all);
     expect(await own.numbers()).toEqual(upTo(36_000));
-    // With the index, a rare value needs one row group, also where nothing of the objects is kept.
+    // With the index, a rare value needs one row group, even if no block of the objects is cached.
     await own.reopen(false);
     const rare: Query['predicates'] = [
       { kind: 'string', field: 2, op: 'exact', value: `message 13001 ${noise(13_001)}` },
@@ -173,7 +173,7 @@ describe('objects in place', () => {
       server.seen
         .filter(({ key }) => key.includes(`day=${file}`))
         .reduce((sum, { bytesSent }) => sum + bytesSent, 0);
-    // Of those that can't have it, what they say of themselves; of the other one row group as well.
+    // Only the metadata of the objects that cannot contain the value; of the other one a row group as well.
     for (const file of [0, 2]) expect(bytesOf(file)).toBeLessThanOrEqual(2 * objectBlockBytes);
     expect(bytesOf(1)).toBeLessThan(0.75 * bytes[1]!);
     expect(asked(server).reads).toBeLessThanOrEqual(3 + 2);
@@ -181,7 +181,7 @@ describe('objects in place', () => {
     expect(asked(server)).toMatchObject({ heads: 3, reads: 0 });
   });
 
-  it('of many small row groups are gone through in few requests, and the newest page takes no more of them', async () => {
+  it('with many small row groups are searched with few requests, and the newest page reads no more of them', async () => {
     const own = await lake();
     const { server } = own;
     const object = objectOf(0, 20_000, 200);
@@ -195,13 +195,13 @@ describe('objects in place', () => {
     expect(page.bytes).toBeLessThan(object.length / 4);
     const text: Query['predicates'] = [{ kind: 'string', field: 2, op: 'like', value: 'message 77 ' }];
     expect(await own.numbers({ predicates: text })).toEqual([77]);
-    // A hundred row groups lie in one column's reach of each other.
+    // A hundred row groups are near enough to be read in one request.
     const search = asked(server);
     expect(search.reads).toBeLessThanOrEqual(8);
     expect(search.bytes).toBeLessThanOrEqual(object.length);
   });
 
-  it('that are written again with the same rows stay what they were', async () => {
+  it('that are written again with the same rows keep their cursors', async () => {
     const own = await lake();
     own.server.put('web/a.parquet', objectOf(0, 100));
     await own.look();
@@ -210,14 +210,14 @@ describe('objects in place', () => {
     expect(await own.look()).toMatchObject({ attached: 0, moved: 1, removed: 0, problems: [] });
     await own.reopen(false);
     expect(await answer(own.store, {})).toBe(before);
-    // Under another key, too.
+    // The same applies under another key.
     own.server.remove('web/a.parquet');
     own.server.put('web/b/c.parquet', objectOf(0, 100), 1_720_000_000_000);
     expect(await own.look()).toMatchObject({ moved: 1, problems: [] });
     expect(await answer(own.store, {})).toBe(before);
   });
 
-  it('that are others now fail the queries that need them, until they are replaced', async () => {
+  it('that have changed fail the queries that need them until they are replaced', async () => {
     const own = await lake();
     own.server.put('web/a.parquet', objectOf(0, 100));
     own.server.put('web/b.parquet', objectOf(5000, 100));
@@ -225,7 +225,7 @@ describe('objects in place', () => {
     own.server.put('web/a.parquet', objectOf(200, 50));
     await own.reopen(false);
     const path = 's3://logs/web/a.parquet';
-    // Before anybody has looked, and after: the storage is asked for the version that was attached.
+    // Before and after the next listing, the storage is asked for the version that was attached.
     for (const look of [false, true]) {
       if (look) expect((await own.look()).problems.map((problem) => problem.path)).toEqual([path]);
       await expect(own.numbers()).rejects.toMatchObject({ code: 'damaged', path });
@@ -239,7 +239,7 @@ describe('objects in place', () => {
     expect(await own.numbers()).toEqual([...upTo(250, 200), ...upTo(5100, 5000)]);
   });
 
-  it('that are gone fail the queries that need them, until they are retired', async () => {
+  it('that are missing fail the queries that need them until they are retired', async () => {
     const own = await lake();
     own.server.put('web/a.parquet', objectOf(0, 100));
     own.server.put('web/b.parquet', objectOf(5000, 100));
@@ -248,7 +248,7 @@ describe('objects in place', () => {
     await own.reopen(false);
     await expect(own.numbers()).rejects.toThrow('s3://logs/web/a.parquet is not there any more');
     expect((await own.store.verify()).damages).toMatchObject([{ file: 's3://logs/web/a.parquet' }]);
-    // Where the listing fails, nothing is taken for gone.
+    // If the listing fails, no object counts as missing.
     own.server.fault = ({ key }) =>
       key === '' ? { kind: 'status', status: 503, code: 'SlowDown' } : undefined;
     const unseen = await own.look(', missing: retire');
@@ -260,7 +260,7 @@ describe('objects in place', () => {
     expect(await own.numbers()).toEqual(upTo(5100, 5000));
   });
 
-  it('that can’t be read are named, and the others are attached', async () => {
+  it('that cannot be read are named, and the others are attached', async () => {
     const own = await lake();
     own.server.put('web/a.parquet', objectOf(0, 100));
     own.server.put('web/b.parquet', Buffer.from('this is no file of Parquet'), nowMs);
@@ -277,7 +277,7 @@ describe('objects in place', () => {
   });
 });
 
-/** Lines of text, and how they are packed. */
+/** Lines of text, and their compression. */
 function linesOf(from: number, count: number): Buffer {
   return Buffer.from(
     upTo(from + count, from)
@@ -292,8 +292,8 @@ const textFile = [
   '',
 ].join('\n');
 
-describe('objects of text', () => {
-  it('are stored once, as they stream in', async () => {
+describe('text objects', () => {
+  it('are stored once, as a stream', async () => {
     const own = await lake();
     const { server } = own;
     const zstd = await openCompressor('zstd');
@@ -329,14 +329,14 @@ describe('objects of text', () => {
       wakeUp.call();
       await running;
     };
-    /** The numbers that are stored, each of which should be there once. */
+    /** The stored numbers, each of which should occur once. */
     const stored = async (): Promise<string> => {
       const lines = (await answer(store, { limit: 100_000 })).trimEnd().split('\n');
       const numbers = lines.map((line) => (JSON.parse(line) as { n: number }).n).sort((a, b) => a - b);
       const gap = numbers.findIndex((n, i) => n !== numbers[0]! + i);
       return gap < 0 ? `${numbers[0]} to ${numbers.at(-1)}` : `${numbers[gap - 1]} and then ${numbers[gap]}`;
     };
-    // An answer that is cut off in the middle of a file is asked for again, and one that fails for good fails that file alone.
+    // An answer that breaks off within a file is requested again; one that fails permanently fails only that file.
     let cuts = 0;
     server.fault = ({ method, key }) => {
       if (key.endsWith('.zst')) return { kind: 'status', status: 500, code: 'InternalError' };
@@ -352,11 +352,11 @@ describe('objects of text', () => {
     asked(server);
     await runUntil(({ filesLeft, files }) => files === 3 && filesLeft === 0);
     expect(await stored()).toBe('0 to 61999');
-    // Of those that are stored the beginning and the end are looked at.
+    // Of stored objects, only the beginning and the end are read.
     const again = asked(server);
     expect(again.bytes).toBeLessThan(large.length / 4);
     expect(JSON.parse(await answer(store, { limit: 1 }))).toMatchObject({ n: 61_999, host: 'c' });
-    // One that is written again with more lines goes on where it ended.
+    // An object that is written again with more lines continues where it ended.
     server.put('text/host=a/1.log', Buffer.concat([large, linesOf(62_000, 10)]), day + 5000);
     await runUntil(({ filesLeft, files, records }) => files === 3 && filesLeft === 0 && records === 10);
     expect(await stored()).toBe('0 to 62009');

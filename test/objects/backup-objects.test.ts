@@ -38,7 +38,7 @@ function temporaryFolder(): string {
   return folder;
 }
 
-/** Brings the copy up to date. */
+/** Updates the copy. */
 async function backup(store: AgentStore): Promise<BackupResult> {
   const storage = storageOf(server, temporaryFolder());
   try {
@@ -53,7 +53,7 @@ async function backup(store: AgentStore): Promise<BackupResult> {
   }
 }
 
-/** What a data folder answers into which the objects were copied. */
+/** The answers of a data folder into which the objects were copied. */
 async function restored(): Promise<string> {
   const folder = temporaryFolder();
   for (const [key, bytes] of server.objects) {
@@ -82,7 +82,7 @@ const rows = (from: number, count: number, text = 'a line'): (bigint | null | st
 const keysWritten = (): string[] =>
   server.seen.filter(({ method }) => method === 'PUT').map(({ key }) => key);
 
-it('a copy in objects is restored as it was, and brought up to date by what is new', async () => {
+it('a copy in objects is restored unchanged, and updated with new data only', async () => {
   const archive = await openOn(new MemoryDirectory());
   const store = await archive.agent('web', schema);
   await load(store, rows(0, 3000));
@@ -90,12 +90,12 @@ it('a copy in objects is restored as it was, and brought up to date by what is n
   const first = await backup(store);
   expect(first).toMatchObject({ records: 3010, filesCopied: 2 });
   expect(await restored()).toBe(await answer(store, { limit: 1_000_000 }));
-  // The manifest comes last, the lock goes.
+  // The manifest is uploaded last, and the lock is removed.
   expect(keysWritten().at(-1)).toMatch(/^copies\/one\/web\/manifest-0\d{15}$/);
   expect([...server.objects.keys()].filter((key) => key.includes('lock'))).toEqual([]);
 
   expect(await backup(store)).toMatchObject({ filesCopied: 0, filesRemoved: 0 });
-  // A hot file has grown: objects can't, so it is put anew.
+  // A hot file has grown, and since objects cannot grow, it is uploaded again.
   await append(store, rows(3010, 10), 'live');
   expect(await backup(store)).toMatchObject({ records: 3020, filesCopied: 1 });
   expect(await restored()).toBe(await answer(store, { limit: 1_000_000 }));
@@ -106,7 +106,7 @@ it('a copy in objects is restored as it was, and brought up to date by what is n
   await archive.close();
 });
 
-it('what is larger than a part comes in parts, and is there as a whole or not at all', async () => {
+it('a file larger than a part is uploaded in parts, and is present completely or not at all', async () => {
   const archive = await openOn(new MemoryDirectory());
   const store = await archive.agent('web', schema);
   const noise = (i: number): string =>
@@ -125,7 +125,7 @@ it('what is larger than a part comes in parts, and is there as a whole or not at
   await archive.close();
 });
 
-it('after a request that failed at any moment the copy is the state of before, and doing it again completes it', async () => {
+it('after a failed request at any moment the copy has its earlier state, and a repetition completes it', async () => {
   const archive = await openOn(new MemoryDirectory());
   const store = await archive.agent('web', schema);
   await load(store, rows(0, 200));
@@ -157,19 +157,19 @@ it('after a request that failed at any moment the copy is the state of before, a
     failures++;
     expect(outcome.code).toBe('io');
     expect(outcome.message).toContain('s3:PutObject');
-    // Hot files that have grown may be there already: their batches are of the newer state, which is whole, too.
+    // Hot files that have grown may be uploaded already: their batches belong to the newer state, which is also complete.
     const found = await restored();
     expect(found.split('\n').length).toBeGreaterThanOrEqual(before.split('\n').length);
     for (const line of before.split('\n')) expect(found).toContain(line);
   }
   expect(await restored()).toBe(after);
-  // The lock, the segment, the hot file, the manifest: each has failed once.
+  // The lock, the segment, the hot file and the manifest have each failed once.
   expect(failures).toBe(4);
   await archive.close();
 });
 
 it.each([true, false])(
-  'two processes do not bring a copy up to date at once (conditions are kept: %s)',
+  'two processes do not update a copy at once (conditions are supported: %s)',
   async (keeps) => {
     server.goesByIfNoneMatch = keeps;
     const storage = storageOf(server, temporaryFolder());
@@ -183,7 +183,7 @@ it.each([true, false])(
     }
     await target.close();
     expect(server.objects.has(lock)).toBe(false);
-    // What a killed process of this machine has left is taken over; that of another machine is not.
+    // The lock of a killed process of this machine is taken over; that of another machine is not.
     const holder = { id: 'x', pid: 2 ** 22 + 1, since: '2026-11-24T10:00:00Z' };
     server.put(lock, Buffer.from(JSON.stringify({ ...holder, host: hostname() })));
     await (await openBackupObjects(copy(), storage)).close();
@@ -197,7 +197,7 @@ it.each([true, false])(
   },
 );
 
-it('the command copies all agents and the tokens, and refuses what is no copy', async () => {
+it('the command copies all agents and the tokens, and refuses to restore from anything but a copy', async () => {
   const folder = workFolder();
   writeFileSync(join(folder, 'config.yaml'), `s3: { endpoint: '${server.endpoint}' }\n`);
   await run(folder, ['load', 'app', 'data/samples/app.log']);

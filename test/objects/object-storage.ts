@@ -2,15 +2,15 @@ import { join } from 'node:path';
 import { ObjectStorage, type ObjectSettings } from '../../engine/store/objects/object-storage.js';
 import { accessKey, type S3Server } from './s3-server.js';
 
-/** The environment that a process has which may read from the server of the tests. */
+/** The environment of a process that may read from the test server. */
 export const environment: Readonly<Record<string, string>> = {
   AWS_ACCESS_KEY_ID: accessKey.id,
   AWS_SECRET_ACCESS_KEY: accessKey.secret,
-  // What the client says of old versions of Node is none of ours.
+  // Suppresses the client's warning about old versions of Node.
   AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
 };
 
-/** Objects of the server, read with its key; what is tried again waits a moment only. */
+/** Objects of the server, read with its key; retries wait only briefly. */
 export function storageOf(
   server: Pick<S3Server, 'endpoint'>,
   folder: string,

@@ -11,7 +11,7 @@ import { storageOf } from './object-storage.js';
 import { accessKey, S3Server, type SeenRequest } from './s3-server.js';
 
 const key = 'nginx/day=1/a b+ü.parquet';
-/** Forty blocks and a half, more than a thread keeps in memory, each byte another than that a block before. */
+/** Forty blocks and a half, more than a thread caches in memory, where each byte differs from the one a block before. */
 const content = Uint8Array.from({ length: 40.5 * objectBlockBytes }, (_, i) => (i * 7 + (i >> 16)) & 255);
 
 interface Opened {
@@ -34,7 +34,7 @@ async function opened(settings: Partial<ObjectSettings> = {}): Promise<Opened> {
   return { server, storage, folder, path: server.pathOf(key) };
 }
 
-/** Reads bytes of the object as threads do: what is not on this machine is found missing. */
+/** Reads bytes of the object like threads do: blocks that are not on this machine are found missing. */
 async function read(
   { storage, server, path }: Opened,
   at: number,
@@ -49,7 +49,7 @@ async function read(
   });
 }
 
-/** Whether these are the bytes of the object from `at` on: a matcher takes seconds for megabytes. */
+/** Whether these are the bytes of the object from `at` on; a matcher takes seconds for megabytes. */
 function expectSame(bytes: Uint8Array, at: number, length: number): void {
   expect(Buffer.compare(bytes, content.subarray(at, at + length))).toBe(0);
 }
@@ -81,7 +81,7 @@ describe('objects', () => {
     expect(server.seen).toHaveLength(3);
   });
 
-  it('are read by version in few requests, once, and kept', async () => {
+  it('are read by version with few requests, once, and cached', async () => {
     const some = await opened();
     const { server, folder } = some;
     // Near each other, and far from each other.
@@ -97,7 +97,7 @@ describe('objects', () => {
     ]);
     for (const { ifMatch } of server.seen) expect(ifMatch).toBe(server.etagOf(key));
     expect(blockFiles(folder)).toHaveLength(4);
-    // What lies there is not asked for again, by another process either.
+    // Cached bytes are not requested again, by another process either.
     const again = { ...some, storage: storageOf(server, folder) };
     expect(await read(again, 2 * objectBlockBytes, 100)).toEqual(
       content.slice(2 * objectBlockBytes, 2 * objectBlockBytes + 100),
@@ -107,7 +107,7 @@ describe('objects', () => {
     await again.storage.close();
   });
 
-  it('are asked for together when several need them at once', async () => {
+  it('are requested once if several readers need them at the same time', async () => {
     const some = await opened();
     const readings = [0, 1, 2, 1].map((at) => read(some, at * objectBlockBytes, objectBlockBytes));
     for (const [i, bytes] of (await Promise.all(readings)).entries())
@@ -115,7 +115,7 @@ describe('objects', () => {
     expect(rangesOf(some.server.seen)).toEqual([block(0, 3)]);
   });
 
-  it('give what nobody foresaw, ever more of it at once', async () => {
+  it('are read ahead in growing pieces if the bytes needed are not known beforehand', async () => {
     const some = await opened();
     expectSame(await read(some, 0, content.length, []), 0, content.length);
     expect(rangesOf(some.server.seen)).toEqual([
@@ -128,7 +128,7 @@ describe('objects', () => {
     ]);
   });
 
-  it('are cut into requests of a bounded size, with small gaps', () => {
+  it('are split into requests of limited size, across small gaps', () => {
     expect(runsOf([5, 1, 2, 9, 20])).toEqual([
       { from: 1, to: 10 },
       { from: 20, to: 21 },
@@ -137,7 +137,7 @@ describe('objects', () => {
     expect(runsOf(many).map(({ from, to }) => to - from)).toEqual([64, 64, 64, 8]);
   });
 
-  it('take no more of the disk than they may', async () => {
+  it('take no more of the disk than their limit', async () => {
     const some = await opened({ cacheBytes: 6 * objectBlockBytes });
     for (let at = 0; at < 20; at++) {
       expect(await read(some, at * objectBlockBytes, 10)).toEqual(
@@ -146,16 +146,16 @@ describe('objects', () => {
       expect(blockFiles(some.folder).length).toBeLessThanOrEqual(6);
     }
     expect(some.server.seen).toHaveLength(20);
-    // The last ones are there, the first ones are not.
+    // The last blocks are cached, the first ones are not.
     await read(some, 19 * objectBlockBytes, 10);
     expect(some.server.seen).toHaveLength(20);
     await read(some, 0, 10);
     expect(some.server.seen).toHaveLength(21);
-    // What one reading needs stays, however much it is.
+    // The blocks that one read needs stay, however many they are.
     expectSame(await read(some, 0, content.length), 0, content.length);
   });
 
-  it('are fetched again where what is kept is damaged, cut off or gone', async () => {
+  it('are fetched again if the cached blocks are damaged, cut off or missing', async () => {
     const some = await opened();
     await read(some, 0, 4 * objectBlockBytes);
     const fileOf = (at: number): string => blockFiles(some.folder).find((path) => path.endsWith(`/${at}`))!;
@@ -172,7 +172,7 @@ describe('objects', () => {
     expect(rangesOf(some.server.seen)).toEqual([block(0, 1), block(1, 2), block(2, 3), block(3, 4)]);
   });
 
-  it('are an error where the disk keeps nothing', async () => {
+  it('fail with an error if the disk cannot cache anything', async () => {
     const some = await opened();
     const version = { path: some.path, bytes: content.length, etag: some.server.etagOf(key) };
     const reading = some.storage.withBytes(version, [], ({ copy, path }) => {
@@ -185,7 +185,7 @@ describe('objects', () => {
 });
 
 describe('failures of an object storage', () => {
-  it('that pass are tried again, and named when they don’t', async () => {
+  it('that are temporary are retried, and reported if they last', async () => {
     const some = await opened({ limits: { msMax: 300 } });
     const { server, path } = some;
     const faults = [
@@ -218,7 +218,7 @@ describe('failures of an object storage', () => {
     }
   });
 
-  it('that stay are told at once, with what to do', async () => {
+  it('that are permanent are reported at once, with a remedy', async () => {
     const some = await opened();
     const { server, storage, path } = some;
     server.fault = () => ({ kind: 'status', status: 403, code: 'AccessDenied' });
@@ -232,7 +232,7 @@ describe('failures of an object storage', () => {
     await expect(storage.stamp(server.pathOf('none'))).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  it('are those of credentials that are wrong, or not there', async () => {
+  it('include wrong or missing credentials', async () => {
     const some = await opened();
     process.env['AWS_SECRET_ACCESS_KEY'] = 'another';
     onTestFinished(() => {
@@ -253,7 +253,7 @@ describe('failures of an object storage', () => {
     await without.close();
   });
 
-  it('are those of a server that is not there', async () => {
+  it('include a missing server', async () => {
     const some = await opened();
     const nowhere = storageOf({ endpoint: 'http://127.0.0.1:9' }, some.folder);
     await expect(nowhere.stamp(some.path)).rejects.toThrow(/ECONNREFUSED.*s3: endpoint.*, 4 times/);
@@ -263,7 +263,7 @@ describe('failures of an object storage', () => {
 
 describe('an object that changes', () => {
   it.each([true, false])(
-    'is never mixed with what it was (the server goes by If-Match: %s)',
+    'is never mixed with its earlier content (the server supports If-Match: %s)',
     async (goesByIfMatch) => {
       const some = await opened();
       const { server, storage, path } = some;
@@ -283,7 +283,7 @@ describe('an object that changes', () => {
       const error: unknown = await readBlock(9).catch((caught: unknown) => caught);
       expect(error).toMatchObject({ code: 'damaged', path });
       expect((error as Error).message).toContain('its ETag is another one');
-      // What was fetched before is of the same version, and still there.
+      // Blocks that were fetched before belong to the same version, and are still cached.
       expect(await readBlock(0)).toBe(content[0]);
       server.remove(key);
       await expect(readBlock(9)).rejects.toThrow('is not there any more');

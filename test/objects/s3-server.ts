@@ -2,7 +2,7 @@ import { createHash, createHmac } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** An object as the server has it. */
+/** An object as the server stores it. */
 interface StoredObject {
   readonly bytes: Uint8Array;
   readonly etag: string;
@@ -12,49 +12,49 @@ interface StoredObject {
 /** A request that was answered. */
 export interface SeenRequest {
   readonly method: string;
-  /** Of the object; empty for a listing. */
+  /** Key of the object; empty for a listing. */
   readonly key: string;
-  /** Bytes [from, to) that were asked for; null for none. */
+  /** The requested bytes [from, to); null for none. */
   readonly range: { readonly from: number; readonly to: number } | null;
   readonly ifMatch: string | null;
   readonly status: number;
   readonly bytesSent: number;
 }
 
-/** What goes wrong with a request. */
+/** The fault of a request. */
 export type Fault =
   | { readonly kind: 'status'; readonly status: number; readonly code: string }
-  /** The body ends after so many bytes, and with it the connection. */
+  /** The body ends after this many bytes, and the connection with it. */
   | { readonly kind: 'cut'; readonly after: number }
-  /** Nothing comes, or no more than so many bytes of the body. */
+  /** No bytes are sent, or only this many bytes of the body. */
   | { readonly kind: 'stall'; readonly after: number };
 
 export const accessKey = { id: 'AKIDTEST', secret: 'secret of the test' } as const;
 
 /**
- * What of S3 the archive asks for: objects of one bucket, listed in pages, read by ranges and versions. Requests have to be signed (version 4).
- * It keeps what it was asked, and can be told what goes wrong.
+ * The part of S3 that the archive uses: objects of one bucket, listed in pages, read by ranges and versions. Requests must be signed
+ * (version 4). The server records the requests, and faults can be set.
  */
 export class S3Server {
   readonly bucket = 'logs';
   readonly seen: SeenRequest[] = [];
-  /** Gives what goes wrong with a request; nothing by default. */
+  /** Chooses the fault of a request; none by default. */
   fault: (request: { readonly method: string; readonly key: string }) => Fault | undefined = () => undefined;
   /** Keys of a page of a listing. */
   pageKeys = 1000;
-  /** Services there are that don't know of it. */
+  /** Whether If-Match is supported, which some services do not. */
   goesByIfMatch = true;
-  /** Whether a write may be bound to there being no such object. */
+  /** Whether a write can require that the object does not exist. */
   goesByIfNoneMatch = true;
   readonly #objects = new Map<string, StoredObject>();
-  /** Parts of objects that are uploaded, by the name of the upload. */
+  /** Parts of objects that are being uploaded, by upload id. */
   readonly uploads = new Map<string, Map<number, Uint8Array>>();
   readonly #stalled = new Set<ServerResponse>();
   readonly #server: Server;
 
   private constructor() {
     this.#server = createServer((request, response) => {
-      // Nothing comes behind the heads of these.
+      // Only the headers of these are sent.
       if (request.method === 'GET' || request.method === 'HEAD') this.#answer(request, response, nothing);
       else void bodyOf(request).then((body) => this.#answer(request, response, body));
     });
@@ -83,7 +83,7 @@ export class S3Server {
     this.#objects.delete(key);
   }
 
-  /** Keys of the objects, and what they hold. */
+  /** The keys of the objects, and their content. */
   get objects(): ReadonlyMap<string, Uint8Array> {
     return new Map([...this.#objects].map(([key, { bytes }]) => [key, bytes]));
   }
@@ -162,13 +162,13 @@ export class S3Server {
 
 const nothing = new Uint8Array(0);
 
-/** The body of a request; cut off, it is what has come of it. */
+/** The body of a request; if it was cut off, the part that has arrived. */
 async function bodyOf(request: IncomingMessage): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   try {
     for await (const piece of request as AsyncIterable<Uint8Array>) pieces.push(piece);
   } catch {
-    // Whoever asked has gone.
+    // The client has gone.
   }
   return Buffer.concat(pieces);
 }
@@ -190,7 +190,7 @@ class Answer {
     );
   }
 
-  /** What is answered where something was written. */
+  /** The answer to a write. */
   done(status: number, content = '', etag?: string): void {
     const headers = etag === undefined ? {} : { ETag: `"${etag}"` };
     this.#send(
@@ -271,7 +271,7 @@ function xml(content: string): string {
   return `<?xml version="1.0" encoding="UTF-8"?>${content}`;
 }
 
-/** Whether a request has the signature that Amazon's version 4 gives it with the key of the test. */
+/** Whether a request has the version 4 signature of Amazon for the key of the test. */
 function isSigned({ method, headers }: IncomingMessage, url: URL): boolean {
   const pattern =
     /^AWS4-HMAC-SHA256 Credential=([^/]+)\/([^,]+), ?SignedHeaders=([^,]+), ?Signature=([0-9a-f]+)$/;
