@@ -19,7 +19,7 @@ import { WriterBed } from './writer-bed.js';
 const isLong = process.env['LOGSTRATA_LONG'] === '1';
 const workers = new WorkerPool(0);
 
-/** A writer that is asked over HTTP, two readers of it, units that only these know of, and the model of what all of them hold. */
+/** A writer behind HTTP, two readers of it, units that only the readers know of, and the model of all of their records. */
 class Readers {
   readonly model = new ModelStore(strangeSchema);
   readonly answering: ReadableStore[] = [];
@@ -67,12 +67,12 @@ async function answer(store: ReadableStore, query: Query): Promise<string> {
 const seeds = fc.integer({ min: 1, max: 2 ** 31 - 1 });
 const sizes = fc.array(fc.integer({ min: 1, max: 25 }), { maxLength: 6 });
 
-it('answer as the writer does, wherever the border is', async () => {
+it('give the answers of the writer, wherever the border is', async () => {
   await fc.assert(
     fc.asyncProperty(datasets(60), sizes, seeds, fc.gen(), async ({ records }, loads, seed, draw) => {
       const readers = await Readers.open(seed);
       try {
-        // They know an empty archive, which is over with the first records.
+        // They know an empty archive, which is outdated after the first records.
         for (const store of readers.answering) await store.snapshot();
         let at = 0;
         for (const [i, rows] of [...loads, records.length].entries()) {
@@ -103,7 +103,7 @@ it('answer as the writer does, wherever the border is', async () => {
   );
 });
 
-/** One client that goes on from where it is, each page by whoever answers it. */
+/** A client that resumes at its last cursor, where each page is answered by either reader. */
 async function walk(
   readers: Readers,
   query: Query,
@@ -137,7 +137,7 @@ function positionsOf(text: string): Position[] {
 }
 
 it.each(['forward', 'backward'])(
-  'are gone through %s from one to another while records are shipped and come',
+  'are paged through %s from one to another while records are shipped and added',
   async (way) => {
     const isForward = way === 'forward';
     await fc.assert(
@@ -175,7 +175,7 @@ it.each(['forward', 'backward'])(
           const seen = await going;
           const now = matchesOf(readers.model, { ...query, limit: 1e9 }).map(({ position }) => position);
           const keys = seen.map(({ partition, ordinal }) => `${partition} ${ordinal}`);
-          // Ascending, none twice; all that was there from the beginning, and nothing that is not there in the end.
+          // Ascending and without repetition: all records that were there from the beginning, and none that is missing at the end.
           expect(new Set(keys).size).toBe(keys.length);
           const places = new Map(now.map(({ partition, ordinal }, i) => [`${partition} ${ordinal}`, i]));
           const order = keys.map((key) => places.get(key) ?? NaN);

@@ -35,7 +35,7 @@ let store: ReadableStore;
 let nowMs: number;
 let ends: (() => void)[] = [];
 
-/** A reader whose clock is the test's, by a word of the writer that is good for a second. */
+/** A reader on the clock of the test, for which an answer of the writer is valid for a second. */
 beforeEach(async () => {
   nowMs = 0;
   archive = await openOn(new MemoryDirectory());
@@ -43,18 +43,18 @@ beforeEach(async () => {
   await load(writer, rowsOf(100, 0));
   await load(writer, rowsOf(100, 100));
   bed = await WriterBed.start(new Map([['a', writer]]));
-  // It ships the last record.
+  // The cluster ships the last record.
   cluster = new LyingCluster(writer, () => 0.999);
   const http = bed.door();
   ends = [() => http.close()];
   door = new LyingDoor(http, writer, cluster, () => 0.999_999);
   reader = readerOf(door, cluster);
   store = reader.agent('a');
-  // Queries name the fields that the writer has told of.
+  // Queries name the fields that the writer has reported.
   await store.snapshot();
 });
 
-/** A reader by the clock of the test, for which the writer's word is good for a second. */
+/** A reader on the clock of the test, for which an answer of the writer is valid for a second. */
 function readerOf(door: WriterDoor, cluster: LyingCluster | undefined): ReaderArchive {
   return new ReaderArchive({ door, cluster, lagMsMax: 1000, workers, now: () => nowMs });
 }
@@ -70,7 +70,7 @@ async function answer(from: ReadableStore, query = all): Promise<string> {
   return textOf(lines);
 }
 
-it('answer by a state that is no older than the lag', async () => {
+it('answer from a state that is no older than the maximum lag', async () => {
   const before = await answer(writer);
   expect(await answer(store)).toBe(before);
   await load(writer, rowsOf(10, 300));
@@ -82,14 +82,14 @@ it('answer by a state that is no older than the lag', async () => {
   expect((await reader.figures()).agents[0]).toMatchObject({ records: 210, lagMs: 0 });
 });
 
-it('go on in a newer state where records that they know of have gone', async () => {
+it('continue in a newer state if records that they know of have been removed', async () => {
   expect(await answer(store)).toBe(await answer(writer));
   const removed = await writer.remove({ kind: 'times', sinceMs: null, untilMs: noon - 60_000 + 50 });
   expect(removed.records).toBe(50);
   expect(await answer(store)).toBe(await answer(writer));
 });
 
-it('say that the fields have changed, and answer with the new ones', async () => {
+it('report that the fields have changed, and answer with the new ones', async () => {
   await answer(store);
   const old = store.schema;
   const fields = [
@@ -97,14 +97,14 @@ it('say that the fields have changed, and answer with the new ones', async () =>
     { name: 'level', type: 'int' as const },
   ];
   await archive.redefine('a', makeSchema(fields), undefined);
-  // What was known is still good, but the writer means other fields by now.
+  // The known state is still valid, but the writer has other fields by now.
   await expect(answer(store)).rejects.toMatchObject({ code: 'conflict' });
   expect(store.schema).not.toBe(old);
   expect(await answer(store)).toBe(await answer(writer));
   expect(await answer(store)).toContain('"level":null');
 });
 
-it('ask the writer for what is near, the far tier for what is not, and neither for what is out of question', async () => {
+it('ask the writer for near records, the far tier for others, and neither for records that are ruled out', async () => {
   await cluster.ship();
   const [unit] = cluster.units;
   const rows = unit!.copy.rows;
@@ -116,11 +116,11 @@ it('ask the writer for what is near, the far tier for what is not, and neither f
   await answer(store, { ...all, limit: 1, after: { partition: 0, ordinal: 0 } });
   expect([door.questions.length, cluster.asked]).toEqual([1, 1]);
   expect(await answer(store)).toBe(await answer(writer));
-  // 199 records, of which the writer gives 60 at once.
+  // 199 records, of which the writer returns 60 at once.
   expect([door.questions.length, cluster.asked]).toEqual([5, 2]);
 });
 
-it('ask the writer for nothing that lies in the far tier, from one near record to another', async () => {
+it('ask the writer for no record in the far tier between near records', async () => {
   const middle = new LyingCluster(writer, () => 0.5);
   const http = bed.door();
   ends.push(() => http.close());
@@ -148,7 +148,7 @@ it('ask the writer for nothing that lies in the far tier, from one near record t
 it.each([
   ['from the first on', { limit: 1000, after: { partition: 0, ordinal: 0 } }],
   ['from the last on', { limit: 499 }],
-])('are given long answers in parts, %s', async (_, part) => {
+])('receive long answers in parts, %s', async (_, part) => {
   const long = 'x'.repeat(50_000);
   await load(
     writer,
@@ -179,12 +179,12 @@ it.each([
   for (const length of lengths) expect(length).toBeLessThan(12 * 1024 * 1024);
 });
 
-it('name a writer that is away, at once for all who ask, and are well again with it', async () => {
+it('name a writer that is unreachable, at once for all queries, and recover with it', async () => {
   const { address } = bed.console;
   await answer(store);
   await bed.close();
   nowMs = 500;
-  // Known to be so, but the records are the writer's.
+  // Nothing has changed, but the records are on the writer.
   await expect(answer(store)).rejects.toMatchObject({
     code: 'unavailable',
     message: expect.stringContaining(address) as string,
@@ -199,7 +199,7 @@ it('name a writer that is away, at once for all who ask, and are well again with
   expect((await reader.figures()).agents[0]).toMatchObject({ lagMs: 2000 });
 });
 
-it('say what the writer refuses', async () => {
+it("report the writer's reason for a refusal", async () => {
   const wrong = new HttpDoor({ address: bed.server.address, token: null, ca: null });
   ends.push(() => wrong.close());
   await expect(wrong.agents()).rejects.toMatchObject({

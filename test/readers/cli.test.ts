@@ -13,13 +13,13 @@ function readerFolder(writer: string): string {
   return folder;
 }
 
-it('answers as the writer does, names it while it is away, and is well again with it', async () => {
+it('answers like the writer, names it while it is unreachable, and recovers with it', async () => {
   const folder = workFolder();
   expect((await run(folder, ['load', 'nginx', join(root, 'data/samples/nginx.log')])).code).toBe(0);
   const console = `127.0.0.1:${await freePort()}`;
   const serve = ['serve', '--no-follow', '--listen', '127.0.0.1:0', '--console', console];
   const own = readerFolder(`http://${console}`);
-  // It waits for a writer that begins after it.
+  // It waits for a writer that starts after it.
   const reader = start(own, ['serve', '--no-follow', ...anyPorts]);
   await reader.shows(`the writer http://${console} can't be reached`);
   const first = start(folder, serve);
@@ -38,7 +38,7 @@ it('answers as the writer does, names it while it is away, and is well again wit
   expect((await fetchAlone(`${at.operators}/readyz`)).status).toBe(200);
   const metrics = await (await fetchAlone(`${at.operators}/metrics`)).text();
   expect(metrics).toMatch(/^logstrata_reader_lag_seconds\{agent="nginx"\} \d/m);
-  // A reader has nothing to tell other readers.
+  // A reader has no data for other readers.
   expect((await fetchAlone(`${at.operators}/api/border/nginx`)).status).toBe(404);
 
   const checked = await run(own, ['check']);
@@ -67,7 +67,7 @@ it('answers as the writer does, names it while it is away, and is well again wit
   expect(ended.stdout).not.toMatch(/^agents /m);
 });
 
-it('refuses what makes no sense on a reader', async () => {
+it('refuses commands that a reader cannot execute', async () => {
   const console = `127.0.0.1:${await freePort()}`;
   const folder = readerFolder(`http://${console}`);
   const itself = await run(folder, ['serve', '--listen', '127.0.0.1:0', '--console', console]);

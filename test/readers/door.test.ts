@@ -41,7 +41,7 @@ function doorTo(address: string, token: string | null = null, ca: string | null 
   return door;
 }
 
-it('asks over TLS with a token, and says what is wrong with either', async () => {
+it('sends requests over TLS with a token, and reports a mistake in either', async () => {
   const { id, text } = newTokenText();
   const rights = { name: null, agents: ['a'], createdMs: 0, expiresMs: null, revokedMs: null };
   const guard = new ListenerGuard('console', new FailedTokens(() => undefined));
@@ -74,7 +74,7 @@ it('asks over TLS with a token, and says what is wrong with either', async () =>
   );
 });
 
-/** A server that answers as a test has it. */
+/** A server that answers as the test defines. */
 async function answering(answer: (response: ServerResponse, url: string) => void): Promise<string> {
   const server: Server = createServer((request, response) => answer(response, request.url!));
   server.listen(0, '127.0.0.1');
@@ -86,7 +86,7 @@ async function answering(answer: (response: ServerResponse, url: string) => void
   return `http://127.0.0.1:${(server.address() as { port: number }).port}`;
 }
 
-it('breaks a question off at the writer when nobody wants it any more', async () => {
+it('cancels a request at the writer when its client has gone', async () => {
   let isGone: () => void = () => undefined;
   const gone = new Promise<void>((resolve) => (isGone = resolve));
   const abort = new AbortController();
@@ -110,7 +110,7 @@ it('breaks a question off at the writer when nobody wants it any more', async ()
   await gone;
 });
 
-it('takes no answer for whole that is not, and none that is no answer', async () => {
+it('rejects incomplete answers, and anything that is not an answer', async () => {
   const border = encodeBorder(await writer.border(), null);
   const nonsense: readonly ((response: ServerResponse) => void)[] = [
     (response) =>
@@ -134,7 +134,7 @@ it('takes no answer for whole that is not, and none that is no answer', async ()
   }
 });
 
-it('reads any border as one, or says what is wrong', async () => {
+it('reads any valid border, and reports a mistake in any other', async () => {
   const border = encodeBorder(await writer.border(), null);
   expect(decodeBorder(border, null).near).toEqual([
     { partition: expect.any(Number) as number, firstOrdinal: 1, firstRow: 0, rows: 500 },
@@ -151,7 +151,7 @@ it('reads any border as one, or says what is wrong', async () => {
   );
 });
 
-/** A filter whose negative zeros are plain ones, which they equal. */
+/** A filter in which negative zeros are positive, since they are equal. */
 function withPlainZeros(predicate: Predicate): Predicate {
   if (predicate.kind === 'float') return { ...predicate, value: predicate.value + 0 };
   if (predicate.kind !== 'set') return predicate;
@@ -161,7 +161,7 @@ function withPlainZeros(predicate: Predicate): Predicate {
   };
 }
 
-it('writes filters as the writer reads them', () => {
+it('writes filters in the form that the writer reads', () => {
   fc.assert(
     fc.property(datasets(20), fc.gen(), (dataset, draw) => {
       const asked = fc.array(predicates(dataset), { maxLength: 1 });
@@ -174,7 +174,7 @@ it('writes filters as the writer reads them', () => {
   );
 });
 
-it('knows fields by their names, types and order', () => {
+it('compares fields by name, type and order', () => {
   const [first, ...rest] = schema.fields;
   const tags = [
     schema,

@@ -11,7 +11,7 @@ import type { AgentStore } from '../../engine/archive/archive.js';
 import { farRowsMax } from '../../engine/terms/far-limits.js';
 import { takeRows } from '../../engine/columns/take.js';
 
-/** Units that are said to be in a far tier, of which nobody knows but the readers: their rows are those of the writer. */
+/** Units that are claimed to be in a far tier, which only the readers know of: their rows come from the writer. */
 export class LyingCluster implements FarSource {
   readonly units: BorderUnit[] = [];
   asked = 0;
@@ -23,7 +23,7 @@ export class LyingCluster implements FarSource {
     this.#random = random;
   }
 
-  /** Has a random part of what is near become a unit. */
+  /** Turns a random part of the near records into a unit. */
   async ship(): Promise<void> {
     const { near } = decodeBorder(this.borderOf(await this.#store.border(), null), null);
     const runs: Run[] = [];
@@ -93,9 +93,9 @@ export class LyingCluster implements FarSource {
   }
 }
 
-/** A way to the writer that knows of the units, and at times gets only a part of what it asks for. */
+/** A connection to the writer that knows of the units, and sometimes returns only a part of the requested records. */
 export class LyingDoor implements WriterDoor {
-  /** What was asked of the writer. */
+  /** The requests to the writer. */
   readonly questions: DoorQuestion[] = [];
   readonly address: string;
   readonly #door: WriterDoor;
@@ -132,7 +132,7 @@ function holds(run: OrdinalRun, partition: number, ordinal: number): boolean {
   return run.partition === partition && ordinal >= run.firstOrdinal && ordinal < run.firstOrdinal + run.rows;
 }
 
-/** What is left of a run. */
+/** The rest of a run. */
 function without(run: OrdinalRun, gone: readonly OrdinalRun[]): OrdinalRun[] {
   const left: OrdinalRun[] = [];
   for (let i = 0; i < run.rows; i++) {
