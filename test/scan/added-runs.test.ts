@@ -7,7 +7,7 @@ const group = {} as RowGroup;
 const partitions = 3;
 const ordinals = 30;
 
-/** Positions as runs, cut by chance where `cuts` says so; row n of the row group is the n-th of the positions. */
+/** Positions as runs, cut where `cuts` says so; row n of the row group is the n-th position. */
 function runsOf(positions: readonly number[], cuts: readonly boolean[]): SnapshotRun[] {
   const runs: SnapshotRun[] = [];
   positions.forEach((position, row) => {
@@ -39,7 +39,7 @@ function rowsOf(runs: readonly SnapshotRun[]): Map<number, number> {
 const positions = fc.uniqueArray(fc.nat(partitions * ordinals - 1)).map((list) => list.sort((a, b) => a - b));
 const cuts = fc.array(fc.boolean(), { minLength: 1, maxLength: 9 });
 
-it('tells what a state has that another one has not, and what both have', () => {
+it('returns the runs that one state has and another lacks, and those that both have', () => {
   fc.assert(
     fc.property(positions, cuts, positions, cuts, fc.boolean(), (known, knownCuts, more, nowCuts, isSame) => {
       const before = runsOf(known, knownCuts);

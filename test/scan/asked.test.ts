@@ -25,7 +25,7 @@ class CountingPool extends WorkerPool {
   }
 }
 
-/** 200 row groups in four segments, of which stretches stand by turns. */
+/** 200 row groups in four segments, in alternating stretches. */
 const dataset = numbered(20_000);
 const layout = { segments: 4, stretch: 250, rowGroupRows: 100, hotRecords: 0, codec: 'lz4' } as const;
 const rowGroups = 200;
@@ -47,13 +47,13 @@ afterAll(async () => {
 interface Answer {
   readonly text: string;
   readonly stats: ScanStats;
-  /** How often each row group was asked about. */
+  /** How often the filters of each row group were asked. */
   readonly asked: ReadonlyMap<string, number>;
   readonly opened: ReadonlySet<RowGroup>;
   readonly jobs: number;
 }
 
-/** Runs a query on the stored rows. `onAsk` is called where filters are asked, and may answer in their place. */
+/** Runs a query on the stored rows. `onAsk` is called when filters are asked, and may answer in their place. */
 async function run(
   query: Query,
   onAsk: (file: string, ask: FilterAsk) => Promise<void> | undefined = () => undefined,
@@ -116,12 +116,12 @@ describe('the filters of row groups', () => {
       expect(opened.size).toBe(0);
       expect(asked.size).toBe(rowGroups);
       expect(Math.max(...asked.values())).toBe(1);
-      // 1 row group, then 8, 72 and the rest: for two threads each but the first, 8 being one job.
+      // 1 row group, then 8, 72 and the rest: one job for 8 row groups, and one for each of two threads in later rounds.
       expect(jobs).toBeLessThanOrEqual(1 + 1 + 2 + 2);
     },
   );
 
-  it('are asked for one row group where that fills the page, and for no year ahead where a few do', async () => {
+  it('are asked for one row group if that fills the page, and not far ahead if a few row groups do', async () => {
     const newest = await run({ limit: 100, predicates: [like('done')] });
     expect(newest.text.split('\n')).toHaveLength(101);
     expect(newest.asked.size).toBe(1);
@@ -131,11 +131,11 @@ describe('the filters of row groups', () => {
     expect(few.opened.size).toBeLessThanOrEqual(2 * 8);
   });
 
-  it('are asked ever farther ahead, but no farther than many times what was gone past', async () => {
+  it('are asked ever farther ahead, in proportion to the row groups already passed', async () => {
     const wanted = like('is no. 19500 done');
     const { text, asked, opened } = await run({ limit: 1, predicates: [wanted] });
     expect(text).toBe(answerOf(dataset, { limit: 1, predicates: [wanted] }));
-    // It stands in the second round; the third is begun while it is looked at.
+    // The row is in the second round; the third round is started while the second is searched.
     expect(asked.size).toBeLessThanOrEqual(1 + 8 + 72);
     expect(opened.size).toBeLessThanOrEqual(3);
   });
@@ -153,7 +153,7 @@ describe('the filters of row groups', () => {
     await expect(run(more, fails)).rejects.toMatchObject({ code: 'damaged' });
   });
 
-  it('answer as the model does, whichever row groups they rule out', async () => {
+  it('give the answer of the model, whichever row groups they rule out', async () => {
     for (const limit of [1, 3, 50, 20_000]) {
       for (const text of ['no. 1', '999', '7 done', 'of 10.0.0.13 is', 'no. 7777 ']) {
         for (const after of [undefined, { partition: 482136, ordinal: 4321 }]) {

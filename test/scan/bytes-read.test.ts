@@ -31,7 +31,7 @@ const oneOf = (...members: FieldPredicate[]): Predicate => ({
   members,
 });
 
-describe('sets and opposites', () => {
+describe('sets and negations', () => {
   it.each([
     ['values beyond all bounds', 'rowGroupsPrunedByZone', [oneOf(exactly(1, 'zzz'), exactly(1, 'zzzz'))]],
     ['times before all', 'rowGroupsPrunedByTime', [oneOf({ kind: 'int', field: 0, op: 'eq', value: 5n })]],
@@ -52,7 +52,7 @@ describe('sets and opposites', () => {
     ],
     ['the opposite of what all match', 'rowGroupsPrunedByZone', [without('not_like', 2, '')]],
     ['a text that all have, where it is to be absent', 'rowGroupsPrunedByZone', [anywhere('', true)]],
-  ] as const)('are ruled out: %s', async (_name, counted, predicates) => {
+  ] as const)('are ruled out by filters: %s', async (_name, counted, predicates) => {
     const directory = new MemoryDirectory();
     const pool = new BufferPool(1 << 26);
     const snapshot = await storeSnapshot(directory, 'set', dataset, { ...layout, hotRecords: 0 }, pool);
@@ -66,7 +66,7 @@ describe('sets and opposites', () => {
     pool.close();
   });
 
-  it('of a text that is found everywhere are answered', async () => {
+  it('of a text that all records contain are answered', async () => {
     const directory = new MemoryDirectory();
     const pool = new BufferPool(1 << 26);
     const snapshot = await storeSnapshot(directory, 'set', dataset, layout, pool);
@@ -84,7 +84,7 @@ describe('sets and opposites', () => {
 });
 
 describe('a text in any string', () => {
-  it('is not looked for in further columns by rows that hold it, nor where all rows do', async () => {
+  it('is not searched in further columns for rows that already match, nor if all rows do', async () => {
     const directory = new MemoryDirectory();
     const pool = new BufferPool(1 << 26);
     const snapshot = await storeSnapshot(directory, 'set', dataset, { ...layout, hotRecords: 0 }, pool);
@@ -102,9 +102,9 @@ describe('a text in any string', () => {
     };
     const info = exactly(1, 'info');
     expect(await decodedBy(anywhere(''))).toBe(0);
-    // Each row that the first filter leaves holds the text in the same column.
+    // Each row that the first filter leaves contains the text in the same column.
     expect(await decodedBy(info, anywhere('INF'))).toBe(2);
-    // Nor where filters tell that no message holds it.
+    // Nor if filters show that no message contains it.
     expect(await decodedBy(anywhere('INF'))).toBe(1);
     expect(await decodedBy(anywhere('rro'), anywhere('7 done', true))).toBe(3);
     expect(await decodedBy(anywhere('0.0.'))).toBe(2);
@@ -112,7 +112,7 @@ describe('a text in any string', () => {
   });
 });
 
-describe('the bytes that a query is said to have read', () => {
+describe('the bytes that a query reports to have read', () => {
   it.each([
     ['the newest', 100, []],
     ['all', 10_000, []],
@@ -120,7 +120,7 @@ describe('the bytes that a query is said to have read', () => {
     ['what the grams rule out', 100, [absent]],
     ['what has to be compared', 50, [early, common]],
     ['what is found everywhere', 10_000, [common]],
-  ] as const)('are those that were read from files: %s', async (_name, limit, predicates) => {
+  ] as const)('equal the bytes that were read from files: %s', async (_name, limit, predicates) => {
     const directory = new MemoryDirectory();
     const pool = new BufferPool(1 << 26);
     const snapshot = await storeSnapshot(directory, 'set', dataset, layout, pool);

@@ -24,7 +24,7 @@ import { storeSnapshot, type StoredLayout } from './stored-snapshot.js';
 
 const long = process.env.LOGSTRATA_LONG === '1';
 
-/** Some of the times lie where no calendar reaches, and at its ends. */
+/** Some of the times are outside of any calendar, and some at its limits. */
 const oddTimes = [
   -(2n ** 63n),
   -62_135_596_800_001n,
@@ -45,7 +45,7 @@ function countDatasets(recordsMax: number): fc.Arbitrary<Dataset> {
   }));
 }
 
-/** With threads, all that is in memory is left to them. */
+/** With threads, everything that is in memory is left to them. */
 async function count(snapshot: Snapshot, query: CountQuery, workers?: WorkerPool): Promise<Counts> {
   return countSnapshot(snapshot, query, { workers, inlineBytesMax: 0 });
 }
@@ -62,7 +62,7 @@ describe('counts', () => {
     statistics: fc.constantFrom('exact' as const, 'chance' as const),
   });
 
-  it('are those of the model, whatever the layout', async () => {
+  it('equal those of the model, whatever the layout', async () => {
     const cases = countDatasets(120).chain((dataset) =>
       fc.tuple(
         fc.constant(dataset),
@@ -97,7 +97,7 @@ afterAll(async () => {
 
 const layout: StoredLayout = { segments: 2, stretch: 1000, rowGroupRows: 500, hotRecords: 40, codec: 'lz4' };
 
-/** Counts that a task of threads has had, while `use` runs. */
+/** Number of jobs of a task that threads were given while `use` ran. */
 async function jobsWhile<T>(use: () => Promise<T>): Promise<{ result: T; jobs: number }> {
   const run = vi.spyOn(QueryThreads.prototype, 'run');
   try {
@@ -111,7 +111,7 @@ async function jobsWhile<T>(use: () => Promise<T>): Promise<{ result: T; jobs: n
 const errors = { kind: 'string', field: 1, op: 'exact', value: 'error' } as const;
 
 describe('counts of stored records', () => {
-  it('are those of the model, with threads and without, in memory and not', async () => {
+  it('equal those of the model, with threads and without, cached and not', async () => {
     const cases = countDatasets(150).chain((dataset) =>
       fc.tuple(
         fc.constant(dataset),
@@ -141,7 +141,7 @@ describe('counts of stored records', () => {
     );
   });
 
-  it('are made by threads where there are many row groups in memory, several in one job', async () => {
+  it('are made by threads if many row groups are in memory, several in one job', async () => {
     const dataset = numbered(12_000);
     const pool = new BufferPool(1 << 26);
     const snapshot = await storeSnapshot(
@@ -163,7 +163,7 @@ describe('counts of stored records', () => {
     expect(result.stats.bytesRead).toBe(0);
     expect(jobs).toBeGreaterThan(1);
     expect(jobs).toBeLessThan(result.stats.rowGroups / 8);
-    // A few million rows are counted sooner than they are handed over.
+    // Counting a few million rows takes less time than handing them over.
     const inline = await jobsWhile(() => countSnapshot(snapshot, query, { workers }));
     expect(withoutStats(inline.result)).toEqual(wanted);
     expect(inline.jobs).toBe(0);
@@ -173,7 +173,7 @@ describe('counts of stored records', () => {
   it('number values without a dictionary on threads', async () => {
     const dataset = numbered(9000);
     const pool = new BufferPool(1 << 26);
-    // So many values that a dictionary would take as much as the rows.
+    // So many values that a dictionary would be as large as the rows.
     const records = dataset.records.map((record, i) => ({
       ...record,
       values: [
@@ -193,7 +193,7 @@ describe('counts of stored records', () => {
   });
 });
 
-describe('what a count reads', () => {
+describe('the columns that a count reads', () => {
   async function stored(
     use: (snapshot: Snapshot, dataset: Dataset, bytesRead: () => number) => Promise<void>,
   ) {
@@ -205,7 +205,7 @@ describe('what a count reads', () => {
     pool.close();
   }
 
-  it('is nothing for the sum of all, or of those between two cursors', () =>
+  it('are none for the number of all records, or of those between two cursors', () =>
     stored(async (snapshot, dataset, bytesRead) => {
       const before = bytesRead();
       expect(withoutStats(await count(snapshot, { predicates: [] }))).toEqual({ count: 4000 });
@@ -220,30 +220,30 @@ describe('what a count reads', () => {
       expect(stats.rowGroups).toBeLessThan(8);
     }));
 
-  it('is no column where bounds tell that all rows are in one bucket and all match', () =>
+  it('are none if bounds show that all rows are in one bucket and all match', () =>
     stored(async (snapshot, dataset, bytesRead) => {
       const since = { kind: 'int', field: 0, op: 'gte', value: 1_735_689_600_000n } as const;
       const query = { predicates: [since], time: { field: 0, buckets: steps(3_600_000) } };
       const { stats, ...counts } = await count(snapshot, query);
       expect(counts).toEqual(countsOf(dataset, query));
       expect(stats.columnsDecoded).toBe(0);
-      // Nothing but footers.
+      // Only footers are read.
       expect(bytesRead()).toBe(stats.bytesRead);
       const again = await count(snapshot, query);
       expect(again.stats.bytesRead).toBe(0);
     }));
 
-  it('is the time of the row groups that a bucket ends in, and no other column', () =>
+  it('are only the time columns of row groups that a bucket boundary divides', () =>
     stored(async (snapshot, dataset) => {
       const query = { predicates: [], time: { field: 0, buckets: steps(1250, 1_735_689_600_000) } };
       const { stats, ...counts } = await count(snapshot, query);
       expect(counts).toEqual(countsOf(dataset, query));
-      // Row groups of 500 rows, a millisecond each, of two segments in turn: buckets end in one of two.
+      // Row groups of 500 rows, one per millisecond, of two segments in turn: a bucket boundary lies in one of two.
       expect(stats.columnsDecoded).toBeGreaterThan(0);
       expect(stats.columnsDecoded).toBeLessThan(stats.rowGroups);
     }));
 
-  it('is the column of the values alone, and none where they are all alike', () =>
+  it('are only the column of the values, and none if all values are equal', () =>
     stored(async (snapshot, dataset) => {
       const query = { predicates: [errors], values: { field: 1, top: 3 } };
       const { stats, ...counts } = await count(snapshot, query);
@@ -252,7 +252,7 @@ describe('what a count reads', () => {
     }));
 });
 
-describe('a count that has too much to tell', () => {
+describe('a count with too many results', () => {
   const wide = makeSchema([
     { name: 'time', type: 'time' },
     { name: 'id', type: 'int' },
@@ -272,7 +272,7 @@ describe('a count that has too much to tell', () => {
   const make = (dataset: Dataset) =>
     makeSnapshot(dataset, { seed: 1, segments: 1, rowGroupRows: 5000, statistics: 'exact' });
 
-  it('of buckets says so, and how long the time is', async () => {
+  it('by buckets is refused, and the time range is stated', async () => {
     const dataset = spread(12_000, 3, 1000);
     const query = { predicates: [], time: { field: 0, buckets: steps(1000) } };
     await expect(count(make(dataset), query)).rejects.toMatchObject({
@@ -280,7 +280,7 @@ describe('a count that has too much to tell', () => {
       bound: 'buckets',
       spanMs: 3_600_000,
     });
-    // As many as there may be.
+    // As many as the limit allows.
     const fewer = {
       ...query,
       predicates: [{ kind: 'int', field: 0, op: 'lt', value: 1_735_689_600_000n + 10_000_000n }],
@@ -288,7 +288,7 @@ describe('a count that has too much to tell', () => {
     expect((await count(make(dataset), fewer)).time!.buckets).toHaveLength(10_000);
   });
 
-  it('of buckets by values says so', async () => {
+  it('by buckets and values is refused', async () => {
     const dataset = spread(8000, 200, 1000);
     const query = {
       predicates: [],
@@ -298,8 +298,8 @@ describe('a count that has too much to tell', () => {
     await expect(count(make(dataset), query)).rejects.toMatchObject({ code: 'invalid', bound: 'cells' });
   });
 
-  it('of values for each bucket counts those that are answered in a second pass', async () => {
-    // More values than one row group is counted by bucket at once.
+  it('by values for each bucket makes a second pass for the returned values', async () => {
+    // More values than one row group can count by bucket at once.
     const dataset = spread(20_000, 9000, 10_000);
     for (const field of [1, 2]) {
       const query = {
@@ -309,12 +309,12 @@ describe('a count that has too much to tell', () => {
       };
       const { stats, ...counts } = await count(make(dataset), query);
       expect(counts).toEqual(countsOf(dataset, query));
-      // It has gone through all row groups twice.
+      // It has read all row groups twice.
       expect(stats.rowGroupsScanned).toBe(2 * stats.rowGroups);
     }
   });
 
-  it('ends when it is aborted, and gives back the snapshot', async () => {
+  it('ends when it is aborted, and releases the snapshot', async () => {
     const dataset = spread(20_000, 10, 10);
     const snapshot = make(dataset);
     const abort = new AbortController();
@@ -328,7 +328,7 @@ describe('a count that has too much to tell', () => {
     expect(snapshot.released()).toBe(1);
   });
 
-  it('is refused where its fields are none', async () => {
+  it('is refused if its fields do not exist', async () => {
     const snapshot = make(spread(10, 2, 10));
     const bad = (query: Partial<CountQuery>) => count(snapshot, { predicates: [], ...query });
     await expect(bad({ time: { field: 1, buckets: steps(10) } })).rejects.toMatchObject({ code: 'invalid' });

@@ -35,7 +35,7 @@ const columns = new BufferPool(1 << 28);
 let directory: Directory;
 let many: { dataset: Dataset; snapshot: StoredSnapshot };
 let large: { dataset: Dataset; snapshot: StoredSnapshot };
-/** The most bytes of columns that were held when a snapshot was released. */
+/** The maximum bytes of columns that were held when a snapshot was released. */
 let heldBytesMax = 0;
 
 async function stored(
@@ -74,14 +74,14 @@ async function textOf(lines: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(pieces).toString('utf8');
 }
 
-/** Resolves when so many scans have released the snapshot, which they do when they hold none of its columns any more. */
+/** Resolves when that many scans have released the snapshot, which they do when they hold none of its columns any more. */
 async function released(snapshot: StoredSnapshot, scans: number): Promise<void> {
-  // A thread that is still beginning answers late on a busy machine.
+  // A thread that is still starting answers late on a busy machine.
   await expect.poll(() => snapshot.released()).toBe(scans);
   expect([heldBytesMax, columns.pinnedBytes]).toEqual([0, 0]);
 }
 
-/** Calls `use` with a pool of threads that is closed after that. */
+/** Calls `use` with a pool of threads, and closes it afterwards. */
 async function withPool<Pool extends WorkerPool>(
   pool: Pool,
   use: (pool: Pool) => Promise<void>,
@@ -93,7 +93,7 @@ async function withPool<Pool extends WorkerPool>(
   }
 }
 
-/** The snapshot as one whose row groups tell when they are opened. */
+/** The snapshot with row groups that report when they are opened. */
 function watched(snapshot: StoredSnapshot, onOpen: (rowGroup: RowGroup) => void): StoredSnapshot {
   const known = new Map<RowGroup, RowGroup>();
   const watch = (rowGroup: RowGroup): RowGroup => ({
@@ -120,7 +120,7 @@ describe.each([0, 1, 3])('a scan with %d threads that is aborted', (threads) => 
   ];
 
   it.each(scans)(
-    'while it %s begins no further row group, gives no further job and lets go',
+    'while it %s opens no further row group, starts no further job and releases the snapshot',
     async (_, query) => {
       await withPool(new CountingPool(threads), async (workers) => {
         for (const last of [1, 4, 17]) {
@@ -147,9 +147,9 @@ describe.each([0, 1, 3])('a scan with %d threads that is aborted', (threads) => 
     },
   );
 
-  it('while its caller takes its time holds no column, and lets go', async () => {
+  it('while its caller pauses holds no column, and releases the snapshot', async () => {
     await withPool(new CountingPool(threads), async (workers) => {
-      // Of short answers there is one piece, behind which nothing is asked for any more.
+      // Short answers have one piece, after which nothing is requested any more.
       for (const query of [
         { limit: 5, predicates: [] },
         { limit: 300, after, predicates: [like('1')] },
@@ -169,7 +169,7 @@ describe.each([0, 1, 3])('a scan with %d threads that is aborted', (threads) => 
     });
   });
 
-  it('while the next pieces are made ahead of its caller lets go once these are done', async () => {
+  it('while the next pieces are made ahead of its caller releases the snapshot once these are done', async () => {
     await withPool(new CountingPool(threads), async (workers) => {
       for (const turns of [0, 1, 5]) {
         columns.evict('');
@@ -187,7 +187,7 @@ describe.each([0, 1, 3])('a scan with %d threads that is aborted', (threads) => 
     });
   });
 
-  it('while it writes a long answer gives no further job, and back the memory that it lent', async () => {
+  it('while it writes a long answer starts no further job, and returns the memory that it lent', async () => {
     await withPool(new CountingPool(threads), async (workers) => {
       const memory = sharedMemory();
       const asked = { workers, pieceBytes: 5000 };
@@ -212,7 +212,7 @@ describe.each([0, 1, 3])('a scan with %d threads that is aborted', (threads) => 
   });
 });
 
-/** Its thread ends when it is handed another job, after that many more. */
+/** A pool whose thread ends when it is given another job, after that many more jobs. */
 const poison: Task<{ readonly jobs: number }, null> = {
   module: pathToFileURL(join(folder, 'poison.mjs')),
   work: () => ({ result: null, transfer: [] }),
@@ -231,7 +231,7 @@ export function work({ jobs }) {
 );
 
 describe.each([1, 2])('a scan with %d threads, one of which ends', (threads) => {
-  /** Ends a thread at its first job, at its second and so on, until the scan needs no more of it. Returns how often. */
+  /** Ends a thread at its first job, at its second and so on, until the scan no longer needs that many. Returns how often. */
   async function lose(
     { dataset, snapshot }: { dataset: Dataset; snapshot: StoredSnapshot },
     query: Query,
@@ -260,15 +260,15 @@ describe.each([1, 2])('a scan with %d threads, one of which ends', (threads) => 
     return lost;
   }
 
-  it('while it looks for rows fails, whichever job was lost, and the next one answers', async () => {
+  it('while it searches rows fails, whichever job was lost, and the next scan succeeds', async () => {
     const some = await stored(`some-${threads}`, 400, 100);
     const query = { limit: 1000, after, predicates: [level('error'), like('request')] };
     expect(await lose(some, query)).toBeGreaterThan(threads === 1 ? 8 : 2);
   });
 
-  it('while it writes a long answer fails, and gives back the memory that it lent', async () => {
+  it('while it writes a long answer fails, and returns the memory that it lent', async () => {
     const memory = sharedMemory();
-    // The kernels of this thread have taken their memory after that.
+    // By then the kernels of this thread have allocated their memory.
     await textOf(executeScan(large.snapshot, everything).lines);
     const lentBytes = memory.takenBytes - columns.bytes;
     expect(await lose(large, everything)).toBeGreaterThan(2);

@@ -28,7 +28,7 @@ function asked(entries: BytesColumn, text: string): boolean {
 }
 
 describe('the filter of a dictionary', () => {
-  it('is made once it has been searched often, and then tells most of what is not there', () => {
+  it('is built once the dictionary has been searched often, and then rules out most absent entries', () => {
     const entries = dictionaryOf(
       Array.from({ length: filteredEntriesMin }, (_, i) => `10.0.${i >> 8}.${i & 255}`),
     );
@@ -38,7 +38,7 @@ describe('the filter of a dictionary', () => {
     expect(asked(entries, '10.0.3.255')).toBe(true);
   });
 
-  it('is none for few entries', () => {
+  it('is not built for few entries', () => {
     const entries = dictionaryOf(['GET', 'POST']);
     for (let i = 0; i < 2 * searchesBeforeFilter; i++) expect(asked(entries, 'PUT')).toBe(true);
   });
@@ -59,7 +59,7 @@ describe('the filter of a dictionary', () => {
     );
   });
 
-  it('changes neither answers nor what is counted', async () => {
+  it('changes neither answers nor the statistics', async () => {
     const { records } = numbered(9000);
     const dataset: Dataset = {
       schema,
@@ -85,7 +85,7 @@ describe('the filter of a dictionary', () => {
           rowGroupsPrunedByValue,
           rowGroupsScanned,
         } = stats;
-        // Filters of values are asked before zone maps until these are in memory.
+        // Value filters are asked before zone maps until these are in memory.
         const unread = rowGroupsPrunedByZone + rowGroupsPrunedByValue;
         counted.add(`${rowGroupsPrunedByDictionary} ${unread} ${rowGroupsScanned}`);
       }

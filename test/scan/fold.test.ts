@@ -13,7 +13,7 @@ import {
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** Every code point that this Node knows and that is no surrogate. An older Node knows fewer than the table. */
+/** Every code point that this Node knows except surrogates. An older Node knows fewer than the table. */
 function assignedPoints(): number[] {
   const points: number[] = [];
   for (let point = 0; point <= 0x10ffff; point++) {
@@ -26,7 +26,7 @@ function assignedPoints(): number[] {
 describe('fold', () => {
   const points = assignedPoints();
 
-  it('joins exactly the code points that /iu takes for equal', () => {
+  it('maps exactly the code points to one that /iu treats as equal', () => {
     const classes = new Map<number, number[]>();
     for (const point of points) {
       const folded = foldCodePoint(point);
@@ -49,7 +49,7 @@ describe('fold', () => {
       if (!uncased.has(point) && foldCodePoint(point) !== point) expect.fail(`${point}`);
   });
 
-  it('is idempotent, the same on text and bytes, and stays within its bound', () => {
+  it('is idempotent, gives the same for text and bytes, and stays within its limit', () => {
     for (const point of points) {
       const text = String.fromCodePoint(point);
       const bytes = encoder.encode(text);
@@ -62,14 +62,14 @@ describe('fold', () => {
     expect(foldBytes(growing, output)).toBe(3000);
   });
 
-  it('folds characters where they stand as in a copy, unless one would change its length', () => {
+  it('folds characters in place as in a copy, unless that would change their length', () => {
     const lengthOf = (point: number): number => encoder.encode(String.fromCodePoint(point)).length;
     const changing = points.filter((point) => {
       const folded = foldCodePoint(point);
       return folded !== point && lengthOf(folded) !== lengthOf(point);
     });
     const isChanging = new Set(changing);
-    // All that fold, and some of the many that don't.
+    // All code points that fold, and some of the many that don't.
     const alike = points
       .filter((point, i) => !isChanging.has(point) && (foldCodePoint(point) !== point || i % 32 === 0))
       .map((point) => String.fromCodePoint(point));
@@ -85,7 +85,7 @@ describe('fold', () => {
       expect(Buffer.compare(lower, wanted)).toBe(0);
     }
     expect(changing).toContain(0x212a);
-    // Each by itself: where they stand makes no difference.
+    // Each one separately, since the position makes no difference.
     for (const point of changing)
       expect(foldedBeyondAscii(encoder.encode(`some text ${String.fromCodePoint(point)}`))).toBeNull();
     for (const text of ['', 'A', 'ABCDE']) {
@@ -94,7 +94,7 @@ describe('fold', () => {
     }
   });
 
-  it('folds to ASCII only what it reports', () => {
+  it('folds to ASCII only the characters that it reports', () => {
     for (const point of points) {
       if (point >= 0x80 && foldCodePoint(point) < 0x80) expect([0x17f, 0x212a]).toContain(point);
     }
@@ -104,7 +104,7 @@ describe('fold', () => {
     expect(decoder.decode(foldNeedle('ſ\u212aÅẞİ'))).toBe('skåßİ');
   });
 
-  it('copies bytes that are no UTF-8', () => {
+  it('copies invalid UTF-8 unchanged', () => {
     const broken = Uint8Array.of(0x41, 0xff, 0xc3, 0x42, 0xe2, 0x84);
     const output = new Uint8Array(foldedBytesMax(broken.length));
     expect(foldBytes(broken, output)).toBeGreaterThan(0);

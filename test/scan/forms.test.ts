@@ -38,7 +38,7 @@ const asked: fc.Arbitrary<Asked> = datasets(80).chain((dataset) =>
   }),
 );
 
-/** Long answers, which are in many pieces. */
+/** Long answers, which have many pieces. */
 const unfiltered = asked.map((each) => ({ ...each, query: { ...each.query, predicates: [], limit: 1000 } }));
 
 async function textOf(lines: AsyncIterable<Uint8Array>): Promise<string> {
@@ -47,7 +47,7 @@ async function textOf(lines: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(pieces).toString();
 }
 
-/** A state whose files have gone once `left` row groups have been opened. */
+/** A state whose files are gone once `left` row groups have been opened. */
 function vanishing(snapshot: Snapshot, left: { rowGroups: number }): Snapshot {
   const wrapped = new Map<RowGroup, RowGroup>();
   const wrap = (rowGroup: RowGroup): RowGroup => {
@@ -61,7 +61,7 @@ function vanishing(snapshot: Snapshot, left: { rowGroups: number }): Snapshot {
       open: { value: open },
       columnsNow: { value: () => null },
     }) as RowGroup;
-    // Private members are those of the row group itself.
+    // Private members belong to the row group itself.
     for (const name of ['isOpen', 'isAtHand', 'zone', 'columns'] as const) {
       const member: unknown = Reflect.get(rowGroup, name);
       if (typeof member === 'function')
@@ -74,7 +74,7 @@ function vanishing(snapshot: Snapshot, left: { rowGroups: number }): Snapshot {
 }
 
 describe('answers of every form', () => {
-  it('are those of the model, byte for byte, in pieces of any size', async () => {
+  it('equal those of the model, byte for byte, in pieces of any size', async () => {
     await fc.assert(
       fc.asyncProperty(
         asked,
@@ -96,7 +96,7 @@ describe('answers of every form', () => {
     );
   });
 
-  it('go on behind a pause with the record that comes next', async () => {
+  it('continue after a pause with the next record', async () => {
     let pauses = 0;
     await fc.assert(
       fc.asyncProperty(unfiltered, async ({ dataset, layout, query }) => {
@@ -122,7 +122,7 @@ describe('answers of every form', () => {
     expect(pauses).toBeGreaterThan(numRuns / 2);
   });
 
-  it('go on in another state when files have gone', async () => {
+  it('continue in another state when files are gone', async () => {
     let resumed = 0;
     await fc.assert(
       fc.asyncProperty(unfiltered, fc.nat(3), async ({ dataset, layout, query }, rowGroups) => {
@@ -161,7 +161,7 @@ describe('answers of every form', () => {
     );
   });
 
-  it('are JSON and CSV that others read', async () => {
+  it('are JSON and CSV that other programs read', async () => {
     const read = async ({ dataset, layout, query }: Asked, format: AnswerForm['format']): Promise<string> => {
       const form = { format, fields: query.form?.fields ?? null };
       return textOf(executeScan(makeSnapshot(dataset, layout), { ...query, form }).lines);

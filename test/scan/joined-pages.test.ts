@@ -19,7 +19,7 @@ function row(number: number): Value[] {
   return [BigInt(noon - 2 * hour + number * 1000), BigInt(number), null, `no. ${number}`];
 }
 
-/** A store, and what it should hold. */
+/** A store, and its expected records. */
 async function filled(
   rows: number,
 ): Promise<{ store: AgentStore; model: ModelStore; close(): Promise<void> }> {
@@ -32,7 +32,7 @@ async function filled(
   return { store, model, close: () => archive.close() };
 }
 
-/** A page whose bytes were given and have not been given back. */
+/** A page whose bytes were handed out and not yet returned. */
 interface OpenPage {
   readonly scan: Scan;
   readonly bytes: Uint8Array;
@@ -56,8 +56,8 @@ function end({ lines }: Scan, early: boolean): void {
   else expect(lines.now()).toEqual({ done: true, value: undefined });
 }
 
-describe('pages that may be joined', () => {
-  it('are written once for all who ask in one turn of the event loop, and anew in the next', async () => {
+describe('pages that may be shared', () => {
+  it('are written once for all requests in one turn of the event loop, and again in the next', async () => {
     const { store, close } = await filled(50);
     await setImmediate();
     const first = ask(store, newest);
@@ -93,7 +93,7 @@ describe('pages that may be joined', () => {
     await close();
   });
 
-  it('are as many as are kept, the newest ones', async () => {
+  it('are kept up to their number limit, the newest ones', async () => {
     const { store, close } = await filled(50);
     await setImmediate();
     const takenBytes = sharedMemory().takenBytes;
@@ -110,8 +110,8 @@ describe('pages that may be joined', () => {
     await close();
   });
 
-  it('are never older than what is stored, and stay as they are until their last reader has left', async () => {
-    // More than are kept, and a few of them mostly.
+  it('are never older than the stored records, and are unchanged until their last reader has finished', async () => {
+    // More pages than are kept, with a few of them requested most often.
     const limits = [10, 10, 10, 11, 11, 12, ...Array.from({ length: turnPagesMax }, (_, i) => i + 1)];
     const step = fc.oneof(
       {

@@ -13,7 +13,7 @@ import { answerOf } from '../model/answer.js';
 import { numbered } from './numbered.js';
 import { storeSnapshot, type StoredSnapshot } from './stored-snapshot.js';
 
-/** 60 row groups in three segments, of which stretches stand by turns. */
+/** 60 row groups in three segments, in alternating stretches. */
 const dataset = numbered(6000);
 const layout = { segments: 3, stretch: 250, rowGroupRows: 100, hotRecords: 0, codec: 'lz4' } as const;
 const rowGroups = 60;
@@ -49,7 +49,7 @@ describe('filters that are asked again', () => {
     ['a part', [message('like', 'is no. 4321 done')], 1],
     ['a part that is nowhere', [message('like', 'which xyz wrote')], 0],
     ['a part and a whole value', [message('like', '0.0.'), message('exact', messageOf(99))], 1],
-  ])('are kept in memory, and rule out what they did: %s', async (name, predicates, found) => {
+  ])('are cached in memory, and rule out the same row groups: %s', async (name, predicates, found) => {
     const columns = new BufferPool(1 << 27);
     const directory = await openRealDirectory(folder);
     const stored = await storeSnapshot(directory, name.replaceAll(' ', '-'), dataset, layout, columns);
@@ -75,7 +75,7 @@ describe('filters that are asked again', () => {
     columns.close();
   });
 
-  it('are read by a query up to a bound, which those of one segment may pass', () => {
+  it('are read into memory by a query up to a limit, which those of a single segment may exceed', () => {
     const mayKeep = (...sizes: number[]): boolean[] => {
       const threads = QueryThreads.of(workers, undefined)!;
       return sizes.map((bytes) => threads.mayKeep(bytes));
@@ -85,8 +85,8 @@ describe('filters that are asked again', () => {
     expect(mayKeep(1, max, max - 1, 1)).toEqual([true, false, true, false]);
   });
 
-  it('are asked in the file where they have no room in memory', async () => {
-    // A quarter of it is less than the filters of any segment.
+  it('are read from the file if they have no room in memory', async () => {
+    // A quarter of this limit is less than the filters of any segment.
     const columns = new BufferPool(64 * 1024);
     const directory = await openRealDirectory(folder);
     const stored = await storeSnapshot(directory, 'no-room', dataset, layout, columns);

@@ -40,7 +40,7 @@ function columnOf(values: readonly string[]): Strings {
 }
 
 describe('string search', () => {
-  it('selects what /iu finds, as one text and row by row', () => {
+  it('selects the texts that /iu finds, in one text and row by row', () => {
     const ops = fc.constantFrom<NeedleOp>('exact', 'like', 'prefix', 'suffix');
     const cases = fc.array(strangeText(6), { minLength: 1, maxLength: 40 }).chain((values) => {
       const stored = fc.tuple(fc.constantFrom(...values), fc.nat(3), fc.nat(6)).map(([text, from, to]) => {
@@ -87,8 +87,8 @@ describe('string search', () => {
     }
   });
 
-  it('stays linear where text and needle are periodic', () => {
-    // Quadratic work would be 10^11 comparisons here, which the runner's time limit ends.
+  it('takes linear time if text and needle are periodic', () => {
+    // Quadratic work would be 10^11 comparisons here, which exceeds the time limit of the test.
     const needle = encoder.encode(`b${'a'.repeat(20_000)}`);
     const rows = 40;
     const rowBytes = 100_000;

@@ -45,7 +45,7 @@ function linesOf(query: Query, settings: ScanSettings): ReadyIterable<Uint8Array
 }
 
 describe('the pieces of an answer', () => {
-  it('are the reader’s own unless they may be lent, and are the same bytes', async () => {
+  it('belong to the reader unless they may be lent, and have the same bytes', async () => {
     for (const settings of [{ workers }, { workers, lends: true }, {}, { lends: true }]) {
       const pieces: { given: Uint8Array; copy: Buffer }[] = [];
       for await (const given of linesOf(everything, { ...settings, pieceBytes: 20_000 }))
@@ -58,7 +58,7 @@ describe('the pieces of an answer', () => {
     }
   });
 
-  it('take one room at a time where they are lent, and give it back', async () => {
+  it('use one buffer at a time if they are lent, and give it back', async () => {
     for await (const piece of linesOf(everything, { lends: true })) expect(piece.length).toBeGreaterThan(0);
     const cells = answerCells();
     let most = 0;
@@ -69,7 +69,7 @@ describe('the pieces of an answer', () => {
     expect([most, cells.taken]).toEqual([1, 0]);
   });
 
-  it('come without waiting where the columns are in memory, and tell that they are the last', async () => {
+  it('are available without waiting if the columns are in memory, and the last one is marked', async () => {
     for await (const piece of linesOf(newest, { workers })) expect(piece.length).toBeGreaterThan(0);
     const released = snapshot.released();
     const lines = linesOf(newest, { workers, lends: true });
@@ -81,7 +81,7 @@ describe('the pieces of an answer', () => {
     expect(snapshot.released()).toBe(released + 1);
   });
 
-  it('come without waiting where rows have to be looked for in columns that are in memory', async () => {
+  it('are available without waiting also if rows are searched in columns that are in memory', async () => {
     const level = { kind: 'string', field: 1, op: 'exact', value: 'error' } as const;
     const time = { kind: 'int', field: 0, op: 'gte', value: 1_735_689_600_100n } as const;
     for (const query of [
@@ -91,7 +91,7 @@ describe('the pieces of an answer', () => {
       for await (const piece of linesOf(query, { workers })) expect(piece.length).toBeGreaterThan(0);
       let lines = linesOf(query, { workers, lends: true });
       let first = lines.now();
-      // On a machine that is busy, a scan may have to let others have the thread before it is done.
+      // On a busy machine, a scan may have to yield the thread before it is done.
       for (let i = 0; first === null && i < 100; i++) {
         await lines.return!();
         lines = linesOf(query, { workers, lends: true });
@@ -104,7 +104,7 @@ describe('the pieces of an answer', () => {
     }
   });
 
-  it('have to be waited for where the columns are not in memory', async () => {
+  it('have to be waited for if the columns are not in memory', async () => {
     columns.evict('');
     const lines = linesOf(newest, { workers, lends: true });
     expect(lines.now()).toBeNull();

@@ -1,14 +1,14 @@
 import { makeSchema } from '../../engine/terms/schema.js';
 import type { Dataset } from '../model/dataset.js';
 
-/** What the records of `numbered` have. */
+/** The fields of the records of `numbered`. */
 export const schema = makeSchema([
   { name: 'time', type: 'time' },
   { name: 'level', type: 'string' },
   { name: 'message', type: 'string', index: true },
 ]);
 
-/** `rows` records, in order; each message has its number, spelled so that it occurs in no other. */
+/** `rows` records in order; each message has its number, spelled so that it occurs in no other. */
 export function numbered(rows: number): Dataset {
   return {
     schema,

@@ -31,7 +31,7 @@ async function textOf(of: StoredSnapshot, query: Query, lends: boolean): Promise
   return Buffer.concat(pieces).toString();
 }
 
-/** Whether the answer is there without waiting. */
+/** Whether the answer is available without waiting. */
 function isAtHand(of: StoredSnapshot, query: Query): boolean {
   const { lines } = executeScan(of, query);
   if (!('now' in lines)) return false;
@@ -52,7 +52,7 @@ const pages: fc.Arbitrary<Query> = fc.record({
 });
 
 describe('a page of rows that are in memory', () => {
-  it('has the rows that were asked for, over the borders of row groups, hot and sealed', async () => {
+  it('has the requested rows across row groups, hot and sealed', async () => {
     await textOf(snapshot, everything, false);
     const takenBytes = sharedMemory().takenBytes;
     await fc.assert(
@@ -65,7 +65,7 @@ describe('a page of rows that are in memory', () => {
     expect(columns.pinnedBytes).toBe(0);
   });
 
-  it('is read again where its columns have left memory', async () => {
+  it('is read again if its columns have left memory', async () => {
     const query: Query = { limit: 100, before: { partition: 482136, ordinal: 500 }, predicates: [] };
     await textOf(snapshot, query, true);
     expect(isAtHand(snapshot, query)).toBe(true);
@@ -75,7 +75,7 @@ describe('a page of rows that are in memory', () => {
     expect(isAtHand(snapshot, query)).toBe(true);
   });
 
-  it('holds its snapshot no longer than it takes to write it, and says what it cost', async () => {
+  it('holds its snapshot only while it is written, and reports its cost', async () => {
     const query: Query = { limit: 100, predicates: [] };
     await textOf(snapshot, query, true);
     const released = snapshot.released();
@@ -86,14 +86,14 @@ describe('a page of rows that are in memory', () => {
     expect(stats.columnsCached).toBe(stats.rowGroupsScanned * dataset.schema.fields.length);
   });
 
-  it('is no answer to a query that was cancelled before', async () => {
+  it('is not written for a query that was cancelled before', async () => {
     const signal = AbortSignal.abort(new LogstrataError('timeout', 'the time is over'));
     const { lines } = executeScan(snapshot, { limit: 10, predicates: [] }, { signal });
     const pieces = lines[Symbol.asyncIterator]();
     await expect(pieces.next()).rejects.toMatchObject({ code: 'timeout' });
   });
 
-  it('that is too long for one piece comes in several', async () => {
+  it('that is too long for one piece has several', async () => {
     const { schema, records } = numbered(200);
     const long: Dataset = {
       schema,

@@ -25,7 +25,7 @@ const nothing: InlineWork = {
 };
 const much: InlineWork = { ...nothing, rowGroups: 8, comparedRowGroups: 4, comparedBytes: 5000 };
 
-describe('who narrows a row group', () => {
+describe('which thread filters a row group', () => {
   const known = { hasThreads: true, isInMemory: true, isCheap: true };
   it.each<[string, RowGroupPlace, typeof known, InlineWork]>([
     ['the first one in memory', 'here', known, nothing],
@@ -60,7 +60,7 @@ describe('how a text is searched', () => {
   });
 });
 
-it('a text is rare while at most one in so many columns searched for it, and one more, may have it', () => {
+it('a text is rare while at most one in every so many searched columns, plus one, may contain it', () => {
   const limits = { needles: 4, columnsPerMatch: 8 };
   expect(isRare({ searched: 0, mayMatch: 0 }, limits)).toBe(true);
   expect(isRare({ searched: 7, mayMatch: 2 }, limits)).toBe(false);

@@ -25,7 +25,7 @@ function rowGroup(index: number): RowGroup {
   };
 }
 
-/** Runs in the order of positions, of a few row groups by turns, with gaps between the ordinals. */
+/** Runs in the order of positions, of a few alternating row groups, with gaps between the ordinals. */
 const layouts = fc
   .array(
     fc.record({
@@ -84,7 +84,7 @@ function rowsWithin(runs: readonly SnapshotRun[], after?: Position, before?: Pos
     );
 }
 
-/** All units; another walk passes by the same ones. */
+/** All units; a second walk skips the same ones. */
 function unitsOf(plan: ScanPlan): ScanUnit[] {
   const walk = new UnitWalk(plan);
   const passing = new UnitWalk(plan);
@@ -126,7 +126,7 @@ it('plans the rows within the bounds, in order, whatever the runs', () => {
         if (rows.length === 0) continue;
         expect(share).toMatchObject({ firstRow: Math.min(...rows), endRow: Math.max(...rows) + 1 });
       }
-      // Those that have rows here, and those that have some on both sides.
+      // Row groups that have rows within the bounds, and those that have rows on both sides of them.
       const reaching = groups.filter(({ index }) => {
         const has = (rows: readonly Row[]): boolean => rows.some((row) => row.group === index);
         const all = rowsWithin(runs).filter((row) => row.group === index);
@@ -142,7 +142,7 @@ it('plans the rows within the bounds, in order, whatever the runs', () => {
   );
 });
 
-it('takes a state for what it is, though another had the same runs before it', () => {
+it('uses the runs of a state, even if another state had the same first runs', () => {
   const groups = [rowGroup(0), rowGroup(1)];
   const run = (rowGroup: RowGroup, firstOrdinal: number): SnapshotRun => ({
     rowGroup,

@@ -18,7 +18,7 @@ class ColdStore {
   readonly #pool = new BufferPool(1 << 26);
   #stored: Promise<StoredSnapshot> | undefined;
 
-  /** Asks, and gives the answer and what it cost beside footers. */
+  /** Runs a query, and returns the answer and its cost apart from footers. */
   async ask(query: Query, options: ScanOptions = {}): Promise<{ text: string; stats: ScanStats }> {
     this.#stored ??= storeSnapshot(new MemoryDirectory(), 'cold', dataset, layout, this.#pool);
     const snapshot = await this.#stored;
@@ -34,7 +34,7 @@ class ColdStore {
     this.#pool.close();
   }
 
-  /** How much a query may have to read, as it says when it is refused. */
+  /** How much a query may have to read, as its refusal states. */
   async estimate(query: Query): Promise<number> {
     try {
       await this.ask(query, { bytesMax: 0 });
@@ -60,8 +60,8 @@ const text = (op: 'exact' | 'like' | 'suffix', value: string): Predicate => ({
   value,
 });
 
-describe('what a query may have to read', () => {
-  it('is what it reads where all records are wanted, and less for fewer fields', async () => {
+describe('the estimate of what a query may read', () => {
+  it('is what the query reads if all records are wanted, and less for fewer fields', async () => {
     const all = { limit: 10_000, predicates: [] };
     const bytes = await store.estimate(all);
     expect((await store.ask(all)).stats.bytesRead).toBe(bytes);
@@ -71,7 +71,7 @@ describe('what a query may have to read', () => {
     expect(fewer).toBeLessThan(bytes / 2);
   });
 
-  it('ends where the newest records are enough, and at the bounds of the time', async () => {
+  it('ends with the newest records if those are enough, and at the bounds of the time', async () => {
     const all = await store.estimate({ limit: 10_000, predicates: [] });
     const newest = await store.estimate({ limit: 600, predicates: [] });
     expect(newest).toBeLessThan(all / 3);
@@ -81,14 +81,14 @@ describe('what a query may have to read', () => {
     expect(await store.estimate({ limit: 0, predicates: [] })).toBe(0);
   });
 
-  it('is bounded: what fits is answered, and one byte less is refused before anything is read', async () => {
+  it('is limited: a query at the limit is answered, and one byte above it is refused before anything is read', async () => {
     const query = { limit: 300, predicates: [text('suffix', '5 DONE')] };
     const bytes = await store.estimate(query);
     expect((await store.ask(query, { bytesMax: bytes })).text).toBe(answerOf(dataset, query));
     await expect(store.ask(query, { bytesMax: bytes - 1 })).rejects.toThrow('ask for a shorter time');
   });
 
-  it('is no less than what any query reads', async () => {
+  it('is never less than what a query reads', async () => {
     const predicate = fc.oneof(
       fc.bigInt({ min: 0n, max: 4000n }).map((n) => time('gte', firstTime + n)),
       fc.bigInt({ min: 0n, max: 4000n }).map((n) => time('lt', firstTime + n)),
@@ -105,7 +105,7 @@ describe('what a query may have to read', () => {
         const bytes = await store.estimate(query);
         const { stats, text: answered } = await store.ask(query, { bytesMax: bytes });
         expect(answered).toBe(answerOf(dataset, query));
-        // Filters beside the values come on top.
+        // Filters are read in addition to the values.
         if (stats.gramPiecesRead + stats.valuePiecesRead === 0)
           expect(stats.bytesRead).toBeLessThanOrEqual(bytes);
       }),

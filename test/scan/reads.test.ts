@@ -18,7 +18,7 @@ const schema = makeSchema([
 const startMs = 1_735_689_600_000;
 const hour = 482136;
 
-/** 10 000 records, one a second, in order; each message has its number. */
+/** 10 000 records, one per second, in order; each message has its number. */
 const dataset: Dataset = {
   schema,
   records: Array.from({ length: 10_000 }, (_, i) => ({
@@ -32,7 +32,7 @@ const dataset: Dataset = {
   })),
 };
 
-/** Ten row groups of 1000 rows, one behind the other. */
+/** Ten row groups of 1000 rows, one after another. */
 const tidy: Layout = { seed: 1, segments: 1, rowGroupRows: 1000, statistics: 'exact' };
 
 async function run(
@@ -58,7 +58,7 @@ function decoded(snapshot: ModelSnapshot): number[] {
   return snapshot.rowGroups.filter((group) => group.fieldsRead.size > 0).map((group) => group.index);
 }
 
-describe('what a scan reads', () => {
+describe('the parts that a scan reads', () => {
   it('the newest 100: one row group', async () => {
     const { snapshot, stats } = await run({});
     expect(opened(snapshot)).toEqual([9]);
@@ -71,7 +71,7 @@ describe('what a scan reads', () => {
     expect(stats.rowGroups).toBe(0);
   });
 
-  it('a page by cursor: the row group that the page lies in', async () => {
+  it('a page by cursor: the row group that contains the page', async () => {
     const { snapshot, stats } = await run({ after: { partition: hour + 1, ordinal: 500 } });
     expect(opened(snapshot)).toEqual([4]);
     expect(stats.rowGroups).toBe(6);
@@ -79,7 +79,7 @@ describe('what a scan reads', () => {
     expect(opened(before.snapshot)).toEqual([4]);
   });
 
-  it('a time window: no other row group is even opened, and a full one is not compared', async () => {
+  it('a time window: no other row group is even opened, and rows of a fully covered one are not compared', async () => {
     const { snapshot, stats } = await run({
       limit: 10_000,
       predicates: [
@@ -109,7 +109,7 @@ describe('what a scan reads', () => {
     expect(stats).toMatchObject({ rowsScanned: 0, columnsDecoded: 4 });
   });
 
-  it('a rare needle: only row groups whose filter may have it', async () => {
+  it('a rare text: only row groups whose filter may contain it', async () => {
     const { snapshot, stats, text } = await run({
       predicates: [{ kind: 'string', field: 3, op: 'like', value: 'REQUEST 4321 ' }],
     });
@@ -118,7 +118,7 @@ describe('what a scan reads', () => {
     expect(stats).toMatchObject({ rowGroupsPrunedByGram: 9, rowGroupsScanned: 1, rowsScanned: 1000 });
   });
 
-  it('no further column once no row is left', async () => {
+  it('no further column once no row matches any more', async () => {
     const { snapshot } = await run({
       predicates: [
         { kind: 'int', field: 1, op: 'eq', value: 100n },
@@ -136,7 +136,7 @@ describe('what a scan reads', () => {
     expect(both.snapshot.rowGroups.some((group) => group.fieldsRead.has(3))).toBe(false);
   });
 
-  it('stops at the row group in which the limit is reached', async () => {
+  it('no row group after the one in which the limit is reached', async () => {
     const filter = { kind: 'string', field: 2, op: 'exact', value: 'error' } as const;
     const newest = await run({ limit: 3, predicates: [filter] });
     expect(opened(newest.snapshot)).toEqual([8, 9]);
@@ -144,7 +144,7 @@ describe('what a scan reads', () => {
     expect(opened(oldest.snapshot)).toEqual([0, 1]);
   });
 
-  it('each row group once, though the runs of several segments alternate', async () => {
+  it('each row group once, although the runs of several segments alternate', async () => {
     const layout: Layout = { seed: 5, segments: 4, rowGroupRows: 1000, statistics: 'exact' };
     const { snapshot, stats } = await run(
       { limit: 9000, predicates: [{ kind: 'int', field: 1, op: 'ne', value: 3n }] },
@@ -156,7 +156,7 @@ describe('what a scan reads', () => {
   });
 });
 
-describe('the end of a scan', () => {
+describe('a scan', () => {
   const everything: Query = { limit: 10_000, after: { partition: 0, ordinal: 0 }, predicates: [] };
 
   it('releases the snapshot when it is abandoned, begun or not', async () => {
@@ -194,7 +194,7 @@ describe('the end of a scan', () => {
     expect(snapshot.released()).toBe(1);
   });
 
-  it('fails where a row group that it needs is damaged, and only there', async () => {
+  it('fails if a row group that it needs is damaged, and only then', async () => {
     const snapshot = makeSnapshot(dataset, tidy);
     const damaged = snapshot.rowGroups[4]!;
     damaged.open = () => Promise.reject(new LogstrataError('damaged', 'checksum'));

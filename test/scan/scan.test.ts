@@ -39,7 +39,7 @@ function cursorOf(line: string): { partition: number; ordinal: number } {
 }
 
 describe('executeScan', () => {
-  it('answers as the model does, byte for byte, whatever the layout', async () => {
+  it('answers like the model, byte for byte, whatever the layout', async () => {
     const cases = datasets(120).chain((dataset) =>
       fc.tuple(fc.constant(dataset), layouts, fc.array(queries(dataset), { minLength: 1, maxLength: 4 })),
     );
@@ -59,7 +59,7 @@ describe('executeScan', () => {
     );
   });
 
-  it('walks forward and backward over every match exactly once', async () => {
+  it('pages forward and backward over every match exactly once', async () => {
     const cases = datasets(80).chain((dataset) =>
       fc.tuple(
         fc.constant(dataset),

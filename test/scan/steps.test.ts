@@ -4,7 +4,7 @@ import { Driver, eachMade, settled, type Steps } from '../../engine/store/readin
 
 const log: string[] = [];
 
-/** Makes the numbers up to `count`; after each in `waits` it waits for a turn of the event loop. */
+/** Yields the numbers up to `count`; after each in `waits` it waits for a turn of the event loop. */
 function* numbers(count: number, waits: readonly number[] = []): Steps<number> {
   try {
     for (let i = 0; i < count; i++) {
@@ -17,7 +17,7 @@ function* numbers(count: number, waits: readonly number[] = []): Steps<number> {
 }
 
 describe('a driver of steps', () => {
-  it('gives at once what need not be waited for, and the rest through promises', async () => {
+  it('returns available results at once, and the others through promises', async () => {
     const driver = new Driver(numbers(4, [1]));
     expect([driver.now(), driver.now()]).toEqual([
       { done: false, value: 0 },
@@ -32,7 +32,7 @@ describe('a driver of steps', () => {
     ]);
   });
 
-  it('answers calls in their order, also when they come at once, and runs what ends the work', async () => {
+  it('answers calls in their order, also concurrent ones, and runs the cleanup of the work', async () => {
     log.length = 0;
     const driver = new Driver(numbers(5, [0, 1, 2]));
     const calls = [driver.next(), driver.next(), driver.return(), driver.next()];
@@ -46,7 +46,7 @@ describe('a driver of steps', () => {
     expect(log).toEqual(['ended']);
   });
 
-  it('lets the work deal with what fails, and tells who goes on what it did not', async () => {
+  it('lets the work handle failures, and reports unhandled ones to the caller', async () => {
     function* mends(): Steps<string> {
       try {
         yield Promise.reject(new Error('first'));
@@ -62,7 +62,7 @@ describe('a driver of steps', () => {
     expect(await driver.next()).toEqual({ done: true, value: undefined });
   });
 
-  it('does the same over steps that are made of others', async () => {
+  it('does the same for steps that are composed of others', async () => {
     log.length = 0;
     function* twice(value: number): Steps<number> {
       yield value;

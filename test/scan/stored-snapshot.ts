@@ -17,7 +17,7 @@ export interface StoredLayout {
   readonly segments: number;
   readonly stretch: number;
   readonly rowGroupRows: number;
-  /** The last records, which are hot. */
+  /** The number of last records that are hot. */
   readonly hotRecords: number;
   readonly codec: 'lz4' | 'zstd';
 }
@@ -28,7 +28,7 @@ export interface StoredSnapshot extends Snapshot {
   readonly released: () => number;
 }
 
-/** Stores the records as files of `directory`, under `name`. Their columns are decoded into `pool`, or into one of each segment. */
+/** Stores the records as files of `directory`, under `name`. Their columns are decoded into `pool`, or into one pool for each segment. */
 export async function storeSnapshot(
   directory: Directory,
   name: string,

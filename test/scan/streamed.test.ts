@@ -37,7 +37,7 @@ const rowGroups = 8;
 const rowGroupRows = 1000;
 const special = ['\u212aelvin', 'Kelvin', 'Ünïcode', 'l\u017fd', ''];
 
-/** Eight row groups whose messages take more than `streamedBytesMin`; each message has its number, and some none at all. */
+/** Eight row groups whose messages exceed `streamedBytesMin`; each message has its number, and some are null. */
 const dataset: Dataset = {
   schema,
   records: Array.from({ length: rowGroups * rowGroupRows }, (_, i) => {
@@ -82,8 +82,8 @@ const message = (op: StringOp, value: string): Query => ({
 const rare = message('like', 'a nEEDLE');
 const absent = message('like', 'nowhere');
 
-describe('a search through columns that are not in memory', () => {
-  it('keeps none the first time, all of them the second, and reads nothing the third', async () => {
+describe('a search in columns that are not in memory', () => {
+  it('caches none the first time, all of them the second, and reads nothing the third', async () => {
     const columns = new BufferPool(1 << 28);
     const snapshot = await store(columns);
     const bytes = await chunkBytes(snapshot, 2);
@@ -105,7 +105,7 @@ describe('a search through columns that are not in memory', () => {
     columns.close();
   });
 
-  it('keeps none that a filter could not rule out', async () => {
+  it('caches no column that a filter could not rule out', async () => {
     const [time, { name, type }] = schema.fields as [(typeof schema.fields)[0], (typeof schema.fields)[0]];
     const filtered = { ...dataset, schema: makeSchema([time, { name, type, index: true }]) };
     const columns = new BufferPool(1 << 28);
@@ -119,19 +119,19 @@ describe('a search through columns that are not in memory', () => {
     columns.close();
   });
 
-  it('decodes only the row group that has what is wanted', async () => {
+  it('decodes only the row group that has the text', async () => {
     const columns = new BufferPool(1 << 28);
     const snapshot = await store(columns);
     const { text, stats } = await ask(snapshot, rare);
     expect(text).toBe(answerOf(dataset, rare));
     expect(text).toContain('no. 5500 ');
-    // The message once more, and the time; the message again to write it is in memory by then.
+    // The message once more, and the time; for writing, the message is in memory by then.
     expect(stats).toMatchObject({ columnsDecoded: rowGroups + 2, columnsCached: 1, rowsReturned: 1 });
     expect(columns.bytes).toBeLessThan(3 * streamedBytesMin);
     columns.close();
   });
 
-  it('keeps none however often, where memory has no room for all that is searched', async () => {
+  it('caches none, however often, if memory has no room for all searched columns', async () => {
     const columns = new BufferPool(4 * streamedBytesMin);
     const snapshot = await store(columns);
     for (let i = 0; i < 3; i++) {
@@ -142,18 +142,18 @@ describe('a search through columns that are not in memory', () => {
     columns.close();
   });
 
-  it('ends where most row groups have what is searched for', async () => {
+  it('ends if most row groups contain the text', async () => {
     const columns = new BufferPool(1 << 28);
     const snapshot = await store(columns);
     const common = { ...message('prefix', 'NO. '), limit: 10_000 };
     const { text, stats } = await ask(snapshot, common);
     expect(text === answerOf(dataset, common)).toBe(true);
-    // All that are under way when the first ones have been found in vain, and both columns of each row group.
+    // Row groups that were under way when the first ones turned out to match, and both columns of each row group.
     expect(stats.columnsDecoded).toBeLessThanOrEqual(2 * rowGroups + 4);
     columns.close();
   });
 
-  it('answers as the model does, whatever is compared and however it folds', async () => {
+  it('answers like the model, whatever is compared and however it folds', async () => {
     const value = dataset.records[7777]!.values[1] as string;
     const asked = [
       message('like', 'KELVIN'),
@@ -178,7 +178,7 @@ describe('a search through columns that are not in memory', () => {
     }
   });
 
-  it('says what is damaged, wherever that is, as one thread does', async () => {
+  it('reports damage at any place, like a scan on one thread', async () => {
     const columns = new BufferPool(1 << 28);
     const snapshot = await store(columns);
     const { footer } = await snapshot.segments[0]!.footer();

@@ -34,12 +34,12 @@ const level: Field = { name: 'level', type: 'string' };
 const path: Field = { name: 'path', type: 'string', index: true };
 const message: Field = { name: 'message', type: 'string', index: true };
 
-/** 24 hexadecimal digits that are those of no other text. */
+/** 24 hexadecimal digits that occur in no other text. */
 function digitsOf(text: string): string {
   return createHash('md5').update(text).digest('hex').slice(0, 24);
 }
 
-/** Texts that repeat in no other record, so that filters of grams tell row groups apart. */
+/** Texts that occur in no other record, so that gram filters distinguish row groups. */
 const valueOf = {
   time: (i: number) => BigInt(1_735_689_600_000 + i),
   level: (i: number) => (i % 3 === 0 ? 'warning' : 'notice'),
@@ -74,7 +74,7 @@ async function answer(
   return { text: Buffer.concat(pieces).toString('utf8'), stats };
 }
 
-/** What finds the rows of a query; nothing is written. */
+/** The filter of a query, which finds rows without writing them. */
 async function matches(snapshot: Snapshot, asked: Query, dataset: Dataset): Promise<ScanStats> {
   const form = { format: 'jsonl', fields: [] } as const;
   const { text, stats } = await answer(snapshot, { ...asked, form });
@@ -88,15 +88,15 @@ async function stored(dataset: Dataset, name: string, columns: BufferPool): Prom
 
 const wanted = digitsOf('user 1234');
 
-describe('the filters of row groups, asked for a text in any string', () => {
-  it('rule out all row groups but the one that has it, where each string has filters', async () => {
+describe('the filters of row groups for a text in any string field', () => {
+  it('rule out all row groups but the one that has it, if each string field has filters', async () => {
     const columns = new BufferPool(1 << 27);
     const dataset = recordsOf(time, path, message);
     const snapshot = await stored(dataset, 'all', columns);
     const stats = await matches(snapshot, query(anywhere(wanted)), dataset);
     expect(stats.rowGroups).toBe(rowGroups);
     expect(stats).toMatchObject({ rowGroupsPrunedByGram: rowGroups - 1, rowGroupsScanned: 1 });
-    // Of the row group that is left, the paths are not read either.
+    // In the remaining row group, the paths are not read either.
     expect(stats).toMatchObject({ columnsPrunedByGram: 1, columnsDecoded: 1 });
     expect(stats.gramPiecesRead).toBeLessThan(rowGroups * 4);
     const nowhere = await matches(snapshot, query(anywhere('which nobody wrote')), dataset);
@@ -104,7 +104,7 @@ describe('the filters of row groups, asked for a text in any string', () => {
     columns.close();
   });
 
-  it('leave out the columns that lack it, where others have to be read', async () => {
+  it('exclude the columns that lack the text if others have to be read', async () => {
     const columns = new BufferPool(1 << 27);
     const dataset = recordsOf(time, level, path, message);
     const snapshot = await stored(dataset, 'some', columns);
@@ -119,7 +119,7 @@ describe('the filters of row groups, asked for a text in any string', () => {
     columns.close();
   });
 
-  it('say of a text that is to be absent which columns need not be read', async () => {
+  it('show for an excluded text which columns need not be read', async () => {
     const columns = new BufferPool(1 << 27);
     const dataset = recordsOf(time, path, message);
     const snapshot = await stored(dataset, 'absent', columns);
@@ -137,7 +137,7 @@ describe('the filters of row groups, asked for a text in any string', () => {
     columns.close();
   });
 
-  it('are asked for several texts, and beside filters of one field', async () => {
+  it('are asked for several texts, and together with filters of one field', async () => {
     const columns = new BufferPool(1 << 27);
     const dataset = recordsOf(time, level, path, message);
     const snapshot = await stored(dataset, 'several', columns);
@@ -151,7 +151,7 @@ describe('the filters of row groups, asked for a text in any string', () => {
     columns.close();
   });
 
-  it('are kept in memory once they are asked again, and say the same there', async () => {
+  it('are cached in memory once they are asked again, and give the same verdicts', async () => {
     const columns = new BufferPool(1 << 27);
     const dataset = recordsOf(time, level, path, message);
     const snapshot = await stored(dataset, 'kept', columns);
@@ -171,7 +171,7 @@ describe('the filters of row groups, asked for a text in any string', () => {
     columns.close();
   });
 
-  it('need no footer of a segment that is older than a field, and tell nothing of values stored as another type', async () => {
+  it('need no footer of a segment that is older than a field, and rule nothing out for values stored as another type', async () => {
     const status: Field = { name: 'status', type: 'int' };
     const { schema: was, records } = recordsOf(time, message);
     const values = records.map((record, i) => [...record.values, BigInt(i % 700)]);
@@ -238,7 +238,7 @@ const drawn = fc
   });
 
 describe('a text in any string', () => {
-  it('is found, and counted, where the model finds it', async () => {
+  it('is found, and counted, in the same records as in the model', async () => {
     let leftOut = 0;
     const cases = drawn.chain((dataset) => {
       const values = dataset.records

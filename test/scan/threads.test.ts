@@ -26,7 +26,7 @@ import { storeSnapshot, type StoredLayout, type StoredSnapshot } from './stored-
 const runs = process.env.LOGSTRATA_LONG === '1' ? 2000 : 60;
 
 const folder = mkdtempSync(join(tmpdir(), 'logstrata-scan-'));
-/** The last one reads where it is asked, whatever it could have threads do. */
+/** The last pool runs all reads on the calling thread, although it has threads. */
 const pools = [
   ...[0, 1, 8].map((threads) => new WorkerPool(threads)),
   new WorkerPool(2, undefined, Number.MAX_VALUE),
@@ -59,7 +59,7 @@ function store(
   return storeSnapshot(directory, `set-${files++}`, dataset, whole, columns);
 }
 
-/** The jobs of a task that queries have had threads do since the last `clear`. */
+/** The jobs of a task that queries have given to threads since the last `clear`. */
 function spiedJobs<Job>(task: Task<Job, unknown>) {
   const run = vi.spyOn(QueryThreads.prototype, 'run');
   return {
@@ -84,7 +84,7 @@ const like = (value: string) => ({ kind: 'string', field: 2, op: 'like', value }
 const level = (value: string) => ({ kind: 'string', field: 1, op: 'exact', value }) as const;
 
 describe('a scan with threads', () => {
-  it('answers as the model does, byte for byte, with 0, 1 and 8 of them, sealed and hot', async () => {
+  it('answers like the model, byte for byte, with 0, 1 and 8 of them, sealed and hot', async () => {
     const layouts: fc.Arbitrary<StoredLayout> = fc.record({
       segments: fc.integer({ min: 1, max: 3 }),
       stretch: fc.constantFrom(1, 7, 1000),
@@ -98,7 +98,7 @@ describe('a scan with threads', () => {
     await fc.assert(
       fc.asyncProperty(cases, async ([dataset, layout, asked]) => {
         for (const workers of pools) {
-          // Stored anew, so that each number of threads finds nothing decoded.
+          // Stored again, so that each number of threads starts without decoded columns.
           const snapshot = await store(dataset, layout);
           for (const query of asked)
             expect((await ask(snapshot, query, workers)).text).toBe(answerOf(dataset, query));
@@ -109,7 +109,7 @@ describe('a scan with threads', () => {
     );
   }, 600_000);
 
-  it('asks the gram filters that the one thread asks, and reads as few pieces', async () => {
+  it('asks the same gram filters as one thread, and reads as few pieces', async () => {
     const dataset = numbered(6000);
     const query = { limit: 10, predicates: [like(`is no. 1234 done`)] };
     const alone = await ask(await store(dataset), query, inline);
@@ -122,12 +122,12 @@ describe('a scan with threads', () => {
       expect(stats.rowGroupsScanned).toBe(alone.stats.rowGroupsScanned);
       expect(stats.columnsDecoded).toBe(alone.stats.columnsDecoded);
       expect(stats.gramPiecesRead).toBe(alone.stats.gramPiecesRead);
-      // Each thread reads the summary of a segment for itself.
+      // Each thread reads the summary of a segment separately.
       expect(stats.bytesRead).toBeLessThan(alone.stats.bytesRead + 32 * 1024);
     }
   });
 
-  it('looks at one row group for what that one answers, and at twice as many as it needs otherwise', async () => {
+  it('searches one row group if that one has the answer, and otherwise at most twice as many as needed', async () => {
     const dataset = numbered(6000);
     const newest = { limit: 50, predicates: [like('request')] };
     const one = await ask(await store(dataset), newest, several);
@@ -142,7 +142,7 @@ describe('a scan with threads', () => {
 });
 
 describe('a long search with threads', () => {
-  it('is done by them, with the answer of one, once more than a little is in memory', async () => {
+  it('is run by them, with the answer of one thread, once more than a little is in memory', async () => {
     const { records } = numbered(20_000);
     const special = ['\u212aelvin', 'kelvin', 'Ünïcode', 'ſ', ''];
     const dataset: Dataset = {
@@ -186,7 +186,7 @@ describe('many row groups in memory', () => {
   const dataset: Dataset = {
     schema: fields,
     records: Array.from({ length: 20_000 }, (_, i) => {
-      // Much is found first, from either end: then threads look at the rest, where less is.
+      // Many matches come first, from either end; threads then search the rest, which has fewer.
       const first = Math.min(i, 19_999 - i) < 6000;
       return {
         position: { partition: 482136 + Math.floor(i / 7000), ordinal: (i % 7000) + 1 },
@@ -215,7 +215,7 @@ describe('many row groups in memory', () => {
     { limit: 9000, predicates: [small, { kind: 'string', field: 4, op: 'suffix', value: '1' }] },
   ];
 
-  it('are looked at by threads, several in one job, with the answer of one', async () => {
+  it('are searched by threads, several in one job, with the answer of one thread', async () => {
     const memory = sharedMemory();
     const columns = new BufferPool(1 << 28, memory);
     const layout = { segments: 2, stretch: 900, rowGroupRows: 500, hotRecords: 700 };
@@ -236,7 +236,7 @@ describe('many row groups in memory', () => {
           expect(stats.rowGroupsScanned).toBe(alone.stats.rowGroupsScanned);
           expect(stats.rowsScanned).toBe(alone.stats.rowsScanned);
         }
-        // A text is searched where it was: no job takes it along.
+        // A text is searched where it is stored, and not copied for the job.
         const isForThem = workers !== inline && query !== asked.at(-1);
         if (isForThem) expect(narrow.jobs().length).toBeGreaterThan(0);
         else expect(narrow.jobs()).toEqual([]);
@@ -250,7 +250,7 @@ describe('many row groups in memory', () => {
     columns.close();
   });
 
-  it('are looked at by the thread that asks where little is found, until it has compared many bytes', async () => {
+  it('are searched by the calling thread if there are few matches, until it has compared many bytes', async () => {
     // Each row group has a string of a megabyte in its dictionary, and five rows that match.
     const texts = ['a', 'b'.repeat(1_000_000)];
     const narrow = spiedJobs(narrowTask);
@@ -278,7 +278,7 @@ describe('many row groups in memory', () => {
 describe('a long answer with threads', () => {
   const everything = { limit: 100_000, after: { partition: 0, ordinal: 0 }, predicates: [] };
 
-  it('is the same bytes with 0, 1 and 8 of them, in pieces of whole lines', async () => {
+  it('has the same bytes with 0, 1 and 8 of them, in pieces of whole lines', async () => {
     const dataset = numbered(45_000);
     const asked: Query[] = [
       everything,
@@ -305,13 +305,13 @@ describe('a long answer with threads', () => {
         }
       }
       await vacant(snapshot, asked.length * 2);
-      // Neither sealed rows nor hot ones, whose columns lie elsewhere, leave any of it taken.
+      // Neither sealed rows nor hot ones, whose columns are elsewhere, leave any memory allocated.
       expect(heldBytes()).toBe(takenBytes);
     }
     columns.close();
   });
 
-  it('has few matches of many row groups written together', async () => {
+  it('writes few matches of many row groups together', async () => {
     const dataset = numbered(30_000);
     const snapshot = await store(dataset, { segments: 1, rowGroupRows: 2000 }, new BufferPool(1 << 28));
     // 200 rows of each of the 15 row groups.
@@ -323,7 +323,7 @@ describe('a long answer with threads', () => {
       expect(text === answerOf(dataset, tenth)).toBe(true);
       expect(stats.rowsReturned).toBe(3000);
     }
-    // The first three are written by the thread that answers; one job is begun as soon as there are rows for it.
+    // The calling thread writes the first three; one job is started as soon as there are rows for it.
     const tables = write.jobs().map(({ tables }) => tables);
     expect(tables.reduce((sum, count) => sum + count, 0)).toBe(12);
     expect(tables.length).toBeLessThan(5);
@@ -331,7 +331,7 @@ describe('a long answer with threads', () => {
     await vacant(snapshot, 2);
   });
 
-  it('is written ahead of a slow client by a bounded number of pieces', async () => {
+  it('is written ahead of a slow client by a limited number of pieces', async () => {
     const snapshot = await store(numbered(44_000), { segments: 1, rowGroupRows: 22_000 });
     const { lines, stats } = executeScan(snapshot, everything, { workers: single, pieceBytes: 2000 });
     const pieces = lines[Symbol.asyncIterator]();
@@ -347,7 +347,7 @@ describe('a long answer with threads', () => {
 describe('a scan with threads that fails', () => {
   const everything = { limit: 10_000, after: { partition: 0, ordinal: 0 }, predicates: [level('error')] };
 
-  it('says what is damaged, as one thread does, and answers what does not need it', async () => {
+  it('reports damage like one thread, and answers queries that do not need the damaged part', async () => {
     const dataset = numbered(3000);
     const snapshot = await store(dataset, { segments: 1 });
     const { footer } = await snapshot.segments[0]!.footer();
@@ -369,7 +369,7 @@ describe('a scan with threads that fails', () => {
     await vacant(snapshot, 2 * pools.length);
   });
 
-  it('tells a file that is gone from one that is damaged', async () => {
+  it('distinguishes a missing file from a damaged one', async () => {
     const snapshot = await store(numbered(300));
     await ask(snapshot, { limit: 1, predicates: [] }, inline);
     rmSync(join(folder, snapshot.segments[0]!.path));
@@ -377,7 +377,7 @@ describe('a scan with threads that fails', () => {
       await expect(ask(snapshot, everything, workers)).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  it('ends when its signal is aborted, and gives the snapshot back once nothing reads it', async () => {
+  it('ends when its signal is aborted, and releases the snapshot once nothing reads it', async () => {
     for (const workers of pools) {
       const snapshot = await store(numbered(6000));
       const abort = new AbortController();
@@ -392,7 +392,7 @@ describe('a scan with threads that fails', () => {
     }
   });
 
-  it('gives the snapshot back when it is ended early', async () => {
+  it('releases the snapshot when it is ended early', async () => {
     for (const workers of pools) {
       const snapshot = await store(numbered(6000));
       const settings = { workers, pieceBytes: 200 };
@@ -406,7 +406,7 @@ describe('a scan with threads that fails', () => {
   });
 });
 
-/** The number once it changes no more. */
+/** Waits until the number no longer changes. */
 async function settled(number: () => number): Promise<number> {
   let before = -1;
   while (before !== number()) {
@@ -416,7 +416,7 @@ async function settled(number: () => number): Promise<number> {
   return before;
 }
 
-/** Resolves when every scan of the snapshot has released it, which what was begun ahead may hold up for a moment. */
+/** Resolves when every scan of the snapshot has released it, which work that was started ahead may delay a little. */
 async function vacant(snapshot: StoredSnapshot, scans: number): Promise<void> {
   await expect.poll(() => snapshot.released()).toBe(scans);
 }

@@ -54,15 +54,15 @@ const asked: readonly Query[] = [
 
 interface Reader {
   readonly query: Query;
-  /** How long it takes with a piece. */
+  /** How long it pauses after a piece. */
   readonly pauseMs: number;
-  /** Pieces that it takes before it leaves. */
+  /** Number of pieces that it reads before it leaves. */
   readonly pieces: number;
-  /** How it leaves. */
+  /** Whether it leaves by an abort. */
   readonly aborts: boolean;
 }
 
-/** Reads an answer as a slow client does; returns what it was given. */
+/** Reads an answer like a slow client; returns the received text. */
 async function read({ query, pauseMs, pieces, aborts }: Reader, workers: WorkerPool): Promise<string> {
   const abort = new AbortController();
   const settings = { workers, lends: true, pieceBytes: 20_000, signal: abort.signal };
@@ -72,7 +72,7 @@ async function read({ query, pauseMs, pieces, aborts }: Reader, workers: WorkerP
     const result = await lines.next();
     if (result.done === true) return Buffer.concat(copies).toString();
     if (pauseMs > 0) await delay(pauseMs);
-    // A lent piece is read only now: nobody may have written over it meanwhile.
+    // A lent piece is read only now: it must not have been overwritten.
     copies.push(Buffer.from(result.value));
   }
   if (aborts) abort.abort(new LogstrataError('timeout', 'the time is over'));
@@ -80,14 +80,14 @@ async function read({ query, pauseMs, pieces, aborts }: Reader, workers: WorkerP
   return Buffer.concat(copies).toString();
 }
 
-/** All that answers took has been given back. */
+/** Checks that answers have given back all memory. */
 async function vacant(scans: number): Promise<void> {
   await expect.poll(() => snapshot.released()).toBe(scans);
   expect([answerCells().taken, columns.pinnedBytes]).toEqual([0, 0]);
 }
 
 describe('long answers that are read at the same time', () => {
-  it('are the same bytes, whoever is paused for others, and give back what they took', async () => {
+  it('have the same bytes, whichever of them are paused for others, and give back their memory', async () => {
     const readers: fc.Arbitrary<Reader> = fc.record({
       query: fc.constantFrom(...asked),
       pauseMs: fc.constantFrom(0, 0, 3, 30, 150),
@@ -97,7 +97,7 @@ describe('long answers that are read at the same time', () => {
     const answers = new Map(asked.map((query) => [query, answerOf(dataset, query)]));
     await fc.assert(
       fc.asyncProperty(fc.array(readers, { minLength: 12, maxLength: 20 }), async (many) => {
-        // Those who take their time do so for two seconds at most.
+        // Slow readers pause for two seconds in all, at most.
         const given = many.map((reader) => ({
           ...reader,
           pieces: Math.min(reader.pieces, Math.ceil(2000 / Math.max(1, reader.pauseMs))),
@@ -114,7 +114,7 @@ describe('long answers that are read at the same time', () => {
     );
   }, 600_000);
 
-  it('take no more of the memory when they are many whose readers stop, and let one through that reads', async () => {
+  it('limit their memory if many of their readers stop, and let one through that reads', async () => {
     const before = snapshot.released();
     const query = asked[0]!;
     const takenBytes = memory.takenBytes - columns.bytes;
@@ -125,7 +125,7 @@ describe('long answers that are read at the same time', () => {
         const lines = executeScan(snapshot, query, settings).lines[Symbol.asyncIterator]();
         const pieces: Buffer[] = [];
         let last = new Uint8Array(0);
-        // Behind the first row group threads write them.
+        // After the first row group, threads write them.
         while (pieces.length < 16) {
           last = (await lines.next()).value as Uint8Array<ArrayBuffer>;
           pieces.push(Buffer.from(last));
@@ -150,7 +150,7 @@ describe('long answers that are read at the same time', () => {
     await vacant(before + stopped.length + 1);
   });
 
-  it('go on after a pause where one thread does all, too', async () => {
+  it('continue after a pause also without threads', async () => {
     const before = snapshot.released();
     const query = asked[3]!;
     const wanted = answerOf(dataset, query);
