@@ -5,23 +5,23 @@ import { MemoryFile, type CrashMode } from './memory-file.js';
 import { MemoryFolder, MemoryTree } from './memory-tree.js';
 import { joinPath, pathParts } from '../../engine/store/disk/relative-path.js';
 
-/** The operations that change something on the disk; a crash or a fault can hit each of them. */
+/** The operations that change the disk; a crash or a fault can hit each of them. */
 export type MutatingOperation =
   'makeDirectory' | 'create' | 'write' | 'truncate' | 'sync' | 'link' | 'rename' | 'remove' | 'syncDirectory';
 
 export type ReadingOperation = 'list' | 'openRead' | 'openWrite' | 'read' | 'size';
 
-/** What is to go wrong. Operations are counted from 1 over all files of the directory. */
+/** The planned faults. Operations are counted from 1 over all files of the directory. */
 export interface FaultPlan {
-  /** At this mutating operation the machine stops: it throws `closed`, and so does everything after it. */
+  /** At this mutating operation the machine stops: it throws `closed`, and so does every later operation. */
   readonly crashAtOperation?: number;
-  /** This mutating operation fails once with `io`: a write leaves a part, a sync loses what was not durable (but `failedSyncStays`). */
+  /** This mutating operation fails once with `io`: a write leaves a part, a sync loses data that was not durable (but `failedSyncStays`). */
   readonly failAtOperation?: number;
   /** A failed sync leaves the content readable, though it never becomes durable. */
   readonly failedSyncStays?: boolean;
   /** Bytes that can be written before the disk is full: the write that crosses it leaves a part and throws `disk_full`. */
   readonly freeBytes?: number;
-  /** Decides how much a failing write leaves behind. */
+  /** Seed that decides how much a failing write leaves. */
   readonly seed?: number;
 }
 
@@ -31,9 +31,9 @@ export interface FaultPlan {
  */
 export class MemoryDirectory implements Directory {
   readonly location: string;
-  /** Mutating operations so far, those that failed included. */
+  /** Number of mutating operations so far, including failed ones. */
   mutations = 0;
-  /** What part of the disk is free. */
+  /** The free part of the disk. */
   free: number | null = 1;
   bytesRead = 0;
   bytesWritten = 0;
@@ -55,20 +55,20 @@ export class MemoryDirectory implements Directory {
     return this.#crashed;
   }
 
-  /** Sets what goes wrong from now on; operations go on being counted from where they are. */
+  /** Sets the faults from now on; the count of operations continues. */
   setFaults(plan: FaultPlan): void {
     this.#plan = plan;
     this.#random = seededRandom(plan.seed ?? 1);
   }
 
-  /** Cuts the power: everything that still holds this directory fails with `closed`. Returns what the disk has. */
+  /** Cuts the power: every other use of this directory fails with `closed`. Returns the content of the disk. */
   crash(mode: CrashMode, plan: FaultPlan = {}): MemoryDirectory {
     this.#crashed = true;
     const random = seededRandom(typeof mode === 'object' ? mode.seed : 0);
     return new MemoryDirectory(plan, this.#tree.afterCrash(mode, random));
   }
 
-  /** Ends the process alone: everything that still holds this directory fails with `closed`. Returns what the system has in memory. */
+  /** Ends only the process: every other use of this directory fails with `closed`. Returns the content that the system has in memory. */
   restart(plan: FaultPlan = {}): MemoryDirectory {
     this.#crashed = true;
     return new MemoryDirectory(plan, this.#tree);
@@ -135,7 +135,7 @@ export class MemoryDirectory implements Directory {
     this.#mutating('rename');
     const source = this.#tree.place(from, 'rename');
     const node = source.folder.seen.get(source.name);
-    // The lookup of a missing source gives the right error, whatever kind it should have had.
+    // Looking up a missing source gives the right error, whatever kind it was expected to have.
     if (node === undefined) throw this.#missing(from);
     const target = this.#tree.place(to, 'rename');
     const replaced = target.folder.seen.get(target.name);
@@ -257,7 +257,7 @@ export class MemoryDirectory implements Directory {
     this.counts.set(operation, (this.counts.get(operation) ?? 0) + 1);
   }
 
-  /** Counts a mutating operation and says whether the plan lets it fail. */
+  /** Counts a mutating operation, and returns whether the plan makes it fail. */
   #count(operation: MutatingOperation): boolean {
     this.#check();
     this.mutations++;
@@ -269,7 +269,7 @@ export class MemoryDirectory implements Directory {
     if (this.#count(operation)) throw this.#failure(`planned failure of ${operation}`, this.location);
   }
 
-  /** The planned crash comes when the operation has been done in memory and before it is durable: either may survive. */
+  /** The planned crash comes after the operation is done in memory and before it is durable, so that either state may survive. */
   #mayCrash(): void {
     if (this.mutations !== this.#plan.crashAtOperation) return;
     this.#crashed = true;

@@ -1,7 +1,7 @@
-/** Bytes that a disk writes as a whole; what a crash leaves of an unsynced write is made of these. */
+/** Bytes that a disk writes as a whole; a crash keeps or loses an unsynced write in units of these. */
 const sectorBytes = 512;
 
-/** How much of what was not made durable a crash keeps: nothing, everything, or what a seed decides. */
+/** How much non-durable data a crash keeps: nothing, everything, or what a seed decides. */
 export type CrashMode = 'lost' | 'kept' | { readonly seed: number };
 
 /** Bytes that grow at the end; holes read as zeros. */
@@ -43,7 +43,7 @@ type PendingChange =
   | { readonly kind: 'write'; readonly position: number; readonly bytes: Uint8Array }
   | { readonly kind: 'truncate'; readonly length: number };
 
-/** The content of one file: what readers see, and what of it would survive a crash. */
+/** The content of one file: what readers see, and what would survive a crash. */
 export class MemoryFile {
   #seen = new GrowingBytes();
   #durable = new GrowingBytes();
@@ -73,7 +73,7 @@ export class MemoryFile {
     this.#pending = [];
   }
 
-  /** What a failed fsync does: the unsynced content is gone, and the next sync will not say so. */
+  /** The effect of a failed fsync: the unsynced content is lost, and the next sync does not report that. */
   loseUnsynced(): void {
     this.#seen = this.#durable.clone();
     this.#pending = [];

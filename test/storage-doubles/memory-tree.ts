@@ -4,7 +4,7 @@ import { pathParts } from '../../engine/store/disk/relative-path.js';
 
 export type MemoryNode = MemoryFolder | MemoryFile;
 
-/** A folder: the names that are seen, and those that would survive a crash. */
+/** A folder: the visible names, and those that would survive a crash. */
 export class MemoryFolder {
   readonly seen = new Map<string, MemoryNode>();
   readonly durable = new Map<string, MemoryNode>();
@@ -13,7 +13,7 @@ export class MemoryFolder {
 interface NameChange {
   readonly folder: MemoryFolder;
   readonly name: string;
-  /** What the name stands for from now on; null for nothing. */
+  /** The node of the name from now on; null for none. */
   readonly node: MemoryNode | null;
 }
 
@@ -54,7 +54,7 @@ export class MemoryTree {
     throw this.#error('io', `cannot ${action}`, path, 'it is a file, a folder was expected');
   }
 
-  /** The folder and the name in it that `path` stands for. The folder must be there; the name need not. */
+  /** The folder and the name in it that `path` refers to. The folder must exist; the name need not. */
   place(path: string, action: string): { folder: MemoryFolder; name: string } {
     const parts = pathParts(path);
     const name = parts.pop();
@@ -62,7 +62,7 @@ export class MemoryTree {
     return { folder: this.folder(parts.join('/'), action), name };
   }
 
-  /** Changes names at once for readers; durably only when one of the folders is synced. */
+  /** Changes names at once for readers, and durably only when one of the folders is synced. */
   change(changes: readonly NameChange[]): void {
     for (const { folder, name, node } of changes) setName(folder.seen, name, node);
     this.#pending.push(changes);
