@@ -1,4 +1,4 @@
-/** The rows of a CSV file (RFC 4180) with a head line, by the names in it. Strict: what is not in the format throws. */
+/** The rows of a CSV file (RFC 4180) with a header line, by its names. Strict: anything outside of the format throws. */
 export function readCsv(text: string): Record<string, string>[] {
   const [head, ...rows] = readRows(text);
   if (head === undefined) throw new Error('no head line');
@@ -12,7 +12,7 @@ export function readCsv(text: string): Record<string, string>[] {
 function readRows(text: string): string[][] {
   const rows: string[][] = [];
   let row: string[] = [];
-  // A quoted field with doubled quotes, or one without quotes and commas; then a comma, a line's end or the text's.
+  // A quoted field with doubled quotes, or one without quotes and commas; then a comma, a line end or the end of the text.
   const field = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/y;
   while (field.lastIndex < text.length) {
     const at = field.lastIndex;

@@ -12,7 +12,7 @@ import type { NeedleOp } from '../../engine/scan/plan/query.js';
 import { answer } from '../engine/store/memory-archive.js';
 import { readCsv } from './csv.js';
 
-/** Real logs of four systems (Loghub's samples), each with what it says as CSV; they lie beside the checkout. */
+/** Real logs of four systems (Loghub's samples), each with a CSV of its values; they are next to the checkout. */
 const logs = join(import.meta.dirname, '../../../shared/logs');
 
 const nowMs = Date.UTC(2026, 10, 21, 12);
@@ -24,9 +24,9 @@ type StoredRow = Record<string, string | number | null>;
 interface System {
   readonly agent: string;
   readonly name: string;
-  /** Which field holds which column of the CSV. What labels a message and what numbers the lines is in no line. */
+  /** The column of the CSV for each field. The columns with message labels and line numbers are in no line. */
   readonly fields: Readonly<Record<string, string>>;
-  /** The instant that a row names. */
+  /** The instant of a row. */
   readonly timeMs: (row: Row) => number;
 }
 
@@ -82,7 +82,7 @@ function pairs(digits: string): number[] {
   return digits.match(/\d\d/g)!.map(Number);
 }
 
-/** The last time before now that a clock showed this. */
+/** The last time before now at which a clock showed this. */
 function latest(month: string, day: string, clock: string): number {
   const [hours, minutes, seconds] = clock.split(':').map(Number);
   const inYear = (year: number): number =>
@@ -90,7 +90,7 @@ function latest(month: string, day: string, clock: string): number {
   return inYear(2026) <= nowMs ? inYear(2026) : inYear(2025);
 }
 
-/** What a record must be for a row: text where the field is a string, a number where it is one, null for nothing. */
+/** The expected value of a record for a row: text for a string field, a number for a numeric one, null for an empty cell. */
 function expectedOf(system: System, store: AgentStore, row: Row): StoredRow {
   const values = store.schema.fields.map(({ name, type }): [string, string | number | null] => {
     if (name === 'time') return ['time', system.timeMs(row)];
@@ -115,7 +115,7 @@ async function storedRows(store: AgentStore, query: Parameters<typeof answer>[1]
     });
 }
 
-/** The answers to filters on each string field must be the rows that hold, in the order of the records. */
+/** The answers to filters on each string field must be the matching rows, in the order of the records. */
 async function checkFilters(store: AgentStore, stored: readonly StoredRow[]): Promise<void> {
   const holds: Record<NeedleOp, (value: string, part: string) => boolean> = {
     exact: (value, part) => value === part,
@@ -156,7 +156,7 @@ describe.runIf(existsSync(logs)).each(systems)('$name', (system) => {
     return archive.agent(definition.name, definition.schema);
   }
 
-  /** Every field of every line, the columns of the CSV all told. */
+  /** Every field of every line, against all columns of the CSV. */
   async function check(store: AgentStore): Promise<void> {
     const rows = readCsv(readFileSync(`${log}_structured.csv`, 'utf8'));
     expect(rows).toHaveLength(2000);
@@ -165,7 +165,7 @@ describe.runIf(existsSync(logs)).each(systems)('$name', (system) => {
     expect(names).toEqual(expect.arrayContaining(Object.keys(system.fields)));
     const stored = await storedRows(store);
     const expected = rows.map((row) => expectedOf(system, store, row));
-    // One commit gives its records their places by time; where times are equal, as the lines stand.
+    // One commit places its records by time, and those of equal times in the order of the lines.
     expected.sort((a, b) => Number(a.time) - Number(b.time));
     expect(stored).toEqual(expected);
     await checkFilters(store, stored);
@@ -173,11 +173,11 @@ describe.runIf(existsSync(logs)).each(systems)('$name', (system) => {
 
   const settings = { definition, timezone: 'UTC', now: () => nowMs };
 
-  it('is stored as its CSV says when it is loaded as a file', async () => {
+  it('is stored with the values of its CSV when it is loaded as a file', async () => {
     const store = await openStore();
     const folder = await mkdtemp(join(tmpdir(), 'logstrata-systems-'));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
-    // What names no year counts back from when the file was changed last.
+    // Times without a year count back from the file's last modification.
     const copy = join(folder, `${system.name}_2k.log`);
     await copyFile(log, copy);
     await utimes(copy, nowMs / 1000, nowMs / 1000);
@@ -188,7 +188,7 @@ describe.runIf(existsSync(logs)).each(systems)('$name', (system) => {
     expect((await store.verify()).damages).toEqual([]);
   });
 
-  it('is stored as its CSV says when it comes as a stream, hot and then sealed', async () => {
+  it('is stored with the values of its CSV when it is read as a stream, hot and then sealed', async () => {
     const store = await openStore();
     const summary = await loadStream({ ...settings, store, input: createReadStream(log) });
     expect(summary).toMatchObject({ records: 2000, rejected: 0, unreadableValues: 0, exitCode: 0 });
