@@ -29,7 +29,7 @@ it(`no function is longer than ${linesMax} lines`, () => {
   expect(long).toEqual([]);
 });
 
-it('every exported function and class says what it promises', () => {
+it('every exported function and class is documented', () => {
   const bare: string[] = [];
   for (const file of sourceFiles(['engine', 'agents', 'server', 'bench'])) {
     const source = parse(file);
@@ -37,7 +37,7 @@ it('every exported function and class says what it promises', () => {
       if (!ts.isFunctionDeclaration(node) && !ts.isClassDeclaration(node)) continue;
       const isExported =
         node.modifiers?.some((modifier) => modifier.kind === ts.SyntaxKind.ExportKeyword) === true;
-      // Of overloads, the first one carries the words.
+      // Of overloads, the first one carries the documentation.
       const isLaterOverload = source.statements.some(
         (other) =>
           ts.isFunctionDeclaration(other) && other.pos < node.pos && other.name?.text === node.name?.text,

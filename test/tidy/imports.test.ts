@@ -5,17 +5,17 @@ import ts from 'typescript';
 import { expect, it } from 'vitest';
 import { parse, placeOf, root, sourceFiles, sourceOf, visit } from './source-files.js';
 
-/** What each top-level folder may import from. */
+/** The folders that each top-level folder may import from. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   engine: ['engine'],
   agents: ['engine', 'agents'],
   server: ['engine', 'agents', 'server'],
-  // The plain twins that kernels are timed beside stand with the tests.
+  // The plain twins with which kernels are compared in benchmarks are among the tests.
   bench: ['engine', 'agents', 'server', 'bench', 'test'],
   test: ['engine', 'agents', 'server', 'bench', 'test'],
 };
 
-/** The engine knows no HTTP, no YAML and no regular expression of a log line, so these are all it may need. */
+/** All that the engine may need, because it contains no HTTP, no YAML and no regular expression of a log line. */
 const enginePackages = [
   'apache-arrow',
   'hyparquet',
@@ -30,7 +30,7 @@ interface Import {
   readonly from: string;
   readonly specifier: string;
   readonly place: string;
-  /** Its module is loaded before any of the importing one runs. */
+  /** An import whose module is loaded before any of the importing module runs. */
   readonly isAtOnce: boolean;
 }
 
@@ -57,7 +57,7 @@ function importsOf(folders: readonly string[]): Import[] {
 
 const imports = importsOf(Object.keys(mayImport));
 
-it('finds imports to look at', () => {
+it('imports are found', () => {
   expect(imports.length).toBeGreaterThan(50);
 });
 
@@ -70,18 +70,18 @@ it('imports point one way: engine <- agents <- server', () => {
   expect(wrong.map(({ place, specifier }) => `${place} imports ${specifier}`)).toEqual([]);
 });
 
-it('relative imports name a file that is there, with the suffix it has when built', () => {
+it('relative imports name an existing file, with the suffix of its built form', () => {
   const wrong = imports.filter(({ from, specifier }) => {
     if (!specifier.startsWith('.')) return false;
     const target = posix.join(posix.dirname(from), specifier);
-    // The compiler of the kernels knows no suffixes.
+    // The compiler of the kernels requires imports without suffixes.
     if (from.includes('/assembly/')) return !existsSync(join(root, `${target}.ts`));
     return !existsSync(join(root, sourceOf(target))) && !existsSync(join(root, target));
   });
   expect(wrong.map(({ place, specifier }) => `${place} imports ${specifier}`)).toEqual([]);
 });
 
-it('the engine needs nothing that knows HTTP, YAML or log lines', () => {
+it('the engine imports nothing for HTTP, YAML or log lines', () => {
   const wrong = imports.filter(({ from, specifier }) => {
     if (!from.startsWith('engine/') || specifier.startsWith('.')) return false;
     if (specifier.startsWith('node:')) return engineForbidden.includes(specifier.slice('node:'.length));
@@ -108,13 +108,13 @@ function loadedWith(start: string): Set<string> {
   return loaded;
 }
 
-it('the engine loads Arrow when there is a batch to write or to read', () => {
+it('the engine loads Arrow only when there is a batch to write or to read', () => {
   const loaded = [...loadedWith('engine/archive/archive-folder.ts')];
   expect(loaded).toContain('engine/store/hot/arrow-batch.ts');
   expect(loaded.filter((name) => name.startsWith('apache-arrow'))).toEqual([]);
 });
 
-it('the command line loads what a command needs when it runs', () => {
+it('the command line loads the modules of a command only when it runs', () => {
   const loaded = [...loadedWith('server/main.ts')];
   expect(loaded).toContain('server/cli/upkeep/stats.ts');
   expect(loaded.filter((name) => !name.endsWith('.ts'))).toEqual(['commander']);
@@ -128,7 +128,7 @@ it('the command line loads what a command needs when it runs', () => {
 });
 
 it('the built modules that tests and benchmarks run by name have a source', () => {
-  // An older build may still hold a module whose source has moved: only a fresh clone would miss it.
+  // An older build may still contain a module whose source was moved, which only a fresh clone would reveal.
   const named = sourceFiles(['bench', 'test']).flatMap(({ path, text }) =>
     [...text.matchAll(/\bdist\/(?:program\/)?([a-z/-]+)\.js\b/g)].map(([, module]) => ({
       path,

@@ -4,7 +4,7 @@ import ts from 'typescript';
 
 export const root = join(import.meta.dirname, '../..');
 
-/** Folders that hold what was made, installed or collected rather than written. */
+/** Folders whose files were generated, installed or collected rather than written. */
 const notOurs = new Set(['node_modules', 'dist', 'coverage', '.git']);
 const notOursPaths = new Set(['data/store', 'bench/data']);
 
@@ -14,7 +14,7 @@ export interface TextFile {
   readonly text: string;
 }
 
-/** Every file that somebody wrote, as paths relative to the project. */
+/** Every written file, as a path relative to the project. */
 export function projectFiles(folder = root): string[] {
   const found: string[] = [];
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
@@ -46,7 +46,7 @@ export function visit(node: ts.Node, see: (node: ts.Node) => void): void {
   ts.forEachChild(node, (child) => visit(child, see));
 }
 
-/** The source that an import of a built module means: `.ts`, or `.tsx` where it has parts of a page. */
+/** The source of an imported built module: `.ts`, or `.tsx` if it has parts of a page. */
 export function sourceOf(module: string): string {
   const source = module.replace(/\.js$/, '.ts');
   return source !== module && !existsSync(join(root, source)) && existsSync(join(root, `${source}x`))

@@ -4,7 +4,7 @@ import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { parse, placeOf, root, sourceFiles, sourceOf, visit } from './source-files.js';
 
-/** Files in a folder, so that all of them can be looked at together. */
+/** Maximum number of files in a folder, so that a reader can survey them. */
 const filesMax = 25;
 
 /** A row of the table "Folders" in ARCHITECTURE.md. */
@@ -13,7 +13,7 @@ interface Folder {
   readonly imports: readonly string[];
 }
 
-/** The table, from the ground up. */
+/** The table, from the lowest folder up. */
 const folders: readonly Folder[] = [
   ...readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8').matchAll(
     /^\| `([a-z/]+)` \| [^|]+ \| ([^|]*) \|$/gm,
@@ -33,7 +33,7 @@ interface Import {
   readonly place: string;
 }
 
-/** Every import of one file of the product by another, for its types alone included. */
+/** Every import of one file of the product by another, including type imports. */
 const imports: readonly Import[] = product.flatMap((file) => {
   const source = parse(file);
   const found: Import[] = [];
@@ -55,7 +55,7 @@ const folderOf = (path: string): string => posix.dirname(path);
 const floorOf = new Map(folders.map(({ name }, floor) => [name, floor]));
 
 describe('the folders of the product', () => {
-  it('are those of the table in ARCHITECTURE.md, none with too many files', () => {
+  it('are those of the table in ARCHITECTURE.md, and none has too many files', () => {
     const files = new Map<string, number>();
     for (const { path } of product) files.set(folderOf(path), (files.get(folderOf(path)) ?? 0) + 1);
     expect([...floorOf.keys()].sort()).toEqual([...files.keys()].sort());
@@ -67,7 +67,7 @@ describe('the folders of the product', () => {
     expect(up.map(({ place, to }) => `${place} imports ${to}`)).toEqual([]);
   });
 
-  it.each(folders)('$name imports what the table says', ({ name, imports: said }) => {
+  it.each(folders)('$name imports only the folders in the table', ({ name, imports: said }) => {
     const found = new Set(
       imports.filter(({ from }) => folderOf(from) === name).map(({ to }) => folderOf(to)),
     );
@@ -76,7 +76,7 @@ describe('the folders of the product', () => {
   });
 });
 
-it('agents and server use the engine through its door', () => {
+it('agents and server import the engine only through its public modules', () => {
   const round = imports.filter(
     ({ from, to }) => !from.startsWith('engine/') && to.startsWith('engine/') && to !== 'engine/index.ts',
   );

@@ -10,7 +10,7 @@ const product = ['engine', 'agents', 'server', 'bench'];
 const textEndings = /(\.(ts|js|mjs|json|yaml|yml|md|txt|sh)|\/run)$/;
 const linesMax = 500;
 
-/** `path:line` of every line of the files that `pattern` finds. */
+/** `path:line` of every line in the files that matches `pattern`. */
 function linesWith(files: readonly { path: string; text: string }[], pattern: RegExp): string[] {
   return files.flatMap(({ path, text }) =>
     text.split('\n').flatMap((line, i) => (pattern.test(line) ? [`${path}:${i + 1}: ${line.trim()}`] : [])),
@@ -23,7 +23,7 @@ function textFiles(): { path: string; text: string }[] {
     .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
 }
 
-it('no folder has a name that says nothing', () => {
+it('no folder has a meaningless name', () => {
   const meaningless = [
     'utils',
     'util',
@@ -47,8 +47,8 @@ it(`no file is longer than ${linesMax} lines`, () => {
   expect(long).toEqual([]);
 });
 
-it('nothing is left open in the text', () => {
-  // Put together here, so that this file does not find itself.
+it('no text contains a mark for unfinished work', () => {
+  // Joined here, so that this file does not match itself.
   const marks = ['TO' + 'DO', 'FIX' + 'ME', 'XX' + 'X', 'HA' + 'CK'];
   const files = textFiles().filter(({ path }) => path !== 'package-lock.json');
   expect(linesWith(files, new RegExp(`\\b(${marks.join('|')})\\b`))).toEqual([]);
@@ -59,7 +59,7 @@ it('no test is skipped or singled out', () => {
   expect(linesWith(sourceFiles(['test']), pattern)).toEqual([]);
 });
 
-it('types and lints are switched off nowhere', () => {
+it('types and lints are not disabled anywhere', () => {
   const found = linesWith(
     sourceFiles(product),
     /@ts-(ignore|expect-error|nocheck)|eslint-disable|biome-ignore/,
@@ -73,8 +73,8 @@ it('types and lints are switched off nowhere', () => {
   expect(found).toEqual([]);
 });
 
-it('no path of the machine that it was written on is in the tree', () => {
-  // Computed here: the project's own folder, what lies beside it, and the home folder.
+it('no path of the machine on which it was written is in the tree', () => {
+  // Computed here: the project's own folder, the folder next to it, and the home folder.
   const paths = [`${root}/`, `${join(dirname(root), 'shared')}/`, `${homedir()}/`].filter(
     (path) => path.length > 3,
   );
@@ -88,7 +88,7 @@ it('the lockfile names no registry', () => {
   expect(readFileSync(join(root, 'package-lock.json'), 'utf8')).not.toContain('"resolved": "http');
 });
 
-it('every bound of limits.ts is kept by somebody', () => {
+it('every limit of limits.ts is used', () => {
   const source = parse({
     path: 'engine/terms/limits.ts',
     text: readFileSync(join(root, 'engine/terms/limits.ts'), 'utf8'),
