@@ -35,7 +35,7 @@ const numbers = async (store: AgentStore): Promise<(number | null)[]> =>
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 describe('loading a file', () => {
-  test('leaves out a byte order mark at the very beginning, which counts in the offsets', async () => {
+  test('skips a byte order mark at the beginning, whose bytes count in the offsets', async () => {
     const { store, data, write } = await place();
     const path = await write('app_web.log', `\ufeff${lineOf(0)}nonsense\n\ufeff${lineOf(1)}`);
     expect(await load(store, [path])).toMatchObject({ records: 2, rejected: 1, unreadableValues: 1 });
@@ -44,7 +44,7 @@ describe('loading a file', () => {
     expect(await rejectedOf(data)).toMatchObject([{ offset: 3 + lineOf(0).length }]);
   });
 
-  test('stores every line, with the fields of the name, and says what it cost', async () => {
+  test('stores every line, with the fields of the file name, and reports the cost', async () => {
     const { store, write } = await place();
     const content = lines(0, 1000);
     const path = await write('app_web.log', content);
@@ -95,7 +95,7 @@ describe('loading a file', () => {
     }
   });
 
-  test('keeps lines that become no record, with reason, file and offset', async () => {
+  test('keeps rejected lines with reason, file and offset', async () => {
     const { store, write, data } = await place();
     const path = await write('app_a.log', `${lineOf(0)}nonsense\n\n${lineOf(1)}\xff bad\r\n`);
     expect(await load(store, [path])).toMatchObject({ records: 2, rejected: 2, exitCode: 0 });
@@ -120,7 +120,7 @@ describe('loading a file', () => {
     ]);
   });
 
-  test('counts values that do not read, which are null', async () => {
+  test('counts values that cannot be read, which become null', async () => {
     const { store, write } = await place();
     const path = await write('app_a.log', `${lineOf(0)}yesterday - some \xe9 text\n`);
     expect(await load(store, [path])).toMatchObject({ records: 2, unreadableValues: 2 });
@@ -129,7 +129,7 @@ describe('loading a file', () => {
     expect((await store.stats()).counters).toMatchObject({ unreadableValues: 2 });
   });
 
-  test('of no content, or of empty lines, does nothing, which is no error', async () => {
+  test('without content, or with empty lines only, does nothing, which is not an error', async () => {
     const { store, write, data } = await place();
     const files = [await write('a', ''), await write('b', gzip('')), await write('c', '\n\r\n\n')];
     const summary = await load(store, files);
@@ -139,7 +139,7 @@ describe('loading a file', () => {
     expect(await readdir(join(data, 'app')).catch(() => [])).not.toContain('rejected');
   });
 
-  test('goes by row groups when it is large', async () => {
+  test('commits by row groups if it is large', async () => {
     const { store, write } = await place();
     const path = await write('app_a.log', zstd(lines(0, 150_000)));
     expect(await load(store, [path])).toMatchObject({ records: 150_000 });
@@ -147,8 +147,8 @@ describe('loading a file', () => {
   });
 });
 
-describe('a file that is known', () => {
-  test('is skipped under any name and compression, and the others load', async () => {
+describe('a file that is already stored', () => {
+  test('is skipped under any name and compression, and the others are loaded', async () => {
     const { store, write, folder } = await place();
     const content = lines(0, 3000);
     const path = await write('app_a.log', content);
@@ -167,7 +167,7 @@ describe('a file that is known', () => {
     expect(await numbers(store)).toEqual(upTo(3010));
   });
 
-  test('goes on where it ended when it has grown, as often as it does', async () => {
+  test('is continued at its end after it has grown, any number of times', async () => {
     const { store, write, data } = await place();
     let path = await write('app_a.log', lines(0, 3));
     await load(store, [path]);
@@ -185,7 +185,7 @@ describe('a file that is known', () => {
     ]);
   });
 
-  test('is not another file that begins with the same kilobytes', async () => {
+  test('is distinguished from another file that begins with the same kilobytes', async () => {
     const { store, write } = await place();
     const banner = '#a-banner-of-some-length\n'.repeat(100);
     const files: string[] = [];
@@ -202,7 +202,7 @@ describe('a file that is known', () => {
     expect(await numbers(store)).toEqual([...upTo(500), ...upTo(10).map((i) => 900 + i)]);
   });
 
-  test('is stored once more when that is asked for', async () => {
+  test('is stored again on demand', async () => {
     const { store, write } = await place();
     const path = await write('app_a.log', lines(0, 10));
     await load(store, [path]);
@@ -211,7 +211,7 @@ describe('a file that is known', () => {
     expect(await load(store, [path])).toMatchObject({ known: 1 });
   });
 
-  test('twice in one command is stored once', async () => {
+  test('is stored once if it is named twice in one command', async () => {
     for (const merge of [false, true]) {
       const { store, write } = await place();
       const files = [await write('a', lines(0, 10)), await write('b', gzip(lines(0, 10)))];
@@ -225,7 +225,7 @@ describe('a file that is known', () => {
     }
   });
 
-  test('by its last line without a line end has that line stored; what comes behind it is no line of its own', async () => {
+  test('with a last line without a line end has that line stored; the text after it is not a line of its own', async () => {
     const { store, write, data } = await place();
     const cut = lineOf(1).slice(0, -6);
     const path = await write('app_a.log', lineOf(0) + cut);
@@ -248,7 +248,7 @@ describe('a file that is known', () => {
     expect(await store.checkpoints()).toMatchObject([{ endsInLine: false, records: 3, rejected: 1 }]);
   });
 
-  test('by its last line without a line end goes on when only the line end was missing', async () => {
+  test('with a last line without a line end continues normally if only the line end was missing', async () => {
     for (const end of ['\n', '\r\n']) {
       const { store, write, data } = await place();
       const path = await write('app_a.log', lines(0, 2).trimEnd());
@@ -260,17 +260,17 @@ describe('a file that is known', () => {
     }
   });
 
-  test('gives the records after its end the time of the one before, where theirs does not read', async () => {
+  test('places new records without a readable time by the time of the record before them', async () => {
     const { store, write } = await place();
     const path = await write('app_a.log', lines(0, 5));
     await load(store, [path]);
     await appendFile(path, 'never 5 text\n');
     await load(store, [path]);
-    // Not at the present hour, which is where the first record of a source without a time goes.
+    // Not in the present hour, in which the first record of a source without a time is placed.
     expect(new Set((await recordsOf(store)).map(({ _cursor }) => _cursor.slice(0, 6))).size).toBe(1);
   });
 
-  test('and grows in random steps loses and repeats nothing', async () => {
+  test('loses and repeats nothing while it grows in random steps', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 0, max: 60 }), { minLength: 1, maxLength: 6 }),
@@ -293,7 +293,7 @@ describe('a file that is known', () => {
 });
 
 describe('a file that fails', () => {
-  test('leaves nothing, is named, and the others load', async () => {
+  test('leaves nothing, is named, and the others are loaded', async () => {
     for (const [name, compress] of [
       ['gzip', gzip],
       ['zstd', zstd],
@@ -319,7 +319,7 @@ describe('a file that fails', () => {
     }
   });
 
-  test('is refused when not one of its lines becomes a record', async () => {
+  test('is refused if none of its lines becomes a record', async () => {
     const { store, write, data } = await place();
     const path = await write('other.log', "it's another\nkind of\nlog\n");
     const summary = await load(store, [path]);
@@ -333,7 +333,7 @@ describe('a file that fails', () => {
     expect((await store.stats()).counters).toMatchObject({ records: 0, rejected: 0 });
   });
 
-  test('does not stand for one that has grown by nothing but such lines', async () => {
+  test('is not refused if it is known and has grown only by rejected lines', async () => {
     const { store, write } = await place();
     const path = await write('app_a.log', lines(0, 5));
     await load(store, [path]);
@@ -342,7 +342,7 @@ describe('a file that fails', () => {
     expect(await load(store, [path])).toMatchObject({ known: 1 });
   });
 
-  test('because it is gone, a folder, or UTF-16 is named', async () => {
+  test('because it is missing, a folder, or UTF-16 is named', async () => {
     const { store, write, folder } = await place();
     await mkdir(join(folder, 'sub'));
     const wide = await write('wide.log', Buffer.from(`\ufeff${lines(0, 5)}`, 'utf16le'));
@@ -351,7 +351,7 @@ describe('a file that fails', () => {
     expect(summary).toMatchObject({ failed: 3, exitCode: 1, records: 0 });
   });
 
-  test('because it shrinks or is written anew meanwhile leaves nothing', async () => {
+  test('because it is truncated or rewritten during the load leaves nothing', async () => {
     const { store, write } = await place();
     const path = await write('app_a.log', lines(0, 50_000));
     const shrink = await load(store, [path], {
@@ -368,7 +368,7 @@ describe('a file that fails', () => {
   });
 });
 
-describe('a file that somebody writes to', () => {
+describe('a file that is being written', () => {
   test('is stored up to a line that is being written', async () => {
     const { store, write } = await place();
     const path = await write('app_a.log', `${lines(0, 20_000)}${lineOf(20_000).slice(0, 20)}`);
@@ -385,7 +385,7 @@ describe('a file that somebody writes to', () => {
     expect(await numbers(store)).toEqual(upTo(20_002));
   });
 
-  test('is not stored twice when another process has stored it meanwhile', async () => {
+  test('is not stored twice if another process has stored it during the load', async () => {
     const { store, write } = await place();
     const path = await write('app_a.log', lines(0, 100));
     let other: Promise<unknown> | undefined;
@@ -421,7 +421,7 @@ describe('a file that somebody writes to', () => {
 });
 
 describe('files that are merged', () => {
-  test('are sorted together and become one unit', async () => {
+  test('are sorted together and loaded as one unit', async () => {
     const { store, write } = await place();
     const even = upTo(1000).filter((n) => n % 2 === 0);
     const odd = upTo(1000).filter((n) => n % 2 === 1);
@@ -440,7 +440,7 @@ describe('files that are merged', () => {
     expect(await load(store, files, { merge: true })).toMatchObject({ known: 2, exitCode: 1 });
   });
 
-  test('leave nothing when one of them fails', async () => {
+  test('leave nothing if one of them fails', async () => {
     const { store, write } = await place();
     const files = [
       await write('app_a.log', lines(0, 10)),
@@ -456,7 +456,7 @@ describe('files that are merged', () => {
 });
 
 describe('a load that is stopped', () => {
-  test('keeps finished files, leaves nothing of the one under way, and goes on the next time', async () => {
+  test('keeps finished files, leaves nothing of the current one, and continues the next time', async () => {
     const { store, write, data } = await place();
     const files = [
       await write('app_a.log', lines(0, 10)),
@@ -478,7 +478,7 @@ describe('a load that is stopped', () => {
     expect(await numbers(store)).toEqual(upTo(60_010));
   });
 
-  test('by a failure of the storage says so and does not try the others', async () => {
+  test('by a storage failure reports that, and does not try the other files', async () => {
     const { store, write } = await place();
     const files = [await write('app_a.log', lines(0, 10)), await write('app_b.log', lines(10, 20))];
     const session = await store.beginLoad();

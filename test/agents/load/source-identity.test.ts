@@ -30,7 +30,7 @@ function checkpointOf(content: string, part: Partial<Checkpoint> = {}): Checkpoi
   };
 }
 
-/** Offset where the file goes on, the checkpoint that says so, and what is left to read. */
+/** The offset at which reading continues, the checkpoint for it, and the rest of the content. */
 async function open(path: string, checkpoints: readonly Checkpoint[]) {
   const { reader, content, known } = await openAtKnownEnd(path, checkpoints, () => {});
   const offset = content.offset;
@@ -53,8 +53,8 @@ const banner = '# a banner that many files begin with\n'.repeat(50);
 const lines = (from: number, to: number): string =>
   Array.from({ length: to - from }, (_, i) => `line ${from + i} of the log\n`).join('');
 
-describe('a file is known by its content', () => {
-  test('up to the end of what is stored, plain or compressed since', async () => {
+describe('a file is identified by its content', () => {
+  test('up to the end of its stored part, even if it has been compressed since', async () => {
     const stored = checkpointOf(lines(0, 5000));
     for (const content of [lines(0, 5000), gzip(lines(0, 5000)), zstd(lines(0, 2000), lines(2000, 5000))]) {
       const found = await open(await fileWith(content), [checkpointOf('other'), stored]);
@@ -67,7 +67,7 @@ describe('a file is known by its content', () => {
     }
   });
 
-  test('and goes on behind it when it has grown', async () => {
+  test('and read on after that end if it has grown', async () => {
     const stored = checkpointOf(lines(0, 5000));
     for (const content of [lines(0, 9000), gzip(lines(0, 9000)), zstd(lines(0, 9000))]) {
       const found = await open(await fileWith(content), [stored]);
@@ -76,14 +76,14 @@ describe('a file is known by its content', () => {
     }
   });
 
-  test('also when it was shorter than a whole head', async () => {
+  test('even if the stored part was shorter than the hashed beginning', async () => {
     const stored = checkpointOf(lines(0, 3));
     const path = await fileWith(lines(0, 3));
     await appendFile(path, lines(3, 400));
     expect(await open(path, [stored])).toMatchObject({ known: stored, rest: lines(3, 400) });
   });
 
-  test('not by what it begins with: files that share their first kilobytes are different files', async () => {
+  test('and not only by its beginning: files that share their first kilobytes are different files', async () => {
     const one = checkpointOf(banner + lines(0, 100));
     const other = banner + lines(500, 2000);
     for (const content of [other, gzip(other), zstd(other)]) {
@@ -93,7 +93,7 @@ describe('a file is known by its content', () => {
     }
   });
 
-  test('by the longest checkpoint that holds, past longer ones that do not', async () => {
+  test('by the longest matching checkpoint, even if longer ones do not match', async () => {
     const short = checkpointOf(banner + lines(0, 10));
     const middle = checkpointOf(banner + lines(0, 200));
     const alike = checkpointOf(banner + lines(0, 250) + 'something else\n');
@@ -106,7 +106,7 @@ describe('a file is known by its content', () => {
     }
   });
 
-  test('by its beginning and its last bytes where the content was not hashed', async () => {
+  test('by its beginning and its last bytes if no hash of the content was stored', async () => {
     const live = checkpointOf(lines(0, 300), { contentHash: null });
     expect(await open(await fileWith(lines(0, 400)), [live])).toMatchObject({
       known: live,
@@ -121,7 +121,7 @@ describe('a file is known by its content', () => {
     });
   });
 
-  test('one byte that differs in the middle makes another file', async () => {
+  test('so that one different byte in the middle makes another file', async () => {
     const changed = lines(0, 5000).replace('line 3000', 'line 3OOO');
     expect(await open(await fileWith(changed), [checkpointOf(lines(0, 5000))])).toMatchObject({
       known: null,
@@ -129,7 +129,7 @@ describe('a file is known by its content', () => {
     });
   });
 
-  test('an empty file is not known', async () => {
+  test('but never if it is empty', async () => {
     expect(await open(await fileWith(''), [checkpointOf('')])).toMatchObject({ known: null, rest: '' });
     expect(candidatesOf([checkpointOf('')], Buffer.from('x'))).toEqual([]);
   });

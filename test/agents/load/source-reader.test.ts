@@ -31,7 +31,7 @@ async function contentOfFile(
   }
 }
 
-/** A zstd frame with a checksum, as the zstd command makes it. */
+/** A zstd frame with a checksum, as the zstd command writes it. */
 const checksummed = Buffer.from('KLUv/QRYqQAAb25lIGxpbmUKYW5kIGFub3RoZXIKXmZA/w==', 'base64');
 
 const large = Buffer.concat(
@@ -39,12 +39,12 @@ const large = Buffer.concat(
 );
 
 describe('the content of a file', () => {
-  test('is the same in pieces, read to where it is wanted, and both in turn', async () => {
+  test('is the same if it is read in pieces, up to given offsets, or by both in turn', async () => {
     const path = join(await temporaryFolder(), 'plain');
     await writeFile(path, large);
     await fc.assert(
       fc.asyncProperty(
-        // One of them is large: small ones alone would take a million turns.
+        // One of them is large, because small ones alone would take a million turns.
         fc.integer({ min: 100_000, max: 700_000 }),
         fc.array(fc.nat(700_000), { maxLength: 7 }),
         fc.nat(2000),
@@ -58,7 +58,7 @@ describe('the content of a file', () => {
           for (let turn = 0; ; turn++) {
             const size = sizes[turn % sizes.length]!;
             const target = Buffer.alloc(size);
-            // A size of 0 stands for a piece.
+            // A size of 0 means one piece.
             const piece =
               size === 0 ? await content.next() : target.subarray(0, await content.nextInto!(target));
             if (piece === null || piece.length === 0) break;
@@ -73,7 +73,7 @@ describe('the content of a file', () => {
     );
   });
 
-  test('is the same plain, as gzip and as zstd, told by the first bytes and not by the name', async () => {
+  test('is the same uncompressed, as gzip and as zstd, recognised by the first bytes and not by the name', async () => {
     for (const [bytes, name, expected] of [
       [large, 'a.gz', 'none'],
       [gzip(large), 'a.zst', 'gzip'],
@@ -86,7 +86,7 @@ describe('the content of a file', () => {
     expect((await contentOfFile(checksummed)).content.toString()).toBe('one line\nand another\n');
   });
 
-  test('goes on over gzip members and zstd frames, empty ones too, and passes over skippable frames', async () => {
+  test('continues across gzip members and zstd frames, including empty ones, without skippable frames', async () => {
     const text = Buffer.from('one\ntwo\nthree\n');
     expect((await contentOfFile(gzip('one\n', '', 'two\n', 'three\n'))).content).toEqual(text);
     expect((await contentOfFile(zstd('one\n', '', 'two\n', 'three\n'))).content).toEqual(text);
@@ -102,19 +102,19 @@ describe('the content of a file', () => {
     expect((await contentOfFile(gzip(...many))).content.toString()).toBe(many.join(''));
   });
 
-  test('compressed very well comes out whole', async () => {
+  test('is complete after a very high compression', async () => {
     const zeros = Buffer.alloc(50_000_000, 'a');
     expect((await contentOfFile(zstd(zeros))).content.equals(zeros)).toBe(true);
     expect((await contentOfFile(gzip(zeros))).content.equals(zeros)).toBe(true);
   });
 
-  test('may be empty, in any form', async () => {
+  test('may be empty, in any format', async () => {
     for (const bytes of [Buffer.alloc(0), gzip(''), zstd('')]) {
       expect((await contentOfFile(bytes)).content.length).toBe(0);
     }
   });
 
-  test('has the padding behind the last gzip member left out', async () => {
+  test('does not include the padding after the last gzip member', async () => {
     expect((await contentOfFile(Buffer.concat([gzip('one\n'), Buffer.alloc(1000)]))).content.toString()).toBe(
       'one\n',
     );
@@ -124,7 +124,7 @@ describe('the content of a file', () => {
 });
 
 describe('damage', () => {
-  test('every truncation of a compressed file is an error that names the file and the byte reached', async () => {
+  test('truncation of a compressed file at any byte is an error that names the file and the last byte read', async () => {
     for (const whole of [gzip('one line\nand another\n'), zstd('one line\nand another\n'), checksummed]) {
       for (let length = 4; length < whole.length; length++) {
         await expect(
@@ -160,7 +160,7 @@ describe('damage', () => {
         const read = await contentOfFile(damaged).catch((error: unknown) => error);
         if (!(read instanceof Error)) {
           const { compression, content: found } = read as Awaited<ReturnType<typeof contentOfFile>>;
-          // Without its first bytes it is no compressed file any more; a time stamp or the name of a system may change.
+          // Without its first bytes, a file is not recognised as compressed; a timestamp or a system name may change unnoticed.
           expect(compression === 'none' ? bit < 32 : found.equals(content)).toBe(true);
         } else {
           expect(read).toMatchObject({ name: 'SourceError', path: expect.any(String) });
@@ -169,7 +169,7 @@ describe('damage', () => {
     }
   });
 
-  test('something behind the end is an error, not left out', async () => {
+  test('bytes after the end are an error, and are not ignored', async () => {
     const garbage = Buffer.from('plain text');
     for (const whole of [gzip('one\n'), zstd('one\n')]) {
       await expect(contentOfFile(Buffer.concat([whole, garbage]))).rejects.toMatchObject({ code: 'damaged' });
@@ -181,7 +181,7 @@ describe('damage', () => {
     });
   });
 
-  test('a wrong checksum of a zstd frame says so', async () => {
+  test('a wrong checksum of a zstd frame is reported as such', async () => {
     const wrong = Buffer.from(checksummed);
     wrong[wrong.length - 1]! ^= 1;
     await expect(contentOfFile(wrong, 'bad.zst')).rejects.toThrow(
@@ -189,13 +189,13 @@ describe('damage', () => {
     );
   });
 
-  test('a zstd frame with too large a window is refused, as is one with a dictionary', async () => {
+  test('a zstd frame with too large a window or with a dictionary is refused', async () => {
     // Window descriptor 0x90: 2^28 bytes (RFC 8878, 3.1.1.1.2); a raw block of 5 bytes.
     const wide = Buffer.from([
       0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x90, 0x29, 0x00, 0x00, 0x68, 0x65, 0x6c, 0x6c, 0x6f,
     ]);
     await expect(contentOfFile(wide)).rejects.toThrow(/window of more than 128 MiB.*--long=31/);
-    // 0x88: 2^27 bytes, the largest that is taken.
+    // 0x88: 2^27 bytes, the largest accepted window.
     const widest = Buffer.from(wide);
     widest[5] = 0x88;
     expect((await contentOfFile(widest)).content.toString()).toBe('hello');
@@ -205,7 +205,7 @@ describe('damage', () => {
     await expect(contentOfFile(withDictionary)).rejects.toThrow(/dictionary/);
   });
 
-  test('other compressions are named, with the command that unpacks them', async () => {
+  test('other compressions are named, with the command that decompresses them', async () => {
     const xz = Buffer.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00, 1, 2]);
     await expect(contentOfFile(xz, 'a.xz')).rejects.toThrow(
       /a\.xz is compressed with xz, which is not read.*xz -dc .*\| logstrata load AGENT -/,
@@ -215,7 +215,7 @@ describe('damage', () => {
     expect((await contentOfFile(Buffer.from('PK is no archive'))).compression).toBe('none');
   });
 
-  test('a tar archive is named, compressed or not, and a log that looks like one for long is not', async () => {
+  test('a tar archive is named, compressed or not, unlike a log whose beginning resembles one', async () => {
     const header = Buffer.alloc(512);
     header.write('logs/access.log');
     header.write('0000644\0', 100);
@@ -235,7 +235,7 @@ describe('damage', () => {
 });
 
 describe('a file', () => {
-  test('that is not there, a folder or a pipe is named', async () => {
+  test('that is missing, a folder or a pipe is named', async () => {
     const folder = await temporaryFolder();
     await expect(SourceReader.open(join(folder, 'none'))).rejects.toMatchObject({ code: 'not_found' });
     await mkdir(join(folder, 'sub'));
@@ -255,7 +255,7 @@ describe('a file', () => {
     await reader.close();
   });
 
-  test('that grows ends where it ended when it was opened', async () => {
+  test('that grows is read up to the length that it had when it was opened', async () => {
     const path = join(await temporaryFolder(), 'log');
     await writeFile(path, 'one\n');
     const reader = await SourceReader.open(path);
@@ -273,7 +273,7 @@ describe('a file', () => {
 });
 
 describe('a stream', () => {
-  test('is read in whatever pieces it comes, compressed or not', async () => {
+  test('is read in pieces of any size, compressed or not', async () => {
     const content = Buffer.from('first line\nsecond line\n'.repeat(20));
     const forms = [
       content,
@@ -302,7 +302,7 @@ describe('a stream', () => {
     );
   });
 
-  test('that is slow is told apart by its first byte', async () => {
+  test('that is slow is recognised by its first byte', async () => {
     const input = new Readable({ read() {} });
     input.push('x');
     const { content, compression } = await contentOf(new StreamSource('-', input));
@@ -314,7 +314,7 @@ describe('a stream', () => {
     await content.close();
   });
 
-  test('that fails says where', async () => {
+  test('that fails reports the position', async () => {
     const input = Readable.from(
       (async function* () {
         yield Buffer.from('some\n');

@@ -11,14 +11,14 @@ afterEach(async () => {
   for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
 });
 
-/** A new folder that goes when the test ends. */
+/** A new folder that is removed when the test ends. */
 export async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'logstrata-load-'));
   folders.push(folder);
   return folder;
 }
 
-/** Has something closed when the test ends, before its folder goes. */
+/** Runs a close function when the test ends, before its folder is removed. */
 export function closeAtEnd(close: () => Promise<void>): void {
   closing.push(close);
 }

@@ -14,7 +14,7 @@ afterAll(async () => {
   for (const pool of pools) await pool.close();
 });
 
-/** Lines of two days in no order, some of which become no record or lose a value, the last one without its end. */
+/** Lines of two days in no order, some of which are rejected or lose a value, the last one without a line end. */
 function mixedLines(): Buffer {
   const pieces: Buffer[] = [];
   for (let i = 0; i < 30_000; i++) {
@@ -50,7 +50,7 @@ async function stored(workers: WorkerPool, input: string, grown: Buffer): Promis
   const whole = mixedLines();
   await writeFile(input, whole);
   const summaries = [await load(store, [input], { workers })];
-  // The last line was taken for a whole one; what follows it now is no line of its own.
+  // The last line was stored as a complete one, so the text after it is not a line of its own.
   await writeFile(input, Buffer.concat([whole, grown]));
   summaries.push(await load(store, [input], { workers }));
   return {
@@ -61,7 +61,7 @@ async function stored(workers: WorkerPool, input: string, grown: Buffer): Promis
 }
 
 describe('a file that is decoded on threads', () => {
-  it('becomes the same bytes with 0, 1 and 8 of them, rejected lines and counts included', async () => {
+  it('is stored as the same bytes with 0, 1 and 8 of them, including rejected lines and counts', async () => {
     const input = join(await temporaryFolder(), 'app_web.log');
     const grown = Buffer.concat([Buffer.from(' and its rest\n'), mixedLines()]);
     expect(mixedLines().length).toBeGreaterThan(workerFileBytesMin);
@@ -89,7 +89,7 @@ describe('a file that is decoded on threads', () => {
     }
   });
 
-  it('and is cancelled in the middle leaves nothing, and loads as a whole the next time', async () => {
+  it('leaves nothing after it is cancelled halfway, and is loaded completely the next time', async () => {
     const folder = await temporaryFolder();
     const input = join(await temporaryFolder(), 'app_web.log');
     await writeFile(input, mixedLines());
@@ -112,7 +112,7 @@ describe('a file that is decoded on threads', () => {
     expect(await store.verify()).toMatchObject({ damages: [], unnamedFiles: [] });
   });
 
-  it('whose threads have ended is not stored, and the failure says why', async () => {
+  it('is not stored if the threads end, and the failure states the reason', async () => {
     const folder = await temporaryFolder();
     const input = join(await temporaryFolder(), 'app_web.log');
     await writeFile(input, mixedLines());
@@ -129,7 +129,7 @@ describe('a file that is decoded on threads', () => {
     expect(await recordsOf(store)).toEqual([]);
   });
 
-  it('is seen by them where it lies, in memory that is given back when it is stored, and when it is given up', async () => {
+  it('is shared with them in leased memory, which is given back after the load and after its cancellation', async () => {
     const folder = await temporaryFolder();
     const input = join(folder, 'app_web.log');
     await writeFile(input, Buffer.concat([mixedLines(), Buffer.from('\n'), mixedLines()]));
@@ -160,7 +160,7 @@ describe('a file that is decoded on threads', () => {
   });
 });
 
-it('a load is stopped between lines that take long, also of a small file', async () => {
+it('a load is stopped between slow lines, also of a small file', async () => {
   const folder = await temporaryFolder();
   const archive = await openArchive(join(folder, 'data'), {
     mode: 'write',
@@ -171,7 +171,7 @@ it('a load is stopped between lines that take long, also of a small file', async
   closeAtEnd(() => archive.close());
   const store = await archive.agent('app', definitionOf().schema);
   const path = join(folder, 'app_web.log');
-  // Each of these lines takes about a second, and a thread has a megabyte of them at a time.
+  // Each of these lines takes about a second, and a thread gets a megabyte of them at a time.
   const large = definitionOf({ regex: `^(?P<text>${'.{0,1000}'.repeat(20)})$` });
   await writeFile(path, `a\n${`${'b'.repeat(2500)}\n`.repeat(600)}`);
   const controller = new AbortController();

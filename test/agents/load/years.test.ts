@@ -12,7 +12,7 @@ import { archiveAt, definitionOf, load, pour, recordsOf, rejectedOf } from './ar
 import { gzip } from './compressed.js';
 import { temporaryFolder } from './temporary.js';
 
-/** Long behind the times of these files: none of them is told by the clock. */
+/** Long after the times of these files, so that no year can come from the clock. */
 const nowMs = Date.UTC(2031, 6, 1);
 
 const dayMs = 86_400_000;
@@ -29,7 +29,7 @@ function stampAgent(timezone = 'UTC', namePattern = 'app_(?P<host>.*)\\.log'): A
   return { ...agent, fields: [{ ...time!, timestamp: { format: 'stamp', timezone } }, ...others] };
 }
 
-/** What a syslog shows of an instant. */
+/** The form in which syslog writes an instant. */
 function stamp(timeMs: number, zone: Zone): string {
   // Such as `Fri, 21 Nov 2026 12:00:00 GMT`.
   const wall = new Date(timeMs + zone.offsetAt(timeMs)).toUTCString();
@@ -47,14 +47,14 @@ async function emptyStore(): Promise<{ folder: string; store: AgentStore }> {
   return { folder, store };
 }
 
-/** Writes a file that was changed last at a time. */
+/** Writes a file with the given modification time. */
 async function fileOf(path: string, content: string | Buffer, modifiedMs: number): Promise<string> {
   await writeFile(path, content);
   await utimes(path, modifiedMs / 1000, modifiedMs / 1000);
   return path;
 }
 
-/** The times of the lines of a file, in its order. */
+/** The times of the lines of a file, in their order. */
 async function loaded(
   content: string | Buffer,
   modifiedMs: number,
@@ -71,7 +71,7 @@ async function loaded(
 const utc = (text: string): number => Date.parse(`${text}Z`);
 
 describe('times without a year of a file', () => {
-  it('count back from when it was changed last, over New Year', async () => {
+  it('are counted back from its modification time, across New Year', async () => {
     const times = [
       '2025-11-17T10:00:00',
       '2025-12-31T23:59:59',
@@ -97,7 +97,7 @@ describe('times without a year of a file', () => {
     },
   );
 
-  it('go back a year for each end of one behind them', async () => {
+  it('are one year earlier for each end of a year that follows them', async () => {
     const times = [
       '2023-11-30T10:00:00',
       '2024-02-28T10:00:00',
@@ -109,8 +109,8 @@ describe('times without a year of a file', () => {
     expect(await loaded(log(times.map(utc)), utc('2026-01-02T10:00:01'))).toEqual(times.map(utc));
   });
 
-  it('do so where lines come late around the day on which a year ends', async () => {
-    // A year before the latest time that they may have.
+  it('are also right if late lines surround the day on which a year ends', async () => {
+    // A year before the latest possible time of the lines.
     const end = utc('2025-01-03T00:00:00');
     const late = Array.from({ length: 40 }, (_, i) => end + (i % 2 === 0 ? -i : i) * 60_000);
     const times = [
@@ -121,7 +121,7 @@ describe('times without a year of a file', () => {
     expect(await loaded(log(times), times.at(-1)!)).toEqual(times);
   });
 
-  it('are never taken for older than need be where the lines are in no order', async () => {
+  it('are as late as possible if the lines are in no order', async () => {
     const times = [
       '2025-10-01T10:00:00',
       '2025-03-01T10:00:00',
@@ -131,7 +131,7 @@ describe('times without a year of a file', () => {
     expect(await loaded(log(times), utc('2025-10-02T00:00:00'))).toEqual(times);
   });
 
-  it('lie in the last leap year where there is a 29th of February', async () => {
+  it('are in the last leap year for a 29th of February', async () => {
     expect(await loaded('Feb 29 10:00:00 0 x\n', utc('2027-03-01T00:00:00'))).toEqual([
       utc('2024-02-29T10:00:00'),
     ]);
@@ -139,7 +139,7 @@ describe('times without a year of a file', () => {
     expect(await loaded(log(times), utc('2028-03-01T10:00:00'))).toEqual(times);
   });
 
-  it('have the year that the name of the file says', async () => {
+  it('have the year in the name of the file', async () => {
     const definition = stampAgent('UTC', 'app_(?P<host>.*)-(?P<year>\\d{4})\\.log');
     const times = ['2019-12-31T10:00:00', '2019-01-01T10:00:00'].map(utc);
     expect(await loaded(log(times), utc('2026-01-05T10:00:00'), definition, 'app_web-2019.log.1')).toEqual(
@@ -147,7 +147,7 @@ describe('times without a year of a file', () => {
     );
   });
 
-  it('go on where the file has grown, by when it was changed last then', async () => {
+  it('of the lines by which a file has grown are counted back from its new modification time', async () => {
     const { folder, store } = await emptyStore();
     const definition = stampAgent();
     const path = join(folder, 'app_web.log');
@@ -166,7 +166,7 @@ describe('times without a year of a file', () => {
     expect((await recordsOf(store)).map(({ time }) => time)).toEqual([...first, ...grown]);
   });
 
-  it('come back as they were, over some years and many frames, with any number of threads', async () => {
+  it('are read back exactly, over some years and many frames, with and without threads', async () => {
     const gaps = fc.array(fc.integer({ min: 0, max: 170 * 86_400 }), { minLength: 3, maxLength: 8 });
     await fc.assert(
       fc.asyncProperty(
@@ -174,7 +174,7 @@ describe('times without a year of a file', () => {
         fc.integer({ min: 0, max: 3 * 365 }),
         fc.boolean(),
         async (days, start, threads) => {
-          // Around each time a run of lines that take more than a frame together.
+          // Around each time, a run of lines that together exceed one frame.
           let at = utc('2021-01-01T00:00:00') + start * dayMs;
           const times = days.flatMap((gap) => {
             at += gap * 1000;
@@ -199,7 +199,7 @@ describe('times without a year of a file', () => {
 });
 
 describe('lines that were rejected', () => {
-  it('are read by when they were written, however late they are loaded again', async () => {
+  it('are read with the year in which they were written, however late they are loaded again', async () => {
     const { folder, store } = await emptyStore();
     const strict = {
       ...stampAgent(),

@@ -16,7 +16,7 @@ describe('file.path', () => {
     [['shop-a.log', 'shop-b.log', 'shop-.log'], '/var/log/shop-.*\\.log'],
     [['syslog'], '/var/log/syslog'],
     [['a+b (1).log'], '/var/log/a\\+b \\(1\\)\\.log'],
-  ])('of %j is %s', (names, path) => {
+  ])('for %j is %s', (names, path) => {
     expect(pathOf(names.map((name) => `/var/log/${name}`))).toBe(path);
   });
 
@@ -24,7 +24,7 @@ describe('file.path', () => {
     expect(() => pathOf(['/a/x.log', '/b/x.log'])).toThrow('several folders (/a, /b)');
   });
 
-  it('takes every file that it was made of', () => {
+  it('matches every file that it was derived from', () => {
     const name = fc
       .stringMatching(/^[a-z+()[\]{}^$.|0-9-]{1,12}$/)
       .filter((text) => text !== '.' && text !== '..');

@@ -1,4 +1,4 @@
-/** Lines as programs write them, by what writes them; names, addresses and texts are made up. */
+/** Lines as programs write them, by program; names, addresses and texts are fictitious. */
 export const logs: Readonly<Record<string, string>> = {
   iis: lines(
     '#Software: Microsoft Internet Information Services 10.0',

@@ -13,7 +13,7 @@ const long = process.env.LOGSTRATA_LONG === '1';
 const access = 'remote_addr remote_user method path protocol request status:int bytes:int';
 const plainTime = '2006-01-02 15:04:05';
 
-/** For each log its title, its records and its fields: every line of it is in one of them, and every value reads. */
+/** For each log its title, its records and its fields: every line belongs to a record, and every value can be read. */
 const expected: Readonly<Record<string, readonly [title: string, records: number, fields: string]>> = {
   haproxy: [
     'HAProxy',
@@ -118,8 +118,8 @@ const expected: Readonly<Record<string, readonly [title: string, records: number
   uvicorn: ['lines with a level', 3, 'level message'],
 };
 
-describe('formats', () => {
-  it.each(Object.keys(expected))('%s is recognised, with every line and every value', (name) => {
+describe('recognised formats', () => {
+  it.each(Object.keys(expected))('include %s, with every line and every value', (name) => {
     const trial = recognised(logs[name]!);
     const found = [trial.candidate.title, trial.records, fieldsOf(trial)];
     expect(found).toEqual(expected[name]);
@@ -127,7 +127,7 @@ describe('formats', () => {
     expect(trial.untimed).toBe(fieldsOf(trial).includes('time') ? 0 : trial.records);
   });
 
-  it('have the values that stand in their lines', () => {
+  it('have the values of their lines', () => {
     expect(firstOf(recognised(logs['spring']!))).toEqual({
       time: '2026-11-17T09:00:00.123Z',
       level: 'INFO',
@@ -146,12 +146,12 @@ describe('formats', () => {
       urt: '0.120, 0.003',
     });
     expect(firstOf(recognised(logs['health']!))).toMatchObject({ time: '2017-12-23T22:15:29.606Z' });
-    // A zone's abbreviation means the zone that it stands for most often.
+    // The abbreviation of a zone means the zone that it denotes most often.
     expect(firstOf(recognised(logs['pg2']!))).toMatchObject({ time: '2026-11-17T09:00:00.123Z' });
     expect(firstOf(recognised(logs['zapjson']!))).toMatchObject({ time: '2026-11-18T15:26:32.123Z' });
   });
 
-  it('of tables have the columns that their header names', () => {
+  it('of tables have the columns of their header', () => {
     const tables = ['iis', 'cloudfront', 'csv', 'eventcsv'].map((name) => recognised(logs[name]!));
     expect(
       tables.map((trial) => [trial.candidate.title, trial.records, trial.unmatchedLines, fieldsOf(trial)]),
@@ -177,7 +177,7 @@ describe('formats', () => {
       '2026-11-17T10:00:00.000Z',
       '2026-11-17T13:00:00.000Z',
     ]);
-    // The marks around a value are none of it.
+    // The quotation marks around a value are not part of it.
     expect(tables[2]!.first.map((values) => values[3])).toEqual(['hello, world', 'plain', '']);
   });
 
@@ -192,7 +192,7 @@ describe('formats', () => {
     );
   });
 
-  it('of the shipped samples are those of the shipped agents', () => {
+  it('of the shipped samples equal those of the shipped agents', () => {
     const nginx = recognised(readFileSync(join(root, 'data/samples/nginx.log')).subarray(0, 200_000));
     expect(nginx).toMatchObject({
       unreadableValues: 0,
@@ -207,7 +207,7 @@ describe('formats', () => {
     );
   });
 
-  it('take times of milli-, micro- and nanoseconds, and dates of either order', () => {
+  it('read times in milli-, micro- and nanoseconds, and dates in either order', () => {
     const timeOf = (value: string): unknown =>
       firstOf(recognised(`{"ts":${value},"n":1}\n{"ts":${value},"n":2}\n`))['time'];
     for (const digits of ['1795015592123', '1795015592123456', '1795015592123456789'])
@@ -215,12 +215,12 @@ describe('formats', () => {
     expect(timeOf('1795015592.123')).toBe('2026-11-18T15:26:32.123Z');
     expect(timeOf('"18/11/2026 15:26:32"')).toBe('2026-11-18T15:26:32.000Z');
     expect(timeOf('"11/18/2026 15:26:32"')).toBe('2026-11-18T15:26:32.000Z');
-    // Both orders read: that one is meant in which the times lie near together.
+    // Both orders are possible, and the one in which the times are near together is chosen.
     const near = '{"ts":"03/11/2026 10:00:00"}\n{"ts":"04/11/2026 10:00:00"}\n';
     expect(firstOf(recognised(near))['time']).toBe('2026-11-03T10:00:00.000Z');
   });
 
-  it('say where dates do not tell the day from the month', () => {
+  it('say if dates do not distinguish the day from the month', () => {
     const otherOrder = (...dates: string[]): unknown => {
       const { candidate, yaml } = recognised(dates.map((date) => `${date} INFO started\n`).join(''));
       const other = candidate.fields[0]!.otherOrder;
@@ -236,7 +236,7 @@ describe('formats', () => {
     expect(otherOrder('2026/04/03 10:00:00', '2026/04/03 10:00:01')).toBeUndefined();
   });
 
-  it('let a rare line lack a part that all others have', () => {
+  it('allow a rare line to lack a part that all others have', () => {
     const usual = Array.from(
       { length: 300 },
       (_, i) => `2026-11-17 10:00:00,123 INFO ${i} c.d.E: text ${i}\n`,
@@ -246,7 +246,7 @@ describe('formats', () => {
     expect(trial).toMatchObject({ records: 301, unmatchedLines: 0 });
   });
 
-  it('say which lines do not match', () => {
+  it('list the lines that do not match', () => {
     const trial = recognised(`${logs['json']!.repeat(20)}panic: out of memory\n`);
     expect(trial).toMatchObject({ lines: 41, unmatchedLines: 1, records: 40 });
     expect(trial.unmatched).toEqual([
@@ -259,16 +259,16 @@ describe('formats', () => {
   });
 });
 
-describe('any bytes', () => {
+describe('a sample of any bytes', () => {
   const run = (bytes: Uint8Array): void => {
     const trial = recognise(sampleOf(bytes), settings);
     if (trial === undefined) return;
     expect(trial.unmatchedLines).toBeLessThanOrEqual(trial.lines);
-    // What is written is an agent's file, and the same one.
+    // The result is a valid agent file for the same agent.
     expect(parseAgentFile(trial.yaml, settings.agentPath)).toEqual(trial.definition);
   };
 
-  it('make an agent, or none', () => {
+  it('gives a valid agent file, or none', () => {
     const word = fc.constantFrom(
       ...[
         '2026-11-17',
@@ -309,8 +309,8 @@ describe('any bytes', () => {
     fc.assert(fc.property(bytes, run), { numRuns: long ? 2000 : 60 });
   });
 
-  it('that are one character again and again take no longer than others', () => {
-    // Any step that goes back would take minutes for these.
+  it('that repeats one character takes no longer than others', () => {
+    // Any backtracking step would take minutes for these.
     for (const text of [
       'a',
       ' ',

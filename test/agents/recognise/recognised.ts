@@ -2,7 +2,7 @@ import { recognise } from '../../../agents/recognise/recognise.js';
 import type { LogSample } from '../../../agents/recognise/sample.js';
 import type { Trial } from '../../../agents/recognise/trial.js';
 
-/** When the lines of samples were written. */
+/** The time at which the lines of samples were written. */
 export const writtenMs = Date.UTC(2026, 10, 20);
 
 export const settings = {
@@ -33,7 +33,7 @@ export function fieldsOf({ definition }: Trial): string {
     .join(' ');
 }
 
-/** The first record, without its nulls; times as they are written in ISO 8601. */
+/** The first record without its nulls; times in ISO 8601. */
 export function firstOf({ definition, first }: Trial): Record<string, unknown> {
   const values = definition.fields.map(({ name, type }, i): [string, unknown] => {
     const value = first[0]![i]!;

@@ -13,12 +13,12 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** Lines of 100 bytes, which say their number. */
+/** Lines of 100 bytes, which contain their number. */
 const lines = (count: number): string =>
   Array.from({ length: count }, (_, i) => `${String(i).padEnd(99, '.')}\n`).join('');
 
 describe('a sample', () => {
-  it('is all of a small file, packed or not', async () => {
+  it('is all of a small file, compressed or not', async () => {
     const path = join(folder, 'small.log');
     await writeFile(path, lines(30));
     await writeFile(`${path}.gz`, gzipSync(lines(30)));
@@ -29,7 +29,7 @@ describe('a sample', () => {
     }
   });
 
-  it('is the beginning and the end of a large one, in whole lines', async () => {
+  it('is the beginning and the end of a large file, in whole lines', async () => {
     const path = join(folder, 'large.log');
     const text = lines(20_000);
     await writeFile(path, text);
@@ -45,7 +45,7 @@ describe('a sample', () => {
     expect(linesOf({ pieces, isWhole }).length).toBe(sampleLinesMax);
   });
 
-  it('reads no more of a packed file than its beginning', async () => {
+  it('is only the beginning of a compressed file', async () => {
     const path = join(folder, 'large.log.gz');
     await writeFile(path, gzipSync(lines(100_000)));
     const { pieces, isWhole } = await readSample([path]);
@@ -54,7 +54,7 @@ describe('a sample', () => {
     expect(pieces[0]!.bytes.length).toBeLessThanOrEqual(sampleBytes);
   });
 
-  it('says what is no log', async () => {
+  it('is refused for a file that is not a log', async () => {
     const path = join(folder, 'long.log');
     await writeFile(path, 'x'.repeat(2 * 1024 * 1024));
     await expect(readSample([path])).rejects.toThrow(
