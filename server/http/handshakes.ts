@@ -50,6 +50,11 @@ export class Handshakes {
     return handshake.carrier;
   }
 
+  /** The TCP socket of a TLS socket whose handshake has failed; undefined if that has closed. */
+  carrierOf(socket: Socket): Socket | undefined {
+    return this.#begun.get(keyOf(socket))?.carrier;
+  }
+
   destroy(): void {
     for (const handshake of this.#begun.values()) handshake.destroy();
   }

@@ -113,9 +113,8 @@ export class NodeTransport implements Transport, NodeTransportState {
   /** Answers a request that Node can't parse, then closes the connection; only closes it if an answer is under way or the head was late. */
   #refuse(error: NodeJS.ErrnoException, socket: Socket): void {
     const connection = this.#connections.get(socket);
-    // The TLS handshake failed, so no HTTP answer can be given.
     if (connection === undefined) {
-      socket.destroy();
+      this.#refuseHandshake(error, socket);
       return;
     }
     // An earlier request on the connection was refused, and that answer is being sent. Whatever follows is ignored.
@@ -125,7 +124,18 @@ export class NodeTransport implements Transport, NodeTransportState {
     if (isGone || isAnswering || error.code === 'ERR_HTTP_REQUEST_TIMEOUT') socket.destroy();
     else closeAfterReading(socket, rawProblem(problemOfParser(error)));
   }
+
+  /** Closes a connection whose TLS handshake has failed. A client that speaks HTTP without TLS is told so. */
+  #refuseHandshake(error: NodeJS.ErrnoException, socket: Socket): void {
+    const carrier = this.#handshakes.carrierOf(socket);
+    if (error.code === 'ERR_SSL_HTTP_REQUEST' && carrier?.writable === true)
+      closeAfterReading(carrier, rawProblem(expectsTls));
+    else socket.destroy();
+  }
 }
+
+/** What a client is told that sends HTTP to a port that expects TLS. It can read that, as its request is not encrypted. */
+const expectsTls = new ProblemError(400, 'this port expects TLS: begin the address with https://');
 
 function problemOfParser(error: NodeJS.ErrnoException): ProblemError {
   if (error.code === 'HPE_HEADER_OVERFLOW')

@@ -127,7 +127,7 @@ it('breaks off an answer that fails, so that it is recognised as incomplete', as
   expect(ending).toBe('ECONNRESET');
 });
 
-it('accepts neither TLS before 1.2 nor HTTP without TLS', async () => {
+it('does not accept TLS before 1.2, and tells a client that speaks HTTP without TLS what it expects', async () => {
   const { address } = await serveTls();
   const options: RequestOptions = {
     agent: new Agent({ minVersion: 'TLSv1', maxVersion: 'TLSv1.1', rejectUnauthorized: false }),
@@ -143,7 +143,20 @@ it('accepts neither TLS before 1.2 nor HTTP without TLS', async () => {
   plain.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', () => undefined);
   plain.write(words);
   await new Promise((resolve) => plain.on('close', resolve));
-  expect(Buffer.concat(chunks).toString('latin1')).not.toContain('HTTP');
+  const [answer, ...more] = parseResponses(Buffer.concat(chunks), false);
+  expect(more).toEqual([]);
+  expect(answer).toMatchObject({ status: 400, isWhole: true });
+  expect(JSON.parse(answer!.body.toString())).toMatchObject({
+    status: 400,
+    detail: 'this port expects TLS: begin the address with https://',
+  });
+  const unknown = connectPlain({ host: '127.0.0.1', port: Number(new URL(address).port) });
+  let bytes = 0;
+  unknown.on('data', (chunk: Buffer) => (bytes += chunk.length)).on('error', () => undefined);
+  unknown.write(Buffer.alloc(2000, 0xee));
+  await new Promise((resolve) => unknown.on('close', resolve));
+  // At most a TLS alert.
+  expect(bytes).toBeLessThan(20);
 });
 
 it('stops although a client has connected and sent nothing', async () => {
