@@ -16,14 +16,14 @@ export interface CaseDataset extends Dataset {
 }
 
 /**
- * States of a server that cases ask for: all queries that may run at once are running; it is shutting down;
- * every query is past its time limit; `server.cors.origin` is `https://example.org`.
+ * States of a server that cases require: all query slots are taken; it is shutting down; every query exceeds its time limit;
+ * `server.cors.origin` is `https://example.org`.
  */
 export type ServerState = 'busy' | 'stopping' | 'late' | 'cors';
 
 export interface HttpRequest {
   readonly method: string;
-  /** The request target as it stands in the request line. */
+  /** The request target in the form of the request line. */
   readonly target: string;
   readonly version: string;
   readonly headers: readonly (readonly [string, string])[];
@@ -43,8 +43,8 @@ export interface OpenedStore {
   /** Places the records by the rules for loaded files. */
   commit(commit: Commit): Promise<void>;
   /**
-   * Starts a request, on the state of this moment, and returns what reads its answer. Where there is no HTTP only the
-   * target is looked at. An answer that is not 200 has the problem's JSON as its body.
+   * Starts a request on the present state, and returns a function that reads its answer. Without HTTP, only the target is used. The body
+   * of an answer other than 200 is the JSON of the problem.
    */
   begin(request: HttpRequest): Promise<() => Promise<Answer>>;
   restart(): Promise<void>;

@@ -1,6 +1,6 @@
 /**
- * A reader of sealed segments written from `docs/format.md` and the Parquet format alone, with nothing of the engine: what
- * the page says is enough to read a file, or the tests that use this fail.
+ * A reader of sealed segments that is written from `docs/format.md` and the Parquet format, without code of the engine. The tests that use
+ * this reader fail if the page does not suffice to read a file.
  */
 
 /** A Thrift structure in the compact protocol: field id → value. */

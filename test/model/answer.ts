@@ -4,8 +4,7 @@ import type { FieldType } from '../../engine/terms/schema.js';
 import type { Dataset, ModelRecord, Value } from './dataset.js';
 
 /**
- * The naive model: what the answer to a query is, by the simplest code that can be seen to be right. Nothing of the
- * engine's scan is used.
+ * The naive model: computes the answer to a query with the simplest code that is obviously correct, without the engine's scan.
  */
 export function answerOf(dataset: Dataset, query: Query): string {
   const { format = 'jsonl', fields = null } = query.form ?? {};

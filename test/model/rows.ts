@@ -7,8 +7,7 @@ import type { Schema } from '../../engine/terms/schema.js';
 export type Value = null | bigint | number | string;
 
 /**
- * A batch out of rows. An `int` or `time` takes a bigint or a safe integer, a `float` a number,
- * a `string` a string.
+ * Builds a batch from rows. An `int` or `time` takes a bigint or a safe integer, a `float` a number, a `string` a string.
  */
 export function batchFromRows(schema: Schema, rows: readonly (readonly Value[])[]): RecordBatch {
   const builder = new BatchBuilder(schema);

@@ -26,8 +26,8 @@ function hasBegun(folder: string, loads: readonly Running[]): Promise<void> {
 }
 
 /**
- * Files of records in the agent's folder, segments or not. Compaction may remove folders
- * during the search: undefined then, and the caller searches again.
+ * Files of records in the agent's folder, segments or not. Returns undefined if compaction removes a folder during the search; the caller
+ * then searches again.
  */
 function parquetFiles(folder: string): number | undefined {
   try {

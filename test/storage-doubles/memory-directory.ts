@@ -26,8 +26,8 @@ export interface FaultPlan {
 }
 
 /**
- * A directory in memory that behaves as a file system does, its crashes included: content that was not synced and names
- * whose folder was not synced are lost, kept, or kept in part. Tests loop over every step of a protocol with it.
+ * A directory in memory that behaves like a file system, including crashes: content that was not synced, and names whose folder was not
+ * synced, are lost, kept, or kept in part. Tests use it to crash at every step of a protocol.
  */
 export class MemoryDirectory implements Directory {
   readonly location: string;

@@ -80,8 +80,8 @@ export class MemoryFile {
   }
 
   /**
-   * What a failed fsync does on Linux while the content stays in memory: it is read as before, and no later sync writes it unless it
-   * is written anew.
+   * The effect of a failed fsync on Linux while the content stays in memory: it is read as before, and no later sync writes it unless it
+   * is written again.
    */
   forgetUnsynced(): void {
     this.#pending = [];

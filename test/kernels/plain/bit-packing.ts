@@ -1,11 +1,11 @@
 /**
- * Dictionary codes as bits: the bit-packed runs of Parquet's RLE/bit-packing hybrid
+ * Bit packing of dictionary codes: the bit-packed runs of Parquet's RLE/bit-packing hybrid
  * (https://parquet.apache.org/docs/file-format/data-pages/encodings/#RLE), least significant bit first.
  */
 
 /**
- * Packs codes[0, count) with `width` bits each (1 to 16) into `target` from `at` on, filled up with zeros to a multiple
- * of eight codes. Returns the offset behind them.
+ * Packs codes[0, count) with `width` bits each (1 to 16) into `target` from `at` on, padded with zeros to a multiple of eight codes.
+ * Returns the offset after them.
  */
 export function packCodes(
   codes: Uint8Array | Uint16Array,
@@ -42,7 +42,7 @@ export function largestCode(codes: Uint8Array | Uint16Array, count: number): num
 
 /**
  * Decodes `count` codes of `width` bits from the hybrid of runs and packed codes in source[at, …) to the front of `target`. Returns the
- * offset behind the input that was read, or -1 if the input is malformed or a code does not fit the target.
+ * offset after the input that was read, or -1 if the input is malformed or a code does not fit the target.
  */
 export function decodeHybrid(
   source: Uint8Array,

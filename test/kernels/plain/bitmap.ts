@@ -1,5 +1,5 @@
 /**
- * Selections as bitmaps: one bit a row, least significant first. Bits past the rows are 0 in every bitmap given and in every bitmap returned.
+ * Selections as bitmaps: one bit for each row, least significant first. Bits past the rows are 0 in every input and output bitmap.
  */
 
 const onesOfByte = buildOnes();
@@ -10,13 +10,13 @@ function buildOnes(): Uint8Array {
   return ones;
 }
 
-/** Keeps in `bits` the rows of [from, to) that are set in `other` too; `from` is a multiple of 8. */
+/** Intersects `bits` with `other` in the rows [from, to); `from` is a multiple of 8. */
 export function andRange(bits: Uint8Array, other: Uint8Array, from: number, to: number): void {
   const end = (to + 7) >> 3;
   for (let i = from >> 3; i < end; i++) bits[i]! &= other[i]!;
 }
 
-/** Adds to `bits` the rows of [from, to) that are set in `other`; `from` is a multiple of 8. */
+/** Unites `bits` with `other` in the rows [from, to); `from` is a multiple of 8. */
 export function orRange(bits: Uint8Array, other: Uint8Array, from: number, to: number): void {
   const end = (to + 7) >> 3;
   for (let i = from >> 3; i < end; i++) bits[i]! |= other[i]!;

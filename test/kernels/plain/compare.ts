@@ -8,9 +8,9 @@
 const two32 = 4294967296;
 
 /**
- * 64-bit integers as pairs of 32-bit halves, the low one first. Each bound is infinite or a safe integer; then
- * comparing the values rounded to doubles is exact: rounding is monotone, and the bounds and their neighbours
- * are doubles (which is why 2^53 itself cannot be a bound). Reading halves avoids a BigInt for each row.
+ * 64-bit integers as pairs of 32-bit halves, the low one first. Each bound is infinite or a safe integer. Comparing the values rounded to
+ * doubles is therefore exact: rounding is monotone, and the bounds and their neighbours are doubles (which is why 2^53 itself cannot be a
+ * bound). Reading halves avoids a BigInt for each row.
  */
 export function selectInt64(
   halves: Int32Array,

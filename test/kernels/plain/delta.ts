@@ -1,7 +1,7 @@
 /**
  * DELTA_BINARY_PACKED (https://parquet.apache.org/docs/file-format/data-pages/encodings/#DELTAENC) for 64-bit integers,
- * in blocks of 128 values and 4 miniblocks. 64-bit arithmetic runs on 32-bit halves, because BigInts would cost an
- * allocation a value; blocks whose deltas are too wide for that, which logs hardly have, take the BigInt path.
+ * in blocks of 128 values and 4 miniblocks. 64-bit arithmetic uses 32-bit halves, because BigInts would cost an allocation for each value.
+ * Blocks whose deltas are too wide for that, which are rare in logs, take the path with BigInts.
  */
 
 const blockValues = 128;
@@ -16,7 +16,7 @@ const exactMinimum = 2 ** 52;
 const powersOfTwo = Float64Array.from({ length: 40 }, (_, exponent) => 2 ** exponent);
 const mask64 = 0xffff_ffff_ffff_ffffn;
 
-/** Encodes values[0, count) into `target` from `at` on. Returns the offset behind them. */
+/** Encodes values[0, count) into `target` from `at` on. Returns the offset after them. */
 export function encodeDelta(values: BigInt64Array, count: number, target: Uint8Array, at: number): number {
   const halves = new Int32Array(values.buffer, values.byteOffset, count * 2);
   const deltas = new Float64Array(blockValues);
@@ -140,8 +140,8 @@ function encodeWideBlock(
 }
 
 /**
- * Decodes exactly `count` values from source[at, …) into values[0, count). Returns the offset behind them, or -1 when
- * the input is malformed; never reads or writes outside either.
+ * Decodes exactly `count` values from source[at, …) into values[0, count). Returns the offset after them, or -1 if the input is malformed;
+ * never reads or writes outside of the two arrays.
  */
 export function decodeDelta(source: Uint8Array, at: number, values: BigInt64Array, count: number): number {
   const reader = { at, bits: 0n };
@@ -181,8 +181,8 @@ export function decodeDelta(source: Uint8Array, at: number, values: BigInt64Arra
 }
 
 /**
- * Decodes the lengths of `count` strings, which stand behind them (DELTA_LENGTH_BYTE_ARRAY) and reach to the end of `source`, to
- * where each ends: offsets[0] is 0. Returns where the strings begin, or -1 when the input is malformed.
+ * Decodes the lengths of `count` strings (DELTA_LENGTH_BYTE_ARRAY) to their end offsets; offsets[0] is 0. The strings follow their lengths
+ * and reach to the end of `source`. Returns the offset where the strings begin, or -1 if the input is malformed.
  */
 export function decodeLengths(source: Uint8Array, count: number, offsets: Uint32Array): number {
   const lengths = new BigInt64Array(count);

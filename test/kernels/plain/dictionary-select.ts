@@ -1,7 +1,7 @@
 /**
  * Selects rows by their dictionary codes and a set of entries, into a bitmap.
  *
- * `wanted` has one byte an entry: 1 to select its rows, else 0. `from` is a multiple of 8. The bytes of `out` for the
+ * `wanted` has one byte for each entry: 1 to select its rows, else 0. `from` is a multiple of 8. The bytes of `out` for the
  * rows [from, to) are overwritten, bits past `to` with 0.
  */
 export function selectCodes(

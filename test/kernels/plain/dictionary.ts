@@ -1,6 +1,6 @@
 /**
- * Dictionaries of the distinct values of a column, in the order of their first row. Open addressing over a table that
- * is never more than half full.
+ * Dictionaries of the distinct values of a column, in the order of their first row, by a hash table with open addressing that is never
+ * more than half full.
  */
 
 /**
@@ -15,9 +15,9 @@ function tableBits(entriesMax: number): number {
 }
 
 /**
- * Numbers the distinct values of bytes[offsets[i], offsets[i + 1]) for i in [0, count): their codes go to `codes`, the
- * first row of each to `firstRows` (room for `entriesMax`, at most 65536). Returns the number of distinct values, or -1
- * when there are more than `entriesMax` or will clearly be.
+ * Numbers the distinct values of bytes[offsets[i], offsets[i + 1]) for i in [0, count): writes their codes to `codes`, and the first row
+ * of each to `firstRows` (room for `entriesMax`, at most 65536). Returns the number of distinct values, or -1 if there are more than
+ * `entriesMax`, or obviously will be.
  */
 export function numberBytes(
   bytes: Uint8Array,

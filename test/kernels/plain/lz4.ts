@@ -113,8 +113,8 @@ function writeLength(rest: number, target: Uint8Array, at: number): number {
 }
 
 /**
- * Decompresses `source` into target[0, length). Returns the number of bytes written, or -1 when the input is malformed
- * or does not fit; never reads or writes outside either.
+ * Decompresses `source` into target[0, length). Returns the number of bytes written, or -1 if the input is malformed or does not fit; never
+ * reads or writes outside of the two arrays.
  */
 export function lz4Decompress(source: Uint8Array, target: Uint8Array, length: number): number {
   const end = source.length;

@@ -1,6 +1,6 @@
 /**
- * Strings in Parquet's PLAIN encoding (https://parquet.apache.org/docs/file-format/data-pages/encodings/#PLAIN): each
- * behind its length, 4 bytes little-endian. Row r is bytes[offsets[r], offsets[r + 1]).
+ * Strings in Parquet's PLAIN encoding (https://parquet.apache.org/docs/file-format/data-pages/encodings/#PLAIN): each after its length, 4
+ * bytes little-endian. Row r is bytes[offsets[r], offsets[r + 1]).
  */
 import { copyBytes } from '../../../engine/terms/utf8.js';
 
@@ -30,8 +30,8 @@ export function encodePlainStrings(
 const copyLoopBytesMax = 64;
 
 /**
- * Reads the `count` strings that `source` consists of to `bytes`, which has room for `source.length - 4 * count`, and
- * `offsets`. Returns the bytes of the strings, or -1 when the input is malformed.
+ * Reads the `count` strings of `source` into `bytes`, which has room for `source.length - 4 * count`, and `offsets`. Returns the number of
+ * bytes of the strings, or -1 if the input is malformed.
  */
 export function decodePlainStrings(
   source: Uint8Array,

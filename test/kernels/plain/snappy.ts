@@ -1,7 +1,7 @@
 /** The block format of Snappy (https://github.com/google/snappy/blob/main/format_description.txt). */
 
 /**
- * Decompresses `source` into target[0, length), which it must fill. Returns `length`, or -1 when the input is malformed or of another
+ * Decompresses `source` into target[0, length), which it must fill. Returns `length`, or -1 if the input is malformed or has another
  * length.
  */
 export function snappyDecompress(source: Uint8Array, target: Uint8Array, length: number): number {

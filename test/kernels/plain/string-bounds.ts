@@ -1,7 +1,7 @@
 import type { BoundRows } from '../../../engine/kernels/string-bounds.js';
 
 /**
- * Finds the first least and the first greatest of `rows` strings, at least one, as unsigned bytes order them. Row r is
+ * Finds the first minimum and the first maximum of `rows` strings, at least one, in the order of unsigned bytes. Row r is
  * bytes[offsets[r], offsets[r + 1]).
  */
 export function boundRows(bytes: Uint8Array, offsets: Uint32Array, rows: number): BoundRows {

@@ -1,6 +1,7 @@
 /**
- * Compares the strings of a column with a needle, and writes the result to a bitmap. Row r is bytes[offsets[r], offsets[r + 1]); the bytes of `out` for
- * the rows [from, to) are overwritten, bits past `to` with 0. Needles are folded (no upper-case ASCII letter) unless said otherwise.
+ * Compares the strings of a column with a needle, and writes the result to a bitmap. Row r is bytes[offsets[r], offsets[r + 1]). The bytes
+ * of `out` for the rows [from, to) are overwritten, bits past `to` with 0. Needles are folded (no upper-case ASCII letter) unless stated
+ * otherwise.
  */
 import { asciiFold } from '../../../engine/kernels/substring.js';
 

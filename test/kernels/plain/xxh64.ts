@@ -11,8 +11,8 @@ function halvesOf(value: bigint): [low: number, high: number] {
 }
 
 /**
- * The high half of the product of two unsigned 32-bit numbers. As a double the product is wrong by some thousands at most, and without
- * its low half it is a multiple of 2^32: so the nearest one is right.
+ * The high half of the product of two unsigned 32-bit numbers. The product as a double is wrong by some thousands at most, and the product
+ * without its low half is a multiple of 2^32, so the nearest multiple is right.
  */
 function highProduct(a: number, b: number, low: number): number {
   return ((a * b - low) * 2 ** -32 + 0.5) >>> 0;
