@@ -8,8 +8,8 @@ const nowMs = 1_800_000_000_000;
 const old = nowMs - 3_600_000;
 
 /**
- * `path hash`: a file of 100 bytes that was changed an hour ago. A hash `-` is a footer that can't be read, `0`
- * one without rows, and `~` begins that of a stream without an end.
+ * `path hash`: a file of 100 bytes that was changed an hour ago. The hash `-` means a footer that cannot be read, `0` a footer without
+ * rows, and a hash that begins with `~` a stream without an end.
  */
 function parse(text: string): { path: string; hash: string; mtimeMs: number } {
   const [path, hash, age] = text.split(' ') as [string, string, string | undefined];
@@ -65,11 +65,11 @@ function outcomeOf({ known = [], found, changed, missing, shut = [] }: Case): Di
 const cases: readonly (readonly [string, Case, Outcome])[] = [
   ['nothing', { found: [] }, {}],
   ['new files, in the order in which they were found', { found: ['b B', 'a A'] }, { adds: ['b', 'a'] }],
-  ['files that are as they were', { known: ['a A', 'b B'], found: ['a A', 'b B'] }, {}],
+  ['files that have not changed', { known: ['a A', 'b B'], found: ['a A', 'b B'] }, {}],
   ['a file that was touched', { known: ['a A'], found: ['a A 7000'] }, { moves: ['id-A a'] }],
-  ['a file that lies elsewhere', { known: ['a A'], found: ['x/b A'] }, { moves: ['id-A x/b'] }],
+  ['a file that was moved', { known: ['a A'], found: ['x/b A'] }, { moves: ['id-A x/b'] }],
   [
-    'a file that lies elsewhere, whose name another one has now',
+    'a file that was moved, whose name another file has now',
     {
       known: ['log.1 A 1000000', 'log.2 B 2000000'],
       found: ['log.1 C 100', 'log.2 A 1000000', 'log.3 B 2000000'],
@@ -77,12 +77,12 @@ const cases: readonly (readonly [string, Case, Outcome])[] = [
     { adds: ['log.1'], moves: ['id-A log.2', 'id-B log.3'] },
   ],
   [
-    'files that have changed places',
+    'files that have swapped their names',
     { known: ['a A', 'b B'], found: ['a B 99999', 'b A 99999'] },
     { moves: ['id-B a', 'id-A b'] },
   ],
   [
-    'two of the same content',
+    'two files with the same content',
     { found: ['b A', 'a A'] },
     { adds: ['b'], problems: [/^\/a\/a has the same footer as \/a\/b/] },
   ],
@@ -92,22 +92,22 @@ const cases: readonly (readonly [string, Case, Outcome])[] = [
     { problems: [/^\/a\/b has the same footer as \/a\/a/] },
   ],
   [
-    'two copies of a known file that is gone',
+    'two copies of a known file that is missing',
     { known: ['a A'], found: ['c A', 'b A'] },
     { moves: ['id-A c'], problems: [/^\/a\/b has the same footer as \/a\/c/] },
   ],
-  ['files without a row', { found: ['a 0', 'b 0'] }, {}],
+  ['files without rows', { found: ['a 0', 'b 0'] }, {}],
   ['a file that is being written', { found: ['a - 59999'] }, { waits: ['a'] }],
-  ['a stream that may go on', { found: ['a ~h 59999'] }, { waits: ['a'] }],
-  ['a stream that nobody writes any more', { found: ['a ~h 60000'] }, { adds: ['a'] }],
-  ['a file of a clock that goes ahead', { found: ['a - -5000'] }, { waits: ['a'] }],
+  ['a stream without an end that was changed recently', { found: ['a ~h 59999'] }, { waits: ['a'] }],
+  ['a stream without an end that is no longer being written', { found: ['a ~h 60000'] }, { adds: ['a'] }],
+  ['a file with a modification time in the future', { found: ['a - -5000'] }, { waits: ['a'] }],
   [
     'a file that was cut off',
     { found: ['a - 60000', 'b B'] },
     { adds: ['b'], problems: [/^\/a\/a is cut off/] },
   ],
   [
-    'a known file that is cut off now',
+    'a known file that is now cut off',
     { known: ['a A'], found: ['a - 60000'], changed: 'replace' },
     { problems: [/^\/a\/a is cut off/] },
   ],
@@ -117,7 +117,7 @@ const cases: readonly (readonly [string, Case, Outcome])[] = [
     { problems: [/^\/a\/a is another file than the one that was attached.*archive.changed is replace/] },
   ],
   [
-    'a file that has changed, and may',
+    'a file that has changed, if changes are allowed',
     { known: ['a A'], found: ['a B 100'], changed: 'replace' },
     { adds: ['a'], removes: ['id-A'] },
   ],
@@ -127,27 +127,27 @@ const cases: readonly (readonly [string, Case, Outcome])[] = [
     { removes: ['id-A'] },
   ],
   [
-    'a file that is gone',
+    'a file that is missing',
     { known: ['a A', 'b B'], found: ['b B'] },
     { problems: [/^\/a\/a is not there any more: .*archive.missing is retire/] },
   ],
   [
-    'a file that is gone, and may',
+    'a file that is missing, if that is allowed',
     { known: ['a A', 'b B'], found: ['b B'], missing: 'retire' },
     { removes: ['id-A'] },
   ],
   [
-    'a file that has changed, where only gone ones may',
+    'a file that has changed, if only missing files are allowed',
     { known: ['a A', 'b B'], found: ['b B', 'a C 100'], missing: 'retire' },
     { problems: [/^\/a\/a is another file/] },
   ],
   [
-    'all files gone, as with a disk that is not mounted',
+    'no file at all, as with a disk that is not mounted',
     { known: ['a A', 'b B'], found: [], missing: 'retire' },
     { problems: [/^\/a\/a is not there any more: no file of the archive is/, /^\/a\/b is not there/] },
   ],
   [
-    'files in a folder that can not be looked into',
+    'files in a folder that cannot be read',
     { known: ['x/a A', 'b B'], found: ['b B'], shut: ['x'], missing: 'retire' },
     {},
   ],

@@ -31,7 +31,7 @@ describe('help', () => {
 
 describe('wrong usage ends with 2 and says what to type', () => {
   const cases: [string, string[], RegExp][] = [
-    ['nothing at all', [], /Usage: logstrata/],
+    ['no arguments', [], /Usage: logstrata/],
     ['an unknown command', ['qeury', 'nginx'], /logstrata: unknown command 'qeury'[^]*Did you mean query/],
     ['help for an unknown command', ['help', 'qeury'], /unknown command 'qeury'[^]*did you mean "query"/],
     [
@@ -42,23 +42,23 @@ describe('wrong usage ends with 2 and says what to type', () => {
     ['a missing argument', ['load'], /missing required argument 'agent'/],
     ['a missing file', ['load', 'nginx'], /file/],
     ['too many arguments', ['stats', 'nginx', 'app'], /too many arguments/],
-    ['a word that is no filter', ['query', 'nginx', 'status'], /field__operator=value, not "status"/],
+    ['an argument that is not a filter', ['query', 'nginx', 'status'], /field__operator=value, not "status"/],
     ['a misspelled field', ['query', 'nginx', 'staus__eq=200'], /staus[^]*status/],
     ['a wrong operator', ['query', 'nginx', 'status__like=2'], /status[^]*gte/],
     ['a bad cursor', ['query', 'nginx', '--after', 'abc'], /16 lowercase hexadecimal digits/],
     ['a bad limit', ['query', 'nginx', '--limit', '-1'], /limit/],
     ['a limit given twice', ['query', 'nginx', '--limit', '1', '--limit', '2'], /"limit" is given twice/],
     [
-      'a cursor as an option and as a word',
+      'a cursor as an option and as an argument',
       ['query', 'nginx', '--after', 'x', 'after=y'],
       /"after" is given twice/,
     ],
     ['an unknown codec', ['compact', '--codec', 'snappy'], /lz4, zstd/],
     ['an unknown format', ['export', 'nginx', '--format', 'xml'], /jsonl, json, csv, parquet/],
     ['an unknown transport', ['serve', '--transport', 'http2'], /auto, uws, node/],
-    ['an address that is none', ['serve', '--listen', '99'], /--listen[^]*127\.0\.0\.1:2111/],
-    ['a line for no agent', ['check', '--line', 'x'], /--line needs the agent/],
-    ['a yes to nothing', ['verify', '--yes'], /--yes goes with --repair/],
+    ['an invalid address', ['serve', '--listen', '99'], /--listen[^]*127\.0\.0\.1:2111/],
+    ['a line without an agent', ['check', '--line', 'x'], /--line needs the agent/],
+    ['--yes without --repair', ['verify', '--yes'], /--yes goes with --repair/],
     ['standard input and files at once', ['load', 'nginx', '-', 'x.log'], /standard input/],
   ];
   it.each(cases)('%s', async (_name, args, message) => {

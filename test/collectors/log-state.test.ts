@@ -59,7 +59,7 @@ type Change = Partial<Omit<LogState, 'content'>> & { content?: Partial<LogConten
 type Row = readonly [what: string, state: LogState, observation: Observation, change: Change, closes?: true];
 
 const rows: readonly Row[] = [
-  ['is as it was', log(followed), seen(), {}],
+  ['is unchanged', log(followed), seen(), {}],
   [
     'has grown',
     log(followed),
@@ -72,7 +72,7 @@ const rows: readonly Row[] = [
     },
   ],
   [
-    'has shrunk, and was longer once',
+    'has shrunk',
     log(followed),
     seen({ sizeBytes: 20 }),
     { status: { ...status, sizeBytes: 20 }, unchangedSinceMs: 2000, mayHaveMore: true },
@@ -89,9 +89,9 @@ const rows: readonly Row[] = [
     seen(),
     { goneSinceMs: null, mayHaveMore: true },
   ],
-  ['was done, and is as it was', quiet('done'), seen(), {}],
+  ['was finished, and is unchanged', quiet('done'), seen(), {}],
   [
-    'was done, and was written anew',
+    'was finished, and was rewritten',
     quiet('done'),
     seen({ modifiedMs: 6000 }),
     {
@@ -102,7 +102,7 @@ const rows: readonly Row[] = [
     },
   ],
   [
-    'was history, and came back',
+    'was ignored as an old generation, and reappeared',
     log({ kind: 'history' }, { goneSinceMs: 1800 }),
     seen(),
     { goneSinceMs: null, mayHaveMore: true, content: { kind: 'new' } },
@@ -115,14 +115,9 @@ const rows: readonly Row[] = [
       status: { ...status, sizeBytes: 7 },
     },
   ],
-  ['waits, and the folder was looked at', quiet('waiting'), { kind: 'surveyed' }, { mayHaveMore: true }],
-  ['is followed, and the folder was looked at', log(followed), { kind: 'surveyed' }, {}],
-  [
-    'has no name any more',
-    log(followed),
-    { kind: 'missed', nowMs: 2000 },
-    { goneSinceMs: 2000, mayHaveMore: true },
-  ],
+  ['waits, and the folder was checked', quiet('waiting'), { kind: 'surveyed' }, { mayHaveMore: true }],
+  ['is followed, and the folder was checked', log(followed), { kind: 'surveyed' }, {}],
+  ['lost its name', log(followed), { kind: 'missed', nowMs: 2000 }, { goneSinceMs: 2000, mayHaveMore: true }],
   [
     'still has no name',
     log(followed, { goneSinceMs: 1800 }),
@@ -130,31 +125,31 @@ const rows: readonly Row[] = [
     { mayHaveMore: true },
   ],
   [
-    'is found to be followed',
+    'is identified as a log to follow',
     quiet('new'),
     identified({ kind: 'follow', position: at60, known: null, head: begun }),
     { mayHaveMore: true, content: { ...followed, asOf: 9, provenBytes: 100 } },
   ],
   [
-    'is found to be followed behind its end, as content that is still written may be',
+    'is identified as a log to follow after its present end, as content that is still being written may be',
     log({ kind: 'new' }, { status: { ...status, sizeBytes: 10 } }),
     identified({ kind: 'follow', position: at60, known: null, head: begun }),
     { mayHaveMore: true, content: { ...followed, asOf: 9, seenBytes: 60, provenBytes: 60 } },
   ],
   [
-    'is found to be compressed',
+    'is identified as compressed',
     quiet('new'),
     identified({ kind: 'packed', source, head: begun }),
     { mayHaveMore: true, content: { ...packed, asOf: 9 } },
   ],
   [
-    'can not be told yet',
+    'cannot be identified yet',
     log({ kind: 'new' }, { mayHaveMore: true }),
     identified({ kind: 'waiting' }),
     { mayHaveMore: false, content: { kind: 'waiting' } },
   ],
   [
-    'is found to be a copy of what is stored',
+    'is identified as a copy of stored content',
     quiet('waiting'),
     identified({ kind: 'done' }),
     { content: { kind: 'done' } },
@@ -166,7 +161,7 @@ const rows: readonly Row[] = [
     { content: { seenBytes: 95, provenBytes: 95 } },
   ],
   [
-    'is read in part, from where its beginning was extended',
+    'is read in part, and its known beginning becomes longer',
     log(followed),
     { kind: 'read', reachedBytes: 80, isEnd: false, begun: Buffer.from('some text') },
     { content: { seenBytes: 80, provenBytes: 100, begun: Buffer.from('some text') } },
@@ -190,13 +185,13 @@ const rows: readonly Row[] = [
     { content: { rest: null } },
   ],
   [
-    'has a line without an end that is searched',
+    'has a long line that was searched for its end',
     log(followed),
     { kind: 'searched', searchedTo: 5000 },
     { content: { seenBytes: 5000, searchedTo: 5000 } },
   ],
   [
-    'has whole lines gathered',
+    'gave whole lines',
     log({ ...followed, rest, searchedTo: 5000 }),
     { kind: 'gathered' },
     { content: { rest: null, searchedTo: 0 } },
@@ -208,13 +203,13 @@ const rows: readonly Row[] = [
     { mayHaveMore: true, grownMs: 2000 },
   ],
   [
-    'gave nothing more',
+    'gave no more lines',
     log(followed, { mayHaveMore: true }),
     { kind: 'turned', mayHaveMore: false, hasGrown: false, nowMs: 2000 },
     { mayHaveMore: false },
   ],
   [
-    'is stored further',
+    'has more lines stored',
     log(followed),
     { kind: 'stored', position: { ...at60, offset: 90 } },
     { hasStored: true, content: { position: { ...at60, offset: 90 } } },
@@ -233,7 +228,7 @@ const rows: readonly Row[] = [
     true,
   ],
   ['is compressed and has no content', log(packed), { kind: 'empty' }, { content: { kind: 'done' } }, true],
-  ['was written to while it was to be emptied', log(followed), { kind: 'written' }, { mayHaveMore: true }],
+  ['was written to while it was being emptied', log(followed), { kind: 'written' }, { mayHaveMore: true }],
   [
     'was cut off',
     log(followed, { hasStored: true, thereBytes: 50 }),
@@ -253,21 +248,21 @@ const rows: readonly Row[] = [
     { mayHaveMore: true, content: { kind: 'new' } },
     true,
   ],
-  ['is history, and a commit failed', quiet('history'), { kind: 'doubted' }, {}],
+  ['is ignored as an old generation, and a commit failed', quiet('history'), { kind: 'doubted' }, {}],
   [
-    'can not be read',
+    'cannot be read',
     log(followed),
     { kind: 'failed', message: 'no', nowMs: 2000 },
     { mayHaveMore: true, failure: { message: 'no', retryMs: 1000, retryAtMs: 3000 } },
   ],
   [
-    'can not be read once more',
+    'cannot be read again',
     log(followed, { failure: { message: 'no', retryMs: 40_000, retryAtMs: 2000 } }),
     { kind: 'failed', message: 'no', nowMs: 2000 },
     { mayHaveMore: true, failure: { message: 'no', retryMs: 60_000, retryAtMs: 62_000 } },
   ],
   [
-    'can be read again',
+    'can be read after a failure',
     log(followed, { failure: { message: 'no', retryMs: 1000, retryAtMs: 2000 } }),
     { kind: 'succeeded' },
     { failure: null },

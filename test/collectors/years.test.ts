@@ -18,28 +18,28 @@ async function timesOf(followed: FollowedFolder): Promise<string[]> {
 describe('a followed line without a year', () => {
   it.each([
     {
-      what: 'is of this year a second ahead of the clock, and of the one before more than a day ahead',
+      what: 'is from this year if it is a second ahead of the clock, and from the last year if more than a day ahead',
       now: '2026-11-17T10:00:00',
       timezone: 'UTC',
       lines: ['Nov 17 10:00:00', 'Nov 17 10:00:01', 'Nov 18 10:00:00', 'Nov 18 10:00:01'],
       times: ['2026-11-17T10:00:00', '2026-11-17T10:00:01', '2026-11-18T10:00:00', '2025-11-18T10:00:01'],
     },
     {
-      what: 'is of the old year just after New Year, and of the new one just before',
+      what: 'is from the old year just after New Year, and from the new year just before',
       now: '2027-01-01T00:00:00',
       timezone: 'UTC',
       lines: ['Dec 31 23:59:59', 'Jan  1 00:00:00', 'Jan  1 00:00:01', 'Jan  2 00:00:01'],
       times: ['2026-12-31T23:59:59', '2027-01-01T00:00:00', '2027-01-01T00:00:01', '2026-01-02T00:00:01'],
     },
     {
-      what: 'is of the year in its zone',
+      what: 'is from the year in its zone',
       now: '2026-12-31T10:00:00',
       timezone: 'Pacific/Kiritimati',
       lines: ['Dec 31 23:59:59', 'Jan  1 00:00:00', 'Jan  2 00:00:00', 'Jan  2 00:00:01'],
       times: ['2026-12-31T09:59:59', '2026-12-31T10:00:00', '2027-01-01T10:00:00', '2026-01-01T10:00:01'],
     },
     {
-      what: 'of the 29th of February is of a year that has one',
+      what: 'is from a leap year if it has the 29th of February',
       now: '2027-03-01T00:00:00',
       timezone: 'Europe/Oslo',
       lines: ['Feb 28 23:59:59', 'Feb 29 12:00:00', 'Mar  1 00:59:59'],

@@ -265,7 +265,7 @@ describe('publishManifest and readNewestManifest', () => {
       manifestVersion - 1,
       /^manifest \S+ was written by a logstrata from before the first release: .*Export the records/,
     ],
-  ])('refuses one of format version %d, and says what to do', async (version, message) => {
+  ])('refuses a manifest of format version %d, and says what to do', async (version, message) => {
     const directory = await published();
     const text = '{"anything":"else"}';
     const start = `logstrata-manifest ${version} ${text.length} `;

@@ -71,8 +71,8 @@ it('an answer must have every expected row in its range, and other rows do not r
 });
 
 it.each([
-  ['another replica is asked where one lacks a row in the middle', 4, ['a rows', 'a parts', 'b rows']],
-  ['the same is asked again where it has got the row since', 5, ['a rows', 'a parts', 'a rows']],
+  ['another replica is queried if one lacks a row in the middle', 4, ['a rows', 'a parts', 'b rows']],
+  ['the same replica is queried again if it has received the row since', 5, ['a rows', 'a parts', 'a rows']],
 ])('%s', async (_, partRows, statements) => {
   const copy = {
     unit: '00000000000000aa',

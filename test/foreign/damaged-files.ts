@@ -49,8 +49,8 @@ function damaged(whole: Uint8Array, how: readonly Damage[], ending: number): Uin
 }
 
 /**
- * Reads damaged copies of files as the program would, on a guarded thread: each is read, or refused with an error that names it, in time
- * and in bounded memory.
+ * Reads damaged copies of files like the program, on a guarded thread: each must be read, or refused with an error that names it, in
+ * limited time and memory.
  */
 export async function readDamagedCopies(
   files: readonly Uint8Array[],

@@ -26,8 +26,8 @@ let thread: GuardedThread | undefined;
 afterEach(() => thread?.close());
 
 it.each([
-  ['spins', spinning],
-  ['waits for nothing', waiting],
+  ['loops for ever', spinning],
+  ['waits for ever', waiting],
 ])('fails a job that %s, by name, and does the next ones on another thread', async (_, stuck) => {
   thread = new GuardedThread({ msMax: 4000 });
   expect(await thread.run(adding, 1, about)).toBe(2);

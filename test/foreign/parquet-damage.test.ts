@@ -204,7 +204,7 @@ describe('the pages of a chunk', () => {
   const cases: readonly Case[] = [
     ['claim a large body', [dataPage(two, 2, 0, { bytes: many })], 2, texts, /does not fit/],
     [
-      'claim a large content',
+      'claim to decompress to a large size',
       [dataPage(two, 2, 0, { content: 1_000_000_000 })],
       2,
       texts,
@@ -221,13 +221,13 @@ describe('the pages of a chunk', () => {
       /2 rows, but the row group has 3/,
     ],
     [
-      'have strings that reach beyond them',
+      'have strings that reach beyond the page',
       [dataPage(Uint8Array.of(255, 255, 255, 255, 65), 1, 0)],
       1,
       texts,
       /do not fill/,
     ],
-    ['have numbers beyond their end', [dataPage(two, 2, 0)], 2, integers, /10 bytes for 2 numbers/],
+    ['have too few bytes for their numbers', [dataPage(two, 2, 0)], 2, integers, /10 bytes for 2 numbers/],
     ['have a code beyond the dictionary', [entries, codes(2, 16, 2)], 8, texts, /beyond the dictionary/],
     ['have codes without a dictionary', [codes(1, 16, 0)], 8, texts, /without a dictionary/],
     ['have codes of 33 bits', [entries, codes(33, 16, 0, 0, 0, 0, 0)], 8, texts, /malformed codes/],
@@ -241,7 +241,7 @@ describe('the pages of a chunk', () => {
       /malformed codes/,
     ],
     [
-      'have a dictionary behind data',
+      'have a dictionary after a data page',
       [dataPage(two, 2, 0), entries, codes(1, 16, 0)],
       10,
       texts,
@@ -249,22 +249,16 @@ describe('the pages of a chunk', () => {
     ],
     ['have an unknown encoding', [dataPage(two, 2, 17)], 2, texts, /encoding 17/],
     [
-      'have deltas of a block of no values',
+      'have deltas in blocks of no values',
       [dataPage(Uint8Array.of(0, 0, 2, 0), 2, 5)],
       2,
       integers,
       /malformed deltas/,
     ],
-    [
-      'have levels that are longer than they are',
-      [dataPage(two, 2, 0)],
-      2,
-      { ...texts, nullable: true },
-      /levels/,
-    ],
+    ['have levels that exceed the page', [dataPage(two, 2, 0)], 2, { ...texts, nullable: true }, /levels/],
     ['have an endless header', [Buffer.alloc(3_000_000, 0x15)], 2, texts, /malformed page header/],
     [
-      'become more than they say',
+      'decompress to more bytes than stated',
       [dataPage(gzipSync(Buffer.alloc(10_000_000)), 2, 0, { content: 10 })],
       2,
       texts,
@@ -272,7 +266,7 @@ describe('the pages of a chunk', () => {
       codecNumber.gzip,
     ],
     [
-      'become less than they say',
+      'decompress to fewer bytes than stated',
       [dataPage(gzipSync(two), 2, 0, { content: 90_000_000 })],
       2,
       texts,
@@ -280,7 +274,7 @@ describe('the pages of a chunk', () => {
       codecNumber.gzip,
     ],
     ['are not compressed', [dataPage(two, 2, 0)], 2, texts, /does not decompress/, codecNumber.zstd],
-    ['have another checksum', [dataPage(two, 2, 0, { header: { 4: i32(1) } })], 2, texts, /checksum/],
+    ['have a wrong checksum', [dataPage(two, 2, 0, { header: { 4: i32(1) } })], 2, texts, /checksum/],
   ];
 
   it.each(cases.map(([name, ...rest]) => ({ name, rest })))('are refused if they $name', async ({ rest }) => {

@@ -146,8 +146,8 @@ it('ask the writer for no record in the far tier between near records', async ()
 });
 
 it.each([
-  ['from the first on', { limit: 1000, after: { partition: 0, ordinal: 0 } }],
-  ['from the last on', { limit: 499 }],
+  ['from the first record on', { limit: 1000, after: { partition: 0, ordinal: 0 } }],
+  ['from the last record back', { limit: 499 }],
 ])('receive long answers in parts, %s', async (_, part) => {
   const long = 'x'.repeat(50_000);
   await load(

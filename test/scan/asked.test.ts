@@ -104,8 +104,8 @@ const like = (value: string) => ({ kind: 'string', field: 2, op: 'like', value }
 
 describe('the filters of row groups', () => {
   it.each([
-    ['a value that is nowhere', [exact('request 77 of nobody')], 'rowGroupsPrunedByValue'],
-    ['a text that is nowhere', [like('which xyz wrote')], 'rowGroupsPrunedByGram'],
+    ['an absent value', [exact('request 77 of nobody')], 'rowGroupsPrunedByValue'],
+    ['an absent text', [like('which xyz wrote')], 'rowGroupsPrunedByGram'],
   ] as const)(
     'are asked for %s in a few jobs, and what they rule out is not opened',
     async (_, predicates, counted) => {

@@ -34,24 +34,32 @@ const oneOf = (...members: FieldPredicate[]): Predicate => ({
 describe('sets and negations', () => {
   it.each([
     ['values beyond all bounds', 'rowGroupsPrunedByZone', [oneOf(exactly(1, 'zzz'), exactly(1, 'zzzz'))]],
-    ['times before all', 'rowGroupsPrunedByTime', [oneOf({ kind: 'int', field: 0, op: 'eq', value: 5n })]],
     [
-      'texts that no grams allow',
+      'times before all records',
+      'rowGroupsPrunedByTime',
+      [oneOf({ kind: 'int', field: 0, op: 'eq', value: 5n })],
+    ],
+    [
+      'texts that the grams rule out',
       'rowGroupsPrunedByGram',
       [{ kind: 'string', field: 2, op: 'like', value: 'which xyz wrote' }],
     ],
     [
-      'values that no filter has',
+      'values that the filters rule out',
       'rowGroupsPrunedByValue',
       [oneOf(exactly(2, 'request 1 of nobody'), exactly(2, 'request 2 which xyz wrote'))],
     ],
     [
-      'values that no dictionary has',
+      'values that the dictionaries rule out',
       'rowGroupsPrunedByDictionary',
       [oneOf(exactly(1, 'fatal'), exactly(1, 'hint'))],
     ],
-    ['the opposite of what all match', 'rowGroupsPrunedByZone', [without('not_like', 2, '')]],
-    ['a text that all have, where it is to be absent', 'rowGroupsPrunedByZone', [anywhere('', true)]],
+    [
+      'the negation of a filter that all records match',
+      'rowGroupsPrunedByZone',
+      [without('not_like', 2, '')],
+    ],
+    ['an excluded text that all records contain', 'rowGroupsPrunedByZone', [anywhere('', true)]],
   ] as const)('are ruled out by filters: %s', async (_name, counted, predicates) => {
     const directory = new MemoryDirectory();
     const pool = new BufferPool(1 << 26);
@@ -114,12 +122,12 @@ describe('a text in any string', () => {
 
 describe('the bytes that a query reports to have read', () => {
   it.each([
-    ['the newest', 100, []],
+    ['the newest records', 100, []],
     ['all', 10_000, []],
-    ['what the bounds rule out', 100, [nobody]],
-    ['what the grams rule out', 100, [absent]],
-    ['what has to be compared', 50, [early, common]],
-    ['what is found everywhere', 10_000, [common]],
+    ['a value that the bounds rule out', 100, [nobody]],
+    ['a text that the grams rule out', 100, [absent]],
+    ['values that have to be compared', 50, [early, common]],
+    ['a text that all records contain', 10_000, [common]],
   ] as const)('equal the bytes that were read from files: %s', async (_name, limit, predicates) => {
     const directory = new MemoryDirectory();
     const pool = new BufferPool(1 << 26);

@@ -113,10 +113,10 @@ function watched(snapshot: StoredSnapshot, onOpen: (rowGroup: RowGroup) => void)
 
 describe.each([0, 1, 3])('a scan with %d threads that is aborted', (threads) => {
   const scans: [what: string, query: Query][] = [
-    ['asks dictionaries', { limit: 10_000, after, predicates: [level('error')] }],
+    ['searches dictionaries', { limit: 10_000, after, predicates: [level('error')] }],
     ['asks gram filters', { limit: 10_000, after, predicates: [like('is no. 5999 done')] }],
-    ['reads strings from the newest on', { limit: 5000, predicates: [like('1'), like('0')] }],
-    ['takes all', everything],
+    ['reads strings from the newest row group on', { limit: 5000, predicates: [like('1'), like('0')] }],
+    ['returns all rows', everything],
   ];
 
   it.each(scans)(

@@ -45,9 +45,9 @@ describe('filters that are asked again', () => {
   it.each([
     ['a whole value', [message('exact', messageOf(1234))], 1],
     ['one of two values', [set(messageOf(17), 'nobody')], 1],
-    ['a value that is nowhere', [message('exact', 'nobody')], 0],
+    ['an absent value', [message('exact', 'nobody')], 0],
     ['a part', [message('like', 'is no. 4321 done')], 1],
-    ['a part that is nowhere', [message('like', 'which xyz wrote')], 0],
+    ['an absent part', [message('like', 'which xyz wrote')], 0],
     ['a part and a whole value', [message('like', '0.0.'), message('exact', messageOf(99))], 1],
   ])('are cached in memory, and rule out the same row groups: %s', async (name, predicates, found) => {
     const columns = new BufferPool(1 << 27);

@@ -32,7 +32,7 @@ describe('which thread filters a row group', () => {
     ['columns to be read', 'ahead', { ...known, isInMemory: false }, nothing],
     ['no threads', 'here', { hasThreads: false, isInMemory: false, isCheap: true }, much],
     ['many texts searched', 'ahead', known, { ...nothing, searchedBytes: 1001 }],
-    ['as many texts as its share', 'here', known, { ...nothing, searchedBytes: 1000 }],
+    ['no more texts than its share', 'here', known, { ...nothing, searchedBytes: 1000 }],
     ['many bytes compared', 'together', known, much],
     ['many matches found', 'together', known, { ...much, comparedBytes: 0, matches: 100 }],
     ['few bytes compared', 'here', known, { ...much, comparedBytes: 4999 }],
@@ -52,9 +52,9 @@ describe('how a text is searched', () => {
     ['beyond its share', 'thread', column, begun],
     ['up to its share', 'here', { ...column, textBytes: 500 }, begun],
     ['no threads', 'here', { ...column, hasThreads: false }, begun],
-    ['not where threads see it', 'here', { ...column, isShared: false }, begun],
+    ['not in shared memory', 'here', { ...column, isShared: false }, begun],
     ['few rows left', 'each row', { ...column, rowsLeft: 99 }, begun],
-    ['not so few rows left', 'thread', { ...column, rowsLeft: 100 }, begun],
+    ['enough rows left', 'thread', { ...column, rowsLeft: 100 }, begun],
   ])('%s: %s', (_, place, facts, done) => {
     expect(placeOfText(facts, done, own)).toBe(place);
   });

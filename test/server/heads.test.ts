@@ -20,13 +20,13 @@ type Case = readonly [
 
 const refused: readonly Case[] = [
   ['HTTP/0.9', `GET /api/query/nginx HTTP/0.9\r\n${host}\r\n`, 505],
-  ['HTTP/0.9, as it was', 'GET /api/query/nginx\r\n\r\n', 505],
+  ['HTTP/0.9 in its original form', 'GET /api/query/nginx\r\n\r\n', 505],
   ['HTTP/1.2', `GET /api/query/nginx HTTP/1.2\r\n${host}\r\n`, { node: 400, uws: 505 }],
   ['HTTP/2.0', `GET /api/query/nginx HTTP/2.0\r\n${host}\r\n`, 505],
   ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', { node: 400, uws: 505 }],
   ['HTTP/3', `GET /api/query/nginx HTTP/3\r\n${host}\r\n`, { node: 400, uws: 505 }],
   ['a method in lowercase', `get /api/query/nginx HTTP/1.1\r\n${host}\r\n`, { node: 400, uws: 405 }],
-  ['a method of no RFC', `FOO /api/query/nginx HTTP/1.1\r\n${host}\r\n`, { node: 400, uws: 405 }],
+  ['an unknown method', `FOO /api/query/nginx HTTP/1.1\r\n${host}\r\n`, { node: 400, uws: 405 }],
   ['CONNECT', `CONNECT example.com:80 HTTP/1.1\r\n${host}\r\n`, { node: undefined, uws: 505 }],
   ['a long line', `GET /api/query/nginx?message__like=${'x'.repeat(17_000)} HTTP/1.1\r\n${host}\r\n`, 414],
   [
@@ -56,7 +56,7 @@ const refused: readonly Case[] = [
   ['raw bytes in the target', `GET /api/query/nginx?message__like=\xc3\xa9 HTTP/1.1\r\n${host}\r\n`, 400],
   ['two lengths', `${line}${host}Content-Length: 0\r\nContent-Length: 4\r\n\r\nabcd`, 400],
   ['a length and chunks', `${line}${host}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n`, 400],
-  ['a length that is none', `${line}${host}Content-Length: +0\r\n\r\n`, 400],
+  ['an invalid length', `${line}${host}Content-Length: +0\r\n\r\n`, 400],
   ['TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n', { node: 400, uws: 505 }],
 ];
 

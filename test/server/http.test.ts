@@ -125,7 +125,7 @@ describe.each(transports)('on %s', (transport) => {
     ['a length', 'Content-Length: 5\r\n', 'abcde'],
     ['a length, not sent yet', 'Content-Length: 5\r\n', ''],
     ['chunks', 'Transfer-Encoding: chunked\r\n', '5\r\nabcde\r\n0\r\n\r\n'],
-    ['a length that waits for 100', 'Content-Length: 5\r\nExpect: 100-continue\r\n', ''],
+    ['a length with Expect: 100-continue', 'Content-Length: 5\r\nExpect: 100-continue\r\n', ''],
     [
       'a request smuggled in it',
       `Content-Length: 44\r\n`,
@@ -345,13 +345,13 @@ describe.each(transports)('on %s', (transport) => {
       /damaged.*row group 3.*7\.parquet/,
     ],
     [
-      'a file that is gone',
+      'a missing file',
       new LogstrataError('io', 'reading failed', { path: 'x.parquet' }),
       500,
       /reading failed.*x\.parquet/,
     ],
-    ['a bug of ours', new TypeError('x is not a function'), 500, /the server failed/],
-    ['memory that does not suffice', new LogstrataError('limit', 'the pool is full'), 503, /pool is full/],
+    ['an unexpected error', new TypeError('x is not a function'), 500, /the server failed/],
+    ['insufficient memory', new LogstrataError('limit', 'the pool is full'), 503, /pool is full/],
     ['a time limit in the scan', new LogstrataError('timeout', 'too slow'), 504, /too slow/],
   ])('answers %s before the first byte with a problem', async (_what, error, status, detail) => {
     const { address } = await serve(transport, new ScriptedStore(() => [error]));

@@ -1,7 +1,7 @@
 /**
- * Requests that are malformed, or that two readers could take for different requests, by the sections of RFC 9112. In their bytes
- * `{target}` stands for the target of a query, and `{next}` for another whole request behind it, which must never be answered where the
- * first is refused.
+ * Requests that are malformed, or that two parsers could read as different requests, by the sections of RFC 9112. In their bytes,
+ * `{target}` is replaced by the target of a query, and `{next}` by another complete request, which must never be answered if the first is
+ * refused.
  */
 export interface MalformedCase {
   readonly what: string;

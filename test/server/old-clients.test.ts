@@ -17,10 +17,10 @@ function old(rest: string, method = 'GET'): string {
 describe('HTTP/1.0 on node:http', () => {
   it.each([
     ['without a Host', '?limit=1 HTTP/1.0\r\n\r\n', 1],
-    ['with one', '?limit=1 HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n', 1],
-    ['that would take gzip', '?limit=2 HTTP/1.0\r\nAccept-Encoding: gzip\r\n\r\n', 2],
-    ['of nothing', '?limit=0 HTTP/1.0\r\n\r\n', 0],
-    ['of the most', `?limit=${pieces} HTTP/1.0\r\n\r\n`, pieces],
+    ['with a Host', '?limit=1 HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n', 1],
+    ['that accepts gzip', '?limit=2 HTTP/1.0\r\nAccept-Encoding: gzip\r\n\r\n', 2],
+    ['for no records', '?limit=0 HTTP/1.0\r\n\r\n', 0],
+    ['for the maximum', `?limit=${pieces} HTTP/1.0\r\n\r\n`, pieces],
   ])('is answered with a length, and the connection is closed: %s', async (_what, rest, count) => {
     const { address } = await serve('node', many);
     const { response, wire } = await shout(address, old(rest));

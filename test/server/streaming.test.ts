@@ -117,7 +117,7 @@ describe.each(transports)('on %s', (transport) => {
   it.each([
     ['while it waits for the first byte', [new Promise(() => undefined)] as Step[], ''],
     ['in the middle', [piece(1), piece(2), new Promise(() => undefined)] as Step[], ''],
-    ['in the middle, packed', [piece(1), piece(2), new Promise(() => undefined)] as Step[], gzip],
+    ['in the middle, compressed', [piece(1), piece(2), new Promise(() => undefined)] as Step[], gzip],
   ])('ends the scan when the client disconnects %s', async (_what, steps, headers) => {
     const store = new ScriptedStore(() => steps);
     const { address } = await serve(transport, store);
@@ -148,9 +148,9 @@ describe.each(transports)('on %s', (transport) => {
 
   it.each([
     ['a failure', '', new Error('the disk is on fire')],
-    ['a failure, packed', gzip, new Error('the disk is on fire')],
+    ['a failure, compressed', gzip, new Error('the disk is on fire')],
     ['a time limit', '', new Promise(() => undefined)],
-    ['a time limit, packed', gzip, new Promise(() => undefined)],
+    ['a time limit, compressed', gzip, new Promise(() => undefined)],
   ])('breaks the connection on %s once the body has begun', async (_what, headers, step) => {
     const store = new ScriptedStore(() => [...pieces(2, 100_000), step, piece(3)]);
     const { address } = await serve(transport, store, { queryTimeoutMs: 300 });

@@ -21,5 +21,5 @@ describeInBrowser('the viewer', () => {
   describe('counts', () => countingVisits(visit));
   describe('live', () => liveVisits(visit));
   describe('looks and keys', () => lookVisits(visit));
-  describe('what goes wrong', () => failureVisits(visit));
+  describe('failures', () => failureVisits(visit));
 });

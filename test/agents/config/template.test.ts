@@ -107,8 +107,8 @@ describe('the steps of a template', () => {
   const doubled = '{{$x := .method}}' + '{{$x = print $x $x}}'.repeat(30);
 
   test.each([
-    ['a text that is doubled again and again', doubled],
-    ['one that is printed again and again', '{{$x := .long}}' + '{{$x}}{{if .empty}}{{end}}'.repeat(100)],
+    ['a text that is doubled repeatedly', doubled],
+    ['a text that is printed repeatedly', '{{$x := .long}}' + '{{$x}}{{if .empty}}{{end}}'.repeat(100)],
     ['functions of a long text', '{{len .long}}'.repeat(100)],
     ['comparisons of long texts', '{{eq .long .other}}'.repeat(50)],
     ['widths', `{{printf "${'%1000d'.repeat(50_000)}"${' 1'.repeat(50_000)}}}`],

@@ -121,7 +121,7 @@ describe('long lines', () => {
 
   it.each([
     [
-      'of whose text many fields take all',
+      'whose whole text is taken by many fields',
       Array.from({ length: 1000 }, (_, i) => ({ name: `f${i}`, source: 'all' })),
       'its fields have more than 33554432 bytes of text together',
     ],

@@ -186,7 +186,7 @@ describe('verify --repair', () => {
     { half: 'first', from: 0.1, to: 0.5 },
     { half: 'second', from: 0.5, to: 1 },
   ])(
-    'keeps the whole row groups of a segment of which the $half half is overwritten, and says what is gone',
+    'keeps the intact row groups of a segment whose $half half is overwritten, and reports the others as lost',
     async ({ from, to }) => {
       const directory = new MemoryDirectory();
       const lines = await made(directory, async (store) => {
