@@ -1,4 +1,6 @@
 import { afterAll, beforeAll } from 'vitest';
+import { ChdbDoor } from '../../bench/far/chdb-door.js';
+import type { FarSettings } from '../../engine/store/far/far-place.js';
 import type { Answerer } from '../conformance/answerer.js';
 import { beginInProcess } from '../conformance/in-process.js';
 import { runConformance } from '../conformance/runner.js';
@@ -7,13 +9,19 @@ import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { describeWithClickHouse } from './clickhouse-server.js';
 import { FarClusterBed } from './far-cluster-bed.js';
 import { tierOf, type TestTier } from './far-store.js';
+import { describeWithChdb } from './with-chdb.js';
 
-describeWithClickHouse('the conformance cases, with a far tier', () => {
-  let bed: FarClusterBed;
+interface Bed {
+  settings(): FarSettings;
+  close(): Promise<void>;
+}
+
+function testsOn(start: () => Promise<Bed>): void {
+  let bed: Bed;
   let tier: TestTier;
 
   beforeAll(async () => {
-    bed = await FarClusterBed.start(2, 1);
+    bed = await start();
     tier = await tierOf(bed.settings());
   });
   afterAll(async () => {
@@ -63,4 +71,9 @@ describeWithClickHouse('the conformance cases, with a far tier', () => {
   if (process.env['LOGSTRATA_LONG'] === '1')
     runConformance(farAnswerer('the engine, all in the far tier', () => true));
   runConformance(farAnswerer('the engine, near and far by turns', (commit) => commit % 2 === 0));
-});
+}
+
+describeWithClickHouse('the conformance cases, with a far tier of 2018', () =>
+  testsOn(() => FarClusterBed.start(2, 1)),
+);
+describeWithChdb('the conformance cases, with a far tier of today', () => testsOn(() => ChdbDoor.start()));
