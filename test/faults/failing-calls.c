@@ -1,7 +1,7 @@
 /*
- * Preloaded into a service, this library has chosen calls of the file system fail, or ends the process at them, as the test
- * says that started it. Calls count that concern what lies in the folder of LOGSTRATA_FAULT_FOLDER. What is to happen stands
- * in the file of LOGSTRATA_FAULT_CONTROL, which test and service both have in memory.
+ * This library is preloaded into a service. It makes chosen file system calls fail, or ends the process at them, as the test demands that
+ * started the service. Only calls for files in the folder LOGSTRATA_FAULT_FOLDER count. The planned fault is in the file
+ * LOGSTRATA_FAULT_CONTROL, which the test and the service both map into memory.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -23,12 +23,12 @@
 enum kind { WRITE = 1, SYNC = 2, NAME = 4, OPEN = 8, CREATE = 16, REMOVE = 32 };
 enum action { NOTHING = 0, FAIL = 1, KILL = 2, KILL_IN_WRITE = 3 };
 
-/* In step with `fields` of failing-calls.ts. */
+/* Must agree with `fields` of failing-calls.ts. */
 struct control {
-  uint64_t calls; /* of the kinds that count, so far */
-  uint64_t hits;  /* of those, the ones that something happened to */
-  uint64_t kinds; /* which calls count */
-  uint64_t from;  /* it happens to the calls from this number on, */
+  uint64_t calls; /* number of calls of the counted kinds so far */
+  uint64_t hits;  /* number of those calls that the fault was applied to */
+  uint64_t kinds; /* the counted kinds of calls */
+  uint64_t from;  /* calls fail from this number on, */
   uint64_t until; /* and before this one */
   uint64_t action;
   uint64_t error;
@@ -52,7 +52,7 @@ __attribute__((constructor)) static void prepare(void) {
 }
 
 static int is_inside(const char *path) {
-  /* The service runs in the folder: a relative path leads into it. */
+  /* The service runs in the folder, so a relative path leads into it. */
   if (path[0] != '/') return 1;
   return strncmp(path, folder, folder_length) == 0 && (path[folder_length] == '/' || path[folder_length] == 0);
 }
@@ -66,7 +66,7 @@ static int is_file_inside(int fd) {
   return path[0] == '/' && is_inside(path);
 }
 
-/* What happens to a call of these kinds, which concerns the folder. */
+/* The fault for a call of these kinds on a file in the folder. */
 static enum action next(unsigned kinds) {
   if ((control->kinds & kinds) == 0) return NOTHING;
   uint64_t number = __atomic_add_fetch(&control->calls, 1, __ATOMIC_SEQ_CST);
@@ -98,7 +98,7 @@ static int failed(void) {
     default: return failed();         \
   }
 
-/* Half of what was to be written is there when the process ends; a failed write has written half of it, too. */
+/* When the process ends at a write, half of the data is written; a failed write has written half of it, too. */
 #define WRITTEN_HALF(fd, write_half)              \
   switch (at_file(fd, WRITE)) {                   \
     case NOTHING: break;                          \

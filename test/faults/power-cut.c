@@ -1,11 +1,11 @@
-/* Shuts down the ext4 file system of a folder as a power cut does: what is not on the disk yet will never be. */
+/* Shuts down the ext4 file system of a folder like a power cut: data that is not on the disk yet is lost. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* FS_IOC_SHUTDOWN of linux/fs.h, which the headers of older systems do not have; 2: without flushing the journal. */
+/* FS_IOC_SHUTDOWN of linux/fs.h, which older headers do not define; 2 means without flushing the journal. */
 #define SHUTDOWN _IOR('X', 125, uint32_t)
 #define WITHOUT_FLUSHING 2
 

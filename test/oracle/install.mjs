@@ -1,7 +1,7 @@
 /**
- * Fills this folder's node_modules with DuckDB, unless the pinned version is there already. It is a package of its
- * own, without a lockfile, because a lockfile made on one platform can't hold the builds of the others, and `npm ci`
- * of the root package then fails for everybody.
+ * Installs DuckDB into this folder's node_modules, unless the pinned version is there already. The folder is a package of its own, without
+ * a lockfile, because a lockfile made on one platform cannot hold the builds of the others, and `npm ci` of the root package would then
+ * fail on those.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ function pinnedVersions() {
   return JSON.parse(readFileSync(join(here, 'package.json'), 'utf8')).dependencies;
 }
 
-/** Whether every pinned package is there in its pinned version and its native build for this platform loads. */
+/** Whether every pinned package is installed in its pinned version, and its native build for this platform can be loaded. */
 function isFilled() {
   const require = createRequire(join(here, 'package.json'));
   try {
@@ -32,7 +32,7 @@ function isFilled() {
 }
 
 function install() {
-  // npm hands its own settings to scripts as npm_config_*; those of the outer `npm test` must not steer this install.
+  // npm passes its settings to scripts as npm_config_*; those of the outer `npm test` must not affect this install.
   const env = Object.fromEntries(
     Object.entries(process.env).filter(
       ([key]) => !/^npm_config_(prefix|global|local_prefix|workspace)/i.test(key),

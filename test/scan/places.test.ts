@@ -60,7 +60,7 @@ describe('how a text is searched', () => {
   });
 });
 
-it('a text is rare while at most one in every so many searched columns, plus one, may contain it', () => {
+it('a text is rare while at most one column, plus one for every `columnsPerMatch` searched, may contain it', () => {
   const limits = { needles: 4, columnsPerMatch: 8 };
   expect(isRare({ searched: 0, mayMatch: 0 }, limits)).toBe(true);
   expect(isRare({ searched: 7, mayMatch: 2 }, limits)).toBe(false);

@@ -209,7 +209,8 @@ async function check(files: readonly (readonly Damage[])[]): Promise<void> {
     expect(line).toBe(right.get(cursor));
   }
   for (const cursor of right.keys())
-    if (!found.lines.has(cursor)) expect(isNamed(cursor, found.lost), `${cursor} is gone unsaid`).toBe(true);
+    if (!found.lines.has(cursor))
+      expect(isNamed(cursor, found.lost), `${cursor} is lost and not reported`).toBe(true);
   for (const [i, { path, bytes }] of now.entries())
     if (Buffer.compare(bytes, made[i]!.bytes) !== 0) expect(found.aside).toContain(path);
 }
