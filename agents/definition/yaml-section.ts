@@ -98,10 +98,28 @@ function makeSection(
     else
       problems.add(
         entry,
-        `unknown key "${entry.key}"${nearName(entry.key, keys)}: ${what} has ${joinNames(keys, 'and')}`,
+        `unknown key "${entry.key}"${meantName(entry.key, keys)}: ${what} has ${joinNames(keys, 'and')}`,
       );
   }
   return new YamlSection(entries, node, problems);
+}
+
+/** Keys that other programs have, and the key for the same thing here. */
+const otherNames = new Map([
+  ['address', 'listen'],
+  ['bind', 'listen'],
+  ['host', 'listen'],
+  ['port', 'listen'],
+  ['console_port', 'console'],
+  ['files', 'path'],
+  ['glob', 'path'],
+  ['pattern', 'path'],
+]);
+
+/** As `nearName`, for names of other programs as well. */
+function meantName(key: string, keys: readonly string[]): string {
+  const other = otherNames.get(key);
+  return other !== undefined && keys.includes(other) ? ` (did you mean "${other}"?)` : nearName(key, keys);
 }
 
 function booleanOf(text: string): boolean | undefined {

@@ -119,6 +119,9 @@ file_input:
 
   test.each([
     ['server:\n  lissten: x\n', ':2:3: unknown key "lissten" (did you mean "listen"?)'],
+    ['server:\n  port: 8080\n', ':2:3: unknown key "port" (did you mean "listen"?)'],
+    ['storage:\n  port: 8080\n', ':2:3: unknown key "port": '],
+    ['server:\n  constructor: 1\n', ':2:3: unknown key "constructor": '],
     ['server:\n  listen: "2111"\n', ':2:11: listen must be an address and a port such as 127.0.0.1:2111'],
     ['server:\n  listen: a:70000\n', ':2:11: listen must be'],
     [
