@@ -68,7 +68,7 @@ export class TokenFolder {
     for (;;) {
       const { id, text } = newTokenText();
       const token = { ...wanted, id, digest: digestOf(text) };
-      const written = await this.#write(token);
+      const written = await this.#writeAside(token);
       try {
         // Unlike a rename, a link fails where a token with this id exists, instead of replacing it.
         await this.#directory.link(written, pathOf(id));
@@ -88,7 +88,7 @@ export class TokenFolder {
     const token = await this.#read(id);
     if (token.revokedMs !== null) return token;
     const revoked = { ...token, revokedMs: nowMs };
-    await this.#directory.rename(await this.#write(revoked), pathOf(id));
+    await this.#directory.rename(await this.#writeAside(revoked), pathOf(id));
     await this.#directory.syncDirectory(folderName);
     return revoked;
   }
@@ -98,8 +98,9 @@ export class TokenFolder {
     const over = (await this.#ids()).filter((id) => !tokens.some((token) => token.id === id));
     if (tokens.length > 0) await this.#directory.makeDirectory(folderName);
     for (const token of tokens) {
-      const written = await this.#write(token);
-      if (written !== pathOf(token.id)) await this.#directory.rename(written, pathOf(token.id));
+      const path = pathOf(token.id);
+      if (this.#directory.replacesWhole === true) await this.#write(path, token);
+      else await this.#directory.rename(await this.#writeAside(token), path);
     }
     for (const id of over) await this.#directory.remove(pathOf(id));
     if (tokens.length > 0 || over.length > 0) await this.#directory.syncDirectory(folderName);
@@ -143,13 +144,17 @@ export class TokenFolder {
   }
 
   /**
-   * Writes a token durably, and returns the path of the file. Where the directory replaces files atomically, that is the token's
-   * own path; else it is a temporary name that the caller links or renames. A temporary file that a crash leaves behind is ignored.
+   * Writes a token durably under a temporary name, and returns its path for the caller to link or rename. A temporary file that a crash
+   * leaves behind is ignored.
    */
-  async #write(token: Token): Promise<string> {
-    const isWhole = this.#directory.replacesWhole === true;
-    const path = isWhole ? pathOf(token.id) : `${folderName}/${token.id}.${process.pid}.new`;
-    if (!isWhole) await this.#directory.remove(path);
+  async #writeAside(token: Token): Promise<string> {
+    const path = `${folderName}/${token.id}.${process.pid}.new`;
+    await this.#directory.remove(path);
+    await this.#write(path, token);
+    return path;
+  }
+
+  async #write(path: string, token: Token): Promise<void> {
     const file = await this.#directory.create(path, fileMode);
     try {
       await file.write(0, tokenFileBytes(token));
@@ -157,7 +162,6 @@ export class TokenFolder {
     } finally {
       await file.close();
     }
-    return path;
   }
 }
 

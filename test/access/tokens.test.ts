@@ -18,6 +18,7 @@ import { listenerNames, type Token } from '../../server/access/token.js';
 import { parseTokenFile, tokenFileBytes } from '../../server/access/token-file.js';
 import { TokenFolder } from '../../server/access/token-folder.js';
 import { isLogstrataError } from '../../engine/terms/errors.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 
 type Wanted = Parameters<TokenFolder['add']>[0];
 
@@ -76,6 +77,14 @@ it('a revoked token keeps the time of its revocation, and an unknown one is an e
   await folder.revoke(token.id, 5);
   expect((await folder.revoke(token.id, 9)).revokedMs).toBe(5);
   await expect(folder.revoke('00000000', 9)).rejects.toMatchObject({ code: 'not_found' });
+});
+
+it('a token can be made where a new file takes the place of one with its name', async () => {
+  const directory = Object.assign(new MemoryDirectory(), { replacesWhole: true as const });
+  const folder = TokenFolder.of(directory);
+  const { token } = await folder.add(forAll);
+  expect(await folder.list()).toEqual([token]);
+  expect(await directory.list('.tokens')).toEqual([`${token.id}.json`]);
 });
 
 it('a listener requires tokens from its first token on until all are cleared', async () => {
