@@ -49,8 +49,7 @@ export class FailedTokens {
       throw new ProblemError(429, 'too many wrong tokens at once', { headers: { 'Retry-After': '2' } });
     this.#slowed++;
     failing.slowed++;
-    // Keeps the power finite: the delay has reached its maximum long before.
-    const delayMs = Math.min(failureDelayMsMax, failureDelayMs * 2 ** Math.min(beyond - 1, 30));
+    const delayMs = Math.min(failureDelayMsMax, failureDelayMs * 2 ** (beyond - 1));
     return new Promise((_resolve, reject) => {
       setTimeout(() => {
         this.#slowed--;
