@@ -4,7 +4,7 @@ import { relative, resolve } from 'node:path';
 import { isObjectPath, LogstrataError, type ForeignFormat, type ObjectStorage } from '../../engine/index.js';
 import type { ArchiveInput } from '../definition/definition.js';
 import { fixedBeginning, folderKeys, folderOfGlob } from '../patterns/folder-keys.js';
-import type { OpenedFile } from '../sources/opened-file.js';
+import { inodeOf, type OpenedFile } from '../sources/opened-file.js';
 import { inLanes } from '../sources/lanes.js';
 import { isWithin } from '../sources/own-files.js';
 import { describeSystemError, systemCode } from '../sources/source-error.js';
@@ -162,12 +162,11 @@ class FileSearch {
       this.problems.set(path, `${path} is passed over: it is a named pipe or a device, and no file`);
       return;
     }
-    const { dev, ino, size } = status;
+    const inode = inodeOf(status);
     const mtimeMs = Math.floor(status.mtimeMs);
-    const inode = `${dev}:${ino}`;
     const other = this.byInode.get(inode);
     if (other !== undefined && !comesFirst(path, other.path)) return;
-    this.keep(inode, { path, format, bytes: size, mtimeMs, keys: folderKeys(path, this.folders) });
+    this.keep(inode, { path, format, bytes: status.size, mtimeMs, keys: folderKeys(path, this.folders) });
   }
 
   private keep(inode: string, file: FoundFile): void {
