@@ -2,16 +2,26 @@ import { printf } from './template-printf.js';
 import type { TemplateWork } from './template-work.js';
 import { compareValues, equalValues, isTrue, textOf, type TemplateValue } from './template-value.js';
 
-/**
- * A function of Go's templates, and how many arguments it takes. The evaluator handles `and` and `or` itself, evaluating
- * only as many values as needed, and counts the characters of arguments and result as work. A function must count longer
- * intermediate results itself.
- */
-export interface TemplateFunction {
+/** How many arguments a function takes. */
+interface ArgumentCount {
   readonly argumentsMin: number;
   readonly argumentsMax: number;
+}
+
+/**
+ * A function of Go's templates that is called with the values of its arguments. The evaluator counts the characters of arguments and
+ * result as work. A function must count longer intermediate results itself.
+ */
+export interface CalledFunction extends ArgumentCount {
   readonly call: (values: readonly TemplateValue[], work: TemplateWork) => TemplateValue;
 }
+
+/** `and` or `or`: gives the first value whose truth is `stopAt`, else the last one. The evaluator evaluates no value behind that. */
+interface ChoosingFunction extends ArgumentCount {
+  readonly stopAt: boolean;
+}
+
+export type TemplateFunction = CalledFunction | ChoosingFunction;
 
 /** `template-parser.ts` handles one more: `index` with the record as its first argument. */
 export const templateFunctions: ReadonlyMap<string, TemplateFunction> = new Map<string, TemplateFunction>([
@@ -28,8 +38,8 @@ export const templateFunctions: ReadonlyMap<string, TemplateFunction> = new Map<
   ['le', comparison((order) => order <= 0)],
   ['gt', comparison((order) => order > 0)],
   ['ge', comparison((order) => order >= 0)],
-  ['and', { argumentsMin: 1, argumentsMax: Infinity, call: (values) => pick(false, values) }],
-  ['or', { argumentsMin: 1, argumentsMax: Infinity, call: (values) => pick(true, values) }],
+  ['and', { argumentsMin: 1, argumentsMax: Infinity, stopAt: false }],
+  ['or', { argumentsMin: 1, argumentsMax: Infinity, stopAt: true }],
   ['not', { argumentsMin: 1, argumentsMax: 1, call: ([value]) => !isTrue(value) }],
   ['len', { argumentsMin: 1, argumentsMax: 1, call: ([value]) => BigInt(Buffer.byteLength(textOf(value))) }],
   ['index', { argumentsMin: 2, argumentsMax: 2, call: ([value, at]) => byteAt(textOf(value), at) }],
@@ -48,13 +58,8 @@ export const templateFunctions: ReadonlyMap<string, TemplateFunction> = new Map<
   ],
 ]);
 
-/** The first value whose truth is `stopAt`, else the last. */
-function pick(stopAt: boolean, values: readonly TemplateValue[]): TemplateValue {
-  return values.find((value, i) => isTrue(value) === stopAt || i === values.length - 1);
-}
-
 /** A comparison of values that can't be compared (`lt .status 400` for a status `-`) is false. */
-function comparison(holds: (order: number) => boolean): TemplateFunction {
+function comparison(holds: (order: number) => boolean): CalledFunction {
   return {
     argumentsMin: 2,
     argumentsMax: 2,

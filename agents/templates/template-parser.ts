@@ -1,5 +1,5 @@
 import { nearName } from '../../engine/index.js';
-import { templateFunctions, type TemplateFunction } from './template-functions.js';
+import { templateFunctions, type CalledFunction } from './template-functions.js';
 import { templateError, type TemplatePiece, type Token } from './template-lexer.js';
 import { digitsMax, type TemplateValue } from './template-value.js';
 
@@ -25,7 +25,7 @@ export type Expression =
   | { readonly kind: 'choose'; readonly stopAt: boolean; readonly values: readonly Expression[] }
   | {
       readonly kind: 'call';
-      readonly call: TemplateFunction['call'];
+      readonly call: CalledFunction['call'];
       readonly values: readonly Expression[];
     };
 
@@ -206,8 +206,7 @@ class TemplateParser {
     const expressions = values.filter((value) => value !== 'record');
     if (expressions.length < values.length)
       throw templateError('"." is the whole record: name a field, such as .message', nameToken.at);
-    if (name === 'and' || name === 'or')
-      return { kind: 'choose', stopAt: name === 'or', values: expressions };
+    if ('stopAt' in callee) return { kind: 'choose', stopAt: callee.stopAt, values: expressions };
     return { kind: 'call', call: callee.call, values: expressions };
   }
 
