@@ -194,7 +194,6 @@ function readFraction(text: string, at: number, digits: number, parts: TimeParts
   while ((digits === 0 || end <= at + digits) && isDigit(text, end)) {
     milliseconds += (text.charCodeAt(end) - 48) * weight;
     weight = weight === 1 ? 0 : weight / 10;
-    if (weight < 1) weight = 0;
     end++;
   }
   if (digits > 0 && end !== at + digits + 1) return -1;
