@@ -76,3 +76,18 @@ it('continues below long cells of a table', () => {
     '       Firefox/126.0',
   ]);
 });
+
+it('aligns the columns of a table by what the characters take', () => {
+  const rows = [
+    ['日本語', '7', '書籍'],
+    ['🙂 ok', '12', 'e\u0301t'],
+    ['plain', '3', 'books'],
+  ];
+  expect(formatTable(['name', 'n', 'value'], rows, [1])).toEqual([
+    'name     n  value',
+    '------  --  -----',
+    '日本語   7  書籍',
+    '🙂 ok   12  e\u0301t',
+    'plain    3  books',
+  ]);
+});

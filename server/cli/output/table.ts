@@ -1,4 +1,4 @@
-import { wrapToWidth } from './text-width.js';
+import { padEndToWidth, padStartToWidth, textWidth, wrapToWidth } from './text-width.js';
 
 /** Minimum width of the last column, even on a narrower terminal. */
 const lastWidthMin = 16;
@@ -13,13 +13,15 @@ export function formatTable(
   numeric: readonly number[] = [],
   width: number | null = null,
 ): string[] {
-  const widths = header.map((cell, i) => Math.max(cell.length, ...rows.map((row) => row[i]!.length)));
+  const widths = header.map((cell, i) => Math.max(textWidth(cell), ...rows.map((row) => textWidth(row[i]!))));
   const last = header.length - 1;
   const before = widths.slice(0, last).reduce((sum, each) => sum + each + 2, 0);
   if (width !== null) widths[last] = Math.min(widths[last]!, Math.max(lastWidthMin, width - before));
   const line = (row: readonly string[]): string =>
     row
-      .map((cell, i) => (numeric.includes(i) ? cell.padStart(widths[i]!) : cell.padEnd(widths[i]!)))
+      .map((cell, i) =>
+        numeric.includes(i) ? padStartToWidth(cell, widths[i]!) : padEndToWidth(cell, widths[i]!),
+      )
       .join('  ')
       .trimEnd();
   const lines = (row: readonly string[]): string[] => {
@@ -32,6 +34,6 @@ export function formatTable(
 
 /** Lines of names and values, with the values aligned. */
 export function formatPairs(pairs: readonly (readonly [string, string])[]): string[] {
-  const width = Math.max(0, ...pairs.map(([name]) => name.length));
-  return pairs.map(([name, value]) => `${name.padEnd(width)}  ${value}`.trimEnd());
+  const width = Math.max(0, ...pairs.map(([name]) => textWidth(name)));
+  return pairs.map(([name, value]) => `${padEndToWidth(name, width)}  ${value}`.trimEnd());
 }
