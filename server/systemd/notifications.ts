@@ -53,7 +53,7 @@ export class ShellNotifications implements Notifications {
     this.#helper ??= this.#start();
     const { stdin } = this.#helper;
     if (stdin === null || stdin.writableLength > waitingBytesMax) return;
-    const words = Object.entries(assignments).map(([name, value]) => `${name}=${oneLine(value)}`);
+    const words = Object.entries(assignments).map(([name, value]) => `${name}=${controlsAsBlanks(value)}`);
     stdin.write(`${words.join('\t')}\n`);
   }
 
@@ -90,6 +90,6 @@ export class ShellNotifications implements Notifications {
 }
 
 /** Replaces control characters by blanks: a tab or a line break would begin another argument or message. */
-function oneLine(text: string): string {
+function controlsAsBlanks(text: string): string {
   return text.replace(/\p{Cc}/gu, ' ');
 }
