@@ -12,7 +12,7 @@ import { exitDone, exitFailed, UsageError } from '../output/failure.js';
 import { formatCount, formatCounted } from '../output/figures.js';
 import { formatTable } from '../output/table.js';
 import { printLines, tell, writeOut } from '../output/terminal.js';
-import { clip, oneLine } from './clip.js';
+import { cutEndToWidth, oneLine } from '../output/text-width.js';
 import { showValue } from './shown-value.js';
 
 export interface NewFlags extends GlobalFlags {
@@ -146,7 +146,7 @@ function describeUnmatched({ unmatchedLines, unmatched }: Trial): string[] {
   if (unmatchedLines === 0) return [];
   return [
     `${formatCounted(unmatchedLines, 'line')} of them ${unmatchedLines === 1 ? 'does' : 'do'} not. The first:`,
-    ...unmatched.map(({ text, reason }) => `  ${clip(oneLine(text), width.line)}\n    ${reason}`),
+    ...unmatched.map(({ text, reason }) => `  ${cutEndToWidth(oneLine(text), width.line)}\n    ${reason}`),
   ];
 }
 
@@ -154,9 +154,9 @@ function describeUnmatched({ unmatchedLines, unmatched }: Trial): string[] {
 function describeFields({ definition, first }: Trial): string[] {
   const record = first[0];
   const rows = definition.fields.map(({ name, type }, i) => [
-    clip(name, width.field),
+    cutEndToWidth(name, width.field),
     type,
-    record === undefined ? '' : clip(showValue(type, record[i] ?? null), width.value),
+    record === undefined ? '' : cutEndToWidth(showValue(type, record[i] ?? null), width.value),
   ]);
   return formatTable(['field', 'type', 'the first record'], rows);
 }

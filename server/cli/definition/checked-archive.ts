@@ -8,7 +8,7 @@ import { withProgress } from '../output/progress.js';
 import { withObjects } from '../options/object-storage.js';
 import type { Settings } from '../options/settings.js';
 import { formatTable } from '../output/table.js';
-import { clip } from './clip.js';
+import { cutEndToWidth } from '../output/text-width.js';
 
 /** Widths in columns of cells with texts from files, chosen so that a line has at most 80. */
 const cellWidth = { field: 15, column: 15, stored: 18, read: 18 } as const;
@@ -70,14 +70,14 @@ function describePlacing(columns: readonly InferredColumn[]): string[] {
 
 function columnTable(columns: readonly InferredColumn[]): string[] {
   const rows = columns.flatMap(({ field, variants }) => {
-    const column = field.column === field.name ? '' : clip(field.column, cellWidth.column);
-    const first = [clip(field.name, cellWidth.field), field.type, column];
+    const column = field.column === field.name ? '' : cutEndToWidth(field.column, cellWidth.column);
+    const first = [cutEndToWidth(field.name, cellWidth.field), field.type, column];
     const unit = field.unit === undefined ? '' : ` in ${field.unit}`;
     if (variants.length === 0) return [[...first, '', '']];
     return variants.map(({ stored, way, reason }, i) => [
       ...(i === 0 ? first : ['', '', '']),
-      clip(`${stored}${unit}`, cellWidth.stored),
-      clip(reason === '' ? way : `${way}: ${reason}`, cellWidth.read),
+      cutEndToWidth(`${stored}${unit}`, cellWidth.stored),
+      cutEndToWidth(reason === '' ? way : `${way}: ${reason}`, cellWidth.read),
     ]);
   });
   return formatTable(['field', 'type', 'column', 'stored as', 'read'], rows);

@@ -9,7 +9,7 @@ import { withProgress } from '../output/progress.js';
 import type { Settings } from '../options/settings.js';
 import { formatTable } from '../output/table.js';
 import { printJson, printLines } from '../output/terminal.js';
-import { clip, oneLine } from './clip.js';
+import { cutEndToWidth, oneLine } from '../output/text-width.js';
 import { showValue } from './shown-value.js';
 
 /** Width of the output in columns. */
@@ -71,20 +71,20 @@ function describeTrial(trial: FileTrial): string[] {
 
 function describeFields(fields: readonly FieldSummary[], records: number): string[] {
   const rows = fields.map((field) => [
-    clip(field.name, nameWidth),
+    cutEndToWidth(field.name, nameWidth),
     field.type,
     formatCount(field.nulls),
     describeValues(field, records),
   ]);
   const lines = formatTable(['field', 'type', 'nulls', 'values'], rows, [2]);
-  return lines.map((line) => clip(line, columns));
+  return lines.map((line) => cutEndToWidth(line, columns));
 }
 
 /** Describes the values of a field: a range for numbers and times, and the most frequent values. */
 function describeValues(field: FieldSummary, records: number): string {
   const { min, max, frequent, distinct, type } = field;
   if (frequent.length === 0) return field.nulls === records ? 'none' : 'no value comes often';
-  if (distinct === 1) return `always ${clip(shown(field, frequent[0]!.value), valueWidth)}`;
+  if (distinct === 1) return `always ${cutEndToWidth(shown(field, frequent[0]!.value), valueWidth)}`;
   const range =
     min === null || max === null || type === 'bool' ? [] : [`${bound(type, min)} to ${bound(type, max)}`];
   if (type === 'time') return range[0]!;
@@ -93,18 +93,18 @@ function describeValues(field: FieldSummary, records: number): string {
   const often = frequent.filter(({ count }) => count * 200 >= records && count > 1);
   const most = often.map(({ value, count }) => {
     const share = Math.round((count * 100) / records);
-    return `${clip(shown(field, value), valueWidth)} ${share === 0 ? '<1' : share}%`;
+    return `${cutEndToWidth(shown(field, value), valueWidth)} ${share === 0 ? '<1' : share}%`;
   });
   const first =
     distinct === records
-      ? [`all different, such as ${clip(shown(field, frequent[0]!.value), valueWidth)}`]
+      ? [`all different, such as ${cutEndToWidth(shown(field, frequent[0]!.value), valueWidth)}`]
       : [];
   const parts = [
     ...range,
     ...(most.length > 0 ? most : range.length > 0 ? different : [...different, ...first]),
   ];
   return parts.length === 0
-    ? `such as ${clip(shown(field, frequent[0]!.value), valueWidth)}`
+    ? `such as ${cutEndToWidth(shown(field, frequent[0]!.value), valueWidth)}`
     : parts.join(', ');
 }
 
@@ -118,7 +118,7 @@ function bound(type: FieldSummary['type'], value: bigint | number): string {
 
 function describeUnreadable({ name, type, unreadable, example }: FieldSummary): string[] {
   if (unreadable === 0) return [];
-  const text = clip(JSON.stringify(example ?? ''), valueWidth);
+  const text = cutEndToWidth(JSON.stringify(example ?? ''), valueWidth);
   return [
     `note: ${formatCounted(unreadable, 'value')} of ${name} would be null: no ${type}, such as ${text}`,
   ];
@@ -127,13 +127,13 @@ function describeUnreadable({ name, type, unreadable, example }: FieldSummary): 
 function describeUnmatched(unmatched: FileTrial['unmatched'], reasons: FileTrial['reasons']): string[] {
   const counts = reasons
     .slice(0, 5)
-    .map(({ reason, lines }) => `${formatCount(lines)} × ${clip(reason, columns - 12)}`);
+    .map(({ reason, lines }) => `${formatCount(lines)} × ${cutEndToWidth(reason, columns - 12)}`);
   return [
     ...counts,
     'the first lines that become no record:',
     ...unmatched.flatMap(({ line, reason, text }) => [
-      `  line ${formatCount(line)}: ${clip(oneLine(text), columns - 10 - formatCount(line).length)}`,
-      ...(reasons.length > 1 ? [`    ${clip(reason, columns - 4)}`] : []),
+      `  line ${formatCount(line)}: ${cutEndToWidth(oneLine(text), columns - 10 - formatCount(line).length)}`,
+      ...(reasons.length > 1 ? [`    ${cutEndToWidth(reason, columns - 4)}`] : []),
     ]),
   ];
 }

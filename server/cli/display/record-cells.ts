@@ -3,7 +3,7 @@ import { severityOf, type Severity } from '../../viewer/state/severity.js';
 import { valueText, type Value } from '../../viewer/records/record.js';
 import type { ColumnRole } from '../../viewer/query/column-width.js';
 import type { FieldType } from '../../viewer/query/field.js';
-import { cutEndToWidth, cutToWidth, printable } from '../output/text-width.js';
+import { cutEndToWidth, cutToWidth, oneLine, printable } from '../output/text-width.js';
 import type { Colour } from './colour.js';
 
 /** UTF-16 code units of a text that are examined per column of the screen. More would hardly matter, as few characters take no column. */
@@ -19,11 +19,6 @@ function timeText(timeMs: number, zone: string): string {
   const ms = ((timeMs % 1000) + 1000) % 1000;
   if (clock === null) return String(timeMs);
   return ms === 0 ? clock : `${clock}.${String(ms).padStart(3, '0')}`;
-}
-
-/** A text on one line, with line breaks as `⏎` and control characters escaped. */
-export function oneLine(text: string): string {
-  return printable(text.replaceAll(/\r?\n/g, '⏎').replaceAll('\t', ' '));
 }
 
 /** A text as lines, with control characters escaped. */

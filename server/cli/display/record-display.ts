@@ -1,9 +1,9 @@
 import { readRecordLine } from '../../viewer/records/record-line.js';
 import type { LogRecord } from '../../viewer/records/record.js';
 import type { Field } from '../../viewer/query/field.js';
-import { padEndToWidth, padStartToWidth, wrapToWidth } from '../output/text-width.js';
+import { oneLine, padEndToWidth, padStartToWidth, wrapToWidth } from '../output/text-width.js';
 import type { Paint } from './colour.js';
-import { cellColour, cellText, fittedText, manyLines, oneLine } from './record-cells.js';
+import { cellColour, cellText, fittedText, manyLines } from './record-cells.js';
 import { gap, layOut, widen, type LaidColumn, type Layout, type NaturalWidths } from './record-layout.js';
 
 /** Indent in columns of the lines that show fields without a column. */

@@ -1,7 +1,6 @@
 import { roleOf, type ColumnRole } from '../../viewer/query/column-width.js';
 import { usualColumns, type Field } from '../../viewer/query/field.js';
-import { textWidth } from '../output/text-width.js';
-import { oneLine } from './record-cells.js';
+import { oneLine, textWidth } from '../output/text-width.js';
 
 /** Blanks between two columns. */
 export const gap = 2;

@@ -11,6 +11,11 @@ export function printable(text: string): string {
   return text.replace(controls, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
+/** A text on one line, with line breaks as `⏎`, tabs as blanks and other control characters escaped. */
+export function oneLine(text: string): string {
+  return printable(text.replaceAll(/\r?\n/g, '⏎').replaceAll('\t', ' '));
+}
+
 /** Columns of a terminal that a text takes. Approximate, as terminals differ for some characters. */
 export function textWidth(text: string): number {
   let width = 0;
