@@ -55,7 +55,7 @@ async function describeRecords(store: AgentStore): Promise<string> {
 }
 
 /** Lines about the agents for the start of a server: fields, records, times, retention, and the notes on their files. */
-export async function describeAgents(served: ReadonlyMap<string, ServedAgent>): Promise<string[]> {
+export async function describeServedAgents(served: ReadonlyMap<string, ServedAgent>): Promise<string[]> {
   const lines: string[] = [];
   for (const { definition, store } of served.values()) {
     const fields = formatCounted(definition.fields.length, 'field');

@@ -78,7 +78,8 @@ class ReaderAgents {
   }
 }
 
-async function describeAgents(archive: ReaderArchive, agents: ReaderAgents): Promise<string[]> {
+/** Lines about the agents for the start of a reader: how many records each has, and how many of them the far tier has. */
+async function describeReadableRecords(archive: ReaderArchive, agents: ReaderAgents): Promise<string[]> {
   const lines: string[] = [];
   for (const name of agents.served.keys()) {
     try {
@@ -148,7 +149,7 @@ async function answer(
 ): Promise<number> {
   const { settings, log, access, certificates, ownConsole, manager } = run;
   const { served } = agents;
-  await printLines(await describeAgents(archive, agents));
+  await printLines(await describeReadableRecords(archive, agents));
   const server = await startAnswering(served, run);
   if (ownConsole !== undefined) {
     const live = { archive, server, workers, collection: undefined, access, version: packageVersion() };

@@ -13,7 +13,7 @@ import { allAgents } from '../options/agent-choice.js';
 import { exitDone } from '../output/failure.js';
 import { withWorkers } from '../options/opened-archive.js';
 import { logLevelOption, openLog } from '../output/own-log.js';
-import { describeAgents, openAgents } from '../options/served-agents.js';
+import { describeServedAgents, openAgents } from '../options/served-agents.js';
 import type { ServedAgent } from '../options/served-agents.js';
 import { packageVersion } from '../options/package-root.js';
 import { readSettings } from '../options/settings.js';
@@ -125,7 +125,7 @@ async function serveArchive(
   const { settings, flags, log, ownConsole, access } = run;
   const served = await openAgents(archive, await allAgents(settings));
   if (prepare !== undefined) await printLines(await prepare(served));
-  await printLines(await describeAgents(served));
+  await printLines(await describeServedAgents(served));
   const { whileCollecting } = await import('./collecting.js');
   return whileCollecting(archive, served, settings, flags, log, async (begin) => {
     const server = await startAnswering(served, run);

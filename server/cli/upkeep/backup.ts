@@ -34,7 +34,7 @@ Examples:
 A server on the same data may keep running. The copy is a data folder: to restore, stop the server and copy it back.
 Exit code 1 when an agent could not be copied; the others are.`;
 
-function describeReport(agent: string, report: BackupReport): string[] {
+function describeBackupReport(agent: string, report: BackupReport): string[] {
   if ('problem' in report) return [`FAILED   ${agent}: ${report.problem}`];
   const { records, files, bytes, filesCopied, bytesCopied, filesRemoved } = report;
   const all = `${formatCounted(records, 'record')} in ${formatCounted(files, 'file')}, ${formatBytes(bytes)}`;
@@ -64,7 +64,7 @@ async function backup(folder: string, flags: BackupFlags, signal: AbortSignal): 
             return { problem: error.message };
           }
         },
-        describe: describeReport,
+        describe: describeBackupReport,
       });
       if (flags.agent === undefined) await copyTokens(archive.location, target);
       if (flags.json !== true && flags.agent === undefined)

@@ -105,7 +105,7 @@ function indexAll(
   });
 }
 
-function describeReport(report: IndexReport): string[] {
+function describeIndexReport(report: IndexReport): string[] {
   const { attached, rows, moved, removed, waiting, indexed, bytesIndexed, bytesIndexes, all } = report;
   return [
     `attached ${formatCounted(attached, 'file')}, ${formatCounted(rows, 'row')}`,
@@ -123,7 +123,7 @@ async function index(name: string, flags: IndexFlags, signal: AbortSignal): Prom
   return withWorkers(settings, 'write', 'index', flags.workers, async (archive) => {
     const report = await attachAndIndex(archive, name, settings, flags.again === true, signal);
     if (flags.json === true) await printJson(report);
-    else await printLines(describeReport(report));
+    else await printLines(describeIndexReport(report));
     return report.problems.length > 0 ? exitFailed : exitDone;
   });
 }

@@ -48,7 +48,7 @@ function describeDamage(damage: Damage): string[] {
   return lines;
 }
 
-function describeReport(agent: string, report: VerifyReport): string[] {
+function describeVerifyReport(agent: string, report: VerifyReport): string[] {
   const size = `${formatCounted(report.files, 'file')}, ${formatBytes(report.bytes)}, ${formatCounted(report.records, 'record')}`;
   const unnamed = report.unnamedFiles.map(
     (file) => `note     ${agent}: ${file} belongs to no record and is never read`,
@@ -113,7 +113,7 @@ async function verify(agent: string | undefined, flags: VerifyFlags, signal: Abo
       doing: 'verifying',
       work: (name, progress) =>
         archive.verify(name, { signal, onProgress: (fraction) => progress.update(fraction, '') }),
-      describe: describeReport,
+      describe: describeVerifyReport,
     });
     return reports.some(({ damages }) => damages.length > 0) ? exitFailed : exitDone;
   });
