@@ -30,10 +30,10 @@ export class ReadinessRoute implements ConsoleRoute {
     _target: RequestTarget,
     caller: Caller,
   ): Promise<void> {
-    const isPassing = this.#readiness.passing !== null;
+    const isInTransition = this.#readiness.transition !== null;
     const reasons = await this.#readiness.troubles();
     if (reasons.length === 0) return sendJson(response, { status: 'ready' });
-    throw notReady(isPassing ? reasons : toldTo(caller, reasons));
+    throw notReady(isInTransition ? reasons : toldTo(caller, reasons));
   }
 }
 

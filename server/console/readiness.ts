@@ -17,14 +17,14 @@ export class Readiness {
   }
 
   /** The reason where the server is starting or stopping; else null. It reveals nothing about the archive, so everybody may see it. */
-  get passing(): string | null {
+  get transition(): string | null {
     if (this.#isStopping) return 'the server is shutting down';
     return this.#troubles === undefined ? 'the archive is being opened' : null;
   }
 
   /** Everything that keeps the server from being ready; empty where it is ready. */
   async troubles(): Promise<readonly Trouble[]> {
-    const { passing } = this;
-    return passing === null ? this.#troubles!() : [{ reason: passing }];
+    const { transition } = this;
+    return transition === null ? this.#troubles!() : [{ reason: transition }];
   }
 }
