@@ -21,17 +21,17 @@ export async function withObjects<T>(
 ): Promise<T> {
   const { openObjectStorage } = await import('../../../engine/index.js');
   const location = resolve(dataFolder);
-  const passing =
+  const temporaryFolder =
     mayMakeData || isWritable(location) ? undefined : await mkdtemp(join(tmpdir(), 'logstrata-'));
   const objects = await openObjectStorage({
     ...config.s3,
-    cacheFolder: join(passing ?? location, cacheFolder),
+    cacheFolder: join(temporaryFolder ?? location, cacheFolder),
   });
   try {
     return await run(objects);
   } finally {
     await objects.close();
-    if (passing !== undefined) await rm(passing, { recursive: true, force: true });
+    if (temporaryFolder !== undefined) await rm(temporaryFolder, { recursive: true, force: true });
   }
 }
 

@@ -17,7 +17,7 @@ const hourMs = 3_600_000;
 const keptForEver: Retention = { periodMs: null, bytesMax: null, intervalMs: hourMs, graceMs: 24 * hourMs };
 
 /** Why expired records are not removed yet: so old a backlog may be the result of a wrong clock. */
-const leap = 'some records should have gone more than a week ago, and so retention waits';
+const whyRetentionWaits = 'some records should have gone more than a week ago, and so retention waits';
 
 /** The retention of an agent's file, or the default. */
 export function retentionOf({ retention }: AgentDefinition): Retention {
@@ -64,7 +64,7 @@ export function describeChange(agent: string, wanted: Retention, outlook: Retent
       ? `${formatTime(pending.sinceMs + pending.graceMs)} UTC`
       : `${formatPeriod(wanted.graceMs)} after a server has read the file`;
   const what = isWanted(kept)
-    ? `${leap}: it takes`
+    ? `${whyRetentionWaits}: it takes`
     : `so far it has kept ${describePolicy(kept)}; the change takes`;
   return [
     `${what} ${describeOver(over, records)},`,
@@ -79,7 +79,7 @@ export function describePolicyInForce({ kept, over, records }: RetentionOutlook)
   if (pending === undefined) return [now];
   const due = formatTime(pending.sinceMs + pending.graceMs);
   const what = `${describePolicy(pending)}: takes ${describeOver(over, records)}`;
-  return [now, [`  from ${due} UTC`, pending.leapt === true ? `${what}; ${leap}` : what]];
+  return [now, [`  from ${due} UTC`, pending.leapt === true ? `${what}; ${whyRetentionWaits}` : what]];
 }
 
 const causes: Readonly<Record<PolicyCause, string>> = {
@@ -121,7 +121,7 @@ export function retentionEntry(event: RetentionEvent): RetentionEntry {
     case 'pending': {
       const { over, records, inForce, dueMs, leapt } = event;
       const why = leapt
-        ? `${leap}: the clock was set ahead, nothing came for a long time, or what came is old. It takes`
+        ? `${whyRetentionWaits}: the clock was set ahead, nothing came for a long time, or what came is old. It takes`
         : `the agent's file keeps ${describePolicy(policy)} now, and has kept ${describePolicy(inForce)} so far. The change takes`;
       const undo = leapt ? 'the clock can be set right' : 'it can be taken back';
       return {
