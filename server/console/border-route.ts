@@ -1,32 +1,14 @@
 import { encodeBorder, type AgentStore } from '../../engine/index.js';
 import type { Caller } from '../access/caller.js';
-import { ProblemError } from '../http/problem.js';
 import type { ResponseHead, TransportRequest, TransportResponse } from '../http/transport.js';
 import { percentDecode } from '../request/percent.js';
-import { parseAgentPath } from '../request/query-request.js';
 import type { RequestTarget } from '../request/request-check.js';
+import { agentOfPath } from '../route/agent-of-path.js';
 import { noSniffHeaders } from '../route/problem-response.js';
 import type { ConsoleRoute } from './console-route.js';
 
 /** The agents of a writer by name, as readers on other machines query them. */
 export type WrittenAgents = ReadonlyMap<string, { readonly store: AgentStore }>;
-
-/**
- * The store of the agent named in the path `/api/{what}/{agent_name}`. Throws 404 for an unknown agent, 403 for one that the caller may not
- * query.
- */
-export function writtenStore(
-  agents: WrittenAgents,
-  rawPath: string,
-  what: string,
-  caller: Caller,
-): AgentStore {
-  const name = parseAgentPath(rawPath, what);
-  caller.assertMay(name);
-  const agent = agents.get(name);
-  if (agent === undefined) throw new ProblemError(404, `there is no agent "${name}"`);
-  return agent.store;
-}
 
 const head: ResponseHead = {
   status: 200,
@@ -51,9 +33,9 @@ export class BorderRoute implements ConsoleRoute {
     { rawPath, rawQuery }: RequestTarget,
     caller: Caller,
   ): Promise<void> {
-    const store = writtenStore(this.#agents, rawPath, 'border', caller);
+    const { found: agent } = agentOfPath(rawPath, 'border', caller, (each) => this.#agents.get(each));
     const [key, value = ''] = rawQuery.split('=');
     const known = key === 'known' ? percentDecode(value, true, 'the tag') : null;
-    await response.send(head, Buffer.from(encodeBorder(await store.border(), known)));
+    await response.send(head, Buffer.from(encodeBorder(await agent.store.border(), known)));
   }
 }

@@ -2,13 +2,12 @@ import type { Caller } from '../access/caller.js';
 import { countCsv, countJson } from '../counts/count-answer.js';
 import { countProblem, parseCountRequest, type CountRequest } from '../counts/count-request.js';
 import { packedAtOnceBytesMax } from '../http/http-limits.js';
-import { ProblemError } from '../http/problem.js';
 import type { ResponseHead, TransportRequest, TransportResponse } from '../http/transport.js';
 import { acceptsGzip } from '../request/accept-encoding.js';
-import { parseAgentPath } from '../request/query-request.js';
 import type { RequestTarget } from '../request/request-check.js';
 import type { Admission } from '../pace/admission.js';
 import { inSlot } from '../pace/in-slot.js';
+import { agentOfPath } from '../route/agent-of-path.js';
 import type { QueryTally } from '../route/query-tally.js';
 import type { SlowCost, SlowQueries } from '../route/slow-queries.js';
 import { gzippedAtOnce } from '../route/gzip.js';
@@ -53,10 +52,7 @@ export class CountRoute implements ConsoleRoute {
     { rawPath, rawQuery }: RequestTarget,
     caller: Caller,
   ): Promise<void> | undefined {
-    const name = parseAgentPath(rawPath, 'count');
-    caller.assertMay(name);
-    const agent = this.#agents.get(name);
-    if (agent === undefined) throw new ProblemError(404, `there is no agent "${name}"`);
+    const { name, found: agent } = agentOfPath(rawPath, 'count', caller, (each) => this.#agents.get(each));
     const { timezone, now } = this.#options;
     const asked = parseCountRequest(rawQuery, { schema: agent.store.schema, timezone, now: now() });
     if (request.method === 'HEAD') return response.send(headOf(asked), null);

@@ -6,8 +6,9 @@ import type { Admission } from '../pace/admission.js';
 import { inSlot } from '../pace/in-slot.js';
 import { parsePosition, readParameters } from '../request/parameters.js';
 import type { RequestTarget } from '../request/request-check.js';
+import { agentOfPath } from '../route/agent-of-path.js';
 import { noSniffHeaders } from '../route/problem-response.js';
-import { writtenStore, type WrittenAgents } from './border-route.js';
+import type { WrittenAgents } from './border-route.js';
 import type { ConsoleRoute } from './console-route.js';
 import type { CountOptions } from './count-route.js';
 
@@ -43,7 +44,7 @@ export class RowsRoute implements ConsoleRoute {
     { rawPath, rawQuery }: RequestTarget,
     caller: Caller,
   ): Promise<void> {
-    const store = writtenStore(this.#agents, rawPath, 'rows', caller);
+    const { store } = agentOfPath(rawPath, 'rows', caller, (each) => this.#agents.get(each)).found;
     const { timezone, queryTimeoutMs: timeoutMs, now } = this.#options;
     const question = parseRows(rawQuery, store.schema, timezone, now());
     const late = `a reader's question ran longer than ${timeoutMs / 1000} s, which is the time limit of the writer`;

@@ -1,8 +1,7 @@
 import type { Caller } from '../access/caller.js';
-import { ProblemError } from '../http/problem.js';
 import type { TransportRequest, TransportResponse } from '../http/transport.js';
-import { parseAgentPath } from '../request/query-request.js';
 import type { RequestTarget } from '../request/request-check.js';
+import { agentOfPath } from '../route/agent-of-path.js';
 import type { ConsoleAgents, ShownDefinition } from './console-agent.js';
 import type { ConsoleRoute } from './console-route.js';
 import { sendJson } from './json-response.js';
@@ -25,10 +24,7 @@ export class SchemaRoute implements ConsoleRoute {
     { rawPath }: RequestTarget,
     caller: Caller,
   ): Promise<void> | undefined {
-    const name = parseAgentPath(rawPath, 'schema');
-    caller.assertMay(name);
-    const agent = this.#agents.get(name);
-    if (agent === undefined) throw new ProblemError(404, `there is no agent "${name}"`);
+    const { name, found: agent } = agentOfPath(rawPath, 'schema', caller, (each) => this.#agents.get(each));
     return sendJson(response, { name, schema: shownFields(agent.definition) });
   }
 }

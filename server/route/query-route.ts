@@ -8,6 +8,7 @@ import {
 import { anybody, type Caller } from '../access/caller.js';
 import { acceptsGzip } from '../request/accept-encoding.js';
 import type { Admission, Slot } from '../pace/admission.js';
+import { agentOfPath } from './agent-of-path.js';
 import { AnswerHeads, streamHead } from './answer-heads.js';
 import { AnswerWatch } from '../pace/answer-watch.js';
 import { TrustedProxies } from '../request/client-address.js';
@@ -22,7 +23,7 @@ import { ProblemError, problemOf } from '../http/problem.js';
 import { PacedResponse } from '../pace/paced-response.js';
 import { noSniffHeaders, sendProblem } from './problem-response.js';
 import { checkRequest, hostsAsked, type CheckRules, type RequestTarget } from '../request/request-check.js';
-import { parseAgentPath, parseQueryRequest } from '../request/query-request.js';
+import { parseQueryRequest } from '../request/query-request.js';
 import { type BreakReason, QueryTally } from './query-tally.js';
 import type { ServerOptions } from './server-options.js';
 import { serverTiming } from './server-timing.js';
@@ -176,10 +177,7 @@ export class QueryRoute {
       const { agent, store, schema } = known;
       if (this.#options.lookup(agent) === store && store.schema === schema) return known;
     }
-    const agent = parseAgentPath(rawPath, 'query');
-    caller.assertMay(agent);
-    const store = this.#options.lookup(agent);
-    if (store === undefined) throw new ProblemError(404, `there is no agent "${agent}"`);
+    const { name: agent, found: store } = agentOfPath(rawPath, 'query', caller, this.#options.lookup);
     const { schema } = store;
     const { timezone, limitMax, now } = this.#options;
     let isOfNow = false;
