@@ -5,6 +5,7 @@ import { describeMachine, type MachineDescription } from '../machine.js';
 import type { GrowthOptions } from './options.js';
 import { measure, type GrowthQuestion, type Measured } from './question.js';
 import { addRecords, portionsOf, type Filled, type Portion } from './web-store.js';
+import { slopeOf } from '../slope.js';
 
 /** The archive and its answers at one size. */
 export interface GrowthStep extends Omit<Filled, 'wanted'> {
@@ -118,7 +119,7 @@ function slopesOf(steps: readonly GrowthStep[]): Slope[] {
   const x = steps.map(({ records }) => Math.log(records));
   return steps[0]!.asked.map(({ title }, i) => {
     const slope = (read: (measured: Measured) => number): number =>
-      leastSquares(
+      slopeOf(
         x,
         steps.map(({ asked }) => Math.log(read(asked[i]!))),
       );
@@ -128,13 +129,4 @@ function slopesOf(steps: readonly GrowthStep[]): Slope[] {
       warm: slope(({ warmMs }) => warmMs.median),
     };
   });
-}
-
-/** The slope of the regression line (least squares). */
-function leastSquares(x: readonly number[], y: readonly number[]): number {
-  const mean = (values: readonly number[]): number =>
-    values.reduce((sum, value) => sum + value, 0) / values.length;
-  const [middleX, middleY] = [mean(x), mean(y)];
-  const products = x.map((value, i) => (value - middleX) * (y[i]! - middleY));
-  return mean(products) / mean(x.map((value) => (value - middleX) ** 2));
 }

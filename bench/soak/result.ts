@@ -1,5 +1,6 @@
 import type { MachineDescription } from '../machine.js';
 import type { SoakOptions } from './options.js';
+import { meanOf, slopeOf } from '../slope.js';
 
 /** The values that are sampled each second. */
 export const gauges = ['rssBytes', 'lagMs', 'handles', 'diskBytes', 'cpuCores'] as const;
@@ -44,19 +45,6 @@ export interface SoakResult {
 
 const warmUpPart = 1 / 3;
 
-/** The slope of the regression line (least squares), in y per x. */
-export function slopeOf(xs: readonly number[], ys: readonly number[]): number {
-  const xMean = mean(xs);
-  const yMean = mean(ys);
-  const products = xs.reduce((sum, x, i) => sum + (x - xMean) * (ys[i]! - yMean), 0);
-  const squares = xs.reduce((sum, x) => sum + (x - xMean) ** 2, 0);
-  return squares === 0 ? 0 : products / squares;
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
-}
-
 /** The figures of the samples after the warm-up. */
 export function steadyState(samples: readonly Sample[]): SoakResult['steady'] {
   const steady = samples.slice(Math.floor(samples.length * warmUpPart));
@@ -65,18 +53,18 @@ export function steadyState(samples: readonly Sample[]): SoakResult['steady'] {
     steady.map(({ seconds }) => seconds),
     of('rssBytes'),
   );
-  const rssMeanBytes = mean(of('rssBytes'));
+  const rssMeanBytes = meanOf(of('rssBytes'));
   const lags = of('lagMs').sort((a, b) => a - b);
   const lagAt = (part: number): number => lags[Math.floor((lags.length - 1) * part)] ?? NaN;
   const tenth = Math.ceil(steady.length / 10);
   return {
     rssSlopePerHour: (perSecond * 3600) / rssMeanBytes,
     rssMeanBytes,
-    handlesFirst: mean(of('handles').slice(0, tenth)),
-    handlesLast: mean(of('handles').slice(-tenth)),
+    handlesFirst: meanOf(of('handles').slice(0, tenth)),
+    handlesLast: meanOf(of('handles').slice(-tenth)),
     lagMedianMs: lagAt(0.5),
     lagP99Ms: lagAt(0.99),
     lagMaxMs: lagAt(1),
-    cpuMeanCores: mean(of('cpuCores')),
+    cpuMeanCores: meanOf(of('cpuCores')),
   };
 }

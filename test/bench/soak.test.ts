@@ -6,7 +6,7 @@ import { UsageFailure } from '../../bench/options.js';
 import { plotSoak } from '../../bench/report/soak-plot.js';
 import { readSoakOptions } from '../../bench/soak/options.js';
 import { Walker } from '../../bench/soak/paging-client.js';
-import { slopeOf } from '../../bench/soak/result.js';
+import { slopeOf } from '../../bench/slope.js';
 import { runSoak } from '../../bench/soak/soak.js';
 
 it('counts every record of a small soak, and plots its measurements', async () => {
