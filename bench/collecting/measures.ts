@@ -6,7 +6,7 @@ import { packageRoot } from '../../server/cli/options/package-root.js';
 import { generateLines } from '../generated-lines.js';
 import { ServerProcess } from '../http/server-process.js';
 import { spreadOf, type Spread } from '../spread.js';
-import { Child, runChild } from './child.js';
+import { Child, runChild } from '../child.js';
 import type { CollectingFigures, CollectingTask } from './collecting-side.js';
 import { lagsOf, type Committed, type Written } from './lags.js';
 import type { WritingFigures, WritingTask } from './paced-writer.js';
@@ -87,7 +87,7 @@ export async function measureBacklog(folder: string, format: Format, sizes: Size
       logs: { directory, namePattern: 'log' },
       gains: { log: join(directory, 'log'), pieces, warmUp: sizes.warmUp },
     };
-    const figures = await runChild<CollectingFigures>('collecting-side', task);
+    const figures = await runChild<CollectingFigures>('collecting/collecting-side', task);
     const lines = sizes.lines * (sizes.gains - sizes.warmUp);
     if (figures.records !== lines) throw new Error(`${figures.records} records of ${lines} lines`);
     rates.push(lines / figures.cpuSeconds);
@@ -96,7 +96,10 @@ export async function measureBacklog(folder: string, format: Format, sizes: Size
   const regex = readAgentFile(format.agentPath).file?.regex ?? null;
   const beside = { times: sizes.gains - sizes.warmUp, path, target: join(folder, 'script.jsonl'), regex };
   const rateOf = async (kind: ScriptTask['kind']): Promise<number> => {
-    const { lines, cpuSeconds } = await runChild<ScriptFigures>('script-side', { ...beside, kind });
+    const { lines, cpuSeconds } = await runChild<ScriptFigures>('collecting/script-side', {
+      ...beside,
+      kind,
+    });
     return lines / cpuSeconds;
   };
   return {
@@ -139,11 +142,11 @@ export async function measureFollowing(
     logs: { directory, namePattern: '.*\\.log' },
     commits,
   };
-  const collecting = new Child<CollectingFigures>('collecting-side', task);
+  const collecting = new Child<CollectingFigures>('collecting/collecting-side', task);
   try {
     await collecting.prints('following');
     const writing: WritingTask = { directory, files, linesPerSecond, seconds, lines: source, notes };
-    const written = await runChild<WritingFigures>('paced-writer', writing);
+    const written = await runChild<WritingFigures>('collecting/paced-writer', writing);
     collecting.tell(String(written.bytes));
     const figures = await collecting.figures();
     if (figures.records !== written.lines)
@@ -207,7 +210,7 @@ export async function measureQueries(folder: string, sizes: Sizes): Promise<Quer
       lines: source,
       notes,
     };
-    const written = runChild<WritingFigures>('paced-writer', writing);
+    const written = runChild<WritingFigures>('collecting/paced-writer', writing);
     const beside = await askFor(url, seconds);
     const { bytes, seconds: took } = await written;
     return { alone, beside, bytesPerSecond: bytes / took };

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { formatBytes, formatCount } from '../../server/cli/output/figures.js';
 import { packageRoot } from '../../server/cli/options/package-root.js';
-import { Child } from '../collecting/child.js';
+import { Child } from '../child.js';
 import { ServerProcess } from '../http/server-process.js';
 import { numberOption, runMeasured, type MeasuredLine } from '../report/measured-run.js';
 import type { ClientsFigures, ClientsTask, LagFigures } from './clients.js';
@@ -97,7 +97,7 @@ async function measure(folder: string, sizes: Sizes): Promise<Measured> {
   let server = await start('127.0.0.1:0');
   const { host } = new URL(server.origin);
   const writerTask: WriterTask = { log, linesPerSecond, seconds: seconds + aloneSeconds, step };
-  const writer = new Child<WriterFigures>('../following/writer', writerTask);
+  const writer = new Child<WriterFigures>('following/writer', writerTask);
   let clients: Child<ClientsFigures> | undefined;
   try {
     const aloneBytes = await largestMemory(() => server, delay(aloneSeconds * 1000));
@@ -116,7 +116,7 @@ async function measure(folder: string, sizes: Sizes): Promise<Measured> {
       timeoutMs: seconds * 1000 + catchUpMs,
       restarts: signals.length,
     };
-    clients = new Child<ClientsFigures>('../following/clients', clientsTask);
+    clients = new Child<ClientsFigures>('following/clients', clientsTask);
     const cpuBefore = server.cpuSeconds;
     const followedBytes = await largestMemory(() => server, delay(calmMs));
     const cores = (server.cpuSeconds - cpuBefore) / (calmMs / 1000);

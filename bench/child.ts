@@ -3,12 +3,16 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 
-/** Runs a script of this folder in a process of its own. The task is its argument; the last line of its output is its result as JSON. */
+/**
+ * Runs a script of a benchmark, such as `collecting/paced-writer`, in a process of its own. The task is its argument; the last line of its
+ * output is its result as JSON.
+ */
 export class Child<T> {
   private printed = '';
   private readonly child: ChildProcessByStdio<Writable, Readable, null>;
   private readonly ended: Promise<unknown[]>;
 
+  /** @param script its path in `bench`, without an ending */
   constructor(script: string, task: object) {
     const path = join(import.meta.dirname, `${script}.js`);
     this.child = spawn(process.execPath, [path, JSON.stringify(task)], {
@@ -44,7 +48,7 @@ export class Child<T> {
   }
 }
 
-/** Runs a script of this folder, and returns its result. */
+/** Runs a script of a benchmark, and returns its result. */
 export function runChild<T>(script: string, task: object): Promise<T> {
   return new Child<T>(script, task).figures();
 }
