@@ -7,16 +7,20 @@ import { describeMachine } from '../machine.js';
 import { UsageFailure } from '../options.js';
 
 /** A figure of a run and its target. */
-export interface MeasuredLine {
+export interface FigureLine {
   readonly what: string;
   readonly target: string;
   readonly figure: string;
+}
+
+/** A figure that is also written as numbers. */
+export interface MeasuredLine extends FigureLine {
   /** The figure as numbers, for the JSON file. */
   readonly values: Readonly<Record<string, number>>;
 }
 
 /** What a measurement gets from the command line. */
-export interface Asked {
+export interface RunOptions {
   readonly isSmall: boolean;
   /** The values of the additional options by name. */
   readonly values: Readonly<Record<string, string | undefined>>;
@@ -24,8 +28,18 @@ export interface Asked {
   readonly folder: string;
 }
 
+/** A column of the table: its title, and what it has of a line. */
+export type FigureColumn<Line extends FigureLine> = readonly [title: string, cellOf: (line: Line) => string];
+
+/** The columns of a table where a run names no others. */
+const usualColumns: readonly FigureColumn<FigureLine>[] = [
+  ['what', ({ what }) => what],
+  ['target', ({ target }) => target],
+  ['figure', ({ figure }) => figure],
+];
+
 /** A program that measures a part of the server. */
-export interface MeasuredRun {
+export interface MeasuredRun<Line extends FigureLine = MeasuredLine> {
   /** Names its temporary folder and its result files. */
   readonly name: string;
   readonly usage: string;
@@ -33,10 +47,12 @@ export interface MeasuredRun {
   readonly small: 'quick' | 'tiny';
   /** Names of additional options, each of which takes a value. */
   readonly options?: readonly string[];
+  /** The columns of the table, where they are not those of what, target and figure. */
+  readonly columns?: readonly FigureColumn<Line>[];
   /** Throws a `UsageFailure` for invalid values. `about` describes in words what was measured. */
   readonly measure: (
-    asked: Asked,
-  ) => Promise<{ about: string; settings: object; lines: readonly MeasuredLine[] }>;
+    options: RunOptions,
+  ) => Promise<{ about: string; settings: object; lines: readonly Line[] }>;
 }
 
 /** The number of an option, or its default. Throws a `UsageFailure` outside of 1 to `max`. */
@@ -46,7 +62,10 @@ export function numberOption(name: string, text: string | undefined, usual: numb
   return value;
 }
 
-function readOptions({ name, small, options: more = [] }: MeasuredRun, args: readonly string[]) {
+/** What the options are read by. */
+type OptionNames = Pick<MeasuredRun, 'name' | 'small' | 'options'>;
+
+function readOptions({ name, small, options: more = [] }: OptionNames, args: readonly string[]) {
   const texts = Object.fromEntries([...more, 'out'].map((option) => [option, { type: 'string' } as const]));
   const switches = { [small]: { type: 'boolean' }, help: { type: 'boolean' } } as const;
   try {
@@ -67,8 +86,10 @@ function readOptions({ name, small, options: more = [] }: MeasuredRun, args: rea
 }
 
 /** Runs a measurement, prints a table, and writes it with a JSON file. Returns the exit code. */
-export async function runMeasured(run: MeasuredRun): Promise<number> {
-  const { name, usage } = run;
+export async function runMeasured<Line extends FigureLine = MeasuredLine>(
+  run: MeasuredRun<Line>,
+): Promise<number> {
+  const { name, usage, columns = usualColumns } = run;
   const folder = mkdtempSync(join(tmpdir(), `logstrata-${name}-`));
   try {
     const { isHelp, isSmall, values, outPath } = readOptions(run, process.argv.slice(2));
@@ -82,8 +103,10 @@ export async function runMeasured(run: MeasuredRun): Promise<number> {
     const head =
       `${about}; ${machine.cpu}, ${machine.cores} cores, Node ${machine.node}; load before the run ` +
       `${machine.loadBefore.toFixed(2)}; commit ${machine.commit ?? 'unknown'}; ${startedAt}`;
-    const rows = lines.map(({ what, target, figure }) => `| ${what} | ${target} | ${figure} |`);
-    const table = `${head}\n\n| what | target | figure |\n|---|---|---|\n${rows.join('\n')}\n`;
+    const titles = columns.map(([title]) => title);
+    const rows = lines.map((line) => `| ${columns.map(([, cellOf]) => cellOf(line)).join(' | ')} |`);
+    const rule = `|${'---|'.repeat(columns.length)}`;
+    const table = `${head}\n\n| ${titles.join(' | ')} |\n${rule}\n${rows.join('\n')}\n`;
     mkdirSync(dirname(outPath), { recursive: true });
     writeFileSync(`${outPath}.md`, table);
     const record = { format: `logstrata-${name}/1`, startedAt, machine, settings, lines };
