@@ -121,7 +121,7 @@ class FileSearch {
     });
     const others = paths.filter((path) => {
       if (this.ownFolder !== undefined && isWithin(path, this.ownFolder)) return false;
-      return format === 'lines' || !isPutAside(relative(beginning, path));
+      return format === 'lines' || !isAuxiliary(relative(beginning, path));
     });
     if (this.entries > entriesMax) throw tooMany(`${entriesMax} files and folders`, this.archive);
     await inLanes(others, lanes, (path) => this.add(path, format));
@@ -135,7 +135,7 @@ class FileSearch {
     if (listed === undefined) throw tooMany(`${entriesMax} objects`, this.archive);
     if (listed.problem !== undefined) this.problems.set(beginning, listed.problem);
     for (const { path, bytes, mtimeMs, etag } of listed.objects) {
-      if (format !== 'lines' && isPutAside(path.slice(beginning.length + 1))) continue;
+      if (format !== 'lines' && isAuxiliary(path.slice(beginning.length + 1))) continue;
       this.keep(path, { path, format, bytes, mtimeMs, etag, keys: folderKeys(path, this.folders) });
     }
   }
@@ -165,7 +165,7 @@ class FileSearch {
     const inode = inodeOf(status);
     const mtimeMs = Math.floor(status.mtimeMs);
     const other = this.byInode.get(inode);
-    if (other !== undefined && !comesFirst(path, other.path)) return;
+    if (other !== undefined && !isPreferredPath(path, other.path)) return;
     this.keep(inode, { path, format, bytes: status.size, mtimeMs, keys: folderKeys(path, this.folders) });
   }
 
@@ -205,7 +205,7 @@ function foldersOf({ globs, folder }: ArchiveInput): readonly string[] {
  * Whether a part of the path begins with `_`, as Spark, Hive and others name unfinished or auxiliary files. Partition folders
  * such as `_key=value` do not count.
  */
-function isPutAside(path: string): boolean {
+function isAuxiliary(path: string): boolean {
   return path.split('/').some((part) => part.startsWith('_') && !part.includes('='));
 }
 
@@ -219,7 +219,7 @@ function whyUnread(error: Error, path: string): string {
 }
 
 /** Whether `path` is preferred to `other`, for several names of one file: the shorter one, then the first in alphabetical order. */
-function comesFirst(path: string, other: string): boolean {
+function isPreferredPath(path: string, other: string): boolean {
   return path.length === other.length ? path < other : path.length < other.length;
 }
 

@@ -138,14 +138,14 @@ function partsOf(lines: LineFormat, bytes: Uint8Array): readonly string[] {
     case 'plain':
       return new LinePattern(lines.regex ?? '').groupNames;
     case 'json':
-      return jsonKeys(bytes);
+      return keysOfJsonLine(bytes);
     case 'logfmt':
       return logfmtKeys(bytes);
   }
 }
 
 /** The keys of a line that the decoder has accepted as a JSON object. */
-function jsonKeys(bytes: Uint8Array): string[] {
+function keysOfJsonLine(bytes: Uint8Array): string[] {
   const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
   return typeof value === 'object' && value !== null ? Object.keys(value) : [];
 }

@@ -119,18 +119,18 @@ function fieldsOfKeys(keys: readonly KeyTexts[], writtenMs: number): CandidateFi
   const isDayApart = time !== undefined && isDayless(time.reading);
   const joined = isDayApart ? joinedTime(keys, time.key, writtenMs) : undefined;
   if (joined !== undefined) fields.push({ name: names.take('time'), type: 'time', ...joined });
-  else if (time !== undefined) fields.push(timeField(names.take('time'), time.key, time.reading));
+  else if (time !== undefined) fields.push(timeFieldOfKey(names.take('time'), time.key, time.reading));
   for (const values of keys) {
     if (values.key === time?.key) continue;
     const name = names.nameFor(values.key);
     const reading = timeLikeKeys.test(values.key) ? exactReading(values, writtenMs) : undefined;
-    if (reading !== undefined) fields.push(timeField(name, values.key, reading));
+    if (reading !== undefined) fields.push(timeFieldOfKey(name, values.key, reading));
     else fields.push({ name, type: typeOfKey(values), source: values.key });
   }
   return fields;
 }
 
-function timeField(name: string, key: string, reading: TimeReading): CandidateField {
+function timeFieldOfKey(name: string, key: string, reading: TimeReading): CandidateField {
   const { template, ...rest } = reading;
   const of = { name, type: 'time' as const, source: key };
   if (rest.timestamp !== undefined) return { ...of, ...rest };

@@ -89,7 +89,7 @@ function wordsBefore(
   const names = new FieldNames();
   let regex = '';
   for (let i = 0; i < words; i++) {
-    const behind = `(?:\\S+[ \\t]+){${words - i - 1}}${escaped(open)}${spelling.shape}`;
+    const behind = `(?:\\S+[ \\t]+){${words - i - 1}}${escapedBrackets(open)}${spelling.shape}`;
     const texts = partTexts(`^${regex}(?P<next>\\S+)[ \\t]+${behind}`, lines).texts.get('next')!;
     const isBracketed = texts.every((text) => /^\[[^\]]*\]$/.test(text));
     const inside = isBracketed ? texts.map((text) => text.slice(1, -1)) : texts;
@@ -101,13 +101,13 @@ function wordsBefore(
 
 /** The expression of a time, with the brackets that most lines have around it. */
 function timePart(lines: readonly SampleLine[], before: string, { open, spelling }: TimePlace): string {
-  const time = `${escaped(open)}(?P<time>${spelling.shape})`;
-  const closed = `${time}${escaped(closers[open])}`;
+  const time = `${escapedBrackets(open)}(?P<time>${spelling.shape})`;
+  const closed = `${time}${escapedBrackets(closers[open])}`;
   const all = partTexts(`^${before}${time}`, lines).lines;
   return partTexts(`^${before}${closed}`, lines).lines > all / 2 ? closed : time;
 }
 
-function escaped(text: string): string {
+function escapedBrackets(text: string): string {
   return text.replaceAll(/[[\]()]/g, '\\$&');
 }
 
@@ -212,7 +212,7 @@ class HeadComposer {
     if (place.words > 0) return this.regex.includes('(?P<time>(?:9') && this.takeAnyWord(separator);
     const name = this.names.take('time_2');
     const { open, spelling } = place;
-    const part = `${separator}${escaped(open)}(?P<${name}>${spelling.shape})${escaped(closers[open])}`;
+    const part = `${separator}${escapedBrackets(open)}(?P<${name}>${spelling.shape})${escapedBrackets(closers[open])}`;
     return this.accept(part, '.*', 0.95, 'time');
   }
 

@@ -33,7 +33,7 @@ function withoutSuffixes(name: string): string {
 function namePattern(names: readonly string[]): string {
   const dated = new Set(names.map((name) => patternOfDates(name)));
   if (dated.size === 1) return [...dated][0]!;
-  const numbered = new Set(names.map((name) => escaped(name).replaceAll(/\d+/g, '\\d+')));
+  const numbered = new Set(names.map((name) => escapedForRegex(name).replaceAll(/\d+/g, '\\d+')));
   if (numbered.size === 1) return [...numbered][0]!;
   const first = names[0]!;
   const beginning = commonLength(names, (name, i) => name[i]);
@@ -42,11 +42,11 @@ function namePattern(names: readonly string[]): string {
     rest,
     commonLength(names, (name, i) => name[name.length - 1 - i]),
   );
-  return `${escaped(first.slice(0, beginning))}.*${escaped(first.slice(first.length - ending))}`;
+  return `${escapedForRegex(first.slice(0, beginning))}.*${escapedForRegex(first.slice(first.length - ending))}`;
 }
 
 function patternOfDates(name: string): string {
-  return escaped(name).replaceAll(dates, (date) =>
+  return escapedForRegex(name).replaceAll(dates, (date) =>
     date.replaceAll(/\d+/g, (digits) => `\\d{${digits.length}}`),
   );
 }
@@ -58,6 +58,6 @@ function commonLength(names: readonly string[], at: (name: string, i: number) =>
   return length;
 }
 
-function escaped(text: string): string {
+function escapedForRegex(text: string): string {
   return text.replaceAll(/[.*+?()|[\]{}^$\\]/g, '\\$&');
 }

@@ -104,7 +104,7 @@ function plainCandidate(shape: LineShape, lines: readonly SampleLine[], writtenM
       if (type !== 'string') regex = withoutDashes(regex, name, texts);
       fields.push({ name, type });
     } else {
-      const field = timeField(name, texts, found.texts.get('time_ms'), writtenMs);
+      const field = timeFieldOfTexts(name, texts, found.texts.get('time_ms'), writtenMs);
       if (field === undefined && name === 'time') return [];
       fields.push(field ?? { name, type: 'string' });
     }
@@ -132,7 +132,7 @@ function withoutDashes(regex: string, name: string, texts: readonly string[]): s
   return regex.slice(0, group.index) + part + regex.slice(group.index + group[0].length);
 }
 
-function timeField(
+function timeFieldOfTexts(
   name: string,
   texts: readonly string[],
   milliseconds: readonly string[] | undefined,

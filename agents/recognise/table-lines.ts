@@ -127,13 +127,13 @@ function columnsOf(
     const value = `${plainValue(table, '*')}\\d${plainValue(table, '*')}`;
     const spanned = Array.from({ length: time.columns }, () => value).join(escapedDelimiter(table.delimiter));
     const mark = texts[i]!.some((text) => text.startsWith('"')) ? '"?' : '';
-    columns.push({ regex: `${mark}(?P<time>${spanned})${mark}`, field: timeField(time.reading) });
+    columns.push({ regex: `${mark}(?P<time>${spanned})${mark}`, field: timeFieldOfReading(time.reading) });
     i += time.columns - 1;
   }
   return columns;
 }
 
-function timeField(reading: TimeReading): CandidateField {
+function timeFieldOfReading(reading: TimeReading): CandidateField {
   return { name: 'time', type: 'time', ...reading };
 }
 

@@ -72,7 +72,7 @@ export class AgentFiles {
         return;
       }
       const before = found.get(each.status.inode);
-      if (before === undefined || comesFirst(each, before)) found.set(each.status.inode, each);
+      if (before === undefined || isPreferredSighting(each, before)) found.set(each.status.inode, each);
     });
     const appeared: FollowedFile[] = [];
     let passedOver = 0;
@@ -161,7 +161,7 @@ export class AgentFiles {
 }
 
 /** Whether `a` comes before `b`, for several names of one file: the name that is written to is preferred. */
-function comesFirst(a: Sighting, b: Sighting): boolean {
+function isPreferredSighting(a: Sighting, b: Sighting): boolean {
   const rotated = ({ name }: Sighting): number => (name.name === name.base ? 0 : 1);
   return rotated(a) - rotated(b) < 0 || (rotated(a) === rotated(b) && a.path < b.path);
 }
