@@ -5,7 +5,7 @@ import type { Written } from '../times/written.js';
 import type { LinesOrigin, RecordDecoder, RejectLine } from './line-decoder.js';
 
 /** Decodes lines, and also texts that contain line feeds. */
-export interface TextDecoder extends RecordDecoder {
+export interface RecordTextDecoder extends RecordDecoder {
   /** Decodes one text as it is. `reject` gets only the reason; the caller knows the position. */
   decodeText(text: TextRange, builder: BatchBuilder, reject: (reason: string) => void): void;
   /** Begins a turn. `decode` does so itself; a caller of `decodeText` does it, and checks `turnIsOver`. */
@@ -16,7 +16,7 @@ export interface TextDecoder extends RecordDecoder {
 /** Decodes records of several lines. Records of one line, which most are, are passed in runs to the decoder of lines. */
 export class MultilineDecoder implements RecordDecoder {
   constructor(
-    private readonly lines: TextDecoder,
+    private readonly lines: RecordTextDecoder,
     private readonly records: MultilineRecords,
   ) {}
 

@@ -11,7 +11,7 @@ import { FieldTexts } from './field-texts.js';
 import { bindWriters, createFieldWriter, sourcesOf } from './field-writer.js';
 import { JsonLineParser } from './json-decoder.js';
 import { LogfmtLineParser } from './logfmt-decoder.js';
-import { MultilineDecoder, type TextDecoder } from './multiline-decoder.js';
+import { MultilineDecoder, type RecordTextDecoder } from './multiline-decoder.js';
 import { Kind, ParsedLine, type LineParser } from './parsed-line.js';
 import { PlainLineParser } from './plain-decoder.js';
 import { MultilineRecords, type TextRange } from '../lines/record-ends.js';
@@ -72,7 +72,7 @@ const figureLines: LineFormat = { format: 'json' };
 /** Text size from which it pays to prepare a columnar decoder again after the file's captures have changed. */
 const columnarBytesMin = 256 * 1024;
 
-class LineDecoder implements TextDecoder {
+class LineDecoder implements RecordTextDecoder {
   readonly counters = new ValueTally();
   readonly #parser: LineParser;
   #columnar: ColumnarDecoder | null;
