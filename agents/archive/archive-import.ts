@@ -162,7 +162,7 @@ export class ArchiveImport {
     const report = files[0]!;
     this.tally.loaded(file, report);
     this.tell(report);
-    return report.outcome === 'failed' && mayMend(report) ? retryMs : Infinity;
+    return report.outcome === 'failed' && mayBecomeReadable(report) ? retryMs : Infinity;
   }
 
   private tell(report: FileReport): void {
@@ -185,6 +185,6 @@ export class ArchiveImport {
 }
 
 /** Whether a file may be readable next time without a change: permissions may change, or another process may have stored it meanwhile. */
-function mayMend({ error }: FileReport): boolean {
+function mayBecomeReadable({ error }: FileReport): boolean {
   return error?.code === 'io' || error?.code === 'conflict' || error?.code === 'not_found';
 }

@@ -178,11 +178,11 @@ class Comparison {
 
   /** Handles attached files that are gone. Where another file has the path, that one has been reported already. */
   private lookAfterLost(): void {
-    const unseen = this.found.problems.map(({ path }) => path);
+    const unreadPaths = this.found.problems.map(({ path }) => path);
     const paths = new Set(this.found.files.map(({ path }) => path));
     for (const file of [...this.lost.values()].flat()) {
       const { path } = file;
-      if (paths.has(path) || unseen.some((folder) => isWithin(path, folder))) continue;
+      if (paths.has(path) || unreadPaths.some((folder) => isWithin(path, folder))) continue;
       // Where no file is found, the disk may not be mounted, so nothing is retired.
       if (this.policy.missing === 'retire' && paths.size > 0) {
         this.removes.push(file);

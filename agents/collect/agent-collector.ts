@@ -78,9 +78,9 @@ export class AgentCollector {
   private readonly silence: Silence;
   private readonly rotation: LogRotation | undefined;
   private readonly removed = new Set<string>();
-  /** Names that can't be read, and names (`strays`) that are not files that can be followed; each is reported once. */
-  private readonly unseen = new Set<string>();
-  private readonly strays = new Set<string>();
+  /** Names that can't be read, and others (`toldStrays`) that are not files that can be followed; each is reported once. */
+  private readonly toldUnreadable = new Set<string>();
+  private readonly toldStrays = new Set<string>();
   private readonly truncations: Truncations;
   private readonly attempts: FileAttempts;
   private checkpoints: readonly Checkpoint[] | null = null;
@@ -140,11 +140,11 @@ export class AgentCollector {
    * content in a file that has no name any more.
    */
   get waits(): boolean {
-    if (this.unseen.size > 0) return true;
+    if (this.toldUnreadable.size > 0) return true;
     for (const file of this.files) {
       const { status, failure } = file.state;
       if (file.kind === 'waiting' && status.sizeBytes > 0) return true;
-      if (file.gone || failure !== null) return true;
+      if (file.isGone || failure !== null) return true;
       if (restSinceMs(file.state) !== null && this.silence.isPutAside(file)) return true;
     }
     return false;
@@ -155,12 +155,12 @@ export class AgentCollector {
     const { log, now, handles } = this.options;
     const { appeared, vanished, passedOver, failures, strays, hasLinks, isFirst } =
       await this.folder.survey(now());
-    const unseen = failures.map(({ path, error }) => ({
+    const unreadable = failures.map(({ path, error }) => ({
       path,
       reason: describeSystemError(error, path).message,
     }));
-    this.tellNew(unseen, this.unseen);
-    this.tellNew(strays, this.strays);
+    this.tellNew(unreadable, this.toldUnreadable);
+    this.tellNew(strays, this.toldStrays);
     this.hasLinks = hasLinks;
     if (!isFirst)
       for (const file of appeared) log.info({ agent: this.name, file: file.path }, 'a log appeared');
@@ -225,7 +225,7 @@ export class AgentCollector {
       const isBusy = await this.rotate();
       await this.forgetGoneFiles();
       if (isFull || isBusy) return 'more';
-      if (this.unseen.size === 0) await this.goneSources.forget(this.folder.byInode);
+      if (this.toldUnreadable.size === 0) await this.goneSources.forget(this.folder.byInode);
       return frame.lines.length > 0 ? 'done' : 'idle';
     } catch (error) {
       await this.startOver();
@@ -360,15 +360,15 @@ export class AgentCollector {
             content.kind === 'packed'
               ? await gatherPacked(file, content, frame)
               : await this.readPlain(file, frame, scratch, nowMs, ready.length === 1);
-          const hasTaken = frame.lines.slice(linesBefore).some((lines) => lines.file === file);
+          const hasNewLines = frame.lines.slice(linesBefore).some((lines) => lines.file === file);
           if (gathered === 'replaced') this.noteReplaced(file, frame);
-          const hasGrown = hasTaken && content.kind === 'follow';
+          const hasGrown = hasNewLines && content.kind === 'follow';
           const mayHaveMore = gathered !== 'end';
           file.observe({ kind: 'turned', mayHaveMore, hasGrown, nowMs });
           isFull ||= mayHaveMore;
           if (gathered !== 'full') return;
           hasRoom = false;
-          if (!hasTaken) firstLeft = Math.min(firstLeft, turn);
+          if (!hasNewLines) firstLeft = Math.min(firstLeft, turn);
         });
       }
     };

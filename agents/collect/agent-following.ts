@@ -71,9 +71,9 @@ export class AgentFollowing {
     const stop = (): void => void (patience = setTimeout(() => this.collector.abandon(), patienceMs));
     this.signal.addEventListener('abort', stop, { once: true });
     while (!this.signal.aborted) {
-      const isWell = await this.step();
+      const isStored = await this.step();
       if (this.signal.aborted) break;
-      if (isWell) await this.rest();
+      if (isStored) await this.rest();
       else await this.pause(retryMs);
     }
     this.signal.removeEventListener('abort', stop);

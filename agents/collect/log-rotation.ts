@@ -80,7 +80,7 @@ export class LogRotation {
       (file) =>
         file.followed !== null &&
         file.followed.position.offset >= sizeBytes &&
-        !file.gone &&
+        !file.isGone &&
         // A pattern may also match the names of rotated generations.
         !file.rotated &&
         !file.name.name.endsWith(suffix) &&

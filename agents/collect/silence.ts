@@ -36,10 +36,10 @@ export class Silence {
 
   /** Whether the file's name shows that it is no longer written to: it has none, or the name of a rotated generation. */
   isPutAside(file: FollowedFile): boolean {
-    if (file.gone) return true;
+    if (file.isGone) return true;
     if (!file.rotated) return false;
     if (!file.name.direct) return true;
-    for (const other of this.files()) if (!other.gone && other.name.name === file.name.base) return true;
+    for (const other of this.files()) if (!other.isGone && other.name.name === file.name.base) return true;
     return false;
   }
 }

@@ -35,8 +35,8 @@ export class KeyTable {
     for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
       const number = this.#slots[slot]!;
       if (number < 0) return -1;
-      const isAlike = this.#hashes[slot] === hash && this.#parents[number] === parent;
-      if (isAlike && isName(this.#names[number]!, bytes, start, end)) return number;
+      const mayBeKey = this.#hashes[slot] === hash && this.#parents[number] === parent;
+      if (mayBeKey && isName(this.#names[number]!, bytes, start, end)) return number;
     }
   }
 

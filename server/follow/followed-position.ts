@@ -1,7 +1,7 @@
 import { cursorOf, eventsFrom, type RecordEvents } from './record-events.js';
 
 /** A summary of records that became visible at positions before a client's own. The client is told of them but not sent them. */
-export interface Behind {
+export interface EarlierRecords {
   readonly count: number;
   /** The lowest cursor among them. */
   readonly lowest: string;
@@ -14,7 +14,7 @@ export interface Behind {
 export class FollowedPosition {
   /** Cursor of the last record that was sent, or the cursor that the client began from. */
   last: string;
-  #behind: Behind | null = null;
+  #earlier: EarlierRecords | null = null;
 
   constructor(last: string) {
     this.last = last;
@@ -32,7 +32,7 @@ export class FollowedPosition {
       return events.bytes;
     }
     if (last <= this.last && isKnown === null) {
-      this.#addBehind(first, ends.length);
+      this.#addEarlier(first, ends.length);
       return null;
     }
     for (let i = 0; i < ends.length; i++) {
@@ -41,21 +41,21 @@ export class FollowedPosition {
         this.last = last;
         return eventsFrom(events, i);
       }
-      if (isKnown?.(cursor) !== true) this.#addBehind(cursor, 1);
+      if (isKnown?.(cursor) !== true) this.#addEarlier(cursor, 1);
     }
     return null;
   }
 
   /** Returns and resets the summary of records that came before the client's position; null if none came since the last call. */
-  takeBehind(): Behind | null {
-    const behind = this.#behind;
-    this.#behind = null;
-    return behind;
+  takeEarlier(): EarlierRecords | null {
+    const earlier = this.#earlier;
+    this.#earlier = null;
+    return earlier;
   }
 
-  #addBehind(cursor: string, count: number): void {
-    const before = this.#behind;
+  #addEarlier(cursor: string, count: number): void {
+    const before = this.#earlier;
     const lowest = before === null || cursor < before.lowest ? cursor : before.lowest;
-    this.#behind = { count: (before?.count ?? 0) + count, lowest };
+    this.#earlier = { count: (before?.count ?? 0) + count, lowest };
   }
 }

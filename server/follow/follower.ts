@@ -198,7 +198,7 @@ export class Follower implements GroupMember {
       await pieces.close();
     }
     share();
-    const behind = this.#position.takeBehind();
+    const behind = this.#position.takeEarlier();
     if (behind !== null) await this.stream.write(eventText('behind', behind));
     return seen!;
   }
@@ -224,7 +224,7 @@ export class Follower implements GroupMember {
   #takeEntry({ reading, events }: LogEntry): Buffer | null {
     if (reading >= this.#firstNewReading) this.#seen = null;
     if (events === null) {
-      const behind = this.#position.takeBehind();
+      const behind = this.#position.takeEarlier();
       return behind === null ? null : eventText('behind', behind);
     }
     const seen = this.#seen;

@@ -83,13 +83,13 @@ export class AgentFiles {
       else appeared.push(this.add(each, nowMs));
     }
     const vanished: FollowedFile[] = [];
-    const unseen = new Set(failures.map(({ path }) => path));
+    const unreadPaths = new Set(failures.map(({ path }) => path));
     for (const file of this.byInode.values()) {
-      if (found.has(file.inode) || unseen.has(file.path)) {
+      if (found.has(file.inode) || unreadPaths.has(file.path)) {
         file.observe({ kind: 'surveyed' });
         continue;
       }
-      if (!file.gone) vanished.push(file);
+      if (!file.isGone) vanished.push(file);
       file.observe({ kind: 'missed', nowMs });
     }
     const hasLinks = entries.some(({ isLink }) => isLink);
@@ -104,7 +104,7 @@ export class AgentFiles {
     const found = await this.look(entryName, false).catch(() => null);
     if (found === null || 'reason' in found) return false;
     const known = this.byInode.get(found.status.inode);
-    if (known === undefined || known.path !== found.path || known.gone) return false;
+    if (known === undefined || known.path !== found.path || known.isGone) return false;
     known.observe({ kind: 'seen', ...found, nowMs });
     return true;
   }

@@ -83,7 +83,7 @@ export async function identify(
     return { kind: 'follow', position: { ...position, key: checkpointKey(known) }, known, head, cutBack };
   }
   // Another file continues the content that this process stored.
-  if (file.gone && file.state.hasStored) return { kind: 'done' };
+  if (file.isGone && file.state.hasStored) return { kind: 'done' };
   if (file.rotated && isCopyOfPresent(file, head, context)) return { kind: 'waiting' };
   const free = freeCandidates(file, head, context);
   const position = await longestMatch(handle, status, head, free);

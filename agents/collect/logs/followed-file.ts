@@ -54,7 +54,7 @@ export class FollowedFile implements HandleHolder {
   }
 
   /** Whether no name leads to the file any more. */
-  get gone(): boolean {
+  get isGone(): boolean {
     return this.#state.goneSinceMs !== null;
   }
 

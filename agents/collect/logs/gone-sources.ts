@@ -47,7 +47,7 @@ export class GoneSources {
     if (nowMs < this.nextMs && nowMs > this.nextMs - forgetEveryMs) return;
     const files = [...byInode.values()];
     const isKnown = files.every(({ kind, state }) => kind !== 'new' && state.failure === null);
-    if (!isKnown || files.every(({ gone }) => gone)) return;
+    if (!isKnown || files.every(({ isGone }) => isGone)) return;
     this.nextMs = nowMs + forgetEveryMs;
     const { checkpoints } = await store.sources();
     const inUse = new Set(files.flatMap(({ position }) => position?.key ?? []));

@@ -4,7 +4,7 @@ import type { LogFiles, LogHandle } from './log-files.js';
 /** The owner of a handle in `OpenFiles`. */
 export interface HandleHolder {
   /** Whether the file has no name any more. Without its handle it can't be read then. */
-  readonly gone: boolean;
+  readonly isGone: boolean;
 }
 
 /** Number of handles that are kept at least, however few the system allows. */
@@ -85,8 +85,8 @@ export class OpenFiles {
   private async shrink(to: number, spared: HandleHolder | undefined): Promise<void> {
     if (this.handles.size <= to) return;
     const holders = [...this.handles.keys()];
-    const named = holders.filter((holder) => !holder.gone);
-    const unnamed = holders.filter((holder) => holder.gone);
+    const named = holders.filter((holder) => !holder.isGone);
+    const unnamed = holders.filter((holder) => holder.isGone);
     // Files that still have a name can be opened again; handles of the others are closed last.
     for (const holder of [...named, ...unnamed]) {
       if (this.handles.size <= to) return;

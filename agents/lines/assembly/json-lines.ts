@@ -79,8 +79,8 @@ function findKey(at: usize, length: u32, parent: u32, keys: usize, table: usize,
     const number = load<u32>(table + ((<usize>slot) << 2));
     if (number == noKey) return unwanted;
     const key = keys + <usize>number * keyBytes;
-    const isAlike = load<u32>(key, 4) == length && load<u32>(key, 8) == parent;
-    if (isAlike && sameBytes(at, <usize>load<u32>(key), length)) return load<u32>(key, 12);
+    const mayBeKey = load<u32>(key, 4) == length && load<u32>(key, 8) == parent;
+    if (mayBeKey && sameBytes(at, <usize>load<u32>(key), length)) return load<u32>(key, 12);
     slot = (slot + 1) & mask;
   }
 }

@@ -80,7 +80,7 @@ export async function follow(
 }
 
 function tellBehind(position: FollowedPosition): void {
-  const behind = position.takeBehind();
+  const behind = position.takeEarlier();
   if (behind === null) return;
   const records = formatCounted(behind.count, 'record');
   tell(`behind: ${records} came to stand before ${position.last}, the first at ${behind.lowest}`);
