@@ -73,7 +73,9 @@ function testsOn(start: () => Promise<Bed>): void {
   runConformance(farAnswerer('the engine, near and far by turns', (commit) => commit % 2 === 0));
 }
 
-describeWithClickHouse('the conformance cases, with a far tier of 2018', () =>
+describeWithClickHouse('the conformance cases with a far tier on ClickHouse of 2018', () =>
   testsOn(() => FarClusterBed.start(2, 1)),
 );
-describeWithChdb('the conformance cases, with a far tier of today', () => testsOn(() => ChdbDoor.start()));
+describeWithChdb('the conformance cases with a far tier on current ClickHouse', () =>
+  testsOn(() => ChdbDoor.start()),
+);
