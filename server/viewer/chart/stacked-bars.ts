@@ -95,10 +95,10 @@ export function stackBars(state: HistogramState): StackedBars {
     shade: 0,
     counts: restCounts,
   };
-  const kin = new Map<Severity, number>();
+  const layerCounts = new Map<Severity, number>();
   const shaded = named.map((layer) => {
-    const shade = layer.severity === 'other' ? 0 : (kin.get(layer.severity) ?? 0);
-    kin.set(layer.severity, shade + 1);
+    const shade = layer.severity === 'other' ? 0 : (layerCounts.get(layer.severity) ?? 0);
+    layerCounts.set(layer.severity, shade + 1);
     return { ...layer, shade };
   });
   const tops = totals.map(() => 0);

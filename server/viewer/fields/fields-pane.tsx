@@ -118,8 +118,10 @@ function FieldRow({ field }: { readonly field: Field }) {
 /** The pane of fields: their most frequent values, and which of them are columns. */
 export function FieldsPane() {
   const { viewer } = usePage();
-  const [sought, setSought] = useState('');
-  const fields = viewer.fields.value.filter(({ name }) => name.toLowerCase().includes(sought.toLowerCase()));
+  const [searchText, setSearchText] = useState('');
+  const fields = viewer.fields.value.filter(({ name }) =>
+    name.toLowerCase().includes(searchText.toLowerCase()),
+  );
   return (
     <aside class="fields-pane" aria-label="Fields">
       <div class="pane-head">
@@ -128,8 +130,8 @@ export function FieldsPane() {
           class="input"
           placeholder="Fields"
           aria-label="Fields with this in their name"
-          value={sought}
-          onInput={(event) => setSought(event.currentTarget.value)}
+          value={searchText}
+          onInput={(event) => setSearchText(event.currentTarget.value)}
         />
         <CloseButton
           what="the fields"

@@ -16,32 +16,32 @@ function timeParameter(timeMs: number): string {
 
 /** The fragment of the page's address for a view, such as `#/nginx?status__gte=500&last=1h`. Filters are written as for the query route. */
 export function addressOf(view: View): string {
-  const said = new URLSearchParams(
+  const parameters = new URLSearchParams(
     filterParameters(view.filters).map(([name, value]): [string, string] => [name, value]),
   );
-  const say = (name: string, value: string | undefined): void => {
-    if (value !== undefined && value !== '') said.set(name, value);
+  const setUnlessEmpty = (name: string, value: string | undefined): void => {
+    if (value !== undefined && value !== '') parameters.set(name, value);
   };
-  say('text', view.text);
-  say('in', view.text === '' ? undefined : view.textField);
-  if (view.range.kind === 'last') say('last', view.range.length.replaceAll(' ', ''));
+  setUnlessEmpty('text', view.text);
+  setUnlessEmpty('in', view.text === '' ? undefined : view.textField);
+  if (view.range.kind === 'last') setUnlessEmpty('last', view.range.length.replaceAll(' ', ''));
   if (view.range.kind === 'between') {
     const { sinceMs, untilMs } = view.range;
-    say('since', sinceMs === undefined ? undefined : timeParameter(sinceMs));
-    say('until', untilMs === undefined ? undefined : timeParameter(untilMs));
+    setUnlessEmpty('since', sinceMs === undefined ? undefined : timeParameter(sinceMs));
+    setUnlessEmpty('until', untilMs === undefined ? undefined : timeParameter(untilMs));
   }
-  say(
+  setUnlessEmpty(
     'columns',
     view.columns.map(({ name, width }) => (width === undefined ? name : `${name}:${width}`)).join(','),
   );
-  if (view.split !== undefined) said.set('split', view.split);
-  if (view.isWrapped) said.set('wrap', '1');
-  if (view.isNewestFirst) said.set('order', 'newest');
-  if (view.isLive) said.set('live', '1');
-  say('record', view.cursor);
-  if (view.isContext) said.set('context', '1');
+  if (view.split !== undefined) parameters.set('split', view.split);
+  if (view.isWrapped) parameters.set('wrap', '1');
+  if (view.isNewestFirst) parameters.set('order', 'newest');
+  if (view.isLive) parameters.set('live', '1');
+  setUnlessEmpty('record', view.cursor);
+  if (view.isContext) parameters.set('context', '1');
   // Colons, commas and slashes need no escape in a fragment, and people read addresses.
-  const text = said.toString().replaceAll('%3A', ':').replaceAll('%2C', ',').replaceAll('%2F', '/');
+  const text = parameters.toString().replaceAll('%3A', ':').replaceAll('%2C', ',').replaceAll('%2F', '/');
   return `#/${encodeURIComponent(view.agent)}${text === '' ? '' : `?${text}`}`;
 }
 
@@ -51,11 +51,11 @@ function readMoment(text: string | null): number | undefined {
   return Number.isNaN(timeMs) || Math.abs(timeMs) > 8.64e15 ? undefined : timeMs;
 }
 
-function readRange(said: URLSearchParams): TimeRange {
-  const length = said.get('last');
+function readRange(parameters: URLSearchParams): TimeRange {
+  const length = parameters.get('last');
   if (length !== null && readDuration(length) !== undefined) return { kind: 'last', length };
-  const sinceMs = readMoment(said.get('since'));
-  const untilMs = readMoment(said.get('until'));
+  const sinceMs = readMoment(parameters.get('since'));
+  const untilMs = readMoment(parameters.get('until'));
   return sinceMs === undefined && untilMs === undefined
     ? { kind: 'all' }
     : { kind: 'between', sinceMs, untilMs };
@@ -79,8 +79,8 @@ interface FilterParameter {
   readonly value: string;
 }
 
-function readFilters(said: URLSearchParams): readonly FilterParameter[] {
-  return [...said].flatMap(([name, value]) => {
+function readFilters(parameters: URLSearchParams): readonly FilterParameter[] {
+  return [...parameters].flatMap(([name, value]) => {
     const at = name.lastIndexOf('__');
     const operator = name.slice(at + 2);
     return at > 0 && isOperator(operator) ? [{ field: name.slice(0, at), operator, value }] : [];
@@ -100,24 +100,24 @@ export function readAddress(hash: string): View {
   const text = hash.startsWith('#/') ? hash.slice(2) : '';
   const mark = text.indexOf('?');
   const agent = decoded(mark < 0 ? text : text.slice(0, mark));
-  const said = new URLSearchParams(mark < 0 ? '' : text.slice(mark + 1));
-  const cursor = said.get('record') ?? '';
+  const parameters = new URLSearchParams(mark < 0 ? '' : text.slice(mark + 1));
+  const cursor = parameters.get('record') ?? '';
   const isOpen = isCursor(cursor);
-  const split = said.get('split');
-  const textField = said.get('in');
+  const split = parameters.get('split');
+  const textField = parameters.get('in');
   return {
     ...plainView,
     agent,
-    filters: gatherFilters(readFilters(said)),
-    range: readRange(said),
-    text: said.get('text') ?? '',
+    filters: gatherFilters(readFilters(parameters)),
+    range: readRange(parameters),
+    text: parameters.get('text') ?? '',
     ...(textField === null ? {} : { textField }),
-    columns: readColumns(said.get('columns')),
-    isWrapped: said.get('wrap') === '1',
+    columns: readColumns(parameters.get('columns')),
+    isWrapped: parameters.get('wrap') === '1',
     ...(split === null ? {} : { split }),
     ...(isOpen ? { cursor } : {}),
-    isContext: isOpen && said.get('context') === '1',
-    isLive: said.get('live') === '1',
-    isNewestFirst: said.get('order') === 'newest',
+    isContext: isOpen && parameters.get('context') === '1',
+    isLive: parameters.get('live') === '1',
+    isNewestFirst: parameters.get('order') === 'newest',
   };
 }

@@ -16,9 +16,9 @@ export function fieldWords(name: string): string {
   return name === anyField ? 'any field' : name;
 }
 
-/** Whether a search in the field named `sought`, which may be `anyField`, includes this field. */
-export function isSought({ name, type }: Field, sought: string | undefined): boolean {
-  return name === sought || (sought === anyField && type === 'string');
+/** Whether a search in the field named `searched`, which may be `anyField`, includes this field. */
+export function isSearched({ name, type }: Field, searched: string | undefined): boolean {
+  return name === searched || (searched === anyField && type === 'string');
 }
 
 const levelNames = ['level', 'severity', 'log_level', 'loglevel', 'lvl', 'priority'];

@@ -106,10 +106,10 @@ export function gatherFilters(
 ): Filters {
   const filters: Filter[] = [];
   for (const { field, operator, value } of parameters) {
-    const kin = (other: Filter): boolean =>
+    const isOfSameFilter = (other: Filter): boolean =>
       other.field === field &&
       (other.operator === operator || (operator === 'ne' && other.operator === 'not_in'));
-    const found = operator === 'ne' || takesMany(operator) ? filters.findIndex(kin) : -1;
+    const found = operator === 'ne' || takesMany(operator) ? filters.findIndex(isOfSameFilter) : -1;
     if (found < 0) filters.push({ field, operator, values: [value] });
     else if (!filters[found]!.values.includes(value))
       filters[found] = {

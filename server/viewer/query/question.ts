@@ -55,8 +55,8 @@ export function requestPath(
   { agent, parameters }: Question,
   more: readonly (readonly [string, string])[] = [],
 ): string {
-  const said = new URLSearchParams(
+  const query = new URLSearchParams(
     [...parameters, ...more].map(([name, value]): [string, string] => [name, value]),
   ).toString();
-  return `/api/${route}/${encodeURIComponent(agent)}${said === '' ? '' : `?${said}`}`;
+  return `/api/${route}/${encodeURIComponent(agent)}${query === '' ? '' : `?${query}`}`;
 }

@@ -3,7 +3,7 @@ import { CloseButton, ColumnToggle, useValueToggles } from '../parts/field-tools
 import { Icon } from '../parts/icon.js';
 import { usePage } from '../parts/viewer-context.js';
 import { MarkedText } from '../parts/marked-text.js';
-import { isSought, type Field } from '../query/field.js';
+import { isSearched, type Field } from '../query/field.js';
 import { requestPath, searchedField } from '../query/question.js';
 import { isJsonTree, prettyJson } from '../records/pretty-json.js';
 import { shownText, valueText, type LogRecord, type Value } from '../records/record.js';
@@ -33,16 +33,16 @@ function ShownValue({ field, value }: { readonly field: Field; readonly value: V
   if (value === '') return <span class="null">(empty)</span>;
   const text = shownText(valueText(value));
   const view = viewer.view.value;
-  const sought = isSought(field, searchedField(view, viewer.fields.value)) ? view.text : '';
+  const searchText = isSearched(field, searchedField(view, viewer.fields.value)) ? view.text : '';
   if (typeof value === 'string' && isJsonTree(text))
     return (
       <pre class="json">
-        <MarkedText text={prettyJson(text)} sought={sought} />
+        <MarkedText text={prettyJson(text)} searchText={searchText} />
       </pre>
     );
   return (
     <span class="value-text">
-      <MarkedText text={text} sought={sought} />
+      <MarkedText text={text} searchText={searchText} />
     </span>
   );
 }

@@ -76,8 +76,8 @@ export function readTime(text: string, zone: Zone): number | undefined {
   const fraction = Number((found[7] ?? '0').padEnd(3, '0'));
   const parts = [year!, month! - 1, day!, hour!, minute!, second!, fraction] as const;
   const timeMs = zone === 'utc' ? Date.UTC(...parts) : new Date(...parts).getTime();
-  const [said] = trimmed.split(/[ T]/);
-  return clockOf(timeMs, zone).day === said && hour! < 24 && minute! < 60 && second! < 60
+  const [writtenDay] = trimmed.split(/[ T]/);
+  return clockOf(timeMs, zone).day === writtenDay && hour! < 24 && minute! < 60 && second! < 60
     ? timeMs
     : undefined;
 }

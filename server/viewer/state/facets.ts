@@ -33,14 +33,14 @@ export class Facets {
   async load(fields: readonly { readonly name: string; readonly question: Question }[]): Promise<void> {
     this.asking.abort();
     this.asking = new AbortController();
-    const { signal: aborts } = this.asking;
+    const { signal: abortSignal } = this.asking;
     const old = this.current.peek();
     this.current.value = new Map(fields.map(({ name }) => [name, { ...old.get(name), kind: 'loading' }]));
     const waiting = [...fields];
     const work = async (): Promise<void> => {
       for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
         const { name, question } = next;
-        const state = await this.ask(name, question, aborts);
+        const state = await this.ask(name, question, abortSignal);
         if (state === undefined) return;
         this.current.value = new Map(this.current.peek()).set(name, state);
       }
@@ -55,12 +55,16 @@ export class Facets {
   }
 
   /** Requests the counts of a field; undefined where the request was aborted. */
-  private async ask(field: string, question: Question, aborts: AbortSignal): Promise<FacetState | undefined> {
+  private async ask(
+    field: string,
+    question: Question,
+    abortSignal: AbortSignal,
+  ): Promise<FacetState | undefined> {
     try {
-      const { values } = await askCounts(this.door, question, { field, top: topMax }, aborts);
-      return aborts.aborted ? undefined : { kind: 'ready', counts: values };
+      const { values } = await askCounts(this.door, question, { field, top: topMax }, abortSignal);
+      return abortSignal.aborted ? undefined : { kind: 'ready', counts: values };
     } catch (error) {
-      if (aborts.aborted || isAborted(error)) return undefined;
+      if (abortSignal.aborted || isAborted(error)) return undefined;
       return { kind: 'failed', failure: failureOfError(error) };
     }
   }

@@ -48,17 +48,17 @@ export class Histogram {
   async load({ question, timeField, extent, split, zone }: HistogramAsk): Promise<void> {
     this.asking.abort();
     this.asking = new AbortController();
-    const { signal: aborts } = this.asking;
+    const { signal: abortSignal } = this.asking;
     const step = stepFor(extent, barsMax);
     this.current.value = { ...this.current.value, kind: 'loading' };
     try {
       const time = timeField === undefined ? undefined : `${timeField}:${step.text}`;
       const ask = { time, field: split, top: splitMax, zone };
-      const { count, time: times, values } = await askCounts(this.door, question, ask, aborts);
-      if (aborts.aborted) return;
+      const { count, time: times, values } = await askCounts(this.door, question, ask, abortSignal);
+      if (abortSignal.aborted) return;
       this.current.value = { kind: 'ready', count, extent, step, buckets: times?.buckets ?? [], values };
     } catch (error) {
-      if (aborts.aborted || isAborted(error)) return;
+      if (abortSignal.aborted || isAborted(error)) return;
       this.current.value = { kind: 'failed', buckets: [], failure: failureOfError(error) };
     }
   }

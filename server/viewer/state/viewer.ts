@@ -61,7 +61,8 @@ export class Viewer {
   /** The time of the question, in milliseconds since the epoch. Relative ranges count from it. */
   readonly askedMs = signal(Date.now());
   private loading = new AbortController();
-  private asked: View | undefined;
+  /** The view whose records were requested last; undefined where they are to be requested anew. */
+  private requestedView: View | undefined;
   /** The agent whose fields and counts are shown, and whether its fields have been received since they were last requested. */
   private shownAgent = '';
   private areFieldsTold = false;
@@ -225,7 +226,7 @@ export class Viewer {
 
   /** Repeats all requests. Relative ranges are evaluated again. */
   askAgain(): void {
-    this.asked = undefined;
+    this.requestedView = undefined;
     if (this.agents.peek().names === undefined) void this.loadAgents();
     this.follow(this.view.peek());
   }
@@ -253,17 +254,17 @@ export class Viewer {
   }
 
   private pagesOf(question: Question): AskForPage {
-    return (ask, aborts) => askPage(this.door, question, ask, aborts);
+    return (ask, abortSignal) => askPage(this.door, question, ask, abortSignal);
   }
 
   /** Requests what has changed in the view since the previous one. */
   private follow(view: View): void {
-    const before = this.asked;
+    const before = this.requestedView;
     if (view.agent === '') return void this.loadAgents();
     if (before === undefined || before.agent !== view.agent) return void this.openAgent(view);
     if (this.agents.peek().fields === undefined) return;
     const isOther = !asksTheSame(before, view) || before.isContext !== view.isContext;
-    this.asked = view;
+    this.requestedView = view;
     if (isOther) this.openRecords(view);
     else if (before.isLive !== view.isLive) this.openLive(view);
     else if (view.cursor !== undefined && recordBy(this.window.state.peek(), view.cursor) === undefined)
@@ -287,7 +288,7 @@ export class Viewer {
   private async openAgent(view: View): Promise<void> {
     this.loading.abort();
     this.loading = new AbortController();
-    const { signal: aborts } = this.loading;
+    const { signal: abortSignal } = this.loading;
     if (this.shownAgent !== view.agent) {
       batch(() => {
         this.facets.clear();
@@ -301,20 +302,21 @@ export class Viewer {
     }
     this.shownAgent = view.agent;
     this.areFieldsTold = false;
-    this.asked = undefined;
+    this.requestedView = undefined;
     // Requests that do not depend on the fields are sent at once, so that the first rows appear sooner.
     if (view.range.kind === 'all' || this.agents.peek().fields !== undefined) this.openRecords(view);
     try {
-      const fields = await askFields(this.door, view.agent, aborts);
-      if (aborts.aborted) return;
-      const asked = JSON.stringify(this.question());
+      const fields = await askFields(this.door, view.agent, abortSignal);
+      if (abortSignal.aborted) return;
+      const questionBefore = JSON.stringify(this.question());
       this.areFieldsTold = true;
       this.agents.value = { ...this.agents.peek(), fields, failure: undefined };
       const now = this.view.peek();
       // The question may have changed now that the fields are known: without string fields there is no search for the text.
-      if (this.asked !== now || JSON.stringify(this.question()) !== asked) this.openRecords(now);
+      if (this.requestedView !== now || JSON.stringify(this.question()) !== questionBefore)
+        this.openRecords(now);
     } catch (error) {
-      if (!aborts.aborted && !isAborted(error)) this.failed(error);
+      if (!abortSignal.aborted && !isAborted(error)) this.failed(error);
       return;
     }
     await this.loadKnown();
@@ -322,19 +324,19 @@ export class Viewer {
 
   /** Requests the facts about the agent's records (`askKnownRecords`). */
   private async loadKnown(): Promise<void> {
-    const { signal: aborts } = this.loading;
+    const { signal: abortSignal } = this.loading;
     try {
-      await this.learnRecords(this.view.peek().agent, aborts);
-      if (!aborts.aborted) this.agents.value = { ...this.agents.peek(), failure: undefined };
+      await this.learnRecords(this.view.peek().agent, abortSignal);
+      if (!abortSignal.aborted) this.agents.value = { ...this.agents.peek(), failure: undefined };
     } catch (error) {
-      if (!aborts.aborted && !isAborted(error)) this.failed(error);
+      if (!abortSignal.aborted && !isAborted(error)) this.failed(error);
     }
   }
 
-  private async learnRecords(agent: string, aborts: AbortSignal): Promise<void> {
+  private async learnRecords(agent: string, abortSignal: AbortSignal): Promise<void> {
     const pages = this.pagesOf({ agent, parameters: [] });
-    const { extent, sample } = await askKnownRecords(pages, this.timeField.peek(), aborts);
-    if (aborts.aborted) return;
+    const { extent, sample } = await askKnownRecords(pages, this.timeField.peek(), abortSignal);
+    if (abortSignal.aborted) return;
     batch(() => {
       this.recordsExtent.value = extent;
       this.isEmpty.value = extent === undefined;
@@ -372,7 +374,7 @@ export class Viewer {
   }
 
   private openRecords(view: View): void {
-    this.asked = view;
+    this.requestedView = view;
     this.tail.stop();
     this.askedMs.value = Date.now();
     this.window.reset(this.pagesOf(this.question()));
@@ -382,7 +384,7 @@ export class Viewer {
         address: addressOf({ ...view, cursor: undefined }),
       });
     void this.opened(view).then(() => {
-      if (this.asked !== view) return;
+      if (this.requestedView !== view) return;
       if (this.sample.peek().length === 0) this.sample.value = recordsIn(this.window.state.peek());
       // Without the newest records the tail would not know where to begin. It starts after they have been requested again.
       const isOpen = this.window.state.peek().status === 'ready';
@@ -403,11 +405,11 @@ export class Viewer {
   private loadFacets(open: readonly Field[]): void {
     const view = this.view.peek();
     const fields = this.fields.peek();
-    const asked = open.map(({ name }) => ({
+    const questions = open.map(({ name }) => ({
       name,
       question: questionOf(view, fields, this.span.peek(), withoutWanted(view.filters, name)),
     }));
-    void this.facets.load(asked);
+    void this.facets.load(questions);
   }
 
   private loadHistogram(): void {

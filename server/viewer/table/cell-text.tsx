@@ -14,17 +14,17 @@ interface CellProps {
   readonly value: Value | undefined;
   readonly zone: Zone;
   /** The text that was searched for in this field; empty where none was. */
-  readonly sought: string;
+  readonly searchText: string;
   /** Whether a text of several lines is shown on several lines. */
   readonly isWrapped: boolean;
 }
 
 /** The value of a field in a cell of the table. */
-export function CellText({ field, value, zone, sought, isWrapped }: CellProps) {
+export function CellText({ field, value, zone, searchText, isWrapped }: CellProps) {
   if (value === null || value === undefined) return <span class="null">–</span>;
   if (field.type === 'time' && typeof value === 'number') return <>{timeText(value, zone)}</>;
   const text = shownText(valueText(value));
   const shown = text.length > shownCharsMax ? `${text.slice(0, shownCharsMax)} …` : text;
   const laid = isWrapped ? shown : shown.trimEnd().replaceAll(/\r?\n[ \t]*/g, lineEnd);
-  return <MarkedText text={laid} sought={sought} />;
+  return <MarkedText text={laid} searchText={searchText} />;
 }

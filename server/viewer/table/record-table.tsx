@@ -35,12 +35,12 @@ function EdgeLine({ edge, state }: { readonly edge: Edge; readonly state: EdgeSt
 /** Notices about live records: how many are not shown as the user has scrolled away, and how many were inserted further up. */
 function HeldNotice() {
   const { viewer } = usePage();
-  const { held, isMore, behind, kind, failure } = viewer.tail.state.value;
+  const { unseenCount, isMore, behind, kind, failure } = viewer.tail.state.value;
   return (
     <div class="held" role="status">
-      {held > 0 && (
+      {unseenCount > 0 && (
         <button type="button" class="button is-main" onClick={() => void viewer.window.openNewest()}>
-          {countText(held)}
+          {countText(unseenCount)}
           {isMore ? ' or more' : ''} new
         </button>
       )}
@@ -83,8 +83,8 @@ function useRowStyle(): RowStyle {
     () => ({
       columns: layColumns(columns, fields),
       zone,
-      sought: view.isContext ? '' : view.text,
-      soughtField: searchedField(view, fields),
+      searchText: view.isContext ? '' : view.text,
+      searchedField: searchedField(view, fields),
       splitField,
       isNewestFirst: view.isNewestFirst,
       isWrapped: view.isWrapped,

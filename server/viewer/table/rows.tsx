@@ -1,7 +1,7 @@
 import { useComputed } from '@preact/signals';
 import { memo } from './memo.js';
 import { usePage } from '../parts/viewer-context.js';
-import { isSought } from '../query/field.js';
+import { isSearched } from '../query/field.js';
 import type { LogRecord } from '../records/record.js';
 import type { Zone } from '../records/time-text.js';
 import { severityOf } from '../state/severity.js';
@@ -18,8 +18,8 @@ export function rowId(cursor: string): string {
 export interface RowStyle {
   readonly columns: readonly LaidColumn[];
   readonly zone: Zone;
-  readonly soughtField: string | undefined;
-  readonly sought: string;
+  readonly searchedField: string | undefined;
+  readonly searchText: string;
   readonly splitField: string | undefined;
   readonly isNewestFirst: boolean;
   readonly isWrapped: boolean;
@@ -33,7 +33,7 @@ interface RowProps {
 
 function Row({ record, style, isCurrent }: RowProps) {
   const { cursor, values } = record;
-  const { columns, zone, sought, soughtField, splitField, isWrapped } = style;
+  const { columns, zone, searchText, searchedField, splitField, isWrapped } = style;
   const severity = severityOf(splitField === undefined ? undefined : values.get(splitField));
   return (
     <div
@@ -49,7 +49,7 @@ function Row({ record, style, isCurrent }: RowProps) {
             field={field}
             value={values.get(field.name)}
             zone={zone}
-            sought={isSought(field, soughtField) ? sought : ''}
+            searchText={isSearched(field, searchedField) ? searchText : ''}
             isWrapped={isWrapped}
           />
         </span>

@@ -12,7 +12,7 @@ import { recordAt } from './window-state.js';
 export interface TailState {
   readonly kind: 'off' | 'connecting' | 'open' | 'failed';
   /** Number of new records that are not shown, as the user has scrolled away from the newest ones. */
-  readonly held: number;
+  readonly unseenCount: number;
   /** Whether there are more than were counted. */
   readonly isMore: boolean;
   readonly failure?: Failure | undefined;
@@ -20,7 +20,7 @@ export interface TailState {
   readonly behind?: BehindNotice | undefined;
 }
 
-const off: TailState = { kind: 'off', held: 0, isMore: false };
+const off: TailState = { kind: 'off', unseenCount: 0, isMore: false };
 
 /** Milliseconds between two updates of the table: not noticeable, and a fast log does not overload the page. */
 const flushMs = 100;
@@ -29,7 +29,7 @@ const flushMs = 100;
  * again by their cursors.
  */
 const waitingMax = 2000;
-const heldMax = 100_000;
+const unseenMax = 100_000;
 
 /**
  * Follows the newest records into a window. While the user has scrolled away from them, it only counts new records and drops them; the
@@ -40,7 +40,7 @@ export class LiveTail {
   private follower: Follower | undefined;
   private waiting: LogRecord[] = [];
   /** Cursors of the records that came since the user scrolled away, in order. */
-  private held: string[] = [];
+  private unseenCursors: string[] = [];
   private timer: ReturnType<typeof setTimeout> | undefined;
   /** Whether the table is scrolled to the newest records. */
   private isAtEnd = true;
@@ -79,7 +79,7 @@ export class LiveTail {
     clearTimeout(this.timer);
     this.timer = undefined;
     this.waiting = [];
-    this.held = [];
+    this.unseenCursors = [];
     this.current.value = off;
   }
 
@@ -109,8 +109,10 @@ export class LiveTail {
     this.timer = undefined;
     const records = this.waiting;
     this.waiting = [];
-    const added = this.window.take(records, this.isAtEnd && this.held.length === 0);
-    if (added === 0) for (const { cursor } of records) if (this.held.length < heldMax) this.held.push(cursor);
+    const added = this.window.take(records, this.isAtEnd && this.unseenCursors.length === 0);
+    if (added === 0)
+      for (const { cursor } of records)
+        if (this.unseenCursors.length < unseenMax) this.unseenCursors.push(cursor);
     this.count();
     this.arrived();
   }
@@ -120,10 +122,11 @@ export class LiveTail {
     if (this.follower === undefined) return;
     const newest = recordAt(this.window.state.peek(), 'newer')?.cursor ?? firstCursor;
     const last = this.isAtEnd ? newest : (this.seen ?? newest);
-    const isMore = this.held.length >= heldMax;
-    const first = this.held.findIndex((cursor) => cursor > last);
-    this.held = first < 0 ? [] : this.held.slice(first);
-    if (this.current.value.held !== this.held.length) this.set({ held: this.held.length, isMore });
+    const isMore = this.unseenCursors.length >= unseenMax;
+    const first = this.unseenCursors.findIndex((cursor) => cursor > last);
+    this.unseenCursors = first < 0 ? [] : this.unseenCursors.slice(first);
+    if (this.current.value.unseenCount !== this.unseenCursors.length)
+      this.set({ unseenCount: this.unseenCursors.length, isMore });
   }
 
   private set(change: Partial<TailState>): void {

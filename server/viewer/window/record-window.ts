@@ -93,15 +93,15 @@ export class RecordWindow {
     const isOpen =
       before.status === 'ready' && (before[edge].kind === 'more' || before[edge].kind === 'failed');
     if (!isOpen || next === undefined || ask === undefined) return;
-    const { signal: aborts } = this.opening;
+    const { signal: abortSignal } = this.opening;
     this.set({ [edge]: { kind: 'loading' } });
     try {
       const side = edge === 'older' ? { before: next.cursor } : { after: next.cursor };
-      const { records, isEnd, timing } = await ask({ limit: pageRecords, ...side }, aborts);
-      if (aborts.aborted) return;
+      const { records, isEnd, timing } = await ask({ limit: pageRecords, ...side }, abortSignal);
+      if (abortSignal.aborted) return;
       this.add(edge, records, isEnd, timing);
     } catch (error) {
-      if (aborts.aborted || isAborted(error)) return;
+      if (abortSignal.aborted || isAborted(error)) return;
       this.set({ [edge]: { kind: 'failed', failure: failureOfError(error) } });
     }
   }
@@ -156,18 +156,18 @@ export class RecordWindow {
   ): Promise<void> {
     this.opening.abort();
     this.opening = new AbortController();
-    const { signal: aborts } = this.opening;
+    const { signal: abortSignal } = this.opening;
     const { ask } = this;
     if (ask === undefined) return;
     this.set({ status: 'loading', failure: undefined });
     try {
-      const opened = await read(ask, aborts);
-      if (aborts.aborted) return;
+      const opened = await read(ask, abortSignal);
+      if (abortSignal.aborted) return;
       this.set({ ...opened, status: 'ready' });
       const { newer } = this.current.value;
       if (newer.kind === 'end') this.set({ newer: edgeOf(this.isNewestKnown('newer', true)) });
     } catch (error) {
-      if (aborts.aborted || isAborted(error)) return;
+      if (abortSignal.aborted || isAborted(error)) return;
       this.set({ pages: [], status: 'failed', failure: failureOfError(error) });
     }
   }
