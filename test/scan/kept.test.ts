@@ -87,7 +87,7 @@ describe('filters that are asked again', () => {
 
   it('are read from the file if they have no room in memory', async () => {
     // A quarter of this limit is less than the filters of any segment.
-    const columns = new BufferPool(64 * 1024);
+    const columns = new BufferPool(32 * 1024);
     const directory = await openRealDirectory(folder);
     const stored = await storeSnapshot(directory, 'no-room', dataset, layout, columns);
     const query = { limit: 10, predicates: [message('like', 'is no. 4321 done')] };
@@ -97,7 +97,7 @@ describe('filters that are asked again', () => {
       expect(text).toBe(answerOf(dataset, query));
       expect(piecesOf(stats)).toBe(piecesOf(first.stats));
     }
-    expect(columns.bytes).toBeLessThan(64 * 1024);
+    expect(columns.bytes).toBeLessThan(32 * 1024);
     columns.close();
   });
 });
