@@ -21,9 +21,8 @@ export function orRange(bits: usize, other: usize, from: u32, to: u32): void {
 }
 
 /** The 64 bits of the rows from `row` on, with those outside [from, to) cleared. `row` must be a multiple of 64. */
-function wordOf(bits: usize, row: u32, from: u32, to: u32): u64 {
-  const at = bits + (row >>> 3);
-  let word = load<u64>(at);
+export function wordOf(bits: usize, row: u32, from: u32, to: u32): u64 {
+  let word = load<u64>(bits + (row >>> 3));
   if (row < from) word &= (<u64>-1) << (from - row);
   if (to - row < 64) word &= ((<u64>1) << (to - row)) - 1;
   return word;

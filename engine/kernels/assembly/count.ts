@@ -1,12 +1,5 @@
 // Counts rows by their values: see ../count.ts.
-
-/** The 64 bits of the rows from `row` on, with those outside [from, to) cleared. `row` must be a multiple of 64. */
-function wordOf(bits: usize, row: u32, from: u32, to: u32): u64 {
-  let word = load<u64>(bits + (row >>> 3));
-  if (row < from) word &= (<u64>-1) << (from - row);
-  if (to - row < 64) word &= ((<u64>1) << (to - row)) - 1;
-  return word;
-}
+import { wordOf } from './bitmap';
 
 /** Whether all 64 integers at `at` are in [low, high]. */
 function areWithin(at: usize, low: i64, high: i64): bool {
