@@ -4,6 +4,7 @@
  */
 import { openScratch, scratchBytes } from '../memory/scratch.js';
 import { kernelsOver } from './kernels.js';
+import { asciiFold } from './substring.js';
 
 const lastPrime = 0x9e3779b1 | 0;
 const olderPrime = 0x85ebca6b | 0;
@@ -24,11 +25,6 @@ function gramBit(last: number, older: number, bits: number): number {
 function trigramBit(last: number, bits: number): number {
   return Math.imul(last >>> 8, lastPrime) >>> (32 - bits);
 }
-
-/** Byte → lower case for ASCII letters; other bytes are unchanged. */
-const asciiFolds = Uint8Array.from({ length: 256 }, (_, byte) =>
-  byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte,
-);
 
 /**
  * Sets the bits of all n-grams of `gramBytes` bytes (4 to 6) and of all trigrams in the strings of the rows [from, to). ASCII letters are
@@ -73,7 +69,7 @@ export function needleBits(needle: Uint8Array, gramBytes: number, bits: number):
   let older = 0;
   for (let i = 0; i < needle.length; i++) {
     older = (older >>> 8) | ((last & 255) << 8);
-    last = (last >>> 8) | (asciiFolds[needle[i]!]! << 24);
+    last = (last >>> 8) | (asciiFold[needle[i]!]! << 24);
     if (i + 1 < gramBytes) continue;
     found.push(
       gramBytes === 3 ? trigramBit(last, bits) : gramBit(last, older >>> ((6 - gramBytes) * 8), bits),
