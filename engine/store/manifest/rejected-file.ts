@@ -162,7 +162,7 @@ export async function* readRejectedLines(
     const bytes = rest.length === 0 ? Buffer.from(piece) : Buffer.concat([rest, piece]);
     const lines: RejectedLine[] = [];
     let start = 0;
-    for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, start)) {
+    for (let end = bytes.indexOf(lineFeed); end >= 0; end = bytes.indexOf(lineFeed, start)) {
       lines.push(lineAt(bytes.toString('utf8', start, end), path, offset + start));
       start = end + 1;
     }
