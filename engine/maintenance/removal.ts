@@ -25,6 +25,7 @@ import { loadId } from '../store/manifest/removal.js';
 import { type AgentState, runsOfSegment, schemaOf } from '../store/reading/agent-state.js';
 import { BufferPool } from '../store/reading/buffer-pool.js';
 import { ColumnLease } from '../store/reading/column-lease.js';
+import { newReadCounters } from '../store/reading/read-counters.js';
 import { SealedSegment } from '../store/reading/sealed-segment.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import { isOvertaken } from './compaction.js';
@@ -291,13 +292,7 @@ async function changeByTimes(
   if (isFarOnly(entry)) throw notNear(state.agent);
   const pool = new BufferPool(rewritePoolBytesMax);
   const segment = await SealedSegment.open(directory, `${state.agent}/${entry.file}`, entry, schema, pool);
-  const counters = {
-    bytesRead: 0,
-    columnsDecoded: 0,
-    columnsCached: 0,
-    gramPiecesRead: 0,
-    valuePiecesRead: 0,
-  };
+  const counters = newReadCounters();
   try {
     const removed: Run[] = [];
     for (const { rowGroup, firstRow, rows, partition, firstOrdinal } of runsOfSegment(

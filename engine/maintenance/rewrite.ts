@@ -17,7 +17,7 @@ import type { SegmentFooter } from '../store/sealed/segment-file.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import { MergedSegments } from '../store/load/merged-segments.js';
 import type { Codec } from '../parquet/compression.js';
-import type { ReadCounters } from '../store/reading/read-counters.js';
+import { newReadCounters } from '../store/reading/read-counters.js';
 
 /** Segments of one day with the same columns to be rewritten. Plain data, so that it can be sent to a thread. */
 export interface RewriteJob {
@@ -113,13 +113,7 @@ interface DecodedRowGroup {
 class DecodedRowGroups {
   private readonly open = new Map<RowGroup, DecodedRowGroup>();
   private readonly rowsLeft = new Map<RowGroup, number>();
-  private readonly counters: ReadCounters = {
-    bytesRead: 0,
-    columnsDecoded: 0,
-    columnsCached: 0,
-    gramPiecesRead: 0,
-    valuePiecesRead: 0,
-  };
+  private readonly counters = newReadCounters();
 
   constructor(
     private readonly schema: Schema,
