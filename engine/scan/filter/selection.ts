@@ -1,4 +1,5 @@
 import { countRange, listRange } from '../../kernels/bitmap.js';
+import { lowerBound } from '../plan/lower-bound.js';
 import type { RowRange, ScanUnit } from '../plan/plan.js';
 
 /** The matching rows of a row group. */
@@ -69,18 +70,6 @@ export function listSelected(selection: Selection, range: RowRange, rows: Uint32
       return to - from;
     }
   }
-}
-
-/** Index of the first of the ascending `rows` that is at least `row`; their length where there is none. */
-export function lowerBound(rows: Uint16Array | Uint32Array, row: number): number {
-  let low = 0;
-  let high = rows.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (rows[middle]! < row) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 /** Matches of one unit that are part of the answer: `take` of them, after the first `skip`. */

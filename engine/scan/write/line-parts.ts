@@ -1,7 +1,8 @@
 import type { LineTable } from '../../kernels/json-rows.js';
 import { JsonLines, type Piece, type PlacedRows } from './json-lines.js';
 import type { PieceSpace } from './piece-space.js';
-import { countInRange, listSelected, lowerBound, type Matches } from '../filter/selection.js';
+import { countInRange, listSelected, type Matches } from '../filter/selection.js';
+import { lowerBound } from '../plan/lower-bound.js';
 
 /**
  * Rows of one row group whose ordinals all have the same distance to the row number: rows[first] up to rows[end] (exclusive) of the list,
