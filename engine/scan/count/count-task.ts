@@ -1,7 +1,7 @@
 import { columnAt, columnLayout, wordsPerLayout } from '../../columns/column-layout.js';
 import { bitmapBytes } from '../../kernels/bitmap.js';
 import { foreignMemory, workingOn, type MemoryRange } from '../../memory/shared-memory.js';
-import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
+import { buffersOf, builtModule, concatenated, type Finished, type Task } from '../../workers/task.js';
 import { countRows, type RowCounts, type RowsToCount } from './row-counts.js';
 
 /** Row groups whose rows are to be counted. Their columns are in the shared memory of the asking thread. */
@@ -110,7 +110,7 @@ export function work(job: CountJob): Finished<Counted> {
       addCounts(counts, shapes.subarray(shapeAt, shapeAt + wordsPerShape), lists);
     }
   });
-  const result = { shapes, lists: together(lists) };
+  const result = { shapes, lists: concatenated(lists, Uint32Array) };
   return { result, transfer: buffersOf(Object.values(result)) };
 }
 
@@ -122,16 +122,6 @@ function addCounts(counts: RowCounts, shape: Uint32Array, lists: Uint32Array[]):
     shape[3 + i] = list === null ? 0 : list.length + 1;
     if (list !== null) lists.push(list);
   });
-}
-
-function together(lists: readonly Uint32Array[]): Uint32Array<ArrayBuffer> {
-  const all = new Uint32Array(lists.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const list of lists) {
-    all.set(list, at);
-    at += list.length;
-  }
-  return all;
 }
 
 /** Counts the rows of row groups on a thread. */

@@ -1,6 +1,6 @@
 import { columnAt, wordsPerLayout } from '../../columns/column-layout.js';
 import { foreignMemory, workingOn, type MemoryRange } from '../../memory/shared-memory.js';
-import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
+import { buffersOf, builtModule, concatenated, type Finished, type Task } from '../../workers/task.js';
 import { resultOf } from '../../store/reading/steps.js';
 import { narrow, narrowByColumn, type AskedPredicate } from './narrowing.js';
 import type { RowGroupShare } from '../plan/plan.js';
@@ -100,7 +100,12 @@ export function work(job: NarrowJob): Finished<Narrowed> {
     }
   });
   const seen = Float64Array.from(predicates.flatMap(({ rowsSeen, rowsPassed }) => [rowsSeen, rowsPassed]));
-  const result = { found, seen, rows: together(lists, Uint16Array), bits: together(bitmaps, Uint8Array) };
+  const result = {
+    found,
+    seen,
+    rows: concatenated(lists, Uint16Array),
+    bits: concatenated(bitmaps, Uint8Array),
+  };
   return { result, transfer: buffersOf(Object.values(result)) };
 }
 
@@ -124,19 +129,6 @@ function addFound(
   listRange(selection.bits, firstRow, endRow, rows, 0);
   lists.push(rows);
   return rowsListed;
-}
-
-function together<Kind extends Uint8Array | Uint16Array>(
-  arrays: readonly Kind[],
-  make: new (length: number) => Kind,
-): Kind {
-  const all = new make(arrays.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const array of arrays) {
-    all.set(array, at);
-    at += array.length;
-  }
-  return all;
 }
 
 /** The matching rows of each row group. `rowsOfRowGroups` are the row counts of the row groups, in the order of the job. */
