@@ -52,7 +52,8 @@ function writeRun(rows: number, value: number, target: Uint8Array, at: number): 
   return at;
 }
 
-function writeVarint(value: number, target: Uint8Array, at: number): number {
+/** Writes an unsigned number below 2^32 as a varint to `target` from offset `at` on. Returns the offset after it. */
+export function writeVarint(value: number, target: Uint8Array, at: number): number {
   while (value >= 128) {
     target[at++] = (value & 127) | 128;
     value >>>= 7;

@@ -7,6 +7,7 @@ import { copyBytes as copyArray } from '../kernels/copy.js';
 import { encodeDelta } from '../kernels/delta.js';
 import { numberBytes, numberWords } from '../kernels/dictionary.js';
 import { encodePlainStrings } from '../kernels/plain-strings.js';
+import { writeVarint } from '../kernels/validity.js';
 
 /** The distinct values of a column, in the order of their first rows, and a code for each row. */
 export interface DistinctValues {
@@ -93,13 +94,4 @@ export function encodeCodes(distinct: DistinctValues, target: Uint8Array): numbe
   if (width === 0) return writeVarint(rows * 2, target, 1);
   const at = writeVarint((Math.ceil(rows / 8) << 1) | 1, target, 1);
   return packCodes(distinct.codes, rows, width, target, at);
-}
-
-function writeVarint(value: number, target: Uint8Array, at: number): number {
-  while (value >= 128) {
-    target[at++] = (value & 127) | 128;
-    value >>>= 7;
-  }
-  target[at++] = value;
-  return at;
 }
