@@ -208,7 +208,7 @@ async function planRemoval(context: RemovalContext, wish: RemovalWish): Promise<
       if (load === undefined) throw unknownLoad(state.agent, wish.id);
       const wanted = new Coverage();
       for (const run of load.runs) wanted.add(run);
-      const changes = segments.flatMap((entry) => changeOf(entry, (run) => coveredBy(wanted, run)));
+      const changes = segments.flatMap((entry) => changeOf(entry, (run) => wanted.covered(run)));
       if (changes.some(({ entry, rows }) => isFarOnly(entry) && rows < liveRows(entry)))
         throw notNear(state.agent);
       return { changes, rejected: await rejectedOf(context, load), loads: [load] };
@@ -248,14 +248,6 @@ function wholeSegment(entry: SegmentEntry): SegmentChange {
 function changeOf(entry: SegmentEntry, removedOf: (run: Run) => readonly OrdinalRun[]): SegmentChange[] {
   const removed = liveRuns(entry).flatMap(removedOf);
   return removed.length === 0 ? [] : [{ entry, removed, rows: rowsOf(removed) }];
-}
-
-/** The parts of a run that are in the set. */
-function coveredBy(coverage: Coverage, run: Run): OrdinalRun[] {
-  if (!coverage.touches(run)) return [];
-  const others = new Coverage();
-  for (const part of coverage.missing(run)) others.add(part);
-  return others.missing(run);
 }
 
 function missingOf(live: Coverage, run: OrdinalRun): readonly OrdinalRun[] {

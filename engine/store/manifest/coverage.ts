@@ -42,6 +42,20 @@ export class Coverage {
     return parts;
   }
 
+  /** The parts of a run whose positions are in the set, in order. */
+  covered(run: OrdinalRun): OrdinalRun[] {
+    const { partition } = run;
+    const first = run.firstOrdinal;
+    const end = first + run.rows;
+    const ranges = this.rangesOf(partition);
+    const parts: OrdinalRun[] = [];
+    for (let i = firstEndingBehind(ranges, first); i < ranges.length && ranges[i]!.first < end; i++) {
+      const from = Math.max(first, ranges[i]!.first);
+      parts.push({ partition, firstOrdinal: from, rows: Math.min(end, ranges[i]!.end) - from });
+    }
+    return parts;
+  }
+
   /** Whether any position of the run is in the set. */
   touches({ partition, firstOrdinal, rows }: OrdinalRun): boolean {
     const ranges = this.rangesOf(partition);

@@ -56,16 +56,8 @@ export function loadsWithout(
     const kept = load.runs.filter(
       (run) => !removed.touches(run) || (!isGone && own.missing({ ...run, firstRow: 0 }).length > 0),
     );
-    const parts = kept.flatMap((run) => coveredParts(own, run));
+    const parts = kept.flatMap((run) => own.covered(run));
     if (kept.length > 0) left.push(withRuns(load, kept, parts));
   }
   return { left, gone };
-}
-
-/** The parts of a run that are in the set. */
-function coveredParts(coverage: Coverage, { partition, firstOrdinal, rows }: OrdinalRun): OrdinalRun[] {
-  const run = { partition, firstOrdinal, firstRow: 0, rows };
-  const others = new Coverage();
-  for (const part of coverage.missing(run)) others.add(part);
-  return others.missing(run).map((part) => ({ partition, firstOrdinal: part.firstOrdinal, rows: part.rows }));
 }

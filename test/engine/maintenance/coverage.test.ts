@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { Coverage } from '../../../engine/store/manifest/coverage.js';
 
-it('coverage returns the part of each run that no earlier run covered, as sets of positions would', () => {
+it('coverage returns the parts of each run that earlier runs cover, and those that none covers, as sets of positions would', () => {
   const runs = fc.array(
     fc.record({
       partition: fc.nat(2),
@@ -26,6 +26,14 @@ it('coverage returns the part of each run that no earlier run covered, as sets o
           for (let i = 0; i < part.rows; i++)
             found.push(`${part.partition}:${part.firstOrdinal + i}:${part.firstRow + i}`);
         expect(found).toEqual(expected.filter(isNew));
+        const known = coverage
+          .covered(run)
+          .flatMap(({ partition, firstOrdinal, rows }) =>
+            Array.from({ length: rows }, (_, i) => `${partition}:${firstOrdinal + i}`),
+          );
+        expect(known).toEqual(
+          expected.filter((place) => !isNew(place)).map((place) => place.slice(0, place.lastIndexOf(':'))),
+        );
         coverage.add(run);
         for (const place of expected) seen.add(place.slice(0, place.lastIndexOf(':')));
       }
