@@ -1,6 +1,4 @@
-import type { FarCluster } from '../../store/far/far-cluster.js';
-import { ofTable } from '../../store/far/far-cluster.js';
-import { numberOf } from '../../store/far/far-sql.js';
+import { ofTable, partitionText, type FarCluster } from '../../store/far/far-cluster.js';
 import { FarFailure } from '../../store/far/far-transport.js';
 import { schemaOf, type AgentState } from '../../store/reading/agent-state.js';
 import { LogstrataError } from '../../terms/errors.js';
@@ -58,7 +56,7 @@ export async function verifyFar(
     onProgress?.(++done / shipped.length);
   }
   const known = [...shipped.map(({ far }) => far), ...(manifest?.farLeftovers ?? [])];
-  const named = new Set(known.map(({ unit, attempt }) => `(${numberOf(unit)},${numberOf(attempt)})`));
+  const named = new Set(known.map(partitionText));
   const shards = new Set(shipped.map(({ far }) => far.shard));
   const urls = [...shards].flatMap((shard) => cluster.urlsOf(shard));
   const strays: FarStray[] = [];
