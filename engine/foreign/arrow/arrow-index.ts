@@ -102,11 +102,12 @@ class IndexReader {
     const { fields, dictionaries, batches } = at(ending - length, () => {
       const table = FlatTable.root(footer);
       const schema = table.table(1) ?? table.fail('a footer without a schema');
-      return { fields: readArrowSchema(schema), dictionaries: table.blocks(2), batches: table.blocks(3) };
+      const [dictionaries, batches] = [table.blockOffsets(2), table.blockOffsets(3)];
+      return { fields: readArrowSchema(schema), dictionaries, batches };
     });
     this.#fields = fields;
-    for (const { offset } of dictionaries) await this.#readMessage(offset, headerKind.dictionary);
-    for (const { offset } of batches) await this.#readMessage(offset, headerKind.batch);
+    for (const offset of dictionaries) await this.#readMessage(offset, headerKind.dictionary);
+    for (const offset of batches) await this.#readMessage(offset, headerKind.batch);
     // In a file, a dictionary applies to all batches, wherever it is stored.
     const forAll = this.#dictionaries.map((dictionary) => ({ ...dictionary, firstBatch: 0 }));
     return this.#index(forAll, false);

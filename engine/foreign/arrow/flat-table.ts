@@ -89,14 +89,10 @@ export class FlatTable {
     return Array.from({ length: length * words }, (_, i) => this.#size(at + 8 * i));
   }
 
-  /** The `Block`s of an Arrow footer: an offset, a 32-bit length, and a 64-bit length. */
-  blocks(id: number): { offset: number; metadataBytes: number; bodyBytes: number }[] {
+  /** The offsets in a vector of the `Block`s of an Arrow footer. Two lengths follow each, which its message says too. */
+  blockOffsets(id: number): number[] {
     const { at, length } = this.#vector(id, 24);
-    return Array.from({ length }, (_, i) => ({
-      offset: this.#size(at + 24 * i),
-      metadataBytes: this.#int32(at + 24 * i + 8),
-      bodyBytes: this.#size(at + 24 * i + 16),
-    }));
+    return Array.from({ length }, (_, i) => this.#size(at + 24 * i));
   }
 
   /** Throws a `FormatError` at the offset of the table. */
