@@ -258,7 +258,7 @@ describe('a gram filter', () => {
     expect(readMetadata(pairs)).toEqual(metadata);
     const shorter = JSON.stringify({ ...json, gramFilters: json.gramFilters.map((row) => row.slice(0, 5)) });
     expect(() => readMetadata(pairs.set(segmentKey!, shorter))).toThrow(
-      '"gramFilters" has a row of 5 numbers',
+      '"gramFilters" has a row of 5 numbers, expected 6 to 7',
     );
   });
 

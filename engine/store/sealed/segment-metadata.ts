@@ -109,7 +109,8 @@ function rowsOf(object: JsonObject, key: string, length: number | null, lengthMa
   return listField(object, key).map((row) => {
     const numbers = countsField({ [key]: row }, key);
     if (length !== null && (numbers.length < length || numbers.length > lengthMax!)) {
-      throw new DamageError(`"${key}" has a row of ${numbers.length} numbers, expected ${length}`, {});
+      const expected = lengthMax === length ? length : `${length} to ${lengthMax}`;
+      throw new DamageError(`"${key}" has a row of ${numbers.length} numbers, expected ${expected}`, {});
     }
     return numbers;
   });
