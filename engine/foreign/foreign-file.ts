@@ -41,7 +41,10 @@ export interface ForeignColumn {
   readonly values: ForeignValues;
   /** Whether rows may be null. */
   readonly nullable: boolean;
-  /** Set for unsigned 64-bit integers. Their `type` is `int` in a file all of whose values fit a signed 64-bit integer, else `string`. */
+  /**
+   * Set for unsigned 64-bit integers. Their `type` is `int` where the file says that all of its values fit a signed 64-bit integer, which
+   * only Parquet can say; else `string`.
+   */
   readonly isUnsigned64?: true;
   /** How Parquet stores the values. Not set for Arrow and for nested columns. */
   readonly parquet?: ParquetStorage;

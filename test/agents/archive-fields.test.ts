@@ -1,4 +1,5 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import * as arrow from 'apache-arrow';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -306,6 +307,18 @@ describe('files written by DuckDB', () => {
       web: '',
     });
   });
+
+  it.each(['0', 'z'])(
+    'beside an Arrow file "%s.arrow" have unsigned integers of 64 bits as text',
+    async (name) => {
+      const folder = await written(`COPY (SELECT 7::UBIGINT AS hash) TO 'DIR/b.parquet'`);
+      const table = new arrow.Table({ hash: arrow.vectorFromArray([7n], new arrow.Uint64()) });
+      writeFileSync(join(folder, `a/${name}.arrow`), arrow.tableToIPC(table, 'file'));
+      const report = await reportOf(folder, "archive: { path: ['a/*.parquet', 'a/*.arrow'] }");
+      expect(report).toMatchObject({ rows: 2, problems: [], fieldProblems: [] });
+      expect(short({ columns: report.columns, problems: [] })).toEqual(['hash string']);
+    },
+  );
 
   it('that cannot be read are named, and so are columns that no file has', async () => {
     const folder = await written(

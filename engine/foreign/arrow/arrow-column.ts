@@ -1,5 +1,4 @@
-import type { FieldType } from '../../terms/schema.js';
-import type { ForeignColumn, ForeignValues } from '../foreign-file.js';
+import type { ForeignColumn } from '../foreign-file.js';
 import { decimalMeaning } from '../parquet/column-type.js';
 import type { ArrowField, ArrowType } from './arrow-schema.js';
 
@@ -22,17 +21,15 @@ export function arrowColumnOf(field: ArrowField): ForeignColumn {
   };
 }
 
-interface Meaning {
-  readonly type: FieldType;
-  readonly values: ForeignValues;
-}
+type Meaning = Pick<ForeignColumn, 'type' | 'values' | 'isUnsigned64'>;
 
 function meaningOf(type: ArrowType): Meaning {
   switch (type.kind) {
     case 'bool':
       return { type: 'bool', values: { kind: 'same' } };
     case 'int':
-      if (type.bits === 64 && !type.isSigned) return { type: 'string', values: { kind: 'text' } };
+      if (type.bits === 64 && !type.isSigned)
+        return { type: 'string', values: { kind: 'text' }, isUnsigned64: true };
       return { type: 'int', values: { kind: 'same' } };
     case 'float':
       return { type: 'float', values: { kind: 'same' } };
