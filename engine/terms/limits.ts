@@ -78,7 +78,7 @@ export const int64Max = 2n ** 63n - 1n;
 /** Filters in one query. Each takes a pass over a column. */
 export const predicatesMax = 100;
 
-/** Ordinals of a partition have 40 bits, from 1 on (`semantics.md`, "A cursor is a position"). */
+/** Ordinals of a partition have 40 bits, from 1 on: a cursor is a partition and an ordinal in 64 bits. */
 export const ordinalMax = 2 ** 40 - 1;
 
 /** Partitions have 24 bits: hours since the epoch, up to the year 3883. */

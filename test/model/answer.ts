@@ -86,7 +86,7 @@ function holdsCompare(op: CompareOp, value: bigint | number, wanted: bigint | nu
   }
 }
 
-/** Whether a string passes a filter, as `semantics.md` defines it: by an escaped JavaScript `/…/iu`. */
+/** Whether a string passes a filter, by the definition of the filters: a JavaScript regular expression `/…/iu` of the escaped value. */
 export function holdsString(op: StringOp, value: string, wanted: string): boolean {
   const literal = wanted.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
   switch (op) {

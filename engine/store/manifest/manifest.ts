@@ -187,7 +187,7 @@ export interface Manifest {
   readonly nextOrdinals: readonly (readonly [number, number])[];
   /** Smallest ordinal that any partition may assign. A rebuilt manifest raises it, because it does not know which ordinals were used. */
   readonly ordinalsFrom: number;
-  /** Highest partition that ever held a committed record (`w` in semantics.md); 0 for none. */
+  /** Highest partition that ever held a committed record; 0 for none. Live records are placed in no earlier one, unless they are late. */
   readonly highestPartition: number;
   readonly checkpoints: readonly Checkpoint[];
   /** The loads, newest last. Older ones are dropped when the limit on their runs is exceeded or when retention has taken their records. */

@@ -8,9 +8,9 @@ import type { CommittedValues } from './committed-values.js';
 import type { OrdinalRun } from './manifest.js';
 
 /**
- * The placement time of each row, in milliseconds (semantics.md, "Where a new record is placed"). It is the row's own time, clamped to 1 …
- * now. A row without a readable time takes the placement time of the row before it in its source. The first row of a source takes `nowMs`,
- * and so does every row of an agent without a time field.
+ * The placement time of each row, in milliseconds. Its hour is the partition that a loaded row gets; for live rows see `livePartition`. It
+ * is the row's own time, clamped to 1 … now. A row without a readable time takes the placement time of the row before it in its source. The
+ * first row of a source takes `nowMs`, and so does every row of an agent without a time field.
  *
  * @param parts the rows' sources, in the order of the rows, each with the placement time of the record before its first row
  */
