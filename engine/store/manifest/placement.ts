@@ -135,13 +135,14 @@ export function partsOf(batch: RecordBatch, extras: CommitExtras): readonly Sour
 }
 
 /**
- * The positions that rows get: the next ordinals of each partition. Rows of one partition must be adjacent: two runs of one partition would
- * get the same ordinals.
+ * The positions that rows get: the next ordinals of each partition. `partitions` must ascend: two runs of one partition would get the same
+ * ordinals.
  */
 export function ordinalRuns(values: CommittedValues, partitions: Float64Array): OrdinalRun[] {
   const runs: OrdinalRun[] = [];
   for (let row = 0; row < partitions.length;) {
     const partition = partitions[row]!;
+    assert(row === 0 || partition > partitions[row - 1]!, 'rows are placed in the order of their partitions');
     let end = row + 1;
     while (end < partitions.length && partitions[end] === partition) end++;
     const firstOrdinal = values.nextOrdinal(partition);
