@@ -206,12 +206,12 @@ describe('the buffer pool', () => {
     const pool = new BufferPool(20_000, memory);
     const lease = new ColumnLease({ neverWaits: true });
     const [held] = await pool.pin([request('held', 2000)], 'once', lease);
-    const [aside] = await pool.pin([request('aside', 2000)], 'once', lease);
-    const places = [held, aside].map((pinned) =>
+    const [onHeap] = await pool.pin([request('on heap', 2000)], 'once', lease);
+    const places = [held, onHeap].map((pinned) =>
       memory.holds((pinned!.column as Column & { kind: 'int64' }).values),
     );
     expect(places).toEqual([true, false]);
-    expect(isWhole(held!.column, 'held') && isWhole(aside!.column, 'aside')).toBe(true);
+    expect(isWhole(held!.column, 'held') && isWhole(onHeap!.column, 'on heap')).toBe(true);
     pool.evict('');
     lease.release();
     expect(pool.bytes).toBe(0);
@@ -304,7 +304,7 @@ describe('the buffer pool', () => {
 
     test.each([
       ['in the memory', 1 << 20],
-      ['aside', 0],
+      ['on the heap', 0],
     ])('decodes again for another request that waits for the column, %s', async (_, bytesMax) => {
       const memory = newMemory();
       const pool = new BufferPool(bytesMax, memory);

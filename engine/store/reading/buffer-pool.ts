@@ -36,7 +36,7 @@ export interface PinnedColumn {
 
 interface Entry {
   readonly key: string;
-  /** Address in the shared memory; null where the column is on the heap ("aside"). */
+  /** Address in the shared memory; null where the column is on the heap. */
   readonly address: number | null;
   /** Bytes of the shared memory that the entry takes; 0 on the heap. Includes the decoder's working memory until decoding has ended. */
   bytes: number;
@@ -78,7 +78,7 @@ type Waiter = () => boolean;
  * used ones. Concurrent requests for the same column share one decoding.
  *
  * A call gets memory for all of its columns at once or for none, and it pins nothing while it waits, so waiting calls cannot deadlock.
- * Columns that together exceed the bound are decoded on the heap ("aside"), for one call at a time.
+ * Columns that together exceed the bound are decoded on the heap, for one call at a time.
  */
 export class BufferPool {
   readonly #bytesMax: number;
@@ -90,7 +90,7 @@ export class BufferPool {
   /** The group that was used last. Its entries are the most recent already, so using it again need not reorder them. */
   #lastTouched: Group | null = null;
   /** Entries on the heap. */
-  readonly #aside = new Set<Entry>();
+  readonly #onHeap = new Set<Entry>();
   readonly #waiters: Waiter[] = [];
   readonly #streamed: StreamedColumns;
   /** Once more bytes than this are free between columns (fragmentation), the pool evicts columns before it lets the memory grow. */
@@ -287,8 +287,8 @@ export class BufferPool {
     }
     for (const entry of held) this.#pin(entry);
     const reserved = this.#reserve([...missing.values()], held);
-    const addresses = reserved === 'wait' && lease.neverWaits ? 'aside' : reserved;
-    const waits = addresses === 'aside' && !this.#clearAside(held) && !lease.neverWaits;
+    const addresses = reserved === 'wait' && lease.neverWaits ? 'on heap' : reserved;
+    const waits = addresses === 'on heap' && !this.#clearHeap(held) && !lease.neverWaits;
     if (addresses === 'wait' || waits) {
       for (const entry of held) this.#unpin(entry);
       return null;
@@ -298,7 +298,7 @@ export class BufferPool {
       lease.add(() => this.#unpin(entry));
     }
     [...missing.values()].forEach((request, i) => {
-      this.#load(request, addresses === 'aside' ? null : addresses[i]!, use, lease);
+      this.#load(request, addresses === 'on heap' ? null : addresses[i]!, use, lease);
     });
     return requests.map(({ key }) => ({
       column: this.#entries.get(key)!.column,
@@ -307,22 +307,22 @@ export class BufferPool {
   }
 
   /**
-   * Allocates an address for every request. Returns `wait` where other leases have to be released first, and `aside` where the requests
+   * Allocates an address for every request. Returns `wait` where other leases have to be released first, and `on heap` where the requests
    * do not fit even then, because together with `held` they exceed the bound or the machine's memory, or where the pool is closed.
    */
-  #reserve(requests: readonly ColumnRequest[], held: ReadonlySet<Entry>): number[] | 'wait' | 'aside' {
+  #reserve(requests: readonly ColumnRequest[], held: ReadonlySet<Entry>): number[] | 'wait' | 'on heap' {
     if (requests.length === 0) return [];
     const wantedBytes = requests.reduce((sum, { sizeBytes }) => sum + alignedBytes(sizeBytes), 0);
     let heldBytes = 0;
     for (const entry of held) heldBytes += entry.bytes;
-    if (this.#isClosed || heldBytes + wantedBytes > this.#bytesMax) return 'aside';
+    if (this.#isClosed || heldBytes + wantedBytes > this.#bytesMax) return 'on heap';
     if (this.#pinnedBytes + wantedBytes > this.#bytesMax) return 'wait';
     const addresses: number[] = [];
     for (const { sizeBytes } of requests) {
       const address = this.#allocate(sizeBytes);
       if (address === null) {
         for (const other of addresses) this.#free(other);
-        return this.#pinnedBytes > heldBytes ? 'wait' : 'aside';
+        return this.#pinnedBytes > heldBytes ? 'wait' : 'on heap';
       }
       addresses.push(address);
     }
@@ -375,7 +375,7 @@ export class BufferPool {
     this.#entries.set(key, entry);
     this.#lastTouched = null;
     if (isFilter) this.#filterBytes += bytes;
-    if (address === null) this.#aside.add(entry);
+    if (address === null) this.#onHeap.add(entry);
     else this.#used[use].add(entry);
     this.#pin(entry);
     lease.add(() => this.#unpin(entry));
@@ -396,9 +396,9 @@ export class BufferPool {
   }
 
   /** Drops unpinned heap entries that are not in `held`. Returns false while another call has heap entries and the pool is open. */
-  #clearAside(held: ReadonlySet<Entry>): boolean {
-    for (const entry of this.#aside) if (!held.has(entry) && entry.pins === 0) this.#drop(entry);
-    return this.#isClosed || [...this.#aside].every((entry) => held.has(entry));
+  #clearHeap(held: ReadonlySet<Entry>): boolean {
+    for (const entry of this.#onHeap) if (!held.has(entry) && entry.pins === 0) this.#drop(entry);
+    return this.#isClosed || [...this.#onHeap].every((entry) => held.has(entry));
   }
 
   /** Frees the part of the range that was only the decoder's working memory. */
@@ -446,7 +446,7 @@ export class BufferPool {
 
   #leave(entry: Entry): void {
     if (entry.isFilter) this.#filterBytes -= entry.bytes;
-    if (entry.address === null) this.#aside.delete(entry);
+    if (entry.address === null) this.#onHeap.delete(entry);
     else this.#free(entry.address);
   }
 
