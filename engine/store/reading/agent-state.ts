@@ -116,7 +116,7 @@ export class AgentState {
   }
 
   /** Replaces the state by a newer manifest. Hot files that it still names keep their rows; `values` are rebuilt from the manifest. */
-  async takeManifest(manifest: Manifest): Promise<void> {
+  async replaceManifest(manifest: Manifest): Promise<void> {
     const detached = await this.attached.take(manifest, this.schema);
     const sealed = new Map<string, OpenSegment>();
     for (const entry of manifest.segments) {
@@ -186,7 +186,7 @@ export class AgentState {
   }
 
   /** Adds a durable hot batch. `folded` is true where the manifest's values include the batch already. */
-  takeBatch(hot: HotFile, batch: HotBatch, folded: boolean): void {
+  addBatch(hot: HotFile, batch: HotBatch, folded: boolean): void {
     hot.rows.append(batch.batch, batch.runs);
     hot.endBytes = batch.offset + batch.bytes;
     hot.rejected = batch.meta.rejected ?? hot.rejected;

@@ -43,7 +43,7 @@ export async function readCommitted(
       const manifest = await readStoredManifest(directory, state.agent);
       if (manifest === undefined) return;
       if (known !== undefined && known.manifest !== manifest.number && attempt < headsAttemptsMax) continue;
-      if (manifest.number !== state.manifest?.number) await state.takeManifest(manifest);
+      if (manifest.number !== state.manifest?.number) await state.replaceManifest(manifest);
       await readHotFiles(directory, state, known, role);
       state.damage = undefined;
       return;
@@ -130,7 +130,7 @@ async function readHotFile(
   const { foldedBytes } = hot.entry;
   const read = await readHotSegment(directory, path, hot.schema, committed, hot.endBytes, foldedBytes);
   const { batches, endBytes } = read;
-  for (const batch of batches) state.takeBatch(hot, batch, batch.offset < foldedBytes);
+  for (const batch of batches) state.addBatch(hot, batch, batch.offset < foldedBytes);
   hot.endBytes = Math.max(hot.endBytes, endBytes);
 }
 

@@ -108,7 +108,7 @@ export class AgentWriter implements AttachingCommitter {
     if (this.uncertain) {
       const newest = await readNewestManifest(this.directory, this.state.agent);
       if (newest !== undefined && newest.number !== this.state.manifest?.number)
-        await this.state.takeManifest(newest);
+        await this.state.replaceManifest(newest);
       this.uncertain = false;
       await this.removals.removeDoubtful();
     }
@@ -405,7 +405,7 @@ export class AgentWriter implements AttachingCommitter {
     const { rejected, rejectedBytesMax = rejectedBytesMaxDefault } = extras;
     const roomBytes = rejected.length === 0 ? 0 : rejectedBytesMax - this.state.rejectedBytes;
     try {
-      this.state.takeBatch(open.hot, await open.append(batch, runs, extras, roomBytes), false);
+      this.state.addBatch(open.hot, await open.append(batch, runs, extras, roomBytes), false);
       this.tally.succeed();
     } catch (error) {
       await this.leaveHot(open);
@@ -472,7 +472,7 @@ export class AgentWriter implements AttachingCommitter {
       throw error;
     }
     this.tally.succeed();
-    await this.state.takeManifest(next);
+    await this.state.replaceManifest(next);
     const named = new Set(hot.map(({ file }) => file));
     await this.removals.add((manifest?.hot ?? []).flatMap(({ file }) => (named.has(file) ? [] : [file])));
   }
