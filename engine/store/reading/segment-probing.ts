@@ -23,12 +23,12 @@ export interface ProbedEntry extends Pick<SegmentEntry, 'footerOffset' | 'summar
   readonly filterBytes: Readonly<Record<KeptKind, number>>;
 }
 
-/** The buffer pool's keys for the filters of one field, and which query asked for them first. */
+/** The buffer pool's keys for the filters of one field, and which query missed them first. */
 class KeptField {
   /** One-element lists, because the pool looks up lists of keys. */
   readonly keys: Readonly<Record<KeptKind, readonly [string]>>;
   /** Number of the query that first needed filters of this kind which were not in memory. */
-  readonly askedBy: Partial<Record<KeptKind, number>> = {};
+  readonly firstMissedBy: Partial<Record<KeptKind, number>> = {};
 
   constructor(prefix: string, field: number) {
     this.keys = { values: [`${prefix}values/${field}`], grams: [`${prefix}grams/${field}`] };
@@ -176,10 +176,10 @@ export class SegmentProbing {
    * The promise never rejects; null where there is nothing to wait for.
    */
   #keep(field: number, kind: KeptKind, threads: QueryThreads): Promise<void> | null {
-    const { askedBy } = this.#keptField(field);
+    const { firstMissedBy } = this.#keptField(field);
     const { rowGroupRows, filterBytes } = this.#entry;
-    askedBy[kind] ??= threads.query;
-    if (this.summary === null || askedBy[kind] === threads.query) return null;
+    firstMissedBy[kind] ??= threads.query;
+    if (this.summary === null || firstMissedBy[kind] === threads.query) return null;
     if (!threads.mayKeep(keptBytesMax(filterBytes[kind], rowGroupRows.length))) return null;
     return this.keep({ field, kind, bytes: filterBytes[kind] }, threads);
   }
