@@ -2,7 +2,7 @@ import { FormatError } from '../../parquet/format.js';
 import { LogstrataError } from '../../terms/errors.js';
 import { foreignChunksMax, foreignFooterBytesMax } from '../../terms/limits.js';
 import type { ForeignPlace } from '../foreign-file.js';
-import { KeptFacts } from '../kept-facts.js';
+import { FactsCache } from '../facts-cache.js';
 import { withForeignSource, type ForeignSource } from '../source/foreign-source.js';
 import { readArrowSchema, type ArrowField } from './arrow-schema.js';
 import { FlatTable } from './flat-table.js';
@@ -53,7 +53,7 @@ const headerKind = { schema: 1, dictionary: 2, batch: 3 } as const;
 /** A `FieldNode` and a `Buffer` of Message.fbs are two 64-bit integers each. */
 const nodeWords = 2;
 
-const indexes = new KeptFacts((place) => withForeignSource(place, readIndex));
+const indexes = new FactsCache((place) => withForeignSource(place, readIndex));
 
 /**
  * Returns the index of an Arrow file (https://arrow.apache.org/docs/format/Columnar.html#ipc-file-format) or stream, cached

@@ -1,6 +1,6 @@
 import type { ThriftFields } from '../../parquet/thrift-reader.js';
 import type { ForeignPlace, ForeignRowGroup } from '../foreign-file.js';
-import { KeptFacts } from '../kept-facts.js';
+import { FactsCache } from '../facts-cache.js';
 import { readFooter, withParquetFooter } from '../parquet/read-parquet-file.js';
 import { schemaNodes, type SchemaNode } from './schema-node.js';
 
@@ -11,7 +11,7 @@ export interface NestedFooter {
   readonly rowGroups: readonly ForeignRowGroup[];
 }
 
-const footers = new KeptFacts((place) => withParquetFooter(place, readNestedFooter));
+const footers = new FactsCache((place) => withParquetFooter(place, readNestedFooter));
 
 /** Returns the footer of a Parquet file, cached per thread. Throws as `readParquetFile` does. */
 export async function nestedFooterOf(place: ForeignPlace): Promise<NestedFooter> {

@@ -6,7 +6,7 @@ import type { ForeignPlace } from './foreign-file.js';
  * Caches facts about files for this thread, up to `foreignFootersMax` of them; the least recently used go first. A file's
  * facts are read again when its size or modification time changes.
  */
-export class KeptFacts<T> {
+export class FactsCache<T> {
   readonly #kept = new Map<string, T>();
 
   /** @param read reads the facts of a file; throws where the file is missing or invalid */
