@@ -6,7 +6,8 @@ import { offsetIndexBytesMax } from './offset-index.js';
 import { chunkFacts, nothingKnown } from './chunk-bounds.js';
 import type { SchemaColumn } from './schema-columns.js';
 
-const codecNames = new Map<number, string>([
+/** Names of the known codecs that our own kernels do not decompress. */
+const codecsWithoutKernel = new Map<number, string>([
   [codecNumber.lzo, 'LZO'],
   [codecNumber.brotli, 'Brotli'],
 ]);
@@ -110,7 +111,8 @@ export class RowGroupReader {
 
 /** Why our own kernels can't read a chunk with this codec and these encodings; empty where they can. */
 function reasonOf(codec: number, encodings: readonly number[]): string {
-  if (codecNames.has(codec) || codec > codecNumber.lz4) return codecNames.get(codec) ?? `codec ${codec}`;
+  if (codecsWithoutKernel.has(codec) || codec > codecNumber.lz4)
+    return codecsWithoutKernel.get(codec) ?? `codec ${codec}`;
   const unknown = encodings.find((number) => number > encoding.byteStreamSplit);
   return unknown === undefined ? '' : `encoding ${unknown}`;
 }
