@@ -83,8 +83,8 @@ export class MergedSegments {
     const { directory, agent, id, codec, schema, workers } = this.target;
     if (this.writer === undefined) {
       this.path = buildingPath(agent, id, this.number);
-      const runsAlone = isLast ? this.runs.length : null;
-      this.writer = await SegmentWriter.create(directory, this.path, schema, { codec, runsAlone });
+      const singleGroupRuns = isLast ? this.runs.length : null;
+      this.writer = await SegmentWriter.create(directory, this.path, schema, { codec, singleGroupRuns });
     }
     const { writer } = this;
     await encodeInTurn(

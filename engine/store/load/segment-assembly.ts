@@ -40,15 +40,15 @@ interface UnfinishedSegment {
   readonly counts: [partition: number, rows: number][];
   rowGroups: number;
   /** Whether the first row group is the only one. (The number of runs may still exceed that of `counts`, because late rows split runs.) */
-  isAlone: boolean;
+  isSingleGroup: boolean;
 }
 
 /**
  * A first row group of at most this size is its segment's only one: it had room for more rows of the day, so it was ended by a new day or
  * by the end of the rows.
  */
-const aloneRowsMax = 4096;
-const aloneBytesMax = 1024 * 1024;
+const singleGroupRowsMax = 4096;
+const singleGroupBytesMax = 1024 * 1024;
 
 /**
  * Divides rows that ascend by time into row groups and segments. A row group ends at its size limits and at the end of its day; a segment
@@ -121,8 +121,8 @@ export class SegmentAssembly {
     segment.rowGroups++;
     const timesMs = gathered.timesMs();
     countPartitions(segment.counts, timesMs);
-    segment.isAlone =
-      gathered.rows <= aloneRowsMax && gathered.bytes <= aloneBytesMax && segment.rowGroups === 1;
+    segment.isSingleGroup =
+      gathered.rows <= singleGroupRowsMax && gathered.bytes <= singleGroupBytesMax && segment.rowGroups === 1;
     if (this.lateFrom >= 0) await this.placeLate(timesMs);
     else await this.times?.add(timesMs);
     // The rows are gathered only when a thread is free for them, so that only rows being encoded are in memory twice.
@@ -154,7 +154,7 @@ export class SegmentAssembly {
       day: this.day,
       counts: [],
       rowGroups: 0,
-      isAlone: false,
+      isSingleGroup: false,
     };
     this.segments.push(segment);
     return segment;
@@ -165,8 +165,11 @@ export class SegmentAssembly {
       // Only the current segment keeps its file open, because the file of a sparse agent may span years of days.
       await this.written?.writer?.endRows();
       const { directory, schema, codec } = this.context;
-      const runsAlone = segment.isAlone ? segment.counts.length : null;
-      segment.writer = await SegmentWriter.create(directory, segment.path, schema, { codec, runsAlone });
+      const singleGroupRuns = segment.isSingleGroup ? segment.counts.length : null;
+      segment.writer = await SegmentWriter.create(directory, segment.path, schema, {
+        codec,
+        singleGroupRuns,
+      });
       this.written = segment;
     }
     await segment.writer.writeRowGroup(encoded);

@@ -63,7 +63,7 @@ export class SegmentWriter {
     codec: Codec,
     compress: Compress,
     file: WritableFile,
-    runsAlone: number | null,
+    singleGroupRuns: number | null,
   ) {
     this.#directory = directory;
     this.#path = path;
@@ -71,8 +71,8 @@ export class SegmentWriter {
     this.#codec = codec;
     this.#compress = compress;
     this.#file = file;
-    this.#rowGroupsMax = runsAlone === null ? segmentRowGroupsMax : 1;
-    this.#headerBytes = headerBytesOf(schema, runsAlone);
+    this.#rowGroupsMax = singleGroupRuns === null ? segmentRowGroupsMax : 1;
+    this.#headerBytes = headerBytesOf(schema, singleGroupRuns);
     this.#filters = new FilterWriter(schema.fields.length, async (bytes) => {
       const offset = this.#position;
       await this.#write(bytes);
@@ -83,17 +83,17 @@ export class SegmentWriter {
   /**
    * Creates the file in an existing folder. Throws `exists` if there is one.
    *
-   * @param options.runsAlone if not null, the segment gets only one row group, of at most this many runs. Its header is then shorter.
+   * @param options.singleGroupRuns if not null, the segment gets only one row group, of at most this many runs. Its header is then shorter.
    */
   static async create(
     directory: Directory,
     path: string,
     schema: Schema,
-    { codec, runsAlone = null }: { readonly codec: Codec; readonly runsAlone?: number | null },
+    { codec, singleGroupRuns = null }: { readonly codec: Codec; readonly singleGroupRuns?: number | null },
   ): Promise<SegmentWriter> {
     const compress = await openCompressor(codec);
     const file = await directory.create(path);
-    const writer = new SegmentWriter(directory, path, schema, codec, compress, file, runsAlone);
+    const writer = new SegmentWriter(directory, path, schema, codec, compress, file, singleGroupRuns);
     try {
       await writer.#write(magic);
       writer.#position += writer.#headerBytes;

@@ -42,19 +42,19 @@ const roomBytes = 1536;
  * The same for a segment of one row group, where the number of runs is known: 236 bytes if the numbers have as many digits as possible, and
  * at most 11 per run.
  */
-const aloneRoomBytes = 288;
+const singleGroupRoomBytes = 288;
 const runRoomBytes = 11;
 
 /** The first row group begins at a multiple of this. */
 const alignmentBytes = 512;
 
 /**
- * Length of the header of a segment with this schema. For a segment of a single row group, of at most `runsAlone` runs, it is as short as
+ * Length of the header of a segment with this schema. For a segment of a single row group, of at most `singleGroupRuns` runs, it is as short as
  * possible, because agents with a few records a day have a file for each day.
  */
-export function headerBytesOf(schema: Schema, runsAlone: number | null = null): number {
-  const alone = runsAlone === null ? roomBytes : aloneRoomBytes + runsAlone * runRoomBytes;
-  const room = Math.min(roomBytes, alone);
+export function headerBytesOf(schema: Schema, singleGroupRuns: number | null = null): number {
+  const known = singleGroupRuns === null ? roomBytes : singleGroupRoomBytes + singleGroupRuns * runRoomBytes;
+  const room = Math.min(roomBytes, known);
   const wanted = magic.length + fixedBytes + deflate({ schema }).length + room + checksumBytes;
   return Math.ceil(wanted / alignmentBytes) * alignmentBytes - magic.length;
 }

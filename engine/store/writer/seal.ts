@@ -58,9 +58,9 @@ export async function sealHotFiles(
     const groupRows = rowsOfRowGroup(batch);
     for (const day of daysOf(runs)) {
       const path = buildingPath(agent, id, entries.length);
-      const isAlone = day.toRow - day.fromRow <= groupRows;
-      const runsAlone = isAlone ? day.runs.length : null;
-      const writer = await SegmentWriter.create(directory, path, schema, { codec, runsAlone });
+      const isSingleGroup = day.toRow - day.fromRow <= groupRows;
+      const singleGroupRuns = isSingleGroup ? day.runs.length : null;
+      const writer = await SegmentWriter.create(directory, path, schema, { codec, singleGroupRuns });
       try {
         const encoding = new InOrder(workers.depth);
         for (let from = day.fromRow; from < day.toRow; from += groupRows) {
