@@ -211,7 +211,7 @@ export class CountQueue {
 
   #countHere({ held, toCount }: ReadyRowGroup): void {
     const counts = toCount === null ? null : countRows(toCount);
-    if (counts?.codes === undefined || counts.codes === null) this.#countEachRow(held);
+    if (counts?.valueCounts === undefined || counts.valueCounts === null) this.#countEachRow(held);
     else tallyCounts(this.#tally, held, counts);
   }
 
@@ -243,7 +243,7 @@ export class CountQueue {
     threads.track(counting);
     const counts = unpackCounts(await counting);
     for (const [i, { held }] of forThreads.entries()) {
-      if (counts[i]!.codes === null) this.#countEachRow(held);
+      if (counts[i]!.valueCounts === null) this.#countEachRow(held);
       else tallyCounts(this.#tally, held, counts[i]!);
       await pace.pause();
     }

@@ -24,7 +24,7 @@ export interface CountJob {
 /** The result of a job. */
 export interface Counted {
   /**
-   * For each row group six words: the nulls of time and of value; the length of `ranges`; and the lengths of `codes`, `firstRows` and
+   * For each row group six words: the nulls of time and of value; the length of `ranges`; and the lengths of `valueCounts`, `firstRows` and
    * `pairs`, each plus 1, or 0 where the list is null.
    */
   readonly shapes: Uint32Array;
@@ -73,7 +73,7 @@ export function unpackCounts({ shapes, lists }: Counted): RowCounts[] {
       timeNulls: shapes[i]!,
       valueNulls: shapes[i + 1]!,
       ranges: next(shapes[i + 2]!),
-      codes: nextIfAny(shapes[i + 3]!),
+      valueCounts: nextIfAny(shapes[i + 3]!),
       firstRows: nextIfAny(shapes[i + 4]!),
       pairs: nextIfAny(shapes[i + 5]!),
     });
@@ -115,10 +115,10 @@ export function work(job: CountJob): Finished<Counted> {
 }
 
 function addCounts(counts: RowCounts, shape: Uint32Array, lists: Uint32Array[]): void {
-  const { timeNulls, valueNulls, ranges, codes, firstRows, pairs } = counts;
+  const { timeNulls, valueNulls, ranges, valueCounts, firstRows, pairs } = counts;
   shape.set([timeNulls, valueNulls, ranges.length]);
   lists.push(ranges);
-  [codes, firstRows, pairs].forEach((list, i) => {
+  [valueCounts, firstRows, pairs].forEach((list, i) => {
     shape[3 + i] = list === null ? 0 : list.length + 1;
     if (list !== null) lists.push(list);
   });

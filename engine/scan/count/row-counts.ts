@@ -42,7 +42,7 @@ export interface RowCounts {
    * Counts by value. Null where values can only be counted row by row, which the caller has to do then, including everything else that
    * concerns values.
    */
-  readonly codes: Uint32Array | null;
+  readonly valueCounts: Uint32Array | null;
   /** A row with each of the values; null where the numbers are dictionary codes. */
   readonly firstRows: Uint32Array | null;
   /** Counts by bucket and value; those of one bucket are consecutive. Null where they would be too many. */
@@ -65,30 +65,30 @@ export function countRows({ counted, count, time, starts, value, wantsPairs }: R
   if (areSums) addRanges(pairs, ranges);
   else if (timeValues !== null) countRanges(timeValues, times!.rows, starts, ranges);
   // Null where there is a column but its values have no numbers, so that the caller has to count; empty without a column.
-  const codes = value !== null && numbered === null ? null : new Uint32Array(numbered?.entries ?? 0);
-  if (areSums) addCodes(pairs, codes!);
-  else if (numbered !== null) countCodes(numbered.codes, values!.rows, codes!);
+  const valueCounts = value !== null && numbered === null ? null : new Uint32Array(numbered?.entries ?? 0);
+  if (areSums) addValues(pairs, valueCounts!);
+  else if (numbered !== null) countCodes(numbered.codes, values!.rows, valueCounts!);
   return {
     timeNulls: times?.nulls ?? 0,
     valueNulls: values?.nulls ?? 0,
     ranges,
-    codes,
+    valueCounts,
     firstRows: numbered?.firstRows ?? null,
     pairs,
   };
 }
 
-/** Adds up the counts of each range over all codes. */
+/** Adds up the counts of each range over all values. */
 function addRanges(pairs: Uint32Array, ranges: Uint32Array): void {
-  const codes = pairs.length / ranges.length;
+  const values = pairs.length / ranges.length;
   for (let range = 0, at = 0; range < ranges.length; range++)
-    for (const end = at + codes; at < end; at++) ranges[range]! += pairs[at]!;
+    for (const end = at + values; at < end; at++) ranges[range]! += pairs[at]!;
 }
 
-/** Adds up the counts of each code over all ranges. */
-function addCodes(pairs: Uint32Array, codes: Uint32Array): void {
+/** Adds up the counts of each value over all ranges. */
+function addValues(pairs: Uint32Array, valueCounts: Uint32Array): void {
   for (let at = 0; at < pairs.length;)
-    for (let code = 0; code < codes.length; code++, at++) codes[code]! += pairs[at]!;
+    for (let code = 0; code < valueCounts.length; code++, at++) valueCounts[code]! += pairs[at]!;
 }
 
 /** The counted rows in which a column has a value. */

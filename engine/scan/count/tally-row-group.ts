@@ -16,18 +16,19 @@ export interface HeldRowGroup {
   readonly value: Column | null;
 }
 
-/** Adds the counts of kernels to a tally. `counts.codes` must not be null; else use `tallyEachRow`. */
+/** Adds the counts of kernels to a tally. `counts.valueCounts` must not be null; else use `tallyEachRow`. */
 export function tallyCounts(tally: Tally, { group, value }: HeldRowGroup, counts: RowCounts): void {
-  const { ranges, codes, pairs } = counts;
+  const { ranges, valueCounts, pairs } = counts;
   const buckets = bucketNumbers(tally, group, ranges);
   const values = valueNumbers(tally, group, value, counts);
   tally.timeNulls += group.time?.kind === 'null' ? group.count : counts.timeNulls;
   tally.valueNulls += group.value?.kind === 'null' ? group.count : counts.valueNulls;
   if (group.time === null || group.value === null || buckets === null || values === null) return;
   // With one bucket, the counts by value are the pairs; with one value, those by bucket are.
-  const ofPairs = pairs ?? (ranges.length === 0 ? codes! : values.length === 1 ? ranges : null);
+  const ofPairs = pairs ?? (ranges.length === 0 ? valueCounts! : values.length === 1 ? ranges : null);
   if (ofPairs === null) tally.cells.fill();
-  else if (ranges.length === 0 && codes!.length === 0) tally.cells.add(buckets[0]!, values[0]!, group.count);
+  else if (ranges.length === 0 && valueCounts!.length === 0)
+    tally.cells.add(buckets[0]!, values[0]!, group.count);
   else addPairs(tally, buckets, values, ofPairs);
 }
 
@@ -62,12 +63,12 @@ function bucketNumbers(
   return numbers;
 }
 
-/** Adds the counts by value. Returns the number of each value that occurs, in the order of the codes; null where there are no values. */
+/** Adds the counts by value. Returns the number of each value that occurs, in the order of the counts; null where there are no values. */
 function valueNumbers(
   { values: table }: Tally,
   { value, count }: RowGroupCount,
   column: Column | null,
-  { codes, firstRows }: RowCounts,
+  { valueCounts, firstRows }: RowCounts,
 ): Int32Array | null {
   if (value === null || value.kind === 'null') return null;
   if (value.kind === 'one') {
@@ -76,13 +77,13 @@ function valueNumbers(
     table!.count(number, count);
     return Int32Array.of(number);
   }
-  assert(column !== null && codes !== null, 'values are numbered before they are counted');
+  assert(column !== null && valueCounts !== null, 'values are numbered before they are counted');
   const source = new ValueBytes(column.kind === 'dictionary' ? column.values : column);
-  const numbers = new Int32Array(codes.length);
-  for (let code = 0; code < codes.length; code++) {
-    if (codes[code] === 0) continue;
+  const numbers = new Int32Array(valueCounts.length);
+  for (let code = 0; code < valueCounts.length; code++) {
+    if (valueCounts[code] === 0) continue;
     numbers[code] = source.add(table!, firstRows === null ? code : firstRows[code]!);
-    table!.count(numbers[code]!, codes[code]!);
+    table!.count(numbers[code]!, valueCounts[code]!);
   }
   return numbers;
 }
