@@ -49,7 +49,7 @@ export interface ChangedLists extends AttachedResult {
   readonly lists: readonly AttachedList[];
   /** New list files, and files that the manifest no longer names. */
   readonly written: readonly string[];
-  readonly left: readonly string[];
+  readonly leaving: readonly string[];
 }
 
 /** Writes the lists that the changes affect. The positions of new files are taken from `values`, which is updated. */
@@ -71,7 +71,7 @@ export async function changeLists(
   );
   const added = fitting.map((plan) => withPositions(plan, values));
   const kept: AttachedList[] = [];
-  const left: string[] = [];
+  const leaving: string[] = [];
   // The files of changed lists and of the last list if it has room, then the new files.
   const files: AttachedFile[] = [];
   for (const open of lists) {
@@ -80,9 +80,9 @@ export async function changeLists(
       kept.push(open.list);
       continue;
     }
-    left.push(open.list.file);
+    leaving.push(open.list.file);
     for (const { id, index } of open.files)
-      if (index !== undefined && (removed.has(id) || indexed.has(id))) left.push(index.file);
+      if (index !== undefined && (removed.has(id) || indexed.has(id))) leaving.push(index.file);
     const stay = open.files.filter(({ id }) => !removed.has(id));
     files.push(...stay.map((file) => ({ ...file, ...moved.get(file.id), ...indexed.get(file.id) })));
   }
@@ -90,7 +90,7 @@ export async function changeLists(
   const written: AttachedList[] = [];
   for (let from = 0; from < files.length; from += attachedFilesOfListMax)
     written.push(await writeAttachedList(directory, agent, files.slice(from, from + attachedFilesOfListMax)));
-  return { lists: [...kept, ...written], added, refused, written: written.map(({ file }) => file), left };
+  return { lists: [...kept, ...written], added, refused, written: written.map(({ file }) => file), leaving };
 }
 
 /**

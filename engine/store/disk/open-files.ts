@@ -2,7 +2,7 @@ import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { LogstrataError } from '../../terms/errors.js';
 import { openFilesIdleMs, openFilesMax } from '../../terms/limits.js';
 import { fileSystemError, hasSystemCode, problemOfKind } from './file-system-error.js';
-import { leftName } from './left-name.js';
+import { removalName } from './removal-name.js';
 
 interface OpenFile {
   readonly descriptor: number;
@@ -107,13 +107,13 @@ export class OpenFiles {
 
 /** Opens a file under its name. A segment is also found under the name by which it waits for its removal. */
 function openThere(path: string): number {
-  const left = leftName(path);
+  const renamed = removalName(path);
   try {
     return openRegular(path);
   } catch (error) {
-    if (left === null || !hasSystemCode(error, 'ENOENT')) throw error;
+    if (renamed === null || !hasSystemCode(error, 'ENOENT')) throw error;
     try {
-      return openRegular(left);
+      return openRegular(renamed);
     } catch {
       // Report the error for the name that was asked for.
       throw error;

@@ -1,5 +1,5 @@
 import type { Directory } from '../disk/directory.js';
-import { isLeftName } from '../disk/left-name.js';
+import { isRemovalName } from '../disk/removal-name.js';
 import { isFarOnly, type Manifest, type RejectedEntry } from './manifest.js';
 
 /**
@@ -29,12 +29,12 @@ export async function unnamedFiles(
 }
 
 /** Renamed segment files whose removal was interrupted. They hold no live records. */
-export async function leftFiles(directory: Directory, agent: string): Promise<string[]> {
+export async function renamedFiles(directory: Directory, agent: string): Promise<string[]> {
   const files: string[] = [];
   for (const folder of await directory.list(agent)) {
     if (!folder.startsWith('dt=')) continue;
     for (const name of await directory.list(`${agent}/${folder}`))
-      if (isLeftName(name)) files.push(`${folder}/${name}`);
+      if (isRemovalName(name)) files.push(`${folder}/${name}`);
   }
   return files;
 }

@@ -7,7 +7,7 @@ import { readHotSegment } from '../hot/hot-segment-file.js';
 import { newestManifestNumber, readNewestManifest } from '../manifest/manifest-file.js';
 import type { HotEntry, Manifest } from '../manifest/manifest.js';
 import { withFile } from '../sealed/segment-file.js';
-import { leftFiles, ownFiles, unnamedFiles } from '../manifest/stored-files.js';
+import { renamedFiles, ownFiles, unnamedFiles } from '../manifest/stored-files.js';
 
 /** The writer's newest committed state, for readers in other processes. */
 export interface Heads {
@@ -171,6 +171,6 @@ export async function cleanUp(directory: Directory, state: AgentState): Promise<
   if (state.manifest === undefined) return;
   await directory.removeDirectory(`${agent}/building`);
   const unnamed = await unnamedFiles(directory, agent, state.namedFiles());
-  for (const file of [...unnamed, ...(await leftFiles(directory, agent))])
+  for (const file of [...unnamed, ...(await renamedFiles(directory, agent))])
     await directory.remove(`${agent}/${file}`);
 }

@@ -19,7 +19,7 @@ import {
 } from '../../columns/convert-column.js';
 import { copyColumn } from '../../columns/copy-column.js';
 import type { Directory, ReadableFile } from '../disk/directory.js';
-import { openSegment } from '../disk/left-name.js';
+import { openSegment } from '../disk/removal-name.js';
 import type { SegmentEntry } from '../manifest/manifest.js';
 import type { SegmentFilters } from '../sealed/segment-filters.js';
 import type { AskableFilters, FilterAsk } from './filter-ask.js';

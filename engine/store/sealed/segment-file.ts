@@ -11,7 +11,7 @@ import type { FieldType, Schema } from '../../terms/schema.js';
 import { convertColumn, type Conversion } from '../../columns/convert-column.js';
 import { copyColumn } from '../../columns/copy-column.js';
 import type { Directory, ReadableFile } from '../disk/directory.js';
-import { openSegment } from '../disk/left-name.js';
+import { openSegment } from '../disk/removal-name.js';
 import type { SegmentEntry } from '../manifest/manifest.js';
 import { isUnsupported, writtenByAnother } from '../disk/format-version.js';
 import { filterParts, isPossible } from './segment-filters.js';

@@ -5,7 +5,7 @@ import { magic } from '../../parquet/format.js';
 import type { Schema } from '../../terms/schema.js';
 import { fillCursors } from './cursor-column.js';
 import type { Directory, ReadableFile } from '../disk/directory.js';
-import { openSegment } from '../disk/left-name.js';
+import { openSegment } from '../disk/removal-name.js';
 import { checkedPiece, gramPieces } from './gram-filter.js';
 import type { SegmentEntry } from '../manifest/manifest.js';
 import { decodeCheckedChunk, hasMagic, readSegmentFooter, type SegmentFooter } from './segment-file.js';

@@ -200,13 +200,13 @@ export class AgentWriter implements AttachingCommitter {
       await this.settle();
       this.assertStillTrue(unit, publication);
       const values = this.state.values.copy();
-      const { changes, left } = publishedRecords(this.state.manifest, publication, values);
+      const { changes, leaving } = publishedRecords(this.state.manifest, publication, values);
       const removes = publication.detaches ?? [];
       if (removes.length === 0) await this.publishNext(changes, values);
       else await this.publishAttached({ adds: [], moves: [], removes }, values, changes);
       unit.published = true;
       this.claims.published(publication.checkpoints, this.state.manifest!.number);
-      await this.removals.add(left);
+      await this.removals.add(leaving);
     } finally {
       this.releaseUnit(unit);
     }
@@ -295,7 +295,7 @@ export class AgentWriter implements AttachingCommitter {
       for (const file of changed.written) this.doubt(file);
       throw error;
     }
-    await this.removals.add(changed.left);
+    await this.removals.add(changed.leaving);
     return { added: changed.added, refused: changed.refused };
   }
 

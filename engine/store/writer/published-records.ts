@@ -8,7 +8,7 @@ import { loadsWithout } from '../manifest/removal.js';
 export interface PublishedRecords {
   readonly changes: Pick<Manifest, 'segments' | 'rejected' | 'loads'>;
   /** Files that the next manifest no longer names. */
-  readonly left: readonly string[];
+  readonly leaving: readonly string[];
 }
 
 /** Computes what the next manifest says of records when it includes a unit. Adds the unit's counts and checkpoints to `values`. */
@@ -30,10 +30,13 @@ export function publishedRecords(
     loads = [...left];
     values.forget(gone);
   }
-  const leaving = new Set([...(takes === undefined ? [] : [takes.file]), ...(removal?.rejected ?? [])]);
-  const rejected = (manifest?.rejected ?? []).filter(({ file }) => !leaving.has(file));
+  const rejectedLeaving = new Set([
+    ...(takes === undefined ? [] : [takes.file]),
+    ...(removal?.rejected ?? []),
+  ]);
+  const rejected = (manifest?.rejected ?? []).filter(({ file }) => !rejectedLeaving.has(file));
   return {
     changes: { segments, rejected: [...rejected, ...publication.rejected], loads: newestLoads(loads) },
-    left: [...publication.removes, ...leaving],
+    leaving: [...publication.removes, ...rejectedLeaving],
   };
 }

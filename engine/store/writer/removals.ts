@@ -1,7 +1,7 @@
 import type { AgentState } from '../reading/agent-state.js';
 import { isLogstrataError } from '../../terms/errors.js';
 import type { Directory } from '../disk/directory.js';
-import { leftName } from '../disk/left-name.js';
+import { removalName } from '../disk/removal-name.js';
 
 interface Removal {
   readonly path: string;
@@ -32,9 +32,9 @@ export class Removals {
     const manifest = this.state.manifest?.number ?? 0;
     for (const file of files) {
       const path = `${this.state.agent}/${file}`;
-      const left = leftName(path);
-      const isMoved = left !== null && (await this.move(path, left));
-      this.waiting.push({ path: isMoved ? left : path, manifest, atMs: this.clock() + this.delayMs });
+      const renamed = removalName(path);
+      const isMoved = renamed !== null && (await this.move(path, renamed));
+      this.waiting.push({ path: isMoved ? renamed : path, manifest, atMs: this.clock() + this.delayMs });
     }
   }
 

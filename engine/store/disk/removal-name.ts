@@ -10,12 +10,12 @@ const segmentName = /\/[0-9a-f]{12}-\d{5,}\.parquet$/;
  * The name that a segment's file gets when it has left the manifest and waits for its removal. File patterns for Parquet do not match it,
  * so no other tool counts its records in addition to those of the file that replaced it. Null for a file that is no segment.
  */
-export function leftName(path: string): string | null {
+export function removalName(path: string): string | null {
   return segmentName.test(`/${path}`) ? path + suffix : null;
 }
 
 /** Whether a name in the folder of a day is that of a segment that waits for its removal. */
-export function isLeftName(name: string): boolean {
+export function isRemovalName(name: string): boolean {
   return name.endsWith(suffix) && segmentName.test(`/${name.slice(0, -suffix.length)}`);
 }
 
@@ -24,13 +24,13 @@ export function isLeftName(name: string): boolean {
  * continue.
  */
 export async function openSegment(directory: Directory, path: string): Promise<ReadableFile> {
-  const left = leftName(path);
+  const renamed = removalName(path);
   try {
     return await directory.openRead(path);
   } catch (error) {
-    if (left === null || !isLogstrataError(error) || error.code !== 'not_found') throw error;
+    if (renamed === null || !isLogstrataError(error) || error.code !== 'not_found') throw error;
     // Report the error for the name that was asked for.
-    return directory.openRead(left).catch(() => {
+    return directory.openRead(renamed).catch(() => {
       throw error;
     });
   }
