@@ -34,7 +34,7 @@ export class BlockCache {
   }
 
   /** The folder and name of the blocks of a version of an object. */
-  async copyOf(path: string, etag: string, bytes: number): Promise<LocalCopy> {
+  async placeOf(path: string, etag: string, bytes: number): Promise<LocalCopy> {
     const directory = await this.#open();
     const hash = createHash('sha256').update(`${path}\n${etag}\n${bytes}`).digest('hex');
     const name = `${hash.slice(0, 2)}/${hash.slice(2, 34)}`;

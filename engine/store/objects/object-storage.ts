@@ -116,7 +116,7 @@ export class ObjectStorage {
     ranges: readonly ByteRange[],
     use: (place: ForeignPlace) => Promise<T>,
   ): Promise<T> {
-    const copy = await this.#cache.copyOf(version.path, version.etag, version.bytes);
+    const copy = await this.#cache.placeOf(version.path, version.etag, version.bytes);
     const needed = new NeededBlocks(copy, this.#cache);
     try {
       needed.add(ranges);
