@@ -8,7 +8,7 @@ import {
 import type { BlockCache } from './block-cache.js';
 import { blockBytes } from './object-blocks.js';
 import type { ObjectVersion } from './object-client.js';
-import { Turns } from './requests.js';
+import { Semaphore } from './requests.js';
 
 /** Reads the bytes [from, to) of a version of an object. */
 type ReadRange = (version: ObjectVersion, from: number, to: number) => Promise<Uint8Array>;
@@ -37,7 +37,7 @@ interface Gathering {
 export class BlockFetching {
   readonly #cache: BlockCache;
   readonly #read: ReadRange;
-  readonly #turns = new Turns(objectRequestsMax);
+  readonly #requests = new Semaphore(objectRequestsMax);
   /** By the name of the version's folder. */
   readonly #gatherings = new Map<string, Gathering>();
   /** By folder and block. */
@@ -82,7 +82,7 @@ export class BlockFetching {
   async #fetchAll(version: ObjectVersion, copy: LocalCopy, blocks: ReadonlySet<number>): Promise<void> {
     try {
       const ends = await Promise.allSettled(
-        runsOf([...blocks]).map((run) => this.#turns.run(() => this.#fetchRun(version, copy, run))),
+        runsOf([...blocks]).map((run) => this.#requests.run(() => this.#fetchRun(version, copy, run))),
       );
       const failed = ends.find((end) => end.status === 'rejected');
       if (failed !== undefined) throw failed.reason;

@@ -68,7 +68,7 @@ function codeOf({ status }: ObjectFailure): ErrorCode {
 }
 
 /** Limits the number of requests that run at once. Further ones wait in order. */
-export class Turns {
+export class Semaphore {
   #free: number;
   readonly #waiting: (() => void)[] = [];
 
@@ -76,7 +76,7 @@ export class Turns {
     this.#free = count;
   }
 
-  /** Runs `work` when its turn has come. */
+  /** Runs `work` once fewer than the limit run. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
