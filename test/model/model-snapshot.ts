@@ -186,21 +186,21 @@ export class ModelRowGroup implements RowGroup, OpenRowGroup {
   }
 
   columns(fields: readonly number[], counters: ReadCounters): Column[] | Promise<Column[]> {
-    const isAtHand = fields.every((field) => this.isAtHand(field));
+    const isInMemory = fields.every((field) => this.isInMemory(field));
     for (const field of fields) {
       if (this.fieldsRead.has(field)) counters.columnsCached++;
       else counters.columnsDecoded++;
       this.fieldsRead.add(field);
     }
     const columns = fields.map((field) => this.#columns[field]!);
-    return isAtHand ? columns : Promise.resolve(columns);
+    return isInMemory ? columns : Promise.resolve(columns);
   }
 
   columnsNow(): readonly Column[] | null {
-    return this.#columns.every((_, field) => this.isAtHand(field)) ? this.#columns : null;
+    return this.#columns.every((_, field) => this.isInMemory(field)) ? this.#columns : null;
   }
 
-  isAtHand(field: number): boolean {
+  isInMemory(field: number): boolean {
     return this.fieldsRead.has(field);
   }
 

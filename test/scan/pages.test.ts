@@ -32,7 +32,7 @@ async function textOf(of: StoredSnapshot, query: Query, lends: boolean): Promise
 }
 
 /** Whether the answer is available without waiting. */
-function isAtHand(of: StoredSnapshot, query: Query): boolean {
+function isInMemory(of: StoredSnapshot, query: Query): boolean {
   const { lines } = executeScan(of, query);
   if (!('now' in lines)) return false;
   const isThere = lines.now() !== null;
@@ -68,11 +68,11 @@ describe('a page of rows that are in memory', () => {
   it('is read again if its columns have left memory', async () => {
     const query: Query = { limit: 100, before: { partition: 482136, ordinal: 500 }, predicates: [] };
     await textOf(snapshot, query, true);
-    expect(isAtHand(snapshot, query)).toBe(true);
+    expect(isInMemory(snapshot, query)).toBe(true);
     columns.evict('');
-    expect(isAtHand(snapshot, query)).toBe(false);
+    expect(isInMemory(snapshot, query)).toBe(false);
     for (let i = 0; i < 2; i++) expect(await textOf(snapshot, query, true)).toBe(answerOf(dataset, query));
-    expect(isAtHand(snapshot, query)).toBe(true);
+    expect(isInMemory(snapshot, query)).toBe(true);
   });
 
   it('holds its snapshot only while it is written, and reports its cost', async () => {

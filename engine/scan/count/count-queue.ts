@@ -63,8 +63,8 @@ export class CountQueue {
   /** Adds a row group. If a promise is returned, it must be awaited before the next call. */
   add(group: RowGroupCount): Promise<void> | void {
     const fields = this.#fieldsOf(group);
-    const isAtHand = fields.every((field) => group.open.isAtHand(field));
-    if (!isAtHand) return this.#jobs.add(() => this.#readAndCount(group), nothingMore);
+    const isInMemory = fields.every((field) => group.open.isInMemory(field));
+    if (!isInMemory) return this.#jobs.add(() => this.#readAndCount(group), nothingMore);
     const isInline = this.#work.threads === null || fields.length === 0 || this.#columnOf !== null;
     if (isInline || this.#inlineBytes < this.#work.inlineBytesMax) return this.#countNow(group);
     this.#queued.push(group);
@@ -116,7 +116,7 @@ export class CountQueue {
   /** Like `#hold`, where all columns are in memory. */
   #holdNow(group: RowGroupCount, lease: ColumnLease): HeldRowGroup {
     const held = resultOf(this.#hold(group, lease));
-    assert(!(held instanceof Promise), 'what is at hand need not be waited for');
+    assert(!(held instanceof Promise), 'what is in memory need not be waited for');
     return held;
   }
 
@@ -151,7 +151,7 @@ export class CountQueue {
       const others: RowGroupCount[] = [];
       try {
         for (let bytes = 0; next < groups.length && bytes < countJobBytesMax; next++) {
-          const held = this.#holdAtHand(groups[next]!, lease);
+          const held = this.#holdIfInMemory(groups[next]!, lease);
           if (held === null) others.push(groups[next]!);
           else {
             ready.push(this.#ready(held));
@@ -167,8 +167,8 @@ export class CountQueue {
   }
 
   /** Like `#hold`; null where the columns are not in memory that threads share. */
-  #holdAtHand(group: RowGroupCount, lease: ColumnLease): HeldRowGroup | null {
-    if (!this.#fieldsOf(group).every((field) => group.open.isAtHand(field))) return null;
+  #holdIfInMemory(group: RowGroupCount, lease: ColumnLease): HeldRowGroup | null {
+    if (!this.#fieldsOf(group).every((field) => group.open.isInMemory(field))) return null;
     const own = this.#newLease();
     const held = this.#holdNow(group, own);
     if (this.#isShared(held)) {

@@ -104,7 +104,7 @@ export class FarPage implements RowGroup, OpenRowGroup {
     return null;
   }
 
-  isAtHand(): boolean {
+  isInMemory(): boolean {
     return true;
   }
 

@@ -120,11 +120,11 @@ export class NarrowingQueue {
   #hold(queued: QueuedRowGroup, lease: ColumnLease, held: HeldRowGroup[]): number {
     const { open, predicates } = queued;
     const fields = predicates.map(({ predicate }) => predicate.field);
-    if (!fields.every((field) => open.isAtHand(field))) return 0;
+    if (!fields.every((field) => open.isInMemory(field))) return 0;
     const own = new ColumnLease({ signal: this.#signal });
     const counters = newReadCounters();
     const columns = open.columns(fields, counters, own);
-    assert(!(columns instanceof Promise), 'what is at hand need not be waited for');
+    assert(!(columns instanceof Promise), 'what is in memory need not be waited for');
     const words = new Map<RankedPredicate, Uint32Array>();
     for (const [i, ranked] of predicates.entries()) {
       const wordsOfColumn = wordsOf(columns[i]!);

@@ -96,7 +96,7 @@ export class RowGroupFilter {
     const asked = [...predicates, ...anywhere.flatMap(({ members }) => members)];
     const facts = {
       hasThreads: this.#work.threads !== null,
-      isInMemory: asked.every(({ predicate }) => open.isAtHand(predicate.field)),
+      isInMemory: asked.every(({ predicate }) => open.isInMemory(predicate.field)),
       isCheap: anywhere.length === 0 && predicates.every(({ cost }) => cost <= numericCost),
     };
     return placeOfRowGroup(facts, this.#own, this.#inline);

@@ -102,7 +102,7 @@ export class BulkLines {
   #hasRoom(): boolean {
     const { length } = this.#sources;
     if (length <= 1) return true;
-    return length < lineJobRowGroupsMax && this.#sources.at(-1)!.isAtHand && !this.#fillJob();
+    return length < lineJobRowGroupsMax && this.#sources.at(-1)!.isInMemory && !this.#fillJob();
   }
 
   /** Whether the rows that no job has yet are enough for a whole job. */
@@ -197,7 +197,7 @@ export class BulkLines {
     while (shares.length < lineJobRowGroupsMax && bytesLeft > 0 && shares[0]!.held.block !== null) {
       const next = this.#sources[0];
       // Nothing may be waited for while columns are held.
-      const held = next === undefined || next === first ? null : next.holdAtHand();
+      const held = next === undefined || next === first ? null : next.holdIfInMemory();
       if (held === null) break;
       if (held.block === null) {
         next!.letGo();

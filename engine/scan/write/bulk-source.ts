@@ -45,15 +45,15 @@ export class BulkSource {
     this.#parts = new PartCutter(partsOf(matches));
     this.rowsLeft = matches.take;
     this.#columns = new RowGroupColumns(matches.unit.rowGroup, fields.fields, work);
-    if (this.isAtHand) return;
+    if (this.isInMemory) return;
     this.#reading = this.#readAhead();
     this.#reading.catch(() => undefined);
     threads.track(this.#reading);
   }
 
   /** Whether all of its columns are in memory. */
-  get isAtHand(): boolean {
-    return this.#columns.areAtHand;
+  get isInMemory(): boolean {
+    return this.#columns.areInMemory;
   }
 
   /** Whether its columns have been read ahead. They may have been evicted since. */
@@ -74,7 +74,7 @@ export class BulkSource {
   /** Gets the columns and holds them until every job that was begun with them has ended. */
   *hold(): Steps<never, HeldColumns> {
     if (this.#held !== undefined) return this.#held;
-    if (this.#reading !== undefined && !this.isAtHand) yield* settled(this.#reading);
+    if (this.#reading !== undefined && !this.isInMemory) yield* settled(this.#reading);
     const lease = this.#columns.newLease();
     try {
       return this.#hold(yield* this.#columns.read(lease, this.#rows), lease);
@@ -84,11 +84,11 @@ export class BulkSource {
   }
 
   /** Like `hold`, where nothing has to be waited for; else null. */
-  holdAtHand(): HeldColumns | null {
+  holdIfInMemory(): HeldColumns | null {
     if (this.#held !== undefined) return this.#held;
-    if (!this.isAtHand) return null;
+    if (!this.isInMemory) return null;
     const held = resultOf(this.hold());
-    assert(!(held instanceof Promise), 'what is at hand need not be waited for');
+    assert(!(held instanceof Promise), 'what is in memory need not be waited for');
     return held;
   }
 

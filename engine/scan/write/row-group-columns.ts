@@ -25,9 +25,9 @@ export class RowGroupColumns {
   }
 
   /** Whether all of them are in memory. */
-  get areAtHand(): boolean {
+  get areInMemory(): boolean {
     const open = this.#open;
-    return open !== undefined && this.#fields.every((field) => open.isAtHand(field));
+    return open !== undefined && this.#fields.every((field) => open.isInMemory(field));
   }
 
   /** A new lease. Before it waits for memory, it calls `onWait` so that the scan gives back what it holds. */

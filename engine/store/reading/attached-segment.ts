@@ -352,7 +352,7 @@ class OpenSpan implements OpenRowGroup {
     return segment.reader.isRuledOut(reading, questions, (field) => this.#source(field));
   }
 
-  isAtHand(field: number): boolean {
+  isInMemory(field: number): boolean {
     const { segment, keys } = this.#rowGroup;
     return segment.pool.hasDecoded(keys[field]!);
   }
@@ -417,7 +417,7 @@ class OpenSpan implements OpenRowGroup {
     const { segment, keys } = this.#rowGroup;
     const decode = (field: number) => this.#decode(field, counters);
     const decoded = await Promise.all(
-      fields.map(async (field) => (this.isAtHand(field) ? null : decode(field))),
+      fields.map(async (field) => (this.isInMemory(field) ? null : decode(field))),
     );
     const requests = fields.map((field, i) =>
       segment.request(keys[field]!, decoded[i]!, () => decode(field)),

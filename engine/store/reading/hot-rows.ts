@@ -151,7 +151,7 @@ class HotRowGroup implements RowGroup, OpenRowGroup {
     return this.sources[field]!.zone;
   }
 
-  isAtHand(): boolean {
+  isInMemory(): boolean {
     return true;
   }
 

@@ -390,7 +390,7 @@ class SealedRowGroup implements OpenRowGroup {
     return this.#threads.searchStreamed({ file, chunk, needles }, counters);
   }
 
-  isAtHand(field: number): boolean {
+  isInMemory(field: number): boolean {
     return this.#segment.isPooled(this.#key(field));
   }
 

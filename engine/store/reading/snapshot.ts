@@ -72,7 +72,7 @@ export interface OpenRowGroup {
    */
   isRuledOutByFile?(questions: readonly FilterQuestion[], counters: ReadCounters): Promise<boolean> | null;
   /** Whether the column of the field is in memory. */
-  isAtHand(field: number): boolean;
+  isInMemory(field: number): boolean;
   /**
    * The decoded columns of these field numbers, converted to the current schema; all null where the segment has no such field. They may
    * be read until `lease` is released. While there is no memory for them the call waits and pins none of them. Returns a promise only
