@@ -27,7 +27,7 @@ export class SpareBuilders {
   }
 
   /**
-   * A builder without rows for columns of the schema's types. The caller may return it with `give`. The `schema` of a reused builder may
+   * A builder without rows for columns of the schema's types. The caller may return it with `giveBack`. The `schema` of a reused builder may
    * have other field names.
    */
   take(schema: Schema): BatchBuilder {
@@ -37,7 +37,7 @@ export class SpareBuilders {
   }
 
   /** Takes back a builder whose rows are no longer read. Drops the oldest builders when they take too much memory. */
-  give(builder: BatchBuilder): void {
+  giveBack(builder: BatchBuilder): void {
     const { memoryBytes } = builder;
     if (memoryBytes < keptBytesMin || memoryBytes > this.bytesMax) return;
     builder.clear();

@@ -42,7 +42,7 @@ export class AnswerCells {
   }
 
   /** Gives back a cell that `take` returned. */
-  give(address: number): void {
+  giveBack(address: number): void {
     const block = this.#blockOf.get(address)!;
     this.#blockOf.delete(address);
     block.free.push(address);

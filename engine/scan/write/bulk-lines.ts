@@ -50,8 +50,8 @@ export class BulkLines {
   /** Matches with rows that no job has yet, and the jobs that are running or finished. Both in the order of the answer. */
   readonly #sources: BulkSource[] = [];
   readonly #jobs: Promise<readonly HeldPiece[]>[] = [];
-  /** Whether the lines of a job are being taken. */
-  #isGiving = false;
+  /** Whether the pieces of a job are being yielded. */
+  #isYielding = false;
   #turn: Turn | null = null;
   /** Approximate length of a line in bytes, from the columns that were held last. */
   #lineBytes: number;
@@ -84,15 +84,15 @@ export class BulkLines {
   *finish(): Steps<Uint8Array> {
     yield* this.#begin(0);
     while (this.#jobs.length > 0) yield* this.#takeOne(0);
-    this.#passTurn();
+    this.#releaseTurn();
   }
 
   /** Gives back what is held. Memory that threads still use, and the turn, are given back when the threads are done. */
   close(): void {
     this.#isClosed = true;
     const ended = this.#jobs.splice(0).map((job) => job.then(freeAll, () => undefined));
-    if (ended.length === 0) this.#passTurn();
-    else this.#work.threads.track(Promise.all(ended).then(() => this.#passTurn()));
+    if (ended.length === 0) this.#releaseTurn();
+    else this.#work.threads.track(Promise.all(ended).then(() => this.#releaseTurn()));
   }
 
   /**
@@ -119,7 +119,7 @@ export class BulkLines {
     void this.#jobs.shift();
     stats.writeMs += performance.now() - startMs;
     let given = 0;
-    this.#isGiving = true;
+    this.#isYielding = true;
     try {
       for (const { bytes, rows, free } of pieces) {
         yield* this.#begin(left);
@@ -130,7 +130,7 @@ export class BulkLines {
         if (pause !== undefined) yield pause;
       }
     } finally {
-      this.#isGiving = false;
+      this.#isYielding = false;
       freeAll(pieces.slice(given));
     }
     yield* this.#begin(left);
@@ -149,8 +149,8 @@ export class BulkLines {
   /** Takes a turn where the answer holds none. False where its turn is over while it still has lines, which have to be taken first. */
   *#takeTurn(): Steps<never, boolean> {
     if (this.#turn?.isOver === true) {
-      if (this.#jobs.length > 0 || this.#isGiving) return false;
-      this.#passTurn();
+      if (this.#jobs.length > 0 || this.#isYielding) return false;
+      this.#releaseTurn();
     }
     if (this.#turn !== null) return true;
     const { turns, stats, pace, onTurn } = this.#work;
@@ -174,7 +174,7 @@ export class BulkLines {
     return true;
   }
 
-  #passTurn(): void {
+  #releaseTurn(): void {
     this.#turn?.release();
     this.#turn = null;
   }
@@ -200,7 +200,7 @@ export class BulkLines {
       const held = next === undefined || next === first ? null : next.holdIfInMemory();
       if (held === null) break;
       if (held.block === null) {
-        next!.letGo();
+        next!.release();
         break;
       }
       shares.push(this.#takeShare(next!, held, bytesLeft));
@@ -279,10 +279,10 @@ export class BulkLines {
         if (piece instanceof Uint8Array) return { bytes: piece, rows, free: nothingToFree };
         const address = cells[filled++]!;
         const bytes = memory.bytesAt({ address, sizeBytes: piece });
-        return { bytes, rows, free: () => answerCells().give(address) };
+        return { bytes, rows, free: () => answerCells().giveBack(address) };
       });
     } finally {
-      for (const address of cells.slice(filled)) answerCells().give(address);
+      for (const address of cells.slice(filled)) answerCells().giveBack(address);
     }
   }
 

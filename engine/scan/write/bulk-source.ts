@@ -109,11 +109,11 @@ export class BulkSource {
   /** Notes that a job has ended. Releases the columns after the last one. */
   ended(): void {
     this.#jobs--;
-    if (this.#jobs === 0) this.letGo();
+    if (this.#jobs === 0) this.release();
   }
 
   /** Releases the columns. No job that uses them may be running. */
-  letGo(): void {
+  release(): void {
     this.#held = undefined;
     this.#lease.release();
   }

@@ -53,7 +53,7 @@ export class LentSpace implements PieceSpace {
 
   /** Gives back the memory of the last piece. */
   close(): void {
-    if (this.#cell !== null) answerCells().give(this.#cell);
+    if (this.#cell !== null) answerCells().giveBack(this.#cell);
     this.#cell = null;
     this.#room = undefined;
     const free = this.#freeLent;

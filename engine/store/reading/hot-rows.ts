@@ -37,7 +37,7 @@ export class HotRows {
   giveBack(): void {
     assert(!this.#isGivenBack, 'the memory of hot rows is given back once');
     this.#isGivenBack = true;
-    spareBuilders.give(this.#builder);
+    spareBuilders.giveBack(this.#builder);
   }
 
   /** Whether the memory was given back. Another hot file may be using it. */

@@ -130,9 +130,9 @@ it('keeps a limited number of builders of sealed rows, and only for fields of th
   });
   const bytes = filled[0]!.memoryBytes;
   const spares = new SpareBuilders(3 * bytes);
-  spares.give(none.take(ints));
+  spares.giveBack(none.take(ints));
   expect(spares.memoryBytes).toBe(0);
-  for (const builder of filled) spares.give(builder);
+  for (const builder of filled) spares.giveBack(builder);
   expect(spares.memoryBytes).toBe(3 * bytes);
   expect(filled).not.toContain(spares.take(texts));
   expect(spares.memoryBytes).toBe(3 * bytes);
