@@ -81,7 +81,7 @@ export class ScanLines implements ReadyIterable<Uint8Array>, PausableScan {
     if (this.#isReleased) return this.#over();
     try {
       const result = this.#pieces.now();
-      return result === null ? null : this.#give(result);
+      return result === null ? null : this.#lend(result);
     } catch (error) {
       this.#release();
       throw error;
@@ -92,9 +92,9 @@ export class ScanLines implements ReadyIterable<Uint8Array>, PausableScan {
     this.#pending++;
     try {
       this.#takeBack();
-      if (this.#pausing !== undefined) await this.#goOn();
+      if (this.#pausing !== undefined) await this.#resume();
       if (this.#isReleased) return this.#over();
-      return this.#give(await this.#pieces.next());
+      return this.#lend(await this.#pieces.next());
     } catch (error) {
       this.#release();
       throw error;
@@ -132,7 +132,7 @@ export class ScanLines implements ReadyIterable<Uint8Array>, PausableScan {
     await threads?.underWay();
   }
 
-  async #goOn(): Promise<void> {
+  async #resume(): Promise<void> {
     await this.#pausing;
     this.#pausing = undefined;
     if (this.#isReleased) return;
@@ -157,7 +157,8 @@ export class ScanLines implements ReadyIterable<Uint8Array>, PausableScan {
     return new Driver(answer(this.#snapshot, this.#rest, work, this.#progress));
   }
 
-  #give(result: IteratorResult<Uint8Array, void>): IteratorResult<Uint8Array, void> {
+  /** Returns the result, and notes the piece that the reader is lent. Releases the scan at its end. */
+  #lend(result: IteratorResult<Uint8Array, void>): IteratorResult<Uint8Array, void> {
     if (result.done === true) {
       this.#release();
     } else if (this.#settings.lends === true) {

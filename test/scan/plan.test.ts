@@ -87,15 +87,15 @@ function rowsWithin(runs: readonly SnapshotRun[], after?: Position, before?: Pos
 /** All units; a second walk skips the same ones. */
 function unitsOf(plan: ScanPlan): ScanUnit[] {
   const walk = new UnitWalk(plan);
-  const passing = new UnitWalk(plan);
+  const skipping = new UnitWalk(plan);
   const units: ScanUnit[] = [];
   while (walk.rowGroup !== undefined) {
-    expect(passing.rowGroup).toBe(walk.rowGroup);
-    passing.pass();
+    expect(skipping.rowGroup).toBe(walk.rowGroup);
+    skipping.skip();
     const unit = walk.take();
     if (unit !== null) units.push(unit);
   }
-  expect(passing.rowGroup).toBeUndefined();
+  expect(skipping.rowGroup).toBeUndefined();
   return units;
 }
 

@@ -126,14 +126,14 @@ export class FarReader {
         const { from, to, isOver } = this.#rowsOf(page, range);
         found += to - from;
         if (gathered !== null && gathered.page !== page) {
-          yield* this.#give(gathered);
+          yield* this.#matchesOf(gathered);
           gathered = null;
         }
         gathered ??= { page, spans: [] };
         if (from < to) gathered.spans.push({ from, to });
         if (isOver) break;
         stream.leave();
-        yield* this.#give(gathered);
+        yield* this.#matchesOf(gathered);
         gathered = null;
         if (limit() <= 0) return;
         if (!this.#isFiltered && found >= range.rows) break;
@@ -141,7 +141,7 @@ export class FarReader {
       // Without predicates every row must be answered. A missing row is an error, so that an answer is never silently short.
       if (!this.#isFiltered && found !== range.rows) throw this.#rowsAt(index).lacking(found, range);
     }
-    if (gathered !== null) yield* this.#give(gathered);
+    if (gathered !== null) yield* this.#matchesOf(gathered);
   }
 
   /**
@@ -156,7 +156,8 @@ export class FarReader {
     return { from, to, isOver: this.#isForward ? to < edge : from > edge };
   }
 
-  *#give({ page, spans }: Gathered): Steps<Matches> {
+  /** The matches among the rows that were gathered from a page. */
+  *#matchesOf({ page, spans }: Gathered): Steps<Matches> {
     if (spans.length === 0) return;
     let selection = this.#selections.get(page);
     if (selection === undefined) {

@@ -137,8 +137,8 @@ export class MatchFinder {
       if (rowGroup === undefined) return;
       this.#considered--;
       if (pruning.isRuledOut(rowGroup)) {
-        this.#units.pass();
-        yield* this.#goOn();
+        this.#units.skip();
+        yield* this.#countSkipped();
         continue;
       }
       // The query may have been aborted during the last wait.
@@ -163,14 +163,14 @@ export class MatchFinder {
       if (this.#considered % unitsBetweenPauses === 0) yield* settled(pace.pause());
       throwIfAborted(pace.signal);
       pruning.consider(rowGroup);
-      this.#unitsAhead.pass();
+      this.#unitsAhead.skip();
     }
     this.#asking = pruning.ask();
     void this.#asking?.then(() => (this.#asking = null));
   }
 
   /** Counts a skipped unit. */
-  *#goOn(): Steps<never> {
+  *#countSkipped(): Steps<never> {
     this.#gone++;
     if (this.#gone % unitsBetweenPauses === 0) yield* settled(this.#work.pace.pause());
   }

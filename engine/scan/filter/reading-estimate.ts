@@ -49,7 +49,7 @@ export function* readingEstimate(
     }
     const left = yield* pruning.leftByBounds(rowGroup);
     const unit = left === null ? null : walk.take();
-    if (left === null) walk.pass();
+    if (left === null) walk.skip();
     if (left === null || unit === null) continue;
     if (left.length === 0) sureRows += unit.ranges.reduce((rows, range) => rows + range.rows, 0);
     if (seen.has(rowGroup)) continue;

@@ -94,7 +94,7 @@ export interface Walk {
   /** The row group of the next unit; undefined at the end. */
   readonly rowGroup: RowGroup | undefined;
   /** Skips the next unit without building it. */
-  pass(): void;
+  skip(): void;
   /** The next unit; null where none of its rows is within the cursor bounds. */
   take(): ScanUnit | null;
   /** The part of a row group within the bounds, and its number of units on this walk. */
@@ -124,7 +124,7 @@ export class UnitWalk implements Walk {
     return this.#at === this.#end ? undefined : this.#plan.runs.at(this.#at)!.rowGroup;
   }
 
-  pass(): void {
+  skip(): void {
     const { rowGroup } = this;
     while (rowGroup !== undefined && rowGroup === this.rowGroup) this.#at += this.#step;
   }

@@ -23,7 +23,7 @@ export class RowGroupWalk implements Walk {
     return this.#at === this.#plan.end ? undefined : this.#plan.runs.at(this.#at)!.rowGroup;
   }
 
-  pass(): void {
+  skip(): void {
     const { runs, end } = this.#plan;
     this.#gone.add(this.rowGroup!);
     while (this.#at < end && this.#gone.has(runs.at(this.#at)!.rowGroup)) this.#at++;
@@ -34,7 +34,7 @@ export class RowGroupWalk implements Walk {
     const { runs, first, end } = this.#plan;
     const own = indexOfRuns(runs).runsOf(rowGroup, first, end);
     const ranges = Array.from(own, (run) => rangeOfRun(this.#plan, run)).filter((range) => range !== null);
-    this.pass();
+    this.skip();
     return ranges.length === 0 ? null : { rowGroup, ranges };
   }
 
