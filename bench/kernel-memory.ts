@@ -3,7 +3,7 @@ import { createMemory, memoryPageBytes, moduleDataEnd } from '../engine/memory/w
 
 type TypedArray = Uint8Array | Uint16Array | Int32Array | Uint32Array | BigInt64Array | Float64Array;
 
-const slackBytes = 64;
+const paddingBytes = 64;
 
 /** Memory for kernels with columns in it, as in the engine's buffer pool. */
 export class KernelMemory {
@@ -22,7 +22,7 @@ export class KernelMemory {
   /** Allocates a buffer. Returns its address. */
   room(sizeBytes: number): number {
     const at = this.#at;
-    this.#at = (Math.ceil((at + sizeBytes) / slackBytes) + 1) * slackBytes;
+    this.#at = (Math.ceil((at + sizeBytes) / paddingBytes) + 1) * paddingBytes;
     return at;
   }
 

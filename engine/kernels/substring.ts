@@ -68,7 +68,7 @@ export function buildSearchTables(needle: Uint8Array): SearchTables {
 }
 
 /** When a search has compared this many more bytes than it has passed, it changes to the linear algorithm. */
-const slackBytes = 256;
+const extraComparedMax = 256;
 
 /** The offset of the first match in bytes[from, to), or -1. Takes linear time for any text and needle. */
 export function findFolded(bytes: Uint8Array, from: number, to: number, tables: SearchTables): number {
@@ -85,7 +85,7 @@ export function findFolded(bytes: Uint8Array, from: number, to: number, tables: 
       while (i < last && asciiFold[bytes[start + i]!] === needle[i]) i++;
       if (i === last) return start;
       compared += i;
-      if (compared > start - from + slackBytes) return findFoldedLinear(bytes, start + 1, to, tables);
+      if (compared > start - from + extraComparedMax) return findFoldedLinear(bytes, start + 1, to, tables);
     }
     at += skips[byte]!;
   }

@@ -3,7 +3,7 @@ import { assert } from '../terms/assert.js';
 /** Buffers begin at multiples of this, because vectors and words are read fastest there. */
 export const alignmentBytes = 64;
 /** Padding after each buffer. Kernels read and write whole vectors, and so touch up to this many bytes after the end of a buffer. */
-export const slackBytes = 64;
+export const paddingBytes = 64;
 
 /** Rounds a size up to a multiple of `alignmentBytes`. */
 export function alignedBytes(sizeBytes: number): number {
@@ -12,7 +12,7 @@ export function alignedBytes(sizeBytes: number): number {
 
 /** Bytes that a buffer of `sizeBytes` takes, including alignment and padding. */
 export function bufferBytes(sizeBytes: number): number {
-  return alignedBytes(sizeBytes) + slackBytes;
+  return alignedBytes(sizeBytes) + paddingBytes;
 }
 
 /**

@@ -33,7 +33,7 @@ export class RangeArena {
   #at: number;
   readonly #end: number;
 
-  /** @param range must begin at an aligned address and be followed by padding (`slackBytes`) */
+  /** @param range must begin at an aligned address and be followed by padding (`paddingBytes`) */
   constructor(readonly range: Uint8Array) {
     this.#at = range.byteOffset;
     this.#end = range.byteOffset + range.length;

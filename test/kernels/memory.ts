@@ -4,7 +4,7 @@ import { createMemory, moduleDataEnd } from '../../engine/memory/wasm.js';
 type TypedArray = Uint8Array | Uint16Array | Int32Array | Uint32Array | BigInt64Array | Float64Array;
 
 /** Bytes behind a buffer that kernels may access. */
-const slackBytes = 64;
+const paddingBytes = 64;
 const guard = 0xa5;
 
 /**
@@ -46,7 +46,7 @@ export class TestMemory {
 
   room(sizeBytes: number): number {
     const at = this.#at + 1;
-    this.#at = at + sizeBytes + slackBytes;
+    this.#at = at + sizeBytes + paddingBytes;
     return at;
   }
 

@@ -1,6 +1,6 @@
 /**
  * Copies `length` bytes in steps of 16. Up to 16 bytes after `source + length` are read and after `target + length` written, which is why
- * every buffer ends with padding (`slackBytes`). At least 16 bytes are copied, so that short copies need no branch.
+ * every buffer ends with padding (`paddingBytes`). At least 16 bytes are copied, so that short copies need no branch.
  */
 export function copyLoose(target: usize, source: usize, length: usize): void {
   let k: usize = 0;
