@@ -180,7 +180,7 @@ export { headerBytes, unpackBatch } from './columns/packed-batch.js';
 
 // Memory that kernels and threads share, and threads.
 export { copyBytes } from './kernels/copy.js';
-export { addStripes, finishXxh64, newLanes, stripeBytes } from './kernels/xxh64.js';
+export { ContentHash } from './kernels/xxh64.js';
 export { RangeArena } from './memory/arena.js';
 export { leaseMemory, type MemoryLease } from './memory/memory-lease.js';
 export { openScratchWithin, type Scratch } from './memory/scratch.js';

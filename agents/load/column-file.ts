@@ -9,7 +9,7 @@ import {
 } from '../../engine/index.js';
 import { joinUnreadable } from '../decode/value-counters.js';
 import { folderKeys, folderOfGlob } from '../patterns/folder-keys.js';
-import { sha256 } from '../sources/content-hash.js';
+import { sha256 } from '../sources/sha256.js';
 import { tailBytesMax } from '../sources/content-reader.js';
 import { absolutePath } from '../sources/opened-file.js';
 import { SourceError } from '../sources/source-error.js';

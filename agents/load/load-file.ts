@@ -11,7 +11,7 @@ import {
   placementField,
   type WorkerPool,
 } from '../../engine/index.js';
-import { sha256 } from '../sources/content-hash.js';
+import { sha256 } from '../sources/sha256.js';
 import type { ContentReader } from '../sources/content-reader.js';
 import { absolutePath, type OpenFile } from '../sources/opened-file.js';
 import type { SourceReader } from '../sources/source-reader.js';

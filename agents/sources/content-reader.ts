@@ -1,5 +1,5 @@
+import { ContentHash } from '../../engine/index.js';
 import { PeekedSource, type ByteSource } from './byte-source.js';
-import { ContentHash } from './content-hash.js';
 
 /** Number of bytes before an offset by which content without a whole-content hash is recognised: a few lines, with their times. */
 export const tailBytesMax = 512;

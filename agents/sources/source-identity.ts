@@ -1,5 +1,5 @@
 import type { Checkpoint, LoadedPart } from '../../engine/index.js';
-import { sha256 } from './content-hash.js';
+import { sha256 } from './sha256.js';
 import { ContentReader, tailBytesMax } from './content-reader.js';
 import type { OpenFile } from './opened-file.js';
 import { changedWhileRead, SourceReader } from './source-reader.js';

@@ -80,3 +80,36 @@ function mergedLanes(halves: Uint32Array): bigint {
   for (const lane of lanes) hash = wrapped((hash ^ round(0n, lane)) * prime1 + prime4);
   return hash;
 }
+
+/** A hash of content as text, in the form of checkpoints: `xxh64:` and 16 hex digits. */
+export function hashText(hash: bigint): string {
+  return 'xxh64:' + hash.toString(16).padStart(16, '0');
+}
+
+/** Computes the XXH64 of content that arrives in pieces. */
+export class ContentHash {
+  readonly #lanes = newLanes();
+  readonly #rest = new Uint8Array(stripeBytes);
+  #restBytes = 0;
+  #length = 0;
+
+  /** Adds bytes to the content. */
+  update(bytes: Uint8Array): void {
+    this.#length += bytes.length;
+    const missing = (stripeBytes - this.#restBytes) % stripeBytes;
+    const filling = bytes.subarray(0, missing);
+    this.#rest.set(filling, this.#restBytes);
+    this.#restBytes += filling.length;
+    if (filling.length < missing) return;
+    if (missing > 0) addStripes(this.#lanes, this.#rest);
+    const whole = bytes.length - ((bytes.length - missing) % stripeBytes);
+    addStripes(this.#lanes, bytes.subarray(missing, whole));
+    this.#rest.set(bytes.subarray(whole));
+    this.#restBytes = bytes.length - whole;
+  }
+
+  /** The hash of the content so far, as `hashText` writes it. `update` may follow. */
+  digest(): string {
+    return hashText(finishXxh64(this.#lanes, this.#length, this.#rest.subarray(0, this.#restBytes)));
+  }
+}

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ContentHash } from '../../agents/sources/content-hash.js';
-import { addStripes, newLanes } from '../../engine/kernels/xxh64.js';
+import { addStripes, ContentHash, newLanes } from '../../engine/kernels/xxh64.js';
 import { both } from './lay.js';
 import * as plain from './plain/xxh64.js';
 

@@ -1,5 +1,5 @@
 import { type Checkpoint, checkpointKey } from '../../../engine/index.js';
-import { sha256 } from '../../sources/content-hash.js';
+import { sha256 } from '../../sources/sha256.js';
 import { tailBytesMax } from '../../sources/content-reader.js';
 import type { RecordEnds } from '../../lines/record-ends.js';
 import { candidatesOf, headBytesMax } from '../../sources/source-identity.js';

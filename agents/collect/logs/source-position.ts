@@ -1,5 +1,5 @@
 import { type Checkpoint, checkpointKey } from '../../../engine/index.js';
-import { sha256 } from '../../sources/content-hash.js';
+import { sha256 } from '../../sources/sha256.js';
 import { contentTail, tailBytesMax } from '../../sources/content-reader.js';
 import { headBytesMax, headIdentity } from '../../sources/source-identity.js';
 

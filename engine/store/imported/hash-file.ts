@@ -1,5 +1,5 @@
 import type { ForeignPlace } from '../../foreign/foreign-file.js';
-import { finishXxh64, newLanes } from '../../kernels/xxh64.js';
+import { finishXxh64, hashText, newLanes } from '../../kernels/xxh64.js';
 import type { FileToAttach } from '../attached/attached-file.js';
 import type { ForeignWork } from '../attached/foreign-work.js';
 import { fileStamp } from '../attached/same-file.js';
@@ -33,5 +33,5 @@ export async function hashFile(
     rest = hashed.rest;
     onProgress?.(to / end);
   }
-  return 'xxh64:' + finishXxh64(lanes, end, rest).toString(16).padStart(16, '0');
+  return hashText(finishXxh64(lanes, end, rest));
 }
