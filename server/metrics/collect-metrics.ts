@@ -53,48 +53,56 @@ export const collectMetrics: readonly Metric[] = [
   byAgent('counter', 'records_total', 'Records collected since the start.', ({ records }) => records),
   byAgent('counter', 'bytes_total', 'Bytes of lines collected since the start.', ({ bytes }) => bytes),
   byAgent('counter', 'commits_total', 'Commits of the collector since the start.', ({ commits }) => commits),
-  byAgent('gauge', 'lag_bytes', 'Bytes of logs that are not stored yet.', ({ lagBytes }) => lagBytes),
-  byAgent('gauge', 'files', 'Logs that are followed.', ({ files }) => files.length),
+  byAgent(
+    'gauge',
+    'lag_bytes',
+    'Bytes of followed logs that are not stored yet.',
+    ({ lagBytes }) => lagBytes,
+  ),
+  byAgent('gauge', 'files', 'Followed log files.', ({ files }) => files.length),
   byAgent(
     'gauge',
     'failing_files',
-    'Those of them that can not be read at present.',
+    'Followed log files that cannot be read at present.',
     ({ files }) => files.filter(({ failure }) => failure !== null).length,
   ),
-  byAgent('gauge', 'paused', 'Whether nothing can be stored at present (1).', ({ paused }) =>
-    paused === null ? 0 : 1,
+  byAgent(
+    'gauge',
+    'paused',
+    '1 if collection is paused because nothing can be stored, else 0.',
+    ({ paused }) => (paused === null ? 0 : 1),
   ),
   byAgent(
     'gauge',
     'checkpoint_timestamp_seconds',
-    'When it was noted last how far the logs are stored.',
+    'Time of the last checkpoint, which records how far each log is stored.',
     ({ lastCommitMs }) => (lastCommitMs === null ? null : lastCommitMs / 1000),
   ),
   byAgent('counter', 'rotations_total', 'Logs rotated by the server.', ({ rotations }) => rotations),
-  byAgent('counter', 'truncations_total', 'Times that a log was cut off.', ({ truncations }) => truncations),
+  byAgent('counter', 'truncations_total', 'Log truncations seen.', ({ truncations }) => truncations),
   byAgent(
     'counter',
     'truncated_bytes_total',
-    'Bytes, at the least, that were cut off before they were read.',
+    'Bytes known to be lost because a log was truncated before they were read.',
     ({ truncatedBytes }) => truncatedBytes,
   ),
   byAgent(
     'counter',
     'rejected_not_kept_lines_total',
-    'Rejected lines for which there was no room.',
+    'Rejected lines not kept because rejected.max_bytes was reached.',
     ({ notKept }) => notKept,
   ),
   {
     name: 'collect_rejected_lines_total',
     type: 'counter',
-    help: 'Lines of logs that became no record since the start, by reason.',
+    help: 'Lines of logs rejected since the start, by reason.',
     labels: ['agent', 'reason'],
     read: rejectedByReason,
   },
   {
     name: 'archive_files_left',
     type: 'gauge',
-    help: 'Files of the archive that are still to be stored, or attached.',
+    help: 'Archive files still to be stored or attached.',
     labels: ['agent'],
     *read(figures) {
       for (const [agent, { filesLeft }] of archives(figures)) yield [filesLeft, agent];
@@ -103,7 +111,7 @@ export const collectMetrics: readonly Metric[] = [
   {
     name: 'archive_problems',
     type: 'gauge',
-    help: 'Files and folders of the archive that can not be read.',
+    help: 'Archive files and folders that cannot be read.',
     labels: ['agent'],
     *read(figures) {
       for (const [agent, { problems }] of archives(figures)) yield [problems, agent];

@@ -28,9 +28,9 @@ export const processMetrics: readonly Metric[] = [
     help: 'Whether /readyz answers 200 (1).',
     read: ({ isReady }) => [[Number(isReady)]],
   },
-  ofThreads('threads_busy', 'Threads that work.', 'busy'),
-  ofThreads('threads_limit', 'Threads that there may be.', 'threads'),
-  ofThreads('thread_jobs_waiting', 'Jobs that wait for a thread.', 'waiting'),
+  ofThreads('threads_busy', 'Worker threads that are running a job.', 'busy'),
+  ofThreads('threads_limit', 'Upper limit of the number of worker threads.', 'threads'),
+  ofThreads('thread_jobs_waiting', 'Jobs waiting for a worker thread.', 'waiting'),
 ];
 
 /** Resolution of the measured delay of the event loop, in milliseconds. Shorter delays are not seen; a finer timer would cost more. */

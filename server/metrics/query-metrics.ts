@@ -40,15 +40,35 @@ function sumOf({ queries }: ServerFigures, read: (sums: QuerySums) => number): n
 
 /** Metrics of queries: their number, their cost, and hits in the pool of decoded columns. */
 export const queryMetrics: readonly Metric[] = [
-  ofQueries('queries_running', 'gauge', 'Queries whose scan runs.', ({ running }) => running),
-  ofQueries('queries_waiting', 'gauge', 'Queries that wait for others to end.', ({ waiting }) => waiting),
-  ofQueries('queries_limit', 'gauge', 'Queries that may run at once.', ({ runningMax }) => runningMax),
-  ofQueries('answers_open', 'gauge', 'Answers under way, slow clients included.', ({ answers }) => answers),
-  ofQueries('slow_queries_total', 'counter', 'Queries over server.slow_query.', ({ slow }) => slow),
+  ofQueries('queries_running', 'gauge', 'Queries being scanned.', ({ running }) => running),
+  ofQueries(
+    'queries_waiting',
+    'gauge',
+    'Queries waiting for a running query to end.',
+    ({ waiting }) => waiting,
+  ),
+  ofQueries(
+    'queries_limit',
+    'gauge',
+    'Upper limit of the number of queries running at once.',
+    ({ runningMax }) => runningMax,
+  ),
+  ofQueries(
+    'answers_open',
+    'gauge',
+    'Answers being sent, including those to slow clients.',
+    ({ answers }) => answers,
+  ),
+  ofQueries(
+    'slow_queries_total',
+    'counter',
+    'Queries that took longer than server.slow_query.',
+    ({ slow }) => slow,
+  ),
   {
     name: 'answers_broken_total',
     type: 'counter',
-    help: 'Answers broken off: the client went, was too slow, or something failed here.',
+    help: 'Answers cut off because the client disconnected or was too slow, or because the server failed.',
     labels: ['reason'],
     *read({ queries }) {
       for (const [reason, count] of Object.entries(queries.tally.broken)) yield [count, reason];
@@ -57,30 +77,30 @@ export const queryMetrics: readonly Metric[] = [
   {
     name: 'wrong_tokens_total',
     type: 'counter',
-    help: 'Requests with a token that is not known, has expired or was revoked.',
+    help: 'Requests with a token that is unknown, expired or revoked.',
     labels: ['listener'],
     *read({ wrongTokens }) {
       for (const [listener, count] of Object.entries(wrongTokens)) yield [count, listener];
     },
   },
-  byAgent('scans_total', 'Queries and counts that came to a scan.', ({ queries }) => queries),
-  byAgent('rows_scanned_total', 'Rows that queries looked at.', ({ rowsScanned }) => rowsScanned),
+  byAgent('scans_total', 'Queries and counts that were scanned.', ({ queries }) => queries),
+  byAgent('rows_scanned_total', 'Rows examined by queries.', ({ rowsScanned }) => rowsScanned),
   byAgent('rows_returned_total', 'Records in answers.', ({ rowsReturned }) => rowsReturned),
-  byAgent('read_bytes_total', 'Bytes that queries read from the disk.', ({ bytesRead }) => bytesRead),
+  byAgent('read_bytes_total', 'Bytes read from the disk by queries.', ({ bytesRead }) => bytesRead),
   byAgent(
     'returned_bytes_total',
-    'Bytes of answers, before they are packed.',
+    'Bytes of answers, before compression.',
     ({ bytesReturned }) => bytesReturned,
   ),
   byAgent(
     'row_groups_scanned_total',
-    'Row groups whose rows were looked at.',
+    'Row groups whose rows were examined.',
     ({ rowGroupsScanned }) => rowGroupsScanned,
   ),
   {
     name: 'row_groups_pruned_total',
     type: 'counter',
-    help: 'Row groups that were ruled out, by what did it: bounds of time or of values (zone), filters of values or of n-grams, dictionaries.',
+    help: 'Row groups skipped, by what ruled them out: bounds of times or values (zone), value filters, n-gram filters, or dictionaries.',
     labels: ['agent', 'reason'],
     *read({ queries }): Generator<Sample> {
       for (const [agent, sums] of queries.tally.byAgent)
@@ -90,20 +110,20 @@ export const queryMetrics: readonly Metric[] = [
   {
     name: 'pool_hits_total',
     type: 'counter',
-    help: 'Columns that queries found decoded in memory.',
+    help: 'Columns found decoded in memory by queries.',
     read: (figures) => [[sumOf(figures, ({ columnsCached }) => columnsCached)]],
   },
   {
     name: 'pool_misses_total',
     type: 'counter',
-    help: 'Columns that queries had to decode.',
+    help: 'Columns decoded by queries.',
     read: (figures) => [[sumOf(figures, ({ columnsDecoded }) => columnsDecoded)]],
   },
 ];
 
 const durationName = `${metricPrefix}query_duration_seconds`;
 const durationHelp =
-  'Requests of the route from their arrival to the end of the answer, slow clients included, by status.';
+  'Seconds from the arrival of a request to the end of its answer, including slow clients, by status.';
 
 /**
  * Statuses that have a series from the start. Prometheus' `increase` is 0 for a series whose first value is 1, so the first failure of a
