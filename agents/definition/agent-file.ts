@@ -108,7 +108,7 @@ export function parseAgentFile(text: string, path: string, dataFolder?: string):
   const notes: string[] = [];
   const name = agentNameOf(path);
   if (!isAgentName(name)) {
-    const rule = 'letters, digits, ".", "_" and "-", at most 128, the first a letter or a digit';
+    const rule = '1 to 128 letters, digits, ".", "_" and "-", and begins with a letter or a digit';
     problems.add(
       { line: 1, column: 1 },
       `the file's name makes the agent's name, which ${JSON.stringify(name)} can't be: it has ${rule}`,

@@ -30,12 +30,12 @@ const description = 'A columnar archive of log records with one HTTP query route
 const examples = `
 Examples:
   $ logstrata demo                                        load the samples and serve them
-  $ logstrata agent new mysite --log access.log           an agent for a log
+  $ logstrata agent new mysite --log access.log           describe a log to Logstrata
   $ logstrata load nginx /var/log/nginx/access.log*       store files, plain, .gz or .zst
-  $ logstrata query nginx status__gte=500 --limit 20      the newest 20 of them
+  $ logstrata query nginx status__gte=500 --limit 20      the newest 20 server errors
   $ logstrata serve                                       answer on http://127.0.0.1:2111/api/query/nginx
 
-"logstrata <command> --help" says more about each. Exit codes: 0 done, 1 something to mend, 2 wrong usage.`;
+"logstrata <command> --help" explains each. Exit codes: 0 done, 1 an error that you can fix, 2 wrong usage.`;
 
 /** Builds the program with all commands, options and help texts. */
 export function buildProgram(): Command {
@@ -45,7 +45,7 @@ export function buildProgram(): Command {
     .version(packageVersion(), '-V, --version', 'show the version')
     .helpOption('-h, --help', 'show help')
     .helpCommand(false)
-    .option('--agents <dir>', "folder of the agents' files (default: agents beside the configuration)")
+    .option('--agents <dir>', 'folder of the agent files (default: agents beside the configuration file)')
     .option(
       '--data <dir>',
       'folder of the records (default: storage.path of the configuration, else data/store)',
@@ -97,7 +97,7 @@ function addHelpCommand(program: Command): void {
   program
     .command('help')
     .description('show help for a command')
-    .argument('[command]', 'what to show it for (default: the whole)')
+    .argument('[command]', 'the command to explain (default: all)')
     .action((name?: string) => {
       if (name === undefined) program.help();
       const { commands } = program;

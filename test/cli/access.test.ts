@@ -70,14 +70,14 @@ describe('logstrata token', () => {
       (await fetchAlone(`${address}${path}`, text === undefined ? {} : bearer(text))).status;
     const reload = async (count: number): Promise<void> => {
       served.process.child.kill('SIGHUP');
-      await served.process.shows(`"tokens":${count},"msg":"the tokens were read anew"`);
+      await served.process.shows(`"tokens":${count},"msg":"the tokens were reloaded"`);
     };
     const query = '/api/query/app?limit=1';
     expect(await status(served.route, query)).toBe(200);
     const first = await newToken(folder, '--name', 'grafana', '--agent', 'nginx', 'ap');
     expect(first.said).toContain('there is no agent "ap" yet (did you mean "app"?)');
     expect(first.said).toContain(`token ${first.id} is for nginx, ap at both listeners, until `);
-    expect(first.said).toContain('It is the first for the query listener, which asks everybody');
+    expect(first.said).toContain('It is the first token for the query listener, which requires a token');
     // Until SIGHUP, the server requires no token.
     expect(await status(served.route, query)).toBe(200);
     await reload(1);
@@ -129,7 +129,7 @@ describe('logstrata token', () => {
 
   it.each([
     [['token', 'new', '--expires', 'soon'], 'It is "never", or a duration'],
-    [['token', 'new', '--agent', 'a/b'], 'It is no name of an agent'],
+    [['token', 'new', '--agent', 'a/b'], 'It is not a valid agent name'],
     [['token', 'revoke', 'grafana'], 'eight hexadecimal digits'],
   ])('refuses %j', async (words, complaint) => {
     const { code, stderr } = await run(workFolder(), words);
@@ -141,14 +141,14 @@ describe('logstrata token', () => {
 it('a listener that other machines can reach warns if there are no tokens, and the console is disabled', async () => {
   const folder = workFolder();
   const open = await serve(folder, ['--listen', '0.0.0.0:0', '--console', '127.0.0.1:0']);
-  expect(await stop(open)).toContain('everybody who reaches this machine may ask');
+  expect(await stop(open)).toContain('everybody who reaches this machine can query it');
   const refused = await run(folder, ['serve', '--console', '0.0.0.0:0']);
   expect(refused.code).toBe(1);
   expect(refused.stderr).toContain('logstrata token new --listener console');
   await madeToken(folder);
   const closed = await serve(folder, ['--listen', '0.0.0.0:0', '--console', '0.0.0.0:0']);
   expect((await fetchAlone(`${closed.console}/api/agents`)).status).toBe(401);
-  expect(await stop(closed)).toContain('tokens and records go over the net as they are');
+  expect(await stop(closed)).toContain('tokens and records cross the network unencrypted');
   writeFileSync(join(folder, 'config.yaml'), 'server: { trusted_proxies: 127.0.0.1 }\n');
   const behindProxy = await serve(folder, ['--listen', '0.0.0.0:0', '--console', '127.0.0.1:0']);
   expect(await stop(behindProxy)).not.toContain('"level":40');
@@ -161,7 +161,7 @@ it('a server does not start with an invalid token file, and keeps its tokens if 
   const path = join(folder, 'data/store/.tokens', `${id}.json`);
   writeFileSync(path, '{');
   served.process.child.kill('SIGHUP');
-  await served.process.shows('the tokens stay as they were');
+  await served.process.shows('the tokens stay unchanged');
   expect((await fetchAlone(`${served.route}/api/query/app`)).status).toBe(401);
   expect((await fetchAlone(`${served.route}/api/query/app`, bearer(text))).status).toBe(200);
   await stop(served);
@@ -237,8 +237,8 @@ describe('server.tls', () => {
     expect(await get(`${served.console}/livez`, old.cert)).toBe(200);
     put(renewed);
     served.process.child.kill('SIGHUP');
-    await served.process.shows('the certificate was read anew');
-    await served.process.shows('the agents were read anew');
+    await served.process.shows('the certificate was reloaded');
+    await served.process.shows('the agents were reloaded');
     for (const url of [served.route, served.console]) expect(await nameOf(url)).toBe('renewed');
     // If only one of the two files has been replaced, the server keeps its certificate.
     put({ cert: old.cert, key: renewed.key });
@@ -246,7 +246,7 @@ describe('server.tls', () => {
     await served.process.shows('is not that of the certificate');
     expect(await nameOf(served.route)).toBe('renewed');
     // The two listeners share a certificate, so it is reported once.
-    expect((await stop(served)).match(/the certificate was read anew/g)).toHaveLength(1);
+    expect((await stop(served)).match(/the certificate was reloaded/g)).toHaveLength(1);
   });
 
   it('must exist and be valid when a server starts', async () => {

@@ -19,7 +19,7 @@ describe('agent new', () => {
     const folder = folderWithLog('access.log', logs['combined']!);
     const made = await run(folder, ['agent', 'new', 'mysite', '--log', 'logs/access.log']);
     expect(made).toMatchObject({ code: 0, stderr: '' });
-    expect(made.stdout).toContain('logs/access.log: combined access log\n6 of 6 lines looked at match\n');
+    expect(made.stdout).toContain('logs/access.log: combined access log\n6 of 6 lines read match\n');
     expect(made.stdout).toContain('1794909600000 (2026-11-17 10:00:00 UTC)');
     expect(made.stdout).toContain('logstrata load mysite ');
     expect(readFileSync(join(folder, 'agents/mysite.yaml'), 'utf8')).toContain(
@@ -37,16 +37,16 @@ describe('agent new', () => {
       '\u001b[32m2026-04-03 10:00:00\u001b[0m INFO started\n'.repeat(3),
     );
     const { stdout } = await run(folder, ['agent', 'new', 'app', '--log', 'logs/app.log']);
-    expect(stdout).toContain('note: values hold colour codes of a terminal');
+    expect(stdout).toContain('note: values contain terminal colour codes');
   });
 
   it('reports dates in which day and month may be exchanged', async () => {
     const folder = folderWithLog('app.log', '03/04/2026 10:00:00 INFO started\n'.repeat(3));
     const { stdout } = await run(folder, ['agent', 'new', 'app', '--log', 'logs/app.log']);
-    expect(stdout).toContain("read as '02/01/2006 15:04:05'. Where that is wrong, write:\n");
+    expect(stdout).toContain("read as '02/01/2006 15:04:05'. If that is wrong, write:\n");
     expect(stdout).toContain("timestamp: { format: '01/02/2006 15:04:05' }\n");
     expect(readFileSync(join(folder, 'agents/app.yaml'), 'utf8')).toContain(
-      "exchanged, too: '01/02/2006 15:04:05'.",
+      "exchanged: '01/02/2006 15:04:05'.",
     );
   });
 
@@ -58,11 +58,11 @@ describe('agent new', () => {
     const words = ['agent', 'new', 'app', '--log', 'logs/app.log'];
     const refused = await run(folder, words);
     expect(refused).toMatchObject({ code: 1, stdout: '' });
-    expect(refused.stderr).toContain('agents/app.yml is there already. --force takes its place');
+    expect(refused.stderr).toContain('agents/app.yml already exists. Use --force to replace it');
     const printed = await run(folder, [...words, '--print']);
     expect(printed.code).toBe(0);
     expect(printed.stdout).toMatch(/^# The agent "app"[^]*format: json\n/);
-    expect(printed.stderr).toContain('2 of 2 lines looked at match');
+    expect(printed.stderr).toContain('2 of 2 lines read match');
     expect(readFileSync(path, 'utf8')).toBe('mine');
     expect(await run(folder, [...words, '--force'])).toMatchObject({ code: 0 });
     expect(readFileSync(path, 'utf8')).toBe(printed.stdout);
@@ -76,7 +76,7 @@ describe('agent new', () => {
     const empty = await run(folder, ['agent', 'new', 'x', '--log', 'logs/empty.log']);
     expect(empty).toMatchObject({ code: 1, stdout: '' });
     expect(empty.stderr).toBe(
-      'logstrata: logs/empty.log has no line yet, so there is nothing to tell a format from\n',
+      'logstrata: logs/empty.log has no line yet, so the format cannot be recognised\n',
     );
     const missing = await run(folder, ['agent', 'new', 'x', '--log', 'logs/none.log']);
     expect(missing).toMatchObject({ code: 1, stderr: 'logstrata: logs/none.log is not there\n' });
@@ -104,7 +104,7 @@ describe('check --file', () => {
     expect(stdout).toMatch(/^time +time +1 {2}1970-01-01 00:00:00 to 1970-01-01 00:00:00$/m);
     expect(stdout).toMatch(/^level +string +2 {2}"info" 75%, "warn" 25%$/m);
     expect(stdout).toMatch(/^n +int +1 {2}0 to 9, /m);
-    expect(lines).toContain('note: 1 value of n would be null: no int, such as "many"');
+    expect(lines).toContain('note: 1 value of n would be null: not of type int, such as "many"');
     expect(lines).toContain('  line 8: panic');
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
     expect(existsSync(join(folder, 'data'))).toBe(false);
@@ -129,7 +129,7 @@ describe('check --file', () => {
     });
     const loaded = await run(folder, ['load', 'app', 'logs/app.log']);
     expect(loaded.stdout).toContain(
-      '1 value did not read as the type of its field and became null:\n  n (int): 1, the first of them "many"\n',
+      '1 value did not fit the type of its field and became null:\n  n (int): 1, the first of them "many"\n',
     );
   });
 

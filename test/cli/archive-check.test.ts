@@ -26,7 +26,7 @@ describe('logstrata check of an archive', () => {
     expect(code).toBe(0);
     expect(stdout).toContain('web (agents/web.yaml): the fields of its files\n');
     expect(stdout).toMatch(/archive: 2 files of parquet, [\d.]+ kB, 1,000 rows\n/);
-    expect(stdout).toContain('folders have the keys day\nthe rows have their place by timestamp\n');
+    expect(stdout).toContain('folder names give the fields day\nrows are ordered by the field timestamp\n');
     expect(stdout).toMatch(/^timestamp +time +@timestamp +INT64 TIMESTAMP\S* +fast$/m);
     expect(stdout).toMatch(/^a_context_that… +string +group +complete: nested$/m);
     expect(stdout).toMatch(/^day +int$/m);
@@ -81,13 +81,13 @@ describe('logstrata check of an archive', () => {
     const archive = "archive: { path: '../lake/*.parquet'";
     const folder = await folderWith(`${archive} }\n`, numbers);
     const { stdout } = await run(folder, ['check', 'web']);
-    expect(stdout).toContain('no field is of type time: all rows are placed by when they are attached\n');
+    expect(stdout).toContain('no field is of type time: rows are ordered by when they are attached\n');
     const line = '  - { name: created_at, type: time, source: created_at, unit: s }\n';
     expect(stdout).toContain(`say what they count: s, ms, us or ns\n${line}field `);
     writeFileSync(join(folder, 'agents/web.yaml'), `${archive}, time: created_at }\nfields:\n${line}`);
     const listed = await run(folder, ['check', 'web']);
     expect(listed).toMatchObject({ code: 0, stderr: '' });
-    expect(listed.stdout).toContain(', 9 rows\nthe rows have their place by created_at\n');
+    expect(listed.stdout).toContain(', 9 rows\nrows are ordered by the field created_at\n');
     const renamed = line.replace('name: created_at', 'name: time');
     writeFileSync(join(folder, 'agents/web.yaml'), `${archive}, time: created_at }\nfields:\n${renamed}`);
     expect(await run(folder, ['check', 'web'])).toMatchObject({ code: 0, stderr: '' });

@@ -96,7 +96,7 @@ describe('Parquet files that are imported', () => {
     copyFileSync(join(folder, 'lake/day=1/a.parquet'), join(folder, 'lake/day=2/copy.parquet'));
     const again = await run(folder, ['load', 'web']);
     expect(again).toMatchObject({ code: 0 });
-    expect(again.stdout).toContain('nothing to do: everything was stored before');
+    expect(again.stdout).toContain('nothing to do: everything is already stored');
     const { stdout } = await run(folder, ['stats', 'web']);
     expect(stdout).toMatch(/^records +3,100 /m);
     expect(await run(folder, ['load', 'web', '-'])).toMatchObject({ code: 1 });

@@ -168,7 +168,7 @@ describe('text files of an archive', () => {
     expect(loaded.stdout).toContain('30 records of 4 files stored');
     expect(loaded.code).toBe(0);
     const again = await run(folder, ['load', 'web']);
-    expect(again.stdout).toContain('nothing to do: everything was stored before');
+    expect(again.stdout).toContain('nothing to do: everything is already stored');
   });
 
   it('that are not text are reported', async () => {

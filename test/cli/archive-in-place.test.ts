@@ -105,7 +105,7 @@ describe('Parquet files', () => {
     expect(stdout).toMatch(/^ {2}in order of time +2 of 2 files; 3 runs of rows$/m);
     const loaded = await run(folder, ['load', 'web']);
     expect(loaded).toMatchObject({ code: 1, stdout: '' });
-    expect(loaded.stderr).toContain('agent "web" reads no lines');
+    expect(loaded.stderr).toContain('agent "web" stores no files');
   });
 
   it('get a new index for a damaged one with the command that verify names', async () => {
@@ -317,6 +317,6 @@ fields: [{ name: at, type: time, source: '@timestamp' }, { name: n, type: int, s
     }
     const text = await run(folder, ['index', 'app']);
     expect(text.code).toBe(2);
-    expect(text.stderr).toContain('agent "app" has no archive whose files are answered from where they lie');
+    expect(text.stderr).toContain('agent "app" has no archive that is queried in place');
   });
 });

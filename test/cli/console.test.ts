@@ -36,7 +36,7 @@ it('the console answers like the route, and lists the agents', async () => {
   // A new agent is shown, and the public address has only the one route.
   cpSync(join(folder, 'agents/app.yaml'), join(folder, 'agents/later.yaml'));
   server.child.kill('SIGHUP');
-  await server.shows('the agents were read anew');
+  await server.shows('the agents were reloaded');
   expect(await json('/api/agents')).toEqual({ agents: ['app', 'later', 'nginx'] });
   for (const path of ['/api/agents', '/api/schema/app', '/livez', '/readyz', '/'])
     expect((await fetchAlone(`${route}${path}`)).status).toBe(404);
@@ -80,5 +80,5 @@ it('by default, the console is on port 2112, and a warning is given if another p
   const { code, stdout, stderr } = await server.finished;
   expect(code).toBe(0);
   const isThere = stdout.includes('console  http://127.0.0.1:2112\n');
-  expect(stderr.includes("there is no console: can't listen on 127.0.0.1:2112")).toBe(!isThere);
+  expect(stderr.includes("the console was not started: can't listen on 127.0.0.1:2112")).toBe(!isThere);
 });

@@ -149,5 +149,5 @@ it('shows as many values as there is room for next to times, and states how many
   const shown = describeCounts(request('by=time:1h&by=level&top=20'), counts, terminal);
   expect(shown[0]).toMatch(/^time \(Europe\/Oslo\) {2}count {2}value 0 {2}value 1/);
   for (const line of shown) expect(line.length).toBeLessThanOrEqual(80);
-  expect(shown.find((line) => line.startsWith('('))).toMatch(/^\(\d+ more of the values have no room here/);
+  expect(shown.find((line) => line.startsWith('('))).toMatch(/^\(\d+ more values do not fit here/);
 });

@@ -87,7 +87,7 @@ it('reports how many records were inserted before the last one, and continues af
   const following = start(folder, ['query', 'web', 'n__ne=2', '--follow', '--after', cursor]);
   await reaches(following, 2);
   await run(folder, ['load', 'web', 'old.log']);
-  await following.shows('behind: 3 records came to stand before');
+  await following.shows('late: 3 records stored before');
   await run(folder, ['load', 'web', 'newer.log']);
   await reaches(following, 4);
   following.child.kill('SIGINT');

@@ -58,7 +58,7 @@ describe('logfmt lines', () => {
   it('are loaded and shown, and are kept with the reason if they are rejected', async () => {
     const folder = folderOf('logfmt', [line('/a?b=c'), 'server started', line('"/\\"x\\" y"'), 'uri="/z']);
     const loaded = await run(folder, ['load', 'shop', 'shop.log']);
-    expect(loaded.stdout).toContain('2 lines became no record');
+    expect(loaded.stdout).toContain('2 lines rejected');
     const answered = recordsOf((await run(folder, ['query', 'shop'])).stdout);
     const time = Date.UTC(2026, 10, 17, 10);
     expect(answered.map(({ time, uri, status, call }) => ({ time, uri, status, call }))).toEqual([

@@ -30,5 +30,5 @@ it('`index: full` is shown by check, stats and --explain, and compact applies it
   expect(compacted).toMatchObject({ code: 0 });
   const stats = await run(folder, ['stats', 'app']);
   expect(stats.stdout).toContain('message string (index: full)');
-  expect(stats.stdout).not.toContain('with other filters');
+  expect(stats.stdout).not.toContain('outdated filters');
 });

@@ -32,7 +32,7 @@ it('fits a terminal of 80 columns completely', async () => {
   // An error is one line, however long.
   const wrong = await run(workFolder(), ['token', 'new', '--agent', 'a/b']);
   expect(wrong.stderr).toContain(
-    "option '--agent <name...>' argument 'a/b' is invalid. It is no name of an agent",
+    "option '--agent <name...>' argument 'a/b' is invalid. It is not a valid agent name",
   );
 });
 

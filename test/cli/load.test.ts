@@ -66,7 +66,7 @@ describe('logstrata load', () => {
     writeFileSync(join(folder, 'x.log'), [lines[0], 'nonsense', lines[1], lines[2], ''].join('\n'));
     const ended = await run(folder, ['load', 'nginx', 'x.log']);
     expect(ended.code).toBe(0);
-    expect(ended.stdout).toContain('1 line became no record, kept in data/store/nginx/rejected');
+    expect(ended.stdout).toContain('1 line rejected, kept in data/store/nginx/rejected');
     const kept = readdirSync(join(folder, 'data/store/nginx/rejected'));
     expect(kept).toHaveLength(1);
     expect(readFileSync(join(folder, 'data/store/nginx/rejected', kept[0]!), 'utf8')).toContain('nonsense');
@@ -82,9 +82,7 @@ describe('logstrata load', () => {
     expect((await run(folder, ['load', 'nginx', 'x.log'])).code).toBe(0);
     const still = await run(folder, ['load', 'nginx', '--rejected']);
     expect(still.code).toBe(1);
-    expect(still.stderr).toMatch(
-      /kept {5}nginx\/rejected\/.*\.jsonl: of 3 rejected lines none became a record/,
-    );
+    expect(still.stderr).toMatch(/kept {5}nginx\/rejected\/.*\.jsonl: 3 lines still rejected/);
 
     const file = join(folder, 'agents/nginx.yaml');
     const mended = readFileSync(file, 'utf8').replace("regex: '^", "regex: '^(?:proxy )?");
@@ -92,7 +90,7 @@ describe('logstrata load', () => {
     const ended = await run(folder, ['load', 'nginx', '--rejected']);
     expect(ended).toMatchObject({ code: 0 });
     expect(ended.stdout).toContain('2 records of 1 file stored');
-    expect(ended.stdout).toContain('1 line became no record, kept in data/store/nginx/rejected');
+    expect(ended.stdout).toContain('1 line rejected, kept in data/store/nginx/rejected');
     expect(await count(folder, 'nginx')).toBe(3);
     const kept = readdirSync(join(folder, 'data/store/nginx/rejected'));
     expect(kept).toHaveLength(1);
@@ -109,11 +107,11 @@ describe('logstrata load', () => {
     const folder = workFolder();
     const cases = [
       [[], 'no file is named'],
-      [['--rejected', 'x.log'], '--rejected does not go together with files'],
-      [['--rejected', '-'], '--rejected does not go together with files'],
-      [['--rejected', '--again'], '--rejected does not go together with --again'],
-      [['-', 'x.log'], 'standard input (-) does not go together with files'],
-      [['-', '--merge'], 'standard input (-) does not go together with --merge'],
+      [['--rejected', 'x.log'], "--rejected can't be combined with files"],
+      [['--rejected', '-'], "--rejected can't be combined with files"],
+      [['--rejected', '--again'], "--rejected can't be combined with --again"],
+      [['-', 'x.log'], "standard input (-) can't be combined with files"],
+      [['-', '--merge'], "standard input (-) can't be combined with --merge"],
     ] as const;
     for (const [words, message] of cases) {
       const ended = await run(folder, ['load', 'nginx', ...words]);
@@ -154,7 +152,7 @@ describe('logstrata load', () => {
     const ended = await run(folder, ['load', 'nginx', 'cut.log.gz', 'data/samples/nginx.log']);
     expect(ended.code).toBe(1);
     expect(ended.stderr).toMatch(/failed {3}.*cut\.log\.gz/);
-    expect(ended.stdout).toContain('1 file failed; nothing of it was stored');
+    expect(ended.stdout).toContain('1 file failed and was not stored');
     expect(ended.stderr).toContain('loaded   data/samples/nginx.log: 10,000 records');
     expect(await count(folder, 'nginx')).toBe(10_000);
     // The truncated file is the beginning of a file that is now known, so the whole file adds nothing.
@@ -215,9 +213,9 @@ describe('logstrata load', () => {
     });
     expect(status).toBe(1);
     expect(stderr.match(/the file system does not take a file of this size/g)).toHaveLength(1);
-    expect(stderr).toContain('nothing of data/samples/nginx.log was stored');
+    expect(stderr).toContain('data/samples/nginx.log was not stored');
     expect(stderr).toContain('left out data/samples/app.log');
-    expect(stderr).toMatch(/Nothing was stored; the same command goes on with the rest\.\n$/);
+    expect(stderr).toMatch(/Nothing was stored; run the same command again to load the rest\.\n$/);
     expect((await run(folder, ['load', 'nginx', 'data/samples/nginx.log'])).code).toBe(0);
     expect(await count(folder, 'nginx')).toBe(10_000);
   });
@@ -254,7 +252,7 @@ describe('logstrata load', () => {
       running.child.kill(signal);
       const ended = await running.finished;
       expect(ended).toMatchObject({ code, signal: null });
-      expect(ended.stderr).toContain('left out big.log.gz: nothing of it was stored');
+      expect(ended.stderr).toContain('left out big.log.gz: it was not stored');
       expect(ended.stderr).toContain('1 file stored and kept');
       const stats = JSON.parse(
         (await run(folder, ['stats', 'nginx', '--json', '--data', signal])).stdout,

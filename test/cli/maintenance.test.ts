@@ -62,7 +62,7 @@ describe('logstrata stats', () => {
       '{"time":"2026-11-17T00:03:05Z","level":"info"}\n{"time":"2026-11-17T00:03:06Z","trace_id":"x"}\n';
     const loading = await run(folder, ['load', 'app', '-', '--data', 'one'], line);
     expect(loading.stdout).toContain(
-      '1 value did not read as the type of its field and became null:\n  trace_id (int): 1, the first of them "x"\n',
+      '1 value did not fit the type of its field and became null:\n  trace_id (int): 1, the first of them "x"\n',
     );
     const hot = await run(folder, ['stats', 'app', '--data', 'one']);
     expect(hot.stdout).toMatch(/records +2 \(2 of them hot\)/);
@@ -94,7 +94,7 @@ describe('logstrata verify', () => {
     expect(damaged.code).toBe(1);
     expect(damaged.stdout).toContain('ok       app');
     expect(damaged.stdout).toMatch(/DAMAGED {2}.*dt=2026-11-18.*row group 0/);
-    expect(damaged.stdout).toMatch(/costs [\d,]+ records?:\n +[0-9a-f]{16} … [0-9a-f]{16}/);
+    expect(damaged.stdout).toMatch(/loses [\d,]+ records?:\n +[0-9a-f]{16} … [0-9a-f]{16}/);
     const report = JSON.parse((await run(folder, ['verify', 'nginx', '--json'])).stdout) as {
       damages: unknown[];
     };
@@ -116,9 +116,9 @@ describe('logstrata verify --repair', () => {
     const damaged = await run(folder, ['verify']);
     expect(damaged.code).toBe(1);
     expect(damaged.stdout).toMatch(new RegExp(`^DAMAGED  ${newest} \\(byte 0\\): manifest .* is damaged: `));
-    expect(damaged.stdout).toContain('costs records; how many is known once it is repaired\n');
+    expect(damaged.stdout).toContain('loses records; a repair shows how many\n');
     expect(damaged.stdout).toContain(
-      'mend     app: logstrata verify app --repair, while nothing else writes there',
+      'repair   app: stop the server, then run: logstrata verify app --repair',
     );
     expect(damaged.stdout).toMatch(/^ok {7}nginx: .*10,000 records$/m);
     expect((await run(folder, ['verify', '--repair', '--yes'])).code).toBe(0);

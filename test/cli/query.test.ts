@@ -116,5 +116,5 @@ it('writes the requested fields in every format', async () => {
   expect(both.code).toBe(2);
   const none = await run(folder, ['export', 'app', '--format', 'parquet', '--fields', '', '--output', 'x']);
   expect(none).toMatchObject({ code: 2, stdout: '' });
-  expect(none.stderr).toContain('a Parquet file has at least one field');
+  expect(none.stderr).toContain('a Parquet file needs at least one field');
 });

@@ -160,7 +160,7 @@ describe('SIGHUP', () => {
     unlinkSync(join(service.folder, 'agents/old.yaml'));
     await service.reload('"added":1,"changed":0,"removed":1,"refused":1');
     await service.process.shows('agents/shop.yaml:1:27: type must be int, float, string, time or bool');
-    await service.process.shows('it stays as it was');
+    await service.process.shows('it stays unchanged');
     expect(await service.status('new')).toBe(200);
     expect(await service.status('old')).toBe(404);
     service.write({ text: 'two' });

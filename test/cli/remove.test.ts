@@ -58,7 +58,7 @@ describe('remove', () => {
     const { folder, loads } = await loaded();
     const cases: [string[], number, string][] = [
       [['--load', '0000000000000001'], 1, 'has no load "0000000000000001"'],
-      [['--load', loads[0]!, '--since', '1d'], 2, '--load does not go together with'],
+      [['--load', loads[0]!, '--since', '1d'], 2, '--load cannot be combined with'],
       [['--since', '2026-11-12', '--until', '2026-11-11'], 2, 'since ≤ time < until'],
       [['--since', 'monday'], 2, '--since: "monday" is no time'],
     ];
@@ -81,7 +81,7 @@ describe('remove', () => {
     await server.finished;
     rmSync(join(folder, 'agents/nginx.yaml'));
     const stats = await run(folder, ['stats']);
-    expect(stats.stdout).toContain('note: no file in agents is about nginx:');
+    expect(stats.stdout).toContain('note: there is no agent file for nginx in agents:');
     const all = JSON.parse((await run(folder, ['stats', '--json'])).stdout) as { agent: string }[];
     expect(all.find(({ agent }) => agent === 'nginx')).toMatchObject({ hasFile: false, records: 3 });
     expect((await run(folder, ['remove', 'nginx', '--yes'])).stdout).toContain('removed 3 records');

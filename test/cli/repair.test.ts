@@ -124,7 +124,7 @@ it('a repair without a manifest keeps the row groups of the first half of a segm
   expect(ended.stdout).toMatch(
     /^LOST {5}134,464 records: [0-9a-f]{16} … [0-9a-f]{16}, .*\n.*: the footer does not .*, and not all row groups are whole\n {11}[\d,]+ records: /m,
   );
-  expect(ended.stdout).toContain('65,536 records can be answered');
+  expect(ended.stdout).toContain('65,536 records can be queried');
   const left = (await run(folder, all)).stdout.split('\n');
   // Compared as one text: a difference between so many lines is not worth listing.
   expect(left.slice(0, -1).join('\n') === answer.slice(0, 65_536).join('\n')).toBe(true);
@@ -162,7 +162,7 @@ it('lost records of a loaded file are restored by loading it beside a server, al
   );
   const repaired = await run(folder, ['verify', 'nginx', '--repair']);
   expect(repaired.code).toBe(1);
-  const way = `what brings them back: logstrata load nginx '${log}'`;
+  const way = `to restore them: logstrata load nginx '${log}'`;
   expect(repaired.stdout).toContain(way);
   expect(repaired.stdout).not.toContain('came by no load');
   const verified = await run(folder, ['verify', 'nginx']);
@@ -190,7 +190,7 @@ it('lost records of a loaded file are restored by loading it beside a server, al
   const known = await run(folder, ['load', 'nginx', log]);
   expect(known).toMatchObject({
     code: 0,
-    stderr: expect.stringContaining('all of it was stored before'),
+    stderr: expect.stringContaining('already stored'),
   });
   expect(await served()).toBe(answer);
   // If a killed load was already complete, there is nothing left to do.
@@ -225,11 +225,11 @@ it('lost records of a followed log are reported, and loading the log stores noth
   );
   const repaired = await run(folder, ['verify', 'many', '--repair']);
   expect(repaired.code).toBe(1);
-  expect(repaired.stdout).toContain('50 lost records came by no load that is known (a followed log, ');
+  expect(repaired.stdout).toContain('50 lost records came from no known load (a followed log, ');
   const again = await run(folder, ['load', 'many', log]);
   expect(again).toMatchObject({
     code: 0,
-    stderr: expect.stringContaining('all of it was stored before'),
+    stderr: expect.stringContaining('already stored'),
   });
   expect((await run(folder, ['query', 'many'])).stdout).toBe('');
 });

@@ -39,8 +39,8 @@ describe('a retention that was set in minutes instead of months', () => {
     expect(checked.code).toBe(0);
     expect(checked.stdout).toMatch(
       new RegExp(
-        `so far it has kept records for 400 d; the change takes 9 of 10 records of ${span},\\n` +
-          '  and nothing before 1 d after a server has read the file, or at once with "logstrata retention apply shop"',
+        `so far it has kept records for 400 d; the change removes 9 of 10 records of ${span},\\n` +
+          '  but not before 1 d after a server has read the file; to remove them now: "logstrata retention apply shop"',
       ),
     );
     // Another process may have read the file before the server.
@@ -56,17 +56,17 @@ describe('a retention that was set in minutes instead of months', () => {
     };
     expect(await records()).toBe(10);
     expect((await run(folder, ['check', 'shop'])).stdout).toMatch(
-      /and nothing before \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC, or/,
+      /but not before \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC; to/,
     );
     const stats = await run(folder, ['stats', 'shop']);
     expect(stats.stdout).toMatch(/keeps +records for 400 d\n/);
     expect(stats.stdout).toMatch(
-      new RegExp(`from .* UTC +records for 7 min 00 s: takes 9 of 10 records of ${span}`),
+      new RegExp(`from .* UTC +records for 7 min 00 s: removes 9 of 10 records of ${span}`),
     );
 
     const applied = await run(folder, ['retention', 'apply', 'shop']);
     expect(applied).toMatchObject({ code: 0, stderr: '' });
-    expect(applied.stdout).toMatch(new RegExp(`retention has taken 9 records of ${span}`));
+    expect(applied.stdout).toMatch(new RegExp(`retention removed 9 records of ${span}`));
     expect(await records()).toBe(1);
     server.child.kill('SIGTERM');
     const { stderr } = await server.finished;
@@ -101,7 +101,7 @@ describe('a retention that was set in minutes instead of months', () => {
   it('removes records without a server on demand', async () => {
     const { folder, define } = await storedFolder('');
     define('retention: { period: 3d, grace: 2h }');
-    expect((await run(folder, ['check', 'shop'])).stdout).toContain('and nothing before 2 h 00 min after');
+    expect((await run(folder, ['check', 'shop'])).stdout).toContain('but not before 2 h 00 min after');
     const { code, stdout } = await run(folder, ['retention', 'apply', 'shop', '--json']);
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject([
@@ -123,20 +123,22 @@ it('records that expired long ago wait, which the log, check and stats report, a
   const server = start(folder, ['serve', '--listen', `127.0.0.1:${await freePort()}`]);
   await server.shows('"of":10');
   const told = new RegExp(
-    'some records should have gone more than a week ago, and so retention waits: it takes 7 of 10 records of ' +
-      `${span},\n  and nothing before \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d UTC, or at once`,
+    'some records have been over the retention limit for more than a week, so retention waits: it will remove 7 of 10 records of ' +
+      `${span},\n  but not before \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d UTC; to remove`,
   );
   expect((await run(folder, ['check', 'shop'])).stdout).toMatch(told);
   const stats = await run(folder, ['stats', 'shop']);
   expect(stats.stdout).toMatch(/keeps +records for 20 d\n/);
-  expect(stats.stdout).toMatch(/takes 7 of 10 .* UTC; some records should have gone more than a week ago/);
+  expect(stats.stdout).toMatch(
+    /removes 7 of 10 .* UTC; some records have been over the retention limit for more than a week/,
+  );
   const applied = await run(folder, ['retention', 'apply', 'shop']);
-  expect(applied.stdout).toMatch(new RegExp(`retention has taken 7 records of ${span}`));
+  expect(applied.stdout).toMatch(new RegExp(`retention removed 7 records of ${span}`));
   expect(recordsOf((await run(folder, ['query', 'shop'])).stdout).map(({ n }) => n)).toEqual([7, 8, 9]);
   server.child.kill('SIGTERM');
   const { stderr } = await server.finished;
   expect(stderr).toContain(
-    'the clock was set ahead, nothing came for a long time, or what came is old. It takes',
+    'the clock was set ahead, no records arrived for a long time, or the records that arrived are old. It will remove',
   );
 });
 

@@ -57,8 +57,8 @@ describe('wrong usage ends with 2 and says what to type', () => {
     ['an unknown format', ['export', 'nginx', '--format', 'xml'], /jsonl, json, csv, parquet/],
     ['an unknown transport', ['serve', '--transport', 'http2'], /auto, uws, node/],
     ['an invalid address', ['serve', '--listen', '99'], /--listen[^]*127\.0\.0\.1:2111/],
-    ['a line without an agent', ['check', '--line', 'x'], /--line needs the agent/],
-    ['--yes without --repair', ['verify', '--yes'], /--yes goes with --repair/],
+    ['a line without an agent', ['check', '--line', 'x'], /--line needs the name of an agent/],
+    ['--yes without --repair', ['verify', '--yes'], /--yes needs --repair/],
     ['standard input and files at once', ['load', 'nginx', '-', 'x.log'], /standard input/],
   ];
   it.each(cases)('%s', async (_name, args, message) => {

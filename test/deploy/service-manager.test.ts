@@ -111,7 +111,7 @@ describe.each(listeners)('a server with a service manager ($what)', ({ listen })
         'STATUS=reading agents, tokens and certificates anew',
       ],
       ['READY=1', answering],
-      ['STOPPING=1', 'STATUS=finishing answers that have begun'],
+      ['STOPPING=1', 'STATUS=stopping after the answers under way'],
     ]);
     const at = (message: string): number => said.findIndex((each) => each.includes(message));
     expect(at('WATCHDOG=1')).toBeGreaterThan(at('READY=1'));

@@ -45,7 +45,7 @@ describeWithClickHouse('the command line with a far tier', () => {
     const files = segments(folder);
     const shipped = await run(folder, ['far', 'ship', 'nginx']);
     expect(shipped.stderr).toBe('');
-    expect(shipped.stdout).toMatch(/^nginx: [\d,]+ records shipped in \d units .*, \d files let go here\n$/);
+    expect(shipped.stdout).toMatch(/^nginx: [\d,]+ records shipped in \d units .*, \d files removed here\n$/);
     expect((await run(folder, query)).stdout).toBe(before.stdout);
     const stats = await run(folder, ['stats', 'nginx']);
     expect(stats.stdout).toMatch(/far tier +[\d,]+ records in \d units/);

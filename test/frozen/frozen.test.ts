@@ -60,7 +60,7 @@ describe.each(versions)('a store of %s', (version) => {
     const log = join(folder, 'renamed.log');
     writeFileSync(log, readFileSync(join(import.meta.dirname, 'loaded.jsonl')));
     const again = await run(folder, ['load', 'app', log]);
-    expect(again.stdout + again.stderr).toContain('all of it was stored before');
+    expect(again.stdout + again.stderr).toContain('already stored');
     appendFileSync(log, '{"time":"2026-11-20T02:00:00.000Z","n":80}\n');
     expect((await run(folder, ['load', 'app', log])).code).toBe(0);
     expect(recordsOf(await all(folder)).map(({ n }) => n)).toEqual([
@@ -109,8 +109,8 @@ it.each(versions)(
 );
 
 describe.each([
-  { name: 'loads', tells: "25 records; what brings them back: logstrata load app '/var/log/shop/a.log'" },
-  { name: `version-${manifestVersion}`, tells: '25 lost records came by no load that is known' },
+  { name: 'loads', tells: "25 records; to restore them: logstrata load app '/var/log/shop/a.log'" },
+  { name: `version-${manifestVersion}`, tells: '25 lost records came from no known load' },
 ])('a store of $name that has lost a day', ({ name, tells }) => {
   it('restores exactly those records from the file that was loaded into it, if it knows which they are', async () => {
     const folder = thawed(name);

@@ -81,7 +81,7 @@ describe('an import', () => {
     });
     const { code, stdout } = await importFugo(folder);
     expect(code).toBe(0);
-    expect(stdout).toContain('4 values did not read');
+    expect(stdout).toContain('4 values did not fit');
     const answer = (await run(folder, ['query', 'web'])).stdout;
     expect(answer.split('\n').slice(0, 3)).toEqual([
       '{"_cursor":"0000000000000001","time":9007199254740993,"status":5,"took":2,"message":"a\\u0000b\\"\\\\"}',
@@ -158,7 +158,7 @@ describe('an import', () => {
     const imported = await run(folder, ['import', 'fugo', 'fugo.db']);
     expect(imported.code, imported.stderr).toBe(0);
     expect(imported.stderr).not.toContain('warning');
-    expect(imported.stdout).toMatch(/1 log will be read on$/m);
+    expect(imported.stdout).toMatch(/1 log will be continued$/m);
     const loaded = await run(folder, ['load', 'web', 'logs/web.log', '--json']);
     expect(JSON.parse(loaded.stdout)).toMatchObject({ records: 2 });
     expect((await allOf(folder)).map((record) => (record as { message: string }).message)).toEqual(
@@ -212,7 +212,7 @@ describe('an import refuses', () => {
     expect(stdout).toMatch(
       /^FAILED {3}web: agent web holds records from 2026-09-30T22:00Z on, and these go on until 2026-10-01/m,
     );
-    expect(stdout).toMatch(/^FAILED {3}old: there is no file of this agent in /m);
+    expect(stdout).toMatch(/^FAILED {3}old: there is no agent file for this table in /m);
     expect(stdout).toMatch(/^ok {7}shop: 30 records/m);
     expect(await allOf(folder)).toHaveLength(1);
     expect(await allOf(folder, 'shop')).toEqual(expected(rows));

@@ -43,7 +43,7 @@ it('answers like the writer, names it while it is unreachable, and recovers with
 
   const checked = await run(own, ['check']);
   expect(checked.stdout).toBe(
-    `reader of http://${console}, which answers for\n  app: 0 records, 0 of them in the far tier\n` +
+    `reader of the writer http://${console}, which serves these agents:\n  app: 0 records, 0 of them in the far tier\n` +
       '  nginx: 10,000 records, 0 of them in the far tier\n',
   );
 
@@ -72,8 +72,8 @@ it('refuses commands that a reader cannot execute', async () => {
   const folder = readerFolder(`http://${console}`);
   const itself = await run(folder, ['serve', '--listen', '127.0.0.1:0', '--console', console]);
   expect(itself.code).toBe(1);
-  expect(itself.stderr).toContain("this server's own console");
+  expect(itself.stderr).toContain('the console of this server');
   const stats = await run(folder, ['stats']);
   expect(stats.code).toBe(1);
-  expect(stats.stderr).toContain(`it reads those of the writer http://${console} (server.reader)`);
+  expect(stats.stderr).toContain(`it queries the writer http://${console} (server.reader)`);
 });

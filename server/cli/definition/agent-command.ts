@@ -19,10 +19,10 @@ Examples:
   $ logstrata agent new shop --log '/var/log/shop/*.json' --print
   $ logstrata agent list
 
-"new" looks at the beginning and the end of the log, finds out what its lines
-are, and writes agents/<name>.yaml. What it can tell apart: access logs, JSON,
-logfmt, syslog, and lines that begin with a time, such as those of Go, Java,
-Python and PostgreSQL, with stack traces behind them.`;
+"new" reads the beginning and the end of the log, recognises the format of its
+lines and writes agents/<name>.yaml. It recognises access logs, JSON, logfmt,
+syslog, and lines that begin with a time, such as those of Go, Java, Python and
+PostgreSQL, including the stack traces that follow them.`;
 
 function describeReading(agent: AgentDefinition): string {
   const { file, archive, system } = agent;
@@ -68,23 +68,23 @@ async function list(flags: ListFlags): Promise<number> {
 export function addAgentCommand(program: Command): void {
   const agent = program
     .command('agent')
-    .summary("make an agent's file from a log; list agents")
-    .description("Makes an agent's file from a log, and lists the agents.")
+    .summary('make an agent file from a log; list agents')
+    .description('Makes an agent file from a log, and lists the agents.')
     .addHelpText('after', examples);
   agent
     .command('new')
-    .description('Looks at a log and writes the file of an agent for it.')
-    .argument('<agent>', "name of the agent, which is the file's")
-    .argument('[logs...]', 'its log, as with --log')
-    .option('--log <file...>', 'its log: a file, several, or a glob; .gz and .zst too')
-    .option('--print', 'show the file on standard output, and write nothing')
-    .option('--force', 'take the place of a file that is there')
+    .description('Reads a log and writes an agent file for it.')
+    .argument('<agent>', 'name of the agent and of its file')
+    .argument('[logs...]', 'the log, as with --log')
+    .option('--log <file...>', 'the log: one or more files or globs; also .gz and .zst')
+    .option('--print', 'print the agent file instead of writing it')
+    .option('--force', 'replace an existing agent file')
     .action(async (name: string, logs: readonly string[], _flags: unknown, command: Command) => {
       const flags = command.optsWithGlobals<NewFlags>();
       const log = [...(flags.log ?? []), ...logs];
       if (log.length === 0)
         throw new UsageError(
-          'which log is it to read?',
+          'no log is named',
           `For example: logstrata agent new ${name} --log /var/log/nginx/access.log`,
         );
       const { newAgent } = await import('./agent-new.js');
@@ -92,8 +92,8 @@ export function addAgentCommand(program: Command): void {
     });
   agent
     .command('list')
-    .description('Lists the agents, and what they read.')
-    .option('--json', 'answer with JSON')
+    .description('Lists the agents and what they read.')
+    .option('--json', 'print the result as JSON')
     .action(async (_flags: unknown, command: Command) => {
       process.exitCode = await list(command.optsWithGlobals<ListFlags>());
     });

@@ -33,14 +33,14 @@ const width = { field: 18, value: 44, line: 66 } as const;
  */
 export async function newAgent(name: string, log: readonly string[], flags: NewFlags): Promise<number> {
   if (!isAgentName(name)) {
-    const rule = 'letters, digits, ".", "_" and "-", at most 128, the first a letter or a digit';
-    throw new UsageError(`an agent can't be called ${JSON.stringify(name)}: a name has ${rule}`);
+    const rule = '1 to 128 letters, digits, ".", "_" and "-", and begins with a letter or a digit';
+    throw new UsageError(`${JSON.stringify(name)} is not a valid agent name: a name has ${rule}`);
   }
   const settings = await readSettings(flags);
   const path = join(settings.agentsFolder, `${name}.yaml`);
   const known = [path, join(settings.agentsFolder, `${name}.yml`)].find((each) => existsSync(each));
   if (known !== undefined && flags.force !== true && flags.print !== true) {
-    const message = `${known} is there already. --force takes its place, --print shows what would be written`;
+    const message = `${known} already exists. Use --force to replace it, or --print to see what would be written`;
     throw new LogstrataError('exists', message);
   }
   const files = await expandFiles(log);
@@ -70,7 +70,7 @@ async function recogniseFiles(
   const newest = files.toSorted((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs);
   const sampled = newest.slice(0, filesSampledMax);
   const comments = [
-    `The agent "${name}": its fields, and how its lines read. Try a line with`,
+    `The agent "${name}": its fields, and how its lines are parsed. Try a line with`,
     `  logstrata check ${name} --line '…'`,
   ];
   const trial = recognise(await readSample(sampled), {
@@ -81,7 +81,7 @@ async function recogniseFiles(
   });
   if (trial !== undefined) return trial;
   const which = sampled.length === 1 ? `${sampled[0]!} has` : 'the files have';
-  throw new LogstrataError('invalid', `${which} no line yet, so there is nothing to tell a format from`);
+  throw new LogstrataError('invalid', `${which} no line yet, so the format cannot be recognised`);
 }
 
 function write(path: string, text: string): void {
@@ -103,11 +103,11 @@ function describeTrial(trial: Trial, files: readonly string[]): string[] {
   const undated = definition.fields.filter(({ type }) => type === 'time').length === 0;
   return [
     `${what}: ${candidate.title}`,
-    `${formatCount(matched)} of ${formatCounted(lines, 'line')} looked at match${several}`,
+    `${formatCount(matched)} of ${formatCounted(lines, 'line')} read match${several}`,
     ...describeUnmatched(trial),
     '',
     ...describeFields(trial),
-    ...(undated ? ['note: no time was found in the lines: records are placed by when they come'] : []),
+    ...(undated ? ['note: no time was found in the lines: records are ordered by their arrival'] : []),
     ...colourNote(trial),
     ...orderNote(trial),
     ...zoneNote(trial),
@@ -117,8 +117,8 @@ function describeTrial(trial: Trial, files: readonly string[]): string[] {
 function colourNote({ first }: Trial): string[] {
   if (!first.flat().some((value) => typeof value === 'string' && value.includes('\u001b['))) return [];
   return [
-    `note: values hold colour codes of a terminal, which hide times and levels. Have the`,
-    `      program write its log without colours; many do so with NO_COLOR=1`,
+    `note: values contain terminal colour codes, which hide times and levels. Make the`,
+    `      program write its log without colours; many do so if NO_COLOR=1 is set`,
   ];
 }
 
@@ -126,8 +126,8 @@ function orderNote({ candidate }: Trial): string[] {
   const { timestamp, otherOrder } = candidate.fields.find((field) => field.otherOrder !== undefined) ?? {};
   if (timestamp === undefined || otherOrder === undefined) return [];
   return [
-    `note: the dates do not tell which part is the day and which the month. They are`,
-    `      read as '${timestamp.format}'. Where that is wrong, write:`,
+    `note: the dates do not show which part is the day and which the month. They are`,
+    `      read as '${timestamp.format}'. If that is wrong, write:`,
     `      timestamp: { format: '${otherOrder}' }`,
   ];
 }
@@ -137,8 +137,8 @@ function zoneNote({ definition }: Trial): string[] {
   const { timestamp } = time ?? {};
   if (timestamp === undefined || timestamp.timezone !== undefined || !lacksZone(timestamp)) return [];
   return [
-    `note: the times have no zone and are taken for server.timezone, which is UTC unless`,
-    `      configured. Where that is wrong, write: timestamp: { …, timezone: Europe/Oslo }`,
+    `note: the times have no zone and are read in server.timezone, which is UTC unless`,
+    `      configured. If that is wrong, write: timestamp: { …, timezone: Europe/Oslo }`,
   ];
 }
 
@@ -167,11 +167,11 @@ function nextSteps(name: string, log: readonly string[]): string[] {
   const generations = log.length === 1 && basename(log[0]!).includes('*') ? files : rotated(shown);
   return [
     'Next:',
-    '  # all of it on trial, nothing is stored',
+    '  # parse the whole file, store nothing',
     `  logstrata check ${name} --file ${shown[0]!}`,
-    '  # store what is there',
+    '  # store the existing files',
     `  logstrata load ${name} ${generations}`,
-    '  # follow it from now on, and answer queries',
+    '  # follow the log from now on, and answer queries',
     '  logstrata serve',
   ];
 }

@@ -29,12 +29,12 @@ interface CheckFlags extends GlobalFlags {
 
 const examples = `
 Examples:
-  $ logstrata check                             every agent: fields, files, mistakes
+  $ logstrata check                             all agents: fields, files, mistakes
   $ logstrata check nginx --line "$(tail -1 access.log)"    what one line becomes
   $ tail -1 app.log | logstrata check app --line -          from standard input
-  $ logstrata check nginx --file access.log     a whole log on trial
+  $ logstrata check nginx --file access.log     what a whole file becomes
 
-Exit code 1 when a file has an error or a line would be rejected.`;
+Exit code 1 if a file has an error or a line would be rejected.`;
 
 /** The source of a field's value, as the agent's file names it. */
 function describeSource(field: FieldDefinition): string {
@@ -122,7 +122,7 @@ async function outlooksOf(settings: Settings, agents: readonly AgentDefinition[]
 
 function describeOutlook(agent: AgentDefinition, outlook: RetentionOutlook | LogstrataError): string[] {
   if ('kept' in outlook) return describeChange(agent.name, retentionOf(agent), outlook);
-  return [`what that means for the records can't be told: ${outlook.message}`];
+  return [`the effect on the stored records is unknown: ${outlook.message}`];
 }
 
 /** By agent, the report on the files of its archive. */
@@ -237,7 +237,7 @@ async function checkReader(reader: ReaderConfig, { json }: CheckFlags): Promise<
       ({ name, records, farRecords }) =>
         `  ${name}: ${formatCounted(records, 'record')}, ${formatCount(farRecords)} of them in the far tier`,
     );
-    await printLines([`reader of ${checked.writer}, which answers for`, ...agents]);
+    await printLines([`reader of the writer ${checked.writer}, which serves these agents:`, ...agents]);
   }
   return exitDone;
 }
@@ -246,12 +246,12 @@ async function check(name: string | undefined, flags: CheckFlags): Promise<numbe
   const needsAgent = flags.line !== undefined ? 'line' : flags.file !== undefined ? 'file' : undefined;
   if (needsAgent !== undefined && name === undefined) {
     throw new UsageError(
-      `--${needsAgent} needs the agent that the ${needsAgent} is for`,
+      `--${needsAgent} needs the name of an agent`,
       `For example: logstrata check nginx --${needsAgent} "…"`,
     );
   }
   if (flags.line !== undefined && flags.file !== undefined)
-    throw new UsageError('--line and --file do not go together: a line, or files');
+    throw new UsageError('--line and --file cannot be combined: give a line or files');
   const settings = await readSettings(flags);
   const { reader } = settings.config.server;
   if (name === undefined) return reader === null ? checkAll(settings, flags) : checkReader(reader, flags);
@@ -275,12 +275,12 @@ async function check(name: string | undefined, flags: CheckFlags): Promise<numbe
 export function addCheckCommand(program: Command): void {
   program
     .command('check')
-    .summary("check the agents' files, or what lines become")
-    .description("Checks the configuration and the agents' files, and shows what lines become.")
+    .summary('check the agent files, or show what lines become')
+    .description('Checks the configuration and the agent files, and shows what lines become.')
     .argument('[agent]', 'name of an agent (default: all)')
-    .option('--line <text>', 'a line of its log; - reads it from standard input')
-    .option('--file <file...>', 'whole logs on trial: what they become; nothing is stored')
-    .option('--json', 'answer with JSON')
+    .option('--line <text>', 'a line of the log; - reads it from standard input')
+    .option('--file <file...>', 'log files: show what all their lines become, store nothing')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', examples)
     .action(async (agent: string | undefined, _flags: unknown, command: Command) => {
       process.exitCode = await check(agent, command.optsWithGlobals<CheckFlags>());

@@ -22,7 +22,7 @@ export async function checkArchive(
   archive: ArchiveInput,
   settings: Settings,
 ): Promise<ArchiveReport> {
-  return withProgress(`looking at the archive of ${agent.name}`, (progress) =>
+  return withProgress(`reading the archive of ${agent.name}`, (progress) =>
     withObjects(settings, false, (objects) =>
       reportArchive(agent, archive, settings.dataFolder, objects, (read, files) =>
         progress.update(read / files, `${formatCount(read)} of ${formatCounted(files, 'file')}`),
@@ -39,11 +39,11 @@ export function describeArchiveReport(agent: AgentDefinition, report: ArchiveRep
   );
   const rowCount = rows === null || formats.length === 0 ? '' : `, ${formatCounted(rows, 'row')}`;
   return [
-    `archive: ${counts.length === 0 ? 'no file is there' : `${counts.join('; ')}${rowCount}`}`,
-    ...(keys.length === 0 ? [] : [`folders have the keys ${keys.join(', ')}`]),
+    `archive: ${counts.length === 0 ? 'no file found' : `${counts.join('; ')}${rowCount}`}`,
+    ...(keys.length === 0 ? [] : [`folder names give the fields ${keys.join(', ')}`]),
     ...(columns.length === 0 ? [] : [...describePlacing(columns), ...columnTable(columns)]),
     ...(agent.archive?.infersFields === true && columns.length > 0
-      ? ["the same as a list, for the agent's file:", ...fieldsYaml(columns)]
+      ? ['the same as a list, for the agent file:', ...fieldsYaml(columns)]
       : []),
   ];
 }
@@ -54,14 +54,14 @@ const timeLike = /(?:^|_)(?:ts|time|timestamp|datetime|date|epoch|created|at)(?:
 function describePlacing(columns: readonly InferredColumn[]): string[] {
   const fields = columns.map(({ field }) => field);
   const placing = fields.find(({ type }) => type === 'time');
-  if (placing !== undefined) return [`the rows have their place by ${placing.name}`];
-  const lines = ['no field is of type time: all rows are placed by when they are attached'];
+  if (placing !== undefined) return [`rows are ordered by the field ${placing.name}`];
+  const lines = ['no field is of type time: rows are ordered by when they are attached'];
   const numbers = fields.filter(({ type }) => isNumber(type));
   const likely = numbers.filter(({ name }) => timeLike.test(name));
   if (likely.length === 0) return lines;
   return [
     ...lines,
-    'If numbers are the time, list the fields, and say what they count: s, ms, us or ns',
+    'If a column of numbers is the time, list the fields and give its unit: s, ms, us or ns',
     ...likely.map(
       ({ name, column }) => `  - { name: ${name}, type: time, source: ${yamlText(column)}, unit: s }`,
     ),

@@ -55,7 +55,7 @@ export async function checkFiles(
 
 function describeTrial(trial: FileTrial): string[] {
   const { path, contentBytes, records, rejected, unmatched, reasons, replacedBytes, fields } = trial;
-  if (records + rejected === 0) return [`${path}: it has no line`];
+  if (records + rejected === 0) return [`${path}: no lines`];
   const others =
     rejected === 0 ? 'every line matches' : `${formatCounted(rejected, 'line')} would be rejected`;
   return [
@@ -64,7 +64,7 @@ function describeTrial(trial: FileTrial): string[] {
     ...fields.flatMap(describeUnreadable),
     ...(replacedBytes === 0
       ? []
-      : [`${formatCounted(replacedBytes, 'byte sequence')} of no UTF-8 would become U+FFFD`]),
+      : [`${formatCounted(replacedBytes, 'byte sequence')} that is not UTF-8 would become U+FFFD`]),
     ...(rejected === 0 ? [] : ['', ...describeUnmatched(unmatched, reasons)]),
   ];
 }
@@ -83,7 +83,7 @@ function describeFields(fields: readonly FieldSummary[], records: number): strin
 /** Describes the values of a field: a range for numbers and times, and the most frequent values. */
 function describeValues(field: FieldSummary, records: number): string {
   const { min, max, frequent, distinct, type } = field;
-  if (frequent.length === 0) return field.nulls === records ? 'none' : 'no value comes often';
+  if (frequent.length === 0) return field.nulls === records ? 'none' : 'no frequent value';
   if (distinct === 1) return `always ${cutEndToWidth(shown(field, frequent[0]!.value), valueWidth)}`;
   const range =
     min === null || max === null || type === 'bool' ? [] : [`${bound(type, min)} to ${bound(type, max)}`];
@@ -120,7 +120,7 @@ function describeUnreadable({ name, type, unreadable, example }: FieldSummary): 
   if (unreadable === 0) return [];
   const text = cutEndToWidth(JSON.stringify(example ?? ''), valueWidth);
   return [
-    `note: ${formatCounted(unreadable, 'value')} of ${name} would be null: no ${type}, such as ${text}`,
+    `note: ${formatCounted(unreadable, 'value')} of ${name} would be null: not of type ${type}, such as ${text}`,
   ];
 }
 
@@ -130,7 +130,7 @@ function describeUnmatched(unmatched: FileTrial['unmatched'], reasons: FileTrial
     .map(({ reason, lines }) => `${formatCount(lines)} × ${cutEndToWidth(reason, columns - 12)}`);
   return [
     ...counts,
-    'the first lines that become no record:',
+    'the first rejected lines:',
     ...unmatched.flatMap(({ line, reason, text }) => [
       `  line ${formatCount(line)}: ${cutEndToWidth(oneLine(text), columns - 10 - formatCount(line).length)}`,
       ...(reasons.length > 1 ? [`    ${cutEndToWidth(reason, columns - 4)}`] : []),

@@ -20,7 +20,7 @@ function describeRecord(description: LineDescription & { outcome: 'record' }): s
   const { fields, parsed } = description;
   const texts = parsed.map(({ name, text }) => [
     name,
-    text === null ? '(took no part)' : printable(JSON.stringify(text)),
+    text === null ? '(did not match)' : printable(JSON.stringify(text)),
   ]);
   const unreadable = fields.filter((field) => field.unreadable);
   const screen = screenWidth();
@@ -38,7 +38,7 @@ function describeRecord(description: LineDescription & { outcome: 'record' }): s
     ).map((line) => indent + line),
     ...unreadable.map(
       ({ name, type, text }) =>
-        `note: ${name} does not read as ${type === 'int' ? 'an int' : `a ${type}`}, so it is null. Its text is ${printable(JSON.stringify(text))}`,
+        `note: ${name} can't be read as ${type === 'int' ? 'an int' : `a ${type}`}, so it is null. Its text is ${printable(JSON.stringify(text))}`,
     ),
   ];
 }
@@ -69,7 +69,7 @@ function describe(description: LineDescription, { file }: AgentDefinition): stri
     case 'record':
       return [...describeRecord(description), ...continuation(description)];
     case 'blank':
-      return ['A blank line: it becomes no record, and is not rejected either.'];
+      return ['A blank line: it is skipped, neither stored nor rejected.'];
     case 'rejected':
       return [
         `The line would be rejected: ${description.reason}`,
@@ -83,7 +83,7 @@ function describe(description: LineDescription, { file }: AgentDefinition): stri
 
 function continuation({ continues }: LineDescription): string[] {
   if (!continues) return [];
-  return ['note: multiline.start does not find this line, so in a log it goes on the record before it'];
+  return ['note: multiline.start does not match this line, so in a log it continues the record before it'];
 }
 
 /** Reads a line from standard input. Throws `limit` where it is longer than a line of a log may be. */

@@ -79,7 +79,9 @@ export function describePath({ problem, logs, rotated, unreadable, shellPattern 
     `there ${logs.length + rotated === 1 ? 'is' : 'are'} ${namesOf(logs)}${rest}`,
     ...(unreadable.length === 0
       ? []
-      : [`note: this user may not read ${namesOf(unreadable)}; a server that runs as it could not either`]),
+      : [
+          `note: this user has no permission to read ${namesOf(unreadable)}; a server that runs as this user has none either`,
+        ]),
   ];
   return there;
 }

@@ -4,25 +4,25 @@ import { filled, literal, paragraph, plain, quoted, tagged } from './mdoc.js';
 
 /** Content of the page that is not in the help of the commands. */
 const environment = [
-  ['Ev LOGSTRATA_CONFIG', 'The configuration, where --config names none.'],
-  ['Ev LOGSTRATA_DEBUG', 'With 1, an error says where in the code it came from, for reports.'],
+  ['Ev LOGSTRATA_CONFIG', 'The configuration file, if --config is not given.'],
+  ['Ev LOGSTRATA_DEBUG', 'If 1, error messages show where in the code the error arose, for bug reports.'],
 ] as const;
 
 const files = [
-  ['Pa config.yaml', 'The configuration, in the working folder.'],
+  ['Pa config.yaml', 'The configuration file, in the working folder.'],
   [
     'Pa /etc/logstrata/config.yaml',
-    'The configuration of the machine, where the working folder has none and no agents.',
+    'The configuration file of the machine, used if the working folder has neither a configuration file nor an agents folder.',
   ],
-  ['Pa agents/<name>.yaml', 'Agents, in a folder beside the configuration.'],
+  ['Pa agents/<name>.yaml', 'Agent files, in a folder beside the configuration file.'],
   ['Pa data/store', 'The data folder.'],
 ] as const;
 
 const exitCodes = [
-  ['0', 'Done; also when the reader of a pipe, or the terminal, has gone.'],
-  ['1', 'Something that you can mend: a missing file, a broken agent file, damage, a busy port.'],
-  ['2', 'The command makes no sense as typed.'],
-  ['129, 130, 143', 'Ended early by SIGHUP, SIGINT or SIGTERM.'],
+  ['0', 'Done; also if the reader of a pipe or the terminal was closed.'],
+  ['1', 'An error that you can fix: a missing file, an invalid agent file, damage, a busy port.'],
+  ['2', 'Wrong usage: the command, an option or an argument is not valid.'],
+  ['129, 130, 143', 'Stopped by SIGHUP, SIGINT or SIGTERM.'],
 ] as const;
 
 /** A command with its full name, such as `token new`. */
@@ -56,7 +56,7 @@ export function manPage(program: Command, version: string, dateMs: number): stri
     '.Sh DESCRIPTION',
     filled(`${program.description()} This page is of version ${version}.`),
     paragraph(
-      'The commands are described below, and by "logstrata <command> --help". These options can be given to all of them:',
+      'The commands are described below, and by "logstrata <command> --help". All of them take these options:',
     ),
     optionsOf(program),
     '.Sh COMMANDS',

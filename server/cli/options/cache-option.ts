@@ -4,7 +4,7 @@ import { byteSizeShape, parseByteSize } from '../../../agents/definition/byte-si
 /** The option `--cache` of the commands that answer queries. Its value is parsed to bytes. */
 export function cacheOption(): Option {
   const what =
-    'decoded columns kept in memory, such as 512mb or 2gb (default: a quarter of it, at most 3.5gb)';
+    'memory for decoded columns, such as 512mb or 2gb (default: a quarter of all memory, at most 3.5gb)';
   return new Option('--cache <size>', what).argParser(readSize);
 }
 

@@ -43,7 +43,7 @@ export async function withArchive<T>(
   const location = resolve(settings.dataFolder);
   const { reader } = settings.config.server;
   if (reader !== null) {
-    const message = `this machine stores no records: it reads those of the writer ${reader.writer} (server.reader). Run the command there`;
+    const message = `this machine is a reader and stores no records: it queries the writer ${reader.writer} (server.reader). Run the command there`;
     throw new LogstrataError('invalid', message);
   }
   if (mode === 'read') requireData(location);

@@ -30,7 +30,7 @@ export function limitOption(what: string): Option {
 
 /** The option `--fields` of the commands that write records. */
 export function fieldsOption(): Option {
-  return new Option('--fields <names>', 'these fields alone, in this order: time,level,message').argParser(
+  return new Option('--fields <names>', 'only these fields, in this order: time,level,message').argParser(
     collectBound,
   );
 }
@@ -74,8 +74,8 @@ Filters are words field__operator=value; all of them must hold. Quote what the s
   int, float, time   eq ne gt gte lt lte in
   string             exact like prefix suffix (the last three ignore case),
                      ne not_like not_prefix not_suffix, in
-  *                  like not_like: a text in any string: '*__like=timeout'
+  *                  like not_like: any string field: '*__like=timeout'
   bool               eq ne in, with true or false
   time               since until: "2026-11-18 10:00:00", 2026-11-18,
                      or a span back from now: 15m, 2h, 7d
-Repeated, in is one set: level__in=error level__in=warn`;
+Repeat in to allow several values: level__in=error level__in=warn`;

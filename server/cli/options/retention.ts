@@ -17,7 +17,8 @@ const hourMs = 3_600_000;
 const keptForEver: Retention = { periodMs: null, bytesMax: null, intervalMs: hourMs, graceMs: 24 * hourMs };
 
 /** Why expired records are not removed yet: so old a backlog may be the result of a wrong clock. */
-const whyRetentionWaits = 'some records should have gone more than a week ago, and so retention waits';
+const whyRetentionWaits =
+  'some records have been over the retention limit for more than a week, so retention waits';
 
 /** The retention of an agent's file, or the default. */
 export function retentionOf({ retention }: AgentDefinition): Retention {
@@ -26,7 +27,7 @@ export function retentionOf({ retention }: AgentDefinition): Retention {
 
 /** How long, and how much, a policy keeps. */
 function describePolicy({ periodMs, bytesMax }: RetentionPolicy): string {
-  if (periodMs === null && bytesMax === null) return 'every record for ever';
+  if (periodMs === null && bytesMax === null) return 'all records for ever';
   const period = periodMs === null ? 'records of any age' : `records for ${formatPeriod(periodMs)}`;
   return bytesMax === null ? period : `${period}, at most ${formatBytes(bytesMax)}`;
 }
@@ -34,7 +35,7 @@ function describePolicy({ periodMs, bytesMax }: RetentionPolicy): string {
 /** The retention of an agent's file, for people. */
 export function describeRetention(retention: Retention | undefined): string {
   const { periodMs, bytesMax, intervalMs } = retention ?? keptForEver;
-  if (periodMs === null && bytesMax === null) return 'every record for ever (there is no retention.period)';
+  if (periodMs === null && bytesMax === null) return 'all records for ever (there is no retention.period)';
   const period =
     periodMs === null
       ? 'records of any age (there is no retention.period)'
@@ -64,11 +65,11 @@ export function describeChange(agent: string, wanted: Retention, outlook: Retent
       ? `${formatTime(pending.sinceMs + pending.graceMs)} UTC`
       : `${formatPeriod(wanted.graceMs)} after a server has read the file`;
   const what = isWanted(kept)
-    ? `${whyRetentionWaits}: it takes`
-    : `so far it has kept ${describePolicy(kept)}; the change takes`;
+    ? `${whyRetentionWaits}: it will remove`
+    : `so far it has kept ${describePolicy(kept)}; the change removes`;
   return [
     `${what} ${describeOver(over, records)},`,
-    `and nothing before ${due}, or at once with "logstrata retention apply ${agent}"`,
+    `but not before ${due}; to remove them now: "logstrata retention apply ${agent}"`,
   ];
 }
 
@@ -78,16 +79,16 @@ export function describePolicyInForce({ kept, over, records }: RetentionOutlook)
   const now: [string, string] = ['keeps', describePolicy(kept)];
   if (pending === undefined) return [now];
   const due = formatTime(pending.sinceMs + pending.graceMs);
-  const what = `${describePolicy(pending)}: takes ${describeOver(over, records)}`;
+  const what = `${describePolicy(pending)}: removes ${describeOver(over, records)}`;
   return [now, [`  from ${due} UTC`, pending.leapt === true ? `${what}; ${whyRetentionWaits}` : what]];
 }
 
 const causes: Readonly<Record<PolicyCause, string>> = {
-  back: 'no record has to wait any more',
-  looser: 'that takes no record which was kept before',
+  back: 'no records are waiting to be removed any more',
+  looser: 'the change removes no record that was kept before',
   grace: 'retention.grace has passed',
-  applied: 'as "logstrata retention apply" has asked',
-  disk_low: 'less than a tenth of the disk is free, and so retention.grace is not waited for',
+  applied: '"logstrata retention apply" was run',
+  disk_low: 'less than a tenth of the disk is free, so retention.grace is cut short',
 };
 
 /** An entry of the log about retention. */
@@ -109,7 +110,7 @@ export function retentionEntry(event: RetentionEvent): RetentionEntry {
       return {
         level: 'info',
         facts: { agent, ...takenFacts(taken) },
-        message: `retention has taken ${what}; the agent keeps ${describePolicy(policy)}`,
+        message: `retention removed ${what}; the agent keeps ${describePolicy(policy)}`,
       };
     }
     case 'in_force':
@@ -121,15 +122,15 @@ export function retentionEntry(event: RetentionEvent): RetentionEntry {
     case 'pending': {
       const { over, records, inForce, dueMs, leapt } = event;
       const why = leapt
-        ? `${whyRetentionWaits}: the clock was set ahead, nothing came for a long time, or what came is old. It takes`
-        : `the agent's file keeps ${describePolicy(policy)} now, and has kept ${describePolicy(inForce)} so far. The change takes`;
-      const undo = leapt ? 'the clock can be set right' : 'it can be taken back';
+        ? `${whyRetentionWaits}: the clock was set ahead, no records arrived for a long time, or the records that arrived are old. It will remove`
+        : `the agent's file keeps ${describePolicy(policy)} now, and has kept ${describePolicy(inForce)} so far. The change removes`;
+      const undo = leapt ? 'you can correct the clock' : 'you can undo the change';
       return {
         level: 'warn',
         facts: { agent, records: over.records, of: records, ...spanFacts(over), due: isoTime(dueMs) },
         message:
-          `${why} ${describeOver(over, records)}, and nothing before ${formatTime(dueMs)} UTC: until then ${undo}, ` +
-          `and "logstrata retention apply ${agent}" does it at once`,
+          `${why} ${describeOver(over, records)}, but not before ${formatTime(dueMs)} UTC. Until then ${undo}; ` +
+          `to remove them now: "logstrata retention apply ${agent}"`,
       };
     }
     default:

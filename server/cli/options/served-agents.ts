@@ -33,7 +33,7 @@ export async function completed(archive: Archive, definition: AgentDefinition): 
   if (definition.archive?.infersFields !== true) return definition;
   const { completedDefinition } = await import('../../../agents/archive/completed-definition.js');
   const stored = (await archive.agents()).includes(name) ? (await archive.agent(name)).schema : undefined;
-  return withProgress(`looking at the archive of ${name}`, (progress) =>
+  return withProgress(`reading the archive of ${name}`, (progress) =>
     completedDefinition(definition, stored, archive.location, archive.objects, (read, files) =>
       progress.update(read / files, `${formatCount(read)} of ${formatCounted(files, 'file')}`),
     ),

@@ -5,7 +5,7 @@ import { workersMax } from '../../../engine/index.js';
 export function workersOption(
   work: 'parse and write' | 'read and search' | 'read and count' | 'read and index',
 ): Option {
-  const what = `threads that ${work}, 0 to ${workersMax}; 0 for none (default: the cores, at most 8)`;
+  const what = `threads that ${work}, 0 to ${workersMax}; 0 for none (default: one per core, at most 8)`;
   return new Option('--workers <n>', what).argParser(readWorkers);
 }
 

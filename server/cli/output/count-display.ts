@@ -112,7 +112,7 @@ function table(header: readonly string[], lines: readonly (Line | null)[], scree
     return `${row(cells)}${bar === '' ? '' : gap}${bar}`.trimEnd();
   });
   const hidden = widths.length - columns;
-  const more = hidden > 0 ? [`(${hidden} more of the values have no room here; --csv has them)`] : [];
+  const more = hidden > 0 ? [`(${hidden} more values do not fit here; --csv shows them)`] : [];
   return [row(titles).trimEnd(), ...shown, ...more];
 }
 

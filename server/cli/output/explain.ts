@@ -76,8 +76,8 @@ export function describeStats(stats: ScanStats): string[] {
     ...(stats.columnsPrunedByGram === 0
       ? []
       : [['columns ruled out by grams', formatCount(stats.columnsPrunedByGram)] as [string, string]]),
-    ['pieces of value filters', formatCount(stats.valuePiecesRead)],
-    ['pieces of gram filters', formatCount(stats.gramPiecesRead)],
+    ['value filter pieces read', formatCount(stats.valuePiecesRead)],
+    ['gram filter pieces read', formatCount(stats.gramPiecesRead)],
     ['time to find the rows', formatSpan(stats.selectMs)],
     ['time to write them out', formatSpan(stats.writeMs)],
   ]);

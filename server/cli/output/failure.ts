@@ -57,7 +57,7 @@ export function reportFailure(error: unknown): number {
   }
   tell(`logstrata: unexpected error: ${error instanceof Error ? error.message : String(error)}`);
   if (!(error instanceof AssertionError)) tell('This is a bug in logstrata.');
-  tell('Please report it, with what the same command prints when LOGSTRATA_DEBUG=1 is set.');
+  tell('Please report it, with the output of the same command when LOGSTRATA_DEBUG=1 is set.');
   return exitFailed;
 }
 

@@ -59,7 +59,7 @@ export class LoadDisplay {
     const left = this.#timeLeft(event.fraction, elapsedMs);
     switch (event.phase) {
       case 'checking':
-        return `looking for what is known already${left}`;
+        return `checking what is already stored${left}`;
       case 'reading': {
         const size = `${formatBytes(event.fileBytesRead)} of ${formatBytes(event.fileBytes)}`;
         const rate = elapsedMs < timeLeftAfterMs ? '' : `, ${formatRate(event.records, elapsedMs)}`;
@@ -84,7 +84,7 @@ export function describeFile(file: FileReport): string[] {
   const { path, restored } = file;
   if (restored === 0) return describeOutcome(file);
   const back = formatCounted(restored, 'record');
-  const line = `restored ${path}: ${back} that ${restored === 1 ? 'was' : 'were'} lost, at the places they had`;
+  const line = `restored ${path}: ${back} that ${restored === 1 ? 'was' : 'were'} lost, under the same cursors`;
   return [line, ...describeOutcome(file)];
 }
 
@@ -92,7 +92,7 @@ function describeOutcome(file: FileReport): string[] {
   switch (file.outcome) {
     case 'loaded': {
       const continued =
-        file.continuedAt === null ? '' : ` from byte ${formatCount(file.continuedAt)} on, where it has grown`;
+        file.continuedAt === null ? '' : ` from byte ${formatCount(file.continuedAt)} on, since it has grown`;
       const notKept = file.notKept === 0 ? '' : `, ${formatCount(file.notKept)} of them NOT KEPT`;
       const rejected =
         file.rejected === 0 ? '' : `, ${formatCounted(file.rejected, 'line')} rejected${notKept}`;
@@ -102,24 +102,22 @@ function describeOutcome(file: FileReport): string[] {
       ];
     }
     case 'known':
-      return [`known    ${file.path}: all of it was stored before (--again stores it once more)`];
+      return [`known    ${file.path}: already stored (--again stores it once more)`];
     case 'restored':
       return [];
     case 'still_rejected':
-      return [
-        `kept     ${file.path}: of ${formatCounted(file.rejected, 'rejected line')} none became a record`,
-      ];
+      return [`kept     ${file.path}: ${formatCounted(file.rejected, 'line')} still rejected`];
     case 'empty':
       return [`empty    ${file.path}`];
     case 'failed': {
       const { error } = file;
       const why =
         error === null ? 'unknown reason' : messageWithPlace(error.message, error.path, error.offset);
-      return [`failed   ${why}`, `         nothing of ${file.path} was stored`];
+      return [`failed   ${why}`, `         ${file.path} was not stored`];
     }
     case 'not_stored':
       // The reason is one of the whole load, and is reported once at the end.
-      return [`left out ${file.path}: nothing of it was stored`];
+      return [`left out ${file.path}: it was not stored`];
     default:
       return assertNever(file.outcome);
   }
@@ -148,11 +146,11 @@ export function describeSummary(
     summary.failed === 0 &&
     summary.stopped === null
   ) {
-    lines.push('nothing to do: everything was stored before');
+    lines.push('nothing to do: everything is already stored');
   }
   if (summary.failed > 0)
     lines.push(
-      `${formatCounted(summary.failed, 'file')} failed; nothing of ${summary.failed === 1 ? 'it' : 'them'} was stored`,
+      `${formatCounted(summary.failed, 'file')} failed and ${summary.failed === 1 ? 'was' : 'were'} not stored`,
     );
   return lines;
 }
@@ -168,25 +166,25 @@ export function describeLosses(
     const kept = counts.rejected - counts.notKept;
     const keptOf = counts.notKept === 0 ? 'kept' : `the first ${formatCount(kept)} kept`;
     lines.push(
-      `${formatCounted(counts.rejected, 'line')} became no record, ${keptOf} in ${rejectedFolder}, with the reasons`,
+      `${formatCounted(counts.rejected, 'line')} rejected, ${keptOf} in ${rejectedFolder}, with the reasons`,
     );
   }
   if (counts.notKept > 0) {
     lines.push(
-      `WARNING  ${formatCounted(counts.notKept, 'rejected line')} were counted and NOT KEPT: there is no room for them. They are only where ` +
-        "they were read from. rejected.max_bytes in the agent's file says how much is kept",
+      `WARNING  ${formatCounted(counts.notKept, 'rejected line')} were counted and NOT KEPT: rejected.max_bytes of the agent is reached. They are only in ` +
+        'the files they were read from. To keep more, raise rejected.max_bytes in the agent file',
     );
   }
   if (counts.unreadableValues > 0) {
     const what = counts.unreadableValues === 1 ? 'its field' : 'their fields';
     lines.push(
-      `${formatCounted(counts.unreadableValues, 'value')} did not read as the type of ${what} and became null:`,
+      `${formatCounted(counts.unreadableValues, 'value')} did not fit the type of ${what} and became null:`,
       ...describeUnreadable(counts.unreadable, fields),
     );
   }
   if (counts.replacedBytes > 0) {
     lines.push(
-      `${formatCounted(counts.replacedBytes, 'byte sequence')} that ${counts.replacedBytes === 1 ? 'was' : 'were'} no UTF-8 became U+FFFD`,
+      `${formatCounted(counts.replacedBytes, 'byte sequence')} that ${counts.replacedBytes === 1 ? 'was' : 'were'} not UTF-8 became U+FFFD`,
     );
   }
   return lines;

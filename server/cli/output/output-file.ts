@@ -17,7 +17,7 @@ export function requireFree(path: string, force: boolean | undefined): void {
     throw new LogstrataError('exists', `${path} is a folder: name a file in it`, { path });
   }
   if (force === true || found === undefined) return;
-  throw new LogstrataError('exists', `${path} is there already; --force replaces it`, { path });
+  throw new LogstrataError('exists', `${path} already exists; --force replaces it`, { path });
 }
 
 /**

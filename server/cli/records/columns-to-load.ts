@@ -31,7 +31,7 @@ export async function withColumns(
   const known = new Map(found.map((file) => [file.path, file]));
   const fitting: FoundFile[] = [];
   const fittingPaths: string[] = [];
-  await withProgress(`looking at the files for ${definition.name}`, async (progress) => {
+  await withProgress(`reading the files for ${definition.name}`, async (progress) => {
     for (const [i, path] of paths.entries()) {
       const file = known.get(path) ?? (await namedFile(archive, definition, input, path));
       const problem = await fields.take(file, undefined);

@@ -90,16 +90,16 @@ export function addCountCommand(program: Command): void {
     .command('count')
     .summary('count records, by time and by value')
     .description(
-      'Counts matching records, exactly: their sum, by buckets of time, by the most frequent values of a field, or by both.',
+      'Counts the matching records exactly: all together, per time bucket, per most frequent value of a field, or both.',
     )
     .argument('<agent>', 'name of the agent')
     .argument('[filters...]', 'field__operator=value')
     .option(
       '--by <what>',
-      'a field of time with a step, such as time:1h, and another field: each once',
+      'a time field with a step, such as time:1h, or another field; at most one of each',
       collectBound,
     )
-    .option('--top <n>', `most frequent values that are shown (default: ${topDefault})`, collectBound)
+    .option('--top <n>', `number of most frequent values to show (default: ${topDefault})`, collectBound)
     .option(
       '--zone <zone>',
       'time zone of the buckets (default: server.timezone of the configuration)',
@@ -107,11 +107,9 @@ export function addCountCommand(program: Command): void {
     )
     .addOption(cursorOption('after'))
     .addOption(cursorOption('before'))
-    .addOption(
-      new Option('--csv', 'answer as CSV with a header, with times in milliseconds').conflicts('json'),
-    )
-    .addOption(new Option('--json', 'answer as JSON, as /api/count of the console does').conflicts('csv'))
-    .option('--explain', 'show on standard error what it cost')
+    .addOption(new Option('--csv', 'print CSV with a header and times in milliseconds').conflicts('json'))
+    .addOption(new Option('--json', 'print JSON, like /api/count of the console').conflicts('csv'))
+    .option('--explain', 'print the cost of the count to standard error')
     .addOption(workersOption('read and count'))
     .addOption(cacheOption())
     .addHelpText('after', examples)

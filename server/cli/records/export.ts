@@ -36,7 +36,7 @@ Examples:
   $ logstrata export nginx status__gte=500 --format parquet --output 5xx.parquet
   $ duckdb -c "SELECT status, count(*) FROM 'nginx.parquet' GROUP BY status"
 
-All matching records are written, oldest first, with their _cursor. More than 4 million records, or very scattered ones,
+Writes all matching records, oldest first, with their _cursor. More than 4 million records, or very scattered ones,
 take several Parquet files: nginx.parquet, nginx-2.parquet, …`;
 
 /** The query of an export: by default all matching records in ascending order. */
@@ -95,12 +95,12 @@ async function exportAgent(
   const { format, output = '-' } = flags;
   if (format === 'parquet' && output === '-') {
     throw new UsageError(
-      'a Parquet file is not written to standard output',
+      'a Parquet file cannot be written to standard output',
       `For example: --output ${agent}.parquet`,
     );
   }
   if (format === 'parquet' && flags.fields?.at(-1) === '')
-    throw new UsageError('a Parquet file has at least one field', 'For example: --fields time,message');
+    throw new UsageError('a Parquet file needs at least one field', 'For example: --fields time,message');
   const settings = await readSettings(flags);
   if (output !== '-') requireFree(output, flags.force);
   return withWorkers(settings, 'read', 'export', flags.workers, async (archive) => {
@@ -132,8 +132,8 @@ export function addExportCommand(program: Command): void {
       new Option('--format <name>', 'format').choices([...lineFormats, 'parquet']).makeOptionMandatory(),
     )
     .option('--output <file>', 'file to write; - is standard output, not for parquet (default: -)')
-    .option('--force', 'replace the file if it is there')
-    .addOption(limitOption('records at most: the newest, or with --after the first (default: all)'))
+    .option('--force', 'replace the file if it exists')
+    .addOption(limitOption('maximum number of records: the newest, or with --after the first (default: all)'))
     .addOption(cursorOption('after'))
     .addOption(cursorOption('before'))
     .addOption(fieldsOption())

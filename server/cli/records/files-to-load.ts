@@ -42,7 +42,7 @@ async function namedFiles(
     const { expandFiles } = await import('../../../agents/load/load-paths.js');
     const found = await expandFiles(onDisk, undefined, (path) =>
       tell(
-        `warning  ${path} is passed over: its name is not UTF-8; rename it, or: cat … | logstrata load ${agent} -`,
+        `warning  ${path} is skipped: its name is not UTF-8; rename it, or: cat … | logstrata load ${agent} -`,
       ),
     );
     files.push(...found);

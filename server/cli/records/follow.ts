@@ -23,9 +23,11 @@ const lookMs = 5000;
 export function followedQuery(query: Query): Query {
   const format = query.form?.format ?? 'jsonl';
   if (query.before !== undefined)
-    throw new UsageError('--before has no meaning with --follow, which goes on to what will come');
+    throw new UsageError('--before cannot be combined with --follow, which continues with new records');
   if (format !== 'jsonl')
-    throw new UsageError(`--follow writes lines as they come: JSON Lines, or with --table, and no ${format}`);
+    throw new UsageError(
+      `--follow writes records as they arrive: as JSON Lines or with --table, not as ${format}`,
+    );
   return query.after === undefined ? query : { ...query, limit: Number.MAX_SAFE_INTEGER };
 }
 
@@ -72,7 +74,7 @@ export async function follow(
   } catch (error) {
     if (signal.aborted) return;
     if (isLogstrataError(error) && position.last !== firstCursor)
-      tell(`logstrata: following has ended; what comes next is behind --after ${position.last}`);
+      tell(`logstrata: following has stopped; to continue: --after ${position.last}`);
     throw error;
   } finally {
     changes.end();
@@ -83,7 +85,7 @@ function tellBehind(position: FollowedPosition): void {
   const behind = position.takeEarlier();
   if (behind === null) return;
   const records = formatCounted(behind.count, 'record');
-  tell(`behind: ${records} came to stand before ${position.last}, the first at ${behind.lowest}`);
+  tell(`late: ${records} stored before ${position.last}, the first at ${behind.lowest}`);
 }
 
 /** Waits for changes of a store. Its timer keeps the process alive. */

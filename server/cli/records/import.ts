@@ -36,13 +36,13 @@ Examples:
   $ logstrata import fugo fugo.db --agent nginx app
   $ logstrata import fugo fugo.db --offsets /var/lib/fugo/offsets.yaml
 
-Records keep their cursors, so that clients go on with the ones that they have
-saved. The agents' files of the service are taken as they are: copy its folder
-of agents first. Stop the service before. Its file of offsets, offsets.yaml
-beside the database unless named, says where each log is read on.
+Records keep their cursors, so clients can go on with the cursors that they have
+saved. The agent files of the service can be used unchanged: copy its agents
+folder first. Stop the service before the import. Its offsets file, offsets.yaml
+beside the database unless named, says from where to go on reading each log.
 
-The records of an agent are stored as a whole or not at all. Done again, the
-command takes what has been added since. Exit code 1 when a table was not
+The records of an agent are stored as a whole or not at all. If run again, the
+command imports what was added since. Exit code 1 if a table was not
 imported.`;
 
 /** A table of the database, and the agent that it is imported to. */
@@ -66,7 +66,7 @@ function chooseTables(
   if (missing !== undefined)
     throw new UsageError(
       `there is no table ${JSON.stringify(missing)} in ${path}`,
-      names.length === 0 ? 'It has none with a cursor' : `It has ${listNames(names)}`,
+      names.length === 0 ? 'It has no tables with a cursor' : `It has ${listNames(names)}`,
     );
   const chosen: ChosenTable[] = [];
   const left: string[] = [];
@@ -86,8 +86,8 @@ async function offsetsFor(path: string, flag: string | false | undefined): Promi
   const file = flag ?? offsetsBeside(path);
   if (file !== undefined) return readOffsets(file);
   tell(
-    'logstrata: warning: there is no offsets.yaml beside the database: logs that are still there will be read from their beginning, and ' +
-      'their records stored once more. Name the file with --offsets, or say --no-offsets',
+    'logstrata: warning: there is no offsets.yaml beside the database: logs that still exist will be read from their beginning, and ' +
+      'their records stored a second time. Name the file with --offsets, or give --no-offsets',
   );
   return new Map();
 }
@@ -101,11 +101,11 @@ function describeResult({ agent, ...result }: ImportReport): string[] {
       ? 'nothing new'
       : `${formatCounted(records, 'record')}, ${shown(firstCursor)} to ${shown(lastCursor)}, ${formatBytes(bytesOnDisk)}`;
   const lines = [
-    `ok       ${agent}: ${stored}${logs === 0 ? '' : `; ${formatCounted(logs, 'log')} will be read on`}`,
+    `ok       ${agent}: ${stored}${logs === 0 ? '' : `; ${formatCounted(logs, 'log')} will be continued`}`,
   ];
   if (result.unreadableValues > 0)
     lines.push(
-      `         ${formatCounted(result.unreadableValues, 'value')} did not read as the field's type: null`,
+      `         ${formatCounted(result.unreadableValues, 'value')} did not fit the type of the field and became null`,
     );
   if (result.replacedBytes > 0)
     lines.push(`         ${formatCount(result.replacedBytes)} bytes that were not UTF-8 became U+FFFD`);
@@ -161,7 +161,7 @@ async function importAll(
   const offsets = await offsetsFor(path, flags.offsets);
   const reports: ImportReport[] = left.map((agent) => ({
     agent,
-    problem: `there is no file of this agent in ${resolve(settings.agentsFolder)}: copy the service's, or choose others with --agent`,
+    problem: `there is no agent file for this table in ${resolve(settings.agentsFolder)}: copy the file of the service, or choose other tables with --agent`,
   }));
   await withWorkers(settings, 'write', 'import', flags.workers, async (archive) => {
     for (const each of chosen)
@@ -190,23 +190,23 @@ async function importDatabase(path: string, flags: ImportFlags, signal: AbortSig
 export function addImportCommand(program: Command): void {
   const command = program
     .command('import')
-    .summary('take over the records of another service, with their cursors')
-    .description('Takes over the records of another service, under the cursors that they have there.')
+    .summary('import the records of another service, with their cursors')
+    .description('Imports the records of another service. They keep their cursors.')
     .addHelpText('after', examples);
   command
     .command('fugo')
     .description(
-      'Imports the database of a Fugo service: the records of all agents, and where their logs are read on.',
+      'Imports the database of a Fugo service: the records of all agents, and how far their logs were read.',
     )
     .argument('<file>', 'the database, fugo.db')
-    .option('--agent <name...>', 'these agents alone (default: all that have a file)')
+    .option('--agent <name...>', 'only these agents (default: all that have an agent file)')
     .option(
       '--offsets <file>',
-      'where the service had read its logs (default: offsets.yaml beside the database)',
+      'file with how far the service has read its logs (default: offsets.yaml beside the database)',
     )
-    .option('--no-offsets', 'follow the logs from their beginning')
+    .option('--no-offsets', 'read the logs from their beginning')
     .addOption(codecOption('lz4'))
     .addOption(workersOption('parse and write'))
-    .option('--json', 'answer with JSON')
+    .option('--json', 'print the result as JSON')
     .action(stoppable((flags: ImportFlags, { signal }, path: string) => importDatabase(path, flags, signal)));
 }

@@ -46,17 +46,17 @@ Examples:
   $ logstrata load nginx access.log                one file
   $ logstrata load nginx '/var/log/nginx/access*'  plain, .gz and .zst alike
   $ journalctl -f -o cat | logstrata load app -    standard input
-  $ logstrata load app --rejected     lines that became no record, once mended
+  $ logstrata load app --rejected     rejected lines, after the agent was corrected
   $ logstrata load shop               the files of the agent's archive
   $ logstrata load shop 's3://logs/shop/*.gz'      objects of an object storage
 
-Each file is stored as a whole or not at all. A file that is known by its
-content is skipped, one that has grown goes on where it ended, also after it was
-renamed or compressed. A server on the same data may keep running. "remove"
-takes a load back, by the name that is printed with it.
+Each file is stored as a whole or not at all. A file whose content is already
+stored is skipped, and of one that has grown only the new part is read, even if
+it was renamed or compressed. A server on the same data may keep running.
+"remove" undoes a load, by the id that is printed with it.
 
-Exit code 1 when a file failed, when all lines are still rejected, and with
---fail-if-nothing when all of it was known.`;
+Exit code 1 if a file failed, if all lines are still rejected, and with
+--fail-if-nothing if everything was already stored.`;
 
 /** An error in the JSON output. */
 function errorForJson(error: LogstrataError | null): object | null {
@@ -173,8 +173,8 @@ async function chosenFiles(
 async function askAboutUntimed({ path, records, field, example }: UntimedFile): Promise<boolean> {
   if (!canAsk()) return false;
   const why = example === null ? 'the lines have none' : `the first is ${JSON.stringify(example)}`;
-  tell(`none of the ${formatCounted(records, 'record')} of ${path} has a "${field}" that reads: ${why}`);
-  return askYesNo('Store them all the same, placed by when they are loaded?');
+  tell(`none of the ${formatCounted(records, 'record')} of ${path} has a readable "${field}": ${why}`);
+  return askYesNo('Store them anyway, with the time of the load as their place?');
 }
 
 async function printSummary(
@@ -196,7 +196,7 @@ function tellStop({ loaded, files }: LoadSummary, stopped: LogstrataError): void
   if (!files.some(({ error }) => error === stopped))
     tell(`logstrata: stopped: ${messageWithPlace(stopped.message, stopped.path, stopped.offset)}`);
   const kept = loaded === 0 ? 'Nothing was stored' : `${formatCounted(loaded, 'file')} stored and kept`;
-  tell(`${kept}; the same command goes on with the rest.`);
+  tell(`${kept}; run the same command again to load the rest.`);
 }
 
 async function loadStandardInput(
@@ -253,7 +253,7 @@ function checkUsage(paths: readonly string[], flags: LoadFlags): void {
   const wrong = given.find((word) => word !== undefined);
   if (wrong === undefined) return;
   const what = flags.rejected === true ? '--rejected' : 'standard input (-)';
-  throw new UsageError(`${what} does not go together with ${wrong}`);
+  throw new UsageError(`${what} can't be combined with ${wrong}`);
 }
 
 /**
@@ -263,11 +263,11 @@ function checkUsage(paths: readonly string[], flags: LoadFlags): void {
 function requireStorable({ name, file, archive }: AgentDefinition, isStream: boolean): void {
   if (file !== undefined) return;
   if (archive?.mode === 'in-place') {
-    const message = `agent "${name}" reads no lines: the files of its archive are answered from where they lie, and nothing of them is stored. To attach new ones now: logstrata index ${name}. To store them: mode: import`;
+    const message = `agent "${name}" stores no files: those of its archive are queried in place. To attach new files now: logstrata index ${name}. To store them instead: mode: import`;
     throw new LogstrataError('invalid', message);
   }
   if (!isStream || !hasColumns(archive)) return;
-  const message = `agent "${name}" reads no lines: its archive has files of Parquet and Arrow, which can't come from standard input (-). Name a file`;
+  const message = `agent "${name}" reads Parquet and Arrow files, which can't be read from standard input (-). Name a file`;
   throw new LogstrataError('invalid', message);
 }
 
@@ -311,15 +311,18 @@ export function addLoadCommand(program: Command): void {
     .description('Stores log files: plain, gzip or zstd, recognised by their content. "-" is standard input.')
     .argument('<agent>', 'name of the agent')
     .argument('[files...]', "files or patterns, or - (default: those of the agent's archive)")
-    .option('--rejected', 'load the lines that became no record before')
-    .option('--again', 'store files that are known once more')
+    .option('--rejected', 'load the lines that were rejected before')
+    .option('--again', 'store files again that are already stored')
     .option('--merge', 'sort all files together and store them as one, or not at all')
-    .option('--beyond-retention', 'store records older than retention.period too, for that long from now')
-    .option('--force', 'store files of which no time reads, placed by when they are loaded')
-    .option('--fail-if-nothing', 'exit code 1 where everything is known already')
+    .option(
+      '--beyond-retention',
+      'also store records older than retention.period, and keep them for that long from now',
+    )
+    .option('--force', 'store files without any readable time, ordered by the time of the load')
+    .option('--fail-if-nothing', 'exit code 1 if everything is already stored')
     .addOption(codecOption('lz4'))
     .addOption(workersOption('parse and write'))
-    .option('--json', 'answer with JSON')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', examples)
     .action(
       stoppable((flags: LoadFlags, { signal }, agent: string, files: string[]) =>

@@ -35,9 +35,9 @@ Examples:
   $ logstrata query nginx                                    the newest ${limitDefault} records
   $ logstrata query nginx status__gte=500 time__since=2h     errors of the last two hours
   $ logstrata query nginx 'user_agent__like=bot' --limit 10 --explain
-  $ logstrata query nginx --after 072a5f0000000123           what came after that record
+  $ logstrata query nginx --after 072a5f0000000123           the records after that one
   $ logstrata query nginx --fields time,status,path --csv    three fields, for a spreadsheet
-  $ logstrata query nginx status__gte=500 -n 5 --follow      the newest 5, and each that comes`;
+  $ logstrata query nginx status__gte=500 -n 5 --follow      the newest 5, and then new ones`;
 
 async function query(
   agent: string,
@@ -85,26 +85,30 @@ async function query(
 export function addQueryCommand(program: Command): void {
   program
     .command('query')
-    .summary('answer a query on standard output')
+    .summary('query records and print them')
     .description(
-      'Answers a query on standard output, oldest first: in a terminal as aligned lines, elsewhere as the HTTP route does, as JSON Lines.',
+      'Prints the matching records, oldest first: in a terminal as aligned lines, elsewhere as JSON Lines, like the HTTP route.',
     )
     .argument('<agent>', 'name of the agent')
     .argument('[filters...]', 'field__operator=value')
-    .addOption(limitOption(`records at most (default: ${limitDefault})`))
+    .addOption(limitOption(`maximum number of records (default: ${limitDefault})`))
     .addOption(cursorOption('after'))
     .addOption(cursorOption('before'))
     .addOption(fieldsOption())
-    .option('-f, --follow', 'go on with records as they come, until Ctrl-C')
-    .addOption(formatOption('jsonl', 'answer as JSON Lines'))
-    .addOption(formatOption('json', 'answer as one array of JSON'))
-    .addOption(formatOption('csv', 'answer as CSV with a header'))
-    .addOption(formatOption('table', 'answer as aligned lines, also where there is no terminal'))
+    .option('-f, --follow', 'go on printing new records as they arrive, until Ctrl-C')
+    .addOption(formatOption('jsonl', 'print JSON Lines'))
+    .addOption(formatOption('json', 'print one JSON array'))
+    .addOption(formatOption('csv', 'print CSV with a header'))
+    .addOption(formatOption('table', 'print aligned lines, even if the output is not a terminal'))
     .addOption(
-      new Option('--wrap', 'aligned lines with all that is in them').conflicts(['jsonl', 'json', 'csv']),
+      new Option('--wrap', 'print aligned lines, with long values wrapped instead of cut').conflicts([
+        'jsonl',
+        'json',
+        'csv',
+      ]),
     )
     .addOption(colourOption())
-    .option('--explain', 'show on standard error how the query was understood and what it cost')
+    .option('--explain', 'print to standard error how the query was understood and what it cost')
     .addOption(workersOption('read and search'))
     .addOption(cacheOption())
     .addHelpText('after', examples)

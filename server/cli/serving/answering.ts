@@ -90,8 +90,11 @@ export async function stopWhenTold(
   if (!signals.signal.aborted) {
     await new Promise<void>((done) => signals.signal.addEventListener('abort', () => done(), { once: true }));
   }
-  log.info({ signal: signals.received ?? null }, 'finishing answers that have begun (again to stop at once)');
-  manager.stopping('finishing answers that have begun');
+  log.info(
+    { signal: signals.received ?? null },
+    'stopping after the answers under way (signal again to stop at once)',
+  );
+  manager.stopping('stopping after the answers under way');
   const endMs = performance.now() + stopTimeoutMs;
   // The console is closed last: until then its readiness probe answers that the server is stopping.
   ownConsole?.stopping();

@@ -40,13 +40,13 @@ export class ChangedAgents implements Rereadable {
     try {
       found = readAgents(folder, archive.location);
     } catch (error) {
-      log.error({ cause }, `${messageOf(error)}. All agents stay as they were`);
+      log.error({ cause }, `${messageOf(error)}. All agents stay unchanged`);
       return;
     }
     const broken = new Set(found.problems.map(({ file }) => agentOfFile(file)));
     for (const problem of found.problems) {
       const agent = agentOfFile(problem.file);
-      const rest = served.has(agent) ? 'it stays as it was' : 'it is not served';
+      const rest = served.has(agent) ? 'it stays unchanged' : 'it is not served';
       log.error({ agent, cause }, `${formatProblem(problem)}: ${rest}`);
     }
     const counts = { added: 0, changed: 0, removed: 0, refused: broken.size };
@@ -63,7 +63,7 @@ export class ChangedAgents implements Rereadable {
       await this.remove(name);
       counts.removed++;
     }
-    log.info({ cause, ...counts }, 'the agents were read anew');
+    log.info({ cause, ...counts }, 'the agents were reloaded');
   }
 
   /** Serves and collects an agent by its current file. Where that fails, logs it, keeps the agent unchanged and returns false. */
@@ -84,7 +84,7 @@ export class ChangedAgents implements Rereadable {
     } catch (error) {
       log.error(
         { agent: name },
-        `${messageOf(error)}: ${before === undefined ? 'it is not served' : 'it stays as it was'}`,
+        `${messageOf(error)}: ${before === undefined ? 'it is not served' : 'it stays unchanged'}`,
       );
       if (before !== undefined) await collection?.add(before);
       return false;
@@ -98,7 +98,7 @@ export class ChangedAgents implements Rereadable {
     await collection?.remove(name);
     served.delete(name);
     await archive.redefine(name, store.schema, undefined);
-    log.info({ agent: name }, 'an agent was removed; its records stay where they are');
+    log.info({ agent: name }, 'an agent was removed; its records stay stored');
   }
 }
 

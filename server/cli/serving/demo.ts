@@ -15,7 +15,7 @@ import type { StopSignals } from '../options/stop-signals.js';
 
 const examples = `
 Examples:
-  $ logstrata demo                    load the samples, serve on 127.0.0.1:2111, print what to try
+  $ logstrata demo                    load the samples, serve on 127.0.0.1:2111, print example queries
   $ logstrata demo --listen :8080     on another port`;
 
 /** The settings of the demo. Outside of a clone there may be no agents folder; then the one of the package is used. */
@@ -68,9 +68,9 @@ function whatToTry(served: ReadonlyMap<string, ServedAgent>, address: string): s
 /** Adds `logstrata demo`, which `npm start` runs: serves the samples of the package. */
 export function addDemoCommand(program: Command): void {
   addServerOptions(program.command('demo'))
-    .summary('load the shipped samples and serve them')
+    .summary('load the sample logs and serve them')
     .description(
-      'Loads the shipped sample logs, unless that is done, serves them, and prints queries to try.',
+      'Loads the sample logs of this package, unless they are loaded already, serves them, and prints queries to try.',
     )
     .addHelpText('after', examples)
     .action(

@@ -30,9 +30,9 @@ export class ChangedTokens implements Rereadable {
   async reread(cause: RereadCause): Promise<void> {
     try {
       const tokens = await this.#access.reload();
-      this.#log.info({ cause, tokens: tokens.length }, 'the tokens were read anew');
+      this.#log.info({ cause, tokens: tokens.length }, 'the tokens were reloaded');
     } catch (error) {
-      this.#log.error({ cause }, `${messageOf(error)}: the tokens stay as they were`);
+      this.#log.error({ cause }, `${messageOf(error)}: the tokens stay unchanged`);
     }
   }
 }
@@ -52,12 +52,12 @@ export function warnOfOpenDoor(
   if (!guard.isClosed)
     log.warn(
       { listen: host },
-      'everybody who reaches this machine may ask: make a token ("logstrata token new"), or name the proxy that asks who they are in ' +
+      'everybody who reaches this machine can query it: make a token ("logstrata token new"), or name the proxy that authenticates users in ' +
         'server.trusted_proxies',
     );
   else if (certificate === undefined)
     log.warn(
       { listen: host },
-      'tokens and records go over the net as they are: set server.tls, or name the proxy in server.trusted_proxies',
+      'tokens and records cross the network unencrypted: set server.tls, or name the proxy in server.trusted_proxies',
     );
 }

@@ -48,11 +48,11 @@ export class OwnCertificate implements Rereadable {
       const { names, expiresMs } = this.#current;
       this.#log.info(
         { cause, cert, names, until: new Date(expiresMs).toISOString() },
-        'the certificate was read anew',
+        'the certificate was reloaded',
       );
       this.#warn();
     } catch (error) {
-      this.#log.error({ cause, cert }, `${messageOf(error)}: the certificate stays as it was`);
+      this.#log.error({ cause, cert }, `${messageOf(error)}: the certificate stays unchanged`);
     }
     return Promise.resolve();
   }

@@ -47,7 +47,7 @@ export async function openConsole(
     return running;
   } catch (error) {
     if (address.isAsked || !isLogstrataError(error) || !hasSystemCode(error.cause, 'EADDRINUSE')) throw error;
-    log.warn({}, `there is no console: ${error.message}, with --console, or --console off`);
+    log.warn({}, `the console was not started: ${error.message}, with --console, or --console off`);
     return undefined;
   }
 }

@@ -105,7 +105,7 @@ export async function serveReader(reader: ReaderConfig, run: ServeRun): Promise<
   )
     log.warn(
       {},
-      `the token and records go over the net as they are: have the writer ${reader.writer} answer over TLS`,
+      `the token and the records cross the network unencrypted: set server.tls at the writer ${reader.writer}`,
     );
   assertNotItself(reader, run);
   const workers = new WorkerPool(flags.workers ?? workersDefault());
@@ -126,7 +126,7 @@ export async function serveReader(reader: ReaderConfig, run: ServeRun): Promise<
 /** Throws `invalid` where the writer's address is the reader's own console. */
 function assertNotItself({ writer }: ReaderConfig, { ownConsole }: ServeRun): void {
   if (ownConsole?.address !== writer) return;
-  const message = `server.reader.writer is this server's own console, ${writer}: it has to be that of the server that writes`;
+  const message = `server.reader.writer is the console of this server, ${writer}: it must be the console of the server that writes`;
   throw new LogstrataError('invalid', message);
 }
 

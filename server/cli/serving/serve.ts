@@ -39,10 +39,10 @@ import { workersOption } from '../options/workers-option.js';
 
 const examples = `
 Examples:
-  $ logstrata serve                            answer on 127.0.0.1:2111, to this machine alone
-  $ logstrata serve --listen :2111             to everybody who reaches this machine
+  $ logstrata serve                            answer on 127.0.0.1:2111, only this machine
+  $ logstrata serve --listen :2111             answer everybody who reaches this machine
   $ logstrata serve --console off              without the listener for operators on 127.0.0.1:2112
-  $ logstrata serve --no-follow                answer what is stored, and collect nothing
+  $ logstrata serve --no-follow                answer queries, but collect no logs
   $ logstrata serve --config reader.yaml       as a reader of a server on another machine (server.reader)
   $ logstrata serve --data /var/lib/logstrata --agents /etc/logstrata/agents
   $ curl 'http://127.0.0.1:2111/api/query/nginx?limit=5'`;
@@ -51,14 +51,14 @@ function readListen(text: string): ListenAddress {
   const listen = parseListen(text);
   if (listen !== undefined) return listen;
   throw new InvalidArgumentError(
-    'It is an address and a port: 127.0.0.1:2111, [::1]:2111, or :2111 for every address of this machine.',
+    'Expected an address and a port: 127.0.0.1:2111, [::1]:2111, or :2111 for every address of this machine.',
   );
 }
 
 function readConsole(text: string): ConsoleSetting {
   const address = parseConsole(text);
   if (address !== undefined) return address;
-  throw new InvalidArgumentError('It is "off", or an address and a port: 127.0.0.1:2112.');
+  throw new InvalidArgumentError('Expected "off", or an address and a port: 127.0.0.1:2112.');
 }
 
 /** Adds the options of all commands that start a server. */
@@ -201,7 +201,7 @@ export function addServeCommand(program: Command): void {
     .addOption(cacheOption())
     .summary('collect logs and answer queries over HTTP')
     .description(
-      "Collects the agents' logs and answers GET /api/query/<agent> over HTTP until it is told to stop (SIGINT, SIGTERM).",
+      "Collects the agents' logs and answers GET /api/query/<agent> over HTTP until it is stopped (SIGINT, SIGTERM).",
     )
     .addHelpText('after', examples)
     .action(

@@ -9,7 +9,7 @@ import { completionScripts, shells, type Shell } from './completion-scripts.js';
 
 const examples = `
 Examples:
-  $ source <(logstrata completion bash)                   in this shell; in ~/.bashrc for those to come
+  $ source <(logstrata completion bash)                   in this shell; put it into ~/.bashrc for new shells
   $ logstrata completion bash > /etc/bash_completion.d/logstrata
   $ logstrata completion zsh > "\${fpath[1]}/_logstrata"
   $ logstrata completion fish > ~/.config/fish/completions/logstrata.fish`;
@@ -45,11 +45,11 @@ async function complete(program: Command, words: readonly string[]): Promise<voi
 export function addCompletionCommand(program: Command): void {
   program
     .command('completion')
-    .summary('print a script by which a shell completes commands')
+    .summary('print a completion script for a shell')
     .description(
-      'Prints a script by which a shell completes commands, options, their values, agents and the fields of filters.',
+      'Prints a script that lets a shell complete commands, options and their values, agents, and the fields of filters.',
     )
-    .addArgument(new Argument('<shell>', 'the shell that it is for').choices(shells))
+    .addArgument(new Argument('<shell>', 'the shell').choices(shells))
     .addHelpText('after', examples)
     .action(async (shell: Shell) => {
       await writeOut(completionScripts[shell]);

@@ -26,13 +26,13 @@ type BackupReport = BackupResult | { readonly problem: string };
 
 const examples = `
 Examples:
-  $ logstrata backup /mnt/backup/logs                all agents; again: only what is new
+  $ logstrata backup /mnt/backup/logs                all agents; run again, it copies only what is new
   $ logstrata backup /mnt/backup/logs --agent nginx  one of them
   $ logstrata backup s3://backups/logs               the same, in an object storage
   $ logstrata verify --data /mnt/backup/logs         read every byte of the copy
 
 A server on the same data may keep running. The copy is a data folder: to restore, stop the server and copy it back.
-Exit code 1 when an agent could not be copied; the others are.`;
+Exit code 1 if an agent could not be copied; the other agents are copied.`;
 
 function describeBackupReport(agent: string, report: BackupReport): string[] {
   if ('problem' in report) return [`FAILED   ${agent}: ${report.problem}`];
@@ -88,7 +88,7 @@ async function openTarget(place: string, { location, objects }: Archive): Promis
   if (!isObjectPath(place) || objects === undefined) return openBackupFolder(resolve(place), location);
   if (!/^s3:\/\/[^/]+\/[^/]/.test(place))
     throw new UsageError(
-      `${place} has no prefix: a copy is some objects of a bucket`,
+      `${place} has no prefix: a copy in a bucket needs one, such as s3://bucket/prefix`,
       'For example: s3://backups/logs',
     );
   return openBackupObjects(place, objects);
@@ -98,20 +98,18 @@ async function openTarget(place: string, { location, objects }: Archive): Promis
 function describeGone(here: readonly string[], copied: readonly string[]): string[] {
   return copied
     .filter((name) => !here.includes(name))
-    .map((name) => `note     ${name}: not in this data folder any more; its copy is left as it was`);
+    .map((name) => `note     ${name}: no longer in this data folder; its copy stays unchanged`);
 }
 
 /** Adds `logstrata backup`: copies a data folder, even while a server writes to it. */
 export function addBackupCommand(program: Command): void {
   program
     .command('backup')
-    .summary('copy the data folder, also while a server writes to it')
-    .description(
-      'Brings a copy of the data folder up to date: all that is committed now. Only what is new is copied.',
-    )
-    .argument('<folder>', 'where the copy is, or is to be: a folder, or s3://bucket/prefix')
+    .summary('copy the data folder, even while a server writes to it')
+    .description('Updates a copy of the data folder with all that is committed now. Copies only what is new.')
+    .argument('<folder>', 'new or existing place of the copy: a folder, or s3://bucket/prefix')
     .option('--agent <name>', 'one agent (default: all)')
-    .option('--json', 'answer with JSON')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', examples)
     .action(stoppable((flags: BackupFlags, { signal }, folder: string) => backup(folder, flags, signal)));
 }

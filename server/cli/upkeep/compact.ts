@@ -21,8 +21,8 @@ Examples:
   $ logstrata compact                     all agents
   $ logstrata compact nginx --codec zstd  one agent, as small as it gets
 
-Cursors and answers stay the same. Fields get the filters that "index" in the agent's file wants by now. A server on the same data may keep running; it does what pays of this by itself.
-Files that were replaced are removed after the longest query time, so that other tools may see them until then.`;
+Cursors and answers stay the same. Fields get the filters that "index" in the agent file asks for. A server on the same data may keep running; it compacts by itself where that pays off.
+Replaced files are removed after the longest query time, so other tools may still see them until then.`;
 
 function describeResult(agent: string, result: CompactResult): string[] {
   const before = `${formatCounted(result.segmentsBefore, 'segment')} (${formatBytes(result.bytesBefore)})`;
@@ -65,11 +65,13 @@ async function compact(agent: string | undefined, flags: CompactFlags, signal: A
 export function addCompactCommand(program: Command): void {
   program
     .command('compact')
-    .summary('seal what is hot and merge small segments')
-    .description('Seals what is hot, merges small segments, and gives old ones the smaller codec.')
+    .summary('seal hot records and merge small segments')
+    .description(
+      'Seals hot records, merges small segments, and compresses old segments with the smaller codec.',
+    )
     .argument('[agent]', 'name of an agent (default: all)')
     .addOption(codecOption('lz4, and zstd for days older than storage.zstd_after'))
-    .option('--json', 'answer with JSON')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', examples)
     .action(stoppable((flags: CompactFlags, { signal }, agent?: string) => compact(agent, flags, signal)));
 }

@@ -17,18 +17,18 @@ interface FetchFlags extends FarFlags, TimeRangeFlags {}
 
 const examples = `
 Examples:
-  $ logstrata far ship          what is older than storage.far.after, of all agents
-  $ logstrata far ship nginx    of one
+  $ logstrata far ship          records older than storage.far.after, of all agents
+  $ logstrata far ship nginx    of one agent
   $ logstrata far fetch nginx --since 2026-11-17 --until 2026-11-18
                                 bring a day back
-  $ logstrata verify --far      whether all of it is there
+  $ logstrata verify --far      check that the far tier has all records
 
 Cursors and answers stay the same. A server on the same data may keep running; it ships by itself.`;
 
 function describeShipped(agent: string, result: ShipResult): string[] {
   const { segments, rows, bytes, freed, dropped } = result;
   const rest = [
-    ...(freed === 0 ? [] : [`${formatCounted(freed, 'file')} let go here`]),
+    ...(freed === 0 ? [] : [`${formatCounted(freed, 'file')} removed here`]),
     ...(dropped === 0 ? [] : [`${formatCounted(dropped, 'attempt')} dropped there`]),
   ];
   const shipped =
@@ -56,8 +56,7 @@ async function ship(agent: string | undefined, flags: FarFlags, signal: AbortSig
 
 function describeFetched(agent: string, { units, rows, stillHere }: FetchResult): string[] {
   if (units === 0) return [`${agent}: nothing to bring back`];
-  const here =
-    stillHere === 0 ? '' : `, ${formatCounted(stillHere, 'unit')} of which the files were still here`;
+  const here = stillHere === 0 ? '' : `, ${formatCounted(stillHere, 'unit')} whose files were still here`;
   return [
     `${agent}: ${formatCounted(rows, 'record')} of ${formatCounted(units, 'unit')} brought back${here}`,
   ];
@@ -85,20 +84,22 @@ export function addFarCommand(program: Command): void {
   const far = program
     .command('far')
     .summary('ship old records to a ClickHouse cluster, and bring them back')
-    .description('Looks after the records of a far tier: storage.far in the configuration.')
+    .description('Moves records to a far tier and back: storage.far in the configuration.')
     .addHelpText('after', examples);
   far
     .command('ship')
-    .description('Ships what is old enough, and lets go of files that were shipped long enough ago.')
+    .description(
+      'Ships old records (storage.far.after), and removes local files that were shipped long enough ago.',
+    )
     .argument('[agent]', 'name of an agent (default: all)')
-    .option('--json', 'answer with JSON')
+    .option('--json', 'print the result as JSON')
     .action(stoppable((flags: FarFlags, { signal }, agent?: string) => ship(agent, flags, signal)));
   far
     .command('fetch')
-    .description('Brings units back, which then stay here until they are shipped by hand.')
+    .description('Brings units back. They stay here until "far ship" is run again.')
     .argument('<agent>', 'name of an agent')
     .option('--since <time>', 'units with records from this time on, as in a filter (default: all)')
     .option('--until <time>', 'units with records before this time')
-    .option('--json', 'answer with JSON')
+    .option('--json', 'print the result as JSON')
     .action(stoppable((flags: FetchFlags, { signal }, agent: string) => fetchBack(agent, flags, signal)));
 }

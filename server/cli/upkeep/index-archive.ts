@@ -23,13 +23,13 @@ interface IndexFlags extends GlobalFlags {
 
 const examples = `
 Examples:
-  $ logstrata index web           attach the files of its archive that are new, and index those that have no index
-  $ logstrata index web --again   make all indexes anew, as where verify tells that one is damaged
+  $ logstrata index web           attach new files of the archive, and index those that have no index
+  $ logstrata index web --again   rebuild all indexes, for example after verify has found a damaged one
 
-Files are only read. What was done stays when it is stopped, and the same command goes on. A server on the same data does
+Files are only read. If the command is stopped, run it again to continue. A server on the same data does
 all of this by itself, and may keep running.
 
-Exit code 1 when a file can't be read.`;
+Exit code 1 if a file can't be read.`;
 
 /** The result of attaching and indexing files. */
 interface IndexReport extends AttachRound {
@@ -50,8 +50,8 @@ async function attachAndIndex(
   const definition = await completed(archive, await chooseAgent(settings, name));
   if (definition.archive?.mode !== 'in-place') {
     throw new UsageError(
-      `agent "${name}" has no archive whose files are answered from where they lie`,
-      `Text is stored: logstrata load ${name}`,
+      `agent "${name}" has no archive that is queried in place`,
+      `To store its files: logstrata load ${name}`,
     );
   }
   const store = await archive.agent(name, definition.schema, retentionOf(definition));
@@ -133,13 +133,11 @@ export function addIndexCommand(program: Command): void {
   program
     .command('index')
     .summary('attach and index the files of an archive')
-    .description(
-      "Attaches the files of an agent's archive that are answered from where they lie, and indexes them.",
-    )
+    .description('Attaches the files of an archive that is queried in place, and indexes them.')
     .argument('<agent>', 'name of the agent')
     .addOption(workersOption('read and index'))
-    .option('--again', 'index files anew that have an index')
-    .option('--json', 'answer with JSON')
+    .option('--again', 'also index files again that have an index')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', examples)
     .action(stoppable((flags: IndexFlags, { signal }, agent: string) => index(agent, flags, signal)));
 }

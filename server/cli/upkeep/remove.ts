@@ -19,20 +19,22 @@ interface RemoveFlags extends GlobalFlags, TimeRangeFlags {
 
 const examples = `
 Examples:
-  $ logstrata stats nginx                         lists the loads, with their names
+  $ logstrata stats nginx                         lists the loads, with their ids
   $ logstrata remove nginx --load 079bd70000000001
   $ logstrata remove nginx --since 2026-11-17 --until 2026-11-18
-  $ logstrata remove nginx --yes                  all of it, in a script
+  $ logstrata remove nginx --yes                  all records, without asking
 
-It says what would go, and asks first. No other record ever gets the cursor of
-one that is gone. Files whose load is gone can be loaded again. A server on the
-same data may keep running.`;
+It shows what would be removed and asks first. The cursor of a removed record is
+never given to another one. Files of a removed load can be loaded again. A
+server on the same data may keep running.`;
 
 /** The records that the flags select. Throws a `UsageError` for flags that can't be combined. */
 function wishOf(flags: RemoveFlags, settings: Settings): RemovalWish {
   const { load, since, until } = flags;
   if (load !== undefined && (since !== undefined || until !== undefined))
-    throw new UsageError('--load does not go together with --since and --until: a load, or a range of times');
+    throw new UsageError(
+      '--load cannot be combined with --since and --until: give a load or a range of times',
+    );
   if (load !== undefined) return { kind: 'load', id: load };
   if (since === undefined && until === undefined) return { kind: 'all' };
   return { kind: 'times', ...timeRangeOf(flags, settings) };
@@ -47,7 +49,9 @@ function describe(agent: string, outlook: RemovalOutlook): string[] {
   return [
     `${formatCounted(records, 'record')} of agent ${agent}, about ${formatBytes(bytes)} on the disk${times}`,
     ...(rejectedLines === 0 ? [] : [`  and ${formatCounted(rejectedLines, 'rejected line')}`]),
-    ...(rewritten === 0 ? [] : [`  ${formatCounted(rewritten, 'segment')} with others are written anew`]),
+    ...(rewritten === 0
+      ? []
+      : [`  ${formatCounted(rewritten, 'segment')} that hold other records too will be rewritten`]),
     ...paths.slice(0, 5).map((path) => `  loaded from ${path}`),
     ...(paths.length > 5 ? [`  and from ${formatCount(paths.length - 5)} more`] : []),
   ];
@@ -64,13 +68,14 @@ async function remove(agent: string, flags: RemoveFlags, signal: AbortSignal): P
     const outlook = await store.removalOutlook(wish);
     if (outlook.records + outlook.rejectedLines === 0) {
       if (flags.json === true) await printJson({ ...outlook, removed: false });
-      else await printLines([`nothing to remove: no record of agent ${agent} is meant`]);
+      else await printLines([`nothing to remove: no record of agent ${agent} matches`]);
       return exitDone;
     }
     if (flags.json !== true) describe(agent, outlook).forEach(tell);
     if (flags.yes !== true) {
       if (!canAsk()) {
-        const message = 'nobody is there to ask whether to remove that: --yes does it. Nothing was removed';
+        const message =
+          'no terminal to ask for confirmation: --yes removes without asking. Nothing was removed';
         throw new LogstrataError('invalid', message);
       }
       if (!(await askYesNo('Remove them for good?'))) {
@@ -92,13 +97,13 @@ export function addRemoveCommand(program: Command): void {
   program
     .command('remove')
     .summary('remove records: a load, a range of times, or all')
-    .description('Removes records of an agent: what one load gave, a range of times, or all of them.')
-    .argument('<agent>', 'name of the agent, whether or not it has a file')
-    .option('--load <id>', 'what this load gave; "stats" lists the loads')
+    .description('Removes records of an agent: those of one load, of a range of times, or all.')
+    .argument('<agent>', 'name of the agent, even if it has no agent file any more')
+    .option('--load <id>', 'the records of this load; "stats" lists the loads')
     .option('--since <time>', 'records from this time on, as in a filter')
     .option('--until <time>', 'records before this time')
-    .option('--yes', 'do it without asking')
-    .option('--json', 'answer with JSON')
+    .option('--yes', 'remove without asking')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', examples)
     .action(stoppable((flags: RemoveFlags, { signal }, agent: string) => remove(agent, flags, signal)));
 }

@@ -28,18 +28,17 @@ async function askToAdopt(agent: string, files: readonly string[], flags: Repair
   if (!canAsk()) {
     throw new LogstrataError(
       'invalid',
-      `there ${files.length === 1 ? 'is' : 'are'} ${what}, and nobody to ask whether to take them in: --yes does. Nothing was changed`,
+      `there ${files.length === 1 ? 'is' : 'are'} ${what}, and no terminal to ask whether to adopt them: --yes adopts them. Nothing was changed`,
     );
   }
   for (const file of files.slice(0, filesShownMax)) tell(`  ${file}`);
   if (files.length > filesShownMax) tell(`  and ${files.length - filesShownMax} more`);
-  return askYesNo(`Take in ${what}? What is not taken in is put aside.`);
+  return askYesNo(`Adopt ${what}? Otherwise they are put aside.`);
 }
 
 function describeRange({ first, last, records, fromMs, untilMs }: LostRecords): string {
-  const count = records === null ? 'records, nothing tells how many' : formatCounted(records, 'record');
-  const times =
-    untilMs === 0 ? 'at times that nothing tells' : `${formatTime(fromMs)} to ${formatTime(untilMs)} UTC`;
+  const count = records === null ? 'an unknown number of records' : formatCounted(records, 'record');
+  const times = untilMs === 0 ? 'of unknown times' : `${formatTime(fromMs)} to ${formatTime(untilMs)} UTC`;
   const where = first === null || last === null ? times : `${first} … ${last}, ${times}`;
   return `${count}: ${where}`;
 }
@@ -73,8 +72,8 @@ function groupsOf(lost: readonly LostRecords[]): LostRecords[][] {
 /** A note on lost records that can't be loaded again, as no load of theirs is known. */
 function describeForGood(agent: string, records: number): string {
   return (
-    `note     ${agent}: ${formatCounted(records, 'lost record')} came by no load that is known (a followed log, standard input, ` +
-    `rejected lines, or an older version): nothing brings back just those`
+    `note     ${agent}: ${formatCounted(records, 'lost record')} came from no known load (a followed log, standard input, ` +
+    `rejected lines, or an older version), so no command can restore just those`
   );
 }
 
@@ -91,18 +90,15 @@ function describeRepair(agent: string, report: RepairReport): string[] {
       report.basedOn === null ? 'from the files alone' : `from manifest ${report.basedOn} and the files`;
     const sources =
       report.basedOn === null
-        ? 'which log files were loaded is not known any more: one that is loaded again is stored again'
-        : 'what was loaded after that manifest may be stored again when it is loaded again';
+        ? 'it is unknown which log files were loaded: a file that is loaded again is stored a second time'
+        : 'files that were loaded after that manifest may be stored a second time if they are loaded again';
     lines.push(`rebuilt  ${agent}: the manifest, ${from}`, `note     ${agent}: ${sources}`);
   }
   if (report.adopted.length > 0)
-    lines.push(`taken in ${agent}: ${formatCounted(report.adopted.length, 'file')} that no manifest listed`);
+    lines.push(`adopted  ${agent}: ${formatCounted(report.adopted.length, 'file')} that no manifest listed`);
   for (const { file, to, reason } of report.quarantined) lines.push(`aside    ${file} -> ${to}: ${reason}`);
   for (const ranges of groupsOf(report.lost)) lines.push(...describeLost(ranges));
-  lines.push(
-    `repaired ${agent}: ${records} can be answered`,
-    ...describeRestorable(agent, report.restorable),
-  );
+  lines.push(`repaired ${agent}: ${records} can be queried`, ...describeRestorable(agent, report.restorable));
   if (report.lostForGood > 0) lines.push(describeForGood(agent, report.lostForGood));
   return lines;
 }

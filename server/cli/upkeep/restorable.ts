@@ -10,7 +10,7 @@ export function describeRestorable(agent: string, restorable: readonly Restorabl
   const lines = restorable.slice(0, loadsShownMax).map(({ records, paths }) => {
     const words = paths.map((path) => shellWord(Buffer.from(path)) ?? shownLine(Buffer.from(path)));
     const command = ['logstrata load', agent, ...words].join(' ');
-    return `lost     ${agent}: ${formatCounted(records, 'record')}; what brings them back: ${command}`;
+    return `lost     ${agent}: ${formatCounted(records, 'record')}; to restore them: ${command}`;
   });
   const more = restorable.length - loadsShownMax;
   if (more > 0)

@@ -14,8 +14,8 @@ interface RetentionFlags extends GlobalFlags {
 
 const examples = `
 Examples:
-  $ logstrata check nginx            what the agent's file says, and how many records a change takes
-  $ logstrata retention apply nginx  takes them at once, without waiting for retention.grace
+  $ logstrata check nginx            show the retention, and how many records a change removes
+  $ logstrata retention apply nginx  remove them now, without waiting for retention.grace
 
 A server on the same data may keep running. It must have read the same file (SIGHUP).`;
 
@@ -39,16 +39,16 @@ async function apply(name: string, flags: RetentionFlags): Promise<number> {
 export function addRetentionCommand(program: Command): void {
   const retention = program
     .command('retention')
-    .summary('put a stricter retention in force at once')
-    .description('Puts the retention of an agent in force.')
+    .summary('apply a stricter retention at once')
+    .description('Applies the retention of an agent file.')
     .addHelpText('after', examples);
   retention
     .command('apply')
     .description(
-      "Has the agent's records kept as its file says from now on, and takes at once what that leaves out.",
+      'Applies the retention of the agent file now: removes the records beyond it without waiting for retention.grace.',
     )
     .argument('<agent>', 'name of the agent')
-    .option('--json', 'answer with JSON')
+    .option('--json', 'print the result as JSON')
     .action(async (agent: string, _flags: unknown, command: Command) => {
       process.exitCode = await apply(agent, command.optsWithGlobals<RetentionFlags>());
     });

@@ -39,7 +39,7 @@ const loadsShownMax = 10;
 const examples = `
 Examples:
   $ logstrata stats           one line an agent
-  $ logstrata stats nginx     everything about one
+  $ logstrata stats nginx     everything about one agent
   $ logstrata stats --json    for scripts: an array of objects`;
 
 function summaryTable(stats: readonly StoreStats[]): string[] {
@@ -132,7 +132,7 @@ function farDetails({ far }: AgentStats): [string, string][] {
   const units = `${formatCounted(far.records, 'record')} in ${formatCounted(far.units, 'unit')}`;
   return [
     ['far tier', `${units}, ${formatBytes(far.bytes)} as sent`],
-    ['  there alone', formatCounted(far.onlyRecords, 'record')],
+    ['  only there', formatCounted(far.onlyRecords, 'record')],
     ['  last shipped', formatTime(far.shippedMs)],
     ...(far.leftovers === 0
       ? []
@@ -163,7 +163,7 @@ function problemDetails({ problems, problemsListed }: AttachStatus | ImportStatu
 function details(store: AgentStats): string[] {
   const fields = store.schema.fields.map((field) => `${field.name} ${field.type}${describeIndexOf(field)}`);
   const { segmentsToRefilter: older } = store;
-  const refilter = `${formatCounted(older, 'segment')}; \`logstrata compact ${store.agent}\` gives them those that the fields want`;
+  const refilter = `${formatCounted(older, 'segment')}; \`logstrata compact ${store.agent}\` updates their filters`;
   return [
     ...formatPairs([
       ['agent', store.agent],
@@ -177,20 +177,20 @@ function details(store: AgentStats): string[] {
       ['  of it ZSTD', formatBytes(store.bytesZstd)],
       ['  of it gram filters', formatBytes(store.bytesGramFilters)],
       ['  of it value filters', formatBytes(store.bytesValueFilters)],
-      ...(older === 0 ? [] : [['  with other filters', refilter] as [string, string]]),
+      ...(older === 0 ? [] : [['  outdated filters', refilter] as [string, string]]),
       ['hot', `${formatCounted(store.hotFiles, 'file')}, ${formatBytes(store.bytesHot)}`],
       [
         'rejected lines',
         `${formatCount(store.counters.rejected)}, ${formatCount(store.linesRejected)} of them kept in ${formatBytes(store.bytesRejected)}`,
       ],
       ...describePolicyInForce(store.retention),
-      ['gone by retention', describeRetired(store.retired)],
+      ['removed by retention', describeRetired(store.retired)],
       ...store.restorable.map(({ records, paths }): [string, string] => [
         'lost, until loaded again',
         `${formatCounted(records, 'record')} of ${paths.join(', ')}`,
       ]),
       ['unreadable values', formatCount(store.counters.unreadableValues)],
-      ['bytes that were no UTF-8', formatCount(store.counters.replacedBytes)],
+      ['replaced UTF-8 sequences', formatCount(store.counters.replacedBytes)],
       ['input', formatBytes(store.counters.inputBytes)],
       ['source files known', formatCount(store.sources)],
       ...loadDetails(store.loads),
@@ -234,8 +234,8 @@ function goneNotes(stats: readonly AgentStats[], folder: string): string[] {
   const names = gone.map(({ agent }) => agent).join(', ');
   return [
     '',
-    `note: no file in ${folder} is about ${names}: what is stored stays, and is not answered`,
-    `      by a server. To remove it: logstrata remove ${gone[0]!.agent}`,
+    `note: there is no agent file for ${names} in ${folder}: the records stay stored, but a server`,
+    `      does not serve them. To remove them: logstrata remove ${gone[0]!.agent}`,
   ];
 }
 
@@ -282,7 +282,7 @@ export function addStatsCommand(program: Command): void {
     .summary('show what the archive holds')
     .description('Shows what the archive holds: records, times, files and sizes.')
     .argument('[agent]', 'name of an agent (default: all)')
-    .option('--json', 'answer with JSON')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', examples)
     .action(async (agent: string | undefined, _flags: unknown, command: Command) => {
       process.exitCode = await stats(agent, command.optsWithGlobals<StatsFlags>());

@@ -32,13 +32,13 @@ interface ClearFlags extends GlobalFlags {
 
 const examples = `
 Examples:
-  $ logstrata token new --name grafana                      for all agents, at both listeners, for 90 days
-  $ logstrata token new --agent nginx --listener query      for what is asked of one agent
+  $ logstrata token new --name grafana                      all agents, both listeners, for 90 days
+  $ logstrata token new --agent nginx --listener query      only queries of one agent
   $ logstrata token list
   $ logstrata token revoke 1f3a90c2
   $ curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:2111/api/query/nginx
 
-A listener asks for a token from the first one on that is made for it. A running server goes by tokens that have changed when it gets
+A listener requires a token as soon as one was made for it. A running server reads changed tokens when it receives
 SIGHUP ("systemctl reload logstrata").`;
 
 const expiresDefault = '90d';
@@ -53,23 +53,21 @@ function readExpires(text: string): number {
 }
 
 function readAgent(text: string, before: readonly string[] = []): readonly string[] {
-  if (!isAgentName(text)) throw new InvalidArgumentError('It is no name of an agent.');
+  if (!isAgentName(text)) throw new InvalidArgumentError('It is not a valid agent name.');
   const agents = [...new Set([...before, text])];
   if (agents.length > agentsOfTokenMax)
-    throw new InvalidArgumentError(`A token names at most ${agentsOfTokenMax} agents.`);
+    throw new InvalidArgumentError(`A token can name at most ${agentsOfTokenMax} agents.`);
   return agents;
 }
 
 function readName(text: string): string {
   if (text.length <= tokenNameCharactersMax && !/\p{Cc}/u.test(text)) return text;
-  throw new InvalidArgumentError(
-    `It has at most ${tokenNameCharactersMax} characters, and none that can't be shown.`,
-  );
+  throw new InvalidArgumentError(`Expected at most ${tokenNameCharactersMax} printable characters.`);
 }
 
 function readId(text: string): string {
   if (isTokenId(text)) return text;
-  throw new InvalidArgumentError('It is eight hexadecimal digits, as "logstrata token list" shows them.');
+  throw new InvalidArgumentError('Expected eight hexadecimal digits, as "logstrata token list" shows them.');
 }
 
 /** Warns of agents that do not exist. It is not an error, as a token may be made before the agent. */
@@ -105,12 +103,14 @@ async function makeToken(flags: NewFlags): Promise<number> {
   if (flags.json === true) await printJson({ ...shownToken(token), token: text });
   else await printLines([text]);
   tell(
-    `token ${token.id} is for ${describeRights(token)}, ${describeEnd(token)}. It is shown this once: only a hash of it is kept.`,
+    `token ${token.id} is for ${describeRights(token)}, ${describeEnd(token)}. It is shown only this once: the server keeps only a hash of it.`,
   );
   for (const each of token.listeners)
     if (!before.some(({ listeners }) => listeners.includes(each)))
-      tell(`It is the first for the ${each} listener, which asks everybody for a token from now on.`);
-  tell('A running server takes it when it gets SIGHUP.');
+      tell(
+        `It is the first token for the ${each} listener, which requires a token from everybody from now on.`,
+      );
+  tell('A running server reads it when it receives SIGHUP.');
   return exitDone;
 }
 
@@ -120,7 +120,7 @@ async function listTokens(flags: ListFlags): Promise<number> {
   requireData(location);
   const tokens = await (await TokenFolder.open(location)).list();
   if (flags.json === true) await printJson(tokens.map(shownToken));
-  else if (tokens.length === 0) await printLines([`no tokens in ${location}: its listeners ask for none`]);
+  else if (tokens.length === 0) await printLines([`no tokens in ${location}: its listeners require none`]);
   else await printLines(tokenTable(tokens));
   return exitDone;
 }
@@ -134,13 +134,13 @@ async function revokeToken(id: string, flags: GlobalFlags): Promise<number> {
     if (!isLogstrataError(error) || error.code !== 'not_found') throw error;
     throw new LogstrataError(
       'not_found',
-      `there is no token ${id}: "logstrata token list" shows which there are`,
+      `there is no token ${id}: "logstrata token list" lists the tokens`,
       { cause: error },
     );
   });
   const called = name === null ? '' : ` (${name})`;
   await printLines([
-    `revoked  ${id}${called} at ${formatTime(revokedMs)} UTC; a running server goes by it when it gets SIGHUP`,
+    `revoked  ${id}${called} at ${formatTime(revokedMs)} UTC; a running server applies it when it receives SIGHUP`,
   ]);
   return exitDone;
 }
@@ -153,11 +153,13 @@ async function clearTokens(flags: ClearFlags): Promise<number> {
   const counted = formatCounted(await folder.count(), 'token');
   if (flags.yes !== true)
     throw new UsageError(
-      `this removes ${counted}, and then everybody who reaches the listeners may ask`,
-      '("--yes" does it; "logstrata token revoke" takes one token\'s rights away)',
+      `this removes ${counted}; then everybody who reaches the listeners can query them`,
+      '("--yes" confirms; "logstrata token revoke" revokes a single token)',
     );
   await folder.clear();
-  await printLines([`removed  ${counted}: the listeners ask for none, once a running server gets SIGHUP`]);
+  await printLines([
+    `removed  ${counted}: the listeners require no token, once a running server receives SIGHUP`,
+  ]);
   return exitDone;
 }
 
@@ -203,43 +205,45 @@ function describeEnd({ expiresMs }: Token): string {
 export function addTokenCommand(program: Command): void {
   const token = program
     .command('token')
-    .summary('make, list and revoke tokens, which listeners then ask for')
-    .description('Looks after the tokens of a data folder, by which its server knows who may ask.')
+    .summary('make, list and revoke the tokens that listeners require')
+    .description('Manages the access tokens of a data folder.')
     .addHelpText('after', examples);
   token
     .command('new')
-    .description('Makes a token, and shows it this once, on standard output.')
-    .addOption(new Option('--agent <name...>', 'agents that it is for (default: all)').argParser(readAgent))
+    .description('Makes a token and prints it, only this once, to standard output.')
+    .addOption(new Option('--agent <name...>', 'agents that it may read (default: all)').argParser(readAgent))
     .addOption(
-      new Option('--listener <name>', 'where it may ask').choices([...listenerNames, 'both']).default('both'),
+      new Option('--listener <name>', 'listener that accepts it')
+        .choices([...listenerNames, 'both'])
+        .default('both'),
     )
     .addOption(
-      new Option('--expires <span>', 'how long it is good, or "never"')
+      new Option('--expires <span>', 'time until it expires, or "never"')
         .argParser(readExpires)
         .default(readExpires(expiresDefault), expiresDefault),
     )
-    .addOption(new Option('--name <who>', 'who or what it is for, for the list').argParser(readName))
-    .option('--json', 'answer with JSON')
+    .addOption(new Option('--name <who>', 'who or what uses it, shown in the list').argParser(readName))
+    .option('--json', 'print the result as JSON')
     .action(async (_flags: unknown, command: Command) => {
       process.exitCode = await makeToken(command.optsWithGlobals<NewFlags>());
     });
   token
     .command('list')
-    .description('Shows the tokens, those included that are over.')
-    .option('--json', 'answer with JSON')
+    .description('Lists the tokens, including expired and revoked ones.')
+    .option('--json', 'print the result as JSON')
     .action(async (_flags: unknown, command: Command) => {
       process.exitCode = await listTokens(command.optsWithGlobals<ListFlags>());
     });
   token
     .command('revoke')
-    .description("Takes a token's rights away. It stays in the list.")
+    .description('Revokes a token. It stays in the list.')
     .argument('<id>', 'the token, as "list" shows it', readId)
     .action(async (id: string, _flags: unknown, command: Command) => {
       process.exitCode = await revokeToken(id, command.optsWithGlobals<GlobalFlags>());
     });
   token
     .command('clear')
-    .description('Removes all tokens: from then on the listeners ask for none.')
+    .description('Removes all tokens: from then on the listeners require none.')
     .option('--yes', 'do it')
     .action(async (_flags: unknown, command: Command) => {
       process.exitCode = await clearTokens(command.optsWithGlobals<ClearFlags>());

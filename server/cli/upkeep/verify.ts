@@ -19,12 +19,12 @@ interface VerifyFlags extends GlobalFlags {
 const examples = `
 Examples:
   $ logstrata verify                  read every byte of every agent
-  $ logstrata verify nginx            of one agent
+  $ logstrata verify nginx            read every byte of one agent
   $ logstrata verify --json           for scripts: an array of reports
   $ logstrata verify --far            count the far tier, on each of its servers
   $ logstrata verify nginx --repair   while no server runs on the same data
 
-Exit code 1 when anything is damaged; after a repair, when records are lost.`;
+Exit code 1 if anything is damaged; after a repair, if records are lost.`;
 
 /** Maximum number of position ranges that are listed per damage; the JSON output has all. */
 const positionsShownMax = 8;
@@ -37,9 +37,9 @@ function describeDamage(damage: Damage): string[] {
   ];
   const where = place.length === 0 ? damage.file : `${damage.file} (${place.join(', ')})`;
   const lines = [`DAMAGED  ${where}: ${damage.reason}`];
-  if (damage.records === 0) return [...lines, '         costs no record'];
-  if (damage.records !== null) lines.push(`         costs ${formatCounted(damage.records, 'record')}:`);
-  else lines.push('         costs records; how many is known once it is repaired');
+  if (damage.records === 0) return [...lines, '         no record is lost'];
+  if (damage.records !== null) lines.push(`         loses ${formatCounted(damage.records, 'record')}:`);
+  else lines.push('         loses records; a repair shows how many');
   for (const { first, last, records } of damage.positions.slice(0, positionsShownMax)) {
     lines.push(`           ${first} … ${last} (${formatCounted(records, 'record')})`);
   }
@@ -58,7 +58,7 @@ function describeVerifyReport(agent: string, report: VerifyReport): string[] {
   return [
     ...report.damages.flatMap(describeDamage),
     `DAMAGED  ${agent}: ${formatCounted(report.damages.length, 'damage')} in ${size}`,
-    `mend     ${agent}: logstrata verify ${agent} --repair, while nothing else writes there, keeps all that is whole`,
+    `repair   ${agent}: stop the server, then run: logstrata verify ${agent} --repair (it keeps all intact records)`,
     ...restorable,
     ...unnamed,
   ];
@@ -100,14 +100,14 @@ function verifyFar(
 async function verify(agent: string | undefined, flags: VerifyFlags, signal: AbortSignal): Promise<number> {
   const settings = await readSettings(flags);
   if (flags.far === true && flags.repair === true)
-    throw new UsageError('--far does not go together with --repair', 'For example: logstrata verify --far');
+    throw new UsageError('--far cannot be combined with --repair', 'For example: logstrata verify --far');
   if (flags.far === true) return verifyFar(agent, settings, flags, signal);
   if (flags.repair === true) {
     const { repair } = await import('./repair.js');
     return repair(agent, settings, flags, signal);
   }
   if (flags.yes === true)
-    throw new UsageError('--yes goes with --repair', 'For example: logstrata verify --repair --yes');
+    throw new UsageError('--yes needs --repair', 'For example: logstrata verify --repair --yes');
   return withArchive(settings, 'read', 'verify', async (archive) => {
     const reports = await reportEach(archive, agent, flags.json, {
       doing: 'verifying',
@@ -123,13 +123,13 @@ async function verify(agent: string | undefined, flags: VerifyFlags, signal: Abo
 export function addVerifyCommand(program: Command): void {
   program
     .command('verify')
-    .summary('read every byte and compare it with its checksums')
-    .description('Reads every byte that belongs to a record and compares it with its checksums.')
+    .summary('read every byte and check the checksums')
+    .description('Reads every byte that belongs to a record and checks the checksums.')
     .argument('[agent]', 'name of an agent (default: all)')
-    .option('--json', 'answer with JSON')
-    .option('--far', 'count the records of the far tier instead, on each of its servers')
-    .option('--repair', 'mend what is damaged: keep all that is whole, put the rest aside, say what is gone')
-    .option('--yes', 'with --repair: take in files that no manifest lists, without asking')
+    .option('--json', 'print the result as JSON')
+    .option('--far', 'instead, count the records of the far tier on each of its servers')
+    .option('--repair', 'repair damage: keep all intact records, put damaged files aside, show what is lost')
+    .option('--yes', 'with --repair: adopt files that no manifest lists, without asking')
     .addHelpText('after', examples)
     .action(stoppable((flags: VerifyFlags, { signal }, agent?: string) => verify(agent, flags, signal)));
 }
