@@ -204,7 +204,7 @@ export class ArchiveAttaching {
       const { name, fields } = definition;
       log.info(
         { agent: name, fields: fields.length },
-        'files that came have other columns, and the agent more fields',
+        'new files have other columns: the agent got more fields',
       );
     }
     return { taken, refused };
@@ -240,5 +240,5 @@ function batchesOf(files: readonly FoundFile[], firstMin: number): FoundFile[][]
 }
 
 function storedAlready(path: string, agent: string): string {
-  return `${path} is stored, and its records are answered from there. To answer from where it lies, take them back first: logstrata remove ${agent} --load LOAD`;
+  return `the records of ${path} are stored already. To query the file in place instead, remove them first: logstrata remove ${agent} --load LOAD`;
 }

@@ -172,14 +172,11 @@ export class ArchiveImport {
     const { definition, log } = this.options;
     const agent = definition.name;
     if (rejected > 0)
-      log.warn(
-        { agent, path, records, rejected, notKept },
-        'lines of a file of the archive became no record',
-      );
+      log.warn({ agent, path, records, rejected, notKept }, 'lines of an archive file were rejected');
     if (unreadableValues + replacedBytes > 0)
       log.warn(
         { agent, path, records, unreadableValues, replacedBytes },
-        'values of a file of the archive did not read as their fields are',
+        'values of an archive file did not fit the types of their fields',
       );
   }
 }

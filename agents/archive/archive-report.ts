@@ -90,7 +90,7 @@ function listedColumns(
     if (found === undefined && variants.size > 0) {
       const hint = nearName(column, [...variants.keys()]);
       fieldProblems.push(
-        `the field "${name}" takes the column ${JSON.stringify(column)}, which no file has${hint}`,
+        `the field "${name}" reads the column ${JSON.stringify(column)}, which no file has${hint}`,
       );
     }
     const unfit = found?.find((variant) => !takes(field, variant));
@@ -109,10 +109,10 @@ function takes({ type, attached }: Field, variant: ColumnVariant): boolean {
 function misfit({ name, type }: Field, variant: ColumnVariant): string {
   const isUncounted = type === 'time' && isNumber(variant.type);
   const advice = isUncounted
-    ? 'say what its numbers count (unit: s, ms, us or ns)'
+    ? 'give the unit of its numbers (unit: s, ms, us or ns)'
     : `take type: ${variant.type}`;
   const column = `the column ${JSON.stringify(variant.name)} is ${variant.type} (${variant.stored}) in ${variant.path}`;
-  return `the field "${name}" is of type ${type}, and null in every row of some files, since ${column}: ${advice}`;
+  return `the field "${name}" of type ${type} is null in every row of some files, because ${column}: ${advice}`;
 }
 
 function countFormats(files: readonly FoundFile[]): FormatCount[] {

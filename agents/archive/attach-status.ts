@@ -57,7 +57,7 @@ export class AttachTally {
     this.waiting = waiting;
     if (ready === 0) return;
     this.toldMs = performance.now();
-    this.log.info({ agent: this.agent, files: this.files, left: ready }, 'attaching files of the archive');
+    this.log.info({ agent: this.agent, files: this.files, left: ready }, 'attaching archive files');
   }
 
   /** Records that this many files were attached or failed. */
@@ -66,7 +66,7 @@ export class AttachTally {
     const nowMs = performance.now();
     if (this.filesLeft === 0 || nowMs - this.toldMs < tellMs) return;
     this.toldMs = nowMs;
-    this.log.info({ agent: this.agent, left: this.filesLeft }, 'attaching files of the archive');
+    this.log.info({ agent: this.agent, left: this.filesLeft }, 'attaching archive files');
   }
 
   /** Records the end of a round. */
@@ -74,10 +74,7 @@ export class AttachTally {
     this.filesLeft = 0;
     if (attached > 0) this.filesToIndex = null;
     if (attached + moved + removed === 0) return;
-    this.log.info(
-      { agent: this.agent, attached, rows, moved, removed },
-      'the files of the archive are attached',
-    );
+    this.log.info({ agent: this.agent, attached, rows, moved, removed }, 'all archive files are attached');
   }
 
   /** Records that files were indexed, and how many are left. */
@@ -87,7 +84,7 @@ export class AttachTally {
     const nowMs = performance.now();
     if (left > 0 && nowMs - this.toldMs < tellMs) return;
     this.toldMs = nowMs;
-    const message = left === 0 ? 'the files of the archive are indexed' : 'indexing files of the archive';
+    const message = left === 0 ? 'all archive files are indexed' : 'indexing archive files';
     this.log.info({ agent: this.agent, left }, message);
   }
 
@@ -100,7 +97,7 @@ export class AttachTally {
 
   /** Records that the storage works again. */
   resume(): void {
-    if (this.paused !== null) this.log.info({ agent: this.agent }, 'attaching goes on');
+    if (this.paused !== null) this.log.info({ agent: this.agent }, 'attaching continues');
     this.paused = null;
   }
 

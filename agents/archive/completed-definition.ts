@@ -37,7 +37,7 @@ export async function completedDefinition(
   );
   const why = [...fieldProblems];
   if (columns.length === 0) {
-    const unread = problems[0] === undefined ? 'no file is there' : problems[0].message;
+    const unread = problems[0] === undefined ? 'no file was found' : problems[0].message;
     why.push(`the agent "${name}" lists no fields, and its archive has none: ${unread}`);
   }
   if (why.length > 0)

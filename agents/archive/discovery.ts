@@ -143,7 +143,7 @@ class Comparison {
     const before = this.knownByPath.get(path);
     const isChanged = before !== undefined && this.lost.get(before.footerHash)?.includes(before) === true;
     if (isChanged && this.policy.changed === 'fail') {
-      const message = `${path} is another file than the one that was attached. Queries that need its rows fail until that one is back, or archive.changed is replace`;
+      const message = `${path} is not the file that was attached. Queries that need its rows fail until the attached file is restored, or archive.changed is set to replace`;
       this.problems.push({ path, message });
       return;
     }
@@ -190,14 +190,14 @@ class Comparison {
       }
       const advice =
         this.policy.missing === 'retire'
-          ? 'no file of the archive is, so that nothing is retired'
-          : 'queries that need its rows fail until it is back, or archive.missing is retire';
-      this.problems.push({ path, message: `${path} is not there any more: ${advice}` });
+          ? 'no file of the archive was found, so none is retired'
+          : 'queries that need its rows fail until it is back, or archive.missing is set to retire';
+      this.problems.push({ path, message: `${path} does not exist any more: ${advice}` });
     }
   }
 }
 
 /** The problem of a file that has the same footer, and so the same rows, as another one. */
 export function sameFooter(path: string, other: string): PathProblem {
-  return { path, message: `${path} has the same footer as ${other}, and so the same rows: it is left out` };
+  return { path, message: `${path} has the same footer as ${other}, so it has the same rows and is skipped` };
 }

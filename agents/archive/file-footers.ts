@@ -107,5 +107,5 @@ export class FileFooters {
 }
 
 function noFooter(path: string): LogstrataError {
-  return new LogstrataError('unsupported', `${path} is a file of text, which has no columns`, { path });
+  return new LogstrataError('unsupported', `${path} is a text file and has no columns`, { path });
 }

@@ -130,7 +130,7 @@ class FileSearch {
   async list(glob: string, format: FoundFile['format'], objects: ObjectStorage | undefined): Promise<void> {
     const beginning = fixedBeginning(glob);
     if (objects === undefined)
-      throw new LogstrataError('invalid', `${glob} can't be looked for: no object storage is open`);
+      throw new LogstrataError('invalid', `${glob} can't be listed: no object storage is open`);
     const listed = await listObjects(glob, objects, entriesMax);
     if (listed === undefined) throw tooMany(`${entriesMax} objects`, this.archive);
     if (listed.problem !== undefined) this.problems.set(beginning, listed.problem);
@@ -159,7 +159,7 @@ class FileSearch {
       return;
     }
     if (!status.isFile()) {
-      this.problems.set(path, `${path} is passed over: it is a named pipe or a device, and no file`);
+      this.problems.set(path, `${path} is skipped: it is a named pipe or a device, not a file`);
       return;
     }
     const inode = inodeOf(status);
@@ -191,7 +191,7 @@ class FileSearch {
   /** Resolves a symbolic link for the search, and records a broken one. */
   private readonly followLink = (path: string, done: (error: Error | null, place: string) => void): void => {
     realpath(path, (error, place) => {
-      if (error !== null) this.problems.set(path, `${path} is a symbolic link that leads nowhere`);
+      if (error !== null) this.problems.set(path, `${path} is a symbolic link to a file that does not exist`);
       done(error, place);
     });
   };
@@ -234,6 +234,6 @@ function tooMany(what: string, { globs }: ArchiveInput): LogstrataError {
   const paths = globs.map(({ glob }) => glob).join(', ');
   return new LogstrataError(
     'limit',
-    `archive.path (${paths}) names more than ${what}, which is the most that is possible`,
+    `archive.path (${paths}) matches more than ${what}, which is the maximum`,
   );
 }

@@ -62,7 +62,7 @@ export class ImportTally {
     const nowMs = performance.now();
     this.work = { sinceMs: nowMs, bytesRead: 0, toldMs: nowMs };
     const facts = { agent: this.agent, files: this.files, bytes: this.bytes, left: this.filesLeft };
-    this.log.info(facts, 'looking at the files of the archive');
+    this.log.info(facts, 'checking the archive files');
   }
 
   /** Records that a file was stored already. */
@@ -95,13 +95,13 @@ export class ImportTally {
     const nowMs = performance.now();
     if (this.work === null || nowMs - this.work.toldMs < tellMs) return;
     this.work.toldMs = nowMs;
-    this.tell('storing the files of the archive');
+    this.tell('storing archive files');
   }
 
   /** Records that all files that can be read now are done. */
   ended(): void {
     if (this.work === null) return;
-    if (this.work.bytesRead > 0) this.tell('the files of the archive are stored');
+    if (this.work.bytesRead > 0) this.tell('all archive files are stored');
     this.work = null;
   }
 
@@ -111,13 +111,13 @@ export class ImportTally {
     this.path = null;
     this.bytesReadOfFile = 0;
     if (this.paused !== message)
-      this.log.error({ agent: this.agent }, `the import of the archive pauses: ${message}`);
+      this.log.error({ agent: this.agent }, `the import of the archive is paused: ${message}`);
     this.paused = message;
   }
 
   /** Records that the storage works again. */
   resume(): void {
-    if (this.paused !== null) this.log.info({ agent: this.agent }, 'the import of the archive goes on');
+    if (this.paused !== null) this.log.info({ agent: this.agent }, 'the import of the archive continues');
     this.paused = null;
   }
 

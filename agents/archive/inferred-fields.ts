@@ -146,7 +146,7 @@ export class FieldInference {
     const name = this.nameOf(key);
     const known = this.keys.get(name) ?? { key, path, misfits: new Map<FieldType, string>(), isEmpty: true };
     if (name === '') {
-      this.problems.add(`${path}: the key ${JSON.stringify(key)} of its folder makes no name of a field`);
+      this.problems.add(`${path}: the key ${JSON.stringify(key)} of its folder is not a valid field name`);
       return;
     }
     this.keys.set(name, known);
@@ -161,7 +161,7 @@ export class FieldInference {
     const name = this.nameOf(column.name);
     if (name === '') {
       this.problems.add(
-        `${path}: the column ${JSON.stringify(column.name)} makes no name of a field: list the fields, with a source`,
+        `${path}: the column ${JSON.stringify(column.name)} is not a valid field name: list the fields, with a source for this one`,
       );
       return;
     }
@@ -215,7 +215,7 @@ export class FieldInference {
     for (const [name, key] of this.keys) columns.push(this.columnOfKey(name, key));
     if (columns.length > fieldsMax)
       this.problems.add(
-        `the files have ${columns.length} columns, but at most ${fieldsMax} fields are possible: list the fields that are wanted`,
+        `the files have ${columns.length} columns, but an agent has at most ${fieldsMax} fields: list the wanted fields`,
       );
     const placing = this.placing(columns, time);
     if (placing !== undefined) columns.unshift(...columns.splice(columns.indexOf(placing), 1));
@@ -272,7 +272,7 @@ export function isNumber(type: FieldType): boolean {
 function meeting(name: string, a: string, aPath: string, b: string, bPath: string): string {
   const first = aPath === bPath || aPath === '' ? '' : ` (${aPath})`;
   const columns = `${JSON.stringify(a)}${first} and ${JSON.stringify(b)}`;
-  return `${bPath}: the columns ${columns} are both the field "${name}": list the fields, with a source each`;
+  return `${bPath}: the columns ${columns} would both become the field "${name}": list the fields, with a source for each`;
 }
 
 function twice(column: string, path: string): string {
@@ -280,7 +280,7 @@ function twice(column: string, path: string): string {
 }
 
 function placeOf({ path }: KnownColumn): string {
-  return path === '' ? 'in the files so far' : `in ${path}`;
+  return path === '' ? 'in the other files' : `in ${path}`;
 }
 
 function clash(
@@ -294,7 +294,7 @@ function clash(
 }
 
 function clashOfKey(key: string, path: string, known: KnownColumn): string {
-  return `${path}: the key ${JSON.stringify(key)} of its folder has a value that is no ${known.type}, which the column is ${placeOf(known)}: list the fields without it, or make two agents of it`;
+  return `${path}: the key ${JSON.stringify(key)} of its folder has a value that is not of type ${known.type}, as the column is ${placeOf(known)}: list the fields without it, or make two agents of it`;
 }
 
 function noTime(time: string, field: InferredField | undefined, times: readonly InferredColumn[]): string {

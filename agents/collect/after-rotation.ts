@@ -45,7 +45,7 @@ export class AfterRotation {
   private async run(): Promise<void> {
     const { agent, command, log } = this;
     const problem = await runCommand(command, dirname(this.agentPath));
-    if (problem === null) log.info({ agent, command }, 'the command after a rotation has run');
+    if (problem === null) log.info({ agent, command }, 'the command after a rotation was run');
     else log.error({ agent, command }, `the command after a rotation failed: ${problem}`);
   }
 }

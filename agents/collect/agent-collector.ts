@@ -163,7 +163,7 @@ export class AgentCollector {
     this.tellNew(strays, this.toldStrays);
     this.hasLinks = hasLinks;
     if (!isFirst)
-      for (const file of appeared) log.info({ agent: this.name, file: file.path }, 'a log appeared');
+      for (const file of appeared) log.info({ agent: this.name, file: file.path }, 'a new log was found');
     for (const file of vanished) {
       const status = await handles
         .opened(file)
@@ -172,7 +172,7 @@ export class AgentCollector {
       if (status?.links === 0) this.rememberRemoved(file.inode);
       log.info(
         { agent: this.name, file: file.path, lag: lagBytes(file.state) },
-        'a log is no longer under its name',
+        'a log was renamed or removed',
       );
     }
     if (passedOver > 0)
@@ -323,12 +323,12 @@ export class AgentCollector {
     const { sizeBytes } = file.state.status;
     const facts = { agent: this.name, file: file.path, bytes: sizeBytes, stored: known.offset, from: offset };
     const since = isDated
-      ? 'where its lines are later than what is stored'
-      : 'at its end, because its lines have no time that would tell what came since';
+      ? 'where its lines become newer than the stored ones'
+      : 'at its end, because its lines have no time that shows which are new';
     this.options.log.warn(
       facts,
-      `a log has not all that was stored of it, as after a power cut: ${known.offset} bytes were, it has ${sizeBytes}; ` +
-        `it is read on at byte ${offset}, ${since}`,
+      `a log is shorter than what was stored of it, as after a power cut: ${known.offset} bytes are stored, it has ${sizeBytes}; ` +
+        `reading continues at byte ${offset}, ${since}`,
     );
   }
 
@@ -432,7 +432,10 @@ export class AgentCollector {
         if (quietMs < Math.max(tailTimeoutMs, links === 0 ? removedQuietMs : renamedQuietMs)) continue;
         if (links === 0) this.rememberRemoved(file.inode);
       } else if (unread > 0) {
-        log.warn({ agent: this.name, file: file.path, unread }, 'a log went before all of it was read');
+        log.warn(
+          { agent: this.name, file: file.path, unread },
+          'a log was removed before all of it was read',
+        );
       }
       await this.release(file);
       this.folder.byInode.delete(file.inode);

@@ -156,7 +156,7 @@ export class AgentFollowing {
         lag: lagBytes,
         fields: options.fields,
       },
-      followed > 0 ? 'following' : files.length > 0 ? 'no log can be followed yet' : 'no log is there yet',
+      followed > 0 ? 'following' : files.length > 0 ? 'no log can be followed yet' : 'no log exists yet',
     );
   }
 }

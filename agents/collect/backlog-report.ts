@@ -29,7 +29,7 @@ export class BacklogReport {
     }
     if (more && nowMs - this.toldMs >= this.everyMs) this.tell(nowMs, 'reading a backlog');
     if (more) return;
-    if (this.hasTold) this.tell(nowMs, 'the backlog is read');
+    if (this.hasTold) this.tell(nowMs, 'all existing lines are read');
     this.since = null;
     this.hasTold = false;
   }

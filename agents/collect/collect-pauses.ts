@@ -16,7 +16,7 @@ export class CollectPauses {
   pause(error: unknown): void {
     const message = error instanceof Error ? error.message : String(error);
     if (isLogstrataError(error) && error.code === 'conflict' && this.reason === null) {
-      this.log.info({ agent: this.agent }, `${message}; reading goes on behind it`);
+      this.log.info({ agent: this.agent }, `${message}; reading continues after it`);
       return;
     }
     const before = this.reason;
@@ -25,14 +25,14 @@ export class CollectPauses {
     const code = isLogstrataError(error) ? error.code : (systemCode(error) ?? 'unexpected');
     this.log.error(
       { agent: this.agent, code },
-      `collection pauses: ${message}. It goes on by itself when that is over`,
+      `collection is paused: ${message}. It continues by itself once that is resolved`,
     );
   }
 
   /** Records that a commit succeeded. */
   resume(): void {
     if (this.reason === null) return;
-    this.log.info({ agent: this.agent, reason: this.reason }, 'collection goes on');
+    this.log.info({ agent: this.agent, reason: this.reason }, 'collection continues');
     this.reason = null;
   }
 }

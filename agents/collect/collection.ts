@@ -84,7 +84,7 @@ export class Collection {
    */
   async add({ definition, store }: CollectedAgent): Promise<void> {
     const { name, file, archive, system } = definition;
-    if (this.agents.has(name)) throw new LogstrataError('invalid', `agent ${name} is collected already`);
+    if (this.agents.has(name)) throw new LogstrataError('invalid', `agent ${name} is already collected`);
     const works: Work[] = [];
     if (file !== undefined) works.push(await this.follow(definition, store));
     if (system !== undefined)

@@ -94,7 +94,7 @@ export class LogRotation {
    */
   private awaitLineEnd(file: FollowedFile): void {
     if (file.position!.offset < 2 * this.options.rotation.sizeBytes!) return;
-    this.postpone(file, `${file.path} is not rotated: it ends inside a record: the method rename suits it`);
+    this.postpone(file, `${file.path} is not rotated: it ends inside a record. Use the method rename`);
   }
 
   /** Empties a log. Returns false when some of it is not stored. */
@@ -128,7 +128,7 @@ export class LogRotation {
     const known = folder.byInode.get(status.inode);
     if (known?.kind === 'done') return null;
     if (known === undefined || known.followed === null || known.followed.position.offset < status.sizeBytes)
-      return `${path} is there, and not all of it is stored`;
+      return `${path} exists, and not all of it is stored`;
     // Its writer may still have it open. This handle reads what is still written after the name is replaced.
     await handles.use(known, known.path);
     return null;
@@ -160,7 +160,7 @@ export class LogRotation {
     if (++this.tries < triesMax) return true;
     this.tries = 0;
     const message =
-      'it is written to without a pause, and can only be emptied in one: the method rename suits it';
+      'it can be truncated only in a pause between writes, and there is none. Use the method rename';
     for (const file of this.due()) this.postpone(file, `${file.path} is not rotated: ${message}`);
     return false;
   }

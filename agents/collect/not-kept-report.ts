@@ -21,8 +21,8 @@ export class NotKeptReport {
     if (this.untold === 0 || nowMs - this.toldMs < this.everyMs) return;
     this.log.warn(
       { agent: this.agent, lines: this.untold },
-      'rejected lines were counted and not kept: those that are kept take as much as rejected.max_bytes allows. Mend the pattern ' +
-        `and load them (logstrata load ${this.agent} --rejected), or raise it`,
+      'rejected lines were counted but not kept: the kept ones have reached rejected.max_bytes. Correct the pattern ' +
+        `and load them (logstrata load ${this.agent} --rejected), or raise rejected.max_bytes`,
     );
     this.untold = 0;
     this.toldMs = nowMs;

@@ -95,11 +95,13 @@ export class SystemCollector {
     told(
       'disk',
       system.disk !== undefined && disk === null,
-      `disk.path ${path} gives no figures: they are null`,
+      `disk.path ${path}: its figures can't be read and are null`,
     );
     const name = system.net?.interface ?? '';
     const what =
-      name === 'default' ? 'there is no default network interface' : `net.interface ${name} is not there`;
+      name === 'default'
+        ? 'there is no default network interface'
+        : `the interface net.interface ${name} does not exist`;
     told('net', system.net !== undefined && net === null, `${what}: its figures are null`);
   }
 

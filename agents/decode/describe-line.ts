@@ -100,14 +100,14 @@ function requireOneRecord({ multiline }: LineFormat, bytes: Uint8Array): boolean
     if (!bytes.includes(0x0a)) return false;
     throw new LogstrataError(
       'invalid',
-      'the text has more than one line; give one. Records of several lines need multiline in the agent',
+      'the text has more than one line; give only one. Records of several lines need multiline in the agent file',
     );
   }
   const records = new MultilineRecords(multiline);
   const end = records.recordEnd(bytes, 0, bytes.length, true);
   if (end < bytes.length) {
-    const why = `its line ${records.lines + 1} begins another (multiline.start, or a bound of multiline)`;
-    throw new LogstrataError('invalid', `the text has more than one record; ${why}. Give one`);
+    const why = `line ${records.lines + 1} begins another record (multiline.start, or a limit of multiline)`;
+    throw new LogstrataError('invalid', `the text has more than one record: ${why}. Give only one`);
   }
   const feed = bytes.indexOf(0x0a);
   return !records.isStart(bytes, 0, feed < 0 ? bytes.length : feed, true);

@@ -12,7 +12,7 @@ const replacementBytes = 3;
 const nameBytesMax = 4096;
 
 /** Why a line is rejected of which many fields take the same long text. */
-const tooMuchTextReason = `its fields have more than ${fieldTextBytesMax} bytes of text together`;
+const tooMuchTextReason = `the texts of its fields have more than ${fieldTextBytesMax} bytes together`;
 
 /**
  * Limits the total text that the fields of a line are read from: each may be as long as the line, and there may be a

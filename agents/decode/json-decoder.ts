@@ -22,7 +22,7 @@ const endsRun = Uint8Array.from({ length: 256 }, (_, byte) =>
 /** Characters that may follow a backslash, except `u`. */
 const isEscape = byteFlags('"\\/bfnrt');
 
-const tooDeep = `no more than ${jsonDepthMax} nested values`;
+const tooDeep = `at most ${jsonDepthMax} nested values`;
 
 const literals = ['true', 'false', 'null'].map((text) => Buffer.from(text));
 
@@ -89,7 +89,7 @@ export class JsonLineParser implements LineParser {
         if (this.#hasPaths) this.#followPaths(line);
         return null;
       }
-      this.#fail(rest, 'nothing behind the object');
+      this.#fail(rest, 'nothing after the object');
     }
     return this.#reason(bytes, start, end);
   }
@@ -193,7 +193,7 @@ export class JsonLineParser implements LineParser {
       } else if (isEscape[letter] === 1) {
         at += 2;
       } else {
-        return this.#fail(at + 1, 'one of "\\/bfnrtu behind a backslash');
+        return this.#fail(at + 1, 'one of "\\/bfnrtu after a backslash');
       }
     }
   }
@@ -218,11 +218,11 @@ export class JsonLineParser implements LineParser {
     let at = bytes[start] === 0x2d ? start + 1 : start;
     const digits = skipDigits(bytes, at, end);
     if (digits === at) return this.#fail(at, 'a digit');
-    if (bytes[at] === 0x30 && digits > at + 1) return this.#fail(at + 1, 'no digit behind a leading zero');
+    if (bytes[at] === 0x30 && digits > at + 1) return this.#fail(at + 1, 'no digit after a leading zero');
     at = digits;
     if (at < end && bytes[at] === 0x2e) {
       const fraction = skipDigits(bytes, at + 1, end);
-      if (fraction === at + 1) return this.#fail(fraction, 'a digit behind the point');
+      if (fraction === at + 1) return this.#fail(fraction, 'a digit after the point');
       at = fraction;
     }
     if (at < end && (bytes[at]! | 0x20) === 0x65) {

@@ -64,7 +64,7 @@ export class LogfmtLineParser implements LineParser {
         at = this.#quoted(bytes, textStart, end, field, line);
         if (at === end) return fail(end, 'a quotation mark that ends the value');
         at++;
-        if (at < end && isBlank[bytes[at]!] === 0) return fail(at, 'a blank behind the quotation mark');
+        if (at < end && isBlank[bytes[at]!] === 0) return fail(at, 'a blank after the quotation mark');
       } else {
         const valueStart = ++at;
         while (at < end && isBlank[bytes[at]!] === 0) at++;

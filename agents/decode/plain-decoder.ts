@@ -6,7 +6,7 @@ import { Kind, type LineParser, type ParsedLine } from './parsed-line.js';
 
 /** Why lines of an agent with format `plain` are rejected. */
 export const noMatchReason = 'does not match the pattern';
-export const patternStepsReason = `takes more than ${patternStepsMax} steps to be matched with the pattern`;
+export const patternStepsReason = `takes more than ${patternStepsMax} steps to match against the pattern`;
 
 /**
  * Parses lines by a pattern, whose named captures are the fields. A capture that did not take part is absent; an empty one

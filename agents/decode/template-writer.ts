@@ -4,7 +4,7 @@ import type { Template } from '../templates/template.js';
 import { TemplateOverrun, templateStepsMax } from '../templates/template-work.js';
 import { type FieldWriter, stringColumn, type UndatedTimes, type FieldCounters } from './value-writer.js';
 
-const tooManyStepsReason = `takes more than ${templateStepsMax} steps of its fields' templates`;
+const tooManyStepsReason = `takes more than ${templateStepsMax} steps in the templates of its fields`;
 
 /** Renders a template over the parsed fields of one line. */
 class Renderer {

@@ -52,7 +52,7 @@ export function readFields(
   if (sections.length > fieldsMax) {
     root.problem(
       root.placeOf('fields'),
-      `fields has ${sections.length} fields, but at most ${fieldsMax} are possible`,
+      `fields has ${sections.length} fields, but at most ${fieldsMax} are allowed`,
     );
   }
   const lines = new Map<string, number>();
@@ -62,7 +62,10 @@ export function readFields(
     const place = section.placeOf('name');
     const line = lines.get(field.name);
     if (line !== undefined)
-      section.problem(place, `the field "${field.name}" is defined again; it is on line ${line} already`);
+      section.problem(
+        place,
+        `the field "${field.name}" is defined twice; it is already defined on line ${line}`,
+      );
     else lines.set(field.name, place.line);
     return [field];
   });
@@ -118,9 +121,12 @@ function readField(
 function checkIndex(section: YamlSection, name: string, type: FieldType, index: FieldIndex): void {
   const place = section.placeOf('index');
   if (index === 'full' && type !== 'string')
-    section.problem(place, `index: full is for fields of type string, and "${name}" is of type ${type}`);
+    section.problem(place, `index: full is only for fields of type string, but "${name}" is of type ${type}`);
   else if (index === true && type !== 'string' && type !== 'int')
-    section.problem(place, `index is for fields of type string or int, and "${name}" is of type ${type}`);
+    section.problem(
+      place,
+      `index is only for fields of type string or int, but "${name}" is of type ${type}`,
+    );
 }
 
 /** Reads the unit of a column's numbers: `unit`, or seconds for the timestamp format `unix`. */
@@ -133,13 +139,13 @@ function readUnit(
   const unit = section.oneOf('unit', unitNames);
   if (unit !== undefined && !hasColumns) {
     const message =
-      'unit is for files of Parquet and Arrow (archive) whose times are numbers; for lines there is timestamp';
+      'unit is only for numeric times in Parquet and Arrow files (archive); for lines use timestamp';
     section.problem(section.placeOf('unit'), message);
   }
   if (unit !== undefined && timestamp === undefined && type !== undefined && type !== 'time')
     section.problem(
       section.placeOf('unit'),
-      `unit is for fields of type time, and this one is of type ${type}`,
+      `unit is only for fields of type time, but this one is of type ${type}`,
     );
   return unit ?? (hasColumns && timestamp?.format === 'unix' ? 's' : undefined);
 }
@@ -155,12 +161,12 @@ function checkColumn(
   if (!hasColumns) return;
   if (hasLines) {
     notes.push(
-      `${path}: the template of "${name}" is for lines; of files of Parquet and Arrow it is the column "${name}"`,
+      `${path}: the template of "${name}" is used only for lines; from Parquet and Arrow files the field reads the column "${name}"`,
     );
     return;
   }
   const message =
-    'a template is made of the parts of a line, and files of Parquet and Arrow have none: take a column (source)';
+    'a template uses the parts of a line, which Parquet and Arrow files do not have: name a column (source)';
   section.problem(section.placeOf('template'), message);
 }
 
@@ -172,7 +178,7 @@ function readTimestamp(section: YamlSection, path: string, notes: string[]): Tim
   if (older !== undefined && timestamp !== undefined) {
     section.problem(
       section.placeOf('time_format'),
-      'time_format is the older name of timestamp.format: keep one of them',
+      'time_format is the old name of timestamp.format: keep only one of them',
     );
   }
   // An empty `timestamp:` has no value and so no section; the field is not a time then.
@@ -199,7 +205,7 @@ function checkSource(
   if (sources === undefined || sources.includes(source)) return;
   const place = section.placeOf(section.has('source') ? 'source' : 'name');
   const there = sources.length === 0 ? 'there is none' : `there are ${joinNames(sources, 'and')}`;
-  const what = `the field "${name}" takes "${source}", which nothing supplies${nearName(source, sources)}`;
+  const what = `the field "${name}" reads "${source}", which nothing supplies${nearName(source, sources)}`;
   section.problem(place, `${what}: ${there}`);
 }
 

@@ -33,7 +33,7 @@ export function readAgents(directory: string, dataFolder?: string): AgentsFolder
     const path = join(directory, file);
     if (names.indexOf(names[i]!) !== names.lastIndexOf(names[i]!)) {
       const other = files.find((candidate, k) => k !== i && names[k] === names[i])!;
-      const message = `both ${file} and ${other} are there, and both are the agent "${names[i]!}": remove one of them`;
+      const message = `${file} and ${other} both define the agent "${names[i]!}": remove one of them`;
       problems.push({ file: path, line: 1, column: 1, message });
       return;
     }
@@ -58,7 +58,7 @@ function listAgentFiles(directory: string): string[] {
     const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
     if (code === 'ENOENT') {
       const advice =
-        '"logstrata agent new <name> --log <file>" makes it with an agent for a log; or name another folder with --agents';
+        '"logstrata agent new <name> --log <file>" creates it, with an agent for a log; or name another folder with --agents';
       throw new LogstrataError('not_found', `the agents folder ${directory} is not there: ${advice}`, {
         path: directory,
         cause,
@@ -111,7 +111,7 @@ export function parseAgentFile(text: string, path: string, dataFolder?: string):
     const rule = '1 to 128 letters, digits, ".", "_" and "-", and begins with a letter or a digit';
     problems.add(
       { line: 1, column: 1 },
-      `the file's name makes the agent's name, which ${JSON.stringify(name)} can't be: it has ${rule}`,
+      `the name of the file is the name of the agent, and ${JSON.stringify(name)} is not valid: it must have ${rule}`,
     );
   }
   const root = readRootSection(text, problems, [
@@ -198,8 +198,8 @@ function checkInputs(root: YamlSection): void {
   if (root.has('file') || root.has('archive') || root.has('system')) return;
   root.missing(
     'file',
-    'it says where the lines come from and how they read (path, format and regex); an agent of files that lie there already has ' +
-      '"archive" instead, and one of figures of this machine "system"',
+    'it says where the lines come from and how to parse them (path, format and regex). An agent for existing files has ' +
+      '"archive" instead, an agent for figures of this machine "system"',
   );
 }
 
@@ -219,10 +219,10 @@ function checkTimeField(
   const names = fields.filter(({ type }) => type === 'time').map((each) => each.name);
   const message =
     field === undefined
-      ? `time names no field${nearName(name, names)}: fields of type time are ${joinNames(names, 'and') || 'none'}`
+      ? `time names no field${nearName(name, names)}: the fields of type time are ${joinNames(names, 'and') || 'none'}`
       : field.type !== 'time'
-        ? `time is the field that places records, and "${name}" is of type ${field.type}`
-        : `the first field of type time places records, and that is "${first!.name}": let "${name}" stand before it`;
+        ? `time must name a field of type time, but "${name}" is of type ${field.type}`
+        : `time must be the first field of type time, which is "${first!.name}": move "${name}" before it`;
   root.problem(place, message);
 }
 
@@ -230,9 +230,7 @@ function checkTimeField(
 function withoutFormat(field: FieldDefinition, path: string, notes: string[]): FieldDefinition {
   const { timestamp, ...rest } = field;
   if (timestamp === undefined) return field;
-  notes.push(
-    `${path}: the timestamp of "${field.name}" is not used: figures have their time in milliseconds`,
-  );
+  notes.push(`${path}: the timestamp of "${field.name}" is ignored: figures have their time in milliseconds`);
   return rest;
 }
 

@@ -48,12 +48,12 @@ export function readLineFormat(
   const regex = section.text('regex');
   const captures = regex === undefined ? undefined : readCaptures(section, 'regex', regex);
   if (format === 'plain' && !section.has('regex')) {
-    section.missing('regex', "the format plain needs one, such as '^(?P<time>[^ ]+) (?P<message>.*)$'");
+    section.missing('regex', "the format plain needs a regex, such as '^(?P<time>[^ ]+) (?P<message>.*)$'");
   }
   if (format !== undefined && format !== 'plain' && regex !== undefined) {
     section.problem(
       section.placeOf('regex'),
-      `regex is for the format plain; lines of ${format} name their fields themselves`,
+      `regex is only for the format plain; lines of ${format} name their fields themselves`,
     );
   }
   const multiline = readMultiline(section);
@@ -124,12 +124,12 @@ function readPath(
     return undefined;
   }
   if (/\\|\(\?|\.\*/.test(folder)) {
-    const message = `the folder of path is taken as it is written, only the name behind the last "/" is an expression; ${JSON.stringify(folder)} looks like one`;
+    const message = `only the file name after the last "/" of path is an expression, the folder is taken literally; but ${JSON.stringify(folder)} looks like an expression`;
     section.problem(section.placeOf('path'), message);
   }
   const directory = resolve(dirname(agentPath), folder);
   if (dataFolder !== undefined && isWithin(realPlace(directory), realPlace(dataFolder))) {
-    const message = `path leads into the data folder ${dataFolder}: ${ownFilesReason}`;
+    const message = `path is inside the data folder ${dataFolder}: ${ownFilesReason}`;
     section.problem(section.placeOf('path'), message);
   }
   const expression = expressionOfShellPattern(namePattern);
@@ -164,7 +164,7 @@ function readRotation(file: YamlSection, path: string, notes: string[]): Rotatio
   const sizeBytes = section.byteSize('size');
   const olderBytes = section.byteSize('max_size');
   if (section.has('size') && section.has('max_size')) {
-    section.problem(section.placeOf('max_size'), 'max_size is the older name of size: keep one of them');
+    section.problem(section.placeOf('max_size'), 'max_size is the old name of size: keep only one of them');
   }
   if (!section.has('size') && !section.has('max_size'))
     notes.push(`${path}: file.rotate has no size, so nothing is rotated`);
@@ -183,7 +183,7 @@ const retentionGraceDefaultMs = 86_400_000;
 export function readRetention(root: YamlSection): Retention | undefined {
   const section = root.section('retention', ['period', 'interval', 'max_bytes', 'grace']);
   if (section === undefined) return undefined;
-  const periodMs = section.parsed('period', `never, or ${durationShape}, and longer than nothing`, (text) => {
+  const periodMs = section.parsed('period', `never, or ${durationShape}, longer than 0`, (text) => {
     if (text.trim().toLowerCase() === 'never') return Infinity;
     return parseDuration(text) || undefined;
   });
@@ -213,7 +213,7 @@ export function readSystem(root: YamlSection, path: string, notes: string[]): Sy
   if (olderPath !== undefined && disk !== undefined) {
     section.problem(
       section.placeOf('disk_path'),
-      'disk_path is the older name of disk.path: keep one of them',
+      'disk_path is the old name of disk.path: keep only one of them',
     );
   }
   const net = section.section('net', ['interface']);

@@ -53,7 +53,7 @@ export function readArchiveInput(
   if (isText && globs.some((glob) => glob.format !== 'lines')) {
     section.problem(
       section.placeOf('path'),
-      'path has files of Parquet or Arrow and others: make two agents of it',
+      'path mixes Parquet or Arrow files with text files: make two agents of it',
     );
   }
   const hasFormat = format !== undefined && format !== 'by ending';
@@ -64,7 +64,7 @@ export function readArchiveInput(
   const missing = section.oneOf('missing', ['fail', 'retire']) ?? 'fail';
   const unused = ['changed', 'missing'].find((key) => mode === 'import' && section.has(key));
   if (unused !== undefined) {
-    const message = `${unused} is for files in place; what is imported is stored, and stays as it was`;
+    const message = `${unused} is only for files that are queried in place; imported records are stored and do not change`;
     section.problem(section.placeOf(unused), message);
   }
   const time = section.text('time');
@@ -93,27 +93,27 @@ function readPaths(section: YamlSection, folder: string, dataFolder: string | un
       "the files, by a pattern such as '/archive/nginx/**/*.parquet', or a list of patterns",
     );
   else if (paths.length === 0)
-    section.problem(section.placeOf('path'), 'path names no file: it is an empty list');
+    section.problem(section.placeOf('path'), 'path is an empty list: name at least one file');
   for (const path of paths) {
     const place = section.placeOf('path');
     if (path === '' || path.endsWith('/')) {
       const message = `path must end with a pattern for file names, such as '*.parquet': ${JSON.stringify(path)}`;
       section.problem(place, message);
     } else if (path.startsWith('!')) {
-      section.problem(place, `path can't leave files out: ${JSON.stringify(path)} begins with "!"`);
+      section.problem(place, `path can't exclude files: ${JSON.stringify(path)} begins with "!"`);
     } else if (isObjectPath(path)) {
       const problem = objectGlobProblem(path);
       if (problem !== undefined) section.problem(place, `path ${problem}: ${JSON.stringify(path)}`);
     } else if (/^[a-z][a-z0-9+.-]*:\/\//i.test(path)) {
       section.problem(
         place,
-        `path is of a kind that is not read, ${JSON.stringify(path)}: objects are named as s3://bucket/key, files by their path`,
+        `path ${JSON.stringify(path)} is not supported: name objects as s3://bucket/key, and files by their path`,
       );
     } else if (
       dataFolder !== undefined &&
       isWithin(realPlace(resolve(folder, fixedBeginning(path))), realPlace(dataFolder))
     ) {
-      section.problem(place, `path leads into the data folder ${dataFolder}: ${ownFilesReason}`);
+      section.problem(place, `path is inside the data folder ${dataFolder}: ${ownFilesReason}`);
     }
   }
   return paths;
@@ -124,7 +124,7 @@ function objectGlobProblem(glob: string): string | undefined {
   const { bucket, key } = objectPlace(glob);
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(bucket))
     return 'must name one bucket, as in s3://bucket/nginx/*.parquet';
-  return key === '' ? 'names a bucket and no objects, as s3://bucket/*.parquet would' : undefined;
+  return key === '' ? 'names a bucket but no objects; write for example s3://bucket/*.parquet' : undefined;
 }
 
 /** Reads the format of the files of each glob. */
@@ -145,7 +145,7 @@ function readFormats(
       `${joinNames(archiveFormats, 'or')}; names that end with ${joinNames(
         [...endings.keys()].map((each) => `.${each}`),
         'or',
-      )} need none, and ${JSON.stringify(glob)} does not end so`,
+      )} need no format, but ${JSON.stringify(glob)} does not end that way`,
     );
     return [];
   });
@@ -162,12 +162,12 @@ function readLines(
   if (format !== file.format) {
     section.problem(
       section.placeOf('format'),
-      `the lines of the agent are ${file.format} (file.format), and so are those of its archive: leave format out here`,
+      `file.format (${file.format}) also applies to the lines of the archive: remove format here`,
     );
   }
   const own = ['regex', 'multiline'].find((key) => section.has(key));
   if (own !== undefined)
-    section.problem(section.placeOf(own), `"file" says how lines read: leave ${own} out here`);
+    section.problem(section.placeOf(own), `"file" already says how to parse lines: remove ${own} here`);
   return {};
 }
 
@@ -178,7 +178,7 @@ function readMode(section: YamlSection, globs: readonly ArchiveGlob[]): ArchiveI
   if (mode === 'in-place' && isText) {
     section.problem(
       section.placeOf('mode'),
-      'in-place is for files of Parquet and Arrow. Lines of text are searched once they are stored: mode: import',
+      'in-place is only for Parquet and Arrow files. Lines of text must be stored: mode: import',
     );
   }
   return mode;
@@ -187,7 +187,7 @@ function readMode(section: YamlSection, globs: readonly ArchiveGlob[]): ArchiveI
 function refuseLineKeys(section: YamlSection): void {
   for (const key of ['regex', 'multiline']) {
     if (!section.has(key)) continue;
-    section.problem(section.placeOf(key), `${key} is for lines of text, and these files have columns`);
+    section.problem(section.placeOf(key), `${key} is only for lines of text, but these files have columns`);
   }
 }
 

@@ -147,9 +147,7 @@ function readOrigins(section: YamlSection | undefined): readonly string[] {
 function readStorage(root: YamlSection | undefined, path: string, notes: string[]): Config['storage'] {
   const section = root?.section('storage', ['path', 'zstd_after', 'cache', 'sqlite', 'far']);
   if (section?.has('sqlite') === true) {
-    notes.push(
-      `${path}: storage.sqlite is not used: records are kept in files of our own, below storage.path`,
-    );
+    notes.push(`${path}: storage.sqlite is ignored: records are stored in files below storage.path`);
   }
   const folder = section?.text('path');
   if (folder === '') section!.problem(section!.placeOf('path'), 'path must name a folder, not be empty');
@@ -189,7 +187,7 @@ function readFileInput(root: YamlSection | undefined, path: string, notes: strin
   if (section === undefined) return defaults;
   if (section.has('offsets')) {
     notes.push(
-      `${path}: file_input.offsets is not used: how far a file has been read is kept with the records`,
+      `${path}: file_input.offsets is ignored: how far a file has been read is stored with the records`,
     );
   }
   return {

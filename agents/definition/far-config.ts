@@ -44,18 +44,14 @@ export function readFar(storage: YamlSection | undefined, path: string): FarConf
     afterMs: far.duration('after', 0) ?? defaults.afterMs,
     keepLocalMs: far.duration('keep_local', 0) ?? defaults.keepLocalMs,
     bytesPerSecond:
-      far.parsed(
-        'rate',
-        `${byteSizeShape}, and more than none`,
-        (text) => parseByteSize(text) || undefined,
-      ) ?? defaults.bytesPerSecond,
+      far.parsed('rate', `${byteSizeShape}, more than 0`, (text) => parseByteSize(text) || undefined) ??
+      defaults.bytesPerSecond,
   };
 }
 
 function readShards(server: YamlSection): string[][] {
   const has = { url: server.has('url'), shards: server.has('shards') };
-  if (has.url && has.shards)
-    server.problem(server.placeOf('shards'), 'shards and url say the same: leave one of them out');
+  if (has.url && has.shards) server.problem(server.placeOf('shards'), 'give either shards or url, not both');
   if (!has.url && !has.shards) server.missing('url', `${addressShape}, or shards for more than one server`);
   if (has.url) return [addressesOf(server, 'url', 1)];
   const shards = server.sections('shards', 'a shard', ['replicas']) ?? [];

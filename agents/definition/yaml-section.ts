@@ -47,7 +47,7 @@ export function readConfigText(path: string): string {
   if (bytes.length > configBytesMax) {
     problems.add(
       { line: 1, column: 1 },
-      `the file has more than the ${configBytesMax} bytes that a configuration may have`,
+      `the file has more than ${configBytesMax} bytes, the maximum for a configuration`,
     );
     problems.throwIfAny();
   }
@@ -235,7 +235,7 @@ export class YamlSection {
 
   /** A duration in milliseconds, at least `minMs`. */
   duration(key: string, minMs: number): number | undefined {
-    const shape = minMs > 0 ? `${durationShape}, and longer than nothing` : durationShape;
+    const shape = minMs > 0 ? `${durationShape}, longer than 0` : durationShape;
     return this.parsed(key, shape, (text) => {
       const durationMs = parseDuration(text);
       return durationMs !== undefined && durationMs >= minMs ? durationMs : undefined;
@@ -244,11 +244,7 @@ export class YamlSection {
 
   /** A size in bytes, greater than 0. */
   byteSize(key: string): number | undefined {
-    return this.parsed(
-      key,
-      `${byteSizeShape}, and more than none`,
-      (text) => parseByteSize(text) || undefined,
-    );
+    return this.parsed(key, `${byteSizeShape}, more than 0`, (text) => parseByteSize(text) || undefined);
   }
 
   /** The mapping under a key. */

@@ -57,7 +57,7 @@ const tagsAllowed =
 
 /** The usual mistake of a pattern in double quotes: `"\d"`. */
 const quotesReason =
-  'between double quotes a backslash begins an escape of YAML, and this is none: put patterns between single quotes';
+  'in double quotes a backslash begins a YAML escape, and this is not a valid one: put patterns into single quotes';
 
 /** Clearer messages for reasons of js-yaml that name a rule of YAML but not the actual or most likely mistake. */
 const plainerReasons: ReadonlyMap<string, string> = new Map([
@@ -65,7 +65,7 @@ const plainerReasons: ReadonlyMap<string, string> = new Map([
   ['expected hexadecimal character', quotesReason],
   [
     'deficient indentation',
-    'a bracket or a quotation mark above this line is still open, and the line is not indented',
+    'a bracket or a quotation mark above this line is not closed, or this line is not indented',
   ],
 ]);
 
@@ -83,7 +83,7 @@ export function parseYaml(source: string): YamlFile {
     if (!(error instanceof YAMLException)) throw error;
     const place = { line: (error.mark?.line ?? 0) + 1, column: (error.mark?.column ?? 0) + 1 };
     const reason = plainerReasons.get(error.reason) ?? error.reason;
-    return { root: undefined, mistakes: [{ ...place, message: `this is not YAML: ${reason}` }] };
+    return { root: undefined, mistakes: [{ ...place, message: `this is not valid YAML: ${reason}` }] };
   }
   return new TreeBuilder(text, events, places).build();
 }
@@ -134,7 +134,8 @@ class TreeBuilder {
       while (this.#events[this.#next] !== undefined && this.#events[this.#next]!.type !== EVENT_ID.POP) {
         const node = this.#node();
         if (documents === 1) root = node;
-        else if (documents === 2) this.#mistake(node, 'a second document begins here; a file holds one');
+        else if (documents === 2)
+          this.#mistake(node, 'a second YAML document begins here; a file must have only one');
       }
       this.#next++;
     }
@@ -188,7 +189,7 @@ class TreeBuilder {
     const name = this.#text.slice(anchorStart, anchorEnd);
     const node = this.#anchors.get(name);
     if (node !== undefined) return node;
-    this.#mistake(place, `no anchor "&${name}" stands before this alias`);
+    this.#mistake(place, `no anchor "&${name}" is defined before this alias`);
     return { kind: 'scalar', text: '', plain: true, ...place };
   }
 
@@ -200,7 +201,7 @@ class TreeBuilder {
     if (event.anchorStart >= 0) this.#anchors.set(this.#text.slice(event.anchorStart, event.anchorEnd), node);
     const tag = event.tagStart < 0 ? '!' : this.#text.slice(event.tagStart, event.tagEnd);
     if (!tagsAllowed.test(tag))
-      this.#mistake(this.#places.at(event.tagStart), `the tag "${tag}" means nothing here`);
+      this.#mistake(this.#places.at(event.tagStart), `the tag "${tag}" is not supported`);
     return node;
   }
 
@@ -217,7 +218,7 @@ class TreeBuilder {
       } else {
         const first = entries.get(key.text);
         if (first !== undefined) {
-          this.#mistake(key, `the key "${key.text}" stands here again; it is on line ${first.line} already`);
+          this.#mistake(key, `the key "${key.text}" is given twice; it is already on line ${first.line}`);
         } else {
           entries.set(key.text, { key: key.text, value, line: key.line, column: key.column });
         }

@@ -49,7 +49,7 @@ export function longLineReason(lengthBytes: number): string {
 
 /** Why the rest of a line is rejected whose first part was taken as a complete line. */
 export const continuationReason =
-  'it continues a line that was stored when the file ended in the middle of it, so it is no line of its own';
+  'it continues a line whose beginning was already stored when the file ended in the middle of it';
 
 const longLineShape = /^the line has \d+ bytes, more than \d+; its first \d+ are kept$/;
 

@@ -111,7 +111,7 @@ export class FugoDatabase {
         if (typeof cursor !== 'number' || cursor <= last)
           throw this.#problem(
             'damaged',
-            `it is damaged: in table ${table} a record stands behind ${last} whose cursor is ${String(cursor)}`,
+            `it is damaged: in table ${table} the record after the cursor ${last} has the cursor ${String(cursor)}`,
           );
         last = cursor;
         yield { cursor, values: names.map((name) => row[name] as FugoValue) };
@@ -126,7 +126,7 @@ export class FugoDatabase {
     if (fingerprint(this.#path) === this.#before) return;
     throw this.#problem(
       'conflict',
-      'it was written to while it was read: stop the service first. Nothing was stored',
+      'it was changed while it was read: stop the service first. Nothing was stored',
     );
   }
 
@@ -168,7 +168,7 @@ async function sqliteLibrary(): Promise<typeof Sqlite> {
   } catch (error) {
     if (!hasSystemCode(error, 'ERR_MODULE_NOT_FOUND')) throw error;
     const message =
-      'databases of SQLite are read through the package node-sqlite3-wasm, which is not installed: npm install node-sqlite3-wasm';
+      'reading SQLite databases needs the package node-sqlite3-wasm, which is not installed: npm install node-sqlite3-wasm';
     throw new LogstrataError('unsupported', message, { cause: error });
   }
 }
@@ -190,18 +190,18 @@ async function requireDatabase(path: string): Promise<void> {
     throw describeSystemError(error, path);
   }
   if (read < head.length || head.toString('latin1', 0, magic.length) !== magic)
-    throw new SourceError('invalid', `${path} is no database of SQLite`, { path });
+    throw new SourceError('invalid', `${path} is not an SQLite database`, { path });
   // Page size (1 means 65536) and number of pages; the latter is valid only where the two change counters agree
   // (https://www.sqlite.org/fileformat2.html#file_size).
   const pageBytes = head.readUInt16BE(16) === 1 ? 65_536 : head.readUInt16BE(16);
   const isCounted = head.readUInt32BE(24) === head.readUInt32BE(92);
   const wanted = isCounted ? pageBytes * head.readUInt32BE(28) : 0;
   if (bytes < wanted)
-    throw new SourceError('damaged', `${path} is cut off: it has ${bytes} bytes of ${wanted}`, { path });
+    throw new SourceError('damaged', `${path} is truncated: it has ${bytes} of ${wanted} bytes`, { path });
   if (existsSync(`${path}-journal`) && statSync(`${path}-journal`).size > 0)
     throw new SourceError(
       'invalid',
-      `${path}-journal is there: the service was not ended in good order, or still runs. Start and stop it, or open the database with sqlite3 once`,
+      `${path}-journal exists: the service was not stopped cleanly, or still runs. Start and stop it, or open the database once with sqlite3`,
       { path },
     );
 }

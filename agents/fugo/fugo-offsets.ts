@@ -41,18 +41,18 @@ export function readOffsets(path: string): FugoOffsets {
     throw noOffsets(path, error instanceof Error ? error.message.split('\n', 1)[0]! : String(error));
   }
   if (typeof content !== 'object' || content === null || Array.isArray(content))
-    throw noOffsets(path, 'it is no list of paths');
+    throw noOffsets(path, 'it is not a list of paths');
   const offsets = new Map<string, number>();
   for (const [log, offset] of Object.entries(content)) {
     if (!Number.isSafeInteger(offset) || (offset as number) < 0)
-      throw noOffsets(path, `${JSON.stringify(offset)} is no offset, of ${log}`);
+      throw noOffsets(path, `${JSON.stringify(offset)} is not a valid offset, for ${log}`);
     offsets.set(log, offset as number);
   }
   return offsets;
 }
 
 function noOffsets(path: string, why: string): LogstrataError {
-  return new LogstrataError('invalid', `${path} is no file of offsets of the public service: ${why}`, {
+  return new LogstrataError('invalid', `${path} is not an offsets file of the Fugo service: ${why}`, {
     path,
   });
 }

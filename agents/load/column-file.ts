@@ -121,7 +121,7 @@ class ColumnFileReading {
     const { compression, unpackCommand } = this.source.reader;
     const { path } = this.job;
     if (compression === 'none') return;
-    const message = `${path} is packed with ${compression}, and no file of ${this.file.format}: unpack it (${unpackCommand})`;
+    const message = `${path} is compressed with ${compression}, so it can't be read as ${this.file.format}: decompress it first (${unpackCommand})`;
     throw new SourceError('unsupported', message, { path, offset: 0 });
   }
 
@@ -134,7 +134,7 @@ class ColumnFileReading {
     for (const { offset, contentHash, records } of candidates) {
       if (offset >= fileBytes || (await this.hash(offset)) !== contentHash) continue;
       const { path } = this.job;
-      const message = `${path} has grown: ${records} records of it are stored. Take them back (logstrata remove ${this.settings.definition.name} --load), and all of it is stored`;
+      const message = `${path} has grown, and ${records} records of it are stored already. Remove them (logstrata remove ${this.settings.definition.name} --load), then load the file again`;
       throw new SourceError('conflict', message, { path });
     }
   }

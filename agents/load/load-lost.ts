@@ -97,8 +97,8 @@ export class Restoring {
     const names = load.parts.map(({ until }) => until.path).join(', ');
     throw new SourceError(
       'invalid',
-      `${path}: ${records} records are lost of a load that merged ${load.parts.length} files (${names}), and come back when all of ` +
-        `them are named in one command; ${part.until.path}, as it was then, is not among these`,
+      `${path}: ${records} records of a load that merged ${load.parts.length} files (${names}) are lost. To restore them, name all of these files in ` +
+        `one command; ${part.until.path}, with its content of that time, is missing`,
       { path },
     );
   }

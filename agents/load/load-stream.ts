@@ -295,7 +295,7 @@ class StreamLoad {
     } catch (error) {
       if (!isLogstrataError(error)) throw error;
       const safe = this.committed.records;
-      const message = `${error.message}. Reading stopped: ${safe} records are stored, the ${batch.length} read since are not`;
+      const message = `${error.message}. Reading stopped: ${safe} records are stored, the ${batch.length} read after them are not`;
       throw new LogstrataError(error.code, message, { ...placeOf(error), cause: error });
     }
   }

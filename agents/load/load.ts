@@ -222,8 +222,8 @@ class FilesLoad {
     const field = definition.fields[place]!.name;
     const example = unreadable.get(place)?.example ?? null;
     if (await acceptUntimed({ path, records, field, example })) return;
-    const why = example === null ? 'the lines have none' : `such as ${JSON.stringify(example)}`;
-    const message = `none of the ${records} records of ${path} has a "${field}" that reads (${why}): they would be placed by when they are loaded. Mend the agent (logstrata check ${definition.name} --file), or --force stores them so`;
+    const why = example === null ? 'no line has one' : `such as ${JSON.stringify(example)}`;
+    const message = `none of the ${records} records of ${path} has a readable "${field}" (${why}), so their place would be the time of the load. Correct the agent (logstrata check ${definition.name} --file), or use --force to store them anyway`;
     throw new SourceError('invalid', message, { path });
   }
 
@@ -270,7 +270,7 @@ class FilesLoad {
         (other) => other.contentHash === null || other.offset !== offset || other.contentHash === contentHash,
       );
       if (!conflicting) continue;
-      const message = `${path} was stored by another process while it was read; nothing of it was stored. Load it again for the rest`;
+      const message = `another process stored ${path} while it was read, so this load stored nothing of it. Load it again for the rest`;
       throw new SourceError('conflict', message, { path });
     }
   }

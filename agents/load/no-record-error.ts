@@ -23,7 +23,7 @@ export function noRecordError(agent: string, content: ContentWithoutRecord): Sou
   return new SourceError(
     'invalid',
     `${title} was not stored. ${none} a record of agent "${agent}"; the first one: ${first.reason}. ` +
-      `It reads: ${shownLine(first.line)}${hint}`,
+      `The line: ${shownLine(first.line)}${hint}`,
     { path },
   );
 }

@@ -261,7 +261,7 @@ function requireFew(comparisons: number): void {
   if (comparisons <= comparisonsMax) return;
   throw new LogstrataError(
     'invalid',
-    'too large: it names too many different characters and classes of them',
+    'too large: it has too many different characters and character classes',
   );
 }
 

@@ -25,10 +25,10 @@ export function agentYaml(
     ...(regex === undefined ? [] : [`  regex: ${quoted(regex)}`]),
     ...(start === undefined
       ? []
-      : ['  # A record begins with each line that this finds; other lines go on it.', '  multiline:']),
+      : ['  # A record begins at each line that this matches; other lines continue it.', '  multiline:']),
     ...(start === undefined ? [] : [`    start: ${quoted(start)}`]),
     '',
-    '# Records are kept for ever, unless this says otherwise:',
+    '# Records are kept for ever unless a period is set:',
     '# retention: { period: 90d }',
   ];
   return `${lines.join('\n')}\n`;
@@ -43,7 +43,7 @@ function fieldLines({ name, type, source, timestamp, template, otherOrder }: Can
     ...(template === undefined ? [] : [`    template: ${quoted(template)}`]),
     ...(otherOrder === undefined
       ? []
-      : [`    # The log's dates would read with day and month exchanged, too: ${quoted(otherOrder)}.`]),
+      : [`    # The dates of the log can also be read with day and month exchanged: ${quoted(otherOrder)}.`]),
     ...(timestamp === undefined ? [] : [`    timestamp: { format: ${formatText(timestamp.format)}${zone} }`]),
   ];
 }

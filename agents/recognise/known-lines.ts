@@ -75,7 +75,7 @@ export const knownShapes: readonly LineShape[] = [
     regex: String.raw`(?s)^(?P<level>[IWEF])(?P<time>\d{4} \d{2}:\d{2}:\d{2}\.\d+) +(?P<pid>\d+) (?P<caller>[^\]]*)\] ${rest}`,
   },
   {
-    title: 'lines of a container',
+    title: 'container log',
     regex: `^(?P<time>${iso}) (?P<stream>stdout|stderr) (?P<flag>[FP])(?: ${rest.slice(0, -1)})?$`,
   },
   {
@@ -106,7 +106,7 @@ export const knownShapes: readonly LineShape[] = [
       `(?:[*.]?${stamp}(?: [A-Z]{3,5})?: )?%(?P<facility>[A-Z][A-Z0-9_-]*)-(?P<severity>[0-7])-(?P<mnemonic>\\w+): ${rest}`,
   },
   {
-    title: 'load balancer of Amazon',
+    title: 'Amazon load balancer log',
     regex:
       String.raw`^(?:(?P<type>[a-z0-9]{2,8}) )?(?P<time>\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d+Z) (?P<balancer>\S+) (?P<remote_addr>\S+):(?P<remote_port>\d+) ` +
       String.raw`(?P<target>\S+) (?P<request_seconds>-?[\d.]+) (?P<target_seconds>-?[\d.]+) (?P<response_seconds>-?[\d.]+) ` +
@@ -114,7 +114,7 @@ export const knownShapes: readonly LineShape[] = [
       String.raw`(?P<tls_cipher>\S+) (?P<tls_version>\S+)(?: (?P<target_group>\S+) "(?P<trace_id>[^"]*)")?(?: (?P<extra>.*))?$`,
   },
   {
-    title: 'access log of S3',
+    title: 'S3 access log',
     regex:
       String.raw`^(?P<owner>[0-9a-f]{64}) (?P<bucket>\S+) \[(?P<time>[^\]]+)\] (?P<remote_addr>\S+) (?P<requester>\S+) (?P<request_id>\S+) ` +
       String.raw`(?P<operation>\S+) (?P<key>\S+) (?:"${request}"|-) (?P<status>\S+) (?P<error>\S+) (?P<bytes>\S+) (?P<object_bytes>\S+) ` +

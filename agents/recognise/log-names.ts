@@ -12,7 +12,7 @@ const dates = /\d{4}[-_.]?\d{2}[-_.]?\d{2}/g;
 export function pathOf(files: readonly string[]): string {
   const folders = [...new Set(files.map((file) => dirname(resolve(file))))];
   if (folders.length > 1) {
-    const message = `the files lie in several folders (${folders.slice(0, 3).join(', ')}), and an agent's logs in one: make an agent of each, or name the files of one`;
+    const message = `the files are in several folders (${folders.slice(0, 3).join(', ')}), but the logs of an agent must be in one folder: make one agent per folder, or name only the files of one folder`;
     throw new LogstrataError('invalid', message);
   }
   const names = [...new Set(files.map((file) => withoutSuffixes(basename(file))))];

@@ -53,7 +53,7 @@ async function samplePieces(reader: SourceReader, pieces: SamplePiece[]): Promis
   const frame = await new LineFramer(reader.content, 0, false, undefined, sampleBytes).next();
   if (frame === null) return true;
   if (frame.kind === 'long') {
-    const message = `${path} begins with a line of ${frame.lengthBytes} bytes: it is no log of lines`;
+    const message = `${path} begins with a line of ${frame.lengthBytes} bytes: it is not a text log`;
     throw new LogstrataError('invalid', message, { path });
   }
   // The frame may be larger than a piece; the remainder is dropped.

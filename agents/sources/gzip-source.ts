@@ -107,7 +107,7 @@ export class GzipSource implements ByteSource {
         const offset = pieceStart + i;
         throw new SourceError(
           'damaged',
-          `${this.path} has something that is not gzip at byte ${offset}, behind its last member`,
+          `${this.path} has data that is not gzip at byte ${offset}, after its last member`,
           {
             path: this.path,
             offset,

@@ -23,4 +23,4 @@ export function isWithin(place: string, folder: string): boolean {
 
 /** Why nothing in the data folder is followed. */
 export const ownFilesReason =
-  'what lies there are files of the archive itself: an agent that followed them would store again what it has stored';
+  'the files there belong to the archive itself, so an agent that followed them would store its own records again';

@@ -55,7 +55,7 @@ export async function contentOf(raw: ByteSource): Promise<Content> {
   if (typeof format === 'object') {
     throw new SourceError(
       'unsupported',
-      `${raw.path} is compressed with ${format.name}, which is not read; gzip and zstd are. Unpack it, or pipe it: ` +
+      `${raw.path} is compressed with ${format.name}, which is not supported (only gzip and zstd are). Decompress it, or pipe it: ` +
         `${format.unpack} ${raw.path === '-' ? '…' : raw.path} | logstrata load AGENT -`,
       { path: raw.path, offset: 0 },
     );
@@ -64,7 +64,7 @@ export async function contentOf(raw: ByteSource): Promise<Content> {
   if (await isTar(content)) {
     throw new SourceError(
       'unsupported',
-      `${raw.path} is a tar archive, which is not read. Unpack it, or pipe the logs that it holds: ` +
+      `${raw.path} is a tar archive, which is not supported. Unpack it, or pipe the logs in it: ` +
         `tar -xOf ${raw.path === '-' ? '…' : raw.path} NAME… | logstrata load AGENT -`,
       { path: raw.path, offset: 0 },
     );
@@ -217,6 +217,6 @@ export class SourceReader {
 
 /** The error for a file that was written to while it was read. */
 export function changedWhileRead(path: string): SourceError {
-  const message = `${path} was changed while it was read; load it when nobody writes to it`;
+  const message = `${path} was changed while it was read; load it again once nothing writes to it`;
   return new SourceError('io', message, { path });
 }

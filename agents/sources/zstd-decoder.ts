@@ -18,7 +18,7 @@ const errorTexts = new Map<number, string>([
   ],
   [20, 'the compressed data is corrupt'],
   [22, 'the checksum does not match the content'],
-  [32, 'the frame was made with a dictionary, which is not there'],
+  [32, 'the frame needs a dictionary, which is not available'],
   [64, 'not enough memory'],
 ]);
 

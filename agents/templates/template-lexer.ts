@@ -63,10 +63,10 @@ function isBlank(character: string | undefined): boolean {
 /** Index of the `}}` that closes a comment. */
 function commentEnd(template: string, inside: number, open: number): number {
   const close = template.indexOf('*/', inside);
-  if (close < 0) throw templateError('the comment has no end "*/"', open);
+  if (close < 0) throw templateError('the comment is not closed with "*/"', open);
   const behind = /^(?:[ \t\r\n]+-)?\}\}/.exec(template.slice(close + 2));
   if (behind === null)
-    throw templateError('a comment must be the whole of its action: "*/" and then "}}"', close);
+    throw templateError('a comment must be the whole action: "}}" must follow "*/"', close);
   return close + 2 + behind[0].length - 2;
 }
 
@@ -82,7 +82,7 @@ function lexAction(template: string, inside: number, open: number, pieces: Templ
   let at = inside;
   let blankBefore = true;
   for (;;) {
-    if (at >= template.length) throw templateError('the action has no end "}}"', open);
+    if (at >= template.length) throw templateError('the action is not closed with "}}"', open);
     if (template.startsWith('}}', at) || (blankBefore && template.startsWith('-}}', at))) break;
     if (isBlank(template[at])) {
       at++;
@@ -131,7 +131,7 @@ function lexQuoted(template: string, at: number, quote: string): [Token, number]
     if (quote !== '`' && template[end] === '\n') break;
     end += quote !== '`' && template[end] === '\\' ? 2 : 1;
   }
-  if (template[end] !== quote) throw templateError(`the string has no end ${quote}`, at);
+  if (template[end] !== quote) throw templateError(`the string is not closed with ${quote}`, at);
   const raw = template.slice(at + 1, end);
   const text = quote === '`' ? raw : unescapeGo(raw, at + 1);
   if (quote !== "'") return [{ kind: 'string', text, at }, end + 1];

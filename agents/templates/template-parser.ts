@@ -99,7 +99,7 @@ class TemplateParser {
     }
     if (first.kind === 'word' && unsupported.has(first.text)) {
       throw templateError(
-        `{{${first.text}}} is not supported; fields are plain values, so if and else are all there is`,
+        `{{${first.text}}} is not supported; only if and else are, since fields are plain values`,
         first.at,
       );
     }
@@ -188,7 +188,7 @@ class TemplateParser {
     if (callee === undefined) {
       const names = [...templateFunctions.keys()];
       throw templateError(
-        `unknown function "${name}"${nearName(name, names)}; there are ${names.join(', ')}, and a field begins with a point: .${name}`,
+        `unknown function "${name}"${nearName(name, names)}; the functions are ${names.join(', ')}; a field begins with a point: .${name}`,
         nameToken.at,
       );
     }
@@ -261,7 +261,7 @@ class TemplateParser {
     const value = this.#pipeline();
     const close = this.#next();
     if (close.kind !== 'symbol' || close.text !== ')')
-      throw templateError('the parenthesis has no end ")"', open.at);
+      throw templateError('the parenthesis is not closed with ")"', open.at);
     return value;
   }
 

@@ -180,7 +180,7 @@ function checkParts(layout: string, parts: ReadonlySet<LayoutPart>): void {
     throw notALayout(layout, 'it has the day without the month (01, 1, Jan or January)');
   const time = ['hour', 'minute', 'second', 'month', 'day of the year'] as const;
   if (!time.some((part) => parts.has(part)))
-    throw notALayout(layout, 'it tells neither a date nor a time of day');
+    throw notALayout(layout, 'it has neither a date nor a time of day');
 }
 
 /** Where the layout has a fraction after the seconds, the step for seconds must not take it. */

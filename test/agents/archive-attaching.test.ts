@@ -59,7 +59,7 @@ describe('attached files that cannot be indexed', () => {
       await expect.poll(async () => (await store.stats()).attached.filesIndexed, { timeout: 9000 }).toBe(3);
       await expect.poll(() => attaching.status().problems).toBe(5);
       expect(told).toHaveLength(7);
-      expect(told[6]).toContain('3.parquet is not there any more');
+      expect(told[6]).toContain('3.parquet does not exist any more');
     } finally {
       stop.abort();
       wakeUp.call();

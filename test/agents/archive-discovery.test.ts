@@ -114,7 +114,7 @@ const cases: readonly (readonly [string, Case, Outcome])[] = [
   [
     'a file that has changed',
     { known: ['a A'], found: ['a B 100'] },
-    { problems: [/^\/a\/a is another file than the one that was attached.*archive.changed is replace/] },
+    { problems: [/^\/a\/a is not the file that was attached.*archive.changed is set to replace/] },
   ],
   [
     'a file that has changed, if changes are allowed',
@@ -129,7 +129,7 @@ const cases: readonly (readonly [string, Case, Outcome])[] = [
   [
     'a file that is missing',
     { known: ['a A', 'b B'], found: ['b B'] },
-    { problems: [/^\/a\/a is not there any more: .*archive.missing is retire/] },
+    { problems: [/^\/a\/a does not exist any more: .*archive.missing is set to retire/] },
   ],
   [
     'a file that is missing, if that is allowed',
@@ -139,12 +139,17 @@ const cases: readonly (readonly [string, Case, Outcome])[] = [
   [
     'a file that has changed, if only missing files are allowed',
     { known: ['a A', 'b B'], found: ['b B', 'a C 100'], missing: 'retire' },
-    { problems: [/^\/a\/a is another file/] },
+    { problems: [/^\/a\/a is not the file/] },
   ],
   [
     'no file at all, as with a disk that is not mounted',
     { known: ['a A', 'b B'], found: [], missing: 'retire' },
-    { problems: [/^\/a\/a is not there any more: no file of the archive is/, /^\/a\/b is not there/] },
+    {
+      problems: [
+        /^\/a\/a does not exist any more: no file of the archive was found/,
+        /^\/a\/b does not exist/,
+      ],
+    },
   ],
   [
     'files in a folder that cannot be read',

@@ -108,8 +108,8 @@ describe('the files of an archive', () => {
     onTestFinished(() => chmodSync(join(folder, 'a/shut'), 0o700));
     const { found, problems } = await search(folder, "'a/**/*.parquet'");
     expect(found.slice(0, 1)).toEqual(['a/1.parquet']);
-    expect(problems).toContain('a/broken.parquet is a symbolic link that leads nowhere');
-    expect(problems).toContain('a/pipe.parquet is passed over: it is a named pipe or a device, and no file');
+    expect(problems).toContain('a/broken.parquet is a symbolic link to a file that does not exist');
+    expect(problems).toContain('a/pipe.parquet is skipped: it is a named pipe or a device, not a file');
     expect(problems.join()).toContain('its name is not UTF-8; rename it');
     // A superuser may read every folder.
     if (process.getuid?.() !== 0) expect(problems.join()).toContain("a/shut can't be read");

@@ -69,7 +69,7 @@ describe('logstrata check of an archive', () => {
       const { code, stderr } = await run(folder, args);
       expect(code).toBe(1);
       expect(stderr).toContain(
-        'agents/web.yaml: the field "day" takes the column "dya", which no file has (did you mean "day"?)\n',
+        'agents/web.yaml: the field "day" reads the column "dya", which no file has (did you mean "day"?)\n',
       );
       expect(stderr).toContain(`${join(folder, 'lake/torn.parquet')}, at byte `);
     }
@@ -96,7 +96,7 @@ describe('logstrata check of an archive', () => {
     expect(twice.code).toBe(1);
     expect(twice.stdout).toContain(', 9 rows\n');
     expect(twice.stderr).toMatch(
-      /^\S+\/lake\/[ab]\.parquet has the same footer as \S+\/lake\/[ab]\.parquet, and so the same rows/m,
+      /^\S+\/lake\/[ab]\.parquet has the same footer as \S+\/lake\/[ab]\.parquet, so it has the same rows/m,
     );
   });
 

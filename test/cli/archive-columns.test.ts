@@ -108,7 +108,7 @@ describe('Parquet files that are imported', () => {
     makeOld(folder, 'day=1/a.parquet', 'day=1/torn.parquet');
     const { server, url } = await serve(folder);
     await answered(url, 50);
-    await server.shows('the files of the archive are stored');
+    await server.shows('all archive files are stored');
     await write(
       folder,
       rows(50, 80, 'day=2/b.parquet', ", 'new' || i AS extra"),
@@ -133,7 +133,7 @@ describe('Parquet files that are imported', () => {
     await run(folder, ['index', 'web']);
     writeFileSync(join(folder, 'agents/web.yaml'), imported);
     const { server, url } = await serve(folder);
-    await server.shows('the files of the archive are stored');
+    await server.shows('all archive files are stored');
     expect(users(await answered(url, 80))).toEqual(upTo(80));
     await stop(server);
     const { stdout } = await run(folder, ['stats', 'web', '--json']);
@@ -141,7 +141,7 @@ describe('Parquet files that are imported', () => {
     writeFileSync(join(folder, 'agents/web.yaml'), inPlace);
     const indexed = await run(folder, ['index', 'web']);
     expect(indexed.code).toBe(1);
-    expect(indexed.stderr).toContain('a.parquet is stored, and its records are answered from there');
+    expect(indexed.stderr).toContain('a.parquet are stored already');
     expect(users(await answer(folder, 'web'))).toEqual(upTo(80));
   });
 

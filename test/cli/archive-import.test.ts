@@ -96,7 +96,7 @@ describe('text files of an archive', () => {
     expect(new Set(records.filter(({ n }) => Number(n) >= 20).map(({ region }) => region))).toEqual(
       new Set(['us']),
     );
-    await server.shows('the files of the archive are stored');
+    await server.shows('all archive files are stored');
     expect(await importing(folder)).toMatchObject({
       files: 5,
       filesLeft: 0,
@@ -115,7 +115,7 @@ describe('text files of an archive', () => {
     expect(numbersOf(await answers(url, ({ length }) => length === 40))).toEqual(upTo(40));
     const told = await stop(server);
     expect(told.match(/truncated gzip file/g)).toHaveLength(1);
-    expect(told.match(/lines of a file of the archive became no record/g)).toHaveLength(1);
+    expect(told.match(/lines of an archive file were rejected/g)).toHaveLength(1);
   });
 
   it('are stored in order from the newest to the oldest', async () => {
@@ -148,14 +148,14 @@ describe('text files of an archive', () => {
     put(folder, 'region=us/b.log', `${lines(20, 25)}no JSON\n${lines(25, 27)}`, 11);
     const second = await serve(folder);
     expect(numbersOf(await answers(second.url, ({ length }) => length === 27))).toEqual(upTo(27));
-    await second.server.shows('the files of the archive are stored');
+    await second.server.shows('all archive files are stored');
     expect(await importing(folder)).toMatchObject({ files: 3, filesLeft: 0, records: 2, rejected: 0 });
     await stop(second.server);
     // Stored files are recognised by their beginning and length, so later damage behind the beginning is not noticed.
     long[long.length - 6]! ^= 1;
     put(folder, 'region=eu/a.log.2.gz', long, 48);
     const third = await serve(folder);
-    await third.server.shows('looking at the files of the archive');
+    await third.server.shows('checking the archive files');
     while ((await importing(folder)).filesLeft > 0);
     expect(await importing(folder)).toMatchObject({ records: 0, problems: 0 });
     await stop(third.server);

@@ -154,7 +154,7 @@ describe('Parquet files', () => {
       {
         path: join(folder, 'lake/day=2/c.parquet'),
         message: expect.stringMatching(
-          /the column "message" is int \(INT64.*\) here and string in the files so far: /,
+          /the column "message" is int \(INT64.*\) here and string in the other files: /,
         ) as string,
       },
     ]);
@@ -231,8 +231,8 @@ describe('Parquet files', () => {
     expect(refused.code).toBe(1);
     expect(refused.report).toMatchObject({ attached: 0, removed: 0 });
     expect(refused.report.problems.map(({ message }) => message)).toEqual([
-      expect.stringContaining('a.parquet is another file than the one that was attached'),
-      expect.stringContaining('b.parquet is not there any more'),
+      expect.stringContaining('a.parquet is not the file that was attached'),
+      expect.stringContaining('b.parquet does not exist any more'),
     ]);
     const failed = await run(folder, ['query', 'web', 'userid__eq=60']);
     expect(failed.code).toBe(1);
@@ -287,7 +287,7 @@ fields: [{ name: at, type: time, source: '@timestamp' }, { name: n, type: int, s
     };
     await server.shows('serving ');
     await reaches(upTo(50));
-    await server.shows('the files of the archive are indexed');
+    await server.shows('all archive files are indexed');
     writeFileSync(join(folder, 'logs/x.log'), `{"@timestamp":"x","UserID":50,"message":"from a log"}\n`);
     await write(folder, rows(51, 60, 'day=2/b.parquet'));
     writeFileSync(join(folder, 'lake/bad.parquet'), 'this is none');
@@ -312,7 +312,7 @@ fields: [{ name: at, type: time, source: '@timestamp' }, { name: n, type: int, s
       const { code, stderr } = await run(folder, args);
       expect(code).toBe(1);
       expect(stderr).toContain(
-        'agents/web.yaml:1:10: the agent "web" lists no fields, and its archive has none: no file is there',
+        'agents/web.yaml:1:10: the agent "web" lists no fields, and its archive has none: no file was found',
       );
     }
     const text = await run(folder, ['index', 'app']);

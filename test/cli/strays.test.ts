@@ -85,7 +85,7 @@ it('an agent that follows its own rejected lines is refused, and such a file may
     const { code, stdout, stderr } = await run(folder, args);
     expect([code, stdout + stderr]).toMatchObject([
       1,
-      expect.stringContaining('own.yaml:5:9: path leads into the data folder data/store') as unknown,
+      expect.stringContaining('own.yaml:5:9: path is inside the data folder data/store') as unknown,
     ]);
   }
 });

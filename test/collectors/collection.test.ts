@@ -33,7 +33,7 @@ it.each(threads)(
     const say = (facts: LogFacts, message: string): void => {
       lentBytes = Math.max(lentBytes, leasedMemoryBytes());
       said.push({ facts, message });
-      if (message === 'the backlog is read') tellRead();
+      if (message === 'all existing lines are read') tellRead();
     };
     const log: CollectLog = { info: say, warn: say, error: say };
     const workers = new WorkerPool(count);
@@ -62,7 +62,7 @@ it.each(threads)(
       message: 'following',
       facts: { agent: 'app', folder, files: 1, lag, fields: 4 },
     });
-    expect(rest.map(({ message }) => message)).toEqual(['reading a backlog', 'the backlog is read']);
+    expect(rest.map(({ message }) => message)).toEqual(['reading a backlog', 'all existing lines are read']);
     const [reading, read] = rest.map(({ facts }) => facts);
     expect(reading!['lag']).toBeGreaterThan(0);
     expect(reading!['lag']).toBeLessThan(lag);

@@ -39,7 +39,7 @@ describe('copy and truncate', () => {
     expect(followed.log).toContainEqual({
       level: 'warn',
       facts: expect.objectContaining({ file: path, unread: lines(10, 12).length }) as object,
-      message: 'a log was cut off before all of it was read',
+      message: 'a log was truncated before all of it was read',
     });
   });
 

@@ -121,14 +121,14 @@ describe('of the archive', () => {
     const errors = followed.log.filter(({ level }) => level === 'error');
     expect(errors).toHaveLength(1);
     expect(errors[0]).toMatchObject({ facts: { agent: 'app', code: 'disk_full' } });
-    expect(errors[0]!.message).toMatch(/^collection pauses: .*full/);
+    expect(errors[0]!.message).toMatch(/^collection is paused: .*full/);
     expect(followed.collector.status().paused).toMatch(/full/);
     expect(await followed.numbers()).toEqual([]);
     followed.disk.setFaults({});
     await followed.collect();
     followed.collector.resume();
     expect(await followed.numbers()).toEqual([0, 1, 2]);
-    expect(followed.log.at(-1)).toMatchObject({ level: 'info', message: 'collection goes on' });
+    expect(followed.log.at(-1)).toMatchObject({ level: 'info', message: 'collection continues' });
   });
 });
 

@@ -285,11 +285,11 @@ describe('files', () => {
     expect(await followed.numbers()).toEqual([0, 1, 2]);
     const told = (): string[] =>
       followed.log.filter(({ level }) => level === 'warn').map(({ message }) => message);
-    expect(told()).toEqual([expect.stringContaining('own.log leads into the data folder')]);
+    expect(told()).toEqual([expect.stringContaining('own.log is inside the data folder')]);
     // The folder itself may become such a link while it is followed.
     rmSync(followed.directory, { recursive: true });
     symlinkSync(rejected, followed.directory);
-    await expect(followed.collector.survey()).rejects.toThrow('leads into the data folder');
+    await expect(followed.collector.survey()).rejects.toThrow('is inside the data folder');
   });
 
   it('that are not regular files are ignored and named once, and block nothing', async () => {
@@ -310,7 +310,7 @@ describe('files', () => {
     await followed.collect();
     expect(await followed.numbers()).toEqual([0, 1, 2, 3]);
     const named = followed.log
-      .filter(({ message }) => message.includes('is passed over: it is a folder'))
+      .filter(({ message }) => message.includes('is skipped: it is a folder'))
       .map(({ facts }) => String(facts['file']).replace(/^.*\//, ''));
     expect(named.sort()).toEqual(['device.log', 'folder.log', 'pipe.log', 'socket.log', 'web.log']);
   });

@@ -112,7 +112,7 @@ describe('a log that is emptied', () => {
     await followed.settle();
     expect(await followed.numbers()).toEqual(range(late));
     expect(warnings(followed)).toHaveLength(1);
-    expect(warnings(followed)[0]).toContain('the method rename suits it');
+    expect(warnings(followed)[0]).toContain('Use the method rename');
   });
 
   it('is left unchanged, with a warning, if that is not permitted, and its lines are read on', async () => {
@@ -174,7 +174,7 @@ describe('a log that is renamed', () => {
     expect(readFileSync(`${path}.1`, 'utf8')).toBe('not stored');
     expect(existsSync(path)).toBe(true);
     const [folder, ...others] = warnings(followed);
-    expect(folder).toContain('db.log.1 is passed over');
+    expect(folder).toContain('db.log.1 is skipped');
     expect(others).toHaveLength(2);
     expect(others[0]).toContain('.log.1 is there, and not all of it is stored');
   });

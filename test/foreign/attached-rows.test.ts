@@ -465,7 +465,7 @@ describe('an attached file', () => {
     const adds = [{ path, format: 'parquet' as const, constants: {} }];
     const cases = [
       [{ name: 'time', type: 'time' }, `${path} has no column "time"`],
-      [{ name: 'time', type: 'time', attached: { column: '@timestamp' } }, 'say what its numbers count'],
+      [{ name: 'time', type: 'time', attached: { column: '@timestamp' } }, 'give the unit of its numbers'],
       [{ name: 'time', type: 'time', attached: { column: 'message' } }, 'only times and numbers'],
       [
         { name: 'status', type: 'int' },

@@ -233,9 +233,9 @@ describe('an import refuses', () => {
     const path = join(folder, 'fugo.db');
     await refused(/^logstrata: fugo\.db is not there/);
     writeFileSync(path, 'SQLite format 4\0'.padEnd(5000));
-    await refused(/^logstrata: fugo\.db is no database of SQLite/);
+    await refused(/^logstrata: fugo\.db is not an SQLite database/);
     writeFileSync(path, '');
-    await refused(/^logstrata: fugo\.db is no database of SQLite/);
+    await refused(/^logstrata: fugo\.db is not an SQLite database/);
     writeDatabase(`${path}2`, (database) => writeTable(database, 'web', webColumns, webRows(2000)));
     copyFileSync(`${path}2`, path);
     truncateSync(path, 20_000);
@@ -283,7 +283,7 @@ describe('an import refuses', () => {
     expect([...database.rows('web', ['message'], 1)]).toHaveLength(10);
     database.requireUnchanged();
     utimesSync(path, 1, 1);
-    expect(() => database.requireUnchanged()).toThrow(/was written to while it was read/);
+    expect(() => database.requireUnchanged()).toThrow(/was changed while it was read/);
   });
 });
 

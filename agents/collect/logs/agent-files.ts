@@ -133,7 +133,7 @@ export class AgentFiles {
   private async whyOwn(path: string): Promise<string | null> {
     const { files, ownFolder } = this;
     if (ownFolder === undefined || !isWithin(await files.realPath(path), ownFolder)) return null;
-    return `${path} leads into the data folder ${ownFolder}: ${ownFilesReason}`;
+    return `${path} is inside the data folder ${ownFolder}: ${ownFilesReason}`;
   }
 
   /** @param isLink whether the name is known to be a symbolic link */
@@ -146,7 +146,7 @@ export class AgentFiles {
       if (!status.isFile)
         return {
           path,
-          reason: `${path} is passed over: it is a folder, a named pipe or a device, and no file`,
+          reason: `${path} is skipped: it is a folder, a named pipe or a device, not a file`,
         };
       const reason = isLink ? await this.whyOwn(path) : null;
       return reason === null ? { path, name, status } : { path, reason };

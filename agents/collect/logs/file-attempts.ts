@@ -61,7 +61,7 @@ export class FileAttempts {
       if (isNews)
         log.warn(
           facts,
-          `there are too few file handles (ulimit -n) to read all logs at once: they take turns`,
+          `there are too few file handles (ulimit -n) to read all logs at once: the logs are read in turns`,
         );
       return;
     }

@@ -58,7 +58,7 @@ export class GoneSources {
     const sources = this.oldest(gone, nowMs);
     if (sources.length === 0) return;
     await forgetSources(store, findStart(checkpoints)!, sources);
-    log.info({ agent: this.agent, sources: sources.length }, 'logs that went long ago are no longer known');
+    log.info({ agent: this.agent, sources: sources.length }, 'logs removed long ago were forgotten');
   }
 
   private oldest(gone: { checkpoint: Checkpoint; key: string }[], nowMs: number): Checkpoint[] {

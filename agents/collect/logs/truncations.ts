@@ -31,8 +31,8 @@ export class Truncations {
     this.tally.truncatedBytes += unreadBytes;
     this.remember(file, unreadBytes);
     const facts = { agent: this.agent, file: file.path, offset, unread: unreadBytes };
-    if (unreadBytes > 0) this.log.warn(facts, 'a log was cut off before all of it was read');
-    else this.log.info(facts, 'a log begins anew');
+    if (unreadBytes > 0) this.log.warn(facts, 'a log was truncated before all of it was read');
+    else this.log.info(facts, 'a log was truncated and starts again');
   }
 
   /** Remembers the old content of a file, so that a copy of it is recognised. */

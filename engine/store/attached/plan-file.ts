@@ -97,7 +97,7 @@ export function placingSource(
     const wanted =
       column.type === 'string'
         ? 'only times and numbers can place records'
-        : 'say what its numbers count (unit: s, ms, us or ns)';
+        : 'give the unit of its numbers (unit: s, ms, us or ns)';
     throw invalid(path, `has no times in column "${name}" (${column.stored}): ${wanted}`);
   }
   return source;

@@ -172,7 +172,7 @@ async function chosenFiles(
  */
 async function askAboutUntimed({ path, records, field, example }: UntimedFile): Promise<boolean> {
   if (!canAsk()) return false;
-  const why = example === null ? 'the lines have none' : `the first is ${JSON.stringify(example)}`;
+  const why = example === null ? 'no line has one' : `the first is ${JSON.stringify(example)}`;
   tell(`none of the ${formatCounted(records, 'record')} of ${path} has a readable "${field}": ${why}`);
   return askYesNo('Store them anyway, with the time of the load as their place?');
 }

@@ -241,7 +241,7 @@ describe('definitions of the public service', () => {
   test('the time of system figures has no format', () => {
     const agent = parse('fields: [{name: at, source: time, timestamp: {}}]\nsystem: {}');
     expect(agent.fields).toEqual([{ name: 'at', type: 'time', source: 'time' }]);
-    expect(agent.notes[0]).toContain('the timestamp of "at" is not used');
+    expect(agent.notes[0]).toContain('the timestamp of "at" is ignored');
   });
 });
 
@@ -256,11 +256,11 @@ describe('problems', () => {
       ':3:11: type must be int, float, string, time or bool, not "integer"',
     ],
     ['fields:\n  - name: a\n    type: [int]\n', ':3:11: type must be a text, not a list'],
-    ['fields:\n  - name: Status\n', ':2:11: field name "Status" must be lowercase'],
+    ['fields:\n  - name: Status\n', ':2:11: field name "Status" must have only lowercase'],
     ['fields:\n  - name: a__b\n', ':2:11: field name "a__b" must not contain "__"'],
     [
       'fields:\n  - name: a\n  - name: b\n  - name: a\n',
-      ':4:11: the field "a" is defined again; it is on line 2 already',
+      ':4:11: the field "a" is defined twice; it is already defined on line 2',
     ],
     ['fields:\n  - type: int\n', ':2:5: name is missing'],
     ['fields:\n  - name:\n', ':2:5: name is missing'],
@@ -270,7 +270,7 @@ describe('problems', () => {
     ['fields:\n  - name: a\n    index: maybe\n', ':3:12: index must be true, false or full, not "maybe"'],
     [
       'fields:\n  - name: a\n    type: float\n    index: true\n',
-      ':4:12: index is for fields of type string or int',
+      ':4:12: index is only for fields of type string or int',
     ],
     ['fields:\n  - name: t\n    timestamp: { format: iso8601 }\n', ':3:26: unknown time format "iso8601"'],
     [
@@ -282,13 +282,10 @@ describe('problems', () => {
       ':3:28: unknown time zone "Europe/Olso"',
     ],
     ['fields:\n  - name: t\n    timestamp: unix\n', ':3:16: timestamp must be a mapping'],
-    ["fields:\n  - name: m\n    template: '{{.a'\n", ':3:15: template, character 1: the action has no end'],
-    [
-      'fields:\n  - name: a\n    name: b\n',
-      ':3:5: the key "name" stands here again; it is on line 2 already',
-    ],
-    ['fields:\n  - name: *x\n', ':2:11: no anchor "&x" stands before this alias'],
-    ['fields:\n  - name: !secret a\n', ':2:11: the tag "!secret" means nothing here'],
+    ["fields:\n  - name: m\n    template: '{{.a'\n", ':3:15: template, character 1: the action is not'],
+    ['fields:\n  - name: a\n    name: b\n', ':3:5: the key "name" is given twice; it is already on line 2'],
+    ['fields:\n  - name: *x\n', ':2:11: no anchor "&x" is defined before this alias'],
+    ['fields:\n  - name: !secret a\n', ':2:11: the tag "!secret" is not supported'],
     ['fields: [{name: a}]\nretention: { period: 0 }\n', ':2:22: period must be never, or a duration'],
     ['fields: [{name: a}]\nretention: { interval: -1h }\n', ':2:24: interval must be a duration'],
     ['fields: [{name: a}]\nrejected: { max_bytes: much }\n', ':2:24: max_bytes must be a size'],
@@ -316,13 +313,13 @@ describe('problems', () => {
     ["{ path: '/l/a', regex: '(?P<a>x)(?P<a>y)' }", 'duplicate capture group name: `a`'],
     ["{ path: '/l/(a', regex: '(?P<a>x)' }", ":2:15: path is not a regular expression in Go's (RE2) syntax"],
     ["{ path: '/l/', regex: '(?P<a>x)' }", ':2:15: path must end with an expression for file names'],
-    ["{ path: '/l.*/a', regex: '(?P<a>x)' }", 'the folder of path is taken as it is written'],
+    ["{ path: '/l.*/a', regex: '(?P<a>x)' }", 'the file name after the last "/"'],
     ["{ regex: '(?P<a>x)' }", ':2:7: path is missing'],
-    ["{ path: '/l/a' }", ':2:7: regex is missing: the format plain needs one'],
-    ["{ path: '/l/a', format: json, regex: x }", 'regex is for the format plain; lines of json name their'],
+    ["{ path: '/l/a' }", ':2:7: regex is missing: the format plain needs a regex'],
+    ["{ path: '/l/a', format: json, regex: x }", 'only for the format plain; lines of json name their'],
     [
       "{ path: '/l/a', format: logfmt, regex: x }",
-      'regex is for the format plain; lines of logfmt name their',
+      'regex is only for the format plain; lines of logfmt name their',
     ],
     ["{ path: '/l/a', format: xml }", ':2:31: format must be plain, json or logfmt, not "xml"'],
     [
@@ -354,7 +351,7 @@ describe('problems', () => {
     ],
     [
       "{ path: '/l/a', format: json, rotate: { method: rename, size: 1, max_size: 1 } }",
-      'max_size is the older name of size',
+      'max_size is the old name of size',
     ],
   ])('file: %s', (section, expected) => {
     expect(problemsOf(`fields: [{name: a}]\nfile: ${section}\n`).join('\n')).toContain(expected);
@@ -364,7 +361,7 @@ describe('problems', () => {
     ['{ interval: 10ms }', ':1:21: interval must be a duration'],
     ['{ interval: 1d, memory: yes }', 'unknown key "memory": system has interval, disk, net and disk_path'],
     ['{ disk: / }', ':1:17: disk must be a mapping with path, not "/"'],
-    ['{ disk: { path: / }, disk_path: / }', 'disk_path is the older name of disk.path'],
+    ['{ disk: { path: / }, disk_path: / }', 'disk_path is the old name of disk.path'],
     ['{ net: { if: eth0 } }', 'unknown key "if"'],
   ])('system: %s', (section, expected) => {
     expect(problemsOf(`system: ${section}\n`).join('\n')).toContain(expected);
@@ -372,16 +369,16 @@ describe('problems', () => {
 
   test('a source that names a figure that does not exist', () => {
     const text = 'fields: [{name: load, source: la_2}]\nsystem: {}\n';
-    expect(problemsOf(text).join()).toContain('the field "load" takes "la_2", which nothing supplies');
+    expect(problemsOf(text).join()).toContain('the field "load" reads "la_2", which nothing supplies');
     const withoutDisk = 'fields: [{name: disk_usage, type: float}]\nsystem: {}\n';
-    expect(problemsOf(withoutDisk).join()).toContain('takes "disk_usage", which nothing supplies');
+    expect(problemsOf(withoutDisk).join()).toContain('reads "disk_usage", which nothing supplies');
   });
 
   test('a source that nothing supplies, with a list of the existing captures', () => {
     const text =
       "fields:\n  - name: a\n  - name: b\n    source: cdoe\n  - name: host\nfile: { path: '/l/(?P<host>.)', regex: '(?P<a>x)(?<code>y)' }";
     expect(problemsOf(text)).toEqual([
-      'agents/nginx.yaml:4:13: the field "b" takes "cdoe", which nothing supplies (did you mean "code"?): there are a, code and host',
+      'agents/nginx.yaml:4:13: the field "b" reads "cdoe", which nothing supplies (did you mean "code"?): there are a, code and host',
     ]);
   });
 
@@ -411,25 +408,25 @@ describe('problems', () => {
   test.each([
     [
       'fields: [a\nfile: b',
-      /:2:1: this is not YAML: a bracket or a quotation mark above this line is still open, and/,
+      /:2:1: this is not valid YAML: a bracket or a quotation mark above this line is not closed, or/,
     ],
     [
       'fields: [\n',
-      /:2:1: this is not YAML: a bracket or a quotation mark above this line is still open, and/,
+      /:2:1: this is not valid YAML: a bracket or a quotation mark above this line is not closed, or/,
     ],
-    ['fields:\n\t- name: a', /:2:1: this is not YAML: tab/],
-    ['"abc', /:1:\d+: this is not YAML: /],
-    ['file:\n  regex: "^(?P<a>\\d+)"', /:2:\d+: this is not YAML: .*put patterns between single quotes/],
-    ['file:\n  regex: "\\x1z"', /:2:\d+: this is not YAML: .*put patterns between single quotes/],
+    ['fields:\n\t- name: a', /:2:1: this is not valid YAML: tab/],
+    ['"abc', /:1:\d+: this is not valid YAML: /],
+    ['file:\n  regex: "^(?P<a>\\d+)"', /:2:\d+: this is not valid YAML: .*put patterns into single quotes/],
+    ['file:\n  regex: "\\x1z"', /:2:\d+: this is not valid YAML: .*put patterns into single quotes/],
     [
       '- a\n- b',
       /:1:1: the file must be a mapping with archive, fields, file, rejected, retention and system, not a list/,
     ],
-    ['a: 1\n---\nb: 2', /:3:1: a second document begins here/],
+    ['a: 1\n---\nb: 2', /:3:1: a second YAML document begins here/],
     ['? [a]\n: b', /:1:3: a key must be a word/],
     ['', /:1:1: fields is missing/],
     ['# nothing\n', /:1:1: file is missing/],
-    [`x: ${'['.repeat(60)}${']'.repeat(60)}`, /this is not YAML: /],
+    [`x: ${'['.repeat(60)}${']'.repeat(60)}`, /this is not valid YAML: /],
   ])('of syntax: %j', (text, expected) => {
     expect(problemsOf(text).join('\n')).toMatch(expected);
   });
@@ -438,7 +435,7 @@ describe('problems', () => {
     'a name that no agent can have: %s',
     (name) => {
       expect(problemsOf(`fields: [{name: a}]\n${file}`, `agents/${name}`).join()).toContain(
-        ":1:1: the file's name makes the agent's name",
+        ':1:1: the name of the file is the name of the agent',
       );
     },
   );
@@ -483,8 +480,8 @@ describe('a folder', () => {
     ]);
     expect(said[1]).toContain('is not there');
     expect(said[2]).toContain('the file is not UTF-8');
-    expect(said[3]).toContain('more than the 1048576 bytes that a configuration may have');
-    expect(said[4]).toContain('both twice.yaml and twice.yml are there, and both are the agent "twice"');
+    expect(said[3]).toContain('more than 1048576 bytes, the maximum for a configuration');
+    expect(said[4]).toContain('twice.yaml and twice.yml both define the agent "twice"');
   });
 
   test('that is missing, or not a folder, is reported', () => {

@@ -33,7 +33,7 @@ describe('a folder of agents', () => {
         ['later', 'linked', 'own', 'whole'].map(
           (name) =>
             expect.stringMatching(
-              `/${name}.yaml:4:9: path leads into the data folder ${dataFolder}: `,
+              `/${name}.yaml:4:9: path is inside the data folder ${dataFolder}: `,
             ) as string,
         ),
       );

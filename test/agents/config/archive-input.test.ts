@@ -56,8 +56,8 @@ describe('the archive of an agent', () => {
       problemsOf(`archive: { path: '${path}', format: json }\n${message}`)[0];
     expect(problem('s3://*/a.json')).toContain('path must name one bucket, as in s3://bucket/');
     expect(problem('s3:///a.json')).toContain('path must name one bucket');
-    expect(problem('s3://lake')).toContain('path names a bucket and no objects');
-    expect(problem('gs://lake/a.json')).toContain('objects are named as s3://bucket/key');
+    expect(problem('s3://lake')).toContain('path names a bucket but no objects');
+    expect(problem('gs://lake/a.json')).toContain('name objects as s3://bucket/key');
   });
 
   test('may state a format, which then applies to all names', () => {
@@ -116,7 +116,7 @@ describe('fields of files that are read in place', () => {
     const withIndex = (type: string): string => `${inPlace}fields: [{ name: a, type: ${type}, index: full }]`;
     expect(parse(withIndex('string')).schema.fields).toEqual([{ name: 'a', type: 'string', index: 'full' }]);
     const [problem, ...others] = problemsOf(withIndex('int'));
-    expect(problem).toContain('index: full is for fields of type string, and "a" is of type int');
+    expect(problem).toContain('index: full is only for fields of type string, but "a" is of type int');
     expect(others).toEqual([]);
   });
 
@@ -142,7 +142,7 @@ describe('fields of files that are read in place', () => {
       { name: 'b', type: 'string', attached: { column: 'c' } },
     ]);
     expect(notes.join()).toContain(
-      'the template of "t" is for lines; of files of Parquet and Arrow it is the column "t"',
+      'the template of "t" is used only for lines; from Parquet and Arrow files the field reads the column "t"',
     );
   });
 });
@@ -153,26 +153,26 @@ test('are filled from folders of the archive in addition to lines', () => {
   expect(problemsOf(`${fields}archive: { path: '/a/region=*/*.log', ${regex} }`)).toEqual([]);
   expect(problemsOf(`${fields}archive: { path: '/a/**/*.log', ${regex} }`)).toEqual([]);
   expect(problemsOf(`${fields}archive: { path: '/a/*/*.log', ${regex} }`)).toEqual([
-    '1:37: the field "region" takes "region", which nothing supplies: there are message',
+    '1:37: the field "region" reads "region", which nothing supplies: there are message',
   ]);
 });
 
 describe('problems', () => {
   test.each([
     [`${message}archive: { format: json }`, '2:10: path is missing: the files, by a pattern'],
-    [`${message}archive: { path: [], format: json }`, '2:18: path names no file: it is an empty list'],
+    [`${message}archive: { path: [], format: json }`, '2:18: path is an empty list: name at least one file'],
     [`${message}archive: { path: /a/, format: json }`, '2:18: path must end with a pattern for file names'],
     [
       `${message}archive: { path: '!a', format: json }`,
-      '2:18: path can\'t leave files out: "!a" begins with "!"',
+      '2:18: path can\'t exclude files: "!a" begins with "!"',
     ],
     [
       `${message}archive: { path: /srv/store/*, format: json }`,
-      '2:18: path leads into the data folder /srv/store: ',
+      '2:18: path is inside the data folder /srv/store: ',
     ],
     [
       `${message}archive: { path: '/a/*.log' }`,
-      '2:10: format is missing: parquet, arrow, plain, json or logfmt; names that end with .parquet, .arrow, .arrows, .feather or .ipc need none',
+      '2:10: format is missing: parquet, arrow, plain, json or logfmt; names that end with .parquet, .arrow, .arrows, .feather or .ipc need no format',
     ],
     [
       `archive: { path: /a, format: parqet }`,
@@ -184,45 +184,51 @@ describe('problems', () => {
     ],
     [
       `${message}archive: { path: [/a.parquet, /b.log], format: }\nfile: { path: /l/x, format: json }`,
-      '2:18: path has files of Parquet or Arrow and others: make two agents of it',
+      '2:18: path mixes Parquet or Arrow files with text files: make two agents of it',
     ],
     [
       `${message}archive: { path: /a.log, format: json, mode: in-place }`,
-      'in-place is for files of Parquet and Arrow. Lines of text are searched once they are stored: mode: import',
+      'in-place is only for Parquet and Arrow files. Lines of text must be stored: mode: import',
     ],
     [
       `archive: { path: /a.parquet, mode: import, changed: replace }`,
-      'changed is for files in place; what is imported is stored, and stays as it was',
+      'changed is only for files that are queried in place; imported records are stored and do not change',
     ],
     [`archive: { path: /a.parquet, mode: copy }`, 'mode must be in-place or import, not "copy"'],
     [`archive: { path: /a.parquet, changed: retire }`, 'changed must be fail or replace, not "retire"'],
     [`archive: { path: /a.parquet, missing: replace }`, 'missing must be fail or retire, not "replace"'],
-    [`${message}archive: { path: /a, format: json, missing: retire }`, 'missing is for files in place'],
-    [`archive: { path: /a.parquet, regex: x }`, 'regex is for lines of text, and these files have columns'],
-    [`${message}archive: { path: /a, format: plain }`, 'regex is missing: the format plain needs one'],
-    [`${message}archive: { path: /a, format: json, regex: x }`, 'regex is for the format plain'],
+    [
+      `${message}archive: { path: /a, format: json, missing: retire }`,
+      'missing is only for files that are queried in place',
+    ],
+    [
+      `archive: { path: /a.parquet, regex: x }`,
+      'regex is only for lines of text, but these files have columns',
+    ],
+    [`${message}archive: { path: /a, format: plain }`, 'regex is missing: the format plain needs a regex'],
+    [`${message}archive: { path: /a, format: json, regex: x }`, 'regex is only for the format plain'],
     [
       `${message}file: { path: /l/x, format: json }\narchive: { path: /a, format: logfmt }`,
-      '3:30: the lines of the agent are json (file.format), and so are those of its archive: leave format out here',
+      '3:30: file.format (json) also applies to the lines of the archive: remove format here',
     ],
     [
       `${message}file: { path: /l/x, format: json }\narchive: { path: /a, regex: y, format: json }`,
-      '"file" says how lines read: leave regex out here',
+      '"file" already says how to parse lines: remove regex here',
     ],
     [`archive: { path: /a.parquet }\nsystem: {}`, 'an agent has "archive" or "system", not both'],
     [`archive: { path: /a, format: json }`, 'fields is missing'],
     [`file: { path: /l/x, format: json }\narchive: { path: /a.parquet }`, 'fields is missing'],
     [
       'fields: [{ name: at, type: time }, { name: seen, type: time }]\narchive: { path: /a.parquet, time: seen }',
-      '2:36: the first field of type time places records, and that is "at": let "seen" stand before it',
+      '2:36: time must be the first field of type time, which is "at": move "seen" before it',
     ],
     [
       'fields: [{ name: at, type: time }, { name: n, type: int }]\narchive: { path: /a.parquet, time: n }',
-      'time is the field that places records, and "n" is of type int',
+      'time must name a field of type time, but "n" is of type int',
     ],
     [
       'fields: [{ name: stamp, type: time }]\narchive: { path: /a.parquet, time: stmp }',
-      'time names no field (did you mean "stamp"?): fields of type time are stamp',
+      'time names no field (did you mean "stamp"?): the fields of type time are stamp',
     ],
     [
       'fields: [{ name: at, type: time, unit: m }]\narchive: { path: /a.parquet }',
@@ -230,15 +236,15 @@ describe('problems', () => {
     ],
     [
       'fields: [{ name: at, type: int, unit: ms }]\narchive: { path: /a.parquet }',
-      'unit is for fields of type time',
+      'unit is only for fields of type time',
     ],
     [
       'fields: [{ name: at, type: time, unit: ms }]\nfile: { path: /l/x, format: json }',
-      'unit is for files of Parquet and Arrow (archive) whose times are numbers',
+      'unit is only for numeric times in Parquet and Arrow files (archive)',
     ],
     [
       "fields: [{ name: at, template: '{{.a}}' }]\narchive: { path: /a.parquet }",
-      'a template is made of the parts of a line, and files of Parquet and Arrow have none',
+      'a template uses the parts of a line, which Parquet and Arrow files do not have',
     ],
   ])('%s', (text, expected) => {
     expect(problemsOf(text).join('\n')).toContain(expected);

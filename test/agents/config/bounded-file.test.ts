@@ -18,7 +18,7 @@ test('a small file is read completely, and of a longer one only one byte more th
 
 test('a configuration file without an end is an error', () => {
   expect(() => readConfigText('/dev/zero')).toThrow(
-    'the file has more than the 1048576 bytes that a configuration may have',
+    'the file has more than 1048576 bytes, the maximum for a configuration',
   );
   expect(() => readConfigText('/nowhere/config.yaml')).toThrow('is not there');
 });

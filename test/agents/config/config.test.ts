@@ -113,8 +113,8 @@ file_input:
     expect(config.server.corsOrigin).toEqual(['*']);
     expect(config.storage).toEqual(defaultConfig.storage);
     expect(config.notes).toHaveLength(2);
-    expect(config.notes[0]).toContain('storage.sqlite is not used');
-    expect(config.notes[1]).toContain('file_input.offsets is not used');
+    expect(config.notes[0]).toContain('storage.sqlite is ignored');
+    expect(config.notes[1]).toContain('file_input.offsets is ignored');
   });
 
   test.each([
@@ -144,7 +144,7 @@ file_input:
     ['s3:\n  endpoint: minio:9000\n', ':2:13: endpoint must be an address such as http://minio:9000'],
     ['s3:\n  bucket: a\n', ':2:3: unknown key "bucket"'],
     ['agents: []\n', ':1:1: unknown key "agents": the file has server, storage, s3, file_input and watch'],
-    ['server: [', 'this is not YAML'],
+    ['server: [', 'this is not valid YAML'],
   ])('%j: %s', (text, expected) => {
     expect(problemsOf(text)).toContain(`config.yaml`);
     expect(problemsOf(text)).toContain(expected);

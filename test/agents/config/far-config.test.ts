@@ -50,7 +50,7 @@ describe('storage.far', () => {
     ['    clickhouse: { url: "http://u:p@ch:8123" }\n', 'url must be an address'],
     [
       '    clickhouse: { url: "http://a", shards: [{ replicas: "http://b" }] }\n',
-      'shards and url say the same',
+      'give either shards or url, not both',
     ],
     ['    clickhouse: { shards: [] }\n', 'shards must be a list of 1 to 1000'],
     ['    clickhouse: { shards: [{}] }\n', 'replicas is missing'],

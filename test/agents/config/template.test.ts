@@ -170,7 +170,7 @@ test('the arguments after a decided "or" are not evaluated', () => {
 
 describe('mistakes are reported with their position', () => {
   test.each([
-    ['{{.a', 1, 'the action has no end'],
+    ['{{.a', 1, 'the action is not closed'],
     ['ab {{if .a}}', 4, 'the {{if}} has no {{end}}'],
     ['{{end}}', 3, 'unexpected {{end}}'],
     ['{{else}}', 3, 'unexpected {{else}}'],
@@ -188,12 +188,12 @@ describe('mistakes are reported with their position', () => {
     ['{{.a.b}}', 5, '".a" has no fields of its own'],
     ['{{$x}}', 3, 'unknown variable "$x"'],
     ['{{if .a}}{{$x := 1}}{{end}}{{$x}}', 30, 'unknown variable "$x"'],
-    ['{{(len .a}}', 3, 'the parenthesis has no end'],
+    ['{{(len .a}}', 3, 'the parenthesis is not closed'],
     ['{{len .a)}}', 9, 'unexpected ")"'],
-    ['{{"abc}}', 3, 'the string has no end'],
+    ['{{"abc}}', 3, 'the string is not closed'],
     ['{{"\\z"}}', 4, 'unknown escape'],
     ["{{'ab'}}", 3, 'one character'],
-    ['{{/* a }}', 1, 'the comment has no end'],
+    ['{{/* a }}', 1, 'the comment is not closed'],
     ['{{.a | .b}}', 8, 'only a function can follow "|"'],
     ['{{range .a}}{{end}}', 3, '{{range}} is not supported'],
     ['{{.a"x"}}', 5, 'a blank is missing'],

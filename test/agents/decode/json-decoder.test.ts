@@ -185,7 +185,7 @@ describe('keys with dots', () => {
     );
     expect(decodeLines(definition, deep(jsonDepthMax + 1)).rows).toEqual([['1']]);
     const beyond = decodeLines(definition, `${deep(jsonDepthMax + 2)}\n${deep(150_000)}\n`);
-    const reason = `expected no more than ${jsonDepthMax} nested values`;
+    const reason = `expected at most ${jsonDepthMax} nested values`;
     expect(beyond.rejected.map((line) => line.reason.includes(reason))).toEqual([true, true]);
     // The limit applies to the brackets on the path and in the value together.
     const half = agent([{ name: 'v', source: 'k.k.k' }], {});
@@ -268,7 +268,7 @@ describe('lines', () => {
     ['[1]', 'at column 1 expected "{"'],
     ['{"a":1', 'at column 7, its end, expected "," or "}"'],
     ['{"é":1 "b":2}', 'at column 8 expected "," or "}"'],
-    ['{"a":1}x', 'at column 8 expected nothing behind the object'],
+    ['{"a":1}x', 'at column 8 expected nothing after the object'],
     ['{"a" 1}', 'at column 6 expected ":"'],
     ['{a:1}', 'at column 2 expected a key in quotation marks'],
     ['{"a":1,}', 'at column 8 expected a key in quotation marks'],
@@ -276,11 +276,11 @@ describe('lines', () => {
     ['{"a":tru}', 'at column 6 expected "true"'],
     ['{"a":"x', 'at column 8, its end, expected the end of the string, a quotation mark'],
     ['{"a":"x\ty"}', 'at column 8 expected no control character in a string'],
-    ['{"a":"\\x"}', 'at column 8 expected one of "\\/bfnrtu behind a backslash'],
+    ['{"a":"\\x"}', 'at column 8 expected one of "\\/bfnrtu after a backslash'],
     ['{"a":"\\u12g4"}', 'at column 9 expected four hexadecimal digits'],
-    ['{"a":01}', 'at column 7 expected no digit behind a leading zero'],
+    ['{"a":01}', 'at column 7 expected no digit after a leading zero'],
     ['{"a":-}', 'at column 7 expected a digit'],
-    ['{"a":1.}', 'at column 8 expected a digit behind the point'],
+    ['{"a":1.}', 'at column 8 expected a digit after the point'],
     ['{"a":1e+}', 'at column 9 expected a digit of the exponent'],
     ['{"a":[1,]}', 'at column 9 expected a value'],
     ['{"a":[1}', 'at column 8 expected "," or "]"'],
@@ -299,7 +299,7 @@ describe('lines', () => {
   it('may be nested up to the limit', () => {
     const nested = `${'['.repeat(jsonDepthMax)}${']'.repeat(jsonDepthMax)}`;
     expect(read(`{"a":${nested}}`)[0]).toBe(nested);
-    expect(reasonOf(`{"a":[${nested}]}`)).toContain(`expected no more than ${jsonDepthMax} nested values`);
+    expect(reasonOf(`{"a":[${nested}]}`)).toContain(`expected at most ${jsonDepthMax} nested values`);
   });
 });
 

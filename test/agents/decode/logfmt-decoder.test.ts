@@ -149,8 +149,8 @@ describe('lines', () => {
     ['a="x\\"', 'at column 7, its end, expected a quotation mark that ends the value'],
     ['a="x\\', 'at column 6, its end, expected a quotation mark that ends the value'],
     ['a="', 'at column 4, its end, expected a quotation mark that ends the value'],
-    ['a="x"b=1', 'at column 6 expected a blank behind the quotation mark'],
-    ['msg="said "no" to it"', 'at column 12 expected a blank behind the quotation mark'],
+    ['a="x"b=1', 'at column 6 expected a blank after the quotation mark'],
+    ['msg="said "no" to it"', 'at column 12 expected a blank after the quotation mark'],
     ['"a"=1', 'at column 1 expected no quotation mark in a key'],
     ['a=1 b"c', 'at column 6 expected no quotation mark in a key'],
   ])('%j is rejected with the reason', (text, reason) => {
@@ -186,7 +186,7 @@ describe('lines', () => {
       return rows.length === 1 ? String(rows[0]![0]).length : rejected[0]?.reason;
     };
     expect(one(`a=${'='.repeat(count)}`)).toBe(count);
-    expect(one(`a=${'"'.repeat(count)}`)).toContain('expected a blank behind');
+    expect(one(`a=${'"'.repeat(count)}`)).toContain('expected a blank after');
     expect(one(`a=x${'"'.repeat(count)}`)).toBe(count + 1);
     expect(one(`a="${'\\'.repeat(count)}"`)).toBe(count / 2);
     expect(one(`a="${'\\'.repeat(count + 1)}"`)).toContain('a quotation mark that ends the value');

@@ -59,7 +59,7 @@ describe('lines', () => {
     const { rows, rejected } = decodeLines(definition, `a\n${'b'.repeat(100_000)}\nc\n`);
     expect(rows).toEqual([['a'], ['c']]);
     expect(rejected.map(({ reason, start }) => ({ reason, start }))).toEqual([
-      { reason: 'takes more than 20000000 steps to be matched with the pattern', start: 2 },
+      { reason: 'takes more than 20000000 steps to match against the pattern', start: 2 },
     ]);
   });
 
@@ -123,12 +123,12 @@ describe('long lines', () => {
     [
       'whose whole text is taken by many fields',
       Array.from({ length: 1000 }, (_, i) => ({ name: `f${i}`, source: 'all' })),
-      'its fields have more than 33554432 bytes of text together',
+      'the texts of its fields have more than 33554432 bytes together',
     ],
     [
       'whose text a template repeats',
       [{ name: 'v', template: '{{.all}}'.repeat(1000) }],
-      'its fields have more than 33554432 bytes of text together',
+      'the texts of its fields have more than 33554432 bytes together',
     ],
     [
       'whose templates take too many steps',
@@ -136,7 +136,7 @@ describe('long lines', () => {
         name: `f${i}`,
         template: `{{$x := ""}}${'{{$x = printf "%.1s" .all}}'.repeat(100)}{{$x}}`,
       })),
-      "takes more than 33554432 steps of its fields' templates",
+      'takes more than 33554432 steps in the templates of its fields',
     ],
   ])('%s are rejected, also among many', (_, fields, reason) => {
     const definition = agent(fields, whole);
@@ -164,7 +164,7 @@ describe('long lines', () => {
     const bytes = Buffer.alloc(600_000, 0xff);
     const { rows, rejected } = decodeLines(agent(fields, whole), Buffer.concat([bytes, Buffer.from('\nz')]));
     expect(rejected.map(({ reason }) => reason)).toEqual([
-      'its fields have more than 33554432 bytes of text together',
+      'the texts of its fields have more than 33554432 bytes together',
     ]);
     expect(rows).toEqual([fields.map(() => 'z')]);
   });

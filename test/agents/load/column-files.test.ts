@@ -300,7 +300,7 @@ describe('columnar files that are imported', () => {
       await writeFile(path, streamOf(messages));
       const { files, failed } = await load(store, folder, [path]);
       expect(failed).toBe(1);
-      expect(files[0]!.error?.message).toContain('has grown: 20 records of it are stored');
+      expect(files[0]!.error?.message).toContain('has grown, and 20 records of it are stored');
       const [stored] = await store.loads();
       await store.remove({ kind: 'load', id: stored!.id });
       expect(await load(store, folder, [path])).toMatchObject({ loaded: 1, records: 40 });

@@ -266,7 +266,7 @@ describe('records that a repair has lost', () => {
     const left = await allOf(directory);
     const alone = await loadAll(directory, [two]);
     expect(alone).toMatchObject({ restored: 0, failed: 1, exitCode: 1 });
-    expect(alone.files[0]!.error!.message).toContain(`${one}, as it was then, is not among these`);
+    expect(alone.files[0]!.error!.message).toContain(`${one}, with its content of that time, is missing`);
     expect(await allOf(directory)).toEqual(left);
     // Neither their order in the command nor a repeated merge matters.
     for (const merge of [false, true]) {

@@ -200,7 +200,7 @@ describe('rejected lines', () => {
   it('that are parts of a line, or became blank, stay unchanged', async () => {
     const store = await (await archiveAt(await temporaryFolder())).agent('app', mended.schema);
     const rest =
-      'it continues a line that was stored when the file ended in the middle of it, so it is no line of its own';
+      'it continues a line whose beginning was already stored when the file ended in the middle of it';
     const beginning = 'the line has 2000000 bytes, more than 1048576; its first 1048576 are kept';
     const part = { file: 'app_a.log', offset: 0, line: Buffer.from(odd(1).trimEnd()) };
     const rejected = [

@@ -208,7 +208,7 @@ describe('a stream', () => {
     const summary = await pour(failing, { input });
     expect(summary).toMatchObject({ records: 65_536, commits: 1, exitCode: 1, error: { code: 'disk_full' } });
     expect(summary.error!.message).toBe(
-      'no space left. Reading stopped: 65536 records are stored, the 65536 read since are not',
+      'no space left. Reading stopped: 65536 records are stored, the 65536 read after them are not',
     );
     expect((await numbers(store)).length).toBe(65_536);
     expect(input.destroyed).toBe(true);

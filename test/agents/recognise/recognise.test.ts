@@ -23,7 +23,7 @@ const expected: Readonly<Record<string, readonly [title: string, records: number
       'termination connections queues captured method path protocol request message',
   ],
   alb: [
-    'load balancer of Amazon',
+    'Amazon load balancer log',
     2,
     'time:rfc3339 type balancer remote_addr remote_port:int target request_seconds:float target_seconds:float response_seconds:float ' +
       'status:int target_status:int received_bytes:int bytes:int method path protocol request user_agent tls_cipher tls_version ' +

@@ -58,7 +58,7 @@ describe('a sample', () => {
     const path = join(folder, 'long.log');
     await writeFile(path, 'x'.repeat(2 * 1024 * 1024));
     await expect(readSample([path])).rejects.toThrow(
-      'begins with a line of 2097152 bytes: it is no log of lines',
+      'begins with a line of 2097152 bytes: it is not a text log',
     );
     await expect(readSample([folder])).rejects.toThrow('is a folder');
     const empty = join(folder, 'empty.log');
