@@ -10,7 +10,7 @@ export class JsonText {
   add(text: string): void {
     this.#length += text.length;
     if (this.#length > valueBytesMax)
-      throw new LogstrataError('limit', `a nested value of more than ${valueBytesMax} characters`);
+      throw new LogstrataError('limit', `a nested value has more than ${valueBytesMax} characters`);
     this.#parts.push(text);
   }
 

@@ -15,25 +15,26 @@ export function isLz4Frame(bytes: Uint8Array): boolean {
 
 /** Decompresses a frame whose content must have `length` bytes. Checksums are not verified. Throws `FormatError`. */
 export function lz4FrameContent(bytes: Uint8Array, length: number): Uint8Array {
-  if (!isLz4Frame(bytes)) throw new FormatError('no LZ4 frame', 0);
+  if (!isLz4Frame(bytes)) throw new FormatError('the page is not an LZ4 frame', 0);
   const view = viewOf(bytes);
   const flags = bytes[4]!;
   const hasBlockChecksums = (flags & 0x10) !== 0;
   const hasContentSize = (flags & 0x08) !== 0;
-  if (flags >>> 6 !== 1 || (flags & 0x01) !== 0) throw new FormatError('an LZ4 frame of an unknown kind', 4);
+  if (flags >>> 6 !== 1 || (flags & 0x01) !== 0)
+    throw new FormatError('the LZ4 frame has an unknown version or flag', 4);
   const target = new Uint8Array(length);
   let at = 7 + (hasContentSize ? 8 : 0);
   let done = 0;
   for (;;) {
-    if (at + 4 > bytes.length) throw new FormatError('an LZ4 frame that does not end', at);
+    if (at + 4 > bytes.length) throw new FormatError('the LZ4 frame has no end mark', at);
     const word = view.getUint32(at, true);
     at += 4;
     if (word === 0) break;
     const size = word & 0x7fff_ffff;
-    if (size > bytes.length - at) throw new FormatError('an LZ4 block that does not fit', at);
+    if (size > bytes.length - at) throw new FormatError('an LZ4 block ends after the page', at);
     const block = bytes.subarray(at, at + size);
     if (word > 0x7fff_ffff) {
-      if (size > length - done) throw new FormatError('an LZ4 frame of more than its content', at);
+      if (size > length - done) throw new FormatError('the LZ4 frame is longer than the page says', at);
       target.set(block, done);
       done += size;
     } else {
@@ -41,7 +42,7 @@ export function lz4FrameContent(bytes: Uint8Array, length: number): Uint8Array {
     }
     at += size + (hasBlockChecksums ? 4 : 0);
   }
-  if (done !== length) throw new FormatError(`an LZ4 frame of ${done} bytes, not ${length}`, at);
+  if (done !== length) throw new FormatError(`the LZ4 frame has ${done} bytes, expected ${length}`, at);
   return target;
 }
 
@@ -56,7 +57,7 @@ function decompressBlock(block: Uint8Array, target: Uint8Array, done: number): n
     if (length < 15) return length;
     for (;;) {
       const byte = block[at++];
-      if (byte === undefined) throw new FormatError('an LZ4 block that ends within a length', at);
+      if (byte === undefined) throw new FormatError('an LZ4 block ends in the middle of a length', at);
       length += byte;
       if (byte < 255) return length;
     }
@@ -65,7 +66,7 @@ function decompressBlock(block: Uint8Array, target: Uint8Array, done: number): n
     const token = block[at++]!;
     const literals = longer(token >>> 4);
     if (literals > block.length - at || literals > target.length - done)
-      throw new FormatError('an LZ4 block of more than its content', at);
+      throw new FormatError('an LZ4 block is longer than the page says', at);
     target.set(block.subarray(at, at + literals), done);
     at += literals;
     done += literals;
@@ -74,7 +75,7 @@ function decompressBlock(block: Uint8Array, target: Uint8Array, done: number): n
     at += 2;
     const length = longer(token & 15) + matchBytesMin;
     if (distance === 0 || distance > done || length > target.length - done)
-      throw new FormatError('an LZ4 block that refers outside its content', at);
+      throw new FormatError('an LZ4 block refers to bytes before the beginning of its content', at);
     // Copy byte by byte: a match may overlap the bytes that it produces.
     for (const end = done + length; done < end; done++) target[done] = target[done - distance]!;
   }

@@ -38,7 +38,7 @@ export async function openPageDecompressor(codec: number): Promise<Decompress> {
     case codecNumber.lz4Framed:
       return decompressOlderLz4;
     default:
-      throw new LogstrataError('unsupported', `pages in the codec ${codec}, which can't be read`);
+      throw new LogstrataError('unsupported', `the compression codec ${codec} is not supported`);
   }
 }
 

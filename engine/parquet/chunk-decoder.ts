@@ -85,7 +85,7 @@ export function decodeChunk(
   if (page.header.kind === 'dictionary') {
     const { header, bodyAt } = page;
     if (header.entries > dictionaryEntriesMax)
-      throw new FormatError(`a dictionary of ${header.entries} entries`, 0);
+      throw new FormatError(`the dictionary has ${header.entries} entries, which is too many`, 0);
     const bytes = chunk.subarray(bodyAt, bodyAt + header.bytes);
     const length = header.uncompressedBytes;
     const count = header.entries;
@@ -94,10 +94,11 @@ export function decodeChunk(
     page = readPageHeader(chunk, bodyAt + header.bytes);
   }
   const { header, bodyAt } = page;
-  if (header.kind !== 'data') throw new FormatError('a second dictionary page', bodyAt);
-  if (header.rows !== rows) throw new FormatError(`a page of ${header.rows} rows, expected ${rows}`, bodyAt);
+  if (header.kind !== 'data') throw new FormatError('there is a second dictionary page', bodyAt);
+  if (header.rows !== rows)
+    throw new FormatError(`the page has ${header.rows} rows, expected ${rows}`, bodyAt);
   if (bodyAt + header.bytes !== chunk.length)
-    throw new FormatError('bytes behind the last page', bodyAt + header.bytes);
+    throw new FormatError('there are bytes after the last page', bodyAt + header.bytes);
   const { validity, present } = readLevels(chunk, bodyAt, header, content, space);
   const at = bodyAt + header.levelBytes;
   const bytes = chunk.subarray(at, chunk.length);
@@ -105,10 +106,11 @@ export function decodeChunk(
   const length = isCompressed ? header.uncompressedBytes - header.levelBytes : bytes.length;
   const stored = { bytes, isCompressed, length, content, present, rows, at };
   if (header.encoding === encoding.rleDictionary) {
-    if (entries === null) throw new FormatError('codes without a dictionary', at);
+    if (entries === null)
+      throw new FormatError('the page has dictionary codes, but there is no dictionary', at);
     return decodeCodes(stored, decoding, entries, validity);
   }
-  if (entries !== null) throw new FormatError('a dictionary without codes', at);
+  if (entries !== null) throw new FormatError('there is a dictionary, but the page has no codes', at);
   if (content === 'bool') return decodeBits(stored, header.encoding, decoding, validity);
   return withNulls(decodeValues(stored, header.encoding, decoding), validity, present);
 }
@@ -117,7 +119,7 @@ export function decodeChunk(
 function decompressTo(stored: StoredValues, target: Uint8Array, decompress: Decompress): void {
   if (!stored.isCompressed) target.set(stored.bytes);
   else if (!decompress(stored.bytes, target))
-    throw new FormatError(`a page that does not decompress to ${stored.length} bytes`, stored.at);
+    throw new FormatError(`the page does not decompress to ${stored.length} bytes`, stored.at);
 }
 
 /** The decompressed values, in memory that is valid while the chunk is decoded. */
@@ -130,7 +132,8 @@ function decompressed(stored: StoredValues, { decompress, space }: Decoding): Ui
 }
 
 function checkLength({ length, at }: StoredValues): void {
-  if (length < 0 || length > pageBytesMax) throw new FormatError(`a page that claims ${length} bytes`, at);
+  if (length < 0 || length > pageBytesMax)
+    throw new FormatError(`the page claims an impossible size of ${length} bytes`, at);
 }
 
 function readLevels(
@@ -142,14 +145,14 @@ function readLevels(
 ): { validity: Validity; present: number } {
   const { rows } = header;
   if (content === 'cursor') {
-    if (header.levelBytes !== 0) throw new FormatError('levels in a column without nulls', at);
+    if (header.levelBytes !== 0) throw new FormatError('a column without nulls has levels', at);
     return { validity: null, present: rows };
   }
   const sizeBytes = bitmapBytes(rows);
   const bits = header.nullCount === 0 ? new Uint8Array(sizeBytes) : space.kept(sizeBytes).fill(0);
   const present = decodeLevels(chunk, at, at + header.levelBytes, rows, bits);
   if (present !== rows - header.nullCount)
-    throw new FormatError('levels that do not match the count of nulls', at);
+    throw new FormatError('the levels do not match the number of nulls', at);
   return { validity: present === rows ? null : bits, present };
 }
 
@@ -162,14 +165,15 @@ function decodeValues(stored: StoredValues, valueEncoding: number, decoding: Dec
     case encoding.deltaLengthByteArray:
       return decodeDeltaLengths(stored, decoding);
     default:
-      throw new FormatError(`unknown encoding ${valueEncoding}`, stored.at);
+      throw new FormatError(`the encoding ${valueEncoding} is unknown`, stored.at);
   }
 }
 
 function decodePlain(stored: StoredValues, decoding: Decoding): PlainColumn {
   const { present, rows, length } = stored;
   if (stored.content === 'string') return decodePlainBytes(stored, decoding);
-  if (length !== present * 8) throw new FormatError(`${length} bytes for ${present} numbers`, stored.at);
+  if (length !== present * 8)
+    throw new FormatError(`the page has ${length} bytes for ${present} numbers`, stored.at);
   const { space } = decoding;
   const values = space.kept(rows * 8);
   decompressTo(stored, values.subarray(0, length), decoding.decompress);
@@ -183,7 +187,7 @@ function decodePlainBytes(stored: StoredValues, decoding: Decoding): BytesColumn
   const offsets = uint32sOf(decoding.space.kept, rows + 1);
   const bytes = decoding.space.kept(Math.max(0, source.length - present * 4));
   if (decodePlainStrings(source, present, bytes, offsets) < 0)
-    throw new FormatError('strings that do not fill their page', stored.at);
+    throw new FormatError('the strings do not fill their page', stored.at);
   return { kind: 'bytes', length: rows, offsets, bytes, validity: null };
 }
 
@@ -196,9 +200,9 @@ function decodeBits(
 ): DictionaryColumn {
   const { present, rows, at } = stored;
   if (valueEncoding !== encoding.plain)
-    throw new FormatError(`unknown encoding ${valueEncoding} of a BOOLEAN`, at);
+    throw new FormatError(`the encoding ${valueEncoding} is not supported for booleans`, at);
   if (stored.length !== (present + 7) >> 3)
-    throw new FormatError(`${stored.length} bytes for ${present} bits`, at);
+    throw new FormatError(`the page has ${stored.length} bytes for ${present} bits`, at);
   const bits = decompressed(stored, decoding);
   const codes = decoding.space.kept(rows);
   spreadBits(bits, present, codes);
@@ -216,24 +220,25 @@ function decodeBits(
 
 function decodeDeltaValues(stored: StoredValues, decoding: Decoding): PlainColumn {
   if (stored.content === 'string' || stored.content === 'float')
-    throw new FormatError('deltas of no integers', stored.at);
+    throw new FormatError('the page has delta-encoded integers, but the column has another type', stored.at);
   const source = decompressed(stored, decoding);
   const values = int64sOf(decoding.space.kept, stored.rows);
   if (decodeDelta(source, 0, values, stored.present) !== source.length) {
-    throw new FormatError('malformed deltas', stored.at);
+    throw new FormatError('the delta-encoded integers are malformed', stored.at);
   }
   return { kind: 'int64', length: stored.rows, values, validity: null };
 }
 
 /** The page has the strings' bytes one after another, like the column. So it is decompressed directly into the column's memory. */
 function decodeDeltaLengths(stored: StoredValues, { decompress, space }: Decoding): PlainColumn {
-  if (stored.content !== 'string') throw new FormatError('lengths of no strings', stored.at);
+  if (stored.content !== 'string')
+    throw new FormatError('the page has encoded strings, but the column has another type', stored.at);
   checkLength(stored);
   const page = space.kept(stored.length);
   decompressTo(stored, page, decompress);
   const offsets = uint32sOf(space.kept, stored.rows + 1);
   const bytesAt = decodeLengths(page, stored.present, offsets);
-  if (bytesAt < 0) throw new FormatError('lengths that are not those of the strings', stored.at);
+  if (bytesAt < 0) throw new FormatError('the lengths do not match the strings', stored.at);
   const bytes = page.subarray(bytesAt);
   return { kind: 'bytes', length: stored.rows, offsets, bytes, validity: null };
 }
@@ -249,12 +254,13 @@ function decodeCodes(
   const { space } = decoding;
   const bytes = decompressed(page, decoding);
   const width = bytes[0] ?? -1;
-  if (width !== codeBits(entries.length)) throw new FormatError(`codes of ${width} bits`, page.at);
+  if (width !== codeBits(entries.length))
+    throw new FormatError(`the dictionary codes have the wrong width of ${width} bits`, page.at);
   const codes = entries.length <= 256 ? space.kept(rows) : uint16sOf(space.kept, rows);
   if (decodeHybrid(bytes, 1, present, width, codes) !== bytes.length)
-    throw new FormatError('malformed codes', page.at);
+    throw new FormatError('the dictionary codes are malformed', page.at);
   if (largestCode(codes, present) >= entries.length)
-    throw new FormatError('a code beyond the dictionary', page.at);
+    throw new FormatError('a code is beyond the end of the dictionary', page.at);
   if (validity !== null) spreadCodes(codes, validity, rows, present);
   return { kind: 'dictionary', length: rows, codes, values: entries, validity };
 }

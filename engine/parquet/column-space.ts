@@ -62,6 +62,6 @@ export class RangeSpace implements ColumnSpace {
 
   #check(sizeBytes: number): void {
     if (this.#at + bufferBytes(sizeBytes) <= this.#end) return;
-    throw new FormatError('a column chunk that holds more than the footer says', 0);
+    throw new FormatError('a column chunk has more data than the footer says', 0);
   }
 }

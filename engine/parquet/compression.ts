@@ -90,7 +90,7 @@ function decompressFrames(zstd: ZstdLibrary, bytes: Uint8Array, target: Uint8Arr
   const content = zstd.malloc(Math.max(1, length));
   try {
     if (source === 0 || content === 0)
-      throw new LogstrataError('limit', `no memory to decompress a page of ${length} bytes`);
+      throw new LogstrataError('limit', `not enough memory to decompress a page of ${length} bytes`);
     new Uint8Array(zstd.memory.buffer, source, bytes.length).set(bytes);
     // Error codes are negative or very large numbers.
     if (zstd.ZSTD_decompress(content, length, source, bytes.length) !== length) return false;

@@ -12,7 +12,7 @@ export function readFooter(bytes: Uint8Array): Footer {
   const codecs = new Set<number>();
   const rowGroups = fields.structs(4).map((group) => readRowGroup(group, codecs));
   if (rowGroups.some((group) => group.chunks.length !== columns.length)) {
-    fields.fail('a row group has more or fewer chunks than the file has columns');
+    fields.fail('the number of chunks of a row group differs from the number of columns');
   }
   const keyValues = new Map(fields.structs(5).map((entry) => [entry.text(1), entry.text(2)]));
   return { columns, rows: fields.size(3), codec: onlyCodec(fields, codecs), rowGroups, keyValues };
@@ -20,7 +20,7 @@ export function readFooter(bytes: Uint8Array): Footer {
 
 function onlyCodec(fields: ThriftFields, codecs: ReadonlySet<number>): Codec {
   const [first] = codecs;
-  if (codecs.size > 1) fields.fail('the column chunks differ in their codec');
+  if (codecs.size > 1) fields.fail('the column chunks use different codecs');
   if (first === codecNumber.zstd) return 'zstd';
   // A file without row groups names no codec, and needs none.
   if (first === codecNumber.lz4 || first === undefined) return 'lz4';
@@ -44,7 +44,7 @@ function contentOf(element: ThriftFields, name: string): ColumnContent {
     case physicalType.boolean:
       return 'bool';
     default:
-      return element.fail(`column "${name}" has the physical type ${type}, which we do not write`);
+      return element.fail(`column "${name}" has the physical type ${type}, which Logstrata does not write`);
   }
 }
 
@@ -52,7 +52,7 @@ function readRowGroup(group: ThriftFields, codecs: Set<number>): FooterRowGroup 
   const rows = group.size(3);
   const chunks = group.structs(1).map((chunk) => readColumnMetaData(chunk.struct(3), codecs));
   if (chunks.some((chunk) => chunk.rows !== rows))
-    group.fail('a column chunk has more or fewer rows than its row group');
+    group.fail('the number of rows of a column chunk differs from that of its row group');
   return { rows, chunks };
 }
 

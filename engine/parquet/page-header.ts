@@ -109,9 +109,9 @@ export function readPageHeader(
   const { fields, end: bodyAt } = readThrift(bytes, at);
   const header = readAnyHeader(fields, end - bodyAt);
   const { checksum } = header;
-  if (checksum === null) return fields.fail('a page without a checksum');
+  if (checksum === null) return fields.fail('the page has no checksum');
   if (header.kind === 'other' || (header.kind === 'data' && header.version === 1))
-    return fields.fail('a page that is neither a dictionary nor a version 2 data page');
+    return fields.fail('the page is neither a dictionary nor a version 2 data page');
   return { header: { ...header, checksum }, bodyAt };
 }
 
@@ -126,7 +126,7 @@ export function readAnyHeader(fields: ThriftFields, bytesMax: number): AnyPageHe
     uncompressedBytes: fields.size(2),
     checksum: fields.has(4) ? fields.integer(4) >>> 0 : null,
   };
-  if (page.bytes > bytesMax) fields.fail(`a page of ${page.bytes} bytes does not fit`);
+  if (page.bytes > bytesMax) fields.fail(`the page of ${page.bytes} bytes ends after its column chunk`);
   switch (type) {
     case pageType.dictionary:
       return { kind: 'dictionary', ...page, entries: fields.struct(7).size(1) };
@@ -166,6 +166,6 @@ function readVersion2(
   };
   const levelBytes = header.levelBytes + header.repetitionBytes;
   if (header.nullCount > header.rows || levelBytes > Math.min(page.bytes, page.uncompressedBytes))
-    data.fail('a page header that contradicts itself');
+    data.fail('the page header contradicts itself');
   return header;
 }

@@ -66,7 +66,7 @@ export class ThriftFields {
   size(id: number, absent?: number): number {
     if (absent !== undefined && this.values[id] === undefined) return absent;
     const value = this.integer(id);
-    return value < 0 ? this.#failAt(id, 'an integer from 0 on') : value;
+    return value < 0 ? this.#failAt(id, 'an integer of at least 0') : value;
   }
 
   /** A boolean. If the field is missing, the result is `absent`; without `absent` that is an error. */
@@ -86,7 +86,7 @@ export class ThriftFields {
     try {
       return decoder.decode(this.binary(id) ?? undefined);
     } catch {
-      return this.fail('a name that is not UTF-8');
+      return this.fail('a name is not UTF-8');
     }
   }
 
@@ -124,7 +124,7 @@ export class ThriftFields {
   }
 
   #failAt(id: number, expected: string): never {
-    return this.fail(`field ${id} is not there, or is not ${expected}`);
+    return this.fail(`field ${id} is missing or is not ${expected}`);
   }
 }
 
@@ -206,7 +206,7 @@ class Parser {
 
   #handOver({ valuesMax, receive }: HandOver): void {
     const { type, length } = this.#listHeader();
-    if (type !== thriftType.struct && length > 0) this.#fail('a list of other things than structures');
+    if (type !== thriftType.struct && length > 0) this.#fail('a list has elements that are not structures');
     const rest = this.#rest;
     const restOfEach = valuesMax();
     for (let i = 0; i < length; i++) {
@@ -220,13 +220,14 @@ class Parser {
     const header = this.#byte();
     const length = header >>> 4 === 15 ? this.#varint() : header >>> 4;
     // Each element takes at least one byte, so a longer list is malformed.
-    if (length > this.#bytes.length - this.at) this.#fail(`a list of ${length} elements does not fit`);
+    if (length > this.#bytes.length - this.at)
+      this.#fail(`a list of ${length} elements is longer than the data`);
     return { type: header & 15, length };
   }
 
   #count(values: number): void {
     this.#rest -= values;
-    if (this.#rest < 0) this.#fail('a structure of more values than can be read');
+    if (this.#rest < 0) this.#fail('a structure has more values than can be read');
   }
 
   #integer(): number {
@@ -249,14 +250,15 @@ class Parser {
   }
 
   #take(length: number): Uint8Array {
-    if (length > this.#bytes.length - this.at) this.#fail(`a string of ${length} bytes does not fit`);
+    if (length > this.#bytes.length - this.at)
+      this.#fail(`a string of ${length} bytes is longer than the data`);
     this.at += length;
     return this.#bytes.subarray(this.at - length, this.at);
   }
 
   #byte(): number {
     const byte = this.#bytes[this.at++];
-    return byte ?? this.#fail('the bytes end within a structure');
+    return byte ?? this.#fail('the data ends in the middle of a structure');
   }
 
   #fail(message: string): never {

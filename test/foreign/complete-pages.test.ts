@@ -155,9 +155,17 @@ describe('pages that claim more data than they have', () => {
       { entries: 1, body: int32s(0), claimed: gigabyte },
       1,
       'limit',
-      /page of 1073741824 bytes/,
+      /page has 1073741824 bytes/,
     ],
-    ['strings', textColumn, 3, { entries: 3, body: int32s(0, 0) }, 0, 'damaged', /3 strings are not there/],
+    [
+      'strings',
+      textColumn,
+      3,
+      { entries: 3, body: int32s(0, 0) },
+      0,
+      'damaged',
+      /the page is too short for 3 strings/,
+    ],
     [
       'less than its gzip holds',
       textColumn,
@@ -174,7 +182,7 @@ describe('pages that claim more data than they have', () => {
       { entries: 20_001, body: growing(), encoding: encoding.deltaByteArray },
       0,
       'damaged',
-      /a page of more than/,
+      /the page has more than/,
     ],
   ])('%s end in an error', async (name, column, rows, page, codec, code, message) => {
     const error: unknown = await valuesOfPage(name, column, rows, page, codec).catch(
@@ -194,7 +202,7 @@ describe('pages that claim more data than they have', () => {
     const body = Buffer.concat([repetitions, levelRun(10_000_000, 2)]);
     await expect(valuesOfPage('nulls', listColumn, 1, { entries: 10_000_000, body })).rejects.toMatchObject({
       code: 'limit',
-      message: expect.stringMatching(/column "l" of row group 0: a nested value of more than/) as string,
+      message: expect.stringMatching(/column "l" of row group 0: a nested value has more than/) as string,
     });
   });
 });

@@ -65,12 +65,16 @@ export async function arrowIndexOf(place: ForeignPlace): Promise<ArrowIndex> {
 
 async function readIndex(source: ForeignSource): Promise<ArrowIndex> {
   const { path, size } = source;
-  if (size < 8) throw new FormatError(`${size} bytes are too few for an Arrow file or stream`, 0);
+  if (size < 8) throw new FormatError(`the file has ${size} bytes, too few for an Arrow file or stream`, 0);
   const start = Buffer.from(await source.read(0, 8));
   if (start.toString('latin1', 0, 4) === 'FEA1')
-    throw new LogstrataError('unsupported', `${path} is a Feather file of version 1, which can't be read`, {
-      path,
-    });
+    throw new LogstrataError(
+      'unsupported',
+      `${path} is a Feather file of version 1, which is not supported`,
+      {
+        path,
+      },
+    );
   const index = new IndexReader(source);
   return start.toString('latin1', 0, fileMagic.length) === fileMagic
     ? await index.readFile()
@@ -92,16 +96,16 @@ class IndexReader {
     const tail = Buffer.from(await this.source.read(ending, Math.min(size, tailBytes)));
     if (tail.toString('latin1', 4) !== fileMagic)
       throw new FormatError(
-        'the file does not end with "ARROW1", as an Arrow file does: it is cut off, or still being written',
+        'the file does not end with "ARROW1": it is truncated or still being written',
         ending,
       );
     const length = tail.readUInt32LE(0);
     if (length > ending - 8)
-      throw new FormatError(`a footer of ${length} bytes in a file of ${size}`, ending);
+      throw new FormatError(`the footer has ${length} bytes, but the file has only ${size}`, ending);
     const footer = await this.#readHeader(ending - length, length);
     const { fields, dictionaries, batches } = at(ending - length, () => {
       const table = FlatTable.root(footer);
-      const schema = table.table(1) ?? table.fail('a footer without a schema');
+      const schema = table.table(1) ?? table.fail('the footer has no schema');
       const [dictionaries, batches] = [table.blockOffsets(2), table.blockOffsets(3)];
       return { fields: readArrowSchema(schema), dictionaries, batches };
     });
@@ -120,7 +124,8 @@ class IndexReader {
   }
 
   #index(dictionaries: readonly ArrowDictionary[], isOpen: boolean): ArrowIndex {
-    if (this.#fields === null) throw new FormatError('no schema: this is no Arrow file or stream', 0);
+    if (this.#fields === null)
+      throw new FormatError('the file has no schema: it is not an Arrow file or stream', 0);
     return { fields: this.#fields, batches: this.#batches, dictionaries, isOpen, headers: this.#headers };
   }
 
@@ -132,32 +137,33 @@ class IndexReader {
   async #readMessage(offset: number, expected: number | null): Promise<number | null> {
     const { size } = this.source;
     const prefix = new DataView((await this.source.read(offset, Math.min(8, size - offset))).buffer);
-    if (prefix.byteLength < 4) throw new FormatError('a message that does not fit', offset);
+    if (prefix.byteLength < 4) throw new FormatError('a message ends after the file', offset);
     const isMarked = prefix.getUint32(0, true) === continuation;
-    if (isMarked && prefix.byteLength < 8) throw new FormatError('a message that does not fit', offset);
+    if (isMarked && prefix.byteLength < 8) throw new FormatError('a message ends after the file', offset);
     const length = prefix.getUint32(isMarked ? 4 : 0, true);
     const headerAt = offset + (isMarked ? 8 : 4);
     if (length === 0) return null;
-    if (length > size - headerAt) throw new FormatError(`a message of ${length} bytes`, offset);
+    if (length > size - headerAt)
+      throw new FormatError(`a message has the impossible length ${length}`, offset);
     const header = await this.#readHeader(headerAt, length);
     return at(headerAt, () => this.#take(FlatTable.root(header), offset, headerAt + length, expected));
   }
 
   #take(message: FlatTable, offset: number, bodyAt: number, expected: number | null): number {
     const kind = message.byte(1, 0);
-    const content = message.table(2) ?? message.fail('a message without content');
+    const content = message.table(2) ?? message.fail('a message has no content');
     const bodyBytes = message.size(3);
     if (bodyBytes > this.source.size - bodyAt)
-      message.fail(`a body of ${bodyBytes} bytes, which the file does not have`);
+      message.fail(`the file is too short for a message body of ${bodyBytes} bytes`);
     if (expected !== null && kind !== expected)
-      message.fail(`a message of the kind ${kind}, not ${expected}`);
+      message.fail(`a message has the kind ${kind}, expected ${expected}`);
     if (kind === headerKind.schema) this.#fields = readArrowSchema(content);
     if (kind === headerKind.batch) {
       this.#batches.push(readBatch(content, offset, bodyAt, bodyBytes));
       this.#bound(content);
     }
     if (kind === headerKind.dictionary) {
-      const values = content.table(1) ?? content.fail('a dictionary without values');
+      const values = content.table(1) ?? content.fail('a dictionary has no values');
       this.#dictionaries.push({
         id: content.long(0),
         isDelta: content.bool(2, false),
@@ -170,13 +176,16 @@ class IndexReader {
 
   #bound(content: FlatTable): void {
     if (this.#batches.length * (this.#fields?.length ?? 0) > foreignChunksMax)
-      content.fail(`${this.#batches.length} batches, which is more than can be read`);
+      content.fail(`the file has ${this.#batches.length} batches, more than can be read`);
   }
 
   async #readHeader(offset: number, length: number): Promise<Uint8Array> {
     this.#headerBytes += length;
     if (this.#headerBytes > foreignFooterBytesMax)
-      throw new FormatError(`a footer and headers of more than ${foreignFooterBytesMax} bytes`, offset);
+      throw new FormatError(
+        `the footer and the message headers have more than ${foreignFooterBytesMax} bytes`,
+        offset,
+      );
     const header = await this.source.read(offset, length);
     this.#headers.push(header);
     return header;
@@ -197,7 +206,7 @@ function readBatch(batch: FlatTable, offset: number, bodyAt: number, bodyBytes: 
   const buffers = batch.sizes(2, nodeWords);
   for (let i = 0; i < buffers.length; i += nodeWords)
     if (buffers[i]! + buffers[i + 1]! > bodyBytes)
-      batch.fail(`a buffer outside of a body of ${bodyBytes} bytes`);
+      batch.fail(`a buffer lies outside its message body of ${bodyBytes} bytes`);
   const compression = batch.table(3);
   const codec = compression === null ? 'none' : (['lz4 frame', 'zstd'] as const)[compression.byte(0, 0)];
   return {
@@ -207,7 +216,7 @@ function readBatch(batch: FlatTable, offset: number, bodyAt: number, bodyBytes: 
     bodyBytes,
     nodes: batch.sizes(1, nodeWords),
     buffers,
-    codec: codec ?? batch.fail('a compression that is not known'),
+    codec: codec ?? batch.fail('the compression is unknown'),
     viewBuffers: batch.sizes(4, 1),
   };
 }

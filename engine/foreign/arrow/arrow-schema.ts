@@ -37,7 +37,7 @@ export interface ArrowField {
 
 /** Reads the fields of a `Schema`. Throws `FormatError` for one that is invalid, too large, or big-endian. */
 export function readArrowSchema(schema: FlatTable): ArrowField[] {
-  if (schema.short(0, 0) !== 0) schema.fail('integers in big-endian order, which are not read');
+  if (schema.short(0, 0) !== 0) schema.fail('big-endian files are not supported');
   let fields = 0;
   const read = (table: FlatTable, depth: number): ArrowField => {
     if (++fields > foreignColumnsMax) table.fail(`more than ${foreignColumnsMax} fields`);
@@ -70,14 +70,14 @@ function intType(type: FlatTable): ArrowType {
 /** Reads the union `Type`: its number, and the table that it refers to. */
 function readType(field: FlatTable): ArrowType {
   const number = field.byte(2, 0);
-  const type = field.table(3) ?? field.fail('a field without a type');
+  const type = field.table(3) ?? field.fail('a field has no type');
   switch (number) {
     case 1:
       return { kind: 'null' };
     case 2:
       return intType(type);
     case 3:
-      return { kind: 'float', bits: [16, 32, 64][type.short(0, 0)] ?? type.fail('an unknown precision') };
+      return { kind: 'float', bits: [16, 32, 64][type.short(0, 0)] ?? type.fail('the precision is unknown') };
     case 4:
     case 5:
       return { kind: 'bytes', isText: number === 5, bits: 32 };
@@ -87,7 +87,7 @@ function readType(field: FlatTable): ArrowType {
       const bits = type.int(2, 128);
       if (![32, 64, 128, 256].includes(bits)) type.fail(`decimals of ${bits} bits`);
       const scale = type.int(1, 0);
-      if (Math.abs(scale) > 255) type.fail(`decimals of ${scale} digits behind the point`);
+      if (Math.abs(scale) > 255) type.fail(`decimals with ${scale} digits after the point are not supported`);
       return { kind: 'decimal', bits, precision: type.int(0, 0), scale };
     }
     case 8:
@@ -128,17 +128,17 @@ function readType(field: FlatTable): ArrowType {
     case 26:
       return { kind: 'list view', bits: number === 25 ? 32 : 64 };
     default:
-      return field.fail(`the unknown type ${number}`);
+      return field.fail(`the type ${number} is unknown`);
   }
 }
 
 function sizeOf(type: FlatTable): number {
   const size = type.int(0, 0);
-  return size < 0 ? type.fail(`a length of ${size}`) : size;
+  return size < 0 ? type.fail(`the length ${size} is not valid`) : size;
 }
 
 function unitOf(type: FlatTable, absent: number): bigint {
-  return perSecond[type.short(0, absent)] ?? type.fail('an unknown unit of time');
+  return perSecond[type.short(0, absent)] ?? type.fail('the unit of time is unknown');
 }
 
 function checkChildren(table: FlatTable, type: ArrowType, children: readonly ArrowField[]): void {
@@ -147,19 +147,20 @@ function checkChildren(table: FlatTable, type: ArrowType, children: readonly Arr
     case 'list':
     case 'list view':
     case 'fixed list':
-      if (length !== 1) table.fail(`a list of ${length} fields`);
+      if (length !== 1) table.fail(`a list must have one field, not ${length}`);
       return;
     case 'map':
       if (length !== 1 || children[0]!.children.length !== 2 || children[0]!.type.kind !== 'struct')
-        table.fail('a map that is none of pairs');
+        table.fail('a map does not consist of pairs');
       return;
     case 'run end encoded':
-      if (length !== 2 || children[0]!.type.kind !== 'int') table.fail('runs without ends and values');
+      if (length !== 2 || children[0]!.type.kind !== 'int')
+        table.fail('run-end-encoded values have no run ends or no values');
       return;
     case 'struct':
     case 'union':
       return;
     default:
-      if (length !== 0) table.fail(`values of the type "${type.kind}" that hold others`);
+      if (length !== 0) table.fail(`values of the type "${type.kind}" can't have child fields`);
   }
 }

@@ -19,7 +19,7 @@ const decompressors: Record<ArrowBatch['codec'], () => Promise<Decompress>> = {
     return (bytes, length) => {
       const content = new Uint8Array(length);
       if (!decompress(bytes, content))
-        throw new FormatError(`a buffer that does not decompress to ${length} bytes`, 0);
+        throw new FormatError(`a buffer does not decompress to ${length} bytes`, 0);
       return content;
     };
   },
@@ -38,7 +38,7 @@ export class ReadingTally {
   count(contentBytes: number): void {
     this.#contentBytes += contentBytes;
     if (this.#contentBytes > foreignSpanBytesMax)
-      throw new LogstrataError('limit', `buffers of more than ${foreignSpanBytesMax} bytes`);
+      throw new LogstrataError('limit', `the buffers have more than ${foreignSpanBytesMax} bytes`);
   }
 }
 
@@ -68,22 +68,23 @@ export class BatchBuffers {
     const bytes = this.storedBytes(buffer);
     if (batch.codec === 'none' || bytes === 0) {
       const end = to ?? bytes;
-      if (from > end || end > bytes) throw new FormatError(`a buffer of ${bytes} bytes, not ${end}`, at);
+      if (from > end || end > bytes)
+        throw new FormatError(`a buffer has ${bytes} bytes, expected ${end}`, at);
       return this.#readFile(at + from, end - from);
     }
     const content = this.#content(this.#readFile(at, bytes), at);
     const end = to ?? content.length;
     if (from > end || end > content.length)
-      throw new FormatError(`a buffer of ${content.length} bytes, not ${end}`, at);
+      throw new FormatError(`a buffer has ${content.length} bytes, expected ${end}`, at);
     return content.subarray(from, end);
   }
 
   /** Decompresses a buffer. It begins with the length of its content, which is -1 where this buffer is stored uncompressed. */
   #content(stored: Uint8Array, at: number): Uint8Array {
-    if (stored.length < 8) throw new FormatError('a compressed buffer without its length', at);
+    if (stored.length < 8) throw new FormatError('a compressed buffer does not begin with its length', at);
     const length = Number(new DataView(stored.buffer, stored.byteOffset).getBigInt64(0, true));
     if (length === -1) return stored.subarray(8);
-    if (length < 0) throw new FormatError(`a buffer of ${length} bytes`, at);
+    if (length < 0) throw new FormatError(`a buffer has the impossible length ${length}`, at);
     this.tally.count(length);
     try {
       return length === 0 ? new Uint8Array(0) : this.decompress(stored.subarray(8), length);
@@ -96,7 +97,7 @@ export class BatchBuffers {
     this.tally.count(length);
     const bytes = new Uint8Array(length);
     if (readForeignBytes(this.place, at, bytes) < length)
-      throw new FormatError('the file ends here, which was longer', at);
+      throw new FormatError('the file ends here: it is shorter than before', at);
     this.tally.bytesRead += length;
     this.tally.checksum = crc32(bytes, this.tally.checksum);
     return bytes;

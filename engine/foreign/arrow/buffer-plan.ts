@@ -28,7 +28,7 @@ export function fieldPlaces(fields: readonly ArrowField[], batch: ArrowBatch): F
     const first = buffer;
     const count = buffersOf(type) + viewBuffers;
     if (at + 2 > batch.nodes.length || first + count > batch.buffers.length / 2)
-      throw new FormatError(`a batch without all parts of the field "${field.name}"`, batch.offset);
+      throw new FormatError(`a batch lacks parts of the field "${field.name}"`, batch.offset);
     buffer += count;
     const children = dictionary === null ? field.children.map(place) : [];
     return {

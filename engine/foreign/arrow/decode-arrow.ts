@@ -24,9 +24,10 @@ async function decode(read: ForeignRead): Promise<DecodedSpans> {
   const index = await arrowIndexOf(read);
   const batch = index.batches[rowGroup];
   if (batch === undefined || batch.offset !== chunk.offset || batch.rows !== rowGroupRows)
-    throw new FormatError('the file has changed: it has other batches', chunk.offset);
+    throw new FormatError('the file has changed: its batches are different', chunk.offset);
   const place = fieldPlaces(index.fields, batch)[columnIndex];
-  if (place === undefined) throw new FormatError('the file has changed: it has another schema', chunk.offset);
+  if (place === undefined)
+    throw new FormatError('the file has changed: its schema is different', chunk.offset);
   const tally = new ReadingTally();
   const buffers = await BatchBuffers.open(read, batch, tally);
   const isWhole = batch.codec !== 'none' || spans.length < 2;
@@ -39,7 +40,7 @@ async function decode(read: ForeignRead): Promise<DecodedSpans> {
   const { leaf, text } = reader;
   const isJson = column.values.kind === 'json';
   if (!isJson && leaf === null)
-    throw new FormatError('the file has changed: it has another schema', chunk.offset);
+    throw new FormatError('the file has changed: its schema is different', chunk.offset);
   const setValue = valueSetter(column, text);
   let replaced = 0;
   for (let row = from; row < to && !columns.isComplete; row++) {

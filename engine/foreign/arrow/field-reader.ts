@@ -69,7 +69,7 @@ export class FieldReader {
     const [start, end] = [offsets[0]!, offsets[to - from]!];
     if (place.type.kind === 'map') {
       const pairs = place.children[0]!;
-      if (end > pairs.rows) throw new FormatError(`a map of ${pairs.rows} pairs, not ${end}`, 0);
+      if (end > pairs.rows) throw new FormatError(`a map has ${pairs.rows} pairs, expected ${end}`, 0);
       const inner = { ...range, place: pairs };
       const key = await this.#child(inner, 0, start, end);
       const value = await this.#child(inner, 1, start, end);
@@ -99,7 +99,7 @@ export class FieldReader {
       const at = row - from;
       const length = bits === 32 ? lengths.getInt32(4 * at, true) : Number(lengths.getBigInt64(8 * at, true));
       if (start < 0 || length < 0 || start + length > items)
-        throw new FormatError('a list that lies outside of its items', 0);
+        throw new FormatError('a list refers to items that do not exist', 0);
       writeItems(json, '[', ']', start, start + length, (i) => item.write(i, json));
     });
   }
@@ -139,7 +139,7 @@ export class FieldReader {
       const at = offsets === null ? row : offsets.getInt32(4 * (row - from), true);
       const reader = fields[number];
       if (reader === undefined || at < 0 || at >= place.children[number]!.rows)
-        throw new FormatError('a value of a union that lies nowhere', 0);
+        throw new FormatError('a union refers to a value that does not exist', 0);
       return { reader, at };
     };
     const isPresent = (row: number): boolean => {
@@ -157,7 +157,7 @@ export class FieldReader {
     const [endsPlace] = range.place.children;
     const runs = endsPlace!.rows;
     const { type } = endsPlace!;
-    if (type.kind !== 'int') throw new FormatError('runs without ends', 0);
+    if (type.kind !== 'int') throw new FormatError('run-end-encoded values have no run ends', 0);
     const ends = integersOf({ ...range, place: endsPlace!, from: 0, to: runs }, type.bits, true);
     const values = await this.#child(range, 1, 0, runs);
     /** The run that contains a row: the first one that ends after it. */
@@ -168,7 +168,7 @@ export class FieldReader {
         if (Number(ends(middle)) > row) high = middle;
         else low = middle + 1;
       }
-      if (low === runs) throw new FormatError('runs of fewer rows than the batch has', 0);
+      if (low === runs) throw new FormatError('the runs have fewer rows than the batch', 0);
       return low;
     };
     return mapped(values, runOf);
@@ -176,7 +176,7 @@ export class FieldReader {
 
   async #readCodes(range: FieldRange, field: ArrowField, id: bigint): Promise<ValueReader> {
     const { type } = range.place;
-    if (type.kind !== 'int') throw new FormatError('a dictionary whose codes are no integers', 0);
+    if (type.kind !== 'int') throw new FormatError('the codes of a dictionary are not integers', 0);
     const isPresent = presenceOf(range);
     const codes = integersOf(range, type.bits, type.isSigned);
     const parts = await this.#dictionaryOf(field, id);
@@ -186,7 +186,7 @@ export class FieldReader {
         if (at >= 0 && at < rows) return { reader, at };
         at -= rows;
       }
-      throw new FormatError(`the code ${codes(row)}, which the dictionary does not have`, 0);
+      throw new FormatError(`the code ${codes(row)} is not in the dictionary`, 0);
     };
     const [first] = parts;
     return {
@@ -216,7 +216,7 @@ export class FieldReader {
 
   /** Reads the dictionary `id` as it applies to the batch: the last full one, followed by its deltas. */
   async #dictionaryOf(field: ArrowField, id: bigint): Promise<{ reader: ValueReader; rows: number }[]> {
-    if (this.#open.has(id)) throw new FormatError('a dictionary that holds itself', 0);
+    if (this.#open.has(id)) throw new FormatError('a dictionary contains itself', 0);
     this.#open.add(id);
     let parts: ArrowDictionary[] = [];
     for (const dictionary of this.index.dictionaries) {

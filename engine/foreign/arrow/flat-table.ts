@@ -21,7 +21,7 @@ export class FlatTable {
   /** The root table of `bytes`. */
   static root(bytes: Uint8Array): FlatTable {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-    if (bytes.length < 8) throw new FormatError('too few bytes for a table', 0);
+    if (bytes.length < 8) throw new FormatError('there are too few bytes for a table', 0);
     return new FlatTable(view, view.getUint32(0, true));
   }
 
@@ -123,7 +123,8 @@ export class FlatTable {
 
   #size(at: number): number {
     const value = Number(this.#view.getBigInt64(this.#checked(at, 8), true));
-    if (value < 0 || !Number.isSafeInteger(value)) throw new FormatError(`a size of ${value}`, at);
+    if (value < 0 || !Number.isSafeInteger(value))
+      throw new FormatError(`the size ${value} is not valid`, at);
     return value;
   }
 
@@ -137,7 +138,7 @@ export class FlatTable {
 
   #checked(at: number, length: number): number {
     if (at < 0 || at + length > this.#view.byteLength)
-      throw new FormatError('a place outside of the bytes', Math.max(0, at));
+      throw new FormatError('an offset points outside the bytes', Math.max(0, at));
     return at;
   }
 }

@@ -55,7 +55,7 @@ export function readLeaf(range: FieldRange): ValueReader | null {
     }
     case 'interval': {
       const width = [4, 8, 16][type.unit];
-      if (width === undefined) throw new FormatError(`intervals of the unknown unit ${type.unit}`, 0);
+      if (width === undefined) throw new FormatError(`the unit ${type.unit} of intervals is unknown`, 0);
       const bytes = buffers.read(place.buffer + 1, from * width, to * width);
       const read = (row: number): Uint8Array =>
         bytes.subarray((row - from) * width, (row - from + 1) * width);
@@ -165,13 +165,13 @@ function viewsOf({ place, buffers, from, to }: FieldRange): (row: number) => Uin
     const number = views.getInt32(at + 8, true);
     const start = views.getInt32(at + 12, true);
     if (length < 0 || number < 0 || number + 2 >= place.buffers || start < 0)
-      throw new FormatError('a string that lies nowhere', 0);
+      throw new FormatError('a string refers to a buffer that does not exist', 0);
     let content = contents.get(number);
     if (content === undefined) {
       content = buffers.read(place.buffer + 2 + number);
       contents.set(number, content);
     }
-    if (start + length > content.length) throw new FormatError('a string that lies outside of its buffer', 0);
+    if (start + length > content.length) throw new FormatError('a string lies outside its buffer', 0);
     return content.subarray(start, start + length);
   };
 }

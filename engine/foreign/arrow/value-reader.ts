@@ -65,7 +65,7 @@ export function offsetsOf({ place, buffers, from, to }: FieldRange, bits: number
   for (let i = 0; i < offsets.length; i++) {
     const offset = bits === 32 ? view.getInt32(4 * i, true) : Number(view.getBigInt64(8 * i, true));
     if (offset < before || !Number.isSafeInteger(offset))
-      throw new FormatError('offsets that do not ascend', 0);
+      throw new FormatError('the offsets are not in ascending order', 0);
     offsets[i] = offset;
     before = offset;
   }

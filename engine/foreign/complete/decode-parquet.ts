@@ -28,12 +28,12 @@ export async function decodeParquetCompletely(read: ForeignRead): Promise<Decode
 async function decodeSpans(read: ForeignRead): Promise<Pick<DecodedSpans, 'spans' | 'replaced'>> {
   const { column, columnIndex, rowGroup, chunk } = read;
   if (column.reason === 'encrypted')
-    throw new LogstrataError('unsupported', "is encrypted, which can't be read");
+    throw new LogstrataError('unsupported', 'is encrypted, which is not supported');
   const footer = await nestedFooterOf(read);
   const node = footer.columns[columnIndex];
   const chunks = footer.rowGroups[rowGroup]?.chunks;
   if (node === undefined || chunks === undefined || footer.rowGroups[rowGroup]!.rows !== read.rowGroupRows)
-    throw new FormatError('the file has changed: it has another schema, or other rows', chunk.offset);
+    throw new FormatError('the file has changed: its schema or its rows are different', chunk.offset);
   const cursors: LeafCursor[] = [];
   for (const [i, type] of leafTypes(node).entries()) {
     const leafChunk = chunks[node.firstLeaf + i]!;
@@ -77,7 +77,7 @@ function checksumOf(place: ForeignPlace, { offset, bytes }: ForeignChunk): numbe
   for (let at = 0; at < bytes; at += verifyPieceBytes) {
     const piece = new Uint8Array(Math.min(verifyPieceBytes, bytes - at));
     if (readForeignBytes(place, offset + at, piece) < piece.length)
-      throw new FormatError('the file ends here, which was longer', offset + at);
+      throw new FormatError('the file ends here: it is shorter than before', offset + at);
     checksum = crc32(piece, checksum);
   }
   return checksum;

@@ -10,9 +10,9 @@ export async function openDecompressedPages(codec: number): Promise<DecompressPa
   const decompress = await openPageDecompressor(codec);
   return (bytes, length) => {
     // Check before allocating what a header claims.
-    if (length > pageBytesMax) throw new FormatError(`a page of ${length} bytes, which is too large`, 0);
+    if (length > pageBytesMax) throw new FormatError(`the page has ${length} bytes, which is too large`, 0);
     const target = new Uint8Array(length);
     if (decompress(bytes, target)) return target;
-    throw new FormatError(`a page that does not decompress to ${length} bytes`, 0);
+    throw new FormatError(`the page does not decompress to ${length} bytes`, 0);
   };
 }

@@ -157,6 +157,6 @@ function geometryJson(bytes: Uint8Array): string {
   try {
     return JSON.stringify(wkbToGeojson({ view, offset: 0 }));
   } catch (error) {
-    throw new FormatError(`a geometry that can't be read: ${(error as Error).message}`, 0);
+    throw new FormatError(`a geometry can't be read: ${(error as Error).message}`, 0);
   }
 }

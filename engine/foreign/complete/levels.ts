@@ -28,24 +28,25 @@ export function readHybrid<T extends Uint8Array | Uint16Array | Uint32Array>(
     let factor = 1;
     for (;;) {
       const byte = bytes[at++];
-      if (byte === undefined || factor > 2 ** 35) throw new FormatError('too few integers', at);
+      if (byte === undefined || factor > 2 ** 35) throw new FormatError('there are too few integers', at);
       header += (byte & 127) * factor;
       if (byte < 128) break;
       factor *= 128;
     }
     if (header % 2 === 0) {
       const run = Math.min(header / 2, count - done);
-      if (at + valueBytes > bytes.length) throw new FormatError('too few integers', at);
+      if (at + valueBytes > bytes.length) throw new FormatError('there are too few integers', at);
       let value = 0;
       for (let k = 0; k < valueBytes; k++) value += bytes[at++]! * 2 ** (8 * k);
-      if (value > max) throw new FormatError(`${value}, which is above ${max}`, at);
+      if (value > max) throw new FormatError(`the value ${value} is above the maximum of ${max}`, at);
       target.fill(value, done, done + run);
       done += run;
       continue;
     }
     const run = Math.min(((header - 1) / 2) * 8, count - done);
     // Some writers omit the padding of the last group of eight values.
-    if (at + Math.ceil((run * width) / 8) > bytes.length) throw new FormatError('too few integers', at);
+    if (at + Math.ceil((run * width) / 8) > bytes.length)
+      throw new FormatError('there are too few integers', at);
     unpack(bytes, at, width, target, done, done + run, max);
     done += run;
     at += ((header - 1) / 2) * width;
@@ -73,7 +74,7 @@ function unpack(
       read += taken;
       bit += taken;
     }
-    if (value > max) throw new FormatError(`${value}, which is above ${max}`, bit >> 3);
+    if (value > max) throw new FormatError(`the value ${value} is above the maximum of ${max}`, bit >> 3);
     target[i] = value;
   }
 }
@@ -94,7 +95,7 @@ export function readBitPacked(
   for (let i = 0; i < target.length; i++) {
     let value = 0;
     for (let k = 0; k < width; k++, bit++) value = 2 * value + ((bytes[bit >> 3]! >>> (7 - (bit & 7))) & 1);
-    if (value > max) throw new FormatError(`a level of ${value}, which is above ${max}`, bit >> 3);
+    if (value > max) throw new FormatError(`the level ${value} is above the maximum of ${max}`, bit >> 3);
     target[i] = value;
   }
   return target;

@@ -67,18 +67,18 @@ export class PageReader {
     const size = fields.size(3);
     const contentBytes = fields.size(2);
     if (size > this.#end + missingBytesMax - bodyAt)
-      fields.fail(`a page of ${size} bytes, which is longer than the column chunk`);
+      fields.fail(`the page has ${size} bytes and ends after the column chunk`);
     if (size > pageBytesMax || contentBytes > pageBytesMax)
       throw new LogstrataError(
         'limit',
-        `a page of ${Math.max(size, contentBytes)} bytes, but at most ${pageBytesMax} are read`,
+        `the page has ${Math.max(size, contentBytes)} bytes, more than the maximum of ${pageBytesMax}`,
       );
     this.#at = bodyAt + size;
     const type = fields.size(1);
     if (type !== pageType.dataV1 && type !== pageType.dataV2 && type !== pageType.dictionary) return null;
     const body = this.#read(bodyAt, size);
     if (fields.has(4) && crc32(body) !== fields.integer(4) >>> 0)
-      fields.fail('a page that fails its checksum');
+      fields.fail('the page does not match its checksum');
     if (type === pageType.dataV1) return this.#readVersion1(fields.struct(5), body, contentBytes);
     if (type === pageType.dataV2) return this.#readVersion2(fields.struct(8), body, contentBytes);
     const entries = countOf(fields.struct(7), 1);
@@ -102,7 +102,7 @@ export class PageReader {
   #read(at: number, length: number): Uint8Array {
     const bytes = new Uint8Array(length);
     if (readForeignBytes(this.place, at, bytes) < length)
-      throw new FormatError('the file ends here, which was longer', at);
+      throw new FormatError('the file ends here: it is shorter than before', at);
     return bytes;
   }
 
@@ -115,7 +115,7 @@ export class PageReader {
       if (max === 0) return null;
       if (levelEncoding === encoding.bitPacked) {
         const bytes = bitPackedBytes(entries, bitsOf(max));
-        if (bytes > content.length - at) header.fail('levels that are not there');
+        if (bytes > content.length - at) header.fail('the levels are missing');
         at += bytes;
         return readBitPacked(content.subarray(at - bytes, at), bitsOf(max), new Uint16Array(entries), max);
       }
@@ -134,7 +134,7 @@ export class PageReader {
     const definitionBytes = header.size(5);
     const repetitionBytes = header.size(6);
     const levelBytes = definitionBytes + repetitionBytes;
-    if (levelBytes > Math.min(body.length, contentBytes)) header.fail('levels that are not there');
+    if (levelBytes > Math.min(body.length, contentBytes)) header.fail('the levels are missing');
     const levels = (max: number, from: number, to: number): Uint16Array | null =>
       max === 0 ? null : readHybrid(body.subarray(from, to), bitsOf(max), new Uint16Array(entries), max);
     const repetitions = levels(repetitionMax, 0, repetitionBytes);
@@ -162,8 +162,8 @@ export class PageReader {
     if (count === 0)
       return { ...levels, values: decodeValues(encoding.plain, this.type, noBytes, 0), codes: null };
     if (this.#dictionary === null)
-      throw new FormatError('a page that refers to a dictionary that is not there', 0);
-    if (bytes.length === 0) throw new FormatError('a page without its codes', 0);
+      throw new FormatError('the page refers to a dictionary, but there is none', 0);
+    if (bytes.length === 0) throw new FormatError('the page has no dictionary codes', 0);
     const codes = readHybrid(
       bytes.subarray(1),
       bytes[0]!,
@@ -177,5 +177,7 @@ export class PageReader {
 /** Reads a field that gives a number of values. It is limited, because memory is allocated for them before they are read. */
 function countOf(fields: ThriftFields, id: number): number {
   const count = fields.size(id);
-  return count > foreignPageValuesMax ? fields.fail(`a page of ${count} values, which is too many`) : count;
+  return count > foreignPageValuesMax
+    ? fields.fail(`the page has ${count} values, which is too many`)
+    : count;
 }

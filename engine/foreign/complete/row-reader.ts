@@ -39,7 +39,7 @@ export class LeafCursor {
   /** Goes to the next entry. Throws `FormatError` after the last one. */
   advance(): void {
     const page = this.#page;
-    if (page === null) throw new FormatError('fewer values than rows', 0);
+    if (page === null) throw new FormatError('the column has fewer values than rows', 0);
     if (this.definition === this.type.definitionMax) this.#value++;
     this.#entry++;
     if (this.#entry < page.entries) return;
@@ -82,7 +82,7 @@ export class RowReader {
     const isMissing = this.#isMissing(this.node);
     this.#write(this.node);
     for (const { repetition } of this.cursors)
-      if (repetition !== 0) throw new FormatError('columns of a row that disagree where it ends', 0);
+      if (repetition !== 0) throw new FormatError('the columns of a row end at different places', 0);
     const text = this.#json.take();
     return isMissing ? null : text;
   }
@@ -108,11 +108,11 @@ export class RowReader {
   /** Whether the definition levels of a node's leaves are below `level`. Throws where only some of them are. */
   #isBelow(node: SchemaNode, level: number): boolean {
     const [first, ...others] = this.#cursorsOf(node);
-    if (first!.definition < 0) throw new FormatError('fewer values than rows', 0);
+    if (first!.definition < 0) throw new FormatError('the column has fewer values than rows', 0);
     const isBelow = first!.definition < level;
     for (const { definition } of others)
       if (definition < level !== isBelow)
-        throw new FormatError('columns that disagree on what is missing', 0);
+        throw new FormatError('the columns disagree on which values are null', 0);
     return isBelow;
   }
 
@@ -122,8 +122,8 @@ export class RowReader {
     const { repetition } = first!;
     for (const other of others)
       if (other.repetition !== repetition)
-        throw new FormatError('columns that disagree on where items begin', 0);
-    if (repetition > node.itemLevel) throw new FormatError('an item that begins within another', 0);
+        throw new FormatError('the columns disagree on where list items begin', 0);
+    if (repetition > node.itemLevel) throw new FormatError('a list item begins inside another one', 0);
     return repetition === node.itemLevel;
   }
 

@@ -28,7 +28,7 @@ export function valueSetter(
         const stored = BigInt(value as boolean | bigint);
         const integer = values.kind === 'ticks' ? ticksToMs(stored, values) : stored;
         if (integer < int64Min || integer > int64Max)
-          throw new FormatError(`the integer ${integer}, which the file says is not there`, 0);
+          throw new FormatError(`the integer ${integer} contradicts the bounds in the file`, 0);
         builder.setBigInt(integer);
         return 0;
       }

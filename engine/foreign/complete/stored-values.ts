@@ -52,14 +52,14 @@ export function decodeValues(
       return plainValues(type, valueBytes, joined(bytes, count, widthOf(type, valueBytes)), count);
     default:
   }
-  throw new FormatError(`values of the physical type ${type} in encoding ${number}`, 0);
+  throw new FormatError(`the encoding ${number} is not supported for the physical type ${type}`, 0);
 }
 
 /** Reads bytes that are preceded by their length in four bytes. Returns them and their end offset. */
 export function prefixed(bytes: Uint8Array, at: number): { content: Uint8Array; end: number } {
-  if (at + 4 > bytes.length) throw new FormatError('a length that is not there', at);
+  if (at + 4 > bytes.length) throw new FormatError('a length is missing', at);
   const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(at, true);
-  if (length > bytes.length - at - 4) throw new FormatError(`${length} bytes, which are not there`, at);
+  if (length > bytes.length - at - 4) throw new FormatError(`${length} bytes are missing`, at);
   return { content: bytes.subarray(at + 4, at + 4 + length), end: at + 4 + length };
 }
 
@@ -76,19 +76,19 @@ function widthOf(type: number, valueBytes: number): number {
     case physicalType.fixedLengthBytes:
       return valueBytes;
     default:
-      throw new FormatError(`values of the physical type ${type} in an encoding for others`, 0);
+      throw new FormatError(`the physical type ${type} is stored in an encoding for other types`, 0);
   }
 }
 
 function plainValues(type: number, valueBytes: number, bytes: Uint8Array, count: number): StoredValues {
   if (type === physicalType.byteArray) return plainStrings(bytes, count);
   if (type === physicalType.boolean) {
-    if (bytes.length * 8 < count) throw new FormatError(`${count} booleans are not there`, 0);
+    if (bytes.length * 8 < count) throw new FormatError(`the page is too short for ${count} booleans`, 0);
     return Uint8Array.from({ length: count }, (_, i) => (bytes[i >> 3]! >>> (i & 7)) & 1);
   }
   const width = widthOf(type, valueBytes);
   if (bytes.length < count * width)
-    throw new FormatError(`${count} values of ${width} bytes are not there`, 0);
+    throw new FormatError(`the page is too short for ${count} values of ${width} bytes`, 0);
   if (type === physicalType.int96 || type === physicalType.fixedLengthBytes) {
     const starts = Uint32Array.from({ length: count }, (_, i) => i * width);
     return { bytes, starts, ends: starts.map((start) => start + width) };
@@ -101,7 +101,7 @@ function plainValues(type: number, valueBytes: number, bytes: Uint8Array, count:
 }
 
 function plainStrings(bytes: Uint8Array, count: number): ByteStrings {
-  if (bytes.length < 4 * count) throw new FormatError(`${count} strings are not there`, 0);
+  if (bytes.length < 4 * count) throw new FormatError(`the page is too short for ${count} strings`, 0);
   const starts = new Uint32Array(count);
   const ends = new Uint32Array(count);
   let at = 0;
@@ -116,7 +116,7 @@ function plainStrings(bytes: Uint8Array, count: number): ByteStrings {
 /** Decodes BYTE_STREAM_SPLIT, which stores the first bytes of all values, then all second bytes, and so on. */
 function joined(bytes: Uint8Array, count: number, width: number): Uint8Array {
   if (bytes.length < count * width)
-    throw new FormatError(`${count} values of ${width} bytes are not there`, 0);
+    throw new FormatError(`the page is too short for ${count} values of ${width} bytes`, 0);
   const values = new Uint8Array(count * width);
   for (let k = 0; k < width; k++)
     for (let i = 0; i < count; i++) values[i * width + k] = bytes[k * count + i]!;
@@ -136,7 +136,8 @@ function stringsBehind(bytes: Uint8Array, from: number, lengths: Int32Array): By
   let at = from;
   for (const [i, length] of lengths.entries()) {
     starts[i] = at;
-    if (length < 0 || length > bytes.length - at) throw new FormatError(`a string of ${length} bytes`, at);
+    if (length < 0 || length > bytes.length - at)
+      throw new FormatError(`a string has the impossible length ${length}`, at);
     at += length;
     ends[i] = at;
   }
@@ -153,11 +154,15 @@ function deltaStrings(bytes: Uint8Array, count: number): ByteStrings {
   let before = 0;
   for (let i = 0; i < count; i++) {
     const prefix = prefixes[i]!;
-    if (prefix < 0 || prefix > before) throw new FormatError(`${prefix} bytes of a value of ${before}`, 0);
+    if (prefix < 0 || prefix > before)
+      throw new FormatError(
+        `a value shares ${prefix} bytes with the value before it, which has ${before}`,
+        0,
+      );
     before = prefix + lengths[i]!;
     total += before;
     // A few stored bytes can claim many long values.
-    if (total > pageBytesMax) throw new FormatError(`a page of more than ${pageBytesMax} bytes`, 0);
+    if (total > pageBytesMax) throw new FormatError(`the page has more than ${pageBytesMax} bytes`, 0);
   }
   const values = new Uint8Array(total);
   const starts = new Uint32Array(count);
@@ -197,11 +202,15 @@ class DeltaReader {
     }
     const each = blockValues.value / miniblocks.value;
     if (blockValues.value > deltaBlockMax || !Number.isInteger(each) || each === 0 || each % 8 !== 0)
-      throw new FormatError(`blocks of ${blockValues.value} values in ${miniblocks.value}`, this.offset);
+      throw new FormatError(
+        `blocks of ${blockValues.value} values can't have ${miniblocks.value} miniblocks`,
+        this.offset,
+      );
     try {
       deltaBinaryUnpack(this, target.length, target);
     } catch (error) {
-      if (error instanceof RangeError) throw new FormatError('the bytes end within values', this.offset);
+      if (error instanceof RangeError)
+        throw new FormatError('the page ends in the middle of a value', this.offset);
       throw error;
     }
     return target;
@@ -215,6 +224,6 @@ class DeltaReader {
       value += (byte & 127) * factor;
       if (byte < 128) return { value, end: at };
     }
-    throw new FormatError('an integer that does not end', at);
+    throw new FormatError('an integer has no end', at);
   }
 }

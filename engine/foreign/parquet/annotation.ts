@@ -63,7 +63,7 @@ function readLogicalType(union: ThriftFields): Annotation {
 function timeOf(kind: 'time of day' | 'timestamp', type: ThriftFields): Annotation {
   const units: readonly TimeUnit[] = ['MILLIS', 'MICROS', 'NANOS'];
   const union = type.struct(2);
-  const unit = units.find((_, i) => union.has(i + 1)) ?? union.fail('an unknown unit of time');
+  const unit = units.find((_, i) => union.has(i + 1)) ?? union.fail('the unit of time is unknown');
   return { kind, unit, isUtc: type.bool(1) };
 }
 

@@ -18,7 +18,7 @@ export const nothingKnown: ChunkFacts = { nullCount: null, min: null, max: null 
  */
 export function chunkFacts(statistics: ThriftFields, column: ColumnType, rows: number): ChunkFacts {
   const storedNulls = statistics.size(3, -1);
-  if (storedNulls > rows) statistics.fail(`${storedNulls} rows without a value of ${rows}`);
+  if (storedNulls > rows) statistics.fail(`the statistics count ${storedNulls} nulls in ${rows} rows`);
   // The deprecated `min` and `max` compare as signed bytes, which is not the order of strings and unsigned integers.
   const { type, isUnsigned } = column.parquet;
   const hasOldOrder =

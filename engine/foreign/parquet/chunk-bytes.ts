@@ -77,7 +77,7 @@ export class ChunkBytes {
 
   #check(at: number, length: number): void {
     if (at < this.#chunk.offset || length < 0 || length > this.pagesEnd - at)
-      throw new FormatError(`${length} bytes that lie outside the column chunk`, at);
+      throw new FormatError(`the next ${length} bytes lie outside the column chunk`, at);
   }
 
   #keep(at: number, length: number): Uint8Array {
@@ -90,7 +90,7 @@ export class ChunkBytes {
     const bytes = new Uint8Array(length);
     const read = readForeignBytes(this.#place, at, bytes, this.#files);
     this.bytesRead += read;
-    if (read < length) throw new FormatError('the file ends here, which was longer', at + read);
+    if (read < length) throw new FormatError('the file ends here: it is shorter than before', at + read);
     return bytes;
   }
 }

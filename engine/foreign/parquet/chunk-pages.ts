@@ -62,17 +62,19 @@ export function walkPages(bytes: ChunkBytes, { chunk, rowGroupRows }: ForeignRea
   let row = 0;
   let at = chunk.offset;
   for (let count = 0; row < rowGroupRows; count++) {
-    if (at >= bytes.end) throw new FormatError(`${row} rows, but the row group has ${rowGroupRows}`, at);
-    if (count === foreignPagesMax) throw new FormatError(`more than ${foreignPagesMax} pages`, at);
+    if (at >= bytes.end)
+      throw new FormatError(`the pages have ${row} rows, but the row group has ${rowGroupRows}`, at);
+    if (count === foreignPagesMax)
+      throw new FormatError(`the column chunk has more than ${foreignPagesMax} pages`, at);
     const page = readPage(bytes, at);
     at = page.bodyAt + page.header.bytes;
     if (isDictionary(page)) {
-      if (count > 0) throw new FormatError('a dictionary behind another page', page.at);
+      if (count > 0) throw new FormatError('a dictionary page follows another page', page.at);
       dictionary = page;
     } else if (isData(page) && page.header.rows > 0) {
       const end = row + page.header.rows;
       if (end > rowGroupRows)
-        throw new FormatError(`more than the ${rowGroupRows} rows of the row group`, at);
+        throw new FormatError(`the pages have more rows than the ${rowGroupRows} of the row group`, at);
       if (row < span.to && end > span.from) pages.push({ ...page, firstRow: row });
       offsets.push(page.at);
       firstRows.push(row);
@@ -92,7 +94,7 @@ export function pagesOfTable(
   const { offsets, firstRows } = table;
   const first = firstRows.findLastIndex((row) => row <= span.from);
   const last = firstRows.findIndex((row) => row >= span.to);
-  if (first < 0 || last <= first) throw new FormatError('no page for the rows that are wanted', chunk.offset);
+  if (first < 0 || last <= first) throw new FormatError('no page has the wanted rows', chunk.offset);
   const pages: DataPage[] = [];
   bytes.readAhead(offsets[first]!, offsets[last]!);
   for (let i = first; i < last; i++) {
@@ -100,7 +102,7 @@ export function pagesOfTable(
     const end = firstRows[i + 1]!;
     const page = readPage(bytes, offsets[i]!, offsets[i + 1]!);
     if (!isData(page) || page.header.rows !== end - firstRow)
-      throw new FormatError(`no data page of ${end - firstRow} rows, which was here`, page.at);
+      throw new FormatError(`expected a data page of ${end - firstRow} rows here, as before`, page.at);
     pages.push({ ...page, firstRow });
   }
   const hasOthers = chunk.offset < offsets[0]!;
@@ -130,7 +132,7 @@ function readPage(bytes: ChunkBytes, at: number, end = bytes.end): Page {
       return { at, bodyAt: at + headerBytes, header };
     } catch (error) {
       if (!(error instanceof FormatError)) throw error;
-      if (length >= most) throw new FormatError(`a malformed page header: ${error.message}`, at);
+      if (length >= most) throw new FormatError(`the page header is malformed: ${error.message}`, at);
     }
   }
 }
@@ -139,16 +141,19 @@ function readPage(bytes: ChunkBytes, at: number, end = bytes.end): Page {
 function checkClaims(header: AnyPageHeader, at: number): void {
   const bytes = Math.max(header.bytes, header.uncompressedBytes);
   if (header.kind !== 'other' && bytes > pageBytesMax)
-    throw new FormatError(`a page of ${bytes} bytes, but at most ${pageBytesMax} are read`, at);
+    throw new FormatError(`the page has ${bytes} bytes, more than the maximum of ${pageBytesMax}`, at);
   const values = header.kind === 'data' ? header.rows : header.kind === 'dictionary' ? header.entries : 0;
   if (values > foreignPageValuesMax)
-    throw new FormatError(`a page of ${values} values, but at most ${foreignPageValuesMax} are read`, at);
+    throw new FormatError(
+      `the page has ${values} values, more than the maximum of ${foreignPageValuesMax}`,
+      at,
+    );
 }
 
 /** Returns the body of a page as stored. Throws `FormatError` where its crc32 differs from the header's. */
 export function bodyOf(bytes: ChunkBytes, { at, bodyAt, header }: Page): Uint8Array {
   const body = bytes.bytesAt(bodyAt, header.bytes);
   if (header.checksum !== null && crc32(body) !== header.checksum)
-    throw new FormatError('a page that fails its checksum', at);
+    throw new FormatError('the page does not match its checksum', at);
   return body;
 }

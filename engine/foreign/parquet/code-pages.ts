@@ -58,8 +58,10 @@ function checkCodes(
   codes: Uint8Array | Uint16Array | Uint32Array,
   entries: number,
 ): void {
-  if (present > 0 && (values.length === 0 || end < 0)) throw new FormatError('malformed codes', at);
-  if (largestCode(codes, present) >= entries) throw new FormatError('a code beyond the dictionary', at);
+  if (present > 0 && (values.length === 0 || end < 0))
+    throw new FormatError('the dictionary codes are malformed', at);
+  if (largestCode(codes, present) >= entries)
+    throw new FormatError('a code is beyond the end of the dictionary', at);
 }
 
 /** Collects the booleans of consecutive pages as codes 0 and 1. */
@@ -88,14 +90,14 @@ export class BoolPages {
     const codes = this.#codes.subarray(row, row + rows);
     if (page.encoding === encoding.plain) {
       if (values.length < (present + 7) >> 3)
-        throw new FormatError(`${values.length} bytes for ${present} bits`, at);
+        throw new FormatError(`the page has ${values.length} bytes for ${present} bits`, at);
       spreadBits(values, present, codes);
     } else if (page.encoding === encoding.rle) {
       // The runs are preceded by their length in four bytes.
       const read = present === 0 ? 0 : values.length < 4 ? -1 : decodeHybrid(values, 4, present, 1, codes);
-      if (read < 0) throw new FormatError('malformed runs', at);
+      if (read < 0) throw new FormatError('the runs are malformed', at);
     } else {
-      throw new FormatError(`booleans in the encoding ${page.encoding}`, at);
+      throw new FormatError(`the encoding ${page.encoding} is not supported for booleans`, at);
     }
     if (bits !== null) spreadCodes(codes, bits, rows, present);
   }

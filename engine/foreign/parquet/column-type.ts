@@ -51,11 +51,11 @@ function timeTicks(perMs: number, ms: number, reason = ''): Meaning {
 /** The column type of a `SchemaElement` that is not a group. Throws `FormatError` for an invalid type. */
 export function columnTypeOf(element: ThriftFields): ColumnType {
   const type = element.size(1);
-  const name = typeNames.get(type) ?? element.fail(`an unknown physical type ${type}`);
+  const name = typeNames.get(type) ?? element.fail(`the physical type ${type} is unknown`);
   const isFixed = type === physicalType.fixedLengthBytes;
   const valueBytes = isFixed ? element.size(2) : 0;
   if (isFixed && (valueBytes === 0 || valueBytes > valueBytesMax))
-    element.fail(`values of ${valueBytes} bytes`);
+    element.fail(`the values have ${valueBytes} bytes`);
   const annotation = readAnnotation(element);
   const { isUnsigned = false, scale = 0, ...meaning } = meaningOf(type, valueBytes, annotation);
   const stored = [isFixed ? `${name}(${valueBytes})` : name, annotationText(annotation)];

@@ -63,7 +63,7 @@ export async function decodeParquet(read: ForeignRead): Promise<DecodedSpans> {
 function decodeSpans(read: ForeignRead, bytes: ChunkBytes, decompress: Decompress): DecodedSpans {
   const { column, spans, wanted, chunk } = read;
   const stored = column.parquet;
-  if (stored === undefined) throw new LogstrataError('unsupported', 'a column that is not of Parquet');
+  if (stored === undefined) throw new LogstrataError('unsupported', 'the column is not a Parquet column');
   const span = spans[wanted]!;
   const { found, checksum } = findPages(bytes, read, true);
   const decoded = withPageRoom(found, 0, (room) => {
@@ -93,7 +93,7 @@ function decodePages(found: SpanPages, decoding: Decoding): DecodedPages {
   // A number takes at most 8 bytes; a string takes its bytes and a 4-byte offset.
   if (Math.max(pageBytes, rows * 8) > foreignSpanBytesMax)
     throw new FormatError(
-      `pages of more than ${foreignSpanBytesMax} bytes hold the span`,
+      `the pages of these rows have more than ${foreignSpanBytesMax} bytes`,
       found.pages[0]!.at,
     );
   if (stored.type === physicalType.boolean) {

@@ -72,19 +72,22 @@ export class NumberPages {
         return;
       }
       case encoding.deltaBinaryPacked:
-        if (!(target instanceof BigInt64Array)) throw new FormatError('deltas of no integers', at);
-        if (decodeDelta(values, 0, target, present) < 0) throw new FormatError('malformed deltas', at);
+        if (!(target instanceof BigInt64Array))
+          throw new FormatError('the page has delta-encoded integers, but the column has another type', at);
+        if (decodeDelta(values, 0, target, present) < 0)
+          throw new FormatError('the delta-encoded integers are malformed', at);
         if (this.#is32) wrapInt32(target, this.#stored.isUnsigned);
         return;
       case encoding.plainDictionary:
       case encoding.rleDictionary: {
-        if (this.#entries === null) throw new FormatError('codes without a dictionary', at);
+        if (this.#entries === null)
+          throw new FormatError('the page has dictionary codes, but there is no dictionary', at);
         const taken = takeColumn(this.#entries, decodeEntryCodes(page, this.#entries.length)) as NumberColumn;
         halvesOf(target).set(halvesOf(taken.values));
         return;
       }
       default:
-        throw new FormatError(`numbers in the encoding ${page.encoding}`, at);
+        throw new FormatError(`the encoding ${page.encoding} is not supported for numbers`, at);
     }
   }
 
@@ -98,7 +101,7 @@ export class NumberPages {
 }
 
 function tooShort({ present, values, at }: StoredPage): FormatError {
-  return new FormatError(`${values.length} bytes for ${present} numbers`, at);
+  return new FormatError(`the page has ${values.length} bytes for ${present} numbers`, at);
 }
 
 /** Whether some stored numbers may have no value of the column's type. Rows with them become null. */
@@ -121,11 +124,12 @@ export function convertNumbers(
 ): { column: NumberColumn; dropped: number } {
   const { values, length } = stored;
   if (values instanceof Float64Array) {
-    if (type !== 'float') throw new LogstrataError('unsupported', `floats as values of the type ${type}`);
+    if (type !== 'float')
+      throw new LogstrataError('unsupported', `floats can't be read as values of type ${type}`);
     return { column: stored, dropped: dropInfinite(values, bits!) };
   }
   if (isUnsigned && physical === physicalType.int64 && !noneNegative(values))
-    throw new FormatError('integers above 2^63 - 1, which the file says are not there', 0);
+    throw new FormatError('an integer is above 2^63 - 1, contrary to the bounds in the file', 0);
   if (type === 'float') {
     const floats = divideToFloats(values, 10 ** scale);
     return { column: { kind: 'float64', length, values: floats, validity: null }, dropped: 0 };

@@ -27,12 +27,13 @@ export function readOffsetIndex(
         {
           valuesMax: () => 4,
           receive: (page, index, length) => {
-            if (length > foreignPagesMax) page.fail(`more than ${foreignPagesMax} pages`);
+            if (length > foreignPagesMax)
+              page.fail(`the column chunk has more than ${foreignPagesMax} pages`);
             const at = page.size(1);
             const firstRow = page.size(3);
             const isNext = index === 0 ? firstRow === 0 : at === end && firstRow > firstRows.at(-1)!;
             if (!isNext || at < offset || firstRow >= rowGroupRows)
-              page.fail('a page that is none of the chunk');
+              page.fail('a page of the offset index lies outside the column chunk');
             offsets.push(at);
             firstRows.push(firstRow);
             end = at + page.size(2);

@@ -46,24 +46,28 @@ export async function withParquetFooter<T>(
 
 async function findFooter(source: ForeignSource): Promise<{ footer: Uint8Array; footerAt: number }> {
   const { path, size } = source;
-  if (size < fileBytesMin) throw new FormatError(`${size} bytes are too few for a Parquet file`, 0);
+  if (size < fileBytesMin) throw new FormatError(`the file has ${size} bytes, too few for a Parquet file`, 0);
   const tailReadLength = Math.min(size, tailReadBytes);
   const tail = await source.read(size - tailReadLength, tailReadLength);
   const ending = tail.subarray(-magic.length);
   if (Buffer.from(ending).toString('latin1') === encryptedMagic)
-    throw new LogstrataError('unsupported', `${path} has an encrypted footer, which can't be read`, { path });
+    throw new LogstrataError(
+      'unsupported',
+      `${path} has an encrypted footer; encrypted files are not supported`,
+      { path },
+    );
   if (Buffer.compare(ending, magic) !== 0) {
     const expected =
-      'the file does not end with "PAR1", as a Parquet file does: it is none, cut off, or still being written';
+      'the file does not end with "PAR1": it is not a Parquet file, is truncated, or is still being written';
     throw new FormatError(expected, size - magic.length);
   }
   const footerBytes = new DataView(tail.buffer, tail.byteOffset).getUint32(tail.length - tailBytes, true);
   const footerAt = size - tailBytes - footerBytes;
   const refuse = (problem: string): never => {
-    throw new FormatError(`a footer of ${footerBytes} bytes${problem}`, size - tailBytes);
+    throw new FormatError(`the footer has ${footerBytes} bytes${problem}`, size - tailBytes);
   };
-  if (footerAt < magic.length) refuse(` in a file of ${size}`);
-  if (footerBytes > foreignFooterBytesMax) refuse(`, but at most ${foreignFooterBytesMax} are read`);
+  if (footerAt < magic.length) refuse(`, but the file has only ${size}`);
+  if (footerBytes > foreignFooterBytesMax) refuse(`, more than the maximum of ${foreignFooterBytesMax}`);
   if (footerBytes + tailBytes > tail.length)
     return { footer: await source.read(footerAt, footerBytes), footerAt };
   return { footer: tail.subarray(tail.length - tailBytes - footerBytes, tail.length - tailBytes), footerAt };

@@ -37,12 +37,14 @@ export class RowGroupReader {
   /** Adds the next row group. Throws `FormatError` where it contradicts the schema or reaches beyond the file. */
   add(group: ThriftFields, index: number, length: number): void {
     if (length * this.columns.length > foreignChunksMax)
-      group.fail(`${length} row groups of ${this.columns.length} columns, which is more than can be read`);
+      group.fail(
+        `the file has ${length} row groups of ${this.columns.length} columns, more than can be read`,
+      );
     const rows = group.size(3);
     const chunks = group.structs(1);
     if (chunks.length !== this.leaves)
       group.fail(
-        `row group ${index} has ${chunks.length} column chunks, but the schema ${this.leaves} columns`,
+        `row group ${index} has ${chunks.length} column chunks, but the schema has ${this.leaves} columns`,
       );
     this.rows += rows;
     this.rowGroups.push({
@@ -58,7 +60,8 @@ export class RowGroupReader {
   /** @param rows number of rows of the row group */
   #readChunk(chunk: ThriftFields, column: SchemaColumn, rows: number, rowGroup: number): ForeignChunk {
     const place = `column "${column.name}" of row group ${rowGroup}`;
-    if ((chunk.binary(1)?.length ?? 0) > 0) chunk.fail(`${place} lies in another file, "${chunk.text(1)}"`);
+    if ((chunk.binary(1)?.length ?? 0) > 0)
+      chunk.fail(`${place} is stored in another file, "${chunk.text(1)}", which is not supported`);
     if (chunk.has(8) || !chunk.has(3)) {
       this.reasons.set(column, 'encrypted');
       return { offset: 0, bytes: 0, codec: 0, uncompressedBytes: 0, ...nothingKnown, bloomFilter: null };
@@ -66,7 +69,7 @@ export class RowGroupReader {
     const fields = chunk.struct(3);
     const { flat } = column;
     if (flat !== null && fields.size(1) !== flat.parquet.type)
-      fields.fail(`${place} has another physical type than in the schema`);
+      fields.fail(`${place} has a different physical type than the schema`);
     const codec = fields.size(4);
     const reason = reasonOf(codec, fields.integers(2));
     if (reason !== '' && !this.reasons.has(column)) this.reasons.set(column, reason);
@@ -77,7 +80,9 @@ export class RowGroupReader {
     const dictionaryAt = fields.size(11, 0);
     const offset = dictionaryAt >= pagesBegin ? Math.min(dictionaryAt, dataAt) : dataAt;
     if (bytes > 0 && (offset < pagesBegin || offset + bytes > this.pagesEnd))
-      fields.fail(`${place} claims the bytes ${offset} to ${offset + bytes} of ${this.pagesEnd}`);
+      fields.fail(
+        `${place} claims bytes ${offset} to ${offset + bytes}, but the pages end at byte ${this.pagesEnd}`,
+      );
     const facts = flat === null || !fields.has(12) ? nothingKnown : chunkFacts(fields.struct(12), flat, rows);
     return {
       offset,

@@ -41,13 +41,13 @@ export class SchemaReader {
   /** Adds the next element. Throws `FormatError` for a schema that is invalid or too large. */
   add(element: ThriftFields, index: number, length: number): void {
     if (length > foreignColumnsMax)
-      element.fail(`a schema of ${length} columns, but at most ${foreignColumnsMax} are possible`);
+      element.fail(`the schema has ${length} columns, more than the maximum of ${foreignColumnsMax}`);
     const children = element.size(5, 0);
     if (index === 0) {
       this.#missing.push(children);
       return;
     }
-    if (this.#missing.at(-1) === 0) element.fail('more columns than the groups of the schema hold');
+    if (this.#missing.at(-1) === 0) element.fail('the schema has more columns than its groups count');
     this.#missing[this.#missing.length - 1]!--;
     if (this.#missing.length === 1) {
       this.#top = element;
@@ -63,13 +63,13 @@ export class SchemaReader {
   /** Throws `FormatError` where groups lack fields. The error has the position of `fields`, the structure that holds the schema. */
   end(fields: ThriftFields): void {
     if (this.#missing.length !== 1 || this.#missing[0] !== 0)
-      fields.fail('a schema with fewer columns than it says');
+      fields.fail('the schema has fewer columns than its groups count');
   }
 
   #finish(): void {
     const element = this.#top!;
     const repeats = element.size(3, repetition.required);
-    if (repeats > repetition.repeated) element.fail(`an unknown repetition ${repeats}`);
+    if (repeats > repetition.repeated) element.fail(`the repetition ${repeats} is unknown`);
     const isFlat = element.size(5, 0) === 0 && repeats !== repetition.repeated;
     const flat = isFlat ? columnTypeOf(element) : null;
     this.columns.push({

@@ -92,6 +92,6 @@ function endOf({ firstRow, header }: DataPage): number {
 /** Whether some string of the page may hold a needle. Throws `FormatError` where the strings do not fill the page. */
 function holdsIn({ values, present, at }: StoredPage, needles: readonly KernelNeedle[]): boolean {
   const verdict: BlockVerdict = present === 0 ? 'none' : searchPlainStrings(values, present, needles);
-  if (verdict === 'malformed') throw new FormatError('strings that do not fill their page', at);
+  if (verdict === 'malformed') throw new FormatError('the strings do not fill their page', at);
   return verdict === 'may';
 }

@@ -77,7 +77,7 @@ function decompressed(
   if (codec === codecNumber.none) return stored;
   const target = room(length);
   if (!decompress(stored, target))
-    throw new FormatError(`a page that does not decompress to ${length} bytes`, at);
+    throw new FormatError(`the page does not decompress to ${length} bytes`, at);
   return target;
 }
 
@@ -96,7 +96,7 @@ function levelsRange(
   const isBitPacked = levelEncoding === encoding.bitPacked;
   const from = isBitPacked ? 0 : 4;
   const length = isBitPacked ? (rows + 7) >> 3 : content.length < 4 ? Infinity : view.getUint32(0, true);
-  if (length > content.length - from) throw new FormatError('levels that are longer than their page', at);
+  if (length > content.length - from) throw new FormatError('the levels are longer than their page', at);
   return [from, from + length];
 }
 
@@ -109,7 +109,7 @@ function readLevels(
 ): { bits: Uint8Array | null; present: number } {
   const bits = new Uint8Array(bitmapBytes(rows));
   const present = decodeLevels(source, from, to, rows, bits);
-  if (present < 0) throw new FormatError('malformed levels', at);
+  if (present < 0) throw new FormatError('the levels are malformed', at);
   return { bits: present === rows ? null : bits, present };
 }
 

@@ -71,26 +71,27 @@ export class StringPages {
         }
         const target = this.#room(Math.max(0, values.length - present * lengthBytes), at);
         const written = decodePlainStrings(values, present, target, offsets);
-        if (written < 0) throw new FormatError('strings that do not fill their page', at);
+        if (written < 0) throw new FormatError('the strings do not fill their page', at);
         this.#end += written;
         return;
       }
       case encoding.deltaLengthByteArray: {
         const bytesAt = decodeLengths(values, present, offsets);
-        if (bytesAt < 0) throw new FormatError('lengths that are not those of the strings', at);
+        if (bytesAt < 0) throw new FormatError('the lengths do not match the strings', at);
         this.#append(values.subarray(bytesAt), at);
         this.#checkFixed(page, offsets);
         return;
       }
       case encoding.deltaByteArray: {
         const bytes = decodePrefixed(values, present, foreignSpanBytesMax - this.#end, offsets);
-        if (bytes === null) throw new FormatError('malformed strings, or too many bytes', at);
+        if (bytes === null) throw new FormatError('the strings are malformed or too long', at);
         this.#append(bytes, at);
         this.#checkFixed(page, offsets);
         return;
       }
       case encoding.byteStreamSplit: {
-        if (this.#valueBytes === 0) throw new FormatError('strings in the encoding of numbers', at);
+        if (this.#valueBytes === 0)
+          throw new FormatError('strings are stored in an encoding for numbers', at);
         const bytes = this.#fixedBytes(page, offsets);
         joinStreams(values, 0, present, this.#valueBytes, this.#room(bytes, at));
         this.#end += bytes;
@@ -101,13 +102,14 @@ export class StringPages {
         this.#takeEntries(page, offsets);
         return;
       default:
-        throw new FormatError(`strings in the encoding ${page.encoding}`, at);
+        throw new FormatError(`the encoding ${page.encoding} is not supported for strings`, at);
     }
   }
 
   #takeEntries(page: StoredPage, offsets: Uint32Array): void {
     const entries = this.#entries;
-    if (entries === null) throw new FormatError('codes without a dictionary', page.at);
+    if (entries === null)
+      throw new FormatError('the page has dictionary codes, but there is no dictionary', page.at);
     const codes = decodeEntryCodes(page, entries.length);
     let sum = 0;
     for (const code of codes) sum += entries.offsets[code + 1]! - entries.offsets[code]!;
@@ -120,7 +122,8 @@ export class StringPages {
   /** Writes the offsets of fixed-length values. Returns their total bytes, after checking that the page has them. */
   #fixedBytes({ present, values, at }: StoredPage, offsets: Uint32Array): number {
     const bytes = present * this.#valueBytes;
-    if (bytes > values.length) throw new FormatError(`${values.length} bytes for ${present} values`, at);
+    if (bytes > values.length)
+      throw new FormatError(`the page has ${values.length} bytes for ${present} values`, at);
     for (let i = 0; i <= present; i++) offsets[i] = i * this.#valueBytes;
     return bytes;
   }
@@ -129,7 +132,7 @@ export class StringPages {
     if (this.#valueBytes === 0) return;
     for (let i = 0; i < present; i++)
       if (offsets[i + 1]! - offsets[i]! !== this.#valueBytes)
-        throw new FormatError(`values that have not ${this.#valueBytes} bytes`, at);
+        throw new FormatError(`a value does not have ${this.#valueBytes} bytes`, at);
   }
 
   #append(bytes: Uint8Array, at: number): void {
@@ -151,6 +154,9 @@ export class StringPages {
 
   #checkRoom(bytes: number, at: number): void {
     if (bytes > foreignSpanBytesMax - this.#end)
-      throw new FormatError(`strings of more than ${foreignSpanBytesMax} bytes in neighbouring pages`, at);
+      throw new FormatError(
+        `the strings of neighbouring pages have more than ${foreignSpanBytesMax} bytes`,
+        at,
+      );
   }
 }

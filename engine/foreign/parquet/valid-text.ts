@@ -36,7 +36,10 @@ function repaired(column: BytesColumn): { column: BytesColumn; replaced: number 
   for (let row = 0; row < length; row++) {
     end = repairUtf8Into(bytes, offsets[row]!, offsets[row + 1]!, target, end, count);
     if (end > target.length)
-      throw new FormatError(`strings that are no UTF-8 and become more than ${foreignSpanBytesMax} bytes`, 0);
+      throw new FormatError(
+        `strings that are not UTF-8 would become more than ${foreignSpanBytesMax} bytes`,
+        0,
+      );
     targetOffsets[row + 1] = end;
   }
   return { column: { ...column, offsets: targetOffsets, bytes: target.subarray(0, end) }, replaced };

@@ -17,12 +17,13 @@ export class ForeignSource {
 
   /** Returns the bytes [at, at + length). Throws `FormatError` where the file ends before that. */
   async read(at: number, length: number): Promise<Uint8Array> {
-    if (at + length > this.size) throw new FormatError(`${length} bytes, which the file does not have`, at);
+    if (at + length > this.size)
+      throw new FormatError(`the file is too short for the ${length} bytes expected here`, at);
     const bytes = new Uint8Array(length);
     let done = 0;
     while (done < length) {
       const bytesRead = await this.readInto(bytes, done, at + done);
-      if (bytesRead === 0) throw new FormatError('the file ends here, which was longer', at + done);
+      if (bytesRead === 0) throw new FormatError('the file ends here: it is shorter than before', at + done);
       done += bytesRead;
     }
     return bytes;

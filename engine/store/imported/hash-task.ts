@@ -30,10 +30,13 @@ export function work({ path, copy, from, to, lanes }: HashJob): Finished<HashedB
       const piece = new Uint8Array(Math.min(verifyPieceBytes, to - at));
       const read = readForeignBytes({ path, copy }, at, piece, files);
       if (read < piece.length)
-        throw new DamageError(`${path}, at byte ${at + read}: the file ends here, which was longer`, {
-          path,
-          offset: at + read,
-        });
+        throw new DamageError(
+          `${path}, at byte ${at + read}: the file ends here: it is shorter than before`,
+          {
+            path,
+            offset: at + read,
+          },
+        );
       addStripes(lanes, piece);
       rest = piece.slice(piece.length - (piece.length % stripeBytes));
     }
