@@ -37,7 +37,7 @@ export class Caller {
    */
   assertMay(agent: string): void {
     if (this.may(agent)) return;
-    throw new ProblemError(403, `this token is not for the agent ${JSON.stringify(agent)}`, {
+    throw new ProblemError(403, `this token may not read the agent ${JSON.stringify(agent)}`, {
       headers: { 'WWW-Authenticate': 'Bearer error="insufficient_scope"' },
     });
   }
@@ -45,7 +45,7 @@ export class Caller {
   /** Throws 403 for a response that shows all agents, where the token is for some agents only. */
   assertMayAll(): void {
     if (!this.isLimited) return;
-    throw new ProblemError(403, 'this token is for some agents only, and this shows something of all', {
+    throw new ProblemError(403, 'this token may read only some agents, but this path shows all of them', {
       headers: { 'WWW-Authenticate': 'Bearer error="insufficient_scope"' },
     });
   }

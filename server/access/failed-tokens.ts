@@ -46,7 +46,7 @@ export class FailedTokens {
     const beyond = failing.failures - failuresAtOnce;
     if (beyond <= 0) throw refusal;
     if (this.#slowed >= slowedAnswersMax || failing.slowed >= slowedAnswersOfClientMax)
-      throw new ProblemError(429, 'too many wrong tokens at once', { headers: { 'Retry-After': '2' } });
+      throw new ProblemError(429, 'too many requests with wrong tokens', { headers: { 'Retry-After': '2' } });
     this.#slowed++;
     failing.slowed++;
     const delayMs = Math.min(failureDelayMsMax, failureDelayMs * 2 ** (beyond - 1));

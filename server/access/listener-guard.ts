@@ -86,7 +86,7 @@ export class ListenerGuard {
 }
 
 function tokenNeeded(): ProblemError {
-  return new ProblemError(401, 'a token is needed: send the header "Authorization: Bearer <token>"', {
+  return new ProblemError(401, 'a token is required: send the header "Authorization: Bearer <token>"', {
     headers: { 'WWW-Authenticate': 'Bearer realm="logstrata"' },
   });
 }
@@ -111,10 +111,10 @@ function isInForce({ expiresMs, revokedMs }: Token, nowMs: number): boolean {
  * Only a client that knows the whole text of the token is told so.
  */
 function wrongToken(token: Token | undefined): ProblemError {
-  let detail = 'this token is not known here';
+  let detail = 'this token is not known';
   if (token !== undefined && token.revokedMs !== null) detail = `the token ${token.id} was revoked`;
   else if (token !== undefined)
-    detail = `the token ${token.id} has expired on ${new Date(token.expiresMs!).toISOString().slice(0, 10)}`;
+    detail = `the token ${token.id} expired on ${new Date(token.expiresMs!).toISOString().slice(0, 10)}`;
   return new ProblemError(401, detail, {
     headers: {
       'WWW-Authenticate': `Bearer realm="logstrata", error="invalid_token", error_description="${detail}"`,

@@ -33,12 +33,12 @@ export function tokenFileBytes(token: Token): Buffer {
 
 /** Parses the content of the file of the token `id`. Throws `damaged`; `unsupported` for a version that a newer program wrote. */
 export function parseTokenFile(id: string, text: string): Token {
-  const object = parseJsonObject(text, 'the file of a token');
+  const object = parseJsonObject(text, 'the token file');
   const written = countField(object, 'version');
   if (written !== version)
     throw new LogstrataError(
       'unsupported',
-      `it has version ${written} of the file of a token, and this program knows version ${version}`,
+      `it has version ${written} of the token file format, but this program supports version ${version}`,
     );
   return {
     id,

@@ -179,6 +179,6 @@ async function textOf(file: ReadableFile): Promise<string> {
 function tooMany(location: string): LogstrataError {
   return new LogstrataError(
     'limit',
-    `there are ${tokensMax} tokens in ${location}/${folderName}, which is the most: remove files of revoked ones there`,
+    `there are already ${tokensMax} tokens in ${location}/${folderName}, the maximum: remove the files of revoked tokens there`,
   );
 }

@@ -104,7 +104,7 @@ function routeOf(path: string, routes: ConsoleRoutes): ConsoleRoute | undefined 
 
 /** The 404 for a path that has no route. */
 export function nothingThere(): ProblemError {
-  return new ProblemError(404, 'there is nothing at this path of the console');
+  return new ProblemError(404, 'the console has nothing at this path');
 }
 
 /** Decodes a path to find its route. A path that can't be decoded is used as it is, and the route reports the error. */

@@ -91,8 +91,8 @@ export function checkConsoleAddress({ host, port }: ListenAddress, guard: Listen
   if (guard?.isClosed !== true)
     throw new LogstrataError(
       'invalid',
-      `the console can't listen on ${formatAddress(host, port)}, where others reach it: there is no token for it yet. Make one with ` +
-        '"logstrata token new --listener console", or have it listen on this machine alone (127.0.0.1:2112, [::1]:2112)',
+      `the console can't listen on ${formatAddress(host, port)}, which other machines can reach, without a token. Make one with ` +
+        '"logstrata token new --listener console", or let it listen only on this machine (127.0.0.1:2112, [::1]:2112)',
     );
   guard.close();
 }

@@ -72,7 +72,7 @@ export class CountRoute implements ConsoleRoute {
     const startMs = performance.now();
     const { queryTimeoutMs: timeoutMs } = this.#options;
     const late =
-      `the count ran longer than ${timeoutMs / 1000} s, which is the time limit of this server: add filters, or ask for a ` +
+      `the count ran longer than ${timeoutMs / 1000} s, the time limit of this server: add filters, or choose a ` +
       'shorter time';
     try {
       const wish = { client, response, timeoutMs, late };

@@ -37,7 +37,7 @@ export class ReadinessRoute implements ConsoleRoute {
   }
 }
 
-const kept: Trouble = { reason: 'something that only a token for all agents is told of' };
+const kept: Trouble = { reason: 'only a token for all agents may see the reason' };
 
 function toldTo(caller: Caller, reasons: readonly Trouble[]): readonly Trouble[] {
   if (!caller.isLimited) return reasons;

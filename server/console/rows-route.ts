@@ -47,7 +47,7 @@ export class RowsRoute implements ConsoleRoute {
     const { store } = agentOfPath(rawPath, 'rows', caller, (each) => this.#agents.get(each)).found;
     const { timezone, queryTimeoutMs: timeoutMs, now } = this.#options;
     const question = parseRows(rawQuery, store.schema, timezone, now());
-    const late = `a reader's question ran longer than ${timeoutMs / 1000} s, which is the time limit of the writer`;
+    const late = `the query of a reader ran longer than ${timeoutMs / 1000} s, the time limit of the writer`;
     const answer = await inSlot(this.#admission, { client, response, timeoutMs, late }, (signal) =>
       store.rowsBetween(question, { signal }),
     );
@@ -65,7 +65,7 @@ function parseRows(rawQuery: string, schema: Schema, timezone: string, now: numb
   // Filters can only be parsed once it is known that reader and writer have the same fields.
   const tag = schemaTag(schema);
   if (!rawQuery.split('&').includes(`tag=${tag}`))
-    throw new ProblemError(409, 'the fields of the agent are not those that the reader knows');
+    throw new ProblemError(409, 'the fields of the agent differ from those that the reader knows');
   const { given, predicates } = readParameters(rawQuery, parameters, { schema, timezone, now });
   const one = (name: (typeof parameters)[number]): string => given.get(name)?.[0] ?? '';
   const direction = one('direction');

@@ -44,11 +44,11 @@ export function parseCountRequest(rawQuery: string, context: FilterContext): Cou
       ? undefined
       : { field: context.schema.fields.indexOf(by.value.field), top: parseTop(top) };
   if (top !== undefined && values === undefined)
-    throw badParameter('top', '"top" says how many values of a field are given: name the field by "by" too');
+    throw badParameter('top', '"top" limits the values of a field: name the field with "by"');
   if (zone !== undefined && by.time === undefined)
     throw badParameter(
       'zone',
-      '"zone" is that of buckets of time: name their field and step by "by" too, such as by=time:1d',
+      '"zone" is the time zone of time buckets: name their field and step with "by", such as by=time:1d',
     );
   return {
     query: {
@@ -78,11 +78,11 @@ function parseBy(texts: readonly string[], fields: readonly Field[], zone: strin
     const field = fields[index]!;
     if (colon < 0) {
       if (field.type === 'time')
-        throw badParameter('by', `field "${name}" is a time, which is counted in steps: write by=${name}:1h`);
+        throw badParameter('by', `field "${name}" is a time and needs a step: write by=${name}:1h`);
       if (found.value !== undefined)
         throw badParameter(
           'by',
-          `records are counted by one field besides the time, not by "${found.value.field.name}" and "${name}"`,
+          `records can be counted by only one field besides the time, not by "${found.value.field.name}" and "${name}"`,
         );
       found = { ...found, value: { field } };
       continue;
@@ -92,7 +92,7 @@ function parseBy(texts: readonly string[], fields: readonly Field[], zone: strin
     if (found.time !== undefined)
       throw badParameter(
         'by',
-        `records are counted by one time, not by "${found.time.field.name}" and "${name}"`,
+        `records can be counted by only one time field, not by "${found.time.field.name}" and "${name}"`,
       );
     const step = text.slice(colon + 1);
     const parsed = parseTimeStep(step);
@@ -147,10 +147,10 @@ export function countProblem(error: unknown): unknown {
     case 'buckets':
       return badParameter(
         'by',
-        `${error.message}: take a larger step, such as ${stepFor(error.spanMs, countBucketsMax / 2)}, or a shorter time`,
+        `${error.message}: choose a larger step, such as ${stepFor(error.spanMs, countBucketsMax / 2)}, or a shorter time range`,
       );
     case 'cells':
-      return badParameter('top', `${error.message}: ask for fewer values by "top", or for a larger step`);
+      return badParameter('top', `${error.message}: ask for fewer values with "top", or for a larger step`);
     case 'values':
       return badParameter('by', error.message);
   }

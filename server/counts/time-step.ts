@@ -27,7 +27,7 @@ export function parseTimeStep(text: string): TimeStep | { readonly problem: stri
   if (match === null || count === 0 || count > unitsMax)
     return {
       problem:
-        `${JSON.stringify(text)} is no step: expected a whole number from 1 to ${unitsMax} with a unit, ` +
+        `${JSON.stringify(text)} is not a step: expected a whole number from 1 to ${unitsMax} with a unit, ` +
         'such as 30s, 5m, 1h, 1d, 1w, 1mo (a month) or 1y',
     };
   const unit = match[2]!.toLowerCase();
@@ -36,7 +36,7 @@ export function parseTimeStep(text: string): TimeStep | { readonly problem: stri
   if (ms % dayMs === 0) return { kind: 'days', days: ms / dayMs };
   if (ms < dayMs) return { kind: 'clock', ms };
   return {
-    problem: `the step ${text} is longer than a day, and no whole number of days: write 1d, 2d and so on`,
+    problem: `the step ${text} is longer than a day, but not a whole number of days: write 1d, 2d and so on`,
   };
 }
 

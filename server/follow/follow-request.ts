@@ -15,19 +15,23 @@ export function asksToFollow(request: TransportRequest): boolean {
  */
 export function followedQuery(query: Query, request: TransportRequest): Query {
   if (request.version === '1.0')
-    throw new ProblemError(505, 'a stream has no end that HTTP/1.0 could be told beforehand: use HTTP/1.1', {
-      closes: true,
-    });
+    throw new ProblemError(
+      505,
+      'a stream has no length known in advance, which HTTP/1.0 needs: use HTTP/1.1',
+      {
+        closes: true,
+      },
+    );
   if (query.before !== undefined)
     throw badParameter(
       'before',
-      '"before" has no meaning for a stream, which goes on to what will come: leave it out',
+      '"before" cannot be used with a stream, which continues with new records: remove it',
     );
   const format = query.form?.format ?? 'jsonl';
   if (format !== 'jsonl')
     throw badParameter(
       'format',
-      `the events of a stream have records as JSON: leave out "format", which is "${format}"`,
+      `the events of a stream always have records as JSON: remove "format", which is "${format}"`,
     );
   const after = lastEvent(request) ?? query.after;
   return after === undefined ? query : { ...query, after, limit: Number.MAX_SAFE_INTEGER };

@@ -236,7 +236,7 @@ export class Follower implements GroupMember {
     // While it catches up, another scan fills the gap.
     if (!this.#isJoined) return;
     const { last } = this.#position;
-    const detail = `this client takes its events too slowly: more than the server keeps for it have come since ${last}`;
+    const detail = `this client reads its events too slowly: more events than the server buffers have arrived since ${last}`;
     this.#end(eventText('lagging', { detail }));
   }
 

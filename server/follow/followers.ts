@@ -73,7 +73,7 @@ export class Followers {
   follow({ agent, store, query, head, response, objection, onBegin }: FollowRequest): Promise<void> {
     const { followersMax, queryTimeoutMs } = this.#options;
     if (this.#followers.size >= followersMax)
-      throw new ProblemError(503, `${followersMax} clients follow, which is the most at once`, {
+      throw new ProblemError(503, `${followersMax} clients are following, the maximum`, {
         headers: { 'Retry-After': '5' },
       });
     const { predicates, form } = query;
@@ -83,7 +83,7 @@ export class Followers {
       response,
       head,
       this.#watch.begin((reason) => {
-        this.#options.log(`a stream was broken off: ${reason.message}`);
+        this.#options.log(`a stream was cut off: ${reason.message}`);
         response.break();
       }),
     );

@@ -34,7 +34,7 @@ export function readCertificate(files: CertificateFiles): Certificate {
   const key = readPem(files.key, 'the private key');
   const parsed = parseCertificate(cert, files.cert);
   if (!parsed.checkPrivateKey(parseKey(key, files.key)))
-    throw problem(files.key, `the private key ${files.key} is not that of the certificate ${files.cert}`);
+    throw problem(files.key, `the private key ${files.key} does not belong to the certificate ${files.cert}`);
   try {
     createSecureContext({ cert, key, minVersion: tlsVersionMin });
   } catch (cause) {
@@ -56,9 +56,9 @@ export function validityWarning(
   nowMs: number,
 ): string | undefined {
   if (nowMs < notBeforeMs)
-    return `the certificate ${path} is valid from ${textOfTime(notBeforeMs)} on: clients refuse it until then`;
+    return `the certificate ${path} is not valid before ${textOfTime(notBeforeMs)}: clients refuse it until then`;
   if (nowMs >= expiresMs)
-    return `the certificate ${path} has expired on ${textOfTime(expiresMs)}: clients refuse it`;
+    return `the certificate ${path} expired on ${textOfTime(expiresMs)}: clients refuse it`;
   if (expiresMs - nowMs < renewalMs)
     return `the certificate ${path} expires on ${textOfTime(expiresMs)}: renew it, and send SIGHUP`;
   return undefined;
@@ -72,7 +72,7 @@ function readPem(path: string, what: string): Buffer {
     throw fileSystemError(cause, `read ${what}`, path);
   }
   if (bytes.length > pemBytesMax)
-    throw problem(path, `${path} has more than the ${pemBytesMax} bytes of any certificate`);
+    throw problem(path, `${path} has more than ${pemBytesMax} bytes, too many for a certificate`);
   return bytes;
 }
 
@@ -82,7 +82,7 @@ function parseCertificate(cert: Buffer, path: string): X509Certificate {
   } catch (cause) {
     throw problem(
       path,
-      `${path} holds no certificate: PEM is expected ("-----BEGIN CERTIFICATE-----")`,
+      `${path} contains no certificate: expected PEM ("-----BEGIN CERTIFICATE-----")`,
       cause,
     );
   }
@@ -93,10 +93,10 @@ function parseKey(key: Buffer, path: string): KeyObject {
     return createPrivateKey(key);
   } catch (cause) {
     if (key.includes('ENCRYPTED'))
-      throw problem(path, `the private key ${path} has a passphrase: take it off with "openssl pkey"`, cause);
+      throw problem(path, `the private key ${path} has a passphrase: remove it with "openssl pkey"`, cause);
     throw problem(
       path,
-      `${path} holds no private key: PEM is expected ("-----BEGIN PRIVATE KEY-----")`,
+      `${path} contains no private key: expected PEM ("-----BEGIN PRIVATE KEY-----")`,
       cause,
     );
   }

@@ -33,9 +33,9 @@ export async function listenOn(server: Server, host: string, port: number): Prom
 function describe(cause: NodeJS.ErrnoException): string {
   switch (cause.code) {
     case 'EADDRINUSE':
-      return 'another process has this port (`ss -ltnp` says which); stop it, or choose another port';
+      return 'another process uses this port (`ss -ltnp` shows which); stop it, or choose another port';
     case 'EACCES':
-      return 'this user may not take this port; ports from 1024 on are free for all';
+      return 'this user has no permission for this port; ports from 1024 on need none';
     case 'EADDRNOTAVAIL':
       return 'this machine has no such address';
     case 'ENOTFOUND':

@@ -107,7 +107,7 @@ export function problemBody(problem: ProblemError): string {
 export function problemOf(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error;
   if (!isLogstrataError(error)) {
-    return new ProblemError(500, 'the server failed; its log says how', { cause: error });
+    return new ProblemError(500, 'the server failed; its log has the details', { cause: error });
   }
   const place = error.path === undefined || error.message.includes(error.path) ? '' : ` (${error.path})`;
   const detail = `${error.message}${place}`;

@@ -48,9 +48,9 @@ export class Admission {
     this.assertOpen();
     const share = this.#shares.get(client) ?? { client, answers: 0, running: 0, waiting: [] };
     if (this.#answers >= this.#answersMax)
-      throw tooMany(`${this.#answersMax} answers are under way, which is the most at once`);
+      throw tooMany(`${this.#answersMax} answers are being sent, the maximum`);
     if (share.answers >= this.#answersOfClientMax)
-      throw tooMany(`${share.answers} answers to this address are under way, which is the most for one`);
+      throw tooMany(`${share.answers} answers are being sent to this address, the maximum for one address`);
     this.#shares.set(client, share);
     share.answers++;
     this.#answers++;
@@ -116,7 +116,7 @@ export class Admission {
   /** The problem (429) for a client whose first wait for a slot took too long. */
   refusal(): ProblemError {
     return tooMany(
-      `${this.#runningMax} queries are running, or ${this.#runningOfClientMax} for this address, which is the most at once`,
+      `${this.#runningMax} queries are running, or ${this.#runningOfClientMax} for this address, the maximum`,
     );
   }
 }

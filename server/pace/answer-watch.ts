@@ -108,7 +108,9 @@ export class WatchedAnswer {
     this.#waitedMs = 0;
     this.#takenBytes = 0;
     if (rate < clientRateMin)
-      this.#end(`the client took ${Math.round(rate)} bytes a second, and has to take ${clientRateMin}`);
+      this.#end(
+        `the client read ${Math.round(rate)} bytes a second, less than the minimum of ${clientRateMin}`,
+      );
   }
 
   #addWait(nowMs: number): void {

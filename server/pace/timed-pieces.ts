@@ -198,7 +198,7 @@ export class TimedPieces {
     this.interrupt(
       new LogstrataError(
         'timeout',
-        `the query ran longer than ${this.#limitMs / 1000} s, which is the time limit of this server`,
+        `the query ran longer than ${this.#limitMs / 1000} s, the time limit of this server`,
       ),
     );
   }

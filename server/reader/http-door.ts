@@ -72,7 +72,7 @@ export class HttpDoor implements WriterDoor {
     const { agents } = jsonOf(body) as { agents?: unknown };
     if (Array.isArray(agents) && agents.every((name) => typeof name === 'string' && isAgentName(name)))
       return agents as string[];
-    throw this.#failure('does not say which agents it has: is this the console of a Logstrata server?');
+    throw this.#failure('does not list its agents: is this the console of a Logstrata server?');
   }
 
   async border(agent: string, knownTag: string | null): Promise<string> {
@@ -173,7 +173,7 @@ export class HttpDoor implements WriterDoor {
     const said = typeof detail === 'string' ? `: ${detail.slice(0, detailCharactersMax)}` : '';
     if (status === 409) return new LogstrataError('conflict', `the writer ${this.address}${said}`);
     if (status === 504) return new LogstrataError('timeout', `the writer ${this.address}${said}`);
-    const hint = status === 404 ? ' (it has to be the console of a server with an archive of its own)' : '';
+    const hint = status === 404 ? ' (it must be the console of a server that has its own archive)' : '';
     return this.#failure(`answers ${status}${said}${hint}`);
   }
 

@@ -40,10 +40,9 @@ function parseFields(text: string, schema: Schema): number[] {
 }
 
 function unknownField(name: string, names: readonly string[]): string {
-  if (name === '_cursor')
-    return '"fields" names "_cursor", which stands before the fields in any case: leave it out';
+  if (name === '_cursor') return '"fields" names "_cursor", which every record has anyway: remove it';
   return (
     `unknown field ${JSON.stringify(name)} in "fields"${didYouMean(name, names)}: ` +
-    `it takes names with commas between them, of the fields ${listNames(names)}`
+    `it takes field names separated by commas. The fields are ${listNames(names)}`
   );
 }

@@ -51,10 +51,10 @@ function parseAnywhere(key: string, operator: string, value: string, { fields }:
   if (!anywhereOps.some((op) => op === operator))
     throw badParameter(
       key,
-      `${JSON.stringify(key)} looks for a text in any field, for which the operators are ${listNames(anywhereOps)}`,
+      `${JSON.stringify(key)} searches all string fields, for which the operators are ${listNames(anywhereOps)}`,
     );
   if (!fields.some(({ type }) => type === 'string'))
-    throw badParameter(key, `${JSON.stringify(key)} looks in fields of type string, and the agent has none`);
+    throw badParameter(key, `${JSON.stringify(key)} searches fields of type string, but the agent has none`);
   return { kind: 'anywhere', isAbsent: operator === 'not_like', value };
 }
 
@@ -160,12 +160,12 @@ function parseTimeNumber(parameter: string, text: string, context: TimeContext):
   throw badParameter(
     parameter,
     `the value of "${parameter}" must be milliseconds since the epoch, not ${JSON.stringify(text)}. ` +
-      `Dates and spans are for since (from then on) and until (up to, but without): ${meant.join(', ')}`,
+      `Dates and spans work with since (from that time on) and until (before that time): ${meant.join(', ')}`,
   );
 }
 
 function badValue(parameter: string, text: string, expected: string): ProblemError {
-  const hint = text.includes(' ') ? ' (an unescaped + is a blank; a plus sign is written %2B)' : '';
+  const hint = text.includes(' ') ? ' (an unescaped + means a blank; write a plus sign as %2B)' : '';
   return badParameter(
     parameter,
     `the value of "${parameter}" must be ${expected}, not ${JSON.stringify(text)}${hint}`,

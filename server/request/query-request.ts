@@ -45,7 +45,7 @@ export function parseAgentPath(rawPath: string, what: string): string {
     !isSegment(api, 'api') ||
     !isSegment(word, what)
   ) {
-    throw new ProblemError(404, `there is nothing at this path; the route is /api/${what}/{agent_name}`);
+    throw new ProblemError(404, `nothing is at this path; the route is /api/${what}/{agent_name}`);
   }
   const name = percentDecode(rawName, false, 'the agent name');
   if (!isAgentName(name)) throw new ProblemError(404, `there is no agent ${JSON.stringify(name)}`);
@@ -72,10 +72,7 @@ function parseLimit(text: string | undefined, context: QueryContext): number {
   }
   const limit = Number(text);
   if (limit > context.limitMax) {
-    throw badParameter(
-      'limit',
-      `"limit" is ${text}, but at most ${context.limitMax} records are answered at once`,
-    );
+    throw badParameter('limit', `"limit" is ${text}, more than the maximum of ${context.limitMax} records`);
   }
   return limit;
 }

@@ -31,10 +31,9 @@ export function hostsAsked(host: string, hosts: readonly string[]): CheckRules['
 export function checkRequest(request: TransportRequest, { methods, hosts }: CheckRules): RequestTarget {
   const { method, version, rawPath, rawQuery } = request;
   if (version !== '1.1' && version !== '1.0')
-    throw refusal(505, `HTTP/${version} is not answered; use HTTP/1.1`);
+    throw refusal(505, `HTTP/${version} is not supported; use HTTP/1.1`);
   if (!methods.includes(method)) throw methodRefusal(method, methods);
-  if (hasBody(request))
-    throw refusal(400, 'a request with a body is not answered: put the query into the URL');
+  if (hasBody(request)) throw refusal(400, 'a request must not have a body: put the query into the URL');
   const host = request.header('host');
   if (host !== undefined || version === '1.1') checkHost(host, hosts);
   if (rawPath.length + rawQuery.length > requestLineBytesMax)
@@ -75,7 +74,7 @@ const deleteCode = 0x7f;
 /** The problem (405, with `Allow`) of a method that is not answered. */
 function methodRefusal(method: string, methods: readonly string[]): ProblemError {
   const allow = methods.join(', ');
-  return refusal(405, `${method} is not answered here: the interface is read-only (${allow})`, {
+  return refusal(405, `${method} is not allowed here: the interface is read-only (${allow})`, {
     Allow: allow,
   });
 }
@@ -112,7 +111,7 @@ function checkName(name: string, hosts: CheckRules['hosts']): void {
   if (asked === 'localhost' || hosts.includes(asked)) return;
   throw new ProblemError(
     421,
-    `${JSON.stringify(name)} is no name of this server: list it in server.hosts of its configuration, or ask by an address`,
+    `${JSON.stringify(name)} is not a known name of this server: list it in server.hosts of its configuration, or use its address`,
   );
 }
 

@@ -54,7 +54,7 @@ export function parseTimeValue(text: string, context: TimeContext): TimeValue {
 
 function parseBareInteger(text: string): TimeValue {
   const value = BigInt(text);
-  if (value > int64Max) return { problem: `${text} is beyond the range of times (64-bit milliseconds)` };
+  if (value > int64Max) return { problem: `${text} is out of the range of times (64-bit milliseconds)` };
   if (value < bareMillisecondsMin) {
     return {
       problem:
@@ -74,7 +74,7 @@ function parseRelative(text: string, now: number): TimeValue {
   }
   const ms = BigInt(Math.floor(now)) - ageMs;
   if (ms < int64Min)
-    return { problem: `${text} before now is beyond the range of times (64-bit milliseconds)` };
+    return { problem: `${text} before now is out of the range of times (64-bit milliseconds)` };
   return { ms };
 }
 
@@ -86,11 +86,11 @@ function parseAbsolute(text: string, match: RegExpExecArray, timezone: string): 
   // Date.UTC would take the years 0 to 99 for the 1900s.
   date.setUTCFullYear(y, mo - 1, d);
   if (date.getUTCFullYear() !== y || date.getUTCMonth() !== mo - 1 || date.getUTCDate() !== d) {
-    return { problem: `${JSON.stringify(text)} is no time: there is no day ${year}-${month}-${day}` };
+    return { problem: `${JSON.stringify(text)} is not a time: there is no day ${year}-${month}-${day}` };
   }
   if (h > 23 || mi > 59 || s > 59) {
     return {
-      problem: `${JSON.stringify(text)} is no time: there is no ${hour}:${minute}:${second} on a 24-hour clock`,
+      problem: `${JSON.stringify(text)} is not a time: there is no ${hour}:${minute}:${second} on a 24-hour clock`,
     };
   }
   const wallMs = date.getTime() + ((h * 60 + mi) * 60 + s) * 1000;
@@ -98,7 +98,9 @@ function parseAbsolute(text: string, match: RegExpExecArray, timezone: string): 
   if (offset === undefined) return { ms: BigInt(instantOfWallClock(timezone, wallMs + fractionMs)) };
   const offsetMs = parseOffset(offset);
   if (offsetMs === undefined) {
-    return { problem: `${JSON.stringify(text)} is no time: ${offset} is no offset from UTC (at most 23:59)` };
+    return {
+      problem: `${JSON.stringify(text)} is not a time: ${offset} is not an offset from UTC (at most 23:59)`,
+    };
   }
   return { ms: BigInt(wallMs + fractionMs - offsetMs) };
 }
@@ -122,5 +124,5 @@ function describeBadShape(text: string): string {
   if (/^\d{4}-\d{2}-\d{2}[ Tt]\d{2}:\d{2}$/.test(text)) {
     return `${JSON.stringify(text)} lacks the seconds: write "${text}:00" (or %2B for the + of an offset behind a date)`;
   }
-  return `${JSON.stringify(text)} is no time: ${formats}`;
+  return `${JSON.stringify(text)} is not a time: ${formats}`;
 }

@@ -315,7 +315,7 @@ export class QueryRoute {
 
   /** Breaks off an answer that takes too long or whose client is too slow. A write that waits for the client ends with the connection. */
   #cutOff(reason: LogstrataError, wanted: AnswerPlan, pieces: TimedPieces): void {
-    this.#options.log(`an answer was broken off: ${reason.message}`);
+    this.#options.log(`an answer was cut off: ${reason.message}`);
     this.#break(wanted, 'client_slow', reason.message);
     pieces.interrupt(reason);
     wanted.response.break();
@@ -342,7 +342,7 @@ export class QueryRoute {
     } catch (error) {
       const { isGone } = response;
       this.#break(wanted, isGone ? 'client_gone' : 'failed', describeFailure(error));
-      if (!isGone) this.#options.log(`an answer was broken off: ${describeFailure(error)}`);
+      if (!isGone) this.#options.log(`an answer was cut off: ${describeFailure(error)}`);
       response.break();
     } finally {
       response.watched.end();
@@ -451,7 +451,7 @@ async function sendWhole(
     if (bytes > wholeAnswerBytesMax)
       throw new ProblemError(
         505,
-        `over HTTP/1.0 an answer of more than ${wholeAnswerBytesMax} bytes is not given, because a broken one can't be told from a whole ` +
+        `HTTP/1.0 can't carry an answer of more than ${wholeAnswerBytesMax} bytes, because a client could not tell a cut-off answer from a complete ` +
           'one: use HTTP/1.1 (in nginx: "proxy_http_version 1.1;"), or a smaller limit',
         { closes: true },
       );

@@ -74,7 +74,7 @@ function chooseTransport(options: ServerOptions, handler: RequestHandler): Chose
   if (choice === 'auto') return onNode(found.whyNot);
   throw new LogstrataError(
     'unsupported',
-    `the transport "uws" can't be used: ${found.whyNot}; "node" can everywhere`,
+    `the transport "uws" can't be used: ${found.whyNot}; use the transport "node", which works everywhere`,
   );
 }
 
@@ -82,4 +82,4 @@ function chooseTransport(options: ServerOptions, handler: RequestHandler): Chose
  * Why TLS never uses uWebSockets.js: it reads a certificate when it begins to listen, and offers no way to change the certificate for
  * clients that send no host name. Listening again would reset connections that have just been made.
  */
-const withoutRenewal = { whyNot: "uWebSockets.js can't take a renewed certificate while it runs" };
+const withoutRenewal = { whyNot: "uWebSockets.js can't load a renewed certificate while it runs" };

@@ -83,9 +83,7 @@ export class ShellNotifications implements Notifications {
     this.#helper = undefined;
     if (why === undefined) return;
     this.#isOver = true;
-    this.#warn(
-      `the service manager is not told how the server is, and will take it for one that does not start: ${why}`,
-    );
+    this.#warn(`the service manager can't be notified and will consider the server not started: ${why}`);
   }
 }
 

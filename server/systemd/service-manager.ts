@@ -50,7 +50,7 @@ export class ServiceManager {
     const microseconds = process.hrtime.bigint() / 1000n;
     this.#tell(
       { RELOADING: '1', MONOTONIC_USEC: String(microseconds) },
-      'reading agents, tokens and certificates anew',
+      'reloading agents, tokens and certificates',
     );
     try {
       await work();

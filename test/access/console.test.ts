@@ -83,7 +83,7 @@ it('a readiness probe lists the reasons that its token allows it to see', async 
   const others = [{ agent: 'app', reason: 'it is lost' }, { reason: 'the disk of /srv is full' }];
   const troubles = [own, ...others];
   running.open(routes, () => Promise.resolve(troubles));
-  const kept = 'something that only a token for all agents is told of';
+  const kept = 'only a token for all agents may see the reason';
   expect(await probe()).toEqual([503, kept]);
   expect(await probe(narrow.header)).toEqual([503, 'it is damaged', kept]);
   expect(await probe(wide.header)).toEqual([503, ...troubles.map(({ reason }) => reason)]);
@@ -110,7 +110,9 @@ it('a token for some agents lists those agents, and gives no access to routes fo
 it('a console that other machines can reach requires a token for it at start, and for every request afterwards', async () => {
   const address = { host: '0.0.0.0', port: 0 };
   await expect(open({ address })).rejects.toThrow('logstrata token new --listener console');
-  await expect(open({ address, guard: guardWith() })).rejects.toThrow('there is no token for it yet');
+  await expect(open({ address, guard: guardWith() })).rejects.toThrow(
+    'which other machines can reach, without a token',
+  );
   const guard = guardWith(wide.token);
   const running = await open({ address, guard });
   running.open(routes, () => Promise.resolve([]));

@@ -42,13 +42,13 @@ it('a stream ends with the reason when its token expires or is revoked, or when 
   const expiresMs = Date.now() + 86_400_000;
   guard.take([tokenOf(0), tokenOf(1, { expiresMs }), tokenOf(2)]);
   await until(() => open.text.includes('event: failed'), 'an end');
-  expect(open.text).toMatch(/data: \{"status":401,"title":"Unauthorized","detail":"a token is needed: /);
+  expect(open.text).toMatch(/data: \{"status":401,"title":"Unauthorized","detail":"a token is required: /);
 
   const streams = await Promise.all([0, 1, 2].map((i) => follow(address, made[i]!.text)));
   guard.take([tokenOf(0, { revokedMs: 1 }), tokenOf(1, { expiresMs: 1 }), tokenOf(2)]);
   await until(() => streams.slice(0, 2).every(({ text }) => text.endsWith('0\r\n\r\n')), 'two ends');
   expect(streams[0]!.text).toContain(`"detail":"the token ${made[0]!.id} was revoked"`);
-  expect(streams[1]!.text).toContain(`"detail":"the token ${made[1]!.id} has expired on 1970-01-01"`);
+  expect(streams[1]!.text).toContain(`"detail":"the token ${made[1]!.id} expired on 1970-01-01"`);
   await append(store, [[BigInt(noon), 2n, null, 'second']], 'live');
   await until(() => streams[2]!.text.includes('"second"'), 'the second record');
   expect(streams[2]!.text).not.toContain('event: failed');

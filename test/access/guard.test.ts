@@ -102,7 +102,7 @@ describe('a guard', () => {
     const lasting = made({ expiresMs: nowMs + 1 });
     const guard = guardWith(expired.token, revoked.token, lasting.token);
     expect(refusal(guard, `Bearer ${expired.text}`)?.detail).toBe(
-      `the token ${expired.token.id} has expired on 2026-01-15`,
+      `the token ${expired.token.id} expired on 2026-01-15`,
     );
     expect(refusal(guard, `Bearer ${revoked.text}`)?.detail).toBe(
       `the token ${revoked.token.id} was revoked`,
@@ -115,8 +115,8 @@ describe('a guard', () => {
     const caller = guardWith(token).identify(`Bearer ${text}`, 'c', nowMs);
     if (caller instanceof Promise) throw new Error('it waits');
     expect(() => caller.assertMay('nginx')).not.toThrow();
-    expect(() => caller.assertMay('app')).toThrow('this token is not for the agent "app"');
-    expect(() => caller.assertMayAll()).toThrow('for some agents only');
+    expect(() => caller.assertMay('app')).toThrow('this token may not read the agent "app"');
+    expect(() => caller.assertMayAll()).toThrow('only some agents');
   });
 });
 

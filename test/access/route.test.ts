@@ -52,11 +52,11 @@ describe.each(transports)('a listener with tokens on %s', (transport) => {
     expect((await ask(address, '/api/query/nginx?limit=1', { headers: header })).status).toBe(200);
     expect(await problem('/api/query/there')).toMatchObject({
       status: 403,
-      detail: 'this token is not for the agent "there"',
+      detail: 'this token may not read the agent "there"',
     });
     expect(await problem('/api/query/other?limit=x')).toMatchObject({
       status: 403,
-      detail: 'this token is not for the agent "other"',
+      detail: 'this token may not read the agent "other"',
     });
     expect((await problem('/api/query/planned')).status).toBe(404);
     expect((await problem('/elsewhere')).status).toBe(404);

@@ -243,7 +243,7 @@ describe('server.tls', () => {
     // If only one of the two files has been replaced, the server keeps its certificate.
     put({ cert: old.cert, key: renewed.key });
     served.process.child.kill('SIGHUP');
-    await served.process.shows('is not that of the certificate');
+    await served.process.shows('does not belong to the certificate');
     expect(await nameOf(served.route)).toBe('renewed');
     // The two listeners share a certificate, so it is reported once.
     expect((await stop(served)).match(/the certificate was reloaded/g)).toHaveLength(1);
@@ -254,7 +254,7 @@ describe('server.tls', () => {
     put({ cert: renewed.cert, key: old.key });
     const refused = await run(folder, ['serve']);
     expect(refused.code).toBe(1);
-    expect(refused.stderr).toContain('is not that of the certificate');
+    expect(refused.stderr).toContain('does not belong to the certificate');
     writeFileSync(join(folder, 'config.yaml'), 'server:\n  tls: { cert: tls/cert.pem }\n');
     expect((await run(folder, ['serve'])).stderr).toContain(
       'config.yaml:2:8: key is missing: the file with its private key, PEM',

@@ -35,7 +35,7 @@ storage: { path: elsewhere }
   expect(recordsOf((await run(folder, ['query', 'nginx'])).stdout)).toHaveLength(50);
   const tooMany = await ask('limit=51');
   expect(tooMany.status).toBe(400);
-  expect(await tooMany.text()).toContain('at most 50 records');
+  expect(await tooMany.text()).toContain('the maximum of 50 records');
 
   const allowed = await ask('limit=1', { Origin: 'https://logs.example.com' });
   expect(allowed.headers.get('Access-Control-Allow-Origin')).toBe('https://logs.example.com');

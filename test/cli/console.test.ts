@@ -56,7 +56,7 @@ it('the configuration and the command line set the address of the console, or di
   const ports = ['--data', 'data/other', '--listen', '127.0.0.1:0'];
   const busy = await run(folder, ['serve', ...ports]);
   expect(busy.code).toBe(1);
-  expect(busy.stderr).toContain(`can't listen on 127.0.0.1:${port}: another process has this port`);
+  expect(busy.stderr).toContain(`can't listen on 127.0.0.1:${port}: another process uses this port`);
 
   const without = start(folder, ['serve', ...ports, '--console', 'off']);
   await without.shows('serving ');
@@ -66,7 +66,7 @@ it('the configuration and the command line set the address of the console, or di
 
   const shown = await run(folder, ['serve', ...ports, '--console', ':2112']);
   expect(shown.code).toBe(1);
-  expect(shown.stderr).toContain('have it listen on this machine alone');
+  expect(shown.stderr).toContain('let it listen only on this machine');
   expect((await run(folder, ['serve', '--console', 'nowhere'])).code).toBe(2);
   writeFileSync(join(folder, 'config.yaml'), 'server: { console: nowhere }\n');
   expect((await run(folder, ['serve'])).stderr).toContain('console must be an address and a port such as');

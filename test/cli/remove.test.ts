@@ -60,7 +60,7 @@ describe('remove', () => {
       [['--load', '0000000000000001'], 1, 'has no load "0000000000000001"'],
       [['--load', loads[0]!, '--since', '1d'], 2, '--load cannot be combined with'],
       [['--since', '2026-11-12', '--until', '2026-11-11'], 2, 'since ≤ time < until'],
-      [['--since', 'monday'], 2, '--since: "monday" is no time'],
+      [['--since', 'monday'], 2, '--since: "monday" is not a time'],
     ];
     for (const [words, code, message] of cases) {
       const ended = await run(folder, ['remove', 'nginx', '--yes', ...words]);

@@ -108,7 +108,7 @@ describe.each(listeners)('a server with a service manager ($what)', ({ listen })
       [
         'RELOADING=1',
         expect.stringMatching(/^MONOTONIC_USEC=\d+$/),
-        'STATUS=reading agents, tokens and certificates anew',
+        'STATUS=reloading agents, tokens and certificates',
       ],
       ['READY=1', answering],
       ['STOPPING=1', 'STATUS=stopping after the answers under way'],
@@ -127,7 +127,7 @@ it('reports why the service manager cannot be reached, and serves nevertheless',
     PATH: empty,
   });
   await server.shows('serving ');
-  await server.shows('logstrata: warning: the service manager is not told how the server is');
+  await server.shows("logstrata: warning: the service manager can't be notified");
   server.child.kill('SIGTERM');
   const { code, stderr } = await server.finished;
   expect([code, stderr]).toEqual([0, expect.stringContaining('systemd-notify is not installed')]);

@@ -67,10 +67,10 @@ it('sends requests over TLS with a token, and reports a mistake in either', asyn
 
   const failing = (door: HttpDoor): Promise<unknown> =>
     door.border('a', null).catch((error: unknown) => error);
-  expect(String(await failing(doorTo(address, null, own.cert)))).toContain('401: a token is needed');
+  expect(String(await failing(doorTo(address, null, own.cert)))).toContain('401: a token is required');
   expect(String(await failing(doorTo(address, text)))).toContain('self-signed certificate');
   expect(String(await doorTo(address, text, own.cert).border('b', null).catch(String))).toContain(
-    'answers 403: this token is not for the agent',
+    'answers 403: this token may not read the agent',
   );
 });
 

@@ -193,7 +193,11 @@ describe('filters', () => {
     ['time__since=2025-02-30', 'time__since', /no day 2025-02-30/],
     ['time__since=1735787045', 'time__since', /no unit/],
     ['time__eq=2025-01-02', 'time__eq', /milliseconds .*: time__since=2025-01-02, time__until=2025-01-02$/],
-    ['time__gte=2025-01-02', 'time__gte', /milliseconds .*since.*without\): time__since=2025-01-02$/],
+    [
+      'time__gte=2025-01-02',
+      'time__gte',
+      /milliseconds .*since.*before that time\): time__since=2025-01-02$/,
+    ],
     ['time__lt=15m', 'time__lt', /: time__until=15m$/],
     ['time__gt=noon', 'time__gt', /decimal integer/],
     ['time__lte=9223372036854775808', 'time__lte', /out of the range/],

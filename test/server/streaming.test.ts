@@ -161,7 +161,7 @@ describe.each(transports)('on %s', (transport) => {
     expect(response?.isWhole ?? false).toBe(false);
     expect(wire.text.endsWith('0\r\n\r\n')).toBe(false);
     expect(logged).toHaveLength(1);
-    expect(logged[0]).toMatch(/broken off/);
+    expect(logged[0]).toMatch(/cut off/);
     await until(() => store.ended === 1, 'the scan ended');
     // The next client is served.
     expect(await ask(address, '/api/query/nginx?limt=1')).toMatchObject({ status: 400 });

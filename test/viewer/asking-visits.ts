@@ -66,7 +66,7 @@ export function askingVisits(visit: Visit): void {
     await page.keyboard.press('t');
     await page.getByLabel('From').fill('2026-02-30');
     await page.keyboard.press('Enter');
-    await expect.poll(() => page.getByRole('alert').textContent()).toContain('"2026-02-30" is no time');
+    await expect.poll(() => page.getByRole('alert').textContent()).toContain('"2026-02-30" is not a time');
     await page.getByLabel('From').fill(text(from));
     await page.getByLabel('Before').fill(text(from - 1000));
     await page.keyboard.press('Enter');

@@ -95,7 +95,7 @@ export function countingVisits(visit: Visit): void {
         page.getByRole('list', { name: 'Values of message' }).locator('.facet-text').first().textContent(),
       )
       .toBe(first!.value);
-    await page.getByLabel('Fields with this in their name').fill('HO');
+    await page.getByLabel('Fields whose name contains this').fill('HO');
     await expect.poll(() => page.locator('.field-name').allTextContents()).toEqual(['hoststring']);
   });
 }

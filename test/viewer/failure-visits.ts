@@ -48,7 +48,7 @@ export function failureVisits(visit: Visit): void {
     await visit.go('#/nobody');
     expect(await title()).toBe('There is no such agent');
     await visit.go('#/shop?nothing__eq=1');
-    expect(await title()).toBe('The server did not understand the question');
+    expect(await title()).toBe('The server did not understand the query');
     expect(await page.textContent('.notice-detail')).toContain('unknown field "nothing"');
     await page.getByRole('button', { name: /^Remove: nothing/ }).click();
     await page.waitForSelector('.row');
@@ -56,20 +56,20 @@ export function failureVisits(visit: Visit): void {
 
   it('damage is reported, with the commands that find and repair it', async () => {
     await visit.go('#/damaged');
-    expect(await title()).toBe('Records that this needs are damaged');
+    expect(await title()).toBe('Records needed for this answer are damaged');
     expect(await page.textContent('.notice')).toContain('logstrata verify');
   });
 
   it('a token is requested, sent with all requests, and a wrong one is reported as wrong', async () => {
     page = await visit.open({}, guarded.address);
     await visit.go('#/shop');
-    expect(await title()).toBe('The server asks for a token');
+    expect(await title()).toBe('The server requires a token');
     const give = async (text: string): Promise<void> => {
       await page.locator('.notice').getByLabel('Token').fill(text);
       await page.keyboard.press('Enter');
     };
     await give('logstrata_00000000_wrong');
-    await expect.poll(title).toBe('The server does not take this token');
+    await expect.poll(title).toBe('The server does not accept this token');
     expect(await page.textContent('.notice-detail')).toContain('not known');
     await give(token);
     await page.waitForSelector('.row');
@@ -81,7 +81,7 @@ export function failureVisits(visit: Visit): void {
     await page.getByRole('dialog').getByRole('button', { name: 'Download' }).click();
     expect(await (await saved).failure()).toBeNull();
     await visit.go('#/other');
-    expect(await title()).toBe('This token does not reach that');
+    expect(await title()).toBe('This token does not allow that');
     await visit.go('#/shop');
     const newest = (await guarded.ask('/api/query/shop?limit=1', token)).slice(12, 28);
     await expect.poll(async () => (await cursorsInSight(page)).at(-1)).toBe(newest);
@@ -104,7 +104,7 @@ export function failureVisits(visit: Visit): void {
     await guarded.start('--no-follow');
     await page.keyboard.press('Escape');
     await page.keyboard.press('r');
-    await expect.poll(title).toBe('The query ran into the limit of its time');
+    await expect.poll(title).toBe('The query exceeded its time limit');
     expect(await page.textContent('.notice')).toMatch(/shorter time range.*server\.query_timeout/);
   });
 }

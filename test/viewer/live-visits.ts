@@ -76,7 +76,7 @@ export function liveVisits(visit: Visit): void {
     await served.stop();
     await page.keyboard.press('r');
     await expect.poll(() => page.textContent('.notice-title')).toBe('The server does not answer');
-    expect(await page.textContent('.notice')).toContain('The page asks again by itself');
+    expect(await page.textContent('.notice')).toContain('The page retries by itself');
     await served.start();
     await expect.poll(lastMessage).toBe(`live ${written}`);
     expect(await page.locator('.notice').count()).toBe(0);

@@ -193,7 +193,7 @@ export function tableVisits(visit: Visit): void {
     await expectRun(page, all);
     expect(addressIn(page)).toContain('context=1');
     expect(await page.locator('.row.is-current').getAttribute('data-cursor')).toBe(linked);
-    await page.getByRole('button', { name: 'Back to what matches' }).click();
+    await page.getByRole('button', { name: 'Back to the matching records' }).click();
     await expect
       .poll(async () => (await cursorsInSight(page)).every((cursor) => errors.includes(cursor)))
       .toBe(true);

@@ -35,56 +35,56 @@ const words: Readonly<Record<FailureKind, { readonly title: string; readonly adv
   unreachable: {
     title: 'The server does not answer',
     advice:
-      'See that `logstrata serve` runs and that this machine reaches it. The page asks again by itself.',
+      'Check that `logstrata serve` runs and that this machine can reach it. The page retries by itself.',
   },
   broken: {
-    title: 'The answer broke off',
+    title: 'The answer was cut off',
     advice:
-      'Records that are shown are right, but more may follow. Ask again; if it happens again, the log of the server says why.',
+      'The records shown are correct, but there may be more. Ask again; if it happens again, the log of the server says why.',
   },
   token: {
-    title: 'The server asks for a token',
-    advice: 'Whoever runs the server makes one by `logstrata token new`.',
+    title: 'The server requires a token',
+    advice: 'The operator of the server can make one with `logstrata token new`.',
   },
   refused: {
-    title: 'The server does not take this token',
-    advice: 'Enter another one. `logstrata token list` says which there are, and which are over.',
+    title: 'The server does not accept this token',
+    advice: 'Enter another one. `logstrata token list` shows all tokens and which have expired.',
   },
   forbidden: {
-    title: 'This token does not reach that',
+    title: 'This token does not allow that',
     advice: 'Choose another agent, or enter a token that may read this one.',
   },
   missing: {
     title: 'There is no such agent',
     advice:
-      'Choose one of the agents above. A new one appears once its file is in the agents’ folder and the server has read it.',
+      'Choose one of the agents above. A new agent appears once its file is in the agents folder and the server has read it.',
   },
   request: {
-    title: 'The server did not understand the question',
+    title: 'The server did not understand the query',
     advice: 'Change or remove the filter that it names.',
   },
   reading: {
     title: 'The query would have to read too much',
     advice:
-      'Choose a shorter time range, or have `server.query_bytes_max` raised: it says how much one query may read.',
+      'Choose a shorter time range, or raise `server.query_bytes_max`, the limit of what one query may read.',
   },
   busy: {
     title: 'The server is busy',
-    advice: 'Ask again in a moment. `server.queries_max` says how many queries run at once.',
+    advice: 'Ask again in a moment. `server.queries_max` limits how many queries run at once.',
   },
   timeout: {
-    title: 'The query ran into the limit of its time',
+    title: 'The query exceeded its time limit',
     advice:
-      'Choose a shorter time range or a filter that matches less, or have `server.query_timeout` raised.',
+      'Choose a shorter time range or a filter that matches fewer records, or raise `server.query_timeout`.',
   },
   damaged: {
-    title: 'Records that this needs are damaged',
+    title: 'Records needed for this answer are damaged',
     advice:
-      'Run `logstrata verify` to see what is lost, and, while no server runs, `logstrata verify --repair` to set the damage aside. Times before and behind it can be read.',
+      'Run `logstrata verify` to see what is lost, and, while no server runs, `logstrata verify --repair` to put the damage aside. Other times can still be read.',
   },
   server: {
     title: 'The server failed',
-    advice: 'The log of the server says why. Ask again once that is mended.',
+    advice: 'The log of the server says why. Ask again once that is fixed.',
   },
 };
 

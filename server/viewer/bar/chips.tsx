@@ -38,7 +38,7 @@ function Chip({ filter, at, replace }: ChipProps) {
         type="button"
         class="button is-bare"
         aria-label={`Negate: ${text}`}
-        title="Turn into its opposite"
+        title="Negate this filter"
         onClick={() => replace(negated(filter, type))}
       >
         ≠

@@ -63,7 +63,7 @@ export function DisplayMenu() {
         />
         <ThemeChoice />
         <button type="button" class="button is-outlined" onClick={() => viewer.change({ columns: [] })}>
-          Usual columns
+          Default columns
         </button>
         <hr />
         <TokenForm done={() => viewer.askAgain()} />

@@ -21,7 +21,7 @@ const examples: Readonly<Record<Field['type'], string>> = {
   int: '500',
   float: '0.25',
   bool: 'true',
-  time: '2026-11-18 10:00:00, or 15m for so long ago',
+  time: '2026-11-18 10:00:00, or 15m for 15 minutes ago',
   string: '',
 };
 

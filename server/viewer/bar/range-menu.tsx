@@ -62,7 +62,7 @@ function BetweenForm({ choose }: ChooseProps) {
     const until = read('until');
     const unread = [since, until].find(({ text, timeMs }) => text !== '' && timeMs === undefined);
     if (unread !== undefined)
-      return setWrong(`"${unread.text}" is no time: write 2026-11-18 10:00:00, or a date alone.`);
+      return setWrong(`"${unread.text}" is not a time: write 2026-11-18 10:00:00, or only a date.`);
     if ((since.timeMs ?? -Infinity) >= (until.timeMs ?? Infinity))
       return setWrong('The range ends before it begins.');
     setWrong('');

@@ -12,7 +12,7 @@ function FieldChoice({ searched }: { readonly searched: string }) {
   return (
     <label
       class="search-field"
-      title="Where the text is looked for. Over a long time one field is searched sooner than all"
+      title="Where to search for the text. Over a long time range, searching one field is faster than searching all"
     >
       in
       <select

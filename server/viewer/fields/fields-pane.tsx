@@ -80,7 +80,7 @@ function Facet({ field, state }: { readonly field: Field; readonly state: FacetS
       ))}
       {counts.other > 0 && <li class="hint">other values: {countText(counts.other)}</li>}
       {counts.nulls > 0 && (
-        <li class="hint" title="No filter matches what is missing">
+        <li class="hint" title="Missing values; no filter matches them">
           without a value: {countText(counts.nulls)}
         </li>
       )}
@@ -129,7 +129,7 @@ export function FieldsPane() {
           type="search"
           class="input"
           placeholder="Fields"
-          aria-label="Fields with this in their name"
+          aria-label="Fields whose name contains this"
           value={searchText}
           onInput={(event) => setSearchText(event.currentTarget.value)}
         />

@@ -14,7 +14,7 @@ function ContextLine({ page: { viewer } }: { readonly page: Page }) {
     <div class="context-line" role="status">
       Neighbours of one record: filters and the time range are off.
       <button type="button" class="button is-outlined" onClick={() => viewer.change({ isContext: false })}>
-        Back to what matches
+        Back to the matching records
       </button>
     </div>
   );

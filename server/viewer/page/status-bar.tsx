@@ -22,7 +22,7 @@ export function StatusBar() {
       <button
         type="button"
         class="button is-quiet"
-        title="Zone in which times are shown (u)"
+        title="Time zone of the times shown (u)"
         onClick={() => (viewer.preferences.zone.value = zone === 'utc' ? 'local' : 'utc')}
       >
         {zoneName(zone)}

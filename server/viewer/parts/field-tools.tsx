@@ -27,7 +27,7 @@ export function ColumnToggle({ name }: { readonly name: string }) {
       class={`button is-bare ${isColumn ? 'is-on' : ''}`}
       aria-pressed={isColumn}
       aria-label={`Column ${name}`}
-      title={isColumn ? 'Take the column away' : 'Show as a column'}
+      title={isColumn ? 'Hide the column' : 'Show as a column'}
       onClick={() => viewer.toggleColumn(name)}
     >
       <Icon name="column" />

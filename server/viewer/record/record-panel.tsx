@@ -178,7 +178,7 @@ export function RecordPanel() {
         <p class="hint">
           {isLoading
             ? '…'
-            : 'There is no record at this place, or the filters leave it out. Its time may be over: retention removes records for good.'}
+            : 'There is no record at this place, or the filters exclude it. Retention may have removed it.'}
         </p>
       ) : (
         <>

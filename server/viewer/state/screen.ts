@@ -49,7 +49,7 @@ export class Screen {
       await navigator.clipboard.writeText(text);
       this.tell(`${what} copied`);
     } catch {
-      this.tell('The browser did not let the page copy. It does over https and on localhost.');
+      this.tell('The browser does not allow copying here. It allows it over https and on localhost.');
     }
   }
 }

@@ -98,7 +98,7 @@ export function TimeBar() {
       ref={bar}
       class="time-bar"
       role="scrollbar"
-      aria-label="Time of the records in sight"
+      aria-label="Times of the visible records"
       aria-controls="rows"
       aria-orientation="vertical"
       aria-valuemin={0}
