@@ -145,7 +145,7 @@ export class ArchiveFolder implements Archive {
       await link.close();
       throw new LogstrataError(
         'locked',
-        `${this.location} is served already, by process ${link.holder.pid}: stop that one, or give this one another --data folder`,
+        `process ${link.holder.pid} already serves ${this.location}: stop it, or use another --data folder`,
         { path: this.location },
       );
     }
@@ -189,7 +189,7 @@ export class ArchiveFolder implements Archive {
     if (!isAgentName(name)) {
       throw new LogstrataError(
         'invalid',
-        `${JSON.stringify(name)} is no agent name: letters, digits, ".", "_" and "-"`,
+        `${JSON.stringify(name)} is not a valid agent name: use letters, digits, ".", "_" and "-"`,
       );
     }
     let opening = this.opened.get(name);
@@ -224,7 +224,7 @@ export class ArchiveFolder implements Archive {
     if (this.lock === undefined) {
       const holder = this.link?.holder;
       const who = holder === undefined ? 'another process' : `process ${holder.pid} (${holder.role})`;
-      throw new LogstrataError('locked', `${who} writes to ${this.location}: stop it, and repair then`, {
+      throw new LogstrataError('locked', `${who} writes to ${this.location}: stop it before the repair`, {
         path: this.location,
       });
     }
@@ -312,7 +312,7 @@ export class ArchiveFolder implements Archive {
       await this.tryToBecomeWriter();
       if (this.lock !== undefined) return here();
     }
-    throw new LogstrataError('locked', `other processes go on taking the lock on ${this.location}`, {
+    throw new LogstrataError('locked', `other processes keep taking the lock on ${this.location}`, {
       path: this.location,
     });
   }
@@ -425,7 +425,7 @@ export class ArchiveFolder implements Archive {
       return this.applyHere(agent, policy);
     };
     const all = { ...operations, status, apply_retention: applyRetention };
-    const refusal = `process ${process.pid} (${this.settings.role}) works alone on ${this.location}: wait until it has ended`;
+    const refusal = `process ${process.pid} (${this.settings.role}) has ${this.location} for itself: wait until it has ended`;
     lock.serve(this.settings.alone ? refused(all, refusal) : all);
   }
 

@@ -29,7 +29,7 @@ export function agentTroubles(
 /** That the disk is full, or nearly. */
 export function diskTroubles(location: string, disk: DiskSpace | null): Trouble[] {
   if (disk === null || disk.freeBytes >= diskFreeBytesMin) return [];
-  const reason = `the disk of ${location} is full: ${disk.freeBytes} bytes are free, and less than ${diskFreeBytesMin} are too few`;
+  const reason = `the disk of ${location} is full: ${disk.freeBytes} bytes are free, but at least ${diskFreeBytesMin} are needed`;
   return [{ reason }];
 }
 
@@ -51,5 +51,5 @@ export async function lockTroubles(
       ? []
       : [{ reason: `no process writes to ${location}: ${whyNot}` }];
   if (await lock.isHeld()) return [];
-  return [{ reason: `the lock on ${location} is lost: somebody has removed its files. Restart the server` }];
+  return [{ reason: `the lock on ${location} is lost because its files were removed. Restart the server` }];
 }

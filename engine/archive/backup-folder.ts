@@ -27,7 +27,7 @@ export async function openBackupFolder(path: string, source: string): Promise<Ba
   assertApart(await realpath(location), await realpath(source));
   const lock = await lockForWriting(location, 'backup');
   if (lock === undefined) throw await lockedBy(location);
-  const refusal = `process ${process.pid} brings the copy in ${location} up to date: wait until it has ended`;
+  const refusal = `process ${process.pid} is updating the copy in ${location}: wait until it has ended`;
   const noWriter = () => Promise.reject(new LogstrataError('locked', refusal));
   lock.serve(refused(writerOperations(noWriter), refusal));
   const folders = new AgentFolders(directory, () => {});
@@ -51,7 +51,7 @@ function assertApart(target: string, source: string): void {
   if (!isWithin(target, source) && !isWithin(source, target)) return;
   throw new LogstrataError(
     'invalid',
-    `a copy of ${source} can't lie in ${target}: name a folder that is neither in the other`,
+    `a copy of ${source} can't be stored in ${target}: name a folder that is not inside the other, nor contains it`,
     { path: target },
   );
 }
@@ -71,7 +71,7 @@ export async function assertCopy(directory: Directory, folders: AgentFolders): P
   if (other === undefined || (await folders.agents()).length > 0) return;
   throw new LogstrataError(
     'invalid',
-    `${directory.location} holds ${JSON.stringify(other)} and no records: name an empty folder, one that is not there yet, or an earlier copy`,
+    `${directory.location} contains ${JSON.stringify(other)} but no records: name an empty or new folder, or an earlier copy`,
     { path: directory.location },
   );
 }

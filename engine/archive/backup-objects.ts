@@ -67,7 +67,7 @@ class ObjectLock {
     const since = holder === undefined ? '' : ` since ${holder.since}`;
     throw new LogstrataError(
       'locked',
-      `${who} brings the copy in ${this.#location} up to date${since}: wait until it has ended. Was it killed, remove ${this.#path}`,
+      `${who} is updating the copy in ${this.#location}${since}: wait until it has ended. If it was killed, remove ${this.#path}`,
       { path: this.#path },
     );
   }

@@ -129,6 +129,6 @@ export class ReadingStore<Context extends ReadingContext = ReadingContext> imple
     const snapshot = this.context.state.snapshot();
     if (snapshot.schema === schema) return snapshot;
     snapshot.release();
-    throw new LogstrataError('conflict', `the fields of agent ${this.name} have just changed: ask again`);
+    throw new LogstrataError('conflict', `the fields of agent ${this.name} have just changed: try again`);
   }
 }

@@ -272,10 +272,7 @@ export class Store extends ReadingStore<StoreContext> implements AgentStore {
   private farTier(): FarTier {
     const { far } = this.context;
     if (far !== undefined) return far;
-    throw new LogstrataError(
-      'invalid',
-      'no far tier is configured: config.yaml says where it is (storage.far)',
-    );
+    throw new LogstrataError('invalid', 'no far tier is configured: set storage.far in config.yaml');
   }
 
   async verify(options: VerifyOptions = {}): Promise<VerifyReport> {

@@ -230,7 +230,7 @@ function takeStrings(columns: readonly BytesColumn[], taken: Taken, name: string
   if (bytesCount > columnBytesMax) {
     throw new LogstrataError(
       'limit',
-      `${name} would hold ${bytesCount} bytes, at most ${columnBytesMax} are possible`,
+      `${name} would have ${bytesCount} bytes, more than the maximum of ${columnBytesMax}`,
     );
   }
   const words = arena((rows + 1) * 4);

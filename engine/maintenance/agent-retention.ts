@@ -56,8 +56,8 @@ export class AgentRetention {
     if (known !== undefined && !samePolicy(known, policy)) {
       throw new LogstrataError(
         'conflict',
-        `the process that writes to this folder has agent "${agent}" with another retention than its file says: ` +
-          'have it read the changed file too (SIGHUP, or a restart)',
+        `the process that writes to this folder uses another retention for agent "${agent}" than the agent file: ` +
+          'make it reload the changed file (SIGHUP or a restart)',
       );
     }
     const look = await writer.retire({ ...policy, graceMs: 0 }, true);

@@ -144,8 +144,8 @@ export class BackgroundCompaction {
       for (const file of named.length > 0 ? named : files) known.add(file);
       this.damaged.set(agent, known);
       this.options.onWarning(
-        `agent ${agent}: ${error.path ?? named.join(', ')} is damaged and stays as it is: ${message}; ` +
-          `"logstrata verify ${agent}" says what is lost`,
+        `agent ${agent}: ${error.path ?? named.join(', ')} is damaged and was left unchanged: ${message}; ` +
+          `"logstrata verify ${agent}" shows what is lost`,
       );
       return;
     }
@@ -153,7 +153,7 @@ export class BackgroundCompaction {
     this.patience.set(agent, { untilMs: performance.now() + backgroundRetryMs, told: message });
     if (isOvertaken(error) || told === message) return;
     const what = isLogstrataError(error) ? message : `${message} (a bug)`;
-    this.options.onWarning(`agent ${agent} could not be compacted: ${what}; tried again later`);
+    this.options.onWarning(`agent ${agent} could not be compacted: ${what}; will be tried again later`);
   }
 
   /** Stops the current rewrite and discards its files. */

@@ -151,7 +151,7 @@ function assertEarlierState(target: Directory, copy: Manifest | undefined, newes
   const path = `${target.location}/${copy.agent}`;
   throw new LogstrataError(
     'conflict',
-    `${path} holds records that this data folder never had: it is a copy of another one, or was written to since; name another folder`,
+    `${path} has records that this data folder never had: it is a copy of another data folder, or was written to since; name another folder`,
     { path },
   );
 }

@@ -68,7 +68,10 @@ export class Finding {
       .map((run) => lostRun(this.file, reason, run));
     const rows = this.entry.rows - this.entry.runs.reduce((sum, run) => sum + run.rows, 0);
     if (rows > 0)
-      lost.push({ ...lostDay(this.file, `${reason}, and its header has not all positions`), records: rows });
+      lost.push({
+        ...lostDay(this.file, `${reason}, and its header does not have all positions`),
+        records: rows,
+      });
     return lost;
   }
 }
@@ -156,7 +159,7 @@ export async function examine(context: RepairContext, options: RepairOptions): P
   found.schemas = [...(found.base?.schemas ?? [])];
   const files = await filesOf(directory, agent, found);
   if (files.length === 0 && found.base === undefined)
-    throw new LogstrataError('not_found', `there is nothing of agent "${agent}" in ${directory.location}`, {
+    throw new LogstrataError('not_found', `${directory.location} has nothing of agent "${agent}"`, {
       path: agent,
     });
   const step = (done: number): void => {
@@ -173,7 +176,7 @@ export async function examine(context: RepairContext, options: RepairOptions): P
   if (found.schemas.length === 0)
     throw new LogstrataError(
       'invalid',
-      `no file of agent "${agent}" tells its fields: its file in the agents folder is needed`,
+      `no stored file of agent "${agent}" describes its fields: the repair needs its file in the agents folder`,
     );
   for (const file of files) if (file.startsWith('hot/')) await examineHot(directory, agent, file, found);
   const lists = await examineLists(directory, agent, found.base?.attached ?? []);
@@ -273,7 +276,7 @@ async function examineSegment(
 /** The damages of a segment whose footer was reconstructed: the footer costs nothing, only the row groups that were not found do. */
 function withoutFooter(damages: readonly SegmentDamage[], lost: readonly number[]): SegmentDamage[] {
   const [first] = damages.filter(({ costs }) => costs === 'segment');
-  const reason = `${first!.reason}, and not all row groups are whole`;
+  const reason = `${first!.reason}, and some row groups are damaged`;
   const groups = lost.map((rowGroup) => ({ ...first!, reason, rowGroup, costs: 'rowGroup' as const }));
   return [{ ...first!, costs: 'nothing' }, ...groups];
 }
@@ -316,7 +319,7 @@ async function examineHot(directory: Directory, agent: string, file: string, fou
     };
     if (await readHot(directory, agent, found, entry, schema, false)) return;
   }
-  const reason = 'its beginning is damaged, or its fields are none that are known';
+  const reason = 'its beginning is damaged, or its fields are unknown';
   found.illegible.push({ file, reason });
   found.lost.push(lostDay(file, reason));
 }
@@ -345,7 +348,10 @@ async function readHot(
   if (!listed && damages.some(({ offset }) => offset === 0)) return false;
   const last = damages.at(-1);
   if (found.isRebuilt && last !== undefined && last.offset >= foldedBytes && last.before === null)
-    damages.splice(-1, 1, { ...last, reason: 'its end is no whole batch: damaged, or never committed' });
+    damages.splice(-1, 1, {
+      ...last,
+      reason: 'its end is not a complete batch: it is damaged or was never committed',
+    });
   found.hot.push({ file, listed, entry, schema, batches, damages });
   return true;
 }
@@ -378,7 +384,7 @@ async function examineRejectedFiles(
   for (const { file: hot, damages } of found.hot) {
     const file = rejectedBeside(hot);
     if (damages.length === 0 || named.has(file) || !(await isThere(directory, `${agent}/${file}`))) continue;
-    found.badRejected.push({ file, reason: `it came with batches of ${hot} that are damaged` });
+    found.badRejected.push({ file, reason: `it belongs to damaged batches of ${hot}` });
   }
 }
 

@@ -34,7 +34,7 @@ export function readFoundSegment(directory: Directory, agent: string, file: stri
       if (!(error instanceof FormatError) && !(error instanceof LogstrataError)) throw error;
       if (isUnsupported(error)) throw writtenByAnother(open.path, open.path, error);
       if (error instanceof LogstrataError && error.code !== 'damaged') throw error;
-      throw new DamageError(`neither its header nor its footer tells what it is: ${error.message}`, {
+      throw new DamageError(`neither its header nor its footer describes it: ${error.message}`, {
         path: open.path,
         cause: error,
       });

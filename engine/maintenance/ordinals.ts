@@ -14,9 +14,6 @@ export function firstFreeOrdinal({ base, segments }: Findings, values: Committed
     for (const { firstOrdinal, rows } of entry.runs) highest = Math.max(highest, firstOrdinal + rows);
   const first = (Math.floor(highest / repairOrdinalStep) + 1) * repairOrdinalStep + 1;
   if (first + repairOrdinalStep > ordinalMax)
-    throw new LogstrataError(
-      'limit',
-      `there are no ordinals left that were certainly never given (at ${highest})`,
-    );
+    throw new LogstrataError('limit', `no ordinals are left that were certainly never used (at ${highest})`);
   return first;
 }

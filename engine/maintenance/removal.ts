@@ -222,7 +222,7 @@ async function planRemoval(context: RemovalContext, wish: RemovalWish): Promise<
 }
 
 function unknownLoad(agent: string, id: string): LogstrataError {
-  const message = `agent "${agent}" has no load ${JSON.stringify(id)}, or retention has taken it; "logstrata stats ${agent}" lists the loads`;
+  const message = `agent "${agent}" has no load ${JSON.stringify(id)}, or retention removed it; "logstrata stats ${agent}" lists the loads`;
   return new LogstrataError('not_found', message);
 }
 
@@ -230,13 +230,13 @@ function unknownLoad(agent: string, id: string): LogstrataError {
 function requireOwnRecords({ agent, attached }: AgentState): void {
   const files = attached.files().length;
   if (files === 0) return;
-  const message = `agent "${agent}" has ${files} files in place, whose records can't be removed here: remove the files, or leave them out of archive.path; what was loaded can be removed load by load`;
+  const message = `agent "${agent}" has ${files} files in place, whose records can't be removed here: remove the files or exclude them from archive.path; loaded records can be removed by load`;
   throw new LogstrataError('invalid', message);
 }
 
 /** The error for a segment that is only in the far tier. It cannot be rewritten, only removed as a whole. */
 function notNear(agent: string): LogstrataError {
-  const message = `agent "${agent}" has, or may have, some of these records in the far tier, where single records can't be removed: bring them back first ("logstrata far fetch ${agent}")`;
+  const message = `agent "${agent}" may have some of these records in the far tier, where single records can't be removed: bring them back first ("logstrata far fetch ${agent}")`;
   return new LogstrataError('invalid', message);
 }
 

@@ -78,7 +78,7 @@ export async function repairAgent(context: RepairContext, options: RepairOptions
 
 /** Moves damaged manifests, which are no longer needed, to the quarantine. Returns whether there were any. */
 async function moveManifests({ badManifests }: Findings, quarantine: Quarantine): Promise<boolean> {
-  for (const file of badManifests) await quarantine.move(file, 'it is not what was written');
+  for (const file of badManifests) await quarantine.move(file, 'its content is not what was written');
   return badManifests.length > 0;
 }
 
@@ -92,7 +92,7 @@ async function adopt(
   unlisted.push(...found.hot.filter(({ listed }) => !listed).map(({ file }) => file));
   unlisted.push(...found.rejected.filter(({ listed }) => !listed).map(({ entry }) => entry.file));
   if (unlisted.length === 0 || (await options.adopt(unlisted))) return unlisted;
-  const reason = 'no manifest lists it, and it was not taken in';
+  const reason = 'no manifest lists it, and it was not adopted';
   for (const file of unlisted) quarantine.add(file, reason);
   const isListed = ({ listed }: { readonly listed: boolean }): boolean => listed;
   found.segments = found.segments.filter(isListed);

@@ -64,8 +64,8 @@ function webAssembly(): WebAssemblyApi {
   if (api?.validate(simdModule)) return api;
   throw new LogstrataError(
     'unsupported',
-    `this Node (${process.version}, ${process.arch}) can't run WebAssembly with SIMD, which all reading and writing needs: ` +
-      'take a 64-bit Node on a processor with SSE4.1 or Neon, and none of its options that switch WebAssembly off, as --jitless does',
+    `this Node (${process.version}, ${process.arch}) can't run WebAssembly with SIMD, which Logstrata needs to read and write: ` +
+      'use a 64-bit Node on a processor with SSE4.1 or Neon, without options that disable WebAssembly, such as --jitless',
   );
 }
 

@@ -91,7 +91,7 @@ export function decodeBorder(text: string, known: BorderUnits | null): Border {
   const version = countField(object, 'version');
   if (version !== borderVersion)
     throw new DamageError(
-      `the writer speaks version ${version}, this reader ${borderVersion}: both have to be of one release`,
+      `the writer uses protocol version ${version}, this reader version ${borderVersion}: install the same release on both`,
       {},
     );
   const near = asObject(object['near'], 'near');
@@ -113,7 +113,7 @@ function readUnits(object: JsonObject, known: BorderUnits | null): BorderUnits {
   const units = objectsField(object, 'units', (item): BorderUnit => {
     const schemaVersion = countField(item, 'schemaVersion');
     if (!versions.has(schemaVersion))
-      throw new DamageError(`a unit has fields of version ${schemaVersion}, which is not there`, {});
+      throw new DamageError(`a unit has fields of version ${schemaVersion}, which is unknown`, {});
     return {
       runs: ascending(readRuns(item)),
       timeMinMs: timeOrNullField(item, 'timeMinMs'),

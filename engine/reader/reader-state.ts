@@ -116,7 +116,7 @@ export class ReaderState {
     if (border.agent !== this.agent)
       throw new LogstrataError(
         'unavailable',
-        `the writer ${this.#door.address} answers for agent ${border.agent} in the place of ${this.agent}`,
+        `the writer ${this.#door.address} answered for agent ${border.agent} instead of ${this.agent}`,
       );
     const tag = schemaTag(border.schema);
     // Queries refer to fields by index, for one schema object. The object is kept while the fields stay the same.
@@ -170,7 +170,8 @@ export class ReaderState {
       rowBytes,
       group: `near ${stretch}`,
       source: () => ({ ask: (question, signal) => this.#askRows(question, tag, signal) }),
-      lacking: () => this.#outdated(`the writer has no longer all records that it had of agent ${agent}`),
+      lacking: () =>
+        this.#outdated(`the writer no longer has all records of agent ${agent} that it had before`),
     };
     return new FarRowGroup({ file: 'near', rows: 0, timeMinMs: null, timeMaxMs: null }, rows);
   }

@@ -65,10 +65,10 @@ const fieldNamePattern = /^[a-z][a-z0-9_]*$/;
 /** What is wrong with `name` as a field name; undefined if nothing is. `__` separates a filter's operator from the field. */
 export function fieldNameProblem(name: string): string | undefined {
   if (!fieldNamePattern.test(name)) {
-    return `field name ${JSON.stringify(name)} must be lowercase letters, digits and underscores, and begin with a letter`;
+    return `field name ${JSON.stringify(name)} must have only lowercase letters, digits and underscores, and begin with a letter`;
   }
   if (name.includes('__'))
-    return `field name "${name}" must not contain "__", which separates a filter's operator`;
+    return `field name "${name}" must not contain "__", which separates the operator of a filter`;
   return undefined;
 }
 
@@ -83,7 +83,7 @@ export function isAgentName(name: string): boolean {
 export function makeSchema(fields: readonly Field[]): Schema {
   if (fields.length === 0) throw new LogstrataError('invalid', 'an agent needs at least one field');
   if (fields.length > fieldsMax) {
-    throw new LogstrataError('invalid', `${fields.length} fields, but at most ${fieldsMax} are possible`);
+    throw new LogstrataError('invalid', `${fields.length} fields, but at most ${fieldsMax} are allowed`);
   }
   const seen = new Set<string>();
   for (const field of fields) {

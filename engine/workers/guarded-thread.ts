@@ -68,12 +68,14 @@ export class GuardedThread {
     const result = await orDeadline(answer, msMax);
     if (result === 'deadline') {
       await this.#end();
-      throw new LogstrataError('limit', `${doing} took more than ${msMax / 1000} s, and was ended`, { path });
+      throw new LogstrataError('limit', `${doing} took more than ${msMax / 1000} s and was stopped`, {
+        path,
+      });
     }
     if (result !== 'failed') return result;
     const isOutOfMemory = isLogstrataError(lost) && lost.code === 'limit' && lost.path === undefined;
     if (!isOutOfMemory) throw lost;
-    const message = `${doing} took more than ${heapMb} MB of memory, and was ended`;
+    const message = `${doing} took more than ${heapMb} MB of memory and was stopped`;
     throw new LogstrataError('limit', message, { path, cause: lost });
   }
 

@@ -63,7 +63,7 @@ export class JobQueue {
     if (this.#ended !== undefined) throw this.#ended;
     if (this.#pool.threads === 0 || this.#isLittle(readBytes)) return (await task.work(job)).result;
     if (this.waiting.length >= jobsWaitingMax) {
-      throw new LogstrataError('limit', `${jobsWaitingMax} jobs wait for the worker threads already`);
+      throw new LogstrataError('limit', `${jobsWaitingMax} jobs are already waiting for the worker threads`);
     }
     return new Promise<Result>((resolve, reject) => {
       this.waiting.push({

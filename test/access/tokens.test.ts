@@ -125,9 +125,9 @@ it('an unusable token file is named, and the tokens read before stay valid', asy
   const access = await Access.open(location, () => undefined);
   const path = join(location, '.tokens/0badf00d.json');
   for (const [content, complaint] of [
-    ['', 'is no JSON'],
+    ['', 'is not JSON'],
     ['{"version":1}', '"sha256" should be a text'],
-    ['{"version":2}', 'this program knows version 1'],
+    ['{"version":2}', 'this program supports version 1'],
     ['x'.repeat(100_000), 'more than 32768 bytes'],
   ] as const) {
     writeFileSync(path, content);

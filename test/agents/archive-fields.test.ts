@@ -122,7 +122,9 @@ describe('the fields of files', () => {
     expect(short(both('string', '1'))).toEqual(['k string']);
     expect(short(both('time', '2026-01-01', null))).toEqual(['k time']);
     expect(short(both('bool', 'true'))).toEqual(['k bool']);
-    expect(both('int', 'x').problems).toEqual([expect.stringContaining('has a value that is no int')]);
+    expect(both('int', 'x').problems).toEqual([
+      expect.stringContaining('has a value that is not of type int'),
+    ]);
     const { columns, problems } = both('time', '2026-01-01', 'monday');
     expect(columns[0]!.field.type).toBe('time');
     expect(problems).toEqual([
@@ -176,12 +178,12 @@ describe('the fields of files', () => {
     [
       [{ columns: { UserID: 'int' } }, { columns: { userid: 'int' } }],
       undefined,
-      /^\/a\/1: the columns "UserID" \(\/a\/0\) and "userid" are both/,
+      /^\/a\/1: the columns "UserID" \(\/a\/0\) and "userid" would both/,
     ],
     [
       [{ keys: { Dt: '1' } }, { keys: { dt: '1' } }],
       undefined,
-      /^\/a\/1: the columns "Dt" \(\/a\/0\) and "dt" are both/,
+      /^\/a\/1: the columns "Dt" \(\/a\/0\) and "dt" would both/,
     ],
     [[{ columns: { 日付: 'time' } }], undefined, /^\/a\/0: the column "日付" is not a valid field name/],
     [
@@ -197,7 +199,7 @@ describe('the fields of files', () => {
     [
       [{ columns: Object.fromEntries(Array.from({ length: 1001 }, (_, i) => [`c${i}`, 'int'])) }],
       undefined,
-      /^the files have 1001 columns, but at most 1000 fields/,
+      /^the files have 1001 columns, but an agent has at most 1000 fields/,
     ],
   ] as const)('are a problem: %#', (files, time, expected) => {
     const { problems } = infer(files as Parameters<typeof infer>[0], time);
@@ -362,7 +364,7 @@ fields:
     expect(report.fieldProblems).toEqual([
       unfit('seen', 'time', `"seen" is string (BYTE_ARRAY STRING) ${at}: take type: string`),
       expect.stringMatching(
-        /^the field "at" is of type time, .* give the unit of its numbers \(unit: s, ms, us or ns\)$/,
+        /^the field "at" of type time .* give the unit of its numbers \(unit: s, ms, us or ns\)$/,
       ),
       unfit('status', 'int', `"status" is string (BYTE_ARRAY STRING) ${at}: take type: string`),
       unfit('took', 'int', `"took" is float (DOUBLE) ${at}: take type: float`),

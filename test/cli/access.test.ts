@@ -124,7 +124,7 @@ describe('logstrata token', () => {
     expect(refused.code).toBe(2);
     expect(refused.stderr).toContain('this removes 2 tokens');
     expect((await run(folder, ['token', 'clear', '--yes'])).stdout).toContain('removed  2 tokens');
-    expect((await run(folder, ['token', 'list'])).stdout).toContain('ask for none');
+    expect((await run(folder, ['token', 'list'])).stdout).toContain('require none');
   });
 
   it.each([
@@ -181,7 +181,7 @@ it('tokens can be revoked and cleared next to an unusable token file', async () 
   expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('there is no token 00000000')]);
   const cleared = await run(folder, ['token', 'clear', '--yes']);
   expect([cleared.code, cleared.stdout]).toEqual([0, expect.stringContaining('removed  2 tokens')]);
-  expect((await run(folder, ['token', 'list'])).stdout).toContain('ask for none');
+  expect((await run(folder, ['token', 'list'])).stdout).toContain('require none');
 });
 
 describe('server.tls', () => {
@@ -273,7 +273,7 @@ it('server.query_bytes_max refuses a query that would read more, and states how 
   const refused = await fetchAlone(`${served.route}/api/query/app?limit=5000`);
   expect(refused.status).toBe(400);
   expect(((await refused.json()) as { detail: string }).detail).toMatch(
-    /^this query may have to read [\d,]+ bytes, and one may read 1,024 at the most: ask for a shorter time/,
+    /^this query may have to read [\d,]+ bytes, but the maximum for a query is 1,024: ask for a shorter time/,
   );
   const early = await fetchAlone(`${served.route}/api/query/app?time__until=2020-01-01`);
   expect(early.status).toBe(200);

@@ -83,7 +83,7 @@ describe('logstrata check of an archive', () => {
     const { stdout } = await run(folder, ['check', 'web']);
     expect(stdout).toContain('no field is of type time: rows are ordered by when they are attached\n');
     const line = '  - { name: created_at, type: time, source: created_at, unit: s }\n';
-    expect(stdout).toContain(`say what they count: s, ms, us or ns\n${line}field `);
+    expect(stdout).toContain(`list the fields and give its unit: s, ms, us or ns\n${line}field `);
     writeFileSync(join(folder, 'agents/web.yaml'), `${archive}, time: created_at }\nfields:\n${line}`);
     const listed = await run(folder, ['check', 'web']);
     expect(listed).toMatchObject({ code: 0, stderr: '' });

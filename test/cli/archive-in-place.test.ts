@@ -116,7 +116,7 @@ describe('Parquet files', () => {
     truncateSync(join(attached, name), statSync(join(attached, name)).size - 1);
     const damaged = await run(folder, ['verify', 'web']);
     expect(damaged.code).toBe(1);
-    expect(damaged.stdout + damaged.stderr).toContain('`logstrata index web --again` makes it anew');
+    expect(damaged.stdout + damaged.stderr).toContain('`logstrata index web --again` rebuilds it');
     expect(users(await answer(folder))).toEqual(upTo(50));
     expect(await index(folder)).toMatchObject({ report: { indexed: 0 } });
     expect((await run(folder, ['index', 'web', '--again'])).stdout).toContain('indexed  1 file,');

@@ -99,9 +99,9 @@ it('reports how many records were inserted before the last one, and continues af
 it('refuses an end, and any format but lines', async () => {
   const { folder } = followedFolder();
   for (const [words, message] of [
-    [['--before', '0'.repeat(16)], '--before has no meaning'],
-    [['--json'], 'JSON Lines, or with --table, and no json'],
-    [['--csv'], 'no csv'],
+    [['--before', '0'.repeat(16)], '--before cannot be combined'],
+    [['--json'], 'JSON Lines or with --table, not as json'],
+    [['--csv'], 'not as csv'],
   ] as const) {
     const ended = await run(folder, ['query', 'web', '--follow', ...words]);
     expect([ended.code, ended.stdout]).toEqual([2, '']);

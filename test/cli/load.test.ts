@@ -212,7 +212,7 @@ describe('logstrata load', () => {
       encoding: 'utf8',
     });
     expect(status).toBe(1);
-    expect(stderr.match(/the file system does not take a file of this size/g)).toHaveLength(1);
+    expect(stderr.match(/the file system does not support files of this size/g)).toHaveLength(1);
     expect(stderr).toContain('data/samples/nginx.log was not stored');
     expect(stderr).toContain('left out data/samples/app.log');
     expect(stderr).toMatch(/Nothing was stored; run the same command again to load the rest\.\n$/);

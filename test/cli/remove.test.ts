@@ -32,7 +32,7 @@ describe('remove', () => {
     expect(refused).toMatchObject({ code: 1, stdout: '' });
     expect(refused.stderr).toContain('3 records of agent nginx, about ');
     expect(refused.stderr).toContain('of the hours from 2026-11-10 10:00:00 to 2026-11-10 11:00:00 UTC');
-    expect(refused.stderr).toContain('--yes does it. Nothing was removed\n');
+    expect(refused.stderr).toContain('--yes removes without asking. Nothing was removed\n');
     expect(await countOf(folder)).toBe(6);
   });
 
@@ -96,9 +96,9 @@ describe('a load without a readable time', () => {
     const refused = await run(folder, ['load', 'app', 'a.json']);
     expect(refused.code).toBe(1);
     expect(refused.stderr).toContain(
-      'none of the 2 records of a.json has a "time" that reads (such as "17.11.2026")',
+      'none of the 2 records of a.json has a readable "time" (such as "17.11.2026")',
     );
-    expect(refused.stderr).toContain('--force stores them so');
+    expect(refused.stderr).toContain('use --force to store them anyway');
     const forced = await run(folder, ['load', 'app', 'a.json', '--force']);
     expect(forced.code).toBe(0);
     expect(forced.stdout).toContain('  time (time): 2, the first of them "17.11.2026"\n');

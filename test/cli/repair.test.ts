@@ -22,7 +22,7 @@ it('a repair beside a server is refused, and names the process to stop', async (
   const refused = await run(folder, ['verify', '--repair', '--yes']);
   expect(refused.code).toBe(1);
   expect(refused.stderr).toContain(`process ${server.child.pid} (serve) writes to`);
-  expect(refused.stderr).toContain('stop it, and repair then');
+  expect(refused.stderr).toContain('stop it before the repair');
   expect(filesOf(folder)).toEqual(before);
   server.child.kill('SIGTERM');
   await server.finished;
@@ -53,7 +53,7 @@ it('a server, a load and a query that start beside a repair are refused, and do 
     const refused = await run(folder, args);
     expect(refused.code).toBe(1);
     expect(refused.stderr).toContain(
-      `process ${process.pid} (repair) works alone on ${place}: wait until it has ended`,
+      `process ${process.pid} (repair) has ${place} for itself: wait until it has ended`,
     );
   }
   expect(filesOf(folder)).toEqual(before);
@@ -79,7 +79,7 @@ it('without manifests, a load, a server and a query leave the files unchanged, a
     const refused = await run(folder, args);
     expect(refused.code).toBe(1);
     const told = args[0] === 'verify' ? refused.stdout : refused.stderr;
-    expect(told).toContain('has no manifest any more, only ');
+    expect(told).toContain('has lost its manifest and has only ');
     expect(told).toContain(way);
   }
   const server = start(folder, ['serve', '--listen', `127.0.0.1:${await freePort()}`]);
@@ -122,7 +122,7 @@ it('a repair without a manifest keeps the row groups of the first half of a segm
   // The header gives the positions of lost records too. One line sums them up, the next lists them by hour.
   expect(ended.stdout.match(/^LOST/gm)).toHaveLength(1);
   expect(ended.stdout).toMatch(
-    /^LOST {5}134,464 records: [0-9a-f]{16} … [0-9a-f]{16}, .*\n.*: the footer does not .*, and not all row groups are whole\n {11}[\d,]+ records: /m,
+    /^LOST {5}134,464 records: [0-9a-f]{16} … [0-9a-f]{16}, .*\n.*: the footer does not .*, and some row groups are damaged\n {11}[\d,]+ records: /m,
   );
   expect(ended.stdout).toContain('65,536 records can be queried');
   const left = (await run(folder, all)).stdout.split('\n');
@@ -164,7 +164,7 @@ it('lost records of a loaded file are restored by loading it beside a server, al
   expect(repaired.code).toBe(1);
   const way = `to restore them: logstrata load nginx '${log}'`;
   expect(repaired.stdout).toContain(way);
-  expect(repaired.stdout).not.toContain('came by no load');
+  expect(repaired.stdout).not.toContain('came from no known load');
   const verified = await run(folder, ['verify', 'nginx']);
   expect(verified).toMatchObject({ code: 0, stdout: expect.stringContaining(way) });
   expect((await run(folder, ['stats', 'nginx'])).stdout).toMatch(

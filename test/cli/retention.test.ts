@@ -46,7 +46,7 @@ describe('a retention that was set in minutes instead of months', () => {
     // Another process may have read the file before the server.
     const early = await run(folder, ['retention', 'apply', 'shop']);
     expect(early).toMatchObject({ code: 1, stdout: '' });
-    expect(early.stderr).toContain('have it read the changed file too');
+    expect(early.stderr).toContain('make it reload the changed file');
 
     server.child.kill('SIGHUP');
     await server.shows('"of":10');

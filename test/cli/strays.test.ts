@@ -27,8 +27,8 @@ it('files in the data folder that belong to no agent are ignored and named', asy
     const { code, stderr } = await run(folder, args);
     expect([args, code, stderr]).toMatchObject([args, 0, {}]);
     if (args[0] !== 'export') {
-      expect(stderr).toContain('store/README is passed over');
-      expect(stderr).toContain('store/nohup.out is passed over');
+      expect(stderr).toContain('store/README is skipped');
+      expect(stderr).toContain('store/nohup.out is skipped');
     }
   }
 });

@@ -176,7 +176,7 @@ describe('a log that is renamed', () => {
     const [folder, ...others] = warnings(followed);
     expect(folder).toContain('db.log.1 is skipped');
     expect(others).toHaveLength(2);
-    expect(others[0]).toContain('.log.1 is there, and not all of it is stored');
+    expect(others[0]).toContain('.log.1 exists, and not all of it is stored');
   });
 
   it('may not be a link', async () => {

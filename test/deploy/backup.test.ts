@@ -98,18 +98,18 @@ it('a copy does not overwrite anything else', async () => {
     const { code, stderr } = await run(folder, ['backup', target]);
     expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);
   };
-  await refused('agents', /holds "[a-z]+\.yaml" and no records: name an empty folder/);
-  await refused('data', /a copy of .*store can't lie in .*data:/);
-  await refused('data/store/inside', /can't lie in/);
+  await refused('agents', /contains "[a-z]+\.yaml" but no records: name an empty or new folder/);
+  await refused('data', /a copy of .*store can't be stored in .*data:/);
+  await refused('data/store/inside', /can't be stored in/);
   expect(readdirSync(join(folder, 'data/store'))).not.toContain('inside');
   symlinkSync(join(folder, 'data/store'), join(folder, 'linked'));
-  await refused('linked', /can't lie in/);
+  await refused('linked', /can't be stored in/);
   // A data folder of the same agent, with records of its own.
   await run(folder, ['load', 'numbers', '-', '--data', 'other'], lines(0, 20));
   const { code, stdout } = await run(folder, ['backup', 'other']);
   expect([code, stdout]).toEqual([
     1,
-    expect.stringMatching(/^FAILED {3}numbers: .*holds records that this data folder never had/),
+    expect.stringMatching(/^FAILED {3}numbers: .*has records that this data folder never had/),
   ]);
   expect(await numbersIn(folder, 'other')).toHaveLength(20);
   // A folder that a server uses.

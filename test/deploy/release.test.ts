@@ -141,7 +141,7 @@ describe('an upgrade, and the way back', () => {
 
     const left = machine.content();
     const refusal = new RegExp(
-      `was written by a newer logstrata: it has format version ${manifestVersion + 1}, known is ${manifestVersion}`,
+      `was written by a newer version of logstrata: it has format version ${manifestVersion + 1}, but this version knows ${manifestVersion}`,
     );
     for (const words of [
       ['query', 'numbers'],

@@ -181,7 +181,7 @@ describe('openRealDirectory', () => {
     await put(directory, 'file', '');
     await expect(directory.openRead('file/below')).rejects.toMatchObject({
       code: 'io',
-      message: expect.stringContaining('a part of the path is no folder'),
+      message: expect.stringContaining('a part of the path is not a folder'),
     });
     if (process.platform !== 'linux') return;
     await symlink('/dev/full', join(directory.location, 'full'));

@@ -231,7 +231,7 @@ describe('hot segment', () => {
       {
         offset: ends[1],
         bytes: ends[2]! - ends[1]!,
-        reason: 'a batch is not whole',
+        reason: 'a batch is incomplete',
         after: { partition: 2 ** 24 - 1, ordinal: 2 ** 40 - 999 },
         before: { partition: 498_672, ordinal: 7 },
       },

@@ -178,8 +178,8 @@ describe('publishManifest and readNewestManifest', () => {
       [{ hot: [{ ...hot!, foldedBytes: -1 }] }, '"foldedBytes" should be a whole number'],
       [{ counters: { ...noCounters, records: NaN } }, '"records" should be a whole number'],
       [{ segments: [{ ...segment(0), footerBytes: 2 ** 60 }] }, '"footerBytes" should be a whole number'],
-      [{ comment: 'what no reader knows' }, 'something of it would be lost'],
-      [{ schemas: [{ ...good.schemas[0]!, since: 7 } as never] }, 'something of it would be lost'],
+      [{ comment: 'what no reader knows' }, 'a part of it would be lost'],
+      [{ schemas: [{ ...good.schemas[0]!, since: 7 } as never] }, 'a part of it would be lost'],
     ];
     for (const [changes, reason] of bad) {
       const publishing = publishManifest(directory, 'nginx', { ...good, ...changes });
@@ -259,11 +259,11 @@ describe('publishManifest and readNewestManifest', () => {
   it.each([
     [
       manifestVersion + 1,
-      /^manifest \S+ was written by a newer logstrata: it has format version \d+, known is \d+$/,
+      /^manifest \S+ was written by a newer version of logstrata: it has format version \d+, but this version knows \d+$/,
     ],
     [
       manifestVersion - 1,
-      /^manifest \S+ was written by a logstrata from before the first release: .*Export the records/,
+      /^manifest \S+ was written by a version from before the first release: .*Export the records/,
     ],
   ])('refuses a manifest of format version %d, and says what to do', async (version, message) => {
     const directory = await published();

@@ -153,7 +153,7 @@ it('does not trust a folder in which other users than those who may write to the
     await expect(connectToWriter(folder)).rejects.toMatchObject(failure);
   };
   await symlink(await freshFolder(), place);
-  await refused('is no folder');
+  await refused('is not a folder');
   await rm(place);
   await mkdir(place);
   await chmod(place, 0o777);

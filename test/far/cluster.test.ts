@@ -269,7 +269,7 @@ describeWithClickHouse('a cluster of two shards with two replicas each', () => {
     const [server] = bed.servers[0]!;
     const store = await FarStore.open(tier, schema, name, directory, kept.model);
     await server!.end();
-    await expect(store.store.shipFar()).rejects.toThrow(/stays here, for http/);
+    await expect(store.store.shipFar()).rejects.toThrow(/stays here, because http/);
     expect((await store.store.stats()).far).toMatchObject({ units: 1, onlyRecords: 0 });
     expect(await store.answer(all)).toBe(store.expected(all));
     await server!.start();

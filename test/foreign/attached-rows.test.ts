@@ -264,7 +264,7 @@ describe('the index of an attached file', () => {
     bytes[at]! ^= 1;
     await writeFile(path, bytes);
     await utimes(path, mtimeMs / 1000, mtimeMs / 1000);
-    await expect(answer(store, everything)).rejects.toThrow('is not what it was when it was indexed');
+    await expect(answer(store, everything)).rejects.toThrow('has changed since it was indexed');
     await archive.close();
   });
 });
@@ -426,7 +426,7 @@ describe('an attached file', () => {
       (path: string) => write(rows.slice(1), 7).then((other) => rename(other, path)),
       'has changed since',
     ],
-    ['gone', (path: string) => rm(path), 'is attached and not there any more'],
+    ['gone', (path: string) => rm(path), 'is attached but does not exist any more'],
     ['another file', (path: string) => writeFile(path, 'x'.repeat(500)), 'has changed since'],
   ])('that is %s fails the queries that need it, and no other', async (_, change, says) => {
     const { store, path, close } = await attached();
@@ -469,7 +469,7 @@ describe('an attached file', () => {
       [{ name: 'time', type: 'time', attached: { column: 'message' } }, 'only times and numbers'],
       [
         { name: 'status', type: 'int' },
-        `${path} has 2 columns "status", and field "status" can take only one`,
+        `${path} has 2 columns "status", but field "status" can read only one`,
       ],
     ] as const;
     for (const [index, [field, says]] of cases.entries()) {

@@ -40,7 +40,7 @@ it.each([
   expect(reason).toMatchObject({
     code: 'limit',
     path: about.path,
-    message: 'reading column "x" of /archive/a.parquet took more than 4 s, and was ended',
+    message: 'reading column "x" of /archive/a.parquet took more than 4 s and was stopped',
   });
   expect(next).toEqual({ status: 'fulfilled', value: 3 });
 });

@@ -210,7 +210,7 @@ describe('an import refuses', () => {
     const { code, stdout } = await importFugo(folder);
     expect(code).toBe(1);
     expect(stdout).toMatch(
-      /^FAILED {3}web: agent web holds records from 2026-09-30T22:00Z on, and these go on until 2026-10-01/m,
+      /^FAILED {3}web: agent web has records from 2026-09-30T22:00Z on, but the imported ones continue until 2026-10-01/m,
     );
     expect(stdout).toMatch(/^FAILED {3}old: there is no agent file for this table in /m);
     expect(stdout).toMatch(/^ok {7}shop: 30 records/m);
@@ -239,7 +239,7 @@ describe('an import refuses', () => {
     writeDatabase(`${path}2`, (database) => writeTable(database, 'web', webColumns, webRows(2000)));
     copyFileSync(`${path}2`, path);
     truncateSync(path, 20_000);
-    await refused(/^logstrata: fugo\.db is cut off: it has 20000 bytes of \d+/);
+    await refused(/^logstrata: fugo\.db is truncated: it has 20000 of \d+/);
   });
 
   it('a damaged database, without storing any of it', async () => {

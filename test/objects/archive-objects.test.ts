@@ -246,7 +246,7 @@ describe('objects that are read in place', () => {
     await own.look();
     own.server.remove('web/a.parquet');
     await own.reopen(false);
-    await expect(own.numbers()).rejects.toThrow('s3://logs/web/a.parquet is not there any more');
+    await expect(own.numbers()).rejects.toThrow('s3://logs/web/a.parquet does not exist any more');
     expect((await own.store.verify()).damages).toMatchObject([{ file: 's3://logs/web/a.parquet' }]);
     // If the listing fails, no object counts as missing.
     own.server.fault = ({ key }) =>

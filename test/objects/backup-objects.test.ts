@@ -212,7 +212,7 @@ it('the command copies all agents and the tokens, and refuses to restore from an
   const refused = await command(server.pathOf('other'));
   expect([refused.code, refused.stderr]).toEqual([
     1,
-    expect.stringContaining('s3://logs/other holds "readme.txt" and no records'),
+    expect.stringContaining('s3://logs/other contains "readme.txt" but no records'),
   ]);
   const bare = await command('s3://logs');
   expect([bare.code, bare.stderr]).toEqual([2, expect.stringContaining('s3://logs has no prefix')]);

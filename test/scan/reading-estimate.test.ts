@@ -41,7 +41,7 @@ class ColdStore {
       return 0;
     } catch (error) {
       expect(error).toMatchObject({ code: 'invalid' });
-      const said = /may have to read ([\d,]+) bytes, and one may read 0 at the most/.exec(
+      const said = /may have to read ([\d,]+) bytes, but the maximum for a query is 0/.exec(
         (error as LogstrataError).message,
       );
       return Number(said![1]!.replaceAll(',', ''));

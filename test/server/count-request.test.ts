@@ -72,7 +72,7 @@ describe('a request for a count', () => {
     ['by=time:1h&top=3', 'top', 'name the field'],
     ['by=level&top=3&top=4', 'top', 'given twice'],
     ['by=time:1h&zone=Europe/Nowhere', 'zone', 'Europe/Nowhere'],
-    ['by=level&zone=UTC', 'zone', 'buckets of time'],
+    ['by=level&zone=UTC', 'zone', 'time buckets'],
     ['format=xml', 'format', 'json or csv'],
     ['after=12', 'after', 'must be a cursor'],
     ['status__gte=x', 'status__gte', 'a decimal integer'],

@@ -78,7 +78,7 @@ export class MemoryTree {
   }
 
   exists(path: string, action: string): LogstrataError {
-    return this.#error('exists', `cannot ${action}`, path, 'it is there already');
+    return this.#error('exists', `cannot ${action}`, path, 'it already exists');
   }
 
   /** The tree as it is found after a crash. This one must not be used any more. */

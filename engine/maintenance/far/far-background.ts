@@ -139,6 +139,8 @@ export class FarBackground {
     this.#counts.set(name, { ...before, failed: before.failed + 1 });
     if (told === message) return;
     const what = isLogstrataError(error) ? message : `${message} (a bug)`;
-    this.#options.onWarning(`agent ${name} could not be shipped to the far tier: ${what}; tried again later`);
+    this.#options.onWarning(
+      `agent ${name} could not be shipped to the far tier: ${what}; will be tried again later`,
+    );
   }
 }

@@ -112,7 +112,10 @@ async function assertEverywhere(
     );
     if (rows === far!.rows) continue;
     const why = typeof rows === 'string' ? rows : `it has ${rows} of ${far!.rows} rows`;
-    throw new LogstrataError('unavailable', `${file} stays here, for ${url} may not have all of it: ${why}`);
+    throw new LogstrataError(
+      'unavailable',
+      `${file} stays here, because ${url} may not have all of it: ${why}`,
+    );
   }
 }
 

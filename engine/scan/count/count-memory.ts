@@ -14,10 +14,7 @@ export class CountMemory {
    */
   take(bytes: number): void {
     if (bytes > 0 && takenBytes + bytes > countMemoryBytesMax)
-      throw new LogstrataError(
-        'limit',
-        'other counts take all the memory that there is for their values: ask again',
-      );
+      throw new LogstrataError('limit', 'other counts use all the memory for their values: try again');
     this.#bytes += bytes;
     takenBytes += bytes;
   }

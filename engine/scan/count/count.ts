@@ -241,7 +241,7 @@ function checkFields({ time, values }: CountQuery, { fields }: Schema): void {
   if (time !== undefined && fields[time.field]!.type !== 'time')
     throw new LogstrataError(
       'invalid',
-      `field "${fields[time.field]!.name}" is of type ${fields[time.field]!.type}, so that it has no buckets of time`,
+      `field "${fields[time.field]!.name}" is of type ${fields[time.field]!.type}, which has no time buckets`,
     );
   if (values === undefined) return;
   if (!Number.isInteger(values.top) || values.top < 1 || values.top > countTopMax)

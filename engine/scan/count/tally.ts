@@ -31,7 +31,7 @@ export class Tally {
     if (known === countBucketsMax)
       throw new CountBoundError(
         'buckets',
-        `the records lie in more than ${countBucketsMax} buckets of time, which is the most`,
+        `the records would fill more than ${countBucketsMax} time buckets, the maximum`,
         this.#spanMs,
       );
     this.#bucketsByStart.set(bucket.from, known);

@@ -157,8 +157,8 @@ export class ValueTable {
   #tooMany(): CountBoundError {
     return new CountBoundError(
       'values',
-      `field "${this.#field}" has more different values among these records than can be told apart: ` +
-        `at most ${countValuesMax}, and ${countTextBytesMax} bytes of them. Add filters, or count by another field`,
+      `field "${this.#field}" has more different values in these records than can be counted: ` +
+        `at most ${countValuesMax} values with ${countTextBytesMax} bytes. Add filters, or count by another field`,
     );
   }
 

@@ -74,14 +74,14 @@ export interface StringComparison {
 /** Checks a query against the schema and prepares its predicates. Throws `invalid`. */
 export function preparePredicates(query: Query, schema: Schema): PreparedPredicates {
   if (!Number.isInteger(query.limit) || query.limit < 0) {
-    throw new LogstrataError('invalid', `limit ${query.limit} is not a whole number from 0 on`);
+    throw new LogstrataError('invalid', `limit ${query.limit} is not a whole number of at least 0`);
   }
   const filters = query.predicates.reduce(
     (sum, predicate) => sum + (predicate.kind === 'set' ? predicate.members.length : 1),
     0,
   );
   if (filters > predicatesMax)
-    throw new LogstrataError('invalid', `${filters} filters, but at most ${predicatesMax} are possible`);
+    throw new LogstrataError('invalid', `${filters} filters, but at most ${predicatesMax} are allowed`);
   const onField: PreparedPredicate[] = [];
   const anywhere: PreparedAnywhere[] = [];
   for (const predicate of query.predicates) {
@@ -121,7 +121,7 @@ function comparisonOf(predicate: SinglePredicate, field: Field): Comparison {
   if (predicate.kind !== predicateKind(field.type)) {
     throw new LogstrataError(
       'invalid',
-      `field "${field.name}" is of type ${field.type}, which a ${predicate.kind} filter does not fit`,
+      `field "${field.name}" is of type ${field.type}, which has no ${predicate.kind} filter`,
     );
   }
   switch (predicate.kind) {

@@ -87,8 +87,8 @@ class Chunks {
 export function tooMuchToRead(bytes: number, bytesMax: number): LogstrataError {
   return new LogstrataError(
     'invalid',
-    `this query may have to read ${inGrouped(bytes)} bytes, and one may read ${inGrouped(bytesMax)} at the most: ` +
-      'ask for a shorter time, for fewer fields, or for fewer records',
+    `this query may have to read ${inGrouped(bytes)} bytes, but the maximum for a query is ${inGrouped(bytesMax)}: ` +
+      'ask for a shorter time range, fewer fields or fewer records',
   );
 }
 

@@ -69,7 +69,7 @@ export async function attachFiles(
 
 function tooScattered(path: string): LogstrataError {
   const message =
-    `the rows of ${path} lie in no order of time: with those of the other files they go to more hours than there is room for. ` +
+    `the rows of ${path} are not sorted by time: together with the other files they spread over more hours than can be indexed. ` +
     'Sort its rows by time';
   return new LogstrataError('limit', message, { path });
 }

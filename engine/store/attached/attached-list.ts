@@ -60,7 +60,7 @@ export async function readAttachedList(
   try {
     const bytes = await readWhole(directory, path, list.bytes);
     if (bytes.length !== list.bytes || crc32(bytes) !== list.checksum)
-      throw new DamageError('it is not what the manifest names', { offset: 0 });
+      throw new DamageError('its content is not what the manifest lists', { offset: 0 });
     const object = parseJsonObject(decodeCheckedText(listText, bytes), 'the list');
     return objectsField(object, 'files', readFile);
   } catch (error) {

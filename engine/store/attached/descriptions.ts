@@ -97,7 +97,7 @@ async function readSame(attached: AttachedFile, work: ForeignWork): Promise<Fore
   await assertSameFile(path, format, attached);
   const file = await work.describe(attached, format);
   if (file.footerHash === attached.footerHash) return file;
-  throw new DamageError(`${path} has another footer than the file that was attached`, { path });
+  throw new DamageError(`the footer of ${path} differs from that of the attached file`, { path });
 }
 
 function chunksOf({ file: { columns, rowGroups } }: Description): number {

@@ -92,7 +92,7 @@ export async function readFacts(
     if (!isLogstrataError(error)) throw error;
     if (isUnsupported(error)) throw writtenByAnother(`the index ${where}`, where, error);
     if (error.code !== 'damaged') throw error;
-    const message = `the index ${where} is damaged: ${error.message}; \`logstrata index ${agent} --again\` makes it anew`;
+    const message = `the index ${where} is damaged: ${error.message}; \`logstrata index ${agent} --again\` rebuilds it`;
     throw new DamageError(message, { path: where, offset: error.offset ?? 0, cause: error });
   }
 }
@@ -109,7 +109,7 @@ function readField(item: JsonObject, spans: number, rowGroups: number): FieldFac
     checksum === null ? null : countField({ checksum }, 'checksum', 0xffff_ffff),
   );
   if (nulls.length !== spans || checksums.length !== rowGroups)
-    throw new DamageError('it is of another file', {});
+    throw new DamageError('it belongs to another file', {});
   const zones = nulls.map((nullCount, i) => {
     const min = bound(mins, i);
     const max = bound(maxs, i);

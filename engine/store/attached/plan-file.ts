@@ -88,15 +88,15 @@ export function placingSource(
   const name = field.attached?.column ?? field.name;
   if (source.kind !== 'column') {
     const what = Object.hasOwn(constants, name)
-      ? `takes "${name}" from the name of its folder, which can't place records`
+      ? `reads "${name}" from the name of its folder, which can't order records`
       : `has no column "${name}"`;
-    throw invalid(path, `${what}, whose times give field "${field.name}" and the order of the records`);
+    throw invalid(path, `${what}, whose times the field "${field.name}" and the order of the records need`);
   }
   const { column, change } = source;
   if (change.unit === null && change.conversion !== 'none') {
     const wanted =
       column.type === 'string'
-        ? 'only times and numbers can place records'
+        ? 'only times and numbers can order records'
         : 'give the unit of its numbers (unit: s, ms, us or ns)';
     throw invalid(path, `has no times in column "${name}" (${column.stored}): ${wanted}`);
   }
@@ -178,12 +178,12 @@ export function assertAnswerable(
     const taken = attached?.column ?? name;
     const count = columns.filter((column) => column.name === taken).length;
     if (count > 1)
-      throw invalid(path, `has ${count} columns "${taken}", and field "${name}" can take only one`);
+      throw invalid(path, `has ${count} columns "${taken}", but field "${name}" can read only one`);
   }
   const spans = rowGroups.reduce((sum, { rows }) => sum + Math.ceil(rows / rowGroupRowsMax), 0);
   if (spans <= attachedSpansMax) return;
   const rows = rowGroups.reduce((sum, group) => sum + group.rows, 0);
-  const message = `${path} claims ${rows} rows in ${rowGroups.length} row groups, which is more than can be attached`;
+  const message = `${path} claims ${rows} rows in ${rowGroups.length} row groups, more than can be attached`;
   throw new LogstrataError('limit', message, { path });
 }
 

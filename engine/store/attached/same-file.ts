@@ -38,9 +38,9 @@ export async function assertSameFile(
     (await present(path, () => readForeignFile(path, format))).footerHash === attached.footerHash;
   if (isSame) return;
   throw new DamageError(
-    `${path} has changed since it was attached: it had ${attached.bytes} bytes, and was changed last at ` +
-      `${timeText(attached.mtimeMs)}; now it has ${bytes}, and was changed at ${timeText(mtimeMs)}. ` +
-      'Put the file of before in its place, or have it attached anew (archive: changed: replace)',
+    `${path} has changed since it was attached: it had ${attached.bytes} bytes, last changed at ` +
+      `${timeText(attached.mtimeMs)}; now it has ${bytes}, last changed at ${timeText(mtimeMs)}. ` +
+      'Restore the earlier file, or attach the changed one (archive: changed: replace)',
     { path },
   );
 }
@@ -55,8 +55,8 @@ export async function assertSameObject(
   const stamp = await present(path, () => objects.stamp(path));
   if (stamp.etag === etag) return;
   throw new DamageError(
-    `${path} has changed since it was attached: its ETag was ${etag}, and is ${stamp.etag}. Where it has the same rows, the next ` +
-      'look at the archive takes it for what it was; else put the object of before in its place, or have it attached anew ' +
+    `${path} has changed since it was attached: its ETag was ${etag}, and is ${stamp.etag}. If it has the same rows, the next ` +
+      'check of the archive accepts it; otherwise restore the earlier object, or attach the changed one ' +
       '(archive: changed: replace)',
     { path },
   );
@@ -73,7 +73,7 @@ async function present<T>(path: string, use: () => Promise<T>): Promise<T> {
   } catch (error) {
     if (!isLogstrataError(error) || error.code !== 'not_found') throw error;
     throw new DamageError(
-      `${path} is attached and not there any more: bring it back, or give up its records (archive: missing: retire)`,
+      `${path} is attached but does not exist any more: restore it, or give up its records (archive: missing: retire)`,
       { path, cause: error },
     );
   }

@@ -120,7 +120,7 @@ export function decodePlacements(text: string, spanRows: readonly number[], hour
       hours: count < packedMin ? unpackedHours(own) : new PackedHours(own),
     };
   });
-  if (at !== bytes.length) throw new DamageError('"placements" goes on behind the last span', {});
+  if (at !== bytes.length) throw new DamageError('"placements" continues after the last span', {});
   return placements;
 }
 

@@ -50,7 +50,7 @@ export async function work({
   if (checksum !== null && decoded.checksum !== null && checksum !== decoded.checksum) {
     const { path, column, chunk, rowGroup } = read;
     throw new DamageError(
-      `${path}, at byte ${chunk.offset}: column "${column.name}" of row group ${rowGroup} is not what it was when it was indexed`,
+      `${path}, at byte ${chunk.offset}: column "${column.name}" of row group ${rowGroup} has changed since it was indexed`,
       { path, offset: chunk.offset, column: column.name, rowGroup },
     );
   }

@@ -17,7 +17,7 @@ export function parseJsonObject(text: string, what: string): JsonObject {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new DamageError(`${what} is no JSON`, { cause: error });
+    throw new DamageError(`${what} is not JSON`, { cause: error });
   }
   return asObject(value, what);
 }

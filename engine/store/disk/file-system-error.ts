@@ -31,7 +31,7 @@ function describe(code: string, action: string, path: string): [ErrorCode, strin
       return ['disk_full', `cannot ${action} ${path}: ${userName()} is over the disk quota`];
     case 'EEXIST':
     case 'ENOTEMPTY':
-      return ['exists', `cannot ${action} ${path}: it is there already`];
+      return ['exists', `cannot ${action} ${path}: it already exists`];
     case 'ENOENT':
       return ['not_found', `cannot ${action} ${path}: no such file or folder`];
     case 'EMFILE':
@@ -39,7 +39,7 @@ function describe(code: string, action: string, path: string): [ErrorCode, strin
       return ['io', `cannot ${action} ${path}: too many open files; raise the limit (ulimit -n)`];
     case 'EACCES':
     case 'EPERM':
-      return ['io', `cannot ${action} ${path}: ${userName()} is not permitted to; check its owner and mode`];
+      return ['io', `cannot ${action} ${path}: ${userName()} has no permission; check its owner and mode`];
     case 'EROFS':
       return ['io', `cannot ${action} ${path}: the file system is mounted read-only`];
     case 'EIO':
@@ -47,9 +47,9 @@ function describe(code: string, action: string, path: string): [ErrorCode, strin
     case 'EISDIR':
       return ['io', `cannot ${action} ${path}: it is a folder, a file was expected`];
     case 'ENOTDIR':
-      return ['io', `cannot ${action} ${path}: a part of the path is no folder`];
+      return ['io', `cannot ${action} ${path}: a part of the path is not a folder`];
     case 'EFBIG':
-      return ['io', `cannot ${action} ${path}: the file system does not take a file of this size`];
+      return ['io', `cannot ${action} ${path}: the file system does not support files of this size`];
     case 'ENOTSUP':
     case 'EOPNOTSUPP':
     case 'ENOSYS':
@@ -65,7 +65,7 @@ function describe(code: string, action: string, path: string): [ErrorCode, strin
 /** What is wrong with something that should be a regular file; undefined for a regular file. */
 export function problemOfKind(stats: Stats): string | undefined {
   if (stats.isFile()) return undefined;
-  const kind = stats.isDirectory() ? 'a folder' : stats.isFIFO() ? 'a named pipe' : 'no regular file';
+  const kind = stats.isDirectory() ? 'a folder' : stats.isFIFO() ? 'a named pipe' : 'not a regular file';
   return `it is ${kind}, a file was expected`;
 }
 

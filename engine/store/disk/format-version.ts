@@ -11,12 +11,12 @@ export function isUnsupported(error: unknown): error is LogstrataError & { code:
  * @param format what the version counts, as shown to people: `segment format`
  */
 export function otherFormat(format: string, found: number, known: number): LogstrataError {
-  const has = `it has ${format} ${found}, known is ${known}`;
+  const has = `it has ${format} ${found}, but this version knows ${known}`;
   return new LogstrataError(
     'unsupported',
     found > known
-      ? `was written by a newer logstrata: ${has}`
-      : `was written by a logstrata from before the first release: ${has}. ` +
+      ? `was written by a newer version of logstrata: ${has}`
+      : `was written by a version from before the first release: ${has}. ` +
           'Export the records with the program that wrote them, and load them into a new data folder',
   );
 }

@@ -232,7 +232,7 @@ export class FarCluster {
     const said = [...failures].map(([url, message]) => `${url}: ${message}`).join('; ');
     throw new LogstrataError(
       'unavailable',
-      `the far tier can't answer: no replica of shard ${shard + 1} of ${this.settings.shards.length} has (${said})`,
+      `the far tier can't answer: no replica of shard ${shard + 1} of ${this.settings.shards.length} answered (${said})`,
     );
   }
 
@@ -240,7 +240,7 @@ export class FarCluster {
   urlsOf(shard: number): readonly string[] {
     const urls = this.settings.shards[shard];
     if (urls !== undefined) return urls;
-    const message = `records lie in shard ${shard + 1} of the far tier, but storage.far has ${this.settings.shards.length}`;
+    const message = `records are in shard ${shard + 1} of the far tier, but storage.far has only ${this.settings.shards.length}`;
     throw new LogstrataError('unavailable', message);
   }
 

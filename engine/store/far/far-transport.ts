@@ -58,7 +58,7 @@ export async function openFarTransport(login: FarLogin): Promise<FarTransport> {
   } catch (error) {
     if (!hasSystemCode(error, 'ERR_MODULE_NOT_FOUND')) throw error;
     const message =
-      'a far tier (storage.far) is reached through the package @clickhouse/client, which is not installed: npm install @clickhouse/client';
+      'the far tier (storage.far) needs the package @clickhouse/client, which is not installed: npm install @clickhouse/client';
     throw new LogstrataError('unsupported', message, { cause: error });
   }
 }
@@ -149,7 +149,7 @@ async function gathered(
       bytes += piece.length;
       if (bytes > bytesMax) {
         stream.destroy();
-        throw new FarFailure('long', url, `an answer of more than ${bytesMax} bytes`);
+        throw new FarFailure('long', url, `the answer has more than ${bytesMax} bytes`);
       }
       pieces.push(piece);
     }

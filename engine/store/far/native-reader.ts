@@ -128,7 +128,7 @@ class NativeInput {
   header(name: string, type: string): void {
     for (const expected of [name, type]) {
       const found = Buffer.from(this.#take(this.count(textBytesMax))).toString();
-      if (found !== expected) throw this.damage(`${JSON.stringify(found)} in the place of ${expected}`);
+      if (found !== expected) throw this.damage(`${JSON.stringify(found)} instead of ${expected}`);
     }
   }
 

@@ -74,7 +74,10 @@ export function checkSchemaMessage(message: Uint8Array, schema: Schema): void {
   const found = decoded.header();
   const version = found.metadata.get(formatKey);
   if (version !== formatVersion) {
-    throw new LogstrataError('unsupported', `it has format version ${version}, known is ${formatVersion}`);
+    throw new LogstrataError(
+      'unsupported',
+      `it has format version ${version}, but this version knows ${formatVersion}`,
+    );
   }
   const expected = arrowSchema(schema, true);
   const describe = (fields: ArrowSchema['fields']): string =>
@@ -195,7 +198,7 @@ export function encodeBatchMessage(
   if (estimated > hotBatchBytesMax) {
     throw new LogstrataError(
       'limit',
-      `a batch of ${batch.length} records has about ${estimated} bytes, but at most ${hotBatchBytesMax} can be committed at once`,
+      `a batch of ${batch.length} records has about ${estimated} bytes, more than the maximum of ${hotBatchBytesMax} per commit`,
     );
   }
   const layout = new BodyLayout();

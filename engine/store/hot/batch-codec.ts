@@ -16,7 +16,7 @@ export function decodeBatch(schema: Schema, bytes: Uint8Array): RecordBatch {
   const aligned = bytes.byteOffset % 8 === 0 ? bytes : new Uint8Array(bytes);
   if (sealedMessageBytes(aligned, 0, 0) !== aligned.length || aligned.length === 0) {
     throw new DamageError(
-      `${bytes.length} bytes that should be a batch of records are not whole, or not one`,
+      `${bytes.length} bytes that should be a batch of records are incomplete or something else`,
       {},
     );
   }

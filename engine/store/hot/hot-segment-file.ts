@@ -186,7 +186,7 @@ export class HotSegmentWriter {
     if (this.#failure !== undefined) {
       throw new LogstrataError(
         'closed',
-        `an earlier write to ${this.path} failed; it is good up to ${this.#bytes}`,
+        `an earlier write to ${this.path} failed; the file is intact up to byte ${this.#bytes}`,
         {
           path: this.path,
           offset: this.#bytes,
@@ -252,7 +252,7 @@ function damageError(directory: Directory, path: string, damage: HotDamage): Dam
   const before = damage.before === null ? 'the end' : `record ${formatCursor(damage.before)}`;
   return new DamageError(
     `hot file ${directory.location}/${path} is damaged at byte ${damage.offset} (${damage.bytes} bytes): ${damage.reason}; ` +
-      `what was committed between ${after} and ${before} can't be read`,
+      `records committed between ${after} and ${before} can't be read`,
     { path: `${directory.location}/${path}`, offset: damage.offset },
   );
 }
@@ -330,7 +330,7 @@ class MessageScan {
       // A torn schema message is always damage, because a manifest names a file only once its schema is durable.
       if (next < 0 && this.#base + at >= wholeBytes && !isSchema) return;
       const end = next < 0 ? this.#bytes.length : next;
-      this.damage(this.#base + at, end - at, isSchema ? 'its schema is not whole' : 'a batch is not whole');
+      this.damage(this.#base + at, end - at, isSchema ? 'its schema is incomplete' : 'a batch is incomplete');
       at = end;
     }
   }

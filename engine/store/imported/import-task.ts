@@ -66,7 +66,7 @@ function assertStorable(column: PlainColumn, { path, column: { name }, rowGroup 
   for (let row = 0; row < length; row++) {
     const bytes = offsets[row + 1]! - offsets[row]!;
     if (bytes <= valueBytesMax) continue;
-    const message = `${path}: column "${name}" of row group ${rowGroup} has a value of ${bytes} bytes, and at most ${valueBytesMax} can be stored: leave the column out (fields), or answer from where the file lies (mode: in-place)`;
+    const message = `${path}: column "${name}" of row group ${rowGroup} has a value of ${bytes} bytes, more than the maximum of ${valueBytesMax}: exclude the column (fields), or query the file in place (mode: in-place)`;
     throw new LogstrataError('limit', message, { path });
   }
 }

@@ -196,7 +196,7 @@ class FieldColumns {
 
   #tooLarge(rows: number): LogstrataError {
     const { path } = this.file;
-    const message = `${path}: ${rows} rows of row group ${this.#rowGroup} take more than ${importSpanBytesMax} bytes of memory: leave out columns (fields), or answer from where the file lies (mode: in-place)`;
+    const message = `${path}: ${rows} rows of row group ${this.#rowGroup} take more than ${importSpanBytesMax} bytes of memory: exclude columns (fields), or query the file in place (mode: in-place)`;
     return new LogstrataError('limit', message, { path });
   }
 

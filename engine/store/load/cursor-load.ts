@@ -103,14 +103,14 @@ export class CursorLoad implements CursorSession {
   private countRun(first: number, last: number): void {
     if (first <= this.last || last > ordinalMax) {
       const cursor = formatCursor({ partition: importedPartition, ordinal: Math.min(first, ordinalMax) });
-      throw new LogstrataError('invalid', `the cursor ${cursor} does not come behind those before it`);
+      throw new LogstrataError('invalid', `the cursor ${cursor} is not greater than the one before it`);
     }
     if (first > this.last + 1) this.runs++;
     this.last = last;
     if (this.runs <= importedRunsMax) return;
     throw new LogstrataError(
       'limit',
-      `the cursors have more than ${importedRunsMax} gaps: so many can't be kept. Nothing was stored`,
+      `the cursors have more than ${importedRunsMax} gaps, the maximum. Nothing was stored`,
     );
   }
 
@@ -127,7 +127,7 @@ export class CursorLoad implements CursorSession {
     const shown = (timeMs: number): string => `${new Date(timeMs).toISOString().slice(0, 16)}Z`;
     throw new LogstrataError(
       'conflict',
-      `agent ${state.agent} holds records from ${shown(first.partition * hourMs)} on, and these go on until ${shown(this.newestMs)}: ` +
+      `agent ${state.agent} has records from ${shown(first.partition * hourMs)} on, but the imported ones continue until ${shown(this.newestMs)}: ` +
         'their cursors would come before those of earlier records. Import into a data folder without such records of the agent, ' +
         'before it is collected there. Nothing was stored',
     );
@@ -146,7 +146,7 @@ export class CursorLoad implements CursorSession {
     await refresh();
     this.refuseEarlier();
     if (state.values.nextOrdinal(importedPartition) !== this.nextOrdinal) {
-      const message = `somebody else has imported records of agent ${state.agent} meanwhile: nothing was stored`;
+      const message = `another process imported records of agent ${state.agent} in the meantime: nothing was stored`;
       throw new LogstrataError('conflict', message);
     }
     await check?.();

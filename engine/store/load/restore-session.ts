@@ -113,12 +113,12 @@ export class RestoreUnit implements LoadSession {
     if (other === undefined) return;
     const rows = this.rows.rowsOf(other.partition);
     const hour = new Date(other.partition * hourMs).toISOString();
-    const now = rows === other.rows ? 'as many, but of other times' : `${rows}`;
+    const now = rows === other.rows ? 'as many, but with other times' : `${rows}`;
     throw new LogstrataError(
       'invalid',
-      `it gave ${other.rows} records of the hour from ${hour} when it was stored, and gives ${now} today: which of them are lost can't ` +
-        `be told, and nothing was restored. Has the file of agent ${this.context.agent} changed since then, or the time zone? ` +
-        `Load it once more with those of that time`,
+      `it gave ${other.rows} records of the hour from ${hour} when it was stored, but gives ${now} today, so the lost ones can't ` +
+        `be identified, and nothing was restored. Has the file of agent ${this.context.agent} or the time zone changed since then? ` +
+        `Load it again with the earlier ones`,
     );
   }
 

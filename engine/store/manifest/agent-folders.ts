@@ -29,7 +29,7 @@ export class AgentFolders {
     this.#told.add(name);
     const { location } = this.#directory;
     this.#onWarning(
-      `${location}/${name} is passed over: the data folder holds a folder for each agent, and it is none`,
+      `${location}/${name} is skipped: the data folder has one folder per agent, and this is not one`,
     );
   }
 }

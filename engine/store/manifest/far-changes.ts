@@ -64,7 +64,7 @@ export function changeFar(
 }
 
 function changedMeanwhile(file: string): LogstrataError {
-  return new LogstrataError('conflict', `segment ${file} was replaced, or shipped, meanwhile`, {
+  return new LogstrataError('conflict', `segment ${file} was replaced or shipped in the meantime`, {
     path: file,
   });
 }

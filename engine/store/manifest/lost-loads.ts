@@ -61,7 +61,7 @@ export function assertStillLost(manifest: Manifest, segments: readonly SegmentEn
   if (segments.every((entry) => entry.runs.every((run) => lost.missing(run).length === 0))) return;
   throw new LogstrataError(
     'conflict',
-    'what was lost has been restored by another process meanwhile, or taken by retention',
+    'the lost records were restored by another process, or removed by retention, in the meantime',
   );
 }
 

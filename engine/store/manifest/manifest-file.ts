@@ -83,7 +83,7 @@ export async function readNewestManifest(
 export function impossibleNumber(directory: Directory, path: string): DamageError {
   const where = place(directory, path);
   return new DamageError(
-    `${where} has a number that no manifest gets: run \`logstrata verify --repair\` to put it aside`,
+    `${where} has a number that no manifest can have: run \`logstrata verify --repair\` to put it aside`,
     { path: where },
   );
 }
@@ -105,7 +105,7 @@ export async function readManifestFile(
     if (!isLogstrataError(error)) throw error;
     if (isUnsupported(error)) throw writtenByAnother(`manifest ${where}`, where, error);
     throw new DamageError(
-      `manifest ${where} is damaged: ${error.message}; run \`logstrata verify --repair\` to keep what can be saved`,
+      `manifest ${where} is damaged: ${error.message}; run \`logstrata verify --repair\` to keep all intact records`,
       { path: where, offset: error.offset ?? 0, cause: error },
     );
   }
@@ -187,7 +187,7 @@ export async function placeManifest(
 
 /** Throws `invalid` unless the bytes decode to the same manifest. An unreadable newest manifest would make all records unreadable. */
 function assertReadsBack(manifest: Manifest, bytes: Uint8Array): void {
-  let problem = 'something of it would be lost';
+  let problem = 'a part of it would be lost';
   try {
     if (isSameData(decodeManifest(bytes), manifest)) return;
   } catch (error) {
@@ -230,7 +230,7 @@ function conflict(directory: Directory, path: string): LogstrataError {
   const where = place(directory, path);
   return new LogstrataError(
     'conflict',
-    `another process writes here, or this one failed while it published: ${where} is there; stop the other and start again`,
+    `another process writes here, or this one failed while publishing: ${where} exists; stop the other process and start again`,
     { path: where },
   );
 }

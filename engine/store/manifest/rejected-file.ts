@@ -108,7 +108,7 @@ export async function* rejectedPieces(
     for (let at = 0; at < entry.bytes;) {
       const piece = await file.read(at, Math.min(verifyPieceBytes, entry.bytes - at));
       if (piece.length === 0) {
-        throw new DamageError(`${path} ends at byte ${at}, ${entry.bytes} bytes were written`, {
+        throw new DamageError(`${path} ends at byte ${at}, but ${entry.bytes} bytes were written`, {
           path,
           offset: at,
         });
@@ -118,7 +118,7 @@ export async function* rejectedPieces(
       yield piece;
     }
     if (checksum !== entry.checksum) {
-      throw new DamageError(`${path} is not what was written: its checksum differs`, { path });
+      throw new DamageError(`${path} has changed since it was written: its checksum differs`, { path });
     }
   } finally {
     await file.close();
@@ -194,5 +194,5 @@ export function assertRejectedStill(there: readonly RejectedEntry[], takes: Reje
   const isSame = (known: RejectedEntry): boolean =>
     known.file === file && known.bytes === bytes && known.checksum === checksum;
   if (there.some(isSame)) return;
-  throw new LogstrataError('conflict', `${file} was replaced or retired meanwhile`, { path: file });
+  throw new LogstrataError('conflict', `${file} was replaced or retired in the meantime`, { path: file });
 }

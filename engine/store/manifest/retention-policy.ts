@@ -287,8 +287,8 @@ export function extendRetention(loaded: LoadedRecords, periodMs: number | null):
   if (!beyondRetention) {
     throw new LogstrataError(
       'invalid',
-      `${over} of ${records} records are older than the retention.period of agent ${agent}, and would be removed at once: ` +
-        `nothing was stored (--beyond-retention stores them, for that period from now on)`,
+      `${over} of ${records} records are older than the retention.period of agent ${agent} and would be removed at once: ` +
+        `nothing was stored (--beyond-retention stores them and keeps them for that period from now on)`,
     );
   }
   // Rounded up to the next whole hour, because all ages count in hours: no record is removed too early.

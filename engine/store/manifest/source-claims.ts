@@ -80,5 +80,5 @@ function beginningOf({ headHash, headBytes }: Checkpoint): string {
 }
 
 function conflict(path: string): LogstrataError {
-  return new LogstrataError('conflict', `${path} was stored by another process meanwhile`, { path });
+  return new LogstrataError('conflict', `${path} was stored by another process in the meantime`, { path });
 }

@@ -107,7 +107,7 @@ export class ObjectDirectory implements Directory {
 
   #cannot(what: string, path: string): LogstrataError {
     const where = this.#pathOf(path);
-    return new LogstrataError('unsupported', `${where} is an object, which can't be ${what}`, {
+    return new LogstrataError('unsupported', `${where} is an object and can't be ${what}`, {
       path: where,
     });
   }

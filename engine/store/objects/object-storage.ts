@@ -192,7 +192,7 @@ class NeededBlocks {
     const attempts = (this.#attempts.get(block) ?? 0) + 1;
     this.#attempts.set(block, attempts);
     if (attempts > objectBlockAttemptsMax) {
-      const message = `${path}: what is fetched of it is lost again at once in ${this.#copy.folder}: look at that disk, and whether another process removes files there`;
+      const message = `${path}: its fetched parts disappear at once from ${this.#copy.folder}: check that disk, and whether another process removes files there`;
       throw new LogstrataError('io', message, { path, cause: error });
     }
     if (this.#pinned.has(block)) {
@@ -215,11 +215,11 @@ function asDamage(error: unknown, path: string, offset: number): unknown {
   if (!isLogstrataError(error)) return error;
   if (error.code === 'conflict') {
     const message =
-      `${path} has changed since it was looked at: its ETag is another one. Put the object of before in its place, ` +
-      'or have it attached anew (archive: changed: replace)';
+      `${path} has changed since it was last checked: its ETag differs. Restore the earlier object, ` +
+      'or attach the changed one (archive: changed: replace)';
     return new DamageError(message, { path, offset, cause: error });
   }
   if (error.code !== 'not_found') return error;
-  const message = `${path} is not there any more: bring it back, or give up its records (archive: missing: retire)`;
+  const message = `${path} does not exist any more: restore it, or give up its records (archive: missing: retire)`;
   return new DamageError(message, { path, offset, cause: error });
 }

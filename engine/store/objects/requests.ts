@@ -45,7 +45,7 @@ export async function request<T>(
 
 async function within<T>(msMax: number, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const stopping = new AbortController();
-  const late = new ObjectFailure(`no whole answer within ${msMax / 1000} s`, undefined, true);
+  const late = new ObjectFailure(`no complete answer within ${msMax / 1000} s`, undefined, true);
   const timer = setTimeout(() => stopping.abort(late), msMax);
   try {
     return await ask(stopping.signal);

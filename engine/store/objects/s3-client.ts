@@ -32,7 +32,7 @@ export async function openS3Client(settings: S3Settings): Promise<ObjectClient> 
   } catch (error) {
     if (!hasSystemCode(error, 'ERR_MODULE_NOT_FOUND')) throw error;
     const message =
-      'objects (s3://…) are read through the package @aws-sdk/client-s3, which is not installed: npm install @aws-sdk/client-s3';
+      'reading objects (s3://…) needs the package @aws-sdk/client-s3, which is not installed: npm install @aws-sdk/client-s3';
     throw new LogstrataError('unsupported', message, { cause: error });
   }
   const { endpoint, profile, pathStyle = endpoint !== undefined } = settings;
@@ -116,7 +116,7 @@ class S3ObjectClient implements ObjectClient {
     // Some services ignore If-Match.
     if (found !== etag) {
       (answer.Body as NodeJS.ReadableStream & { destroy(): void }).destroy();
-      throw new ObjectFailure('the object is another one', 412, false);
+      throw new ObjectFailure('the object has changed', 412, false);
     }
     return await bodyOf(answer, to - from, signal);
   }
@@ -215,7 +215,7 @@ async function bodyOf(
 }
 
 function tooMany(length: number, status: number | undefined): ObjectFailure {
-  return new ObjectFailure(`the answer has more than the ${length} bytes that were asked for`, status, false);
+  return new ObjectFailure(`the answer has more than the ${length} requested bytes`, status, false);
 }
 
 /** Calls `ask` and converts its errors to `ObjectFailure`. */

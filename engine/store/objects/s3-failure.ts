@@ -35,23 +35,23 @@ const advice: ReadonlyMap<string, string> = new Map([
     'set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile (s3: profile: NAME in config.yaml)',
   ],
   ['InvalidAccessKeyId', 'the service does not know the access key'],
-  ['SignatureDoesNotMatch', 'the secret access key is another one than that of the access key'],
+  ['SignatureDoesNotMatch', 'the secret access key does not belong to the access key'],
   ['ExpiredToken', 'the session token has expired'],
   [
     'AccessDenied',
-    'the credentials need the permissions s3:ListBucket and s3:GetObject, and to write s3:PutObject and s3:DeleteObject',
+    'the credentials need the permissions s3:ListBucket and s3:GetObject, and for writing s3:PutObject and s3:DeleteObject',
   ],
-  ['PermanentRedirect', 'the bucket lies in another region (s3: region: NAME in config.yaml)'],
-  ['AuthorizationHeaderMalformed', 'the bucket lies in another region (s3: region: NAME in config.yaml)'],
-  ['ENOTFOUND', 'no such host: look at s3: endpoint in config.yaml'],
-  ['ECONNREFUSED', 'nobody listens there: look at s3: endpoint in config.yaml'],
+  ['PermanentRedirect', 'the bucket is in another region (s3: region: NAME in config.yaml)'],
+  ['AuthorizationHeaderMalformed', 'the bucket is in another region (s3: region: NAME in config.yaml)'],
+  ['ENOTFOUND', 'no such host: check s3: endpoint in config.yaml'],
+  ['ECONNREFUSED', 'no server listens there: check s3: endpoint in config.yaml'],
 ]);
 
 /** Advice by status, for responses without an error name, such as those without a body. */
 const adviceOfStatus: ReadonlyMap<number | undefined, string> = new Map([
   [403, 'the credentials are not accepted, or lack the permissions s3:ListBucket and s3:GetObject'],
   [404, 'no such object'],
-  [412, 'the object is another one'],
+  [412, 'the object has changed'],
 ]);
 
 /** Converts an error of the client library to an `ObjectFailure`. */

@@ -456,7 +456,7 @@ export class BufferPool {
     if (this.#waiters.length >= poolWaitersMax) {
       throw new LogstrataError(
         'limit',
-        `${poolWaitersMax} queries wait for memory already: give the cache more than ${this.#bytesMax} bytes (--cache), or ask less at once`,
+        `${poolWaitersMax} queries are already waiting for memory: give the cache more than ${this.#bytesMax} bytes (--cache), or run fewer queries at once`,
       );
     }
     const { signal } = lease;

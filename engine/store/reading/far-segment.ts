@@ -45,14 +45,14 @@ export function rowsOfCopy(
 function lacking(found: number, { partition, firstOrdinal, rows }: OrdinalRun): LogstrataError {
   return new LogstrataError(
     'unavailable',
-    `the far tier has ${found} of the ${rows} records from ordinal ${firstOrdinal} of hour ${partition} on`,
+    `the far tier has only ${found} of the ${rows} records from ordinal ${firstOrdinal} of hour ${partition} on`,
   );
 }
 
 function notConfigured(agent: string): never {
   throw new LogstrataError(
     'unavailable',
-    `records of agent ${agent} are in a far tier, and none is configured: config.yaml has to say where it is (storage.far)`,
+    `records of agent ${agent} are in a far tier, but none is configured: set storage.far in config.yaml`,
   );
 }
 

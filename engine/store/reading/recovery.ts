@@ -99,8 +99,8 @@ export async function readStoredManifest(directory: Directory, agent: string): P
   if (since !== undefined) return since;
   const path = `${directory.location}/${agent}`;
   throw new DamageError(
-    `${path} has no manifest any more, only ${files} ${files === 1 ? 'file' : 'files'} of records: ` +
-      `run \`logstrata verify ${agent} --repair\` to take them in`,
+    `${path} has lost its manifest and has only ${files} ${files === 1 ? 'file' : 'files'} of records: ` +
+      `run \`logstrata verify ${agent} --repair\` to adopt them`,
     { path },
   );
 }

@@ -89,20 +89,19 @@ function checkFooter(footer: Footer, metadata: SegmentMetadata, entry: SegmentEn
   const sameColumns =
     footer.columns.length === names.length &&
     footer.columns.every((column, i) => column.name === names[i] && column.content === contents[i]);
-  if (!sameColumns)
-    throw new DamageError('its columns are not those of the schema that the manifest names', {});
+  if (!sameColumns) throw new DamageError('its columns differ from the schema in the manifest', {});
   const rows = footer.rowGroups.map((group) => group.rows);
   if (rows.length !== entry.rowGroupRows.length || rows.some((count, i) => count !== entry.rowGroupRows[i])) {
-    throw new DamageError('its row groups are not those that the manifest names', {});
+    throw new DamageError('its row groups differ from those in the manifest', {});
   }
   const { checksums } = metadata;
   if (checksums.length !== rows.length || checksums.some((group) => group.length !== names.length)) {
-    throw new DamageError('it lacks checksums of column chunks', {});
+    throw new DamageError('checksums of column chunks are missing', {});
   }
   const isOutside = (offset: number, bytes: number): boolean => offset + bytes > entry.footerOffset;
   for (const group of footer.rowGroups) {
     if (group.chunks.some((chunk) => isOutside(chunk.offset, chunk.bytes))) {
-      throw new DamageError('a column chunk reaches into the footer', {});
+      throw new DamageError('a column chunk overlaps the footer', {});
     }
   }
   const isOfType = (field: number, types: readonly string[]): boolean =>
@@ -111,7 +110,7 @@ function checkFooter(footer: Footer, metadata: SegmentMetadata, entry: SegmentEn
     !isPossible(metadata, rows.length, isOfType) ||
     filterParts(metadata, rows.length).some(({ offset, bytes }) => isOutside(offset, bytes))
   ) {
-    throw new DamageError('a filter that can not be', {});
+    throw new DamageError('a filter has an impossible size or place', {});
   }
 }
 

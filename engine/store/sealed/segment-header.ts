@@ -149,6 +149,6 @@ function readRecord(text: string): SegmentHeader {
   const rowGroupChecksums = countsField(record, 'rowGroupChecksums');
   const groups = facts.rowGroupRows.length;
   if (rowGroupOffsets.length !== groups || rowGroupChecksums.length !== groups)
-    throw new DamageError('the header does not tell all row groups', {});
+    throw new DamageError('the header does not list all row groups', {});
   return { facts, schema, rowGroupOffsets, rowGroupChecksums };
 }

@@ -73,7 +73,7 @@ async function* verifyOpenFile(
     yield { offset: entry.bytes, rowGroup: null, column: null, reason, costs: 'nothing' };
   }
   if (!hasMagic(await file.read(0, magic.length))) {
-    const reason = 'the file does not begin with "PAR1", so that other tools can not open it';
+    const reason = 'the file does not begin with "PAR1", so other tools cannot open it';
     yield { offset: 0, rowGroup: null, column: null, reason, costs: 'nothing' };
   }
   yield* verifyHeader(file, entry);
@@ -110,8 +110,8 @@ async function* verifyHeader(file: ReadableFile, entry: SegmentEntry): AsyncGene
   if (header !== null && describesSegment(header, entry)) return;
   const reason =
     header === null
-      ? 'the header does not match its checksum: only the footer is left to tell what the segment is'
-      : 'the header is that of another segment';
+      ? 'the header does not match its checksum: only the footer still describes the segment'
+      : 'the header belongs to another segment';
   yield { offset: magic.length, rowGroup: null, column: null, reason, costs: 'nothing' };
 }
 
@@ -131,7 +131,7 @@ function* verifyTiling(segment: SegmentFooter, entry: SegmentEntry): Generator<S
     if (place.offset !== end) {
       yield segmentDamage(
         end,
-        `the file's parts do not join: one ends at ${end}, the next begins at ${place.offset}`,
+        `the parts of the file are not adjacent: one ends at ${end}, the next begins at ${place.offset}`,
       );
       return;
     }
@@ -170,7 +170,7 @@ async function* verifyChunk(
     return;
   }
   if (column === 0 && !hasPositions(decoded, entry, firstRow)) {
-    const reason = `the positions of row group ${rowGroup} are not those of the manifest's runs`;
+    const reason = `the positions of row group ${rowGroup} differ from the runs in the manifest`;
     yield { ...found(reason), costs: 'rowGroup' };
   }
 }
@@ -231,6 +231,6 @@ async function* verifySummary(file: ReadableFile, entry: SegmentEntry): AsyncGen
   const offset = entry.footerOffset - entry.summaryBytes;
   const stored = await file.read(offset, entry.summaryBytes);
   if (decodeSummary(stored, entry.rowGroupRows.length) !== null) return;
-  const reason = 'the summary does not match its checksum: filters are not asked';
+  const reason = 'the summary does not match its checksum: filters are not used';
   yield { offset, rowGroup: null, column: null, reason, costs: 'nothing' };
 }

@@ -192,7 +192,7 @@ export class AgentWriter implements AttachingCommitter {
     if (unit.expired) {
       throw new LogstrataError(
         'timeout',
-        `the ordinals of this load were held for more than ${reservationMsMax / 1000} s`,
+        `the ordinals of this load were reserved for more than ${reservationMsMax / 1000} s`,
       );
     }
     unit.release ??= await this.commits.acquire();
@@ -259,7 +259,7 @@ export class AgentWriter implements AttachingCommitter {
       if (batch.length > hotRowsMax) {
         throw new LogstrataError(
           'limit',
-          `a commit has ${batch.length} records, at most ${hotRowsMax} are possible`,
+          `a commit has ${batch.length} records, more than the maximum of ${hotRowsMax}`,
         );
       }
       const full = (this.open?.hot.rows.rowCount ?? 0) + batch.length > hotRowsMax;
@@ -311,7 +311,7 @@ export class AgentWriter implements AttachingCommitter {
   /** Throws `conflict` where `version` is not the current version of the schema. */
   assertVersion(version: number | undefined): void {
     if (version === undefined || version === this.schemaVersion) return;
-    const message = `the fields of agent ${this.state.agent} have changed meanwhile: start again`;
+    const message = `the fields of agent ${this.state.agent} have changed in the meantime: start again`;
     throw new LogstrataError('conflict', message);
   }
 

@@ -32,7 +32,7 @@ function checkLengths(jsonBytes: number, payloadBytes: number, bounds: FrameBoun
   if (jsonBytes <= bounds.jsonBytesMax && payloadBytes <= bounds.payloadBytesMax) return;
   throw new LogstrataError(
     'limit',
-    `a message of ${jsonBytes} + ${payloadBytes} bytes, but at most ${bounds.jsonBytesMax} + ${bounds.payloadBytesMax} are possible`,
+    `a message has ${jsonBytes} + ${payloadBytes} bytes, more than the maximum of ${bounds.jsonBytesMax} + ${bounds.payloadBytesMax}`,
   );
 }
 
@@ -79,10 +79,10 @@ function parseObject(text: string): Readonly<Record<string, unknown>> {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new LogstrataError('invalid', 'a message that is no JSON', { cause: error });
+    throw new LogstrataError('invalid', 'a message is not JSON', { cause: error });
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new LogstrataError('invalid', 'a message that is no JSON object');
+    throw new LogstrataError('invalid', 'a message is not a JSON object');
   }
   return value as Readonly<Record<string, unknown>>;
 }

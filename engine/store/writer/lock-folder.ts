@@ -198,11 +198,11 @@ function assertTrusted(location: string, path: string, data: Stats, lock: Stats)
 }
 
 function faultOf(location: string, data: Stats, lock: Stats): string | undefined {
-  if (!lock.isDirectory()) return 'is no folder, so that nobody can hold the lock: remove it';
+  if (!lock.isDirectory()) return 'is not a folder, so the lock can not be taken: remove it';
   const owners = [data.uid, 0, process.geteuid?.() ?? data.uid];
   if ((data.mode & allWrite) === 0 && !owners.includes(lock.uid))
-    return `belongs to user ${lock.uid}, who may not write to ${location}: remove it`;
+    return `belongs to user ${lock.uid}, who has no permission to write to ${location}: remove it`;
   if ((lock.mode & ~data.mode & allWrite) !== 0)
-    return `can be written to by others than ${location}: run chmod 700 on it`;
+    return `can be written by users who can not write to ${location}: run chmod 700 on it`;
   return undefined;
 }

@@ -301,6 +301,6 @@ export class WriterChannel implements ChannelClient {
 function gone(): LogstrataError {
   return new LogstrataError(
     'closed',
-    'the process that writes to this folder has gone: run the command again',
+    'the process that writes to this folder has ended: run the command again',
   );
 }

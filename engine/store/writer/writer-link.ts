@@ -102,7 +102,10 @@ export async function connectToWriter(
       if (link !== undefined) return link;
       await delay(helloRetryMs);
     }
-    throw new LogstrataError('locked', `the process that holds the lock on ${location} takes no connection`);
+    throw new LogstrataError(
+      'locked',
+      `the process that holds the lock on ${location} accepts no connection`,
+    );
   } finally {
     await folder.close();
   }
@@ -120,8 +123,8 @@ async function connectToMember(
     const { uid } = await fs.stat(location);
     throw new LogstrataError(
       'locked',
-      `process ${pid} (${role}) writes to ${location}, or was killed while it did, and only user ${uid} and root may ask it: ` +
-        'run the command as one of them, or ask the server over HTTP',
+      `process ${pid} (${role}) writes to ${location}, or was killed while it did, and only user ${uid} and root can connect to it: ` +
+        'run the command as one of these users, or query the server over HTTP',
       { path: location, cause: error },
     );
   }

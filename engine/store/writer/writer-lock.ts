@@ -161,7 +161,7 @@ async function listenIn(folder: LockFolder, name: string, accept: (socket: Socke
     if (!hasSystemCode(error, 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EINVAL')) throw error;
     throw new LogstrataError(
       'io',
-      `the file system of ${folder.location} takes no Unix sockets, which the lock of a data folder is made of: put the data on another one`,
+      `the file system of ${folder.location} does not support Unix sockets, which the lock of a data folder needs: put the data on another file system`,
       { path: folder.location, cause: error },
     );
   }
@@ -176,7 +176,7 @@ async function unsettled(location: string, folder: LockFolder): Promise<Logstrat
   const who = members.map(({ role, pid }) => `process ${pid} (${role})`).join(', ') || 'another process';
   return new LogstrataError(
     'locked',
-    `${who} began to take the lock on ${location}, but does not get on with it: let it go on, or end it`,
+    `${who} began to take the lock on ${location}, but is stuck: let it continue, or end it`,
     { path: location },
   );
 }

@@ -88,8 +88,8 @@ function assertSameFields(agent: string, current: Schema, wanted: Schema): void 
   const text = (schema: Schema) => schema.fields.map((field) => `${field.name} ${field.type}`).join(', ');
   throw new LogstrataError(
     'conflict',
-    `the process that writes to this folder has agent "${agent}" with other fields (${text(current)}) than this one ` +
-      `(${text(wanted)}): have it read the changed file too (SIGHUP, or a restart)`,
+    `the process that writes to this folder has other fields for agent "${agent}" (${text(current)}) than this one ` +
+      `(${text(wanted)}): make it reload the changed file (SIGHUP or a restart)`,
   );
 }
 

@@ -138,9 +138,7 @@ describe('the explanation of one record', () => {
   });
 
   it('is refused for two records, and for several lines without multiline', () => {
-    expect(() => describeLine(definition, '10 a\n b\n11 c', options)).toThrow(
-      /more than one record; its line 3/,
-    );
+    expect(() => describeLine(definition, '10 a\n b\n11 c', options)).toThrow(/more than one record: line 3/);
     const single = agent([{ name: 'n' }], { format: 'plain', regex: '(?P<n>.*)' });
     expect(() => describeLine(single, 'a\nb', options)).toThrow(/more than one line.*multiline/);
   });

@@ -293,12 +293,12 @@ describe('records that a repair has lost', () => {
     const left = await allOf(directory);
     for (const [words, given] of [
       ['some|red|blue', '62'],
-      ['some|blue', 'as many, but of other times'],
+      ['some|blue', 'as many, but with other times'],
     ] as const) {
       const summary = await loadAll(directory, [path], reading(words));
       expect(summary).toMatchObject({ restored: 0, records: 0, failed: 1 });
       expect(summary.files[0]!.error!.message).toContain(
-        `gave 61 records of the hour from 2026-11-20T00:00:00.000Z when it was stored, and gives ${given} today`,
+        `gave 61 records of the hour from 2026-11-20T00:00:00.000Z when it was stored, but gives ${given} today`,
       );
     }
     expect(await allOf(directory)).toEqual(left);
@@ -371,7 +371,7 @@ describe('records that a repair has lost', () => {
     );
     expect(both.map(({ restored }) => restored).sort()).toEqual([0, 2000]);
     const failure = both.flatMap(({ files }) => files).find(({ error }) => error !== null);
-    expect(failure?.error?.message).toContain('restored by another process meanwhile');
+    expect(failure?.error?.message).toContain('restored by another process, or removed');
     expect(await allOf(directory)).toEqual(before);
     expect(await loadAll(directory, [path])).toMatchObject({ known: 1 });
   });

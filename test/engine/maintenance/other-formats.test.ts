@@ -31,10 +31,10 @@ async function segmentOfFormat(
 }
 
 it.each([
-  ['3', 'was written by a newer logstrata: it has segment format 3, known is 2'],
+  ['3', 'was written by a newer version of logstrata: it has segment format 3, but this version knows 2'],
   [
     '1',
-    'was written by a logstrata from before the first release: it has segment format 1, known is 2. Export',
+    'was written by a version from before the first release: it has segment format 1, but this version knows 2. Export',
   ],
 ])('a segment of format %s is not reported as damaged, by a query or by a repair', async (digit, reason) => {
   const { directory, entry, path } = await segmentOfFormat(digit);

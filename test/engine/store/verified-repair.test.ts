@@ -216,7 +216,7 @@ describe('verify after a repair', () => {
       const directory = whole.crash('kept');
       const name = `manifest-${number}`;
       await directory.link(manifests().at(-1)!, `web/${name}`);
-      await expect(linesOf(directory)).rejects.toThrow('has a number that no manifest gets');
+      await expect(linesOf(directory)).rejects.toThrow('has a number that no manifest can have');
       const { found, report } = await mend(directory);
       expect(found.damages).toMatchObject([{ file: name, records: null }]);
       expect(report).toMatchObject({ changed: true, lost: [], records });
