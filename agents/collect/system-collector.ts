@@ -101,7 +101,7 @@ export class SystemCollector {
     const what =
       name === 'default'
         ? 'there is no default network interface'
-        : `the interface net.interface ${name} does not exist`;
+        : `the network interface ${name} (net.interface) does not exist`;
     told('net', system.net !== undefined && net === null, `${what}: its figures are null`);
   }
 

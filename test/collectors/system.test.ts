@@ -178,7 +178,9 @@ system: { disk: { path: ${import.meta.dirname} }, net: { interface: none-such } 
     expect(records[1]).toMatchObject({ at: nowMs, net_rx_bytes: null });
     expect(records[1]!['cpu_usage']).toBeGreaterThan(0);
     expect(records[1]!['cpu_usage']).toBeLessThanOrEqual(100);
-    expect(told).toEqual(['net.interface none-such is not there: its figures are null']);
+    expect(told).toEqual([
+      'the network interface none-such (net.interface) does not exist: its figures are null',
+    ]);
     expect(collector.status()).toMatchObject({ records: 2, rejected: 0, files: [], paused: null });
     await archive.close();
   });
