@@ -83,7 +83,7 @@ const trigramFillWanted = 0.25;
 const fillMax = 0.9;
 /** Unless configured otherwise, a filter may take this share of the column's bytes. */
 const costShareMax = 1 / 20;
-/** Bitmaps have 2^n bits. If half the size would be too full, a filter that exceeds its share by this factor is still better than none. */
+/** A bitmap has 2^n bits before it is squeezed. If half of them would be too full, a filter of this many times its share is better than none. */
 const costOverMax = 1.5;
 /** If more than this share of the possible grams of a length occurs, grams of this length cannot distinguish random ids any more. */
 const occupancyMax = 0.5;
