@@ -41,29 +41,33 @@ const loopBytesMax = 64;
 
 /** Slices with all rows of the batches, in order. */
 export function wholeBatches(batches: readonly RecordBatch[]): RowSlices {
-  const toOf = Uint32Array.from(batches, ({ length }) => length);
-  return {
-    rows: toOf.reduce((sum, rows) => sum + rows, 0),
-    pages: batches,
-    pageOf: toOf.map((_, page) => page),
-    fromOf: new Uint32Array(batches.length),
-    toOf,
-  };
+  return slicesOf(batches.map((batch) => ({ batch, from: 0, to: batch.length })));
 }
 
-/** A slice with the rows [from, to) of a batch. */
-function slicesOfBatch(batch: RecordBatch, from: number, to: number): RowSlices {
-  assert(
-    from >= 0 && from <= to && to <= batch.length,
-    `no rows ${from} to ${to} in a batch of ${batch.length}`,
-  );
-  const zero = new Uint32Array(1);
+/** The rows [from, to) of a batch. */
+export interface BatchRows {
+  readonly batch: RecordBatch;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Rows of batches as slices, in order. */
+export function slicesOf(taken: readonly BatchRows[]): RowSlices {
+  const pages: RecordBatch[] = [];
+  const pageOf = Uint32Array.from(taken, ({ batch, from, to }) => {
+    assert(
+      from >= 0 && from <= to && to <= batch.length,
+      `no rows ${from} to ${to} in a batch of ${batch.length}`,
+    );
+    if (batch !== pages.at(-1)) pages.push(batch);
+    return pages.length - 1;
+  });
   return {
-    rows: to - from,
-    pages: [batch],
-    pageOf: zero,
-    fromOf: Uint32Array.of(from),
-    toOf: Uint32Array.of(to),
+    rows: taken.reduce((sum, { from, to }) => sum + to - from, 0),
+    pages,
+    pageOf,
+    fromOf: Uint32Array.from(taken, ({ from }) => from),
+    toOf: Uint32Array.from(taken, ({ to }) => to),
   };
 }
 
@@ -81,15 +85,18 @@ export function gatherColumn(
   arena: Arena = heap,
 ): PlainColumn {
   const { name, type } = schema.fields[field]!;
-  return takePlain(plainColumns(slices, field), slices, valueKinds[type], arena, `string field "${name}"`);
+  return takePlain(columnsOf(slices, field), slices, valueKinds[type], arena, `string field "${name}"`);
 }
 
 /** Maximum bytes of memory that `gatherColumn` allocates from its arena. */
 export function gatheredBytesMax(slices: RowSlices, field: number, type: FieldType): number {
   const words = 8 * (slices.rows + 1);
-  return valueKinds[type] === 'bytes'
-    ? words + stringBytes(plainColumns(slices, field) as BytesColumn[], slices)
-    : words;
+  return valueKinds[type] === 'bytes' ? words + stringBytes(columnsOf(slices, field), slices) : words;
+}
+
+/** Maximum bytes of memory that `gatherBatch` allocates for the values. */
+export function gatheredBatchBytesMax(slices: RowSlices, schema: Schema): number {
+  return schema.fields.reduce((sum, { type }, field) => sum + gatheredBytesMax(slices, field, type), 0);
 }
 
 /** A column of the rows without copying, if the slices are a whole batch and kernels can read the column in place; else null. */
@@ -132,15 +139,10 @@ export function takeColumnRows(column: Column, indices: Uint32Array): Column {
 /** The same values without a dictionary. */
 export function plainColumn(column: Column): PlainColumn {
   if (column.kind !== 'dictionary') return column;
-  return { ...takeColumn(column.values, entriesOf(column)), validity: column.validity };
-}
-
-/** The dictionary entry of each row. A null row gets the index after the last entry, for which `takeColumn` gives 0 or the empty string. */
-function entriesOf({ codes, validity, values, length }: DictionaryColumn): Uint32Array {
-  const entries = new Uint32Array(codes.subarray(0, length));
-  if (validity === null) return entries;
-  for (let row = 0; row < length; row++) if (!isValid(validity, row)) entries[row] = values.length;
-  return entries;
+  const { length, values, validity } = column;
+  const fromOf = new Uint32Array(1);
+  const all = { rows: length, pageOf: null, fromOf, toOf: Uint32Array.of(length) };
+  return { ...takeValues([column], all, values.kind), validity };
 }
 
 /** The dictionary entries that occur in the column, each once, in the order of the dictionary. */
@@ -155,7 +157,7 @@ export function entriesInUse({ codes, validity, values, length }: DictionaryColu
 
 /** The rows [from, to) of a batch. Columns share memory with the batch where possible; dictionary columns become plain. */
 export function sliceBatch(batch: RecordBatch, from: number, to: number): RecordBatch {
-  const slice = slicesOfBatch(batch, from, to);
+  const slice = slicesOf([{ batch, from, to }]);
   return { length: slice.rows, columns: batch.columns.map((column) => sliceColumn(column, slice)) };
 }
 
@@ -175,56 +177,118 @@ function sliceColumn(column: Column, slice: RowSlices): PlainColumn {
   }
 }
 
-function plainColumns({ pages }: RowSlices, field: number): PlainColumn[] {
-  return pages.map((page) => plainColumn(page.columns[field]!));
+function columnsOf({ pages }: RowSlices, field: number): Column[] {
+  return pages.map((page) => page.columns[field]!);
 }
 
 function takePlain(
-  columns: readonly PlainColumn[],
+  columns: readonly Column[],
+  taken: Taken,
+  kind: PlainColumn['kind'],
+  arena = heap,
+  name?: string,
+): PlainColumn {
+  return { ...takeValues(columns, taken, kind, arena, name), validity: takeValidity(columns, taken) };
+}
+
+/** Copies the values, without saying which are null. */
+function takeValues(
+  columns: readonly Column[],
   taken: Taken,
   kind: PlainColumn['kind'],
   arena = heap,
   name = 'a string column',
 ): PlainColumn {
-  const validity = takeValidity(columns, taken);
-  if (kind === 'bytes')
-    return { ...takeStrings(columns as readonly BytesColumn[], taken, name, arena), validity };
+  if (kind === 'bytes') return takeStrings(columns, taken, name, arena);
   const { buffer, byteOffset } = arena(taken.rows * 8);
-  takeWords(columns as readonly NumberColumn[], taken, new Int32Array(buffer, byteOffset, taken.rows * 2));
-  return numberColumn(kind, taken.rows, buffer, byteOffset, validity);
+  takeWords(columns, taken, new Int32Array(buffer, byteOffset, taken.rows * 2));
+  return numberColumn(kind, taken.rows, buffer, byteOffset, null);
+}
+
+/** A column with its values: those of its rows, or, with `codes`, those of its dictionary. */
+interface Source {
+  readonly codes: DictionaryColumn['codes'] | null;
+  readonly validity: Validity;
+  readonly values: PlainColumn;
+}
+
+function sourceOf(column: Column): Source {
+  const { validity } = column;
+  return column.kind === 'dictionary'
+    ? { codes: column.codes, validity, values: column.values }
+    : { codes: null, validity, values: column };
 }
 
 /** Copies 8-byte values as halves. */
-function takeWords(
-  columns: readonly NumberColumn[],
-  { pageOf, fromOf, toOf }: Taken,
-  target: Int32Array,
-): void {
-  const sources = columns.map(({ values }) => halvesOf(values));
+function takeWords(columns: readonly Column[], { pageOf, fromOf, toOf }: Taken, target: Int32Array): void {
+  const sources = columns.map((column) => {
+    const { values, ...source } = sourceOf(column);
+    return { ...source, halves: halvesOf((values as NumberColumn).values) };
+  });
   let source = sources[0]!;
   let at = 0;
   for (let i = 0; i < fromOf.length; i++) {
     if (pageOf !== null) source = sources[pageOf[i]!]!;
+    const { codes, halves, validity } = source;
     const from = 2 * fromOf[i]!;
     const to = toOf === null ? from + 2 : 2 * toOf[i]!;
-    if (to - from > loopBytesMax / 4) target.set(source.subarray(from, to), at);
-    else if (to <= source.length) for (let k = from; k < to; k++) target[at + k - from] = source[k]!;
+    if (codes !== null) takeEntryWords(codes, validity, halves, from / 2, to / 2, target, at);
+    else if (to - from > loopBytesMax / 4) target.set(halves.subarray(from, to), at);
+    else if (to <= halves.length) for (let k = from; k < to; k++) target[at + k - from] = halves[k]!;
     else target.fill(0, at, at + 2);
     at += to - from;
   }
 }
 
-function stringBytes(columns: readonly BytesColumn[], { pageOf, fromOf, toOf }: Taken): number {
+/** Copies the dictionary's values of the rows [from, to) to target[at …), and 0 for nulls. */
+function takeEntryWords(
+  codes: DictionaryColumn['codes'],
+  validity: Validity,
+  halves: Int32Array,
+  from: number,
+  to: number,
+  target: Int32Array,
+  at: number,
+): void {
+  for (let row = from; row < to; row++, at += 2) {
+    const hasValue = isValid(validity, row);
+    const entry = 2 * codes[row]!;
+    target[at] = hasValue ? halves[entry]! : 0;
+    target[at + 1] = hasValue ? halves[entry + 1]! : 0;
+  }
+}
+
+function stringBytes(columns: readonly Column[], { pageOf, fromOf, toOf }: Taken): number {
+  const sources = columns.map(sourceOf);
   let sum = 0;
   for (let i = 0; i < fromOf.length; i++) {
-    const { offsets, length } = columns[pageOf === null ? 0 : pageOf[i]!]!;
-    const to = toOf === null ? fromOf[i]! + 1 : toOf[i]!;
-    if (to <= length) sum += offsets[to]! - offsets[fromOf[i]!]!;
+    const { codes, validity, values } = sources[pageOf === null ? 0 : pageOf[i]!]!;
+    const { offsets, length } = values as BytesColumn;
+    const from = fromOf[i]!;
+    const to = toOf === null ? from + 1 : toOf[i]!;
+    if (codes !== null) sum += entryBytes(codes, validity, offsets, from, to);
+    else if (to <= length) sum += offsets[to]! - offsets[from]!;
   }
   return sum;
 }
 
-function takeStrings(columns: readonly BytesColumn[], taken: Taken, name: string, arena: Arena): BytesColumn {
+/** Bytes of the dictionary's strings of the rows [from, to). */
+function entryBytes(
+  codes: DictionaryColumn['codes'],
+  validity: Validity,
+  offsets: Uint32Array,
+  from: number,
+  to: number,
+): number {
+  let sum = 0;
+  for (let row = from; row < to; row++) {
+    const entry = codes[row]!;
+    if (isValid(validity, row)) sum += offsets[entry + 1]! - offsets[entry]!;
+  }
+  return sum;
+}
+
+function takeStrings(columns: readonly Column[], taken: Taken, name: string, arena: Arena): BytesColumn {
   const { rows, pageOf, fromOf, toOf } = taken;
   const bytesCount = stringBytes(columns, taken);
   if (bytesCount > columnBytesMax) {
@@ -235,15 +299,27 @@ function takeStrings(columns: readonly BytesColumn[], taken: Taken, name: string
   }
   const words = arena((rows + 1) * 4);
   const offsets = new Uint32Array(words.buffer, words.byteOffset, rows + 1);
-  const bytes = arena(bytesCount);
+  const target: BytesColumn = {
+    kind: 'bytes',
+    length: rows,
+    offsets,
+    bytes: arena(bytesCount),
+    validity: null,
+  };
+  const { bytes } = target;
   offsets[0] = 0;
-  let column = columns[0]!;
+  let column = columns[0]! as BytesColumn | DictionaryColumn;
   let row = 1;
   let at = 0;
   for (let i = 0; i < fromOf.length; i++) {
-    if (pageOf !== null) column = columns[pageOf[i]!]!;
+    if (pageOf !== null) column = columns[pageOf[i]!]! as BytesColumn | DictionaryColumn;
     const from = fromOf[i]!;
     const to = toOf === null ? from + 1 : toOf[i]!;
+    if (column.kind === 'dictionary') {
+      at = takeEntryStrings(column, from, to, target, row, at);
+      row += to - from;
+      continue;
+    }
     if (to > column.length) {
       offsets[row++] = at;
       continue;
@@ -252,12 +328,38 @@ function takeStrings(columns: readonly BytesColumn[], taken: Taken, name: string
     const end = column.offsets[to]!;
     if (to - from === 1) offsets[row] = at + end - start;
     else copyShifted(column.offsets, from + 1, to + 1, at - start, offsets, row);
-    if (end - start > loopBytesMax) copyArray(column.bytes, start, end, bytes, at);
-    else copyBytes(column.bytes, start, end, bytes, at);
+    copyString(column.bytes, start, end, bytes, at);
     row += to - from;
     at += end - start;
   }
-  return { kind: 'bytes', length: rows, offsets, bytes, validity: null };
+  return target;
+}
+
+/** Copies the dictionary's strings of the rows [from, to) behind target.bytes[0, at), and their ends to target.offsets[row …). Returns the new end. */
+function takeEntryStrings(
+  { codes, validity, values }: DictionaryColumn,
+  from: number,
+  to: number,
+  target: BytesColumn,
+  row: number,
+  at: number,
+): number {
+  const { offsets, bytes } = values as BytesColumn;
+  for (let i = from; i < to; i++) {
+    if (isValid(validity, i)) {
+      const start = offsets[codes[i]!]!;
+      const end = offsets[codes[i]! + 1]!;
+      copyString(bytes, start, end, target.bytes, at);
+      at += end - start;
+    }
+    target.offsets[row++] = at;
+  }
+  return at;
+}
+
+function copyString(source: Uint8Array, start: number, end: number, target: Uint8Array, at: number): void {
+  if (end - start > loopBytesMax) copyArray(source, start, end, target, at);
+  else copyBytes(source, start, end, target, at);
 }
 
 /** The validity of the rows; null when none is null. */

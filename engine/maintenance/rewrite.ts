@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { sliceBatch } from '../columns/take.js';
+import type { BatchRows } from '../columns/take.js';
 import { ColumnLease } from '../store/reading/column-lease.js';
 import type { Column, RecordBatch } from '../columns/column.js';
 import { LogstrataError } from '../terms/errors.js';
@@ -80,8 +80,8 @@ export async function rewriteSegments(
     rowGroups.count(runs);
     for (const run of runs) {
       if (signal?.aborted) throw new LogstrataError('cancelled', 'compaction was stopped');
-      const batch = await rowGroups.slice(run.rowGroup, run.firstRow, run.rows);
-      if (!(await merged.add(batch, run.partition, run.firstOrdinal))) continue;
+      const rows = await rowGroups.take(run.rowGroup, run.firstRow, run.rows);
+      if (!(await merged.add(rows, run.partition, run.firstOrdinal))) continue;
       rowGroups.releaseTaken(merged.hasPending ? run.rowGroup : undefined);
       await pause();
     }
@@ -126,10 +126,10 @@ class DecodedRowGroups {
       this.rowsLeft.set(rowGroup, (this.rowsLeft.get(rowGroup) ?? 0) + rows);
   }
 
-  async slice(rowGroup: RowGroup, from: number, rows: number): Promise<RecordBatch> {
+  async take(rowGroup: RowGroup, from: number, rows: number): Promise<BatchRows> {
     const { batch } = this.open.get(rowGroup) ?? (await this.decode(rowGroup));
     this.rowsLeft.set(rowGroup, this.rowsLeft.get(rowGroup)! - rows);
-    return sliceBatch(batch, from, from + rows);
+    return { batch, from, to: from + rows };
   }
 
   private async decode(rowGroup: RowGroup): Promise<DecodedRowGroup> {

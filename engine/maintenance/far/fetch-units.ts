@@ -1,4 +1,3 @@
-import { sliceBatch } from '../../columns/take.js';
 import { hourMs, importedPartition, type Position } from '../../terms/cursor.js';
 import { LogstrataError } from '../../terms/errors.js';
 import { farAnswerBytes, farRowsMax } from '../../terms/far-limits.js';
@@ -94,7 +93,7 @@ async function fetchUnit(
     for await (const answer of pagesOf(cluster, agent, entry, schema, signal)) {
       rows += answer.batch.length;
       for (const { from, to, position } of rangesOf(answer))
-        await merged.add(sliceBatch(answer.batch, from, to), position.partition, position.ordinal);
+        await merged.add({ batch: answer.batch, from, to }, position.partition, position.ordinal);
       onRows(answer.batch.length);
     }
     if (rows !== liveRows(entry))

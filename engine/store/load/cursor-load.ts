@@ -1,4 +1,3 @@
-import { sliceBatch } from '../../columns/take.js';
 import type { RecordBatch } from '../../columns/column.js';
 import { dayNumber, formatCursor, hourMs, importedPartition, partitionOfTime } from '../../terms/cursor.js';
 import { LogstrataError } from '../../terms/errors.js';
@@ -83,7 +82,7 @@ export class CursorLoad implements CursorSession {
     for (let row = 0; row < batch.length;) {
       const end = endOfRun(ordinals, row);
       this.countRun(ordinals[row]!, ordinals[end - 1]!);
-      await this.segments.add(sliceBatch(batch, row, end), importedPartition, ordinals[row]!);
+      await this.segments.add({ batch, from: row, to: end }, importedPartition, ordinals[row]!);
       row = end;
     }
     this.records += batch.length;

@@ -1,5 +1,10 @@
-import { gatherBatch, sliceBatch, wholeBatches } from '../../columns/take.js';
-import type { RecordBatch } from '../../columns/column.js';
+import {
+  gatherBatch,
+  gatheredBatchBytesMax,
+  slicesOf,
+  wholeBatches,
+  type BatchRows,
+} from '../../columns/take.js';
 import { rowGroupBytesMax, rowGroupRowsMax, segmentRowGroupsMax } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
 import type { Directory } from '../disk/directory.js';
@@ -7,7 +12,6 @@ import { encodeInTurn, encodeOnPool } from '../sealed/encode-task.js';
 import { addRun, type Run, type SegmentEntry } from '../manifest/manifest.js';
 import { SegmentWriter } from '../sealed/sealed-segment-writer.js';
 import { buildingPath, moveIntoPlace, segmentFile } from '../manifest/segment-place.js';
-import { batchBytes } from '../../columns/column.js';
 import { InOrder } from '../../workers/in-order.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import type { Codec } from '../../parquet/compression.js';
@@ -33,7 +37,7 @@ export class MergedSegments {
   private readonly entries: SegmentEntry[] = [];
   /** Current path of each finished segment, and its final name. */
   private readonly built: { readonly path: string; readonly file: string }[] = [];
-  private pending: RecordBatch[] = [];
+  private pending: BatchRows[] = [];
   private pendingRows = 0;
   private pendingBytes = 0;
   private runs: Run[] = [];
@@ -52,17 +56,23 @@ export class MergedSegments {
     return this.pendingRows > 0;
   }
 
-  /** Adds rows with consecutive ordinals. Returns whether a row group was filled and encoded. */
-  async add(batch: RecordBatch, partition: number, firstOrdinal: number): Promise<boolean> {
+  /**
+   * Adds rows with consecutive ordinals. Their batch is read until the row group that they are in is encoded. Returns whether a row group was
+   * filled and encoded.
+   */
+  async add(added: BatchRows, partition: number, ordinal: number): Promise<boolean> {
+    const { batch } = added;
     let ended = false;
-    for (let from = 0; from < batch.length;) {
-      const to = Math.min(batch.length, from + rowGroupRowsMax - this.pendingRows);
+    for (let { from } = added; from < added.to;) {
+      const to = Math.min(added.to, from + rowGroupRowsMax - this.pendingRows);
       const rows = to - from;
-      addRun(this.runs, { partition, firstOrdinal: firstOrdinal + from, firstRow: this.segmentRows, rows });
-      this.pending.push(sliceBatch(batch, from, to));
+      const firstOrdinal = ordinal + from - added.from;
+      addRun(this.runs, { partition, firstOrdinal, firstRow: this.segmentRows, rows });
+      const taken = { batch, from, to };
+      this.pending.push(taken);
       this.pendingRows += rows;
       this.segmentRows += rows;
-      this.pendingBytes += (batchBytes(batch) * rows) / batch.length;
+      this.pendingBytes += gatheredBatchBytesMax(slicesOf([taken]), this.target.schema);
       from = to;
       if (this.pendingRows < rowGroupRowsMax && this.pendingBytes < rowGroupBytesMax) continue;
       await this.endRowGroup(false);
@@ -79,7 +89,7 @@ export class MergedSegments {
   /** @param isLast whether the segment gets no more rows */
   private async endRowGroup(isLast: boolean): Promise<void> {
     if (this.pendingRows === 0) return;
-    const { pending } = this;
+    const slices = slicesOf(this.pending);
     const { directory, agent, id, codec, schema, workers } = this.target;
     if (this.writer === undefined) {
       this.path = buildingPath(agent, id, this.number);
@@ -95,9 +105,7 @@ export class MergedSegments {
           workers,
           schema,
           codec,
-          workers.threads === 0
-            ? wholeBatches(pending)
-            : wholeBatches([gatherBatch(wholeBatches(pending), schema)]),
+          workers.threads === 0 ? slices : wholeBatches([gatherBatch(slices, schema)]),
         ),
       (encoded) => writer.writeRowGroup(encoded),
     );

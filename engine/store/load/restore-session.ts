@@ -1,4 +1,4 @@
-import { sliceBatch, takeRows } from '../../columns/take.js';
+import { takeRows } from '../../columns/take.js';
 import { dayNumber, hourMs, partitionOfTime } from '../../terms/cursor.js';
 import { LogstrataError } from '../../terms/errors.js';
 import { everyStep } from '../../terms/every-step.js';
@@ -173,7 +173,7 @@ async function placeSlice(
     next.set(partition, firstOrdinal + end - row);
     for (const run of left.missing({ partition, firstOrdinal, firstRow: row, rows: end - row })) {
       const segments = await days.of(partition);
-      const rows = sliceBatch(batch, run.firstRow, run.firstRow + run.rows);
+      const rows = { batch, from: run.firstRow, to: run.firstRow + run.rows };
       await segments.add(rows, partition, run.firstOrdinal);
     }
     row = end;

@@ -10,7 +10,7 @@ import type { InOrder } from '../../workers/in-order.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import { encodeRowGroup, encodingBytesMax, type EncodedRowGroup } from './row-group-encoder.js';
-import { gatheredBytesMax, type RowSlices } from '../../columns/take.js';
+import { gatheredBatchBytesMax, type RowSlices } from '../../columns/take.js';
 
 interface EncodeJob {
   readonly schema: Schema;
@@ -135,7 +135,7 @@ export async function encodeInTurn(
 }
 
 function outputBytes(schema: Schema, slices: RowSlices): number {
-  const sizes = schema.fields.map(({ type }, i) => gatheredBytesMax(slices, i, type));
-  const sum = sizes.reduce((total, size) => total + size, 0);
-  return Math.ceil(sum * outputShare) + sizes.length * outputFieldBytes;
+  return (
+    Math.ceil(gatheredBatchBytesMax(slices, schema) * outputShare) + schema.fields.length * outputFieldBytes
+  );
 }

@@ -6,7 +6,7 @@ import { heap } from '../../memory/arena.js';
 import { rowGroupRowsMax, segmentRowGroupsMax } from '../../terms/limits.js';
 import { encodeChunk, type EncodedChunk } from '../../parquet/chunk-encoder.js';
 import { type Codec, type Compress, openCompressor } from '../../parquet/compression.js';
-import { heapEncodeSpace } from '../../parquet/encode-space.js';
+import { heapEncodeSpace, type EncodeSpace } from '../../parquet/encode-space.js';
 import { cursorColumn, type ChunkPlace, type FileColumn } from '../../parquet/footer.js';
 import { writeFooter } from '../../parquet/footer-writer.js';
 import { magic, tailBytes } from '../../parquet/format.js';
@@ -170,17 +170,10 @@ export class SegmentWriter {
     assert(this.#state === 'writing', 'a segment is finished once');
     await this.#filters.end();
     const rows = this.#rowGroups.reduce((sum, group) => sum + group.rows, 0);
-    const cursors = new BigInt64Array(rowGroupRowsMax);
-    const space = heapEncodeSpace(Math.max(0, ...this.#rowGroups.map((group) => group.rows)));
     const cursorChunks: WrittenChunk[] = [];
     let firstRow = 0;
     for (const group of this.#rowGroups) {
-      const values = cursors.subarray(0, group.rows);
-      fillCursors(runs, firstRow, values);
-      const column: PlainColumn = { kind: 'int64', length: group.rows, values, validity: null };
-      cursorChunks.push(
-        await this.#writeChunk(encodeChunk(column, 'ascending', false, this.#compress, space)),
-      );
+      cursorChunks.push(await this.#writeChunk(encodeCursors(runs, firstRow, group.rows, this.#compress)));
       firstRow += group.rows;
     }
     const filters = this.#filters.places;
@@ -297,6 +290,25 @@ export class SegmentWriter {
     this.#file ??= await this.#directory.openWrite(this.#path);
     return this.#file;
   }
+}
+
+let cursorSpace: { readonly values: BigInt64Array; readonly space: EncodeSpace } | undefined;
+
+/**
+ * Encodes the positions of `rows` rows from `firstRow` on. The working memory is kept for the next call: as it is larger than the result,
+ * new memory for each segment would mostly wait for the garbage collector.
+ */
+function encodeCursors(
+  runs: readonly Run[],
+  firstRow: number,
+  rows: number,
+  compress: Compress,
+): EncodedChunk {
+  cursorSpace ??= { values: new BigInt64Array(rowGroupRowsMax), space: heapEncodeSpace(rowGroupRowsMax) };
+  const values = cursorSpace.values.subarray(0, rows);
+  fillCursors(runs, firstRow, values);
+  const column: PlainColumn = { kind: 'int64', length: rows, values, validity: null };
+  return encodeChunk(column, 'ascending', false, compress, cursorSpace.space);
 }
 
 /** The bounds of a segment's times, from the bounds of the placement field in each row group. */
