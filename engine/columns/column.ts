@@ -44,7 +44,7 @@ export interface DictionaryColumn {
   readonly length: number;
   /** One code per row: a Uint8Array for up to 256 entries, else a Uint16Array (for at most `dictionaryEntriesMax` entries). */
   readonly codes: Uint8Array | Uint16Array;
-  /** The distinct values, in the order of their first rows, without nulls. */
+  /** The distinct values in any order, without nulls. */
   readonly values: PlainColumn;
   readonly validity: Validity;
 }

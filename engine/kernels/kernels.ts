@@ -55,6 +55,25 @@ export interface Kernels {
     table: number,
     tableBits: number,
   ): number;
+  sortBytes(
+    bytes: number,
+    offsets: number,
+    count: number,
+    entries: number,
+    sortedBytes: number,
+    codes: number,
+    firstRows: number,
+    pairs: number,
+    starts: number,
+  ): void;
+  sortWords(
+    values: number,
+    count: number,
+    entries: number,
+    codes: number,
+    firstRows: number,
+    pairs: number,
+  ): void;
   packCodes(codes: number, codeBytes: number, count: number, width: number, target: number): number;
   decodeHybrid(
     source: number,

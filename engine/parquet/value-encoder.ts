@@ -5,11 +5,11 @@ import { dictionaryEntriesMax, rowGroupRowsMax } from '../terms/limits.js';
 import { codeBits, packCodes } from '../kernels/bit-packing.js';
 import { copyBytes as copyArray } from '../kernels/copy.js';
 import { encodeDelta } from '../kernels/delta.js';
-import { numberBytes, numberWords } from '../kernels/dictionary.js';
+import { numberBytes, numberWords, sortBytes, sortWords } from '../kernels/dictionary.js';
 import { encodePlainStrings } from '../kernels/plain-strings.js';
 import { writeVarint } from '../kernels/validity.js';
 
-/** The distinct values of a column, in the order of their first rows, and a code for each row. */
+/** The distinct values of a column, sorted if there are many, and a code for each row. */
 export interface DistinctValues {
   readonly entries: PlainColumn;
   /** Valid until the next call of `distinctValues` or `doValuesRepeat`, which reuse the array. */
@@ -19,6 +19,13 @@ export interface DistinctValues {
 
 /** With a larger share of distinct values, a dictionary saves nothing that compression would not save. */
 const distinctShareMax = 0.4;
+
+/**
+ * A dictionary of more entries is sorted: neighbours then share most of their bytes, and compression finds that. A small dictionary takes
+ * few bytes in any order, and sorting it could make the codes larger: in the order of the first rows the most frequent values have small
+ * codes.
+ */
+const unsortedEntriesMax = 256;
 
 const codes = new Uint16Array(rowGroupRowsMax);
 const firstRows = new Uint32Array(dictionaryEntriesMax);
@@ -32,6 +39,7 @@ export function distinctValuesMax(rows: number): number {
 export function distinctValues(column: PlainColumn): DistinctValues | null {
   const distinct = numberValues(column);
   if (distinct < 0) return null;
+  if (distinct > unsortedEntriesMax) sortEntries(column, distinct);
   return { entries: takeColumn(column, firstRows.subarray(0, distinct)), codes, rows: column.length };
 }
 
@@ -47,6 +55,13 @@ function numberValues(column: PlainColumn): number {
   return column.kind === 'bytes'
     ? numberBytes(column.bytes, column.offsets, rows, entriesMax, codes, firstRows)
     : numberWords(halvesOf(column.values), rows, entriesMax, codes, firstRows);
+}
+
+/** Sorts the entries in `firstRows`, and changes `codes` accordingly. */
+function sortEntries(column: PlainColumn, entries: number): void {
+  const rows = column.length;
+  if (column.kind === 'bytes') sortBytes(column.bytes, column.offsets, rows, entries, codes, firstRows);
+  else sortWords(halvesOf(column.values), rows, entries, codes, firstRows);
 }
 
 /** Bytes of the first `rows` strings. */

@@ -154,6 +154,27 @@ describe('sealed segments are read back', () => {
     }
   });
 
+  test('with the entries of a dictionary sorted if they are many, else in the order of their first rows', async () => {
+    for (const distinct of [256, 257]) {
+      const numbers = Array.from({ length: 1024 }, (_, i) => 1000 + ((i * 101) % distinct));
+      const batch = batchFromRows(
+        schema,
+        numbers.map((n): Value[] => [BigInt(n), n / 4, `v${n}`, BigInt(n)]),
+      );
+      const [columns] = await readBack([batch], 'zstd');
+      expectSame(columns!, batch);
+      const inOrderOfRows = numbers.slice(0, distinct);
+      const wanted = distinct > 256 ? inOrderOfRows.toSorted((a, b) => a - b) : inOrderOfRows;
+      const entries = columns!.slice(0, 3).map((column) => {
+        if (column.kind !== 'dictionary') throw new Error('not a dictionary');
+        return valuesOf(column.values);
+      });
+      expect(entries[0]).toEqual(wanted.map(BigInt));
+      expect(entries[1]).toEqual(wanted.map((n) => n / 4));
+      expect(entries[2]).toEqual(wanted.map((n) => `v${n}`));
+    }
+  });
+
   test('with 64 Ki distinct values, and with one huge string among small ones', async () => {
     const distinct = batchFromRows(
       wideSchema,

@@ -17,7 +17,7 @@ export { beginSearch, searchPiece, searchText } from './lz4-search';
 export { reduceCrc32 } from './crc32';
 export { addGrams, addMap, foldAscii, halveBitmap, isAscii, squeezeBitmap } from './grams';
 export { boundRows } from './string-bounds';
-export { numberBytes, numberWords } from './dictionary';
+export { numberBytes, numberWords, sortBytes, sortWords } from './dictionary';
 export { decodeHybrid, largestCode, largestCode32, packCodes } from './bit-packing';
 export { addLengths, encodeDelta, decodeDelta, joinPrefixed, prefixedBytes } from './delta';
 export { encodePlain, decodePlain, searchPlain } from './plain-strings';

@@ -122,3 +122,57 @@ export function numberWords(
   }
   return distinct;
 }
+
+/** Of an entry, only these bytes are compared. */
+const sortedBytesMax = 256;
+
+/**
+ * Sorts the entries of a dictionary of `numberBytes` by their first bytes: changes `codes` and the first `entries` of `firstRows` to the
+ * new order. Entries that differ only in bytes of 0 at their end, or in later bytes, keep their order.
+ */
+export function sortBytes(
+  bytes: Uint8Array,
+  offsets: Uint32Array,
+  count: number,
+  entries: number,
+  codes: Uint16Array,
+  firstRows: Uint32Array,
+): void {
+  const prefixes = Array.from(firstRows.subarray(0, entries), (row) => {
+    const prefix = new Uint8Array(sortedBytesMax);
+    const from = offsets[row]!;
+    prefix.set(bytes.subarray(from, Math.min(offsets[row + 1]!, from + sortedBytesMax)));
+    return prefix;
+  });
+  reorder((a, b) => Buffer.compare(prefixes[a]!, prefixes[b]!), count, entries, codes, firstRows);
+}
+
+/** Like `sortBytes`, for 64-bit values as pairs of halves (low, high), compared as unsigned numbers. */
+export function sortWords(
+  halves: Int32Array,
+  count: number,
+  entries: number,
+  codes: Uint16Array,
+  firstRows: Uint32Array,
+): void {
+  const half = (entry: number, high: number): number => halves[2 * firstRows[entry]! + high]! >>> 0;
+  const order = (a: number, b: number): number => half(a, 1) - half(b, 1) || half(a, 0) - half(b, 0);
+  reorder(order, count, entries, codes, firstRows);
+}
+
+function reorder(
+  order: (a: number, b: number) => number,
+  count: number,
+  entries: number,
+  codes: Uint16Array,
+  firstRows: Uint32Array,
+): void {
+  const sorted = Array.from({ length: entries }, (_, entry) => entry).sort(order);
+  const rows = firstRows.slice(0, entries);
+  const places = new Uint16Array(entries);
+  for (const [place, entry] of sorted.entries()) {
+    places[entry] = place;
+    firstRows[place] = rows[entry]!;
+  }
+  for (let row = 0; row < count; row++) codes[row] = places[codes[row]!]!;
+}
