@@ -10,6 +10,7 @@ import {
 } from '../../engine/index.js';
 import { assert } from '../../engine/terms/assert.js';
 import { parseQueryRequest } from '../../server/request/query-request.js';
+import { bytesFromDisk } from './page-cache.js';
 import { endMs, webAgent } from './web-store.js';
 
 /** What a process has measured for a question, in milliseconds. */
@@ -18,13 +19,18 @@ export interface Asked {
   readonly openMs: number;
   /** The first answer after opening. */
   readonly firstMs: number;
-  /** Further answers; empty where filters were read ahead, as these would be the same. */
+  /** Bytes that came from the disk for opening and for the first answer. */
+  readonly diskBytes: number;
+  /** Further answers; only where the first one is asked at once, as they would be the same. */
   readonly warmMs: readonly number[];
   /** Number of records in each answer. */
   readonly rows: number;
   readonly first: ScanStats;
   readonly warm: ScanStats;
 }
+
+/** When a question is asked, and whether it is repeated. */
+export type When = 'repeatedly' | 'once' | 'ahead';
 
 /** Runs that are not counted, the maximum number of those that are, and the milliseconds for them. */
 const warmUpRuns = 5;
@@ -34,10 +40,12 @@ const budgetMs = 1000;
 /**
  * Asks a question as in a server, where the threads have been started.
  *
- * @param isAhead whether filters have been read ahead as well, which a server begins once it has opened its agents
+ * @param when `ahead`: after filters have been read ahead, which a server begins once it has opened its agents; `once`: at once, and no more
+ * than once
  */
-async function ask(location: string, raw: string, isAhead: boolean): Promise<Asked> {
+async function ask(location: string, raw: string, when: When): Promise<Asked> {
   const { name } = webAgent(false);
+  const diskBytesBefore = bytesFromDisk();
   const startMs = performance.now();
   const workers = new WorkerPool(workersDefault());
   const ready = makeReady(workers);
@@ -52,7 +60,7 @@ async function ask(location: string, raw: string, isAhead: boolean): Promise<Ask
   const { schema } = store;
   await ready;
   const openMs = performance.now() - startMs;
-  if (isAhead) await readAhead(store, workers);
+  if (when === 'ahead') await readAhead(store, workers);
   const bounds = { timezone: 'UTC', limitMax: 1000, limitDefault: 100 };
   const once = async (): Promise<{ ms: number; rows: number; stats: ScanStats }> => {
     const askedMs = performance.now();
@@ -62,9 +70,10 @@ async function ask(location: string, raw: string, isAhead: boolean): Promise<Ask
     return { ms: performance.now() - askedMs, rows, stats: scan.stats };
   };
   const first = await once();
+  const diskBytes = bytesFromDisk() - diskBytesBefore;
   const warmMs: number[] = [];
   let last = first;
-  if (!isAhead) {
+  if (when === 'repeatedly') {
     for (let i = 0; i < warmUpRuns; i++) await once();
     const beginMs = performance.now();
     do {
@@ -74,7 +83,8 @@ async function ask(location: string, raw: string, isAhead: boolean): Promise<Ask
   }
   await archive.close();
   await workers.close();
-  return { openMs, firstMs: first.ms, warmMs, rows: first.rows, first: first.stats, warm: last.stats };
+  const { ms: firstMs, rows, stats } = first;
+  return { openMs, firstMs, diskBytes, warmMs, rows, first: stats, warm: last.stats };
 }
 
 async function readAhead(store: AgentStore, workers: WorkerPool): Promise<void> {
@@ -84,5 +94,5 @@ async function readAhead(store: AgentStore, workers: WorkerPool): Promise<void> 
   await ahead.done();
 }
 
-const [location, raw, isAhead] = process.argv.slice(2);
-process.stdout.write(JSON.stringify(await ask(location!, raw!, isAhead === 'ahead')));
+const [location, raw, when] = process.argv.slice(2);
+process.stdout.write(JSON.stringify(await ask(location!, raw!, when as When)));

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { ScanStats } from '../../engine/index.js';
 import { spreadOf, type Spread } from '../spread.js';
-import type { Asked } from './asking.js';
+import type { Asked, When } from './asking.js';
+import { dropFromPageCache } from './page-cache.js';
 
 /** A question about the agent `web`. */
 export interface GrowthQuestion {
@@ -27,6 +28,13 @@ export type Cost = Pick<
   | 'columnsDecoded'
 >;
 
+/** The times where every byte comes from the disk, and how many bytes did. */
+export interface FromDisk {
+  readonly openMs: Spread;
+  readonly firstMs: Spread;
+  readonly bytes: number;
+}
+
 /** The times of a question: the first one after opening, and warm. */
 export interface Measured {
   readonly id: string;
@@ -36,6 +44,8 @@ export interface Measured {
   readonly firstMs: Spread;
   /** The first time where filters have been read ahead. */
   readonly aheadMs: Spread;
+  /** Opening and the first time where no file is in the page cache; null where files can't be removed from it. */
+  readonly fromDisk: FromDisk | null;
   readonly warmMs: Spread;
   readonly first: Cost;
   readonly warm: Cost;
@@ -54,7 +64,7 @@ export async function measure(
   signal: AbortSignal,
 ): Promise<Measured> {
   const script = join(import.meta.dirname, 'asking.js');
-  const ask = async (when: 'at once' | 'ahead'): Promise<Asked> => {
+  const ask = async (when: When): Promise<Asked> => {
     const { stdout } = await run(process.execPath, [script, location, raw, when], { signal });
     const answer = JSON.parse(stdout) as Asked;
     if (rows !== null && answer.rows !== rows)
@@ -64,9 +74,11 @@ export async function measure(
   await ask('ahead');
   const asked: Asked[] = [];
   const askedAhead: Asked[] = [];
+  const askedFromDisk: Asked[] = [];
   for (let turn = 0; turn < repeat; turn++) {
-    asked.push(await ask('at once'));
+    asked.push(await ask('repeatedly'));
     askedAhead.push(await ask('ahead'));
+    if (dropFromPageCache(location)) askedFromDisk.push(await ask('once'));
   }
   return {
     id,
@@ -75,9 +87,18 @@ export async function measure(
     openMs: spreadOf(asked.map(({ openMs }) => openMs)),
     firstMs: spreadOf(asked.map(({ firstMs }) => firstMs)),
     aheadMs: spreadOf(askedAhead.map(({ firstMs }) => firstMs)),
+    fromDisk: askedFromDisk.length === 0 ? null : fromDiskOf(askedFromDisk),
     warmMs: spreadOf(asked.flatMap(({ warmMs }) => warmMs)),
     first: costOf(asked[0]!.first),
     warm: costOf(asked[0]!.warm),
+  };
+}
+
+function fromDiskOf(asked: readonly Asked[]): FromDisk {
+  return {
+    openMs: spreadOf(asked.map(({ openMs }) => openMs)),
+    firstMs: spreadOf(asked.map(({ firstMs }) => firstMs)),
+    bytes: spreadOf(asked.map(({ diskBytes }) => diskBytes)).median,
   };
 }
 

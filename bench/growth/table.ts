@@ -33,6 +33,9 @@ export const measuredHeader = [
   'pieces of filters',
   'filters read ahead, ms',
   'half within',
+  'from the disk, ms',
+  'half within',
+  'disk',
   'row groups',
   'scanned',
 ] as const;
@@ -45,7 +48,7 @@ const pieces = ({ valuePiecesRead, gramPiecesRead }: Cost): string =>
 /** The row of a question at one size. */
 export function measuredRow(
   records: number,
-  { title, warm, first, warmMs, firstMs, aheadMs }: Measured,
+  { title, warm, first, warmMs, firstMs, aheadMs, fromDisk }: Measured,
 ): string[] {
   return [
     title,
@@ -60,6 +63,9 @@ export function measuredRow(
     pieces(first),
     ms(aheadMs.median),
     half(aheadMs),
+    ...(fromDisk === null
+      ? ['–', '–', '–']
+      : [ms(fromDisk.firstMs.median), half(fromDisk.firstMs), formatBytes(fromDisk.bytes)]),
     formatCount(first.rowGroups),
     formatCount(first.rowGroupsScanned),
   ];

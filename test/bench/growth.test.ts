@@ -1,6 +1,6 @@
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -12,6 +12,9 @@ import { root } from '../tidy/source-files.js';
 
 const script = join(root, 'dist/bench/growth/run.js');
 const run = promisify(execFile);
+const canDropFromPageCache = spawnSync('dd', ['if=/dev/null', 'iflag=nocache', 'count=0']).status === 0;
+/** False where the temporary folder is in memory (tmpfs), and where reads from disks are not counted. */
+const isOnDisk = statfsSync(tmpdir()).type !== 0x01021994 && existsSync('/proc/self/io');
 
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'logstrata-growth-test-'));
@@ -40,7 +43,10 @@ describe('growth', () => {
       expect(newest!.rows).toBe(100);
       expect(oldDay!.rows).toBeGreaterThan(0);
       expect(needles.map(({ rows }) => rows)).toEqual([1, 0, 1, 0]);
-      for (const { firstMs, aheadMs, warmMs, first } of asked) {
+      for (const { firstMs, aheadMs, warmMs, first, fromDisk } of asked) {
+        if (canDropFromPageCache) expect(fromDisk!.firstMs.median).toBeGreaterThan(0);
+        if (canDropFromPageCache && isOnDisk) expect(fromDisk!.bytes).toBeGreaterThan(first.bytesRead / 2);
+
         expect(firstMs.median).toBeGreaterThan(0);
         expect(aheadMs.median).toBeGreaterThan(0);
         expect(warmMs.median).toBeGreaterThan(0);
