@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { BytesColumn } from '../../engine/columns/column.js';
@@ -5,7 +6,14 @@ import { batchFromRows } from '../model/rows.js';
 import { foldNeedle } from '../../engine/terms/fold.js';
 import type { RowGroup } from '../../engine/store/reading/snapshot.js';
 import type { FieldIndex, Schema } from '../../engine/terms/schema.js';
-import { buildGramFilter, checkedPiece, gramPieces } from '../../engine/store/sealed/gram-filter.js';
+import {
+  buildGramFilter,
+  checkedPiece,
+  gramFillSmall,
+  gramPieces,
+  type GramFilter,
+} from '../../engine/store/sealed/gram-filter.js';
+import { mayHaveAll, planGramReads } from '../../engine/store/sealed/gram-probing.js';
 import { FilterProbing } from '../../engine/store/sealed/filter-probing.js';
 import { ruling, SegmentRulings } from '../../engine/store/sealed/segment-rulings.js';
 import { readMetadata, writeMetadata } from '../../engine/store/sealed/segment-metadata.js';
@@ -214,6 +222,29 @@ describe('a gram filter', () => {
       );
       expect(buildGramFilter(bytesOf(texts), undefined), `${rows} rows`).not.toBe(null);
     }
+  });
+
+  test('rules out most parts of ids that are absent, within its share of the column', () => {
+    // As random as real ids are: parts of `hexDigits` repeat.
+    const hashed = (seed: number): string => createHash('md5').update(String(seed)).digest('hex');
+    const texts = Array.from(
+      { length: 65_536 },
+      (_, i) =>
+        `GET /api/v1/prices/${i % 9999} answered 200 in 0.${i % 877} s by 10.0.1.10:8080, request ${hashed(i)}`,
+    );
+    const column = bytesOf(texts);
+    const passing = (filter: GramFilter): number =>
+      Array.from({ length: 1000 }, (_, i) => foldNeedle(hashed(-1 - i).slice(0, 12))).filter((needle) =>
+        planGramReads(filter, needle).every((read) =>
+          mayHaveAll(read, filter.bytes.subarray(read.offset, read.offset + read.bytes)),
+        ),
+      ).length;
+    const usual = buildGramFilter(column, undefined)!;
+    const small = buildGramFilter(column, undefined, gramFillSmall)!;
+    expect(passing(usual)).toBeLessThan(30);
+    expect(passing(small)).toBeGreaterThan(1.3 * passing(usual));
+    expect(small.bytes.length).toBeLessThan(usual.bytes.length);
+    expect(usual.bytes.length).toBeLessThan(column.bytes.length / 20);
   });
 
   test('keeps only as many eighths of its bits as it needs, and still finds every text that is present', async () => {

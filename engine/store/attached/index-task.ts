@@ -17,7 +17,14 @@ import { boundsOf, type Bounds } from '../../parquet/statistics.js';
 import { distinctValuesMax, doValuesRepeat } from '../../parquet/value-encoder.js';
 import type { Field } from '../../terms/schema.js';
 import { builtModule, type Finished, type Task } from '../../workers/task.js';
-import { filtersOfValues, noChunkFilters, type ChunkFilters } from '../sealed/chunk-filters.js';
+import {
+  filtersOfValues,
+  noChunkFilters,
+  type ChunkFilters,
+  type FilterSizes,
+} from '../sealed/chunk-filters.js';
+import { gramFillSmall } from '../sealed/gram-filter.js';
+import { bloomBitsOfValue } from '../../parquet/bloom-filter.js';
 import { buildValueFilter } from '../sealed/value-filter.js';
 import { readAllSpans } from './all-spans.js';
 import type { FileIdentity } from './attached-file.js';
@@ -62,8 +69,11 @@ export async function work({
   await assertSameFile(read.path, read.format, attached);
   const { columns, checksum } = await readAllSpans(read, change);
   const decodedBytes = columns.reduce((sum, column) => sum + columnBytes(column), 0);
-  const bloomBits = hasSketches ? sketchedBloomBits : undefined;
-  const spans = columns.map((column) => indexOf(column, field, bloomBits));
+  const sizes: FilterSizes = {
+    bloomBits: hasSketches ? sketchedBloomBits : bloomBitsOfValue,
+    gramFill: gramFillSmall,
+  };
+  const spans = columns.map((column) => indexOf(column, field, sizes));
   return { result: { spans, checksum, decodedBytes }, transfer: [] };
 }
 
@@ -73,7 +83,7 @@ export async function work({
  */
 const sketchedBloomBits = 7.5;
 
-function indexOf(column: Column, field: Field, bloomBits: number | undefined): SpanIndex {
+function indexOf(column: Column, field: Field, sizes: FilterSizes): SpanIndex {
   const ofDictionary =
     field.index === undefined && column.kind === 'dictionary' ? indexOfEntries(column) : null;
   if (ofDictionary !== null) return ofDictionary;
@@ -83,8 +93,8 @@ function indexOf(column: Column, field: Field, bloomBits: number | undefined): S
       nullCount: column.length - present.length,
       bounds: boundsOf(present),
       filters: repeats
-        ? filtersOfRepeated(column, present, field, bloomBits)
-        : filtersOfValues(present, column.length, field, bloomBits),
+        ? filtersOfRepeated(column, present, field, sizes)
+        : filtersOfValues(present, column.length, field, sizes),
     };
   });
 }
@@ -121,7 +131,7 @@ function filtersOfRepeated(
   column: Column,
   present: PlainColumn,
   { type, index }: Field,
-  bloomBits: number | undefined,
+  { bloomBits }: FilterSizes,
 ): ChunkFilters {
   if (column.kind === 'dictionary' || (type !== 'string' && type !== 'int')) return noChunkFilters;
   return { grams: null, values: buildValueFilter(present, index, bloomBits) };

@@ -1,6 +1,7 @@
 import type { PlainColumn } from '../../columns/column.js';
 import type { Field } from '../../terms/schema.js';
-import { buildGramFilter, type GramFilter } from './gram-filter.js';
+import { bloomBitsOfValue } from '../../parquet/bloom-filter.js';
+import { buildGramFilter, gramFillUsual, type GramFilter } from './gram-filter.js';
 import { buildValueFilter, noValues, type ValueFilter } from './value-filter.js';
 
 /** The filters of a column in a row group. */
@@ -9,6 +10,17 @@ export interface ChunkFilters {
   readonly values: ValueFilter | null;
 }
 
+/** How large filters are. Larger ones let fewer row groups pass that have no match. */
+export interface FilterSizes {
+  /** Bits of a Bloom filter for each distinct value. */
+  readonly bloomBits: number;
+  /** The largest share of a gram filter's bits to be set. */
+  readonly gramFill: number;
+}
+
+/** The sizes of a segment's filters. */
+export const segmentFilterSizes: FilterSizes = { bloomBits: bloomBitsOfValue, gramFill: gramFillUsual };
+
 export const noChunkFilters: ChunkFilters = { grams: null, values: null };
 
 /**
@@ -16,18 +28,17 @@ export const noChunkFilters: ChunkFilters = { grams: null, values: null };
  *
  * @param present the column's values, without nulls and without a dictionary
  * @param rows number of rows, including nulls
- * @param bloomBits bits of the Bloom filter for each distinct value
  */
 export function filtersOfValues(
   present: PlainColumn,
   rows: number,
   field: Field,
-  bloomBits?: number,
+  { bloomBits, gramFill }: FilterSizes,
 ): ChunkFilters {
   if (field.type !== 'string' && field.type !== 'int') return noChunkFilters;
   if (present.length === 0 && rows > 0) return { grams: null, values: noValues };
   return {
-    grams: present.kind === 'bytes' ? buildGramFilter(present, field.index) : null,
+    grams: present.kind === 'bytes' ? buildGramFilter(present, field.index, gramFill) : null,
     values: buildValueFilter(present, field.index, bloomBits),
   };
 }

@@ -71,8 +71,10 @@ const squeezedBitsMin = 18;
 /** Four eighths would be the bitmap of half the size. */
 const eighthsMin = 5;
 
-/** Fill at which random needles of 8 to 12 characters still miss nearly all row groups. */
-const fillWanted = 0.63;
+/** Fill at which random needles of 12 hexadecimal digits still miss 95 % of the row groups. */
+export const gramFillSmall = 0.63;
+/** Fill at which they miss 98 %: for texts with ids this takes a quarter more bytes. */
+export const gramFillUsual = 0.55;
 /** Fill with `index: full`, at which they miss all but one in a thousand. For a row group of ids this takes twice the bytes. */
 const fillWantedFull = 0.4;
 /** A filter that exceeds its share of the column's size may be halved up to this fill. */
@@ -105,8 +107,13 @@ const probesMax = 32;
  *
  * @param wanted the field's `index`: true keeps a filter even if it is large, `full` makes it larger, undefined keeps it only if it pays
  * off, false builds none
+ * @param fillWanted the largest share of the bits to be set, unless `wanted` is `full` or the filter would take too much of the column
  */
-export function buildGramFilter(column: BytesColumn, wanted: FieldIndex): GramFilter | null {
+export function buildGramFilter(
+  column: BytesColumn,
+  wanted: FieldIndex,
+  fillWanted = gramFillUsual,
+): GramFilter | null {
   if (wanted === false) return null;
   const fill = wanted === 'full' ? fillWantedFull : fillWanted;
   const { bytes, offsets } = foldedStrings(column);
@@ -132,13 +139,15 @@ export function buildGramFilter(column: BytesColumn, wanted: FieldIndex): GramFi
   grams = shrink(grams, fill, 0);
   trigrams = shrink(trigrams, trigramFillWanted, 0);
   if (fillOf(trigrams) > fillMax) trigrams = new Int32Array(0);
-  let budgetBytes = Infinity;
-  if (wanted === undefined) {
-    budgetBytes = contentBytes * costShareMax - trigrams.byteLength;
+  const budgetBytes =
+    wanted === undefined ? contentBytes * costShareMax - trigrams.byteLength : Number.POSITIVE_INFINITY;
+  let gramEighths = eighthsOf(grams, fill, budgetBytes);
+  if ((grams.byteLength * gramEighths) / 8 > budgetBytes) {
     grams = shrink(grams, fillHalved, budgetBytes);
-    if (grams.byteLength > budgetBytes * costOverMax || fillOf(grams) > fillMax) return null;
+    if (grams.byteLength > budgetBytes * costOverMax) return null;
+    gramEighths = eighthsOf(grams, fill, budgetBytes);
   }
-  const gramEighths = eighthsOf(grams, fill, budgetBytes);
+  if (wanted === undefined && fillOf(grams) > fillMax) return null;
   const shape = { gramBytes, gramBits: bitsOf(grams), gramEighths, trigramBits: bitsOf(trigrams) };
   return {
     ...shape,

@@ -8,7 +8,7 @@ import type { Arena } from '../../memory/arena.js';
 import { encodeSpaceBytes, withEncodeSpace } from '../../parquet/encode-space.js';
 import { presentValues } from '../../parquet/present-values.js';
 import { valueKinds, type Field, type FieldType, type Schema } from '../../terms/schema.js';
-import { filtersOfValues, noChunkFilters, type ChunkFilters } from './chunk-filters.js';
+import { filtersOfValues, noChunkFilters, segmentFilterSizes, type ChunkFilters } from './chunk-filters.js';
 import type { RowGroupFilters } from './filter-writer.js';
 import type { GramFilter } from './gram-filter.js';
 import type { ValueFilter } from './value-filter.js';
@@ -59,7 +59,7 @@ export function encodingBytesMax(schema: Schema, slices: RowSlices): number {
 /** The filters of a column. A dictionary-encoded chunk needs none, because its dictionary lists all values. */
 function filtersOf(column: PlainColumn, chunk: EncodedChunk, field: Field): ChunkFilters {
   if (chunk.dictionaryPageBytes > 0) return noChunkFilters;
-  return filtersOfValues(presentValues(column), column.length, field);
+  return filtersOfValues(presentValues(column), column.length, field, segmentFilterSizes);
 }
 
 function encodingOf(type: FieldType): ChunkEncoding {
