@@ -138,6 +138,8 @@ async function writeLines(
       if (piece.length >= pieceChars) await flush();
     }
     await flush();
+    // Otherwise the first side would load while the system still writes this file to the disk.
+    await file.sync();
   } finally {
     await file.close();
   }
