@@ -23,3 +23,9 @@ export interface ConsoleRoute {
 
 /** The routes by path. A path that ends with a slash also stands for all paths below it that no longer path covers. */
 export type ConsoleRoutes = Readonly<Record<string, ConsoleRoute>>;
+
+/** The route of a page that is there from the start of the console. */
+export interface PageRoute extends ConsoleRoute {
+  /** Whether this is the path of the page or of one of its files. */
+  hasFile(path: string): boolean;
+}

@@ -7,7 +7,7 @@ import type { TrustedProxies } from '../request/client-address.js';
 import { percentDecode } from '../request/percent.js';
 import { checkRequest, type CheckRules } from '../request/request-check.js';
 import { sendProblem } from '../route/problem-response.js';
-import type { ConsoleRoute, ConsoleRoutes } from './console-route.js';
+import type { ConsoleRoute, ConsoleRoutes, PageRoute } from './console-route.js';
 
 /** The console can only be read, like the query listener. */
 const methods = ['GET', 'HEAD'];
@@ -21,6 +21,8 @@ export interface RouterOptions {
   readonly hosts: CheckRules['hosts'];
   /** Routes that are answered from the start, for any Host and with or without a token. */
   readonly probes: ConsoleRoutes;
+  /** The page, which is there from the start: while the archive is being opened, it says so and waits. */
+  readonly viewer: PageRoute;
   /** Checks the tokens of requests; without it everybody is let in. */
   readonly guard?: ListenerGuard | undefined;
   /** Finds the client of a request behind trusted proxies. */
@@ -41,7 +43,7 @@ export class ConsoleRouter {
     this.#rules = { methods, hosts: options.hosts };
   }
 
-  /** Adds the routes that need the archive. Until then they are answered with 503. */
+  /** Adds the routes that need the archive. Until then they, and all but the page, are answered with 503. */
   open(routes: ConsoleRoutes): void {
     this.#routes = routes;
   }
@@ -61,14 +63,22 @@ export class ConsoleRouter {
       const prober = this.#prober(request);
       return prober instanceof Promise ? prober : probe.answer(request, response, target, prober);
     }
-    const route = this.#routes === undefined ? undefined : routeOf(decoded(target.rawPath), this.#routes);
+    const path = decoded(target.rawPath);
+    const route = this.#routes === undefined ? this.#pageOf(path) : routeOf(path, this.#routes);
     const caller = route?.rights === 'none' ? anybody : this.#identify(request);
     if (caller instanceof Promise) return caller;
-    if (this.#routes === undefined)
-      throw new ProblemError(503, 'the archive is being opened', { headers: { 'Retry-After': '1' } });
-    if (route === undefined) throw nothingThere();
+    if (route === undefined)
+      throw this.#routes === undefined
+        ? new ProblemError(503, 'the archive is being opened', { headers: { 'Retry-After': '1' } })
+        : nothingThere();
     if (route.rights === undefined) caller.assertMayAll();
     return route.answer(request, response, target, caller);
+  }
+
+  /** The route of the page and its files. */
+  #pageOf(path: string): ConsoleRoute | undefined {
+    const { viewer } = this.#options;
+    return viewer.hasFile(path) ? viewer : undefined;
   }
 
   /** The caller of a probe. Most probes send no token and are answered all the same; a wrong token is refused. */

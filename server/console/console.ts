@@ -10,6 +10,7 @@ import type { ConsoleRoutes } from './console-route.js';
 import { ConsoleRouter } from './console-router.js';
 import { livenessRoute, ReadinessRoute } from './probe-routes.js';
 import { Readiness } from './readiness.js';
+import { ViewerRoute } from './viewer-route.js';
 
 /** The options of the console. */
 export interface ConsoleOptions {
@@ -33,7 +34,8 @@ export interface RunningConsole {
   /** `http://host:port` or `https://host:port`, with the actual port. */
   readonly address: string;
   /**
-   * Says that the archive is open: from now on the console answers `routes`. Until then it answers only the probes, as not ready.
+   * Says that the archive is open: from now on the console answers `routes`. Until then it answers only the probes, as not ready, and the
+   * page, which waits.
    *
    * @param troubles returns what keeps the server from being ready
    */
@@ -59,6 +61,7 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
   const readiness = new Readiness();
   const router = new ConsoleRouter({
     hosts: hostsAsked(address.host, hosts),
+    viewer: new ViewerRoute(),
     probes: { '/livez': livenessRoute, '/readyz': new ReadinessRoute(readiness) },
     guard,
     proxies: new TrustedProxies(trustedProxies),

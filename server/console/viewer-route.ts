@@ -1,14 +1,18 @@
 import type { TransportRequest, TransportResponse } from '../http/transport.js';
 import { acceptsGzip } from '../request/accept-encoding.js';
 import { nothingThere } from './console-router.js';
-import type { ConsoleRoute } from './console-route.js';
+import type { PageRoute } from './console-route.js';
 import { readViewerFiles, type ViewerFile } from './viewer-files.js';
 
 /** `GET /` and the files of the page: the viewer. The files are read at the first request. */
-export class ViewerRoute implements ConsoleRoute {
+export class ViewerRoute implements PageRoute {
   /** The files reveal nothing about the logs, and the page must load to ask the user for a token. */
   readonly rights = 'none';
   #files: ReadonlyMap<string, ViewerFile> | undefined;
+
+  hasFile(path: string): boolean {
+    return path === '/' || path.startsWith('/assets/');
+  }
 
   answer(request: TransportRequest, response: TransportResponse): Promise<void> | undefined {
     this.#files ??= readViewerFiles();

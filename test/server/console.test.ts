@@ -44,6 +44,8 @@ it('is live from its start, and ready while the archive is open, untroubled and 
     reasons: [{ reason: 'the archive is being opened' }],
   });
   expect(await statusOf(running, '/api/agents')).toBe(503);
+  // The viewer is there from the start, and says what it waits for.
+  expect(await statusOf(running, '/')).toBe(200);
   const troubles: Trouble[] = [];
   running.open({ '/api/agents': named('agents') }, () => Promise.resolve(troubles));
   expect(await statusOf(running, '/readyz')).toBe(200);

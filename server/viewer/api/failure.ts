@@ -8,6 +8,7 @@ export type FailureKind =
   | 'missing'
   | 'request'
   | 'reading'
+  | 'opening'
   | 'busy'
   | 'timeout'
   | 'damaged'
@@ -68,6 +69,10 @@ const words: Readonly<Record<FailureKind, { readonly title: string; readonly adv
     advice:
       'Choose a shorter time range, or raise `server.query_bytes_max`, the limit of what one query may read.',
   },
+  opening: {
+    title: 'The server is starting',
+    advice: 'It opens the archive. The page asks again by itself until that is done.',
+  },
   busy: {
     title: 'The server is busy',
     advice: 'Ask again in a moment. `server.queries_max` limits how many queries run at once.',
@@ -106,7 +111,7 @@ function kindOf(status: number, detail: string, hasToken: boolean): FailureKind 
       return 'missing';
     case 429:
     case 503:
-      return 'busy';
+      return detail.includes('being opened') ? 'opening' : 'busy';
     case 504:
       return 'timeout';
     case 500:
@@ -147,7 +152,7 @@ export function failureOfError(error: unknown): Failure {
 
 /** Whether the same request may succeed a moment later. */
 export function mayPass(failure: Failure | undefined): boolean {
-  return failure?.kind === 'unreachable' || failure?.kind === 'busy';
+  return failure !== undefined && ['unreachable', 'opening', 'busy'].includes(failure.kind);
 }
 
 /** Whether a request ended because the page has aborted it. */
