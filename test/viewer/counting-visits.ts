@@ -53,6 +53,22 @@ export function countingVisits(visit: Visit): void {
       .toEqual([`503 ${tieCount / 5}`, `404 ${tieCount / 5}`, `200 ${(3 * tieCount) / 5}`]);
   });
 
+  it('one record far in the future leaves room for the others, and records without a bar are told', async () => {
+    const head = page.locator('.histogram-head');
+    const plot = page.locator('.plot-canvas');
+    await visit.go('#/clocks?last=1h');
+    await expect.poll(() => page.textContent('.match-count')).toBe('3 records');
+    await expect.poll(() => head.textContent()).toContain('a bar is 2m');
+    expect(await head.textContent()).toContain('1 record not in the bars');
+    await expect.poll(() => plot.getAttribute('aria-label')).toBe('Histogram of 2 records over time');
+    await visit.go('#/clocks');
+    await expect.poll(() => page.textContent('.match-count')).toBe('4 records');
+    await expect.poll(() => head.textContent()).toContain('1 record not in the bars');
+    await visit.go('#/ties');
+    await expect.poll(() => page.textContent('.match-count')).toBe('1,500 records');
+    expect(await head.textContent()).not.toContain('not in the bars');
+  });
+
   it('a click on a value adds it to the filter, or excludes it', async () => {
     await visit.go('#/shop');
     const values = page.getByRole('list', { name: 'Values of service' });

@@ -185,6 +185,14 @@ export function lookVisits(visit: Visit): void {
       .poll(async () => (await row.locator('.for-text').boundingBox())?.width ?? 0)
       .toBeGreaterThan(300);
     await expectAccessible();
+    // Nothing is cut off at the edge, whatever the length of the values.
+    await visit.go('#/clocks');
+    const edges = await page.$$eval('.row:last-child .cell', (cells) =>
+      cells.map((cell) => cell.getBoundingClientRect().right),
+    );
+    expect(edges).toHaveLength(5);
+    expect(Math.max(...edges)).toBeLessThanOrEqual((await page.locator('.table-body').boundingBox())!.width);
+    await visit.go('#/shop');
 
     await page.getByRole('button', { name: 'Fields' }).tap();
     await page

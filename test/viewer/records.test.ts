@@ -168,6 +168,11 @@ it('shows a text without the escape codes of terminal colours', () => {
   expect(shownText('a [31m b')).toBe('a [31m b');
 });
 
+it('shows controls of the text direction as codes, as they could show a text in another order', () => {
+  expect(shownText('\u202egnp.exe \u2066x\u2069')).toBe('\\u202egnp.exe \\u2066x\\u2069');
+  expect(shownText('مرحبا')).toBe('مرحبا');
+});
+
 it('marks the searched text regardless of case, and keeps all of the text', () => {
   expect(markMatches('No Space, no space', 'NO SPACE')).toEqual([
     { text: 'No Space', isMatch: true },

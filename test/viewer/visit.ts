@@ -61,6 +61,17 @@ export class Visit {
       { time: tieMs, message: 'it failed\n  at the pool\r\n  at the store' },
       { time: tieMs + 1, message: 'long '.repeat(300) },
     ]);
+    const ids = ['one', 'two', 'three'].map((name) => `  - name: ${name}\n`).join('');
+    served.addAgent('clocks', agentOf(`${timeAndMessage}${ids}`, 'clocks'));
+    const values = { one: '1'.repeat(18), two: '2'.repeat(18), three: '3'.repeat(60) };
+    await served.loadLines(
+      'clocks',
+      [-600_000, -300_000, undefined, 60 * 86_400_000].map((byMs) => ({
+        ...(byMs === undefined ? {} : { time: Date.now() + byMs }),
+        message: 'of a wrong clock, perhaps',
+        ...values,
+      })),
+    );
     damageStore(served.folder, 'damaged');
     await served.start();
     // The wheel scrolls at once: smooth scrolling takes time and tests nothing more.

@@ -161,6 +161,7 @@ export function Histogram() {
   const { viewer } = usePage();
   const state = viewer.histogram.state.value;
   const bars = useMemo(() => stackBars(state), [state]);
+  const outside = (state.count ?? 0) - bars.totals.reduce((sum, one) => sum + one, 0);
   const { hasHistogram } = viewer.preferences;
   const hasTime = viewer.timeField.value !== undefined;
   // Nothing is counted for an agent without records.
@@ -184,6 +185,11 @@ export function Histogram() {
         </button>
         {state.step !== undefined && hasTime && hasHistogram.value && (
           <span class="hint">a bar is {state.step.text}</span>
+        )}
+        {state.kind === 'ready' && hasTime && hasHistogram.value && outside > 0 && (
+          <span class="hint" title="Their time is empty, or outside the time range of the bars.">
+            {recordsText(outside)} not in the bars
+          </span>
         )}
         <SplitChoice />
         <Legend bars={bars} />

@@ -25,7 +25,17 @@ const levelNames = ['level', 'severity', 'log_level', 'loglevel', 'lvl', 'priori
 const statusNames = ['status', 'status_code', 'http_status', 'code'];
 // Access logs have no message; the requested path is the most useful text then.
 const textNames = ['message', 'msg', 'text', 'log', 'body', 'line', 'event', 'path', 'uri', 'url', 'request'];
-const originNames = ['service', 'component', 'logger', 'module', 'app', 'host', 'hostname', 'remote_addr'];
+const originNames = [
+  'service',
+  'component',
+  'logger',
+  'module',
+  'program',
+  'app',
+  'host',
+  'hostname',
+  'remote_addr',
+];
 
 function firstNamed(fields: readonly Field[], names: readonly string[]): Field | undefined {
   for (const name of names) {
@@ -59,5 +69,5 @@ export function usualColumns(fields: readonly Field[]): readonly string[] {
   const found = [...new Set(names.filter((name) => name !== undefined))];
   const rest = fields.map(({ name }) => name).filter((name) => !found.includes(name));
   // With too few of these, other fields are shown as well.
-  return found.length > 2 ? found : [...found, ...rest.slice(0, 6)];
+  return found.length > 2 ? found : [...found, ...rest.slice(0, 4)];
 }

@@ -48,7 +48,9 @@ export async function askKnownRecords(
 export function drawnExtent({ sinceMs, untilMs }: Span, records: Extent | undefined, nowMs: number): Extent {
   const from = sinceMs ?? Math.min(records?.sinceMs ?? nowMs - hourMs, untilMs ?? Infinity);
   const newest = records === undefined ? nowMs : Math.max(records.untilMs, from + 1);
-  // A range that is bounded only at its start ends now, not at the newest record, so that a time without records is visible.
-  const until = untilMs ?? (sinceMs === undefined ? newest : Math.max(newest, nowMs));
+  // A range that is bounded only at its start ends now, not at the newest record, so that a time without records is visible. Records with a
+  // later time extend it to at most twice its length: one record far in the future would leave no room for the others.
+  const latest = Math.max(nowMs, Math.min(newest, nowMs + Math.max(0, nowMs - from)));
+  const until = untilMs ?? (sinceMs === undefined ? newest : latest);
   return { sinceMs: from, untilMs: Math.max(until, from + 1) };
 }

@@ -99,9 +99,11 @@ export class Viewer {
     return split === '' ? undefined : (split ?? severityFieldOf(this.fields.value));
   });
   readonly span = computed<Span>(() => spanOf(this.view.value.range, this.askedMs.value));
-  readonly extent = computed(() =>
-    drawnExtent(this.span.value, this.recordsExtent.value, this.askedMs.value),
-  );
+  readonly extent = computed(() => {
+    // A live tail continues for long after its question.
+    const nowMs = this.view.value.isLive ? Date.now() : this.askedMs.value;
+    return drawnExtent(this.span.value, this.recordsExtent.value, nowMs);
+  });
   /** The fields whose most frequent values are shown. */
   readonly openFacets = computed(() => {
     const choice = this.facetChoice.value;

@@ -35,7 +35,7 @@ function ColumnMenu({ column }: { readonly column: LaidColumn }) {
           viewer.toggleColumn(name);
         }}
       >
-        <Icon name="close" /> Take away
+        <Icon name="close" /> Remove
       </button>
     </div>
   );

@@ -97,7 +97,7 @@ export function NoRecords() {
         </div>
       </div>
     );
-  if (state.status === 'loading' || fields === undefined) return <div class="no-records hint">…</div>;
+  if (state.status === 'loading' || fields === undefined) return <div class="no-records hint">asking…</div>;
   const { filters, text, range, isContext } = viewer.view.value;
   const isAsking = filters.length > 0 || text !== '' || range.kind !== 'all';
   return (
