@@ -108,6 +108,7 @@ describe('a value filter', () => {
       fc.string({ unit: 'grapheme', maxLength: 20 }),
       fc.string({ unit: fc.constantFrom(...'0123456789abcdef'), minLength: 30, maxLength: 34 }),
     );
+    const words = fc.string({ unit: fc.constantFrom(...'ab1 '), minLength: 8, maxLength: 20 });
     const integer = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
     const groupsOf = (value: fc.Arbitrary<string | bigint>): fc.Arbitrary<(string | bigint | null)[][]> =>
       fc.array(fc.array(fc.option(value, { nil: null, freq: 5 }), { minLength: 1, maxLength: 60 }), {
@@ -116,6 +117,7 @@ describe('a value filter', () => {
       });
     const cases = fc.oneof(
       fc.record({ type: fc.constant('string' as const), groups: groupsOf(text) }),
+      fc.record({ type: fc.constant('string' as const), groups: groupsOf(words) }),
       fc.record({ type: fc.constant('int' as const), groups: groupsOf(integer) }),
     );
     await fc.assert(
@@ -150,6 +152,36 @@ describe('a value filter', () => {
     expect(rulings[ofGroup]).toBe(ruling.mayMatch);
     expect(rulings.filter((said) => said === ruling.mayMatch).length).toBeLessThanOrEqual(2);
   });
+
+  test.each([1, 5])(
+    'is only a sketch for texts, which rules out absent ones, in %d row groups',
+    async (groups) => {
+      const rows = 4000;
+      // Each of them consists of words that occur in every row group, so that gram filters rule nothing out.
+      const textOf = (i: number): string => `order ${(i * 7919) % 9973} of user ${(i * 104_729) % 9967}`;
+      const segment = await sealed(
+        { type: 'string' },
+        Array.from({ length: groups }, (_, group) =>
+          Array.from({ length: rows }, (_, i) => textOf(group * rows + i)),
+        ),
+      );
+      const { metadata } = await (
+        await openSegment(segment.directory, segment.entry, segment.schema)
+      ).footer();
+      expect(metadata.valueFilters).toEqual([]);
+      expect(segment.entry.valueFilterBytes).toBeLessThan(0.7 * rows * groups);
+      let ruledOut = 0;
+      for (let i = 0; i < 200; i++) {
+        const rulings = await rulingsOf(segment, equals(textOf(1_000_000 + i)));
+        ruledOut += rulings.filter((said) => said === ruling.byValue).length;
+      }
+      expect(ruledOut / (200 * groups)).toBeGreaterThan(0.8);
+      for (const i of [0, 17, groups * rows - 1]) {
+        const rulings = await rulingsOf(segment, equals(textOf(i)));
+        expect(rulings[Math.floor(i / rows)]).toBe(ruling.mayMatch);
+      }
+    },
+  );
 
   test('takes 10.5 bits for each distinct value, and half a byte per row for sketches shared by several row groups', async () => {
     const { entry } = await sealed({ type: 'string' }, idsOf(4, 16_384));
@@ -212,6 +244,9 @@ describe('a value filter', () => {
     expect(await bytesOf({ type: 'string', index: false }, ids)).toBe(0);
     expect(await bytesOf({ type: 'string' }, texts)).toBe(0);
     expect(await bytesOf({ type: 'string', index: true }, texts)).toBeGreaterThan(0);
+    const short = ids.map((id) => `receipt of order ${id.slice(0, 8)} sent`);
+    expect(await bytesOf({ type: 'string' }, short)).toBeLessThan(0.7 * rows.length);
+    expect(await bytesOf({ type: 'string', index: true }, short)).toBeGreaterThan(1.3 * rows.length);
     expect(
       await bytesOf(
         { type: 'string' },

@@ -114,7 +114,7 @@ export class SegmentFilters {
     ): Map<number, Place> =>
       new Map(places.map((place) => [place.field * rowGroups + place.rowGroup, place]));
     this.#rowGroups = rowGroups;
-    this.#fields = new Set([...gramFilters, ...valueFilters].map(({ field }) => field));
+    this.#fields = new Set([...gramFilters, ...valueFilters, ...sketches].map(({ field }) => field));
     this.#gramFilters = keyed(gramFilters);
     this.#valueFilters = keyed(valueFilters);
     this.#sketches = new Map(sketches.map((place) => [place.field, place]));
