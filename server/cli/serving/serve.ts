@@ -31,6 +31,7 @@ import {
   type ServeFlags,
   type ServeRun,
 } from './answering.js';
+import { growHeapsSlowly } from './heap-growth.js';
 import { openConsole, openRoutes } from './own-console.js';
 import { ChangedTokens, openAccess } from './own-access.js';
 import { Rereading } from './rereading.js';
@@ -165,6 +166,7 @@ export async function serveUntilStopped(
   const manager = serviceManagerOf(process.env, process.pid, (message) =>
     tell(`logstrata: warning: ${message}`),
   );
+  growHeapsSlowly();
   manager.starting(`opening ${resolve(settings.dataFolder)}`);
   await printLines(describeFolders(settings));
   const { reader } = settings.config.server;
