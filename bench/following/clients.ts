@@ -72,15 +72,14 @@ async function follow(task: ClientsTask): Promise<ClientsFigures> {
   const startMs = Date.now();
   const calm = new Lags();
   const later = new Lags();
-  const onRecord = ({ sent }: { readonly sent: number }): void => {
-    const nowMs = Date.now();
+  const onRecord = (sentMs: number, nowMs: number): void => {
     // Records that were written before the clients existed are not counted.
-    if (sent < startMs) return;
-    (nowMs < startMs + calmMs ? calm : later).add(nowMs - sent);
+    if (sentMs < startMs) return;
+    (nowMs < startMs + calmMs ? calm : later).add(nowMs - sentMs);
   };
   const clients = [
-    ...Array.from({ length: some }, () => new StreamClient(`${url}?matches__eq=1`, step, onRecord)),
-    ...Array.from({ length: all }, () => new StreamClient(url, 1, onRecord)),
+    ...Array.from({ length: some }, () => new StreamClient(new URL(`${url}?matches__eq=1`), step, onRecord)),
+    ...Array.from({ length: all }, () => new StreamClient(new URL(url), 1, onRecord)),
   ];
   const random = new Random(startMs);
   const isDone = ({ next }: StreamClient): boolean => next >= records;

@@ -1,15 +1,10 @@
-import { request, type ClientRequest, type IncomingMessage } from 'node:http';
+import { StreamSocket } from './stream-socket.js';
 
-/** A record that was received. */
-export interface FollowedRecord {
-  readonly n: number;
-  /** When its line was written, in milliseconds since the epoch. */
-  readonly sent: number;
-}
+/** Called with each record: when its line was written and when it came, in milliseconds since the epoch. */
+export type OnRecord = (sentMs: number, nowMs: number) => void;
 
 const reconnectMs = 100;
 
-const none = Buffer.alloc(0);
 const newline = 10;
 /** An event of a record is `id: ` and a cursor, then `data: ` and a line of JSON. */
 const idBegin = 'i'.charCodeAt(0);
@@ -47,6 +42,12 @@ class MarkedNumber {
   }
 }
 
+/** The end of another event: behind the first empty line. Infinity if it has not come yet. */
+function endOfOther(bytes: Buffer, from: number, end: number): number {
+  const found = from < end ? bytes.indexOf('\n\n', from) : -1;
+  return found < 0 ? Infinity : found + 2;
+}
+
 /**
  * A client that follows a stream of records numbered 0, `step`, 2 · `step`, …, and reconnects with the last id whenever the stream ends. It
  * counts errors in the sequence: numbers that it had received already are repeated, skipped ones are lost.
@@ -60,79 +61,75 @@ export class StreamClient {
   readonly named = new Map<string, number>();
   readonly #n = new MarkedNumber('"n":');
   readonly #sent = new MarkedNumber('"sent":');
+  /** Length of the last event of a record whose end was searched for. */
+  #recordBytes = dataBegin;
   #lastId = '0000000000000000';
-  #request: ClientRequest | undefined;
+  #socket: StreamSocket | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isOver = false;
 
   constructor(
-    private readonly url: string,
+    private readonly url: URL,
     private readonly step: number,
-    private readonly onRecord: (record: FollowedRecord) => void,
+    private readonly onRecord: OnRecord,
   ) {
     this.#connect();
   }
 
   /** Breaks the connection, as happens to real clients. */
   breakOff(): void {
-    this.#request?.destroy();
+    this.#socket?.destroy();
   }
 
   /** Stops the client for good. */
   end(): void {
     this.#isOver = true;
     clearTimeout(this.#timer);
-    this.#request?.destroy();
+    this.#socket?.destroy();
   }
 
   #connect(): void {
     const headers = { Accept: 'text/event-stream', 'Last-Event-ID': this.#lastId };
-    const asked = request(this.url, { headers, agent: false });
-    this.#request = asked;
-    let isOver = false;
-    const again = (): void => {
-      if (isOver || this.#isOver) return;
-      isOver = true;
-      this.#timer = setTimeout(() => this.#connect(), reconnectMs);
-    };
-    asked.on('error', again);
-    asked.on('response', (response) => {
-      if (response.statusCode === 200) this.#read(response);
-      else response.resume();
-      response.on('error', again);
-      response.on('close', again);
-    });
-    asked.end();
-  }
-
-  #read(response: IncomingMessage): void {
-    this.connections++;
-    let rest: Buffer = none;
-    response.on('data', (piece: Buffer) => {
-      const bytes = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
-      rest = bytes.subarray(this.#takeWhole(bytes));
+    this.#socket = new StreamSocket(this.url, headers, {
+      begin: () => this.connections++,
+      take: (bytes, from, end) => this.#takeWhole(bytes, from, end),
+      over: () => {
+        if (!this.#isOver) this.#timer = setTimeout(() => this.#connect(), reconnectMs);
+      },
     });
   }
 
   /** Takes all events that are complete. Returns the offset at which the next one begins. */
-  #takeWhole(bytes: Buffer): number {
-    let from = 0;
+  #takeWhole(bytes: Buffer, start: number, end: number): number {
+    const nowMs = Date.now();
+    let from = start;
     let last = -1;
     for (;;) {
       const isRecord = bytes[from] === idBegin;
-      // An event of a record ends at the first line end after its id, any other one at the first empty line.
-      const lineEnd = isRecord ? bytes.indexOf(newline, from + dataBegin) : bytes.indexOf('\n\n', from);
-      const end = lineEnd < 0 ? bytes.length : lineEnd + 2;
-      if (lineEnd < 0 || end > bytes.length) break;
+      const to = isRecord ? this.#endOfRecord(bytes, from, end) : endOfOther(bytes, from, end);
+      if (to > end) break;
       if (isRecord) {
-        this.#takeRecord(bytes, from, end);
+        this.#takeRecord(bytes, from, to, nowMs);
         last = from;
-      } else this.#takeOther(bytes.toString('utf8', from, end));
-      from = end;
+      } else this.#takeOther(bytes.toString('utf8', from, to));
+      from = to;
     }
     // The id is only needed to reconnect, so only the last one is decoded.
     if (last >= 0) this.#lastId = bytes.toString('latin1', last + idHead, last + idHead + cursorDigits);
     return from;
+  }
+
+  /**
+   * The end of the event of a record: behind the first empty line, which most records have at the same offset. A record has no empty line in
+   * it, and is longer than half of another one, so an empty line there is the end of this record. Infinity if it has not come yet.
+   */
+  #endOfRecord(bytes: Buffer, from: number, end: number): number {
+    const usual = from + this.#recordBytes;
+    if (usual <= end && bytes[usual - 1] === newline && bytes[usual - 2] === newline) return usual;
+    const lineEnd = bytes.indexOf(newline, from + dataBegin);
+    const to = lineEnd < 0 ? Infinity : lineEnd + 2;
+    if (to <= end) this.#recordBytes = to - from;
+    return to;
   }
 
   #takeOther(text: string): void {
@@ -141,12 +138,12 @@ export class StreamClient {
   }
 
   /** Searches for the numbers instead of parsing JSON, as the clients are not to be measured. */
-  #takeRecord(bytes: Buffer, from: number, end: number): void {
+  #takeRecord(bytes: Buffer, from: number, end: number, nowMs: number): void {
     const n = this.#n.read(bytes, from, end);
     const sent = this.#sent.read(bytes, from, end);
     if (n < this.next) this.repeated++;
     else this.lost += (n - this.next) / this.step;
     this.next = n + this.step;
-    this.onRecord({ n, sent });
+    this.onRecord(sent, nowMs);
   }
 }
