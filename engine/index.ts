@@ -209,7 +209,7 @@ export { openRealDirectory } from './store/disk/real-directory.js';
 
 // Terms.
 export { assert, AssertionError, assertNever } from './terms/assert.js';
-export { formatCursor, parseCursor, type Position } from './terms/cursor.js';
+export { comparePositions, formatCursor, parseCursor, type Position } from './terms/cursor.js';
 export { orDeadline } from './terms/deadline.js';
 export {
   DamageError,

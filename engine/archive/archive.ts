@@ -113,6 +113,10 @@ export interface ReadableStore {
    * returns the state that it reads. Throws `conflict` when the fields have changed since `seen`.
    */
   scanAdded(query: Query, seen: SeenState | null, options?: ScanOptions): Promise<ScanOfState>;
+  /**
+   * Scans the records of an earlier state, as far as they are still stored. Throws `conflict` when the fields have changed since `seen`.
+   */
+  scanSeen(query: Query, seen: SeenState, options?: ScanOptions): Promise<Scan>;
   /** Answers the same queries as `scan`, as columns instead of lines, in pieces of at most one row group. */
   selectRows(
     query: Query,

@@ -4,7 +4,7 @@ import { addedRuns } from '../scan/plan/added-runs.js';
 import type { CountQuery, Counts } from '../scan/plan/count.js';
 import type { Query } from '../scan/plan/query.js';
 import type { Scan, ScanOptions } from '../scan/plan/scan.js';
-import { resumeScan } from '../scan/resume.js';
+import { resumeScan, withinRuns } from '../scan/resume.js';
 import { selectRows, type SelectedRows } from '../scan/selected-rows.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
 import type { StateChanges } from '../store/reading/state-changes.js';
@@ -105,6 +105,16 @@ export class ReadingStore<Context extends ReadingContext = ReadingContext> imple
       return taken;
     };
     return { scan: await resumeScan(take, query, settings), state };
+  }
+
+  async scanSeen(query: Query, seen: SeenState, options: ScanOptions = {}): Promise<Scan> {
+    const { access, workers } = this.context;
+    const take = async (): Promise<Snapshot> => {
+      await access.refresh();
+      return withinRuns(this.snapshotOf(seen.schema), seen.runs);
+    };
+    const settings = { ...options, workers };
+    return access.follows ? resumeScan(take, query, settings) : executeScan(await take(), query, settings);
   }
 
   selectRows(

@@ -1,6 +1,6 @@
-import { haveRecord } from '../scan/plan/added-runs.js';
+import { addedRuns, haveRecord } from '../scan/plan/added-runs.js';
 import type { SnapshotRuns } from '../store/reading/snapshot.js';
-import type { Position } from '../terms/cursor.js';
+import { comparePositions, type Position } from '../terms/cursor.js';
 import type { Schema } from '../terms/schema.js';
 
 /** The records of a state that somebody has seen, to tell from later ones what has become visible since. It pins no files. */
@@ -20,5 +20,14 @@ export class SeenState {
   /** Whether a record stood at the position. */
   has({ partition, ordinal }: Position): boolean {
     return haveRecord(this.runs, partition, ordinal);
+  }
+
+  /** Whether all records that the later state `now` has besides those of this state are after the last one of this state. */
+  isContinuedBy(now: SeenState): boolean {
+    if (now.runs === this.runs) return true;
+    const added = addedRuns(this.runs, now.runs)[0];
+    if (added === undefined) return true;
+    const { partition, firstOrdinal: ordinal } = added;
+    return comparePositions({ partition, ordinal }, this.last) > 0;
   }
 }

@@ -36,7 +36,7 @@ export async function resumeScan(
 }
 
 /** Restricts a newer state to the records of the first one: records that were added later are not part of the answer. */
-function withinRuns({ schema, runs, release }: Snapshot, known: SnapshotRuns): Snapshot {
+export function withinRuns({ schema, runs, release }: Snapshot, known: SnapshotRuns): Snapshot {
   return { schema, runs: sharedRuns(known, runs), release };
 }
 

@@ -2,7 +2,7 @@ import type { RecordEvents } from './record-events.js';
 
 /** One entry of a group's log: events that a reading has found, or the mark that ends the reading. */
 export interface LogEntry {
-  /** Number of the reading in its group, from 1. */
+  /** Number of the reading in its group, from 1; 0 for events that no reading of the group has found. */
   readonly reading: number;
   /** null marks the end of the reading. */
   readonly events: RecordEvents | null;
@@ -11,6 +11,13 @@ export interface LogEntry {
 /** Bytes of events that the logs of all groups hold together. */
 export interface LogBudget {
   bytes: number;
+}
+
+/** The memory that the logs of all groups share. */
+export interface LogRoom {
+  readonly budget: LogBudget;
+  /** Frees memory if the logs hold more than `followLogsBytesMax` together. */
+  readonly check: () => void;
 }
 
 /**
@@ -56,6 +63,13 @@ export class EventLog {
     const dropped = this.#entries.splice(0, end - this.#first);
     this.#first += dropped.length;
     for (const { events } of dropped) this.#count(-(events?.bytes.length ?? 0));
+  }
+
+  /** Drops the oldest entries until the log holds at most `bytes`. */
+  shrink(bytes: number): void {
+    let end = this.#first;
+    for (let left = this.#bytes; left > bytes; end++) left -= this.at(end).events?.bytes.length ?? 0;
+    this.dropBefore(end);
   }
 
   #count(bytes: number): void {

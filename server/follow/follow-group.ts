@@ -1,39 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import {
-  type ReadableStore,
-  type AnswerForm,
   isLogstrataError,
   LogstrataError,
-  type Predicate,
   type Query,
+  type ReadableStore,
   type Schema,
   type SeenState,
 } from '../../engine/index.js';
-import {
-  followGatherMs,
-  followLogBytesMax,
-  followLogsBytesMax,
-  followPatienceMs,
-} from '../http/http-limits.js';
+import { followGatherMs, followLogBytesMax, followPatienceMs } from '../http/http-limits.js';
 import { TimedPieces } from '../pace/timed-pieces.js';
-import { EventLog, type LogBudget } from './event-log.js';
+import { Backlogs } from './backlogs.js';
+import { EventLog, type LogRoom } from './event-log.js';
+import { allAfter, beforeAll, type Followed } from './followed.js';
 import { eventsOf, type RecordEvents } from './record-events.js';
-import { SharedAnswers } from './shared-answer.js';
-
-/** The records that a group follows: an agent, filters, and the fields to write. */
-export interface Followed {
-  readonly agent: string;
-  readonly store: ReadableStore;
-  readonly predicates: readonly Predicate[];
-  readonly form: AnswerForm | undefined;
-}
-
-/** The memory that the logs of all groups share. */
-export interface LogRoom {
-  readonly budget: LogBudget;
-  /** Called when the logs hold more than `followLogsBytesMax` together; frees memory. */
-  readonly onFull: () => void;
-}
 
 /** A client of a group, as the group sees it. */
 export interface GroupMember {
@@ -49,21 +28,14 @@ export interface GroupMember {
   fail(error: unknown): void;
 }
 
-/** The query for all matching records after a position, without a limit. */
-export function allAfter({ predicates, form }: Followed, after: Query['after']): Query {
-  return { limit: Number.MAX_SAFE_INTEGER, after, predicates, form };
-}
-
-const beforeAll = { partition: 0, ordinal: 0 };
-
 /**
  * The clients that follow the same records of an agent. When commits make records visible, the group reads these records once for all
  * clients, one or several commits at a time, and puts them into its log. Each client takes them from the log at its own pace.
  */
 export class FollowGroup {
   readonly log: EventLog;
-  /** Answers that clients share when they begin at the same place. */
-  readonly shared = new SharedAnswers();
+  /** What clients take before they take from the log. */
+  readonly backlogs: Backlogs;
   readonly schema: Schema;
   /** Resolves when the state that the first reading continues from is known. */
   readonly ready: Promise<void>;
@@ -75,7 +47,7 @@ export class FollowGroup {
   readonly #members = new Set<GroupMember>();
   readonly #endListening: () => void;
   /** Number of readings that have begun. */
-  readings = 0;
+  #readings = 0;
   /** The state up to which the group has read; null until `ready`. */
   #seen: SeenState | null = null;
   #pieces: TimedPieces | undefined;
@@ -94,6 +66,10 @@ export class FollowGroup {
     this.#query = allAfter(followed, beforeAll);
     this.#timeoutMs = timeoutMs;
     this.#onOver = onOver;
+    const logEnd = (): number => this.log.end;
+    const firstNewReading = (): number => this.firstNewReading;
+    const onUnneeded = (): void => this.#dropTaken();
+    this.backlogs = new Backlogs({ followed, timeoutMs, room, logEnd, firstNewReading, onUnneeded });
     this.#endListening = store.onChange(() => this.#note());
     this.ready = this.#begin();
     // A failure is told to each member that waits for it.
@@ -104,9 +80,22 @@ export class FollowGroup {
     return this.#followed.store;
   }
 
+  /**
+   * The reading from which on the log contains no records of the state that is the newest now. The reading under way and the one after it may
+   * continue from older states, and so find such records.
+   */
+  get firstNewReading(): number {
+    return this.#readings + 2;
+  }
+
   /** Whether the group can take new members: it is open, and the agent still has the fields that the group was made for. */
   get isCurrent(): boolean {
     return !this.#isOver && this.#followed.store.schema === this.schema;
+  }
+
+  /** Bytes that `shrink` can free. */
+  get spareBytes(): number {
+    return this.log.bytes;
   }
 
   join(member: GroupMember): void {
@@ -122,10 +111,9 @@ export class FollowGroup {
   /** Drops the oldest entries until the log holds at most `bytes`. Members that had not taken them are told (`miss`). */
   shrink(bytes: number): void {
     if (this.log.bytes <= bytes) return;
-    let end = this.log.first;
-    for (let left = this.log.bytes; left > bytes; end++) left -= this.log.at(end).events?.bytes.length ?? 0;
-    this.log.dropBefore(end);
-    for (const member of [...this.#members]) if (member.next < end) member.miss();
+    this.log.shrink(bytes);
+    const { first } = this.log;
+    for (const member of [...this.#members]) if (member.next < first) member.miss();
   }
 
   async #begin(): Promise<void> {
@@ -161,7 +149,7 @@ export class FollowGroup {
 
   /** Reads the records that the newest state has and `seen` had not, and publishes them in the log. */
   async #read(seen: SeenState): Promise<void> {
-    const reading = ++this.readings;
+    const reading = ++this.#readings;
     const pieces = new TimedPieces(this.#timeoutMs);
     this.#pieces = pieces;
     try {
@@ -191,7 +179,7 @@ export class FollowGroup {
     for (const member of [...this.#members]) member.take();
     this.#dropTaken();
     this.shrink(followLogBytesMax);
-    if (this.#room.budget.bytes > followLogsBytesMax) this.#room.onFull();
+    this.#room.check();
   }
 
   /**
@@ -210,7 +198,7 @@ export class FollowGroup {
   }
 
   #dropTaken(): void {
-    let end = this.log.end;
+    let end = Math.min(this.log.end, this.backlogs.firstNeeded);
     for (const { next } of this.#members) end = Math.min(end, next);
     this.log.dropBefore(end);
   }

@@ -46,6 +46,23 @@ export class FollowedPosition {
     return null;
   }
 
+  /**
+   * Takes events that were visible when the client began. Returns the bytes of those after the position and moves the position to the last
+   * of them; null if there are none. The client does not wait for the others, so they are not counted.
+   */
+  takeFirst(events: RecordEvents): Buffer | null {
+    let low = 0;
+    let high = events.ends.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (cursorOf(events, middle) > this.last) high = middle;
+      else low = middle + 1;
+    }
+    if (low === events.ends.length) return null;
+    this.last = events.last;
+    return low === 0 ? events.bytes : eventsFrom(events, low);
+  }
+
   /** Returns and resets the summary of records that came before the client's position; null if none came since the last call. */
   takeEarlier(): EarlierRecords | null {
     const earlier = this.#earlier;

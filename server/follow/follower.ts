@@ -1,26 +1,27 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import {
-  formatCursor,
-  LogstrataError,
-  parseCursor,
-  type Query,
-  type Scan,
-  type SeenState,
-} from '../../engine/index.js';
+import { assert, formatCursor, parseCursor, type Query, type SeenState } from '../../engine/index.js';
 import { clientGoneError } from '../http/client-gone.js';
 import { followWriteBytesMax } from '../http/http-limits.js';
 import { type ProblemError, problemOf } from '../http/problem.js';
 import type { Permits } from '../pace/permits.js';
-import { TimedPieces } from '../pace/timed-pieces.js';
+import type { BacklogState } from './backlog.js';
+import type { BacklogPlace } from './backlogs.js';
 import type { LogEntry } from './event-log.js';
 import { eventText, type EventStream } from './event-stream.js';
-import { allAfter, type Followed, type FollowGroup, type GroupMember } from './follow-group.js';
+import type { FollowGroup, GroupMember } from './follow-group.js';
+import type { Followed } from './followed.js';
 import { FollowedPosition } from './followed-position.js';
-import { eventsOf } from './record-events.js';
-import { Gathered, type BegunAnswer } from './shared-answer.js';
+import type { RecordEvents } from './record-events.js';
 
 const ignore = (): void => undefined;
 const firstCursor = '0'.repeat(16);
+
+/** Has a scan that waits for its turn give back the permit: it does no work, so another follower may have it. */
+function onWait(givePermit: () => void): (waits: boolean) => void {
+  return (waits) => {
+    if (waits) givePermit();
+  };
+}
 
 /** What a follower is given by `Followers`. */
 export interface FollowerWork {
@@ -39,9 +40,9 @@ export interface FollowerWork {
 }
 
 /**
- * One client that follows. First it catches up: by scans of its own at its own pace, or by the answer of a scan that it shares with clients
- * that began at the same time. Then it joins its group and takes records from the group's log. Because it takes log entries from before its
- * last scan on, some of them contain records that the scan has covered too. The state that the scan read (`#seen`) tells which ones.
+ * One client that follows. First it catches up: by a scan that it shares with clients that begin at the same time, or by scans of its own.
+ * Then it joins its group and takes records from the group's log. Because it takes log entries from before its last scan on, some of them
+ * contain records that the scan has covered too. The state that the scan read (`#seen`) tells which ones.
  */
 export class Follower implements GroupMember {
   readonly group: FollowGroup;
@@ -57,7 +58,7 @@ export class Follower implements GroupMember {
   /** Whether it has caught up and takes records from the log. */
   #isJoined = false;
   #isOver = false;
-  #pieces: TimedPieces | undefined;
+  #place: BacklogPlace | undefined;
 
   /** @param after the position that the client continues from; undefined if it gave none */
   constructor(work: FollowerWork, after: Query['after']) {
@@ -93,114 +94,111 @@ export class Follower implements GroupMember {
     // A client that gave no cursor and was sent nothing starts after the last record of the state that was read.
     if (query.after === undefined && this.#position.last === firstCursor)
       this.#position.last = formatCursor(seen.last);
-    while (this.next < this.group.log.first && !this.#isOver) {
-      await this.#work.permits.take();
-      seen = await this.#scan(allAfter(this.followed, { partition: 0, ordinal: 0 }), seen);
-    }
+    while (this.next < this.group.log.first && !this.#isOver) seen = await this.#added(seen);
     if (this.#isOver) return;
     this.#seen = seen;
     this.#isJoined = true;
     this.take();
   }
 
-  /** Sends the records that the stream begins with, from a shared answer if there is one. Returns the state that they were read from. */
+  /** Sends the records that the stream begins with, read together with clients that begin nearby. Returns the state that was read. */
   async #begun(query: Query): Promise<SeenState> {
-    const { permits } = this.#work;
-    const { shared, log } = this.group;
-    const arrival = shared.arrive();
+    const { backlogs } = this.group;
+    const place = backlogs.wait(query);
+    this.#place = place;
+    const givePermit = await this.#takePermit();
+    let seen: SeenState | null;
+    let isUntouched = true;
     try {
-      await permits.take();
-      const answer = this.#isOver ? null : shared.find(query, arrival, log.first);
-      if (answer === null) return await this.#scan(query, null);
-      this.next = answer.next;
-      this.#firstNewReading = answer.firstNewReading;
-      // Many clients may wait for this answer: other work gets a turn of the event loop between two of them.
-      await nextTurn();
-      permits.give();
-      return await this.#send(answer);
+      if (this.#isOver) throw clientGoneError();
+      if (await backlogs.enter(place, onWait(givePermit))) {
+        // Many clients may come for this backlog: other work gets a turn of the event loop between two of them.
+        await nextTurn();
+        givePermit();
+      }
+      seen = await this.#send(place, givePermit, (events) => {
+        isUntouched = false;
+        return this.#position.takeFirst(events);
+      });
     } finally {
-      shared.leave();
+      givePermit();
+      backlogs.leave(place);
+    }
+    if (seen === null && isUntouched) return this.#begun(query);
+    return seen ?? this.#rest(place.backlog!.state!);
+  }
+
+  /** Sends the rest of a state, for a client that was too slow for those with which it shared a backlog. */
+  async #rest(state: BacklogState): Promise<SeenState> {
+    const after = parseCursor(this.#position.last)!;
+    return this.#alone(
+      (onTurn) => this.group.backlogs.beginRest(after, state, onTurn),
+      (events) => this.#position.takeFirst(events),
+    );
+  }
+
+  /** Sends the records that have become visible since the state `before`. Returns the state that was read. */
+  async #added(before: SeenState): Promise<SeenState> {
+    return this.#alone(
+      (onTurn) => this.group.backlogs.beginAdded(before, onTurn),
+      (events) => this.#position.take(events, null),
+    );
+  }
+
+  /** Sends a backlog that has no other reader. */
+  async #alone(
+    begin: (onTurn: (waits: boolean) => void) => BacklogPlace,
+    take: (events: RecordEvents) => Buffer | null,
+  ): Promise<SeenState> {
+    const givePermit = await this.#takePermit();
+    try {
+      if (this.#isOver) throw clientGoneError();
+      this.#place = begin(onWait(givePermit));
+      const seen = await this.#send(this.#place, givePermit, take);
+      assert(seen !== null, 'a single reader misses nothing');
+      return seen;
+    } finally {
+      givePermit();
+      this.group.backlogs.leave(this.#place!);
     }
   }
 
-  async #send({ events, seen }: BegunAnswer): Promise<SeenState> {
-    for (const piece of events) {
-      if (this.#isOver) throw clientGoneError();
-      const bytes = this.#position.take(piece, null);
-      if (bytes !== null) await this.stream.write(bytes);
-    }
-    return seen;
+  /** Waits for a permit. Returns what gives it back; further calls do nothing. */
+  async #takePermit(): Promise<() => void> {
+    const { permits } = this.#work;
+    await permits.take();
+    let isTaken = true;
+    return () => {
+      if (isTaken) permits.give();
+      isTaken = false;
+    };
   }
 
   /**
-   * Sends the records of a query that have become visible since the state `before`, or all of them if that is null. Returns the state that
-   * was read. The caller has taken a permit; this method gives it back.
+   * Sends the events that a place takes from its backlog. Returns the state that they are from; null if the client was too slow and has
+   * missed some of them. Most scans do all their work for the first events, so the permit covers just that. From there on the turns of long
+   * answers bound the memory. No permit is taken again: a scan that waits for one would keep its turn.
    */
-  async #scan(query: Query, before: SeenState | null): Promise<SeenState> {
-    const { permits, timeoutMs } = this.#work;
-    const { shared } = this.group;
-    let hasPermit = true;
-    const givePermit = (): void => {
-      if (hasPermit) permits.give();
-      hasPermit = false;
-    };
-    const pieces = new TimedPieces(timeoutMs);
-    this.#pieces = pieces;
-    const sharing = before === null ? shared.begin(query) : null;
-    const found = new Gathered();
-    // The follower takes log entries from here on: what the group reads during the scan must not be missed.
-    this.next = this.group.log.end;
-    const { next } = this;
-    let firstNewReading = 0;
-    let seen: SeenState | undefined;
-    // A scan that waits for its turn does no work, so another follower may have the permit.
-    const onTurn = (waits: boolean): void => {
-      if (waits) givePermit();
-    };
-    const begin = async (signal: () => AbortSignal): Promise<Scan> => {
-      const { scan, state } = await this.followed.store.scanAdded(query, before, {
-        signal,
-        lends: true,
-        onTurn,
-      });
-      seen = state;
-      // The reading under way and the one after it may continue from states older than this one, and so find records of this scan.
-      firstNewReading = this.group.readings + 2;
-      this.#firstNewReading = firstNewReading;
-      return scan;
-    };
-    const take = async (): Promise<Buffer | null | undefined> => {
-      const piece = await pieces.next();
-      if (piece === undefined) return undefined;
-      const events = eventsOf(piece);
-      if (sharing !== null) found.add(events);
-      return this.#position.take(events, null);
-    };
-    const share = (): void => {
-      if (sharing !== null && found.events !== null)
-        shared.note(sharing, { events: found.events, seen: seen!, next, firstNewReading });
-    };
-    try {
+  async #send(
+    place: BacklogPlace,
+    givePermit: () => void,
+    take: (events: RecordEvents) => Buffer | null,
+  ): Promise<SeenState | null> {
+    for (;;) {
+      const events = await place.take();
+      givePermit();
       if (this.#isOver) throw clientGoneError();
-      await pieces.start(begin);
-      // Most scans do all their work for the first piece, so the permit covers just that.
-      let bytes = await take();
-      // The answer is shared before the permit is free: the next follower would begin a scan of its own for the same records.
-      if (pieces.isAtEnd) share();
-      givePermit();
-      // From here on the turns of long answers bound the memory. No permit is taken again: a scan that waits for one would keep its turn.
-      for (; bytes !== undefined; bytes = await take()) {
-        if (bytes !== null) await this.stream.write(bytes);
-        if (this.#isOver) throw clientGoneError();
-      }
-    } finally {
-      givePermit();
-      await pieces.close();
+      if (events === null) return null;
+      this.next = place.backlog!.state!.next;
+      if (events === undefined) break;
+      const bytes = take(events);
+      if (bytes !== null) await this.stream.write(bytes);
     }
-    share();
+    const { seen, firstNewReading } = place.backlog!.state!;
+    this.#firstNewReading = firstNewReading;
     const behind = this.#position.takeEarlier();
     if (behind !== null) await this.stream.write(eventText('behind', behind));
-    return seen!;
+    return seen;
   }
 
   take(): void {
@@ -272,7 +270,7 @@ export class Follower implements GroupMember {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#seen = null;
-    this.#pieces?.interrupt(new LogstrataError('cancelled', 'the stream is over'));
+    if (this.#place !== undefined) this.group.backlogs.leave(this.#place);
     this.group.leave(this);
     this.#work.onOver();
   }

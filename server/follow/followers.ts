@@ -7,7 +7,8 @@ import { AnswerWatch } from '../pace/answer-watch.js';
 import { Permits } from '../pace/permits.js';
 import type { LogBudget } from './event-log.js';
 import { EventStream } from './event-stream.js';
-import { FollowGroup, type Followed } from './follow-group.js';
+import { FollowGroup } from './follow-group.js';
+import type { Followed } from './followed.js';
 import { Follower } from './follower.js';
 
 /** How often every stream is checked: whether its client still may follow, and whether a comment is due. */
@@ -122,19 +123,20 @@ export class Followers {
     const group: FollowGroup = new FollowGroup(
       followed,
       this.#options.queryTimeoutMs,
-      { budget: this.#budget, onFull: () => this.#shrink() },
+      { budget: this.#budget, check: () => this.#shrink() },
       forget,
     );
     this.#groups.set(key, group);
     return group;
   }
 
-  /** Halves the largest log, again and again, until the logs of all groups fit their bound. */
+  /** Halves the largest log, again and again, until the logs of all groups and of their backlogs fit their bound. */
   #shrink(): void {
     while (this.#budget.bytes > followLogsBytesMax) {
-      const groups = [...this.#groups.values()];
-      const largest = groups.reduce((a, b) => (b.log.bytes > a.log.bytes ? b : a));
-      largest.shrink(Math.floor(largest.log.bytes / 2));
+      const logs = [...this.#groups.values()].flatMap((group) => [group, ...group.backlogs.all]);
+      const largest = logs.reduce((a, b) => (b.spareBytes > a.spareBytes ? b : a));
+      if (largest.spareBytes === 0) return;
+      largest.shrink(Math.floor(largest.spareBytes / 2));
     }
   }
 

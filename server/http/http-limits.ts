@@ -97,13 +97,25 @@ export const followLogBytesMax = 4 * 1024 * 1024;
 export const followLogsBytesMax = 64 * 1024 * 1024;
 
 /**
- * Longest answer of a scan that is shared by clients that begin at the same place: a screen of records, or the minutes since a restart. A
- * group keeps it while clients wait to begin. For longer answers each client has its own scan, at its own pace.
+ * Bytes of events that a scan keeps for clients that catch up by it together: so many that all of them go on while one pauses for a moment. A
+ * client that is farther behind has to read the rest by itself.
  */
-export const followSharedBytesMax = 256 * 1024;
+export const followBacklogBytesMax = 4 * 1024 * 1024;
 
-/** Shared answers that a group keeps, one for each place. After a restart most clients continue from one of a few places. */
-export const followSharedMax = 8;
+/**
+ * How long clients may join such a scan after it has begun. A thousand clients that come back together arrive one or two milliseconds apart.
+ * A group keeps its new events for this long.
+ */
+export const followBacklogOpenMs = 100;
+
+/** How long, in all, such a scan waits for its slow clients when it keeps that much. It delays the records of the others. */
+export const followBacklogPatienceMs = 250;
+
+/**
+ * Clients that begin less than this number of records apart share a scan. Those that come back after a restart are apart by what was on its
+ * way to them. Reading and leaving out these records takes some milliseconds.
+ */
+export const followNearRecords = 16 * 1024;
 
 /** Bytes of events that are collected into one write to a follower. */
 export const followWriteBytesMax = 64 * 1024;

@@ -90,6 +90,7 @@ export class ScriptedStore implements ReadableStore {
   onChange = unused;
   seen = unused;
   scanAdded = unused;
+  scanSeen = unused;
   selectRows = unused;
   checkpoints = unused;
   sources = unused;
