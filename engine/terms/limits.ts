@@ -115,6 +115,12 @@ export const sortedPageRowsMax = 4096;
  */
 export const mergingDepthMax = 1;
 
+/**
+ * Segments that a load completes at once. Each waits for the disk several times, and Node does at most four calls of the file system at
+ * once.
+ */
+export const finishingDepthMax = 4;
+
 /** Rejected lines that are buffered in memory before they are written. */
 export const rejectedBufferBytesMax = 1024 * 1024;
 

@@ -51,3 +51,28 @@ export class InOrder {
     for (const { discard } of pending) await discard();
   }
 }
+
+/**
+ * Calls `work` with each item, for up to `depth` items at once. Returns the results in the order of the items. After a failure no more work
+ * is started; the failure is thrown when the work in progress has ended.
+ */
+export async function mapInOrder<Item, Result>(
+  items: readonly Item[],
+  depth: number,
+  work: (item: Item, index: number) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  const running = new InOrder(depth);
+  try {
+    for (const [i, item] of items.entries()) {
+      await running.add(
+        () => work(item, i),
+        async (result) => void results.push(result),
+      );
+    }
+    await running.drain();
+  } finally {
+    await running.drop();
+  }
+  return results;
+}

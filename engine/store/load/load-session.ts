@@ -1,12 +1,14 @@
 import { LogstrataError } from '../../terms/errors.js';
 import { everyStep } from '../../terms/every-step.js';
 import {
+  finishingDepthMax,
   lateRowsMax,
   mergingDepthMax,
   rejectedBytesMaxDefault,
   rowGroupRowsMax,
 } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
+import { mapInOrder } from '../../workers/in-order.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import type {
   LoadBatch,
@@ -27,7 +29,7 @@ import type { Directory } from '../disk/directory.js';
 import { ExternalSort } from './external-sort.js';
 import { loadId } from '../manifest/removal.js';
 import { LoadedRows } from '../manifest/loaded-rows.js';
-import type { LoadEntry, RejectedEntry, SegmentEntry } from '../manifest/manifest.js';
+import type { LoadEntry, RejectedEntry } from '../manifest/manifest.js';
 import { placementTimes } from '../manifest/placement.js';
 import { runOfSegments } from './read-back.js';
 import { encodeRejectedLine, RejectedFile } from '../manifest/rejected-file.js';
@@ -214,12 +216,11 @@ export class LoadUnit implements LoadSession {
     const starts = await committer.reserve(this.id, counts);
     await extras.check?.();
     const finished = await assembly.finish(starts, this.schemaVersion);
-    const segments: SegmentEntry[] = [];
-    for (const { entry, path } of finished) {
+    const segments = await mapInOrder(finished, finishingDepthMax, async ({ entry, path }) => {
       await moveIntoPlace(directory, agent, path, entry.file);
       const isOver = extension !== undefined && entry.runs[0]!.partition < extension.below;
-      segments.push(isOver ? { ...entry, keepUntilMs: extension.keepUntilMs } : entry);
-    }
+      return isOver ? { ...entry, keepUntilMs: extension.keepUntilMs } : entry;
+    });
     const rejected = await this.placeRejected();
     const load = this.entry(extras, starts, extension);
     await committer.publish(this.id, {

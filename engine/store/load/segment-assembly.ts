@@ -1,9 +1,14 @@
 import { assert } from '../../terms/assert.js';
 import { dayNumber, hourMs, partitionOfTime } from '../../terms/cursor.js';
 import { everyStep } from '../../terms/every-step.js';
-import { rowGroupBytesMax, rowGroupRowsMax, segmentRowGroupsMax } from '../../terms/limits.js';
+import {
+  finishingDepthMax,
+  rowGroupBytesMax,
+  rowGroupRowsMax,
+  segmentRowGroupsMax,
+} from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
-import { InOrder } from '../../workers/in-order.js';
+import { InOrder, mapInOrder } from '../../workers/in-order.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import type { PartitionStart } from '../manifest/committer.js';
 import type { Directory } from '../disk/directory.js';
@@ -205,13 +210,11 @@ export class SegmentAssembly {
     const split = lateFrom < 0 ? counts.length : lateFrom;
     const placed = placeRuns(counts.slice(0, split), counts.slice(split), rowsBeforeLate, starts);
     const runs = [...placed.inTime, ...placed.late];
-    const finished: { entry: SegmentEntry; path: string }[] = [];
-    for (const [i, segment] of segments.entries()) {
-      const written = await segment.writer!.finish(runs[i]!, schemaVersion);
-      const file = segmentFile(this.context.unit, i, segment.counts[0]![0]);
-      finished.push({ entry: { ...written, file, schemaVersion, replaces: [] }, path: segment.path });
-    }
-    return finished;
+    return mapInOrder(segments, finishingDepthMax, async ({ writer, path, counts: [first] }, i) => {
+      const written = await writer!.finish(runs[i]!, schemaVersion);
+      const file = segmentFile(this.context.unit, i, first![0]);
+      return { entry: { ...written, file, schemaVersion, replaces: [] }, path };
+    });
   }
 
   /** Completes the segments with meaningless ordinals. They are never published: they are read back and their rows rewritten. */

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { DamageError, LogstrataError } from '../../../engine/terms/errors.js';
 import { jobsWaitingMax } from '../../../engine/terms/limits.js';
-import { InOrder } from '../../../engine/workers/in-order.js';
+import { InOrder, mapInOrder } from '../../../engine/workers/in-order.js';
 import type { JobQueue } from '../../../engine/workers/job-queue.js';
 import type { Task } from '../../../engine/workers/task.js';
 import { WorkerPool } from '../../../engine/workers/worker-pool.js';
@@ -312,5 +312,30 @@ describe('work in order', () => {
     await expect(order.drain()).rejects.toThrow('no room');
     await order.drop();
     expect([ended, discarded]).toEqual([4, [1, 3]]);
+  });
+
+  it('is done for several items of a list at once, and its results are in the order of the list', async () => {
+    let underWay = 0;
+    let most = 0;
+    const double = async (item: number, i: number): Promise<number> => {
+      most = Math.max(most, ++underWay);
+      await new Promise((resolve) => setTimeout(resolve, (item * 7) % 5));
+      underWay--;
+      return item + i;
+    };
+    const items = Array.from({ length: 10 }, (_, i) => i);
+    expect(await mapInOrder(items, 3, double)).toEqual(items.map((item) => 2 * item));
+    expect(most).toBe(3);
+  });
+
+  it('on a list ends with the first failure, but not before the work in progress', async () => {
+    const ended: number[] = [];
+    const work = async (item: number): Promise<void> => {
+      await new Promise((resolve) => setTimeout(resolve, 5 * (4 - item)));
+      ended.push(item);
+      if (item === 1) throw new Error('the second');
+    };
+    await expect(mapInOrder([0, 1, 2, 3, 4, 5, 6], 3, work)).rejects.toThrow('the second');
+    expect(ended.toSorted()).toEqual([0, 1, 2, 3]);
   });
 });
