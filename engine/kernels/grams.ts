@@ -3,6 +3,7 @@
  * bit. So a bitmap of half the size is made by OR-ing each two neighbouring bits.
  */
 import { openScratch, scratchBytes } from '../memory/scratch.js';
+import { foldCodePoint, foldEnd } from '../terms/fold.js';
 import { kernelsOver } from './kernels.js';
 import { asciiFold } from './substring.js';
 
@@ -83,6 +84,51 @@ export function isAscii(bytes: Uint8Array): boolean {
   const { length } = bytes;
   const scratch = openScratch(scratchBytes(bytes, length));
   return kernelsOver(scratch).isAscii(scratch.place(bytes, 0, length), length) !== 0;
+}
+
+/** A table of the folded forms of code points, in pages of this many. */
+const pagePoints = 64;
+
+interface FoldTable {
+  /** For each page of code points up to the last that folds, the number of its page in `folded`; 0 if none of its code points folds. */
+  readonly pageOf: Uint8Array;
+  /** The folded forms of the code points of each page. Page 0 is empty. */
+  readonly folded: Uint32Array;
+}
+
+/** Made on first use, because most processes only see ASCII. */
+let foldTable: FoldTable | undefined;
+
+function makeFoldTable(): FoldTable {
+  const pageOf = new Uint8Array(Math.ceil(foldEnd / pagePoints));
+  const folded: number[] = new Array<number>(pagePoints).fill(0);
+  for (let page = 0; page < pageOf.length; page++) {
+    const points = Array.from({ length: pagePoints }, (_, i) => page * pagePoints + i);
+    if (points.every((point) => foldCodePoint(point) === point)) continue;
+    pageOf[page] = folded.length / pagePoints;
+    folded.push(...points.map(foldCodePoint));
+  }
+  return { pageOf, folded: Uint32Array.from(folded) };
+}
+
+/**
+ * Copies UTF-8 to `target`, which must have room for as many bytes, and folds all characters except ASCII in place. Returns false, with
+ * any bytes in `target`, where folding would change the length of a character, which is rare.
+ */
+export function foldBeyondAscii(source: Uint8Array, target: Uint8Array): boolean {
+  const { length } = source;
+  const { pageOf, folded } = (foldTable ??= makeFoldTable());
+  const copied = scratchBytes(source, length) + scratchBytes(target, length);
+  const scratch = openScratch(copied + pageOf.length + folded.byteLength);
+  const sourceAt = scratch.place(source, 0, length);
+  const targetAt = scratch.target(target, 0, length);
+  const pageOfAt = scratch.copy(pageOf, 0, pageOf.length);
+  const foldedAt = scratch.copy(folded, 0, folded.length);
+  const kernels = kernelsOver(scratch);
+  const points = pageOf.length * pagePoints;
+  if (kernels.foldBeyondAscii(sourceAt, length, targetAt, pageOfAt, foldedAt, points) === 0) return false;
+  scratch.copyOut(targetAt, target, 0, length);
+  return true;
 }
 
 /**

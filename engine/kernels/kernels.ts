@@ -22,6 +22,14 @@ export interface Kernels {
   searchText(text: number, length: number, needles: number, needleCount: number): number;
   reduceCrc32(text: number, blocks: number, state: number, room: number): void;
   foldAscii(source: number, length: number, target: number): void;
+  foldBeyondAscii(
+    source: number,
+    length: number,
+    target: number,
+    pageOf: number,
+    folded: number,
+    pointEnd: number,
+  ): number;
   isAscii(at: number, length: number): number;
   addGrams(
     bytes: number,

@@ -36,6 +36,10 @@ export class EncodeSpace {
     this.#at = end;
     return this.#kept.subarray(at, at + sizeBytes);
   };
+
+  /** Allocates the memory of `page` for something else, once the chunk is finished. Each call allocates the same memory. */
+  readonly reusePage: Arena = (sizeBytes) =>
+    sizeBytes <= this.page.length ? this.page.subarray(0, sizeBytes) : heap(sizeBytes);
 }
 
 /** An encode space on the heap, for chunks of up to `rows` values of 8 bytes. Their values are in other memory. */

@@ -1,7 +1,7 @@
 import { foldRanges } from './fold-table.js';
 
 /** No code point from here on folds to another one. */
-const foldEnd = 0x1e944;
+export const foldEnd = 0x1e944;
 
 /** Below this, in ASCII, letters fold to lower case and nothing else has case variants. */
 const asciiEnd = 0x80;
@@ -102,38 +102,6 @@ export function foldRange(
   return o;
 }
 
-/**
- * A copy of UTF-8 in which all characters except ASCII are folded in place. Faster than `foldBytes` on mostly ASCII text, because it tests
- * four bytes at a time for ASCII. Null if folding would change the length of a character, which is rare.
- */
-export function foldedBeyondAscii(input: Uint8Array): Uint8Array | null {
-  const bytes = new Uint8Array(input);
-  const words = new Int32Array(bytes.buffer, 0, bytes.length >> 2);
-  let i = nextBeyondAscii(bytes, words, 0);
-  while (i < bytes.length) {
-    const length = pointLength(bytes[i]!);
-    if (i + length > bytes.length) break;
-    const point = pointAt(bytes, i);
-    const folded = foldCodePoint(point);
-    if (folded !== point) {
-      if (encodedLength(folded) !== length) return null;
-      encodePoint(folded, bytes, i);
-    }
-    i = nextBeyondAscii(bytes, words, i + length);
-  }
-  return bytes;
-}
-
-/** Index of the first byte from `i` on that is not ASCII, or the length. `words` is a view of the whole 32-bit words of `bytes`. */
-function nextBeyondAscii(bytes: Uint8Array, words: Int32Array, i: number): number {
-  for (; (i & 3) !== 0 && i < bytes.length; i++) if (bytes[i]! >= 0x80) return i;
-  let word = i >> 2;
-  while (word < words.length && (words[word]! & 0x80808080) === 0) word++;
-  i = Math.max(i, word << 2);
-  while (i < bytes.length && bytes[i]! < 0x80) i++;
-  return i;
-}
-
 /** The folded UTF-8 of `text`, in which form needles are searched and gram filters are asked. */
 export function foldNeedle(text: string): Uint8Array {
   return new TextEncoder().encode(foldText(text));
@@ -148,11 +116,6 @@ export function hasFoldingToAscii(bytes: Uint8Array): boolean {
 /** Length in bytes of the UTF-8 character that begins with `first`. The text must be valid. */
 export function pointLength(first: number): number {
   return first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-}
-
-/** Length in bytes of a code point in UTF-8. */
-function encodedLength(point: number): number {
-  return point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
 }
 
 /** The code point that begins at `at`. The text must be valid UTF-8. */

@@ -28,6 +28,84 @@ export function isAscii(at: usize, length: usize): bool {
   return ((<u32>i8x16.bitmask(v128.load(at + whole))) & tail) == 0 && i8x16.bitmask(seen) == 0;
 }
 
+/** Length in bytes of the UTF-8 character that begins with `first`, which is not ASCII. */
+function lengthOf(first: u32): u32 {
+  return first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+}
+
+/** The code point of the UTF-8 character of `length` bytes at `at`. */
+function pointAt(at: usize, length: u32): u32 {
+  const first = <u32>load<u8>(at);
+  const second = (<u32>load<u8>(at, 1)) & 0x3f;
+  if (length == 2) return ((first & 0x1f) << 6) | second;
+  const third = (<u32>load<u8>(at, 2)) & 0x3f;
+  if (length == 3) return ((first & 0x0f) << 12) | (second << 6) | third;
+  return ((first & 0x07) << 18) | (second << 12) | (third << 6) | ((<u32>load<u8>(at, 3)) & 0x3f);
+}
+
+/** Writes a code point from U+0080 on in UTF-8. */
+function encodePoint(point: u32, length: u32, at: usize): void {
+  const last = 0x80 | (point & 0x3f);
+  if (length == 2) {
+    store<u8>(at, <u8>(0xc0 | (point >> 6)));
+    store<u8>(at, <u8>last, 1);
+    return;
+  }
+  const last2 = 0x80 | ((point >> 6) & 0x3f);
+  if (length == 3) {
+    store<u8>(at, <u8>(0xe0 | (point >> 12)));
+    store<u8>(at, <u8>last2, 1);
+    store<u8>(at, <u8>last, 2);
+    return;
+  }
+  store<u8>(at, <u8>(0xf0 | (point >> 18)));
+  store<u8>(at, <u8>(0x80 | ((point >> 12) & 0x3f)), 1);
+  store<u8>(at, <u8>last2, 2);
+  store<u8>(at, <u8>last, 3);
+}
+
+/**
+ * Copies UTF-8 and folds all characters except ASCII in place. A code point from `pointEnd` on does not fold. pageOf[point / 64] is the
+ * number of a page of 64 words at `folded`, which has the folded form of the code point; page 0 stands for code points that do not fold.
+ * Returns false where folding would change the length of a character. Padding must follow both texts.
+ */
+export function foldBeyondAscii(
+  source: usize,
+  length: usize,
+  target: usize,
+  pageOf: usize,
+  folded: usize,
+  pointEnd: u32,
+): bool {
+  const end = source + length;
+  const shift = target - source;
+  let at = source;
+  while (at < end) {
+    const bytes = v128.load(at);
+    v128.store(at + shift, bytes);
+    const high = i8x16.bitmask(bytes);
+    at += high == 0 ? 16 : <usize>ctz(high);
+    while (at < end && load<u8>(at) >= 0x80) {
+      const pointBytes = lengthOf(<u32>load<u8>(at));
+      // An incomplete character at the end, as any character that does not fold, is copied unchanged.
+      store<u32>(at + shift, load<u32>(at));
+      if (at + pointBytes > end) return true;
+      const point = pointAt(at, pointBytes);
+      const page = point < pointEnd ? <usize>load<u8>(pageOf + (point >> 6)) : 0;
+      if (page != 0) {
+        const form = load<u32>(folded + (page << 8) + ((point & 63) << 2));
+        if (form != point) {
+          const formBytes: u32 = form < 0x80 ? 1 : form < 0x800 ? 2 : form < 0x10000 ? 3 : 4;
+          if (formBytes != pointBytes) return false;
+          encodePoint(form, pointBytes, at + shift);
+        }
+      }
+      at += pointBytes;
+    }
+  }
+  return true;
+}
+
 function setBit(bitmap: usize, bit: u32): void {
   const word = bitmap + ((<usize>(bit >>> 5)) << 2);
   store<u32>(word, load<u32>(word) | ((<u32>1) << (bit & 31)));

@@ -15,7 +15,7 @@ export {
 } from './stored-numbers';
 export { beginSearch, searchPiece, searchText } from './lz4-search';
 export { reduceCrc32 } from './crc32';
-export { addGrams, addMap, foldAscii, halveBitmap, isAscii, squeezeBitmap } from './grams';
+export { addGrams, addMap, foldAscii, foldBeyondAscii, halveBitmap, isAscii, squeezeBitmap } from './grams';
 export { boundRows } from './string-bounds';
 export { numberBytes, numberWords, sortBytes, sortWords } from './dictionary';
 export { decodeHybrid, largestCode, largestCode32, packCodes } from './bit-packing';

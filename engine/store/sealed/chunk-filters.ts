@@ -1,4 +1,5 @@
 import type { PlainColumn } from '../../columns/column.js';
+import { heap, type Arena } from '../../memory/arena.js';
 import type { Field } from '../../terms/schema.js';
 import { bloomBitsOfValue } from '../../parquet/bloom-filter.js';
 import { buildGramFilter, gramFillUsual, type GramFilter } from './gram-filter.js';
@@ -28,17 +29,19 @@ export const noChunkFilters: ChunkFilters = { grams: null, values: null };
  *
  * @param present the column's values, without nulls and without a dictionary
  * @param rows number of rows, including nulls
+ * @param arena allocates memory that is not needed afterwards
  */
 export function filtersOfValues(
   present: PlainColumn,
   rows: number,
   field: Field,
   { bloomBits, gramFill }: FilterSizes,
+  arena: Arena = heap,
 ): ChunkFilters {
   if (field.type !== 'string' && field.type !== 'int') return noChunkFilters;
   if (present.length === 0 && rows > 0) return { grams: null, values: noValues };
   return {
-    grams: present.kind === 'bytes' ? buildGramFilter(present, field.index, gramFill) : null,
+    grams: present.kind === 'bytes' ? buildGramFilter(present, field.index, gramFill, arena) : null,
     values: buildValueFilter(present, field.index, bloomBits),
   };
 }

@@ -3,6 +3,7 @@ import type { BytesColumn } from '../../columns/column.js';
 import { countRange } from '../../kernels/bitmap.js';
 import {
   addGrams,
+  foldBeyondAscii,
   halveBitmap,
   isAscii,
   needleBits,
@@ -10,8 +11,9 @@ import {
   squeezedBit,
   trigramBits,
 } from '../../kernels/grams.js';
+import { heap, type Arena } from '../../memory/arena.js';
 import type { FieldIndex } from '../../terms/schema.js';
-import { foldedBeyondAscii, foldedBytesMax, foldRange } from '../../terms/fold.js';
+import { foldedBytesMax, foldRange } from '../../terms/fold.js';
 
 /**
  * A filter of the grams (substrings of fixed length) of a column chunk's strings, as bitmaps of hashes: one of grams of 4 to 6 bytes, and a
@@ -108,15 +110,17 @@ const probesMax = 32;
  * @param wanted the field's `index`: true keeps a filter even if it is large, `full` makes it larger, undefined keeps it only if it pays
  * off, false builds none
  * @param fillWanted the largest share of the bits to be set, unless `wanted` is `full` or the filter would take too much of the column
+ * @param arena allocates the folded strings, which are not needed afterwards
  */
 export function buildGramFilter(
   column: BytesColumn,
   wanted: FieldIndex,
   fillWanted = gramFillUsual,
+  arena: Arena = heap,
 ): GramFilter | null {
   if (wanted === false) return null;
   const fill = wanted === 'full' ? fillWantedFull : fillWanted;
-  const { bytes, offsets } = foldedStrings(column);
+  const { bytes, offsets } = foldedStrings(column, arena);
   const contentBytes = offsets[column.length]! - offsets[0]!;
   const bits = Math.min(gramBitsMax, Math.max(bitsMin, Math.ceil(Math.log2(contentBytes + 1))));
   // Even the smallest useful bitmap would exceed the share of a column of short values, so nothing is built.
@@ -196,13 +200,13 @@ function shrink(bitmap: Int32Array, fillAllowed: number, bytesWanted: number): I
 }
 
 /** The strings with their case folded, except for ASCII letters, which the kernel folds while it reads them. */
-function foldedStrings(column: BytesColumn): { bytes: Uint8Array; offsets: Uint32Array } {
+function foldedStrings(column: BytesColumn, arena: Arena): { bytes: Uint8Array; offsets: Uint32Array } {
   const { bytes, offsets, length } = column;
   const contentBytes = offsets[length]! - offsets[0]!;
   const content = bytes.subarray(offsets[0], offsets[length]);
   if (isAscii(content)) return { bytes, offsets };
-  const alike = foldedBeyondAscii(content);
-  if (alike !== null) {
+  const alike = arena(contentBytes);
+  if (foldBeyondAscii(content, alike)) {
     const first = offsets[0]!;
     const ends = offsets.subarray(0, length + 1);
     return { bytes: alike, offsets: first === 0 ? ends : ends.map((end) => end - first) };

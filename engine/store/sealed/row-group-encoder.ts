@@ -39,7 +39,7 @@ export function encodeRowGroup(
       const column = columnInPlace(slices, i) ?? gatherColumn(slices, i, schema, space.take);
       assertKind(column, field);
       const chunk = encodeChunk(column, encodingOf(field.type), true, compress, space);
-      const filters = filtersOf(column, chunk, field);
+      const filters = filtersOf(column, chunk, field, space.reusePage);
       if (filters.grams !== null) gramFilters.push({ field: i, filter: filters.grams });
       valueFilters.push(filters.values);
       return chunk;
@@ -57,9 +57,9 @@ export function encodingBytesMax(schema: Schema, slices: RowSlices): number {
 }
 
 /** The filters of a column. A dictionary-encoded chunk needs none, because its dictionary lists all values. */
-function filtersOf(column: PlainColumn, chunk: EncodedChunk, field: Field): ChunkFilters {
+function filtersOf(column: PlainColumn, chunk: EncodedChunk, field: Field, arena: Arena): ChunkFilters {
   if (chunk.dictionaryPageBytes > 0) return noChunkFilters;
-  return filtersOfValues(presentValues(column), column.length, field, segmentFilterSizes);
+  return filtersOfValues(presentValues(column), column.length, field, segmentFilterSizes, arena);
 }
 
 function encodingOf(type: FieldType): ChunkEncoding {
