@@ -20,43 +20,38 @@ export class JsonLineSplitter implements LineSplitter {
   #tableAt = 0;
   #slotsAt = 0;
 
-  readonly #keys: readonly JsonKey[];
-  /** For each key, the number of its value's span. */
-  readonly #spans: readonly number[];
+  /** The names of the keys, one after another. */
+  readonly #names: Uint8Array;
+  /** The words that describe the keys. The address of each name counts from the first name. */
+  readonly #words: Uint32Array;
 
   /** @param names distinct names; one with dots may be a path */
   constructor(names: readonly string[]) {
     const keys = jsonKeys(names);
     let fields = names.length;
-    this.#keys = keys;
-    this.#spans = keys.map(({ field }) => (field >= 0 ? field : fields++));
+    const spans = keys.map(({ field }) => (field >= 0 ? field : fields++));
     this.fields = fields;
+    this.#names = Buffer.from(keys.map(({ name }) => name).join(''));
+    this.#words = wordsOf(keys, spans);
     let slots = 16;
     while (slots < keys.length * 4) slots *= 2;
     this.#tableMask = slots - 1;
-    let size = slots * 4 + slotsBytesMax + 3 * bufferOverheadBytes;
-    for (const { name } of keys) size += Buffer.byteLength(name) + keyWords * 4 + bufferOverheadBytes;
-    this.sizeBytes = size;
+    this.sizeBytes =
+      slots * 4 + slotsBytesMax + this.#names.length + this.#words.byteLength + 4 * bufferOverheadBytes;
   }
 
   place(scratch: Scratch): void {
-    const keys = this.#keys;
-    const spans = this.#spans;
-    const parents = new Set(keys.map(({ parent }) => parent));
-    const words = new Uint32Array(keys.length * keyWords);
-    keys.forEach(({ name, parent }, number) => {
-      const bytes = Buffer.from(name);
-      const holder = parent === ofLine ? ofLine : spans[parent]!;
-      let use = spans[number]!;
-      if (parents.has(number)) use += isParent;
-      // A second occurrence of such a key invalidates values of the first one's object, so such a line is decoded singly.
-      if (parents.has(number) || parent !== ofLine) use += isOnce;
-      words.set([scratch.copy(bytes, 0, bytes.length), bytes.length, holder, use], number * keyWords);
-    });
+    const namesAt = scratch.copy(this.#names, 0, this.#names.length);
+    const words = this.#words.map((word, i) => (i % keyWords === 0 ? namesAt + word : word));
     this.#keysAt = scratch.copy(words, 0, words.length);
     this.#tableAt = scratch.reserve((this.#tableMask + 1) * 4);
     this.#slotsAt = scratch.reserve(lineKernelsOver(scratch).jsonSlotsBytes());
-    lineKernelsOver(scratch).buildKeyTable(this.#keysAt, keys.length, this.#tableAt, this.#tableMask);
+    lineKernelsOver(scratch).buildKeyTable(
+      this.#keysAt,
+      words.length / keyWords,
+      this.#tableAt,
+      this.#tableMask,
+    );
   }
 
   split(kernels: LineKernels, area: LinesArea): number {
@@ -76,4 +71,22 @@ export class JsonLineSplitter implements LineSplitter {
       area.linesMax,
     );
   }
+}
+
+/** The words that describe keys to the kernel, whose values have these spans: address and length of the name, parent, use. */
+function wordsOf(keys: readonly JsonKey[], spans: readonly number[]): Uint32Array {
+  const parents = new Set(keys.map(({ parent }) => parent));
+  const words = new Uint32Array(keys.length * keyWords);
+  let at = 0;
+  keys.forEach(({ name, parent }, number) => {
+    const length = Buffer.byteLength(name);
+    const holder = parent === ofLine ? ofLine : spans[parent]!;
+    let use = spans[number]!;
+    if (parents.has(number)) use += isParent;
+    // A second occurrence of such a key invalidates values of the first one's object, so such a line is decoded singly.
+    if (parents.has(number) || parent !== ofLine) use += isOnce;
+    words.set([at, length, holder, use], number * keyWords);
+    at += length;
+  });
+  return words;
 }

@@ -5,7 +5,7 @@ import { LogstrataError } from '../terms/errors.js';
 import { valueKinds, type FieldType } from '../terms/schema.js';
 import { copyBytes, repairUtf8 } from '../terms/utf8.js';
 import { bitmapBytes, spreadBits } from '../kernels/bitmap.js';
-import { copyBytes as copyArray, copyFromShared, copyShifted } from '../kernels/copy.js';
+import { copyBytes as copyArray, copyFromShared, copyShifted, copyWords } from '../kernels/copy.js';
 import {
   halvesOf,
   numberColumn,
@@ -187,7 +187,7 @@ abstract class NumberColumnBuilder extends RowsBuilder {
   appendRows(halves: Int32Array, presence: Uint8Array | null, from: number, to: number, row: number): void {
     this.reserve(row + to - from);
     this.endRowsBefore(row);
-    this.halves.set(halves.subarray(2 * from, 2 * to), 2 * row);
+    copyWords(halves, 2 * from, 2 * to, this.halves, 2 * row);
     this.markRows(presence, from, to, row);
   }
 

@@ -5,7 +5,7 @@ import { copyBytes } from '../terms/utf8.js';
 import { heap, type Arena } from '../memory/arena.js';
 import { sharedMemory } from '../memory/shared-memory.js';
 import { bitmapBytes } from '../kernels/bitmap.js';
-import { copyBytes as copyArray, copyShifted } from '../kernels/copy.js';
+import { copyBytes as copyArray, copyShifted, copyWords } from '../kernels/copy.js';
 import {
   halvesOf,
   isValid,
@@ -233,7 +233,7 @@ function takeWords(columns: readonly Column[], { pageOf, fromOf, toOf }: Taken, 
     const from = 2 * fromOf[i]!;
     const to = toOf === null ? from + 2 : 2 * toOf[i]!;
     if (codes !== null) takeEntryWords(codes, validity, halves, from / 2, to / 2, target, at);
-    else if (to - from > loopBytesMax / 4) target.set(halves.subarray(from, to), at);
+    else if (to - from > loopBytesMax / 4) copyWords(halves, from, to, target, at);
     else if (to <= halves.length) for (let k = from; k < to; k++) target[at + k - from] = halves[k]!;
     else target.fill(0, at, at + 2);
     at += to - from;

@@ -27,6 +27,19 @@ export function copyBytes(
   else kernels.copyBytes(target.byteOffset + at, source.byteOffset + from, to - from);
 }
 
+/** Copies the words source[from, to) to `target` from index `at` on. */
+export function copyWords(
+  source: Int32Array,
+  from: number,
+  to: number,
+  target: Int32Array,
+  at: number,
+): void {
+  const kernels = (to - from) * 4 < kernelBytesMin ? null : kernelsOfBoth(source, target);
+  if (kernels === null) target.set(source.subarray(from, to), at);
+  else kernels.copyBytes(target.byteOffset + at * 4, source.byteOffset + from * 4, (to - from) * 4);
+}
+
 /** Bytes per step of `copyFromShared`, so that they stay in the core's cache between its two copies. */
 const pieceBytes = 64 * 1024;
 const wordBytes = 8;

@@ -114,9 +114,13 @@ function isDigit(at: usize): bool {
   return <u32>load<u8>(at) - 0x30 <= 9;
 }
 
+/** The first address from `at` on without a digit. Looks at 16 bytes at a time. */
 function digitsEnd(at: usize): usize {
-  while (isDigit(at)) at++;
-  return at;
+  while (true) {
+    const others = i8x16.bitmask(i8x16.gt_u(i8x16.sub(v128.load(at), i8x16.splat(0x30)), i8x16.splat(9)));
+    if (others != 0) return at + <usize>ctz(others);
+    at += 16;
+  }
 }
 
 /** End of a number in JSON's grammar. */

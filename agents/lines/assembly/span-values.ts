@@ -20,6 +20,21 @@ function withoutDigits(at: usize, length: u32): u32 {
   return length == 0 || (length == 1 && load<u8>(at) == 0x2d) ? isUnreadable : isOdd;
 }
 
+const asciiZeros: u64 = 0x3030303030303030;
+
+/** Whether eight bytes are all ASCII digits: their high half is 3, also after 6 is added to them. */
+function areDigits(eight: u64): bool {
+  const high: u64 = 0xf0f0f0f0f0f0f0f0;
+  return (eight & high) == asciiZeros && ((eight + 0x0606060606060606) & high) == asciiZeros;
+}
+
+/** The number that eight ASCII digits make, of which the first is in the lowest byte. Joins digits to pairs, pairs to fours, and fours. */
+function valueOfEight(eight: u64): u64 {
+  const pairs = ((eight & 0x0f0f0f0f0f0f0f0f) * (1 + (10 << 8))) >> 8;
+  const fours = ((pairs & 0x00ff00ff00ff00ff) * (1 + (100 << 16))) >> 16;
+  return ((fours & 0x0000ffff0000ffff) * (1 + ((<u64>10000) << 32))) >> 32;
+}
+
 /**
  * Reads a decimal integer of at most `digitsMax` digits (up to 19, which an unsigned 64-bit word always holds), with an
  * optional minus sign, to `target`.
@@ -31,11 +46,17 @@ function readInt(at: usize, length: u32, digitsMax: u32, target: usize): u32 {
   if (isNegative) first++;
   const digits = <u32>(end - first);
   if (digits == 0 || digits > digitsMax) return withoutDigits(at, length);
+  // The first step takes one to eight digits, so that eight are left for each of the others.
+  const begun = ((digits - 1) & 7) + 1;
+  // Zeros take the place of the missing digits in front.
+  const missing = (8 - begun) << 3;
+  let eight = (load<u64>(first) << missing) | (~((<u64>-1) << missing) & asciiZeros);
   let value: u64 = 0;
-  for (let i = first; i < end; i++) {
-    const digit = <u32>load<u8>(i) - 0x30;
-    if (digit > 9) return isOdd;
-    value = value * 10 + digit;
+  for (let i = first + begun; ; i += 8) {
+    if (!areDigits(eight)) return isOdd;
+    value = value * 100000000 + valueOfEight(eight);
+    if (i == end) break;
+    eight = load<u64>(i);
   }
   if (value > <u64>i64.MAX_VALUE + (isNegative ? 1 : 0)) return isOdd;
   store<i64>(target, isNegative ? -(<i64>value) : <i64>value);

@@ -292,6 +292,30 @@ describe('JSON lines that are decoded many at once', () => {
     expect(columns.next()).toBe(false);
   });
 
+  it('have integers of any length, and no other characters in them', () => {
+    const digits = '8123456790123456789';
+    const integers = Array.from({ length: 19 }, (_, i) => digits.slice(i)).flatMap((each) => [
+      each,
+      `-${each}`,
+    ]);
+    // The characters around the digits, in each place of each length.
+    const others = ['/', ':', '0:', '/9', '.', 'a', '\u00b1'];
+    const spoilt = integers.flatMap((each) =>
+      Array.from({ length: each.length }, (_, i) => each.slice(0, i) + others[i % 7]! + each.slice(i + 1)),
+    );
+    const columns = new LineColumns(new JsonLineSplitter(['n']), [{ kind: 'int', field: 0, digitsMax: 19 }]);
+    const bytes = Buffer.from([...integers, ...spoilt].map((text) => `{"n":"${text}"}\n`).join(''));
+    expect(columns.open(bytes, 0, bytes.length, true)).toBe(bytes.length);
+    expect(columns.next()).toBe(true);
+    expect(columns.count).toBe(integers.length + spoilt.length);
+    const [column] = columns.columns;
+    if (column?.kind !== 'int') throw new Error('another kind of column');
+    const { halves } = column;
+    const valueAt = (i: number): bigint => (BigInt(halves[2 * i + 1]!) << 32n) | BigInt(halves[2 * i]! >>> 0);
+    expect(integers.map((_, i) => valueAt(i))).toEqual(integers.map(BigInt));
+    expect([...columns.states]).toEqual([...integers.map(() => 0), ...spoilt.map(() => 1)]);
+  });
+
   it('give the same records as one by one', () => {
     fc.assert(
       fc.property(blocks, (block) => expectSame(definition, block)),
