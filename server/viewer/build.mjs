@@ -34,6 +34,22 @@ function versionOf(name) {
   return JSON.parse(readFileSync(join(folder, name, 'package.json'), 'utf8')).version;
 }
 
+/** Has the browser load all scripts at once. The entry imports the largest one only after it has sent the first requests. */
+const preloadScripts = {
+  name: 'preload-scripts',
+  transformIndexHtml: {
+    order: 'post',
+    handler: (_html, { bundle }) =>
+      Object.values(bundle)
+        .filter(({ type, isEntry }) => type === 'chunk' && !isEntry)
+        .map(({ fileName }) => ({
+          tag: 'link',
+          attrs: { rel: 'modulepreload', crossorigin: true, href: `./${fileName}` },
+          injectTo: 'head',
+        })),
+  },
+};
+
 const made = fingerprint();
 const isMade = existsSync(join(output, 'index.html')) && existsSync(fingerprintPath);
 if (!isMade || readFileSync(fingerprintPath, 'utf8') !== made) {
@@ -43,6 +59,7 @@ if (!isMade || readFileSync(fingerprintPath, 'utf8') !== made) {
     configFile: false,
     logLevel: 'warn',
     base: './',
+    plugins: [preloadScripts],
     oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
     build: {
       outDir: output,
@@ -50,7 +67,7 @@ if (!isMade || readFileSync(fingerprintPath, 'utf8') !== made) {
       target: ['chrome120', 'firefox121', 'safari17.4'],
       // The Content-Security-Policy of the page allows only files of the server: no data URLs and no inline scripts.
       assetsInlineLimit: 0,
-      modulePreload: { polyfill: false },
+      modulePreload: false,
       // The name of each file contains a hash of its content, so browsers can cache the file for ever.
       rolldownOptions: {
         output: {

@@ -22,6 +22,24 @@ export function tableVisits(visit: Visit): void {
     await expect.poll(() => page.textContent('.edge-line:last-of-type')).toBe('No newer records');
   });
 
+  it('requests the first rows before all else, and nothing twice', async () => {
+    const asked: string[] = [];
+    page.on('request', (request) => void asked.push(request.url().slice(served.address.length)));
+    const isAsked = (route: string) => asked.some((path) => path.startsWith(`/api/${route}`));
+    for (const [hash, first] of [
+      ['#/shop?text=krak', '/api/query/shop?*__like=krak&limit=50'],
+      ['#/shop?last=30d', '/api/schema/shop'],
+      ['', '/api/agents'],
+    ] as const) {
+      asked.length = 0;
+      await visit.go(hash);
+      await expect.poll(() => isAsked('count') && isAsked('agents')).toBe(true);
+      const routes = asked.filter((path) => path.startsWith('/api/'));
+      expect(routes.slice(0, 2).map(decodeURIComponent)).toContain(first);
+      expect(routes.length).toBe(new Set(routes).size);
+    }
+  });
+
   it('scrolls back and forward again with the wheel, with every record in its place and none twice', async () => {
     // Twice as many records as the window holds.
     const far = all.length - 1300;

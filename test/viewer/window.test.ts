@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { FailureError, failureOf } from '../../server/viewer/api/failure.js';
-import type { PageAsk, PageAnswer } from '../../server/viewer/api/record-pages.js';
+import { pageRecords, type PageAsk } from '../../server/viewer/api/first-requests.js';
+import type { PageAnswer } from '../../server/viewer/api/record-pages.js';
 import { readRecordLine } from '../../server/viewer/records/record-line.js';
 import type { LogRecord } from '../../server/viewer/records/record.js';
 import { RecordWindow, type AskForPage } from '../../server/viewer/window/record-window.js';
 import {
   recordsIn,
-  pageRecords,
   windowCharsMax,
   windowRecordsMax,
   type WindowState,

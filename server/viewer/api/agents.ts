@@ -1,9 +1,10 @@
 import type { Field } from '../query/field.js';
+import { agentsPath, fieldsPath } from './first-requests.js';
 import type { ServerDoor } from './server-door.js';
 
 /** The names of the agents that the token may read, in alphabetical order. Throws a FailureError. */
 export async function askAgents(door: ServerDoor, signal?: AbortSignal): Promise<readonly string[]> {
-  const { agents } = (await door.getJson('/api/agents', { signal })) as {
+  const { agents } = (await door.getJson(agentsPath, { signal })) as {
     readonly agents: readonly string[];
   };
   return agents;
@@ -15,7 +16,8 @@ export async function askFields(
   agent: string,
   signal?: AbortSignal,
 ): Promise<readonly Field[]> {
-  const path = `/api/schema/${encodeURIComponent(agent)}`;
-  const { schema } = (await door.getJson(path, { signal })) as { readonly schema: readonly Field[] };
+  const { schema } = (await door.getJson(fieldsPath(agent), { signal })) as {
+    readonly schema: readonly Field[];
+  };
   return schema;
 }

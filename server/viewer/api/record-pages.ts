@@ -1,14 +1,8 @@
-import { requestPath, type Question } from '../query/question.js';
+import type { Question } from '../query/question.js';
 import type { LogRecord } from '../records/record.js';
+import { pagePath, type PageAsk } from './first-requests.js';
 import { readRecords } from './record-stream.js';
 import type { ServerDoor } from './server-door.js';
-
-/** Which page to request: the records after or before a cursor, or the newest ones without either. */
-export interface PageAsk {
-  readonly after?: string | undefined;
-  readonly before?: string | undefined;
-  readonly limit: number;
-}
 
 /** A page of records, oldest first. */
 export interface PageAnswer {
@@ -29,19 +23,15 @@ export async function askPage(
   ask: PageAsk,
   signal: AbortSignal,
 ): Promise<PageAnswer> {
-  const { after, before } = ask;
   let limit = ask.limit;
   for (;;) {
-    const more: (readonly [string, string])[] = [['limit', String(limit)]];
-    if (after !== undefined) more.push(['after', after]);
-    if (before !== undefined) more.push(['before', before]);
-    const response = await door.get(requestPath('query', question, more), { signal });
+    const response = await door.get(pagePath(question, { ...ask, limit }), { signal });
     const { records, isCut } = await readRecords(response, pageBytesMax);
     const timing = response.headers.get('Server-Timing') ?? '';
     const isEnd = !isCut && records.length < limit;
     // A response begins with its oldest record. Without `after`, the records next to the cursor (or to the end) come last and were cut off,
     // so the request is repeated with a lower limit.
-    if (!isCut || after !== undefined || limit === 1) return { records, isEnd, timing };
+    if (!isCut || ask.after !== undefined || limit === 1) return { records, isEnd, timing };
     limit = Math.max(1, Math.floor(Math.min(limit, records.length) / 2));
   }
 }

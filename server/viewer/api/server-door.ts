@@ -1,5 +1,6 @@
 import { withLongIntegersQuoted } from '../records/long-integers.js';
 import { FailureError, failureOf, failureOfResponse, isAborted } from './failure.js';
+import { tokenHeaders, type FirstRequests } from './first-requests.js';
 
 /** Options of a request besides its path. */
 export interface RequestOptions {
@@ -9,19 +10,23 @@ export interface RequestOptions {
 
 /** Sends requests, with the token of the user, to the server that the page was loaded from. */
 export class ServerDoor {
-  constructor(private readonly token: () => string | undefined) {}
+  /** @param first requests that were sent before there was a door */
+  constructor(
+    private readonly token: () => string | undefined,
+    private readonly first?: FirstRequests,
+  ) {}
 
   /** Sends a GET request. Throws a FailureError for any status but success; rethrows an abort. */
   async get(path: string, { signal, headers }: RequestOptions = {}): Promise<Response> {
     const token = this.token();
-    const authorization = token === undefined ? {} : { Authorization: `Bearer ${token}` };
     let response: Response;
     try {
-      response = await fetch(path, {
-        headers: { ...headers, ...authorization },
-        signal: signal ?? null,
-        cache: 'no-store',
-      });
+      response = await (this.first?.take(path) ??
+        fetch(path, {
+          headers: { ...headers, ...tokenHeaders(token) },
+          signal: signal ?? null,
+          cache: 'no-store',
+        }));
     } catch (error) {
       if (isAborted(error)) throw error;
       throw new FailureError(

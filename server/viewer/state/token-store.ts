@@ -1,13 +1,13 @@
 import { signal, type ReadonlySignal } from '@preact/signals';
 import type { BrowserStore } from './browser-store.js';
+import { readToken } from './token.js';
 
 /** The token that is sent with requests. It is kept in the session storage, so only as long as the tab is open. */
 export class TokenStore {
   private readonly current;
 
   constructor(private readonly session: BrowserStore) {
-    const found = session.read('token');
-    this.current = signal(typeof found === 'string' ? found : undefined);
+    this.current = signal(readToken(session));
   }
 
   get token(): ReadonlySignal<string | undefined> {

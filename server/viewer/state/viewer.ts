@@ -1,6 +1,7 @@
 import { batch, computed, effect, signal, untracked } from '@preact/signals';
 import { askAgents, askFields } from '../api/agents.js';
 import { failureOfError, isAborted, mayPass, type Failure } from '../api/failure.js';
+import type { FirstRequests } from '../api/first-requests.js';
 import { askPage } from '../api/record-pages.js';
 import { ServerDoor } from '../api/server-door.js';
 import { addressOf } from '../query/address.js';
@@ -42,6 +43,14 @@ interface AgentState {
   readonly failure: Failure | undefined;
 }
 
+/** What the page gives the viewer to begin with. */
+export interface ViewerStart {
+  /** Requests that were sent before the viewer existed. */
+  readonly first?: FirstRequests;
+  /** Resolves when the browser has drawn what has changed so far. By default it is not waited for. */
+  readonly drawn?: () => Promise<void>;
+}
+
 /** The state and the actions of the page, without its rendering. */
 export class Viewer {
   readonly token: TokenStore;
@@ -69,15 +78,18 @@ export class Viewer {
   private againTimer: ReturnType<typeof setTimeout> | undefined;
   private recountTimer: ReturnType<typeof setTimeout> | undefined;
   private recountedMs = -Infinity;
+  private readonly drawn: () => Promise<void>;
 
   constructor(
     private readonly viewStore: ViewStore,
     readonly preferences: Preferences,
     store: BrowserStore,
     session: BrowserStore,
+    { first, drawn = () => Promise.resolve() }: ViewerStart = {},
   ) {
+    this.drawn = drawn;
     this.token = new TokenStore(session);
-    this.door = new ServerDoor(() => this.token.token.peek());
+    this.door = new ServerDoor(() => this.token.token.peek(), first);
     this.tail = new LiveTail(this.door, this.window, () => this.recountSoon());
     this.histogram = new Histogram(this.door);
     this.facets = new Facets(this.door);
@@ -137,7 +149,6 @@ export class Viewer {
       if (older.kind === 'failed') this.askAgainSoon(older.failure);
       if (newer.kind === 'failed') this.askAgainSoon(newer.failure);
     });
-    if (this.view.peek().agent !== '') void this.loadAgents();
   }
 
   /** Changes the view (`ViewStore.change`). */
@@ -267,7 +278,7 @@ export class Viewer {
     if (this.agents.peek().fields === undefined) return;
     const isOther = !asksTheSame(before, view) || before.isContext !== view.isContext;
     this.requestedView = view;
-    if (isOther) this.openRecords(view);
+    if (isOther) void this.openRecords(view);
     else if (before.isLive !== view.isLive) this.openLive(view);
     else if (view.cursor !== undefined && recordBy(this.window.state.peek(), view.cursor) === undefined)
       void this.window.openAround(view.cursor);
@@ -306,7 +317,8 @@ export class Viewer {
     this.areFieldsTold = false;
     this.requestedView = undefined;
     // Requests that do not depend on the fields are sent at once, so that the first rows appear sooner.
-    if (view.range.kind === 'all' || this.agents.peek().fields !== undefined) this.openRecords(view);
+    let opened = Promise.resolve();
+    if (view.range.kind === 'all' || this.agents.peek().fields !== undefined) opened = this.openRecords(view);
     try {
       const fields = await askFields(this.door, view.agent, abortSignal);
       if (abortSignal.aborted) return;
@@ -316,11 +328,18 @@ export class Viewer {
       const now = this.view.peek();
       // The question may have changed now that the fields are known: without string fields there is no search for the text.
       if (this.requestedView !== now || JSON.stringify(this.question()) !== questionBefore)
-        this.openRecords(now);
+        opened = this.openRecords(now);
     } catch (error) {
-      if (!abortSignal.aborted && !isAborted(error)) this.failed(error);
+      if (abortSignal.aborted || isAborted(error)) return;
+      this.failed(error);
+      // The user may choose another agent.
+      if (this.agents.peek().names === undefined) void this.loadAgents();
       return;
     }
+    // Everything else is requested after the first rows were drawn.
+    await opened;
+    if (abortSignal.aborted) return;
+    if (this.agents.peek().names === undefined) void this.loadAgents();
     await this.loadKnown();
   }
 
@@ -375,7 +394,8 @@ export class Viewer {
     if (newer.kind === 'failed' && mayPass(newer.failure)) void this.window.extend('newer');
   }
 
-  private openRecords(view: View): void {
+  /** Requests the records of a view. Resolves when they are drawn, or the request has failed. */
+  private async openRecords(view: View): Promise<void> {
     this.requestedView = view;
     this.tail.stop();
     this.askedMs.value = Date.now();
@@ -385,13 +405,13 @@ export class Viewer {
         name: viewText(view, searchedField(view, this.fields.peek())),
         address: addressOf({ ...view, cursor: undefined }),
       });
-    void this.opened(view).then(() => {
-      if (this.requestedView !== view) return;
-      if (this.sample.peek().length === 0) this.sample.value = recordsIn(this.window.state.peek());
-      // Without the newest records the tail would not know where to begin. It starts after they have been requested again.
-      const isOpen = this.window.state.peek().status === 'ready';
-      if (view.isLive && !view.isContext && isOpen) this.tail.start(this.question());
-    });
+    await this.opened(view);
+    await this.drawn();
+    if (this.requestedView !== view) return;
+    if (this.sample.peek().length === 0) this.sample.value = recordsIn(this.window.state.peek());
+    // Without the newest records the tail would not know where to begin. It starts after they have been requested again.
+    const isOpen = this.window.state.peek().status === 'ready';
+    if (view.isLive && !view.isContext && isOpen) this.tail.start(this.question());
   }
 
   private opened(view: View): Promise<void> {
@@ -401,7 +421,7 @@ export class Viewer {
 
   private openLive(view: View): void {
     if (!view.isLive) return this.tail.stop();
-    this.openRecords(view);
+    void this.openRecords(view);
   }
 
   private loadFacets(open: readonly Field[]): void {

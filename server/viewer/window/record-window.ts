@@ -1,12 +1,12 @@
 import { signal, type ReadonlySignal } from '@preact/signals';
 import { failureOfError, isAborted } from '../api/failure.js';
-import type { PageAnswer, PageAsk } from '../api/record-pages.js';
+import { pageRecords, type PageAsk } from '../api/first-requests.js';
+import type { PageAnswer } from '../api/record-pages.js';
 import { cursorBehind, firstCursor } from '../records/cursor.js';
 import type { LogRecord } from '../records/record.js';
 import {
   emptyWindow,
   pageOf,
-  pageRecords,
   recordAt,
   trimmed,
   withNewer,

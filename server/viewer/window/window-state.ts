@@ -1,4 +1,5 @@
 import type { Failure } from '../api/failure.js';
+import { pageRecords } from '../api/first-requests.js';
 import type { LogRecord } from '../records/record.js';
 
 /** Consecutive records among those that match a question. */
@@ -38,8 +39,6 @@ export interface WindowState {
 /** An edge of the window. */
 export type Edge = 'older' | 'newer';
 
-/** Records per page: more than fit on a screen, and few enough to be rendered between two frames. */
-export const pageRecords = 50;
 /** Maximum number of records in the window: a few screens on each side of the visible one. More would slow down each update of the page. */
 export const windowRecordsMax = 600;
 /**
