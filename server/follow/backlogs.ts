@@ -46,6 +46,8 @@ interface OpenBacklog {
   readonly query: Query;
   /** Number of clients that had come when it was begun. */
   readonly arrivals: number;
+  /** The latest state that its own was compared with, and whether that state only continues its own. Comparing takes time by each run. */
+  compared: { readonly runs: SeenState['runs']; readonly continues: boolean } | null;
 }
 
 /**
@@ -92,8 +94,8 @@ export class Backlogs {
         this.#begin(place, onTurn);
         return false;
       }
-      const [backlog, { arrivals }] = found;
-      const isFresh = place.arrival < arrivals || (await this.#isFresh(backlog, place));
+      const [backlog, open] = found;
+      const isFresh = place.arrival < open.arrivals || (await this.#isFresh(backlog, open, place));
       if (isFresh && backlog.isOpen) {
         this.#waiting.delete(place);
         place.join(backlog);
@@ -115,9 +117,12 @@ export class Backlogs {
    * Whether a client that came after a backlog had been begun gets the same from it, and from the log behind it, as from a scan of its own.
    * That holds if all records which have become visible since are after the records of the backlog and after the place of the client.
    */
-  async #isFresh({ state }: Backlog, place: BacklogPlace): Promise<boolean> {
+  async #isFresh({ state }: Backlog, open: OpenBacklog, place: BacklogPlace): Promise<boolean> {
     if (state === undefined || comparePositions(place.query.after!, state.seen.last) > 0) return false;
-    return state.seen.isContinuedBy(await this.#group.followed.store.seen());
+    const now = await this.#group.followed.store.seen();
+    if (open.compared?.runs !== now.runs)
+      open.compared = { runs: now.runs, continues: state.seen.isContinuedBy(now) };
+    return open.compared.continues;
   }
 
   #begin(place: BacklogPlace, onTurn: (waits: boolean) => void): void {
@@ -126,7 +131,9 @@ export class Backlogs {
       if (isNear(query, other.query) && other.query.after!.ordinal < query.after!.ordinal)
         query = other.query;
     this.#waiting.delete(place);
-    place.join(this.#make(this.#newest(query, null), { query, arrivals: this.#arrivals }, onTurn));
+    place.join(
+      this.#make(this.#newest(query, null), { query, arrivals: this.#arrivals, compared: null }, onTurn),
+    );
   }
 
   /** Begins a backlog for one client: the records that have become visible since `before`. */

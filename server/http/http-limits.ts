@@ -103,10 +103,10 @@ export const followLogsBytesMax = 64 * 1024 * 1024;
 export const followBacklogBytesMax = 4 * 1024 * 1024;
 
 /**
- * How long clients may join such a scan after it has begun. A thousand clients that come back together arrive one or two milliseconds apart.
- * A group keeps its new events for this long.
+ * How long clients may join such a scan after it has begun: about as long as a thousand clients that come back together need to connect. A
+ * group keeps its new events for this long.
  */
-export const followBacklogOpenMs = 100;
+export const followBacklogOpenMs = 500;
 
 /** How long, in all, such a scan waits for its slow clients when it keeps that much. It delays the records of the others. */
 export const followBacklogPatienceMs = 250;

@@ -63,7 +63,7 @@ const have = (client: ClientDouble, count: number) => (): boolean => client.ids.
 it('clients that begin near to each other share one scan, and each gets what comes after its own place', async () => {
   await add(60);
   const { followers } = followersOf(store);
-  const whole = follow(followers, store, {}, first);
+  const whole = follow(followers, store);
   await settled([whole], have(whole, 60));
   scans = [];
   const places = [40, 12, 59, 13, 27, 12];
