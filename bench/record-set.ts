@@ -2,6 +2,8 @@ import { createReadStream, existsSync, readFileSync, renameSync, rmSync, writeFi
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { appRecordLines } from './app-records.js';
 import { pickProbes, type Probes } from './probes.js';
 import type { Question, SetColumn, SetName } from './question.js';
@@ -72,6 +74,10 @@ export interface RecordSet {
   readonly probes: Probes;
 }
 
+function passOver(_piece: Buffer, _encoding: string, done: () => void): void {
+  done();
+}
+
 function* linesOf(name: SetName, options: RecordOptions): Generator<string> {
   let seq = 0;
   switch (name) {
@@ -102,7 +108,14 @@ export async function prepareSet(
   const notePath = `${path}.note.json`;
   if (existsSync(notePath)) {
     const note = JSON.parse(readFileSync(notePath, 'utf8')) as RecordSet & { generatorVersion: number };
-    if (note.generatorVersion === generatorVersion && existsSync(path)) return { ...note, path };
+    if (note.generatorVersion === generatorVersion && existsSync(path)) {
+      // Otherwise the first side would read the file from the disk, and the others from the page cache.
+      await pipeline(
+        createReadStream(path, { highWaterMark: pieceChars }),
+        new Writable({ write: passOver }),
+      );
+      return { ...note, path };
+    }
     rmSync(notePath);
   }
   const bytes = await writeLines(`${path}.new`, name, rows, onProgress);
