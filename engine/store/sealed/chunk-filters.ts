@@ -1,4 +1,4 @@
-import type { PlainColumn } from '../../columns/column.js';
+import type { BytesColumn, PlainColumn } from '../../columns/column.js';
 import { heap, type Arena } from '../../memory/arena.js';
 import type { Field } from '../../terms/schema.js';
 import { bloomBitsOfValue } from '../../parquet/bloom-filter.js';
@@ -40,8 +40,26 @@ export function filtersOfValues(
 ): ChunkFilters {
   if (field.type !== 'string' && field.type !== 'int') return noChunkFilters;
   if (present.length === 0 && rows > 0) return { grams: null, values: noValues };
-  return {
-    grams: present.kind === 'bytes' ? buildGramFilter(present, field.index, gramFill, arena) : null,
-    values: buildValueFilter(present, field.index, bloomBits),
-  };
+  const isBytes = present.kind === 'bytes';
+  const grams = isBytes ? buildGramFilter(present, field.index, gramFill, arena) : null;
+  const isSearched = grams !== null && field.index !== true && isBytes && areTexts(present);
+  return { grams, values: buildValueFilter(present, field.index, isSearched ? 0 : bloomBits) };
+}
+
+/** Strings with at least this many blanks on average are texts. */
+const textBlanksMin = 2;
+/** Number of strings, spread over the column, in which blanks are counted. */
+const sampleRows = 1024;
+
+/**
+ * Whether strings are texts, which are searched for words. Their gram filter also rules out most row groups that a sketch lets pass, so they
+ * need no Bloom filter, which would take twice the bytes of the sketch.
+ */
+function areTexts({ bytes, offsets, length }: BytesColumn): boolean {
+  const step = Math.ceil(length / sampleRows);
+  let blanks = 0;
+  let rows = 0;
+  for (let row = 0; row < length; row += step, rows++)
+    for (let at = offsets[row]!; at < offsets[row + 1]!; at++) if (bytes[at] === 0x20) blanks++;
+  return blanks >= textBlanksMin * rows;
 }

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import type { BytesColumn, PlainColumn } from '../../columns/column.js';
+import type { PlainColumn } from '../../columns/column.js';
 import {
   addToBlocks,
   addToSketch,
@@ -41,13 +41,6 @@ export const noValues: ValueFilter = {
 
 /** Strings of up to this average length are queried by their whole value: ids, addresses, names. Longer ones are searched instead. */
 const stringBytesMax = 64;
-/**
- * Strings with at least this many blanks on average are texts. They are searched for words, so they have a gram filter, which also rules out
- * most row groups that a sketch lets pass. So a text has no Bloom filter, which would take twice the bytes of the sketch.
- */
-const textBlanksMin = 2;
-/** Number of strings, spread over the column, in which blanks are counted. */
-const sampleRows = 1024;
 /** If a smaller share of the integers is distinct, they are counts and sizes, which nobody queries by their exact value. */
 const distinctIntegersMin = 7 / 8;
 /** Minimum number of bits of a sketch for each value. */
@@ -67,7 +60,7 @@ const checksumBytes = 4;
  *
  * @param wanted the field's `index`: true builds a filter for any values; `full` and undefined only where it pays off (with `full`, gram
  * filters cover long strings as well); false builds none
- * @param bitsOfValue bits of the Bloom filter for each distinct value
+ * @param bitsOfValue bits of the Bloom filter for each distinct value; with 0 there is only a sketch
  */
 export function buildValueFilter(
   column: PlainColumn,
@@ -82,7 +75,7 @@ export function buildValueFilter(
     return null;
   const sketch = new Uint8Array(sketchBlocks(distinct) * filterBlockBytes);
   addToSketch(hashes, sketch);
-  if (wanted !== true && column.kind === 'bytes' && areTexts(column)) return { ...noValues, sketch };
+  if (bitsOfValue === 0) return { ...noValues, sketch };
   const blocks = new Uint8Array(bloomBlocks(distinct, bitsOfValue) * filterBlockBytes);
   addToBlocks(hashes, blocks);
   return { blocks: blocks.length / filterBlockBytes, bytes: withChecksums(blocks), sketch };
@@ -94,15 +87,6 @@ function hashesOf(column: PlainColumn, wanted: FieldIndex): Uint32Array | null {
   const { bytes, offsets, length } = column;
   if (wanted !== true && offsets[length]! - offsets[0]! > stringBytesMax * length) return null;
   return hashStrings(bytes, offsets, length);
-}
-
-function areTexts({ bytes, offsets, length }: BytesColumn): boolean {
-  const step = Math.ceil(length / sampleRows);
-  let blanks = 0;
-  let rows = 0;
-  for (let row = 0; row < length; row += step, rows++)
-    for (let at = offsets[row]!; at < offsets[row + 1]!; at++) if (bytes[at] === 0x20) blanks++;
-  return blanks >= textBlanksMin * rows;
 }
 
 function sketchBlocks(values: number): number {
