@@ -32,8 +32,13 @@ export interface Asked {
 /** When a question is asked, and whether it is repeated. */
 export type When = 'repeatedly' | 'once' | 'ahead';
 
-/** Runs that are not counted, the maximum number of those that are, and the milliseconds for them. */
+/**
+ * Runs that are not counted: at least so many, and more, up to the maximum, while they still read files. Each brings some more filters into
+ * memory, which a server reads ahead.
+ */
 const warmUpRuns = 5;
+const warmUpRunsMax = 100;
+/** Maximum number of runs that are counted, and the milliseconds for them. */
 const runsMax = 50;
 const budgetMs = 1000;
 
@@ -74,7 +79,8 @@ async function ask(location: string, raw: string, when: When): Promise<Asked> {
   const warmMs: number[] = [];
   let last = first;
   if (when === 'repeatedly') {
-    for (let i = 0; i < warmUpRuns; i++) await once();
+    for (let i = 0; i < warmUpRuns || (last.stats.bytesRead > 0 && i < warmUpRunsMax); i++)
+      last = await once();
     const beginMs = performance.now();
     do {
       last = await once();

@@ -10,10 +10,10 @@ export interface ValueHash {
 }
 
 /**
- * Bits of the filter per distinct value. Each value sets one bit in each of the eight words of a block. With this size, 1.1 % of absent
+ * Bits of the filter per distinct value. Each value sets one bit in each of the eight words of a block. With this size, 0.4 % of absent
  * values are false positives.
  */
-export const bloomBitsOfValue = 10.5;
+export const bloomBitsOfValue = 13;
 const wordsOfBlock = 8;
 const salts = Uint32Array.of(
   0x47b6137b,

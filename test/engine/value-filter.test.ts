@@ -183,13 +183,13 @@ describe('a value filter', () => {
     },
   );
 
-  test('takes 10.5 bits for each distinct value, and half a byte per row for sketches shared by several row groups', async () => {
+  test('takes 13 bits for each distinct value, and half a byte per row for sketches shared by several row groups', async () => {
     const { entry } = await sealed({ type: 'string' }, idsOf(4, 16_384));
     const values = 4 * 16_384;
-    expect(entry.valueFilterBytes).toBeGreaterThan(values * 1.3);
-    expect(entry.valueFilterBytes).toBeLessThan(values * (10.6 / 8 + 0.53));
+    expect(entry.valueFilterBytes).toBeGreaterThan(values * 1.6);
+    expect(entry.valueFilterBytes).toBeLessThan(values * (13.1 / 8 + 0.53));
     const one = await sealed({ type: 'string' }, idsOf(1, 16_384));
-    expect(one.entry.valueFilterBytes).toBeLessThan(16_384 * (10.6 / 8));
+    expect(one.entry.valueFilterBytes).toBeLessThan(16_384 * (13.1 / 8));
   });
 
   test('has a sketch of equal size for every full row group, whatever the estimated number of its values', () => {

@@ -23,7 +23,7 @@ import {
   type ChunkFilters,
   type FilterSizes,
 } from '../sealed/chunk-filters.js';
-import { gramFillSmall } from '../sealed/gram-filter.js';
+import { gramSizeSmall } from '../sealed/gram-filter.js';
 import { bloomBitsOfValue } from '../../parquet/bloom-filter.js';
 import { buildValueFilter } from '../sealed/value-filter.js';
 import { readAllSpans } from './all-spans.js';
@@ -71,7 +71,7 @@ export async function work({
   const decodedBytes = columns.reduce((sum, column) => sum + columnBytes(column), 0);
   const sizes: FilterSizes = {
     bloomBits: hasSketches ? sketchedBloomBits : bloomBitsOfValue,
-    gramFill: gramFillSmall,
+    grams: gramSizeSmall,
   };
   const spans = columns.map((column) => indexOf(column, field, sizes));
   return { result: { spans, checksum, decodedBytes }, transfer: [] };

@@ -2,7 +2,7 @@ import type { BytesColumn, PlainColumn } from '../../columns/column.js';
 import { heap, type Arena } from '../../memory/arena.js';
 import type { Field } from '../../terms/schema.js';
 import { bloomBitsOfValue } from '../../parquet/bloom-filter.js';
-import { buildGramFilter, gramFillUsual, type GramFilter } from './gram-filter.js';
+import { buildGramFilter, gramSizeUsual, type GramFilter, type GramFilterSize } from './gram-filter.js';
 import { buildValueFilter, noValues, type ValueFilter } from './value-filter.js';
 
 /** The filters of a column in a row group. */
@@ -15,12 +15,11 @@ export interface ChunkFilters {
 export interface FilterSizes {
   /** Bits of a Bloom filter for each distinct value. */
   readonly bloomBits: number;
-  /** The largest share of a gram filter's bits to be set. */
-  readonly gramFill: number;
+  readonly grams: GramFilterSize;
 }
 
 /** The sizes of a segment's filters. */
-export const segmentFilterSizes: FilterSizes = { bloomBits: bloomBitsOfValue, gramFill: gramFillUsual };
+export const segmentFilterSizes: FilterSizes = { bloomBits: bloomBitsOfValue, grams: gramSizeUsual };
 
 export const noChunkFilters: ChunkFilters = { grams: null, values: null };
 
@@ -35,15 +34,15 @@ export function filtersOfValues(
   present: PlainColumn,
   rows: number,
   field: Field,
-  { bloomBits, gramFill }: FilterSizes,
+  sizes: FilterSizes,
   arena: Arena = heap,
 ): ChunkFilters {
   if (field.type !== 'string' && field.type !== 'int') return noChunkFilters;
   if (present.length === 0 && rows > 0) return { grams: null, values: noValues };
   const isBytes = present.kind === 'bytes';
-  const grams = isBytes ? buildGramFilter(present, field.index, gramFill, arena) : null;
+  const grams = isBytes ? buildGramFilter(present, field.index, sizes.grams, arena) : null;
   const isSearched = grams !== null && field.index !== true && isBytes && areTexts(present);
-  return { grams, values: buildValueFilter(present, field.index, isSearched ? 0 : bloomBits) };
+  return { grams, values: buildValueFilter(present, field.index, isSearched ? 0 : sizes.bloomBits) };
 }
 
 /** Strings with at least this many blanks on average are texts. */

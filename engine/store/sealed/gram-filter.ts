@@ -73,10 +73,18 @@ const squeezedBitsMin = 18;
 /** Four eighths would be the bitmap of half the size. */
 const eighthsMin = 5;
 
-/** Fill at which random needles of 12 hexadecimal digits still miss 95 % of the row groups. */
-export const gramFillSmall = 0.63;
-/** Fill at which they miss 98 %: for texts with ids this takes a quarter more bytes. */
-export const gramFillUsual = 0.55;
+/** How large a filter may become where the field's `index` does not say. */
+export interface GramFilterSize {
+  /** The largest share of the bits to be set, unless the filter would take too much of the column. */
+  readonly fill: number;
+  /** The share of the column's bytes that the filter may take. */
+  readonly costShare: number;
+}
+
+/** With this size, random needles of 12 hexadecimal digits still miss 95 % of the row groups. */
+export const gramSizeSmall: GramFilterSize = { fill: 0.63, costShare: 1 / 20 };
+/** With this size they miss 98 to 99 %: for texts with ids this takes up to half as many bytes more. */
+export const gramSizeUsual: GramFilterSize = { fill: 0.52, costShare: 1 / 16 };
 /** Fill with `index: full`, at which they miss all but one in a thousand. For a row group of ids this takes twice the bytes. */
 const fillWantedFull = 0.4;
 /** A filter that exceeds its share of the column's size may be halved up to this fill. */
@@ -85,8 +93,6 @@ const fillHalved = 0.7;
 const trigramFillWanted = 0.25;
 /** With a higher fill, a filter answers "may contain" to nearly everything. */
 const fillMax = 0.9;
-/** Unless configured otherwise, a filter may take this share of the column's bytes. */
-const costShareMax = 1 / 20;
 /** A bitmap has 2^n bits before it is squeezed. If half of them would be too full, a filter of this many times its share is better than none. */
 const costOverMax = 1.5;
 /** If more than this share of the possible grams of a length occurs, grams of this length cannot distinguish random ids any more. */
@@ -109,27 +115,25 @@ const probesMax = 32;
  *
  * @param wanted the field's `index`: true keeps a filter even if it is large, `full` makes it larger, undefined keeps it only if it pays
  * off, false builds none
- * @param fillWanted the largest share of the bits to be set, unless `wanted` is `full` or the filter would take too much of the column
+ * @param size the fill counts unless `wanted` is `full`, and the share of the column's bytes only where `wanted` is undefined
  * @param arena allocates the folded strings, which are not needed afterwards
  */
 export function buildGramFilter(
   column: BytesColumn,
   wanted: FieldIndex,
-  fillWanted = gramFillUsual,
+  size = gramSizeUsual,
   arena: Arena = heap,
 ): GramFilter | null {
   if (wanted === false) return null;
-  const fill = wanted === 'full' ? fillWantedFull : fillWanted;
+  const fill = wanted === 'full' ? fillWantedFull : size.fill;
   const { bytes, offsets } = foldedStrings(column, arena);
   const contentBytes = offsets[column.length]! - offsets[0]!;
+  const costBytes = contentBytes * size.costShare;
   const bits = Math.min(gramBitsMax, Math.max(bitsMin, Math.ceil(Math.log2(contentBytes + 1))));
   // Even the smallest useful bitmap would exceed the share of a column of short values, so nothing is built.
-  if (wanted === undefined && contentBytes * costShareMax < 2 ** bitsMin / 8) return null;
+  if (wanted === undefined && costBytes < 2 ** bitsMin / 8) return null;
   const { gramBytes, distinct, expected } = chooseGramBytes(bytes, offsets, column.length);
-  if (
-    wanted === undefined &&
-    distinct > overestimateMax * distinctWithin(contentBytes * costShareMax * costOverMax)
-  ) {
+  if (wanted === undefined && distinct > overestimateMax * distinctWithin(costBytes * costOverMax)) {
     return null;
   }
   let trigrams: Int32Array = new Int32Array(2 ** (trigramBits - 5));
@@ -143,8 +147,7 @@ export function buildGramFilter(
   grams = shrink(grams, fill, 0);
   trigrams = shrink(trigrams, trigramFillWanted, 0);
   if (fillOf(trigrams) > fillMax) trigrams = new Int32Array(0);
-  const budgetBytes =
-    wanted === undefined ? contentBytes * costShareMax - trigrams.byteLength : Number.POSITIVE_INFINITY;
+  const budgetBytes = wanted === undefined ? costBytes - trigrams.byteLength : Number.POSITIVE_INFINITY;
   let gramEighths = eighthsOf(grams, fill, budgetBytes);
   if ((grams.byteLength * gramEighths) / 8 > budgetBytes) {
     grams = shrink(grams, fillHalved, budgetBytes);
