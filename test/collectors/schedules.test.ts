@@ -5,7 +5,7 @@ import { FollowedFolder, lineOf, multiline, recordOf, type FollowOptions } from 
 import { LogWriter, type Step } from './log-writer.js';
 
 const long = process.env['LOGSTRATA_LONG'] === '1';
-const runs = long ? 10_000 : 60;
+const runs = long ? 10_000 : 30;
 const seed = Number(process.env['LOGSTRATA_SEED'] ?? Date.now() % 1_000_000_000);
 
 const name = fc.constantFrom('web', 'db');

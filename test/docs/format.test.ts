@@ -409,8 +409,8 @@ describe('gram filter', () => {
     for (let i = 0; i < sealedRows; i++) {
       // Folding these values is the same as converting them to lower case.
       const folded = Buffer.from(messageOf(i).toLowerCase());
-      for (const bit of gramBits(folded, gramBytes, bits)) expect(isSet(grams, bit)).toBe(true);
-      for (const bit of gramBits(folded, 3, trigramBits)) expect(isSet(trigrams, bit)).toBe(true);
+      expect(gramBits(folded, gramBytes, bits).filter((bit) => !isSet(grams, bit))).toEqual([]);
+      expect(gramBits(folded, 3, trigramBits).filter((bit) => !isSet(trigrams, bit))).toEqual([]);
     }
     const missed = ['xylophone quartet', 'segmentation fault', 'permission denied'].filter((needle) =>
       gramBits(Buffer.from(needle), gramBytes, bits).some((bit) => !isSet(grams, bit)),
@@ -437,7 +437,7 @@ describe('value filter', () => {
     for (let i = 0; i * 4096 < bitset.length; i++)
       expect(checksums.readUInt32LE(4 + 4 * i)).toBe(crc32(bitset.subarray(i * 4096, (i + 1) * 4096)));
     const mayHold = (text: string): boolean => isInBlocks(bitset, xxh64(Buffer.from(text)));
-    for (let i = 0; i < sealedRows; i++) expect(mayHold(messageOf(i))).toBe(true);
+    for (let i = 0; i < sealedRows; i++) if (!mayHold(messageOf(i))) expect.fail(`message ${i} is missing`);
     const others = Array.from({ length: 1000 }, (_, i) => messageOf(sealedRows + i));
     expect(others.filter(mayHold).length).toBeLessThan(30);
   });

@@ -11,7 +11,7 @@ import { ColumnLease } from '../../engine/store/reading/column-lease.js';
 import { poolBytesDefault } from '../../engine/archive/open-options.js';
 import { BufferPool, type ColumnRequest } from '../../engine/store/reading/buffer-pool.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 2000 : 150;
+const numRuns = process.env.LOGSTRATA_LONG === '1' ? 2000 : 75;
 
 function newMemory(): SharedMemory {
   return new SharedMemory(createMemory(1, 4096));

@@ -100,7 +100,7 @@ describe('a gram filter', () => {
           }
         },
       ),
-      { numRuns: long ? 3000 : 150 },
+      { numRuns: long ? 3000 : 75 },
     );
   });
 

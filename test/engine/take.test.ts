@@ -11,6 +11,7 @@ import {
 import { columnValue, type DictionaryColumn, type RecordBatch } from '../../engine/columns/column.js';
 import { batchFromRows, type Value } from '../model/rows.js';
 import { makeSchema } from '../../engine/terms/schema.js';
+import { anyText } from '../model/any-text.js';
 
 const schema = makeSchema([
   { name: 'time', type: 'time' },
@@ -22,7 +23,7 @@ const value = {
   time: fc.option(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })),
   // Without -0, which the dictionaries below would treat as 0.
   took: fc.option(fc.double({ noNaN: true, noDefaultInfinity: true }).map((number) => number + 0)),
-  text: fc.option(fc.oneof(fc.string({ unit: 'binary', maxLength: 5 }), fc.constant('long '.repeat(30)))),
+  text: fc.option(fc.oneof(anyText({ maxLength: 5 }), fc.constant('long '.repeat(30)))),
 };
 const rowOf = fc.tuple(value.time, value.took, value.text).map((row): Value[] => row);
 

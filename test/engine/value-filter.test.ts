@@ -133,7 +133,7 @@ describe('a value filter', () => {
           }
         }
       }),
-      { numRuns: long ? 600 : 40 },
+      { numRuns: long ? 600 : 20 },
     );
   });
 
@@ -221,7 +221,7 @@ describe('a value filter', () => {
           return isInSketch(bytes, stripe + group * 32, hash);
         };
         for (const [group, values] of valuesOf.entries()) {
-          for (const value of values) expect(has(group, value)).toBe(true);
+          expect(values.filter((value) => !has(group, value))).toEqual([]);
           expect(has(sketches.length, values[0]!)).toBe(true);
         }
         const largest = rowsOf.indexOf(Math.max(...rowsOf));

@@ -88,7 +88,7 @@ describe('Arrow files and streams written by apache-arrow', () => {
           expect(await valuesOf(file, path, i, spanRows), name).toEqual(expected);
         }
       }),
-      { numRuns: process.env['LOGSTRATA_LONG'] === '1' ? 1000 : 40 },
+      { numRuns: process.env['LOGSTRATA_LONG'] === '1' ? 1000 : 20 },
     );
   });
 });
@@ -361,7 +361,7 @@ describe('damaged Arrow files', () => {
     const rawStreams = Object.entries(rawCases).map(([name, { field, nodes, buffers, viewBuffers }]) =>
       rawStream([{ name, ...field }], 3, nodes ?? [[3, 0]], buffers, viewBuffers),
     );
-    const numRuns = process.env['LOGSTRATA_LONG'] === '1' ? 10_000 : 300;
+    const numRuns = process.env['LOGSTRATA_LONG'] === '1' ? 10_000 : 150;
     await readDamagedCopies(
       [...copies, ...copies, ...rawStreams],
       'arrow',

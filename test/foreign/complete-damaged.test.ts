@@ -10,7 +10,7 @@ import { readDamagedCopies } from './damaged-files.js';
 import { hasParquetCorpus, parquetCorpus } from './foreign-samples.js';
 import { readingOf } from './reading.js';
 
-const numRuns = process.env['LOGSTRATA_LONG'] === '1' ? 10_000 : 300;
+const numRuns = process.env['LOGSTRATA_LONG'] === '1' ? 10_000 : 150;
 /** The footer's length and the magic number. */
 const ending = 8;
 

@@ -11,7 +11,7 @@ import { fileStamp } from '../../engine/store/attached/same-file.js';
 import type { Field } from '../../engine/terms/schema.js';
 import { readingOf } from './reading.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 500 : 40;
+const numRuns = process.env.LOGSTRATA_LONG === '1' ? 500 : 20;
 
 let folder: string;
 beforeAll(async () => {

@@ -15,7 +15,7 @@ import { queryAllDuckDb } from '../oracle/duckdb.js';
 import { hasParquetCorpus, parquetCorpus } from './foreign-samples.js';
 import { columnValues, readingOf, valuesOf } from './reading.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 2000 : 60;
+const numRuns = process.env.LOGSTRATA_LONG === '1' ? 2000 : 30;
 
 let folder: string;
 beforeAll(async () => {

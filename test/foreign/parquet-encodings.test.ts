@@ -13,7 +13,7 @@ import { openCompressor } from '../../engine/parquet/compression.js';
 import type { OurValue } from './duckdb-values.js';
 import { readingOf, valuesOf } from './reading.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 3000 : 60;
+const numRuns = process.env.LOGSTRATA_LONG === '1' ? 3000 : 30;
 
 let folder: string;
 let compressors: Record<string, (bytes: Uint8Array) => Uint8Array>;

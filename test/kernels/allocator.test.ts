@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Allocator } from '../../engine/memory/allocator.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 5000 : 200;
+const numRuns = process.env.LOGSTRATA_LONG === '1' ? 5000 : 100;
 
 type Step =
   | { readonly kind: 'allocate'; readonly sizeBytes: number }

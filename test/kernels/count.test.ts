@@ -5,7 +5,7 @@ import { countCodes, countPairs, countRanges } from '../../engine/kernels/count.
 import { both, type Lay } from './lay.js';
 import * as plain from './plain/count.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 300;
+const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 150;
 
 interface Rows {
   readonly rows: number;

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { crc32 } from '../../engine/kernels/crc32.js';
 import { both } from './lay.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 5000 : 200;
+const numRuns = process.env.LOGSTRATA_LONG === '1' ? 5000 : 100;
 
 /** Lengths around the smallest length for the kernel, a block, a step, and the end of the space for the quotient. */
 const length = fc

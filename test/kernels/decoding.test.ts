@@ -13,7 +13,7 @@ import { both } from './lay.js';
 import { TestMemory } from './memory.js';
 import { stringColumns } from './strings.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 10_000 : 200;
+const numRuns = process.env.LOGSTRATA_LONG === '1' ? 10_000 : 100;
 
 /** Lengths around the sizes of a vector and of a block, and around the smallest length for the kernel. */
 const counts = fc.oneof(

@@ -56,5 +56,5 @@ function layInto<T extends TypedArray>(memory: SharedMemory, array: T, laid: Lai
 
 function expectGuard(memory: SharedMemory, from: number, to: number): void {
   const bytes = new Uint8Array(memory.buffer, from, to - from);
-  expect(bytes.every((byte) => byte === guard)).toBe(true);
+  if (!bytes.every((byte) => byte === guard)) expect.fail('bytes beside an array have changed');
 }

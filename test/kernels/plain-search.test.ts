@@ -6,7 +6,7 @@ import { searchPlainStrings } from '../../engine/kernels/plain-strings.js';
 import { both } from './lay.js';
 import * as plain from './plain/block-search.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 5000 : 150;
+const numRuns = process.env.LOGSTRATA_LONG === '1' ? 5000 : 75;
 
 /** Strings in Parquet's PLAIN encoding. */
 function stored(strings: readonly Uint8Array[]): Uint8Array {

@@ -9,7 +9,7 @@ import { selectCodes } from './plain/dictionary-select.js';
 import { selectContaining, selectEqual, selectPrefix, selectSuffix } from './plain/substring.js';
 import { stringColumns, stringsOf, type Strings } from './strings.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 400;
+const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 200;
 const memory = TestMemory.create(0, 4 * 1024 * 1024)!;
 const guard = 0xa5;
 

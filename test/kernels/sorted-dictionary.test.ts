@@ -5,7 +5,7 @@ import * as plain from './plain/dictionary.js';
 import { stringColumns, stringsOf, type Strings } from './strings.js';
 import * as simd from '../../engine/kernels/dictionary.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 5000 : 200;
+const numRuns = process.env.LOGSTRATA_LONG === '1' ? 5000 : 100;
 
 interface Dictionary {
   readonly entries: number;

@@ -12,6 +12,7 @@ import { lineFormats } from '../../engine/terms/line-format.js';
 import { makeSchema } from '../../engine/terms/schema.js';
 import type { Field, Schema } from '../../engine/terms/schema.js';
 import type { Dataset, ModelRecord, Value } from './dataset.js';
+import { anyCharacter } from './any-text.js';
 
 /** Characters with unusual case folding, ordinary ones, and those that JSON and RegExp escape. */
 export const strangeCharacters = [
@@ -23,7 +24,7 @@ export const strangeCharacters = [
 
 const character = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom(...strangeCharacters) },
-  { weight: 1, arbitrary: fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }) },
+  { weight: 1, arbitrary: anyCharacter },
 );
 
 export function strangeText(lengthMax: number): fc.Arbitrary<string> {

@@ -90,7 +90,7 @@ async function questions(place: string, schema: Schema, stats: StoreStats, seed:
   const all = stats.segments === 0 ? [] : await queryDuckDb(sqlOf(everything, schema, join(place, 'web')));
   const dataset = { schema, records: all.map((row) => recordOf(row, schema)) };
   const drawn = fc.sample(queries(dataset), { seed, numRuns: long ? 40 : 15 });
-  const filters = fc.sample(predicates(dataset), { seed, numRuns: long ? 80 : 40 });
+  const filters = fc.sample(predicates(dataset), { seed, numRuns: long ? 80 : 20 });
   return [everything, ...drawn, ...filters.map((each) => ({ ...everything, predicates: [each] }))].map(
     (query) => ({ ...query, predicates: query.predicates.filter(isSayable) }),
   );

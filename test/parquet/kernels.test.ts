@@ -18,7 +18,7 @@ import { batchFromRows } from '../model/rows.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { fileBytes, mixedRows, mixedSchema, sealBatches } from './segment-sample.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 300;
+const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 150;
 
 /** Bytes with repetitions near and far. */
 const compressible = fc

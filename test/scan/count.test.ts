@@ -77,7 +77,7 @@ describe('counts', () => {
           expect(withoutStats(await count(snapshot, query))).toEqual(countsOf(dataset, query));
         expect(snapshot.released()).toBe(asked.length);
       }),
-      { numRuns: long ? 20_000 : 1500 },
+      { numRuns: long ? 20_000 : 750 },
     );
   });
 });

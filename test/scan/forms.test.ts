@@ -13,7 +13,7 @@ import { datasets, forms, queries } from '../model/arbitraries.js';
 import type { Dataset } from '../model/dataset.js';
 import { makeSnapshot, type Layout } from '../model/model-snapshot.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 1000;
+const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 500;
 
 const layouts: fc.Arbitrary<Layout> = fc.record({
   seed: fc.integer(),

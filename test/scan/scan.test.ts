@@ -10,7 +10,7 @@ import type { Dataset } from '../model/dataset.js';
 import { makeSnapshot } from '../model/model-snapshot.js';
 import type { Layout } from '../model/model-snapshot.js';
 
-const runs = process.env.LOGSTRATA_LONG === '1' ? 50_000 : 5000;
+const runs = process.env.LOGSTRATA_LONG === '1' ? 50_000 : 2500;
 
 const layouts: fc.Arbitrary<Layout> = fc.record({
   seed: fc.integer(),

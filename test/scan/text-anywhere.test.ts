@@ -271,7 +271,7 @@ describe('a text in any string', () => {
         expect(counts).toEqual(countsOf(dataset, counted));
         columns.close();
       }),
-      { numRuns: long ? 2000 : 60 },
+      { numRuns: long ? 2000 : 30 },
     );
     expect(leftOut).toBeGreaterThan(100);
   });

@@ -23,7 +23,7 @@ import type { Dataset } from '../model/dataset.js';
 import { numbered, schema } from './numbered.js';
 import { storeSnapshot, type StoredLayout, type StoredSnapshot } from './stored-snapshot.js';
 
-const runs = process.env.LOGSTRATA_LONG === '1' ? 2000 : 60;
+const runs = process.env.LOGSTRATA_LONG === '1' ? 2000 : 30;
 
 const folder = mkdtempSync(join(tmpdir(), 'logstrata-scan-'));
 /** The last pool runs all reads on the calling thread, although it has threads. */

@@ -168,7 +168,7 @@ describe('LinePattern', () => {
       fc.property(pattern, fc.array(line, { minLength: 1, maxLength: 8 }), (text, lines) => {
         expectLike(text, lines);
       }),
-      { numRuns: long ? 200_000 : 3000 },
+      { numRuns: long ? 200_000 : 1500 },
     );
   });
 

@@ -257,7 +257,7 @@ it('agrees with a naive decoder on random bytes', () => {
       );
       expect(decodeLines(definition, bytes).rows).toEqual(decodeNaively(regex, names, bytes));
     }),
-    { numRuns: long ? 100_000 : 1500 },
+    { numRuns: long ? 100_000 : 750 },
   );
 });
 

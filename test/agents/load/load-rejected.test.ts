@@ -282,7 +282,7 @@ describe('rejected lines', () => {
         });
         await archive.close();
       }),
-      { numRuns: long ? 500 : 40 },
+      { numRuns: long ? 500 : 20 },
     );
   });
 });

@@ -10,7 +10,7 @@ import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { parseCursor } from '../../../engine/terms/cursor.js';
 import { answer, load, noon, openOn, textOf } from './memory-archive.js';
 
-const runs = process.env.LOGSTRATA_LONG === '1' ? 2000 : 100;
+const runs = process.env.LOGSTRATA_LONG === '1' ? 2000 : 50;
 const random = seededRandom(7);
 const word = (): string =>
   Math.floor(random() * 2 ** 32)

@@ -166,7 +166,7 @@ describe('verify after a repair', () => {
         }
         await mend(directory);
       }),
-      { numRuns: long ? 3000 : 60 },
+      { numRuns: long ? 3000 : 30 },
     );
   }, 600_000);
 
