@@ -31,8 +31,7 @@ import { poolBytesDefault, settingsOf, type OpenOptions, type Settings } from '.
 import { cleanUp, readCommitted, readStoredSchema, type Heads } from '../store/reading/recovery.js';
 import { RemoteCommitter } from '../store/writer/remote-committer.js';
 import { Removals } from '../store/writer/removals.js';
-import { FiltersAhead } from './filters-ahead.js';
-import { makeReady } from './ready-task.js';
+import { Anticipation } from './anticipation.js';
 import { Store } from './store.js';
 import { UpkeepRounds } from './upkeep-rounds.js';
 import type { ChannelOperation } from '../store/writer/writer-channel.js';
@@ -66,7 +65,8 @@ export class ArchiveFolder implements Archive {
   private readonly settings: Settings;
   private readonly pool: BufferPool;
   private readonly workers: WorkerPool;
-  private readonly ahead: FiltersAhead;
+  /** Undefined in a process that does not go on answering. */
+  private anticipation: Anticipation | undefined;
   private readonly ownWorkers: WorkerPool | undefined;
   private readonly foreign: ForeignMeans;
   readonly objects: Archive['objects'];
@@ -110,7 +110,6 @@ export class ArchiveFolder implements Archive {
     this.ownWorkers = options.workers === undefined ? new WorkerPool(workersDefault()) : undefined;
     this.workers = options.workers ?? this.ownWorkers!;
     this.pool = new BufferPool(options.cacheBytes ?? poolBytesDefault());
-    this.ahead = new FiltersAhead(this.workers);
   }
 
   get location(): string {
@@ -121,7 +120,7 @@ export class ArchiveFolder implements Archive {
     if (this.settings.mode === 'write') await this.becomeWriterOrFollow();
     // A server does not wait for it in the middle of what it answers.
     if (this.settings.role === 'serve') arrowModules();
-    if (this.settings.anticipates) void makeReady(this.workers);
+    if (this.settings.anticipates) this.anticipation = new Anticipation(this.workers);
     this.timer = setInterval(() => void this.upkeep.run(), maintenanceIntervalMs);
     this.timer.unref();
   }
@@ -265,7 +264,7 @@ export class ArchiveFolder implements Archive {
     else await follower.refresh();
     if (state.damage !== undefined) this.settings.onWarning(`agent ${name}: ${state.damage.message}`);
     this.agentsOpen.push(agent);
-    if (this.settings.anticipates) this.ahead.add(state);
+    this.anticipation?.add(state);
     return agent;
   }
 
@@ -469,7 +468,7 @@ export class ArchiveFolder implements Archive {
       () => this.upkeep.current,
       () => this.background?.stop(),
       () => this.shipping?.stop(),
-      () => this.ahead.close(),
+      () => this.anticipation?.close(),
       () => this.lock?.stopServing(),
       () => everyStep([...this.opened.values()].map((opening) => () => this.closeAgent(opening))),
       () => this.pool.close(),
