@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { fetchAlone, run, start, workFolder } from './process.js';
@@ -43,6 +43,13 @@ it('metrics show what a server has answered, stored and collected', async () => 
   expect(before.get('logstrata_segments{agent="app",codec="lz4"}')).toBeGreaterThan(0);
   expect(before.get('logstrata_rows_returned_total{agent="app"}')).toBeUndefined();
 
+  // When it begins, the server reads its newest records. Those of a later load are read for a query.
+  const lastLines = readFileSync(join(folder, 'data/samples/app.log'), 'utf8')
+    .trimEnd()
+    .split('\n')
+    .slice(-100);
+  writeFileSync(join(folder, 'later.log'), `${lastLines.reverse().join('\n')}\n`);
+  expect((await run(folder, ['load', 'app', 'later.log'])).code).toBe(0);
   let bytes = 0;
   for (const [from, query] of [
     [route, 'limit=3'],
