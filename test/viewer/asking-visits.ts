@@ -181,7 +181,7 @@ export function askingVisits(visit: Visit): void {
     await page.keyboard.press('Enter');
     await history.nth(1).click();
     await expect.poll(() => addressIn(page)).toBe('#/shop?level__exact=error');
-    await page.reload();
+    await visit.reload();
     await page.keyboard.press('v');
     await page.getByRole('link', { name: 'receipts', exact: true }).click();
     await expect.poll(() => addressIn(page)).toBe('#/shop?text=receipt&in=message&last=30d');

@@ -63,8 +63,7 @@ export function lookVisits(visit: Visit): void {
     await page.getByRole('button', { name: 'Display' }).click();
     await page.getByLabel('Colours').selectOption('light');
     await expect.poll(groundOf).toBe(light);
-    await page.reload();
-    await page.waitForSelector('.row');
+    await visit.reload();
     expect(await groundOf()).toBe(light);
   });
 

@@ -106,7 +106,7 @@ export function tableVisits(visit: Visit): void {
     await page.keyboard.press('G');
     await expect.poll(async () => (await cursorsInSight(page)).at(-1)).toBe(all[0]);
     expect(addressIn(page)).toBe('#/shop?order=newest');
-    await page.reload();
+    await visit.reload();
     await expect.poll(async () => (await cursorsInSight(page))[0]).toBe(all.at(-1));
   });
 
@@ -137,7 +137,7 @@ export function tableVisits(visit: Visit): void {
     await expect.poll(() => addressIn(page)).toContain('service:188');
     await page.keyboard.press('w');
     await expect.poll(() => page.locator('.table.is-wrapped').count()).toBe(1);
-    await page.reload();
+    await visit.reload();
     await expect.poll(heads).toEqual(expected);
     expect(await page.locator('.table.is-wrapped').count()).toBe(1);
     const width = (await page.locator('.head-cell', { hasText: 'service' }).boundingBox())!.width;

@@ -105,4 +105,10 @@ export class Visit {
     await this.page.goto(`${this.origin}/${hash}`);
     await this.page.waitForSelector('.row, .notice');
   }
+
+  /** Loads the page again, and waits like `go`: keys that are pressed before its script runs have no effect. */
+  async reload(): Promise<void> {
+    await this.page.reload();
+    await this.page.waitForSelector('.row, .notice');
+  }
 }
