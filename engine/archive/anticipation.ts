@@ -20,7 +20,7 @@ export class Anticipation {
     void makeReady(workers);
   }
 
-  /** Begins with an agent that has been opened. The first one that is suited is rehearsed with. */
+  /** Prepares for queries on an agent that has been opened. The rehearsal takes place once, on the first agent that it is possible on. */
   add(state: AgentState): void {
     if (state.damage !== undefined) return;
     this.#rehearsal ??= rehearse(state, this.#workers, this.#end.signal);

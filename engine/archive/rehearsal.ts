@@ -9,11 +9,11 @@ const rehearsedRuns = 8;
 const absentText = 'logstrata rehearsal 4c0e5d7b92f8';
 
 /**
- * Answers a few queries on an agent's newest records before a user asks any: the newest records, a value that does not occur, and a text that
+ * Answers a few queries on an agent's newest records before a user asks any: for records, for a value that does not occur, and for a text that
  * does not occur. Node compiles code when it first runs, here and on each thread, and that takes much of the time of a process's first answers.
  * The promise does not reject: a query that fails here fails for its user too.
  *
- * Returns undefined where the agent has no records, or where reading them is not up to this machine's disk alone.
+ * Returns undefined where there is nothing to query, or where the records may be on another machine.
  */
 export function rehearse(
   state: AgentState,
@@ -33,7 +33,7 @@ async function answer(
   try {
     for (const query of queries) {
       const { lines } = executeScan(state.snapshot(), query, { workers, signal });
-      for await (const piece of lines) if (piece.length === 0) break;
+      for await (const _ of lines);
     }
   } catch {
     // The archive is closed, or is damaged where these queries read it.
@@ -46,13 +46,15 @@ function queriesOn(state: AgentState): Query[] {
   const newest = Array.from({ length: runs.length - first }, (_, i) => runs.at(first + i)!);
   release();
   const [from] = newest;
-  const isElsewhere =
-    state.attached.runs().length > 0 || newest.some(({ rowGroup }) => rowGroup.far !== undefined);
-  if (from === undefined || isElsewhere) return [];
-  const after = { partition: from.partition, ordinal: from.firstOrdinal - 1 };
-  const ends = { limit: 100, after, last: true } as const;
-  const field = schema.fields.findIndex(({ type }) => type === 'string');
+  if (from === undefined || newest.some(({ rowGroup }) => rowGroup.far !== undefined)) return [];
+  if (state.attached.runs().length > 0) return [];
+  const ends = {
+    limit: 100,
+    after: { partition: from.partition, ordinal: from.firstOrdinal - 1 },
+    last: true,
+  } as const;
   const records: Query = { ...ends, predicates: [] };
+  const field = schema.fields.findIndex(({ type }) => type === 'string');
   if (field < 0) return [records];
   return [
     records,

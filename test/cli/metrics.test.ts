@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { fetchAlone, run, start, workFolder } from './process.js';
@@ -18,18 +18,19 @@ async function metricsOf(operators: string): Promise<Map<string, number>> {
   );
 }
 
-const agentFile = `fields:
+const agentFile = (log: string): string => `fields:
   - name: n
     type: int
 file:
-  path: '../logs/app\\.log'
+  path: '../logs/${log}\\.log'
   format: json
 `;
 
 it('metrics show what a server has answered, stored and collected', async () => {
   const folder = workFolder();
   mkdirSync(join(folder, 'logs'));
-  writeFileSync(join(folder, 'agents/live.yaml'), agentFile);
+  writeFileSync(join(folder, 'agents/live.yaml'), agentFile('app'));
+  writeFileSync(join(folder, 'agents/later.yaml'), agentFile('later'));
   writeFileSync(join(folder, 'config.yaml'), 'server: { slow_query: 0s }\n');
   await run(folder, ['load', 'app', 'data/samples/app.log']);
   const log = join(folder, 'logs/app.log');
@@ -43,13 +44,6 @@ it('metrics show what a server has answered, stored and collected', async () => 
   expect(before.get('logstrata_segments{agent="app",codec="lz4"}')).toBeGreaterThan(0);
   expect(before.get('logstrata_rows_returned_total{agent="app"}')).toBeUndefined();
 
-  // When it begins, the server reads its newest records. Those of a later load are read for a query.
-  const lastLines = readFileSync(join(folder, 'data/samples/app.log'), 'utf8')
-    .trimEnd()
-    .split('\n')
-    .slice(-100);
-  writeFileSync(join(folder, 'later.log'), `${lastLines.reverse().join('\n')}\n`);
-  expect((await run(folder, ['load', 'app', 'later.log'])).code).toBe(0);
   let bytes = 0;
   for (const [from, query] of [
     [route, 'limit=3'],
@@ -59,6 +53,10 @@ it('metrics show what a server has answered, stored and collected', async () => 
     const answer = await fetchAlone(`${from}/api/query/app?${query}`);
     bytes += (await answer.arrayBuffer()).byteLength;
   }
+  // A server that has begun has read the newest records of some agent already, but not of one that had none.
+  writeFileSync(join(folder, 'later.log'), '{"n":1}\n{"n":2}\n');
+  expect((await run(folder, ['load', 'later', 'later.log'])).code).toBe(0);
+  expect((await fetchAlone(`${route}/api/query/later?limit=1`)).status).toBe(200);
   expect((await fetchAlone(`${route}/api/query/app?nope=1`)).status).toBe(400);
   appendFileSync(log, '{"n":3}\nnor this\n');
   await expect
@@ -67,13 +65,13 @@ it('metrics show what a server has answered, stored and collected', async () => 
     })
     .toBe(3);
   const after = await metricsOf(operators);
-  expect(after.get('logstrata_query_duration_seconds_count{status="200"}')).toBe(3);
+  expect(after.get('logstrata_query_duration_seconds_count{status="200"}')).toBe(4);
   expect(after.get('logstrata_query_duration_seconds_bucket{le="+Inf",status="400"}')).toBe(1);
   expect(after.get('logstrata_scans_total{agent="app"}')).toBe(3);
   expect(after.get('logstrata_rows_returned_total{agent="app"}')).toBe(7);
   expect(after.get('logstrata_rows_scanned_total{agent="app"}')).toBeGreaterThan(6);
   expect(after.get('logstrata_returned_bytes_total{agent="app"}')).toBe(bytes);
-  expect(after.get('logstrata_read_bytes_total{agent="app"}')).toBeGreaterThan(0);
+  expect(after.get('logstrata_read_bytes_total{agent="later"}')).toBeGreaterThan(0);
   expect(after.get('logstrata_pool_misses_total')).toBeGreaterThan(0);
   expect(after.get('logstrata_pool_bytes')).toBeGreaterThan(0);
   expect(after.get('logstrata_collect_lag_bytes{agent="live"}')).toBe(0);
@@ -94,11 +92,12 @@ it('metrics show what a server has answered, stored and collected', async () => 
   // Slow queries are listed, and written to the log.
   const listed = (await (await fetchAlone(`${operators}/api/slow`)).json()) as { slow: object[] };
   expect(listed.slow).toMatchObject([
+    { parameters: ['limit=1'], agent: 'later' },
     { parameters: ['limit=0'] },
     { parameters: ['limit=4', 'level__exact=error'], agent: 'app', figures: { rowsReturned: 4 } },
     { parameters: ['limit=3'] },
   ]);
-  expect(after.get('logstrata_slow_queries_total')).toBe(3);
+  expect(after.get('logstrata_slow_queries_total')).toBe(4);
   server.child.kill('SIGTERM');
   const { stderr } = await server.finished;
   const lines = stderr.split('\n').filter((line) => line.includes('a query was slow'));
@@ -112,5 +111,6 @@ it('metrics show what a server has answered, stored and collected', async () => 
       level: 40,
     },
     { query: 'limit=0' },
+    { query: 'limit=1', agent: 'later' },
   ]);
 });

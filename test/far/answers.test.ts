@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ChdbDoor } from '../../bench/far/chdb-door.js';
 import { ReaderArchive } from '../../engine/archive/reader-archive.js';
+import { rehearse } from '../../engine/archive/rehearsal.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { textOf } from '../engine/store/memory-archive.js';
 import { WriterBed } from '../readers/writer-bed.js';
@@ -126,6 +127,19 @@ function testsOn(start: () => Promise<Bed>): void {
       const isRead = tier.transport.asked.some(({ sql }) => /SELECT _cursor/.test(sql));
       expect({ query, isCounted: !isRead }).toEqual({ query, isCounted });
     }
+    await store.close();
+  });
+
+  it('are not rehearsed where the newest records are far', async () => {
+    const store = await FarStore.open(tier, strangeSchema);
+    await store.load(Array.from({ length: 10 }, (_, i) => [BigInt(i), BigInt(i), 0, `${i}`, '', 0n]));
+    const { state } = store.context;
+    const { signal } = new AbortController();
+    await expect(rehearse(state, workers, signal)).resolves.toBeUndefined();
+    await store.store.shipFar();
+    tier.transport.asked.length = 0;
+    expect(rehearse(state, workers, signal)).toBeUndefined();
+    expect(tier.transport.asked).toEqual([]);
     await store.close();
   });
 

@@ -62,6 +62,10 @@ export class FarStore {
     return new FarStore(archive, await archive.agent(name, schema), model);
   }
 
+  get context(): StoreContext {
+    return (this.store as unknown as { context: StoreContext }).context;
+  }
+
   /** Loads rows as one unit, which becomes a segment. */
   async load(rows: readonly (readonly Value[])[]): Promise<void> {
     if (rows.length === 0) return;
@@ -71,8 +75,7 @@ export class FarStore {
 
   /** Ships the segments whose places in the manifest satisfy the condition, and frees their local files. */
   async shipSome(tier: FarTier, isShipped: (segment: number) => boolean): Promise<void> {
-    const { context } = this.store as unknown as { context: StoreContext };
-    const { state, access, directory } = context;
+    const { state, access, directory } = this.context;
     const committer = await access.committer();
     await access.refresh();
     const segments = state.manifest?.segments ?? [];
