@@ -54,7 +54,7 @@ export interface Measured {
 const run = promisify(execFile);
 
 /**
- * Measures a question in `repeat` new processes. Where there are several, one process before them is not counted: it brings the files into the page cache. Throws
+ * Measures a question in `repeat` new processes. One process before them is not counted: it brings the files into the page cache. Throws
  * where an answer does not have the expected number of records.
  */
 export async function measure(
@@ -71,7 +71,7 @@ export async function measure(
       throw new Error(`"${title}" has ${answer.rows} records for an answer, not ${rows}`);
     return answer;
   };
-  if (repeat > 1) await ask('ahead');
+  await ask('ahead');
   const asked: Asked[] = [];
   const askedAhead: Asked[] = [];
   const askedFromDisk: Asked[] = [];

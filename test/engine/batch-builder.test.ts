@@ -23,7 +23,7 @@ import { batchFromRows } from '../model/rows.js';
 import type { Value } from '../model/rows.js';
 import { makeSchema } from '../../engine/terms/schema.js';
 import { bitmapBytes } from '../../engine/kernels/bitmap.js';
-import { expectSame } from '../expect-same.js';
+import { expectEqual } from '../expect-equal.js';
 import { anyText } from '../model/any-text.js';
 
 const schema = makeSchema([
@@ -57,7 +57,7 @@ function expectValidity(column: Column): void {
     for (let bit = 0; bit < 8; bit++) {
       if ((byte & (1 << bit)) === 0) continue;
       ones++;
-      expectSame(i * 8 + bit < column.length, true, `bit ${bit} of byte ${i}`);
+      expectEqual(i * 8 + bit < column.length, true, `bit ${bit} of byte ${i}`);
     }
   });
   expect(ones, 'a bitmap only where there is a null').toBeLessThan(column.length);
@@ -403,7 +403,7 @@ describe('batches', () => {
         const taken = takeRows(batch, indices);
         expectLayout(taken);
         const rows = rowsOf(batch);
-        expectSame(
+        expectEqual(
           rowsOf(taken),
           Array.from(indices, (index) => rows[index]),
         );
@@ -418,12 +418,12 @@ describe('batches', () => {
         const to = from + (b % (batch.length - from + 1));
         const slice = sliceBatch(batch, from, to);
         expectLayout(slice);
-        expectSame(rowsOf(slice), rowsOf(batch).slice(from, to));
+        expectEqual(rowsOf(slice), rowsOf(batch).slice(from, to));
         const inner = c % (slice.length + 1);
         const tail = sliceBatch(slice, inner, slice.length);
-        expectSame(rowsOf(tail), rowsOf(slice).slice(inner));
+        expectEqual(rowsOf(tail), rowsOf(slice).slice(inner));
         const reversed = Uint32Array.from({ length: tail.length }, (_, i) => tail.length - 1 - i);
-        expectSame(rowsOf(takeRows(tail, reversed)), rowsOf(tail).reverse());
+        expectEqual(rowsOf(takeRows(tail, reversed)), rowsOf(tail).reverse());
       }),
     );
   });
@@ -436,7 +436,7 @@ describe('batches', () => {
         );
         const all = gatherBatch(wholeBatches([...batches, ...parts.map(([batch]) => batch)]), schema);
         expectLayout(all);
-        expectSame(rowsOf(all), [...batches.flatMap(rowsOf), ...parts.flatMap(([batch]) => rowsOf(batch))]);
+        expectEqual(rowsOf(all), [...batches.flatMap(rowsOf), ...parts.flatMap(([batch]) => rowsOf(batch))]);
       }),
     );
   });

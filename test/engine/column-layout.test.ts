@@ -7,7 +7,7 @@ import { createMemory } from '../../engine/memory/wasm.js';
 import { RangeSpace } from '../../engine/parquet/column-space.js';
 import { copyColumn } from '../../engine/columns/copy-column.js';
 import { bitmapBytes } from '../../engine/kernels/bitmap.js';
-import { expectSame } from '../expect-same.js';
+import { expectEqual } from '../expect-equal.js';
 import { anyText } from '../model/any-text.js';
 
 const numRuns = process.env.LOGSTRATA_LONG === '1' ? 2000 : 30;
@@ -83,8 +83,8 @@ describe.each(kinds)('the layout of a column of %s', (kind) => {
           const ends = places(laid).map(([byteOffset, byteLength]) => byteOffset + byteLength);
           expect(layoutEnd(layout)).toBe(Math.max(0, ...ends));
           const back = columnAt(memory.bufferUpTo(layoutEnd(layout)), layout);
-          expectSame(back, column);
-          expectSame(places(back), places(laid));
+          expectEqual(back, column);
+          expectEqual(places(back), places(laid));
           expect(arraysOf(back).every((array) => memory.holds(array))).toBe(true);
           for (const address of taken) memory.free(address);
         }),

@@ -20,7 +20,7 @@ import {
   sealBatches,
 } from '../parquet/segment-sample.js';
 import type { Codec } from '../../engine/parquet/compression.js';
-import { expectSame } from '../expect-same.js';
+import { expectEqual } from '../expect-equal.js';
 
 function valuesOf(column: Column): Value[] {
   return Array.from({ length: column.length }, (_, row) => columnValue(column, row));
@@ -84,11 +84,11 @@ describe('damage', () => {
         for (const [group, rowGroup] of segment.rowGroups(flipSchema).entries()) {
           try {
             const open = await rowGroup.open();
-            expectSame(await mayContain(rowGroup, 2, needle), true, `byte ${at}`);
+            expectEqual(await mayContain(rowGroup, 2, needle), true, `byte ${at}`);
             for (let field = 0; field < flipSchema.fields.length; field++) {
               const read = await columnOf(open, field).catch((error: unknown) => error);
               if (read instanceof Error) expect(read).toBeInstanceOf(DamageError);
-              else expectSame(valuesOf(read as Column), right[group]![field], `byte ${at}`);
+              else expectEqual(valuesOf(read as Column), right[group]![field], `byte ${at}`);
             }
           } catch (error) {
             if (!(error instanceof DamageError)) throw error;

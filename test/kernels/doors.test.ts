@@ -13,7 +13,7 @@ import * as strings from '../../engine/kernels/substring.js';
 import * as plainStrings from './plain/substring.js';
 import { both } from './lay.js';
 import { stringColumns, stringsOf } from './strings.js';
-import { expectSame } from '../expect-same.js';
+import { expectEqual } from '../expect-equal.js';
 
 const numRuns = process.env.LOGSTRATA_LONG === '1' ? 3000 : 30;
 const rowsMax = 3000;
@@ -30,7 +30,7 @@ function texts(prefix: string, count: number): Uint8Array[] {
 
 /** Bits outside the rows of the range must not change. */
 function expectSameBits(got: Uint8Array, wanted: Uint8Array): void {
-  expectSame(Buffer.compare(got, wanted), 0);
+  expectEqual(Buffer.compare(got, wanted), 0);
 }
 
 describe('the TypeScript functions that call the scan kernels', () => {
@@ -49,12 +49,12 @@ describe('the TypeScript functions that call the scan kernels', () => {
             words.subarray(from, to).map((word) => word + shift),
             at,
           );
-          expectSame(target, wanted);
+          expectEqual(target, wanted);
           const bytes = lay(new Uint8Array(lengthMax + 100).fill(7));
           copyBytes(lay(Uint8Array.from(words)), from, to, bytes, at);
           const wantedBytes = new Uint8Array(lengthMax + 100).fill(7);
           wantedBytes.set(Uint8Array.from(words).subarray(from, to), at);
-          expectSame(bytes, wantedBytes);
+          expectEqual(bytes, wantedBytes);
         });
       }),
       { numRuns },

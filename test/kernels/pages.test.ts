@@ -16,7 +16,7 @@ import * as simdLz4 from '../../engine/kernels/lz4.js';
 import * as simdStrings from '../../engine/kernels/plain-strings.js';
 import * as simdBounds from '../../engine/kernels/string-bounds.js';
 import { stringColumns, stringsOf } from './strings.js';
-import { expectSame } from '../expect-same.js';
+import { expectEqual } from '../expect-equal.js';
 
 const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 150;
 /** Bytes around a target that no kernel may write to. */
@@ -210,13 +210,13 @@ describe('gram filters', () => {
         const got = new Int32Array(length / 2);
         const ones = plainGrams.halveBitmap(bitmap, wanted);
         expect(simdGrams.halveBitmap(bitmap, got)).toBe(ones);
-        expectSame(got, wanted);
+        expectEqual(got, wanted);
         const bits = [...wanted].flatMap((word) =>
           Array.from({ length: 32 }, (_, bit) => (word >>> bit) & 1),
         );
         expect(ones).toBe(bits.filter((bit) => bit === 1).length);
         const isSet = (at: number): number => (bitmap[at >> 5]! >>> (at & 31)) & 1;
-        expectSame(
+        expectEqual(
           bits,
           bits.map((_, at) => isSet(2 * at) | isSet(2 * at + 1)),
         );
@@ -240,7 +240,7 @@ describe('a squeezed bitmap', () => {
           const at = Math.floor((bit * eighths) / 8);
           if ((bitmap[bit >> 5]! >>> (bit & 31)) & 1) wanted[at >> 5]! |= 1 << (at & 31);
         }
-        expectSame(simdGrams.squeezeBitmap(bitmap, eighths), wanted);
+        expectEqual(simdGrams.squeezeBitmap(bitmap, eighths), wanted);
       }),
       { numRuns: Math.ceil(numRuns / 10) },
     );

@@ -10,7 +10,7 @@ import * as numbers from '../../engine/kernels/stored-numbers.js';
 import { decodeLevels } from '../../engine/kernels/validity.js';
 import { bitmapBytes } from '../../engine/kernels/bitmap.js';
 import { both } from './lay.js';
-import { expectSame } from '../expect-same.js';
+import { expectEqual } from '../expect-equal.js';
 
 const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 150;
 
@@ -126,8 +126,8 @@ describe('RLE runs and bit-packed codes', () => {
             const read = plainPacking.decodeHybrid(source, Math.min(3, source.length), asked, width, wanted);
             both((lay) => {
               const got = lay(new array(asked));
-              expectSame(decodeHybrid(lay(source), Math.min(3, source.length), asked, width, got), read);
-              if (read >= 0) expectSame(got, wanted);
+              expectEqual(decodeHybrid(lay(source), Math.min(3, source.length), asked, width, got), read);
+              if (read >= 0) expectEqual(got, wanted);
             });
           }
         },
@@ -158,7 +158,7 @@ describe('RLE runs and bit-packed codes', () => {
         const wanted = levels.slice(0, rows);
         const present = wanted.reduce((sum, level) => sum + level, 0);
         expect(decodeLevels(Uint8Array.from(bytes), 0, bytes.length, rows, bits)).toBe(present);
-        expectSame(
+        expectEqual(
           Array.from({ length: bits.length * 8 }, (_, row) => (bits[row >> 3]! >> (row & 7)) & 1),
           Array.from({ length: bits.length * 8 }, (_, row) => wanted[row] ?? 0),
         );

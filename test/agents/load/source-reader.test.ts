@@ -10,8 +10,6 @@ import { contentOf, SourceReader } from '../../../agents/sources/source-reader.j
 import { gzip, skippableFrame, zstd } from './compressed.js';
 import { temporaryFolder } from './temporary.js';
 
-const long = process.env.LOGSTRATA_LONG === '1';
-
 async function readAll(source: ByteSource): Promise<Buffer> {
   const pieces: Buffer[] = [];
   for (let piece = await source.next(); piece !== null; piece = await source.next())
@@ -154,18 +152,16 @@ describe('damage', () => {
   });
 
   test('a flipped bit of a checksummed file never gives other content', async () => {
-    const first = Date.now() % 3;
     const content = Buffer.from('one line\nand another\n');
     for (const whole of [gzip(content), checksummed]) {
-      // In the short run, every third bit.
-      for (let bit = long ? 0 : first; bit < whole.length * 8; bit += long ? 1 : 3) {
+      for (let bit = 0; bit < whole.length * 8; bit++) {
         const damaged = Buffer.from(whole);
         damaged[bit >> 3]! ^= 1 << (bit & 7);
         const read = await contentOfFile(damaged).catch((error: unknown) => error);
         if (!(read instanceof Error)) {
           const { compression, content: found } = read as Awaited<ReturnType<typeof contentOfFile>>;
           // Without its first bytes, a file is not recognised as compressed; a timestamp or a system name may change unnoticed.
-          expect(compression === 'none' ? bit < 32 : found.equals(content), `bit ${bit}`).toBe(true);
+          expect(compression === 'none' ? bit < 32 : found.equals(content)).toBe(true);
         } else {
           expect(read).toMatchObject({ name: 'SourceError', path: expect.any(String) });
         }

@@ -11,7 +11,7 @@ import { SealedSegment } from '../../../engine/store/reading/sealed-segment.js';
 import { between } from '../../model/random.js';
 import { columnOf, fileBytes, openSegment, sealBatches } from '../../parquet/segment-sample.js';
 import type { Codec } from '../../../engine/parquet/compression.js';
-import { expectSame } from '../../expect-same.js';
+import { expectEqual } from '../../expect-equal.js';
 
 const long = process.env.LOGSTRATA_LONG === '1';
 const seed = Number(process.env.LOGSTRATA_SEED ?? Date.now() % 1_000_000);
@@ -91,7 +91,7 @@ async function lostOf({ entry, right }: Sample, bytes: Uint8Array): Promise<read
     for (let field = 0; field < schema.fields.length; field++) {
       const column = await columnOf(open, field);
       const values = Array.from({ length: groupRows }, (_, row) => columnValue(column, row));
-      expectSame(values, right[group]![field]);
+      expectEqual(values, right[group]![field]);
     }
   }
   return lost;

@@ -11,7 +11,7 @@ import { between } from '../../model/random.js';
 import { fileBytes, openSegment, sealBatches } from '../../parquet/segment-sample.js';
 import { answer, noon, openOn, schema } from './memory-archive.js';
 import type { Codec } from '../../../engine/parquet/compression.js';
-import { expectSame } from '../../expect-same.js';
+import { expectEqual } from '../../expect-equal.js';
 
 const long = process.env.LOGSTRATA_LONG === '1';
 const hour = partitionOfTime(noon) - 4;
@@ -204,14 +204,14 @@ async function check(files: readonly (readonly Damage[])[]): Promise<void> {
   const wanted = new Set(whole.filter(({ tells }) => tells).flatMap(({ cursors }) => cursors));
   // A damaged footer may still be usable if the damage lies in an unused part, and then its contents must be right.
   const allowed = new Set(whole.flatMap(({ cursors }) => cursors));
-  for (const cursor of wanted) expectSame(found.lines.get(cursor), right.get(cursor), cursor);
+  for (const cursor of wanted) expectEqual(found.lines.get(cursor), right.get(cursor), cursor);
   for (const [cursor, line] of found.lines) {
-    expectSame(allowed.has(cursor), true, cursor);
-    expectSame(line, right.get(cursor), cursor);
+    expectEqual(allowed.has(cursor), true, cursor);
+    expectEqual(line, right.get(cursor), cursor);
   }
   for (const cursor of right.keys())
     if (!found.lines.has(cursor))
-      expectSame(isNamed(cursor, found.lost), true, `${cursor} is lost and not reported`);
+      expectEqual(isNamed(cursor, found.lost), true, `${cursor} is lost and not reported`);
   for (const [i, { path, bytes }] of now.entries())
     if (Buffer.compare(bytes, made[i]!.bytes) !== 0) expect(found.aside).toContain(path);
 }

@@ -7,7 +7,7 @@ import type { Value } from '../../model/dataset.js';
 import { seededRandom, between } from '../../model/random.js';
 import { answer, load, noon, openOn, schema } from './memory-archive.js';
 import { ModelStore } from './model-store.js';
-import { expectSame } from '../../expect-same.js';
+import { expectEqual } from '../../expect-equal.js';
 
 const day = 86_400_000;
 const start = noon - 2 * day;
@@ -47,11 +47,11 @@ async function loadAndCompare(
   for (const rows of commits) await load(store, rows, batchRows);
   const { segments, rowGroups } = await store.stats();
   const wanted = expected(commits);
-  expectSame(told(await answer(store)), wanted);
+  expectEqual(told(await answer(store)), wanted);
   expect(await store.verify()).toMatchObject({ damages: [], unnamedFiles: [] });
   expect(await directory.list('web/building').catch(() => [])).toEqual([]);
   await store.compact();
-  expectSame(told(await answer(store)), wanted);
+  expectEqual(told(await answer(store)), wanted);
   await archive.close();
   return { segments, rowGroups };
 }
