@@ -5,9 +5,7 @@ export const anyCharacter = fc
   .oneof(fc.integer({ min: 0, max: 0xd7ff }), fc.integer({ min: 0xe000, max: 0x10ffff }))
   .map((code) => String.fromCodePoint(code));
 
-/** A text of any characters, with the lengths in characters. */
-export function anyText(
-  lengths: { readonly minLength?: number; readonly maxLength?: number } = {},
-): fc.Arbitrary<string> {
+/** A text of any characters; `maxLength` counts characters. */
+export function anyText(lengths: { readonly maxLength?: number } = {}): fc.Arbitrary<string> {
   return fc.string({ unit: anyCharacter, ...lengths });
 }
