@@ -33,7 +33,7 @@ export class BorderRoute implements ConsoleRoute {
     { rawPath, rawQuery }: RequestTarget,
     caller: Caller,
   ): Promise<void> {
-    const { found: agent } = agentOfPath(rawPath, 'border', caller, (each) => this.#agents.get(each));
+    const { found: agent } = agentOfPath(rawPath, 'border', caller, this.#agents);
     const [key, value = ''] = rawQuery.split('=');
     const known = key === 'known' ? percentDecode(value, true, 'the tag') : null;
     await response.send(head, Buffer.from(encodeBorder(await agent.store.border(), known)));

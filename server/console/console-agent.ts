@@ -1,5 +1,6 @@
 import type { FieldDefinition } from '../../agents/definition/definition.js';
 import type { ReadableStore } from '../../engine/index.js';
+import type { AgentsByName } from '../route/agent-of-path.js';
 
 /** The part of an agent's definition that the console shows. */
 export interface ShownDefinition {
@@ -13,4 +14,4 @@ export interface ConsoleAgent {
 }
 
 /** The agents by name. The map is live: it always holds the agents that are served at present. */
-export type ConsoleAgents = ReadonlyMap<string, ConsoleAgent>;
+export type ConsoleAgents = ReadonlyMap<string, ConsoleAgent> & AgentsByName<ConsoleAgent>;

@@ -52,7 +52,7 @@ export class CountRoute implements ConsoleRoute {
     { rawPath, rawQuery }: RequestTarget,
     caller: Caller,
   ): Promise<void> | undefined {
-    const { name, found: agent } = agentOfPath(rawPath, 'count', caller, (each) => this.#agents.get(each));
+    const { name, found: agent } = agentOfPath(rawPath, 'count', caller, this.#agents);
     const { timezone, now } = this.#options;
     const asked = parseCountRequest(rawQuery, { schema: agent.store.schema, timezone, now: now() });
     if (request.method === 'HEAD') return response.send(headOf(asked), null);

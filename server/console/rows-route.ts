@@ -44,7 +44,7 @@ export class RowsRoute implements ConsoleRoute {
     { rawPath, rawQuery }: RequestTarget,
     caller: Caller,
   ): Promise<void> {
-    const { store } = agentOfPath(rawPath, 'rows', caller, (each) => this.#agents.get(each)).found;
+    const { store } = agentOfPath(rawPath, 'rows', caller, this.#agents).found;
     const { timezone, queryTimeoutMs: timeoutMs, now } = this.#options;
     const question = parseRows(rawQuery, store.schema, timezone, now());
     const late = `the query of a reader ran longer than ${timeoutMs / 1000} s, the time limit of the writer`;

@@ -24,7 +24,7 @@ export class SchemaRoute implements ConsoleRoute {
     { rawPath }: RequestTarget,
     caller: Caller,
   ): Promise<void> | undefined {
-    const { name, found: agent } = agentOfPath(rawPath, 'schema', caller, (each) => this.#agents.get(each));
+    const { name, found: agent } = agentOfPath(rawPath, 'schema', caller, this.#agents);
     return sendJson(response, { name, schema: shownFields(agent.definition) });
   }
 }

@@ -170,14 +170,15 @@ export class QueryRoute {
 
   #read({ rawPath, rawQuery }: RequestTarget, caller: Caller): ParsedTarget {
     const target = `${rawPath}?${rawQuery}`;
+    const { lookup, leftOut } = this.#options;
     const known = this.#known.get(target);
     if (known !== undefined) {
       caller.assertMay(known.agent);
       // Since the query was parsed, the agent may have been removed or given other fields.
       const { agent, store, schema } = known;
-      if (this.#options.lookup(agent) === store && store.schema === schema) return known;
+      if (lookup(agent) === store && store.schema === schema) return known;
     }
-    const { name: agent, found: store } = agentOfPath(rawPath, 'query', caller, this.#options.lookup);
+    const { name: agent, found: store } = agentOfPath(rawPath, 'query', caller, { get: lookup, leftOut });
     const { schema } = store;
     const { timezone, limitMax, now } = this.#options;
     let isOfNow = false;

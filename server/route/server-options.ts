@@ -17,6 +17,8 @@ export interface ServerOptions extends ServerSettings {
   readonly guard?: ListenerGuard;
   /** The store of an agent, or undefined when there is no such agent (404). */
   readonly lookup: (agent: string) => ReadableStore | undefined;
+  /** See `AgentsByName`. */
+  readonly leftOut?: ReadonlyMap<string, string> | undefined;
   /** The clock for relative times, ms since the epoch. */
   readonly now: () => number;
   /** Called with each failure of the server itself. */

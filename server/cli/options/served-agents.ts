@@ -1,4 +1,11 @@
-import { type AgentStore, type Archive, DamageError, type StoreStats } from '../../../engine/index.js';
+import {
+  type AgentStore,
+  type Archive,
+  DamageError,
+  isLogstrataError,
+  type StoreStats,
+  type Trouble,
+} from '../../../engine/index.js';
 import type { AgentDefinition } from '../../../agents/definition/definition.js';
 import { formatCount, formatCounted, formatTime } from '../output/figures.js';
 import { withProgress } from '../output/progress.js';
@@ -13,16 +20,35 @@ export interface ServedAgent {
   readonly store: AgentStore;
 }
 
-/** Opens the store of every agent with its current fields and retention. */
+/** The agents that a server answers for, by name. */
+export class ServedAgents extends Map<string, ServedAgent> {
+  /**
+   * By name, why an agent whose file is valid can't be served: the files of its archive are not there, or can't be used. Every other agent is
+   * served. Requests for it are answered with the reason, and it is tried again now and then (`ChangedAgents`).
+   */
+  readonly leftOut = new Map<string, string>();
+
+  /** The agents that are left out, as reasons why the server is not ready. */
+  get troubles(): Trouble[] {
+    return [...this.leftOut].map(([agent, reason]) => ({ agent, reason: `it is not served: ${reason}` }));
+  }
+}
+
+/** Opens the store of every agent with its current fields and retention. Agents whose archives can't be used are left out. */
 export async function openAgents(
   archive: Archive,
   definitions: readonly AgentDefinition[],
-): Promise<Map<string, ServedAgent>> {
-  const served = new Map<string, ServedAgent>();
+): Promise<ServedAgents> {
+  const served = new ServedAgents();
   for (const definition of definitions) {
-    const complete = await completed(archive, definition);
-    const store = await archive.agent(complete.name, complete.schema, retentionOf(complete));
-    served.set(complete.name, { definition: complete, written: definition, store });
+    try {
+      const complete = await completed(archive, definition);
+      const store = await archive.agent(complete.name, complete.schema, retentionOf(complete));
+      served.set(complete.name, { definition: complete, written: definition, store });
+    } catch (error) {
+      if (definition.archive === undefined || !isLogstrataError(error)) throw error;
+      served.leftOut.set(definition.name, error.message);
+    }
   }
   return served;
 }
@@ -55,7 +81,7 @@ async function describeRecords(store: AgentStore): Promise<string> {
 }
 
 /** Lines about the agents for the start of a server: fields, records, times, retention, and the notes on their files. */
-export async function describeServedAgents(served: ReadonlyMap<string, ServedAgent>): Promise<string[]> {
+export async function describeServedAgents(served: ServedAgents): Promise<string[]> {
   const lines: string[] = [];
   for (const { definition, store } of served.values()) {
     const fields = formatCounted(definition.fields.length, 'field');
@@ -63,5 +89,6 @@ export async function describeServedAgents(served: ReadonlyMap<string, ServedAge
     lines.push(`         keeps ${describeRetention(definition.retention)}`);
     for (const note of definition.notes) lines.push(`note     ${note}`);
   }
+  for (const [name, reason] of served.leftOut) lines.push(`LEFT OUT ${name} is not served: ${reason}`);
   return lines;
 }

@@ -7,4 +7,6 @@ export interface ServerStatus {
   readonly collecting?: Readonly<Record<string, CollectStatus>>;
   readonly importing?: Readonly<Record<string, ImportStatus>>;
   readonly attaching?: Readonly<Record<string, AttachStatus>>;
+  /** Why agents are not served (`ServedAgents`). */
+  readonly leftOut?: Readonly<Record<string, string>>;
 }

@@ -3,6 +3,7 @@ import type { CollectLog } from '../../../agents/collect/logs/collect-log.js';
 import type { ReadableStore } from '../../../engine/index.js';
 import type { Access } from '../../access/access.js';
 import type { RunningConsole } from '../../console/console.js';
+import type { AgentsByName } from '../../route/agent-of-path.js';
 import type { RunningServer } from '../../route/server.js';
 import type { TransportChoice } from '../../route/server-options.js';
 import type { SlowQuery } from '../../route/slow-queries.js';
@@ -42,7 +43,7 @@ export interface ServeRun {
 
 /** Starts the query listener for the agents of an open archive. */
 export async function startAnswering(
-  served: ReadonlyMap<string, { readonly store: ReadableStore }>,
+  served: AgentsByName<{ readonly store: ReadableStore }>,
   { settings, flags, log, access, certificates }: ServeRun,
 ): Promise<RunningServer> {
   const { startServer } = await import('../../route/server.js');
@@ -56,6 +57,7 @@ export async function startAnswering(
     ...(certificate === undefined ? {} : { certificate: certificate.current }),
     transport: flags.transport ?? 'auto',
     lookup: (name) => served.get(name)?.store,
+    leftOut: served.leftOut,
     now: Date.now,
     log: (message) => log.error({}, message),
     onSlow: (query) => logSlowQuery(log, query),

@@ -10,13 +10,13 @@ import type { Archive } from '../../../engine/index.js';
 import { agentOfFile } from '../options/agent-choice.js';
 import { retentionOf } from '../options/retention.js';
 import { fingerprintOfFile, messageOf, type RereadCause, type Rereadable } from './rereading.js';
-import { completed, type ServedAgent } from '../options/served-agents.js';
+import { completed, type ServedAgent, type ServedAgents } from '../options/served-agents.js';
 
 /** What the changes are applied to. */
 export interface ChangedAgentsOptions {
   readonly archive: Archive;
   /** The agents that are served by name. The map is changed when agents change. */
-  readonly served: Map<string, ServedAgent>;
+  readonly served: ServedAgents;
   /** Undefined where nothing is collected. */
   readonly collection: Collection | undefined;
   readonly folder: string;
@@ -58,6 +58,7 @@ export class ChangedAgents implements Rereadable {
       else counts.changed++;
     }
     const names = new Set(found.agents.map(({ name }) => name));
+    for (const name of served.leftOut.keys()) if (!names.has(name)) served.leftOut.delete(name);
     for (const name of [...served.keys()]) {
       if (names.has(name) || broken.has(name)) continue;
       await this.remove(name);
@@ -66,7 +67,22 @@ export class ChangedAgents implements Rereadable {
     log.info({ cause, ...counts }, 'the agents were reloaded');
   }
 
-  /** Serves and collects an agent by its current file. Where that fails, logs it, keeps the agent unchanged and returns false. */
+  /** Tries again to serve the agents that are left out. */
+  async retry(): Promise<void> {
+    const { archive, folder, served } = this.options;
+    if (served.leftOut.size === 0) return;
+    try {
+      for (const definition of readAgents(folder, archive.location).agents)
+        if (served.leftOut.has(definition.name)) await this.take(definition, undefined);
+    } catch {
+      // The folder can't be read. It is reported when the agents are reloaded.
+    }
+  }
+
+  /**
+   * Serves and collects an agent by its current file. Where that fails, logs it and returns false; the agent stays unchanged, or is left
+   * out if it is not served.
+   */
   private async take(written: AgentDefinition, before: ServedAgent | undefined): Promise<boolean> {
     const { archive, served, collection, log } = this.options;
     const { name, notes } = written;
@@ -76,17 +92,18 @@ export class ChangedAgents implements Rereadable {
       const store = await archive.redefine(name, definition.schema, retentionOf(definition));
       const taken = { definition, written, store };
       served.set(name, taken);
+      served.leftOut.delete(name);
       await collection?.add(taken);
       for (const note of notes) log.info({ agent: name }, note);
       const facts = { agent: name, fields: definition.fields.length };
       log.info(facts, before === undefined ? 'an agent was added' : 'an agent was changed');
       return true;
     } catch (error) {
-      log.error(
-        { agent: name },
-        `${messageOf(error)}: ${before === undefined ? 'it is not served' : 'it stays unchanged'}`,
-      );
-      if (before !== undefined) await collection?.add(before);
+      const reason = messageOf(error);
+      const rest = before === undefined ? 'it is not served' : 'it stays unchanged';
+      if (served.leftOut.get(name) !== reason) log.error({ agent: name }, `${reason}: ${rest}`);
+      if (before === undefined) served.leftOut.set(name, reason);
+      else await collection?.add(before);
       return false;
     }
   }

@@ -2,7 +2,7 @@ import { Collection } from '../../../agents/collect/collection.js';
 import type { CollectLog } from '../../../agents/collect/logs/collect-log.js';
 import { realLogFiles } from '../../../agents/collect/logs/log-files.js';
 import { type Archive, WorkerPool, workersDefault } from '../../../engine/index.js';
-import type { ServedAgent } from '../options/served-agents.js';
+import type { ServedAgents } from '../options/served-agents.js';
 import { retentionOf } from '../options/retention.js';
 import type { ServerStatus } from '../options/server-status.js';
 import type { Settings } from '../options/settings.js';
@@ -16,7 +16,7 @@ export type BeginCollecting = () => Collection | undefined;
 /** Calls `run`, which starts collecting the agents' logs and figures by calling `begin`. Collecting stops when `run` has ended. */
 export async function whileCollecting<T>(
   archive: Archive,
-  served: Map<string, ServedAgent>,
+  served: ServedAgents,
   { config }: Settings,
   flags: { readonly follow: boolean; readonly workers?: number },
   log: CollectLog,
@@ -48,6 +48,7 @@ export async function whileCollecting<T>(
     collecting: collection.status(),
     importing: collection.importing(),
     attaching: collection.attaching(),
+    leftOut: Object.fromEntries(served.leftOut),
   }));
   for (const agent of served.values()) await collection.add(agent);
   try {

@@ -9,15 +9,20 @@ export interface Rereadable {
   fingerprint(): string | Promise<string>;
   /** Reads the source again and applies it. Never rejects: errors are logged, and the previous state stays. */
   reread(cause: RereadCause): Promise<void>;
+  /** Tries again what has failed. Called now and then. Never rejects. */
+  retry?(): Promise<void>;
 }
 
 /** Milliseconds between two checks of watched files. Notifications of the system are not used, as some file systems send none. */
 const watchMs = 2000;
 
+/** Milliseconds between two attempts at what has failed. */
+const retryMs = 60_000;
+
 /** Reads things again at SIGHUP and, where watching is on, when they have changed. */
 export class Rereading {
   #working: Promise<void> = Promise.resolve();
-  #timer: NodeJS.Timeout | undefined;
+  readonly #timers: NodeJS.Timeout[] = [];
   readonly #things: readonly Rereadable[];
   readonly #onSignal = (): void => this.#next(() => this.#around(() => this.#rereadAll()));
   readonly #around: (work: () => Promise<void>) => Promise<void>;
@@ -31,17 +36,23 @@ export class Rereading {
   /** Starts to listen for SIGHUP and, with `watch`, to watch. Changes after this has resolved are noticed. */
   async listen(watch: boolean): Promise<void> {
     process.on('SIGHUP', this.#onSignal);
+    this.#every(retryMs, async () => {
+      for (const thing of this.#things) await thing.retry?.();
+    });
     if (!watch) return;
     const seen = new Map<Rereadable, string>();
     await this.#look(seen);
-    this.#timer = setInterval(() => this.#next(() => this.#look(seen)), watchMs);
-    this.#timer.unref();
+    this.#every(watchMs, () => this.#look(seen));
+  }
+
+  #every(ms: number, work: () => Promise<void>): void {
+    this.#timers.push(setInterval(() => this.#next(work), ms).unref());
   }
 
   /** Stops listening, and waits for the current reading. Afterwards SIGHUP ends the process, as by default. */
   async close(): Promise<void> {
     process.off('SIGHUP', this.#onSignal);
-    clearInterval(this.#timer);
+    this.#timers.forEach(clearInterval);
     await this.#working;
   }
 

@@ -8,13 +8,13 @@ import {
   type ListenAddress,
 } from '../../../agents/definition/config.js';
 import type { Collection } from '../../../agents/collect/collection.js';
-import type { Archive, WorkerPool } from '../../../engine/index.js';
+import type { Archive, Trouble, WorkerPool } from '../../../engine/index.js';
 import { allAgents } from '../options/agent-choice.js';
 import { exitDone } from '../output/failure.js';
 import { withWorkers } from '../options/opened-archive.js';
 import { logLevelOption, openLog } from '../output/own-log.js';
 import { describeServedAgents, openAgents } from '../options/served-agents.js';
-import type { ServedAgent } from '../options/served-agents.js';
+import type { ServedAgent, ServedAgents } from '../options/served-agents.js';
 import { packageVersion } from '../options/package-root.js';
 import { readSettings } from '../options/settings.js';
 import type { Settings } from '../options/settings.js';
@@ -101,7 +101,7 @@ export interface ServeExtras {
 /** Starts to read the agents' folder, the tokens and the certificates again when they change. */
 async function beginRereading(
   archive: Archive,
-  served: Map<string, ServedAgent>,
+  served: ServedAgents,
   collection: Collection | undefined,
   { settings, log, access, certificates, manager }: ServeRun,
 ): Promise<Rereading> {
@@ -127,14 +127,16 @@ async function serveArchive(
   const served = await openAgents(archive, await allAgents(settings));
   if (prepare !== undefined) await printLines(await prepare(served));
   await printLines(await describeServedAgents(served));
+  for (const [agent, reason] of served.leftOut) log.error({ agent }, `${reason}: it is not served`);
   const { whileCollecting } = await import('./collecting.js');
   return whileCollecting(archive, served, settings, flags, log, async (begin) => {
     const server = await startAnswering(served, run);
     const collection = begin();
     if (ownConsole !== undefined) {
       const version = packageVersion();
+      const troubles = async (): Promise<Trouble[]> => [...(await archive.troubles()), ...served.troubles];
       const live = {
-        archive,
+        archive: { figures: () => archive.figures(), troubles },
         server,
         workers,
         collection,

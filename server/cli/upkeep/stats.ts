@@ -15,7 +15,7 @@ import { readSettings } from '../options/settings.js';
 import type { GlobalFlags, Settings } from '../options/settings.js';
 import { describeRowOrder } from '../output/row-order.js';
 import { formatPairs, formatTable } from '../output/table.js';
-import { printJson, printLines, screenWidth } from '../output/terminal.js';
+import { printJson, printLines, screenWidth, tell } from '../output/terminal.js';
 import type { RetentionOutlook, StoredLoad, StoreStats } from '../../../engine/index.js';
 
 interface StatsFlags extends GlobalFlags {
@@ -250,6 +250,8 @@ async function stats(agent: string | undefined, flags: StatsFlags): Promise<numb
   return withArchive(settings, 'read', 'stats', async (archive) => {
     const status = (await archive.writerStatus()) as ServerStatus | undefined;
     const found: AgentStats[] = [];
+    for (const [name, reason] of Object.entries(status?.leftOut ?? {}))
+      if (agent === undefined || agent === name) tell(`problem: ${name} is not served: ${reason}`);
     const files = await agentFiles(settings);
     for (const store of await storesOf(archive, agent)) {
       const collecting = status?.collecting?.[store.name];
