@@ -1,9 +1,68 @@
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { defineConfig, type Plugin } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-const long = process.env.LOGSTRATA_LONG === '1';
+/**
+ * Which tests run: `short` is `npm test`, `rest` is `npm run test:rest`, `long` is `npm run test:long`, which has all of them with many more
+ * random cases. Without it, as when vitest is called by hand, all run.
+ */
+const tests = process.env['LOGSTRATA_TESTS'];
+
+/** What the short run leaves out, by the beginnings of paths: processes, real servers, browsers, other programs. */
+const later = [
+  'bench/',
+  'cli/',
+  'deploy/',
+  'far/',
+  'faults/',
+  'frozen/',
+  'fugo/',
+  'oracle/',
+  'parquet/duckdb',
+  'processes/',
+  'systems/',
+  'viewer/',
+];
+/** What the short run has of that: what needs only its own process, and one walk through each door. */
+const sooner = [
+  'far/condition',
+  'far/expected-rows',
+  'far/native',
+  'far/placed-columns',
+  'far/ship-policy',
+  'viewer/measures',
+  'viewer/query',
+  'viewer/records',
+  'viewer/window',
+];
+
+const root = import.meta.dirname;
+
+/** The files of this run. The short run tries a tenth of the random cases (`test/cases.ts`), so the rest has files with such cases again. */
+function testFiles(): string[] {
+  const begins = (name: string, places: readonly string[]): boolean =>
+    places.some((place) => name.startsWith(place));
+  const isShort = (name: string): boolean => !begins(name, later) || begins(name, sooner);
+  const hasRandomCases = (name: string): boolean =>
+    /import \{[^}]*\b(caseCount|fc|seed)\b[^}]*\} from '[./]+\/cases\.js'/.test(
+      readFileSync(join(root, 'test', name), 'utf8'),
+    );
+  return readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.test.ts') && !name.includes('node_modules'))
+    .filter((name) => {
+      if (tests === 'short') return isShort(name);
+      return tests !== 'rest' || !isShort(name) || hasRandomCases(name);
+    })
+    .map((name) => `test/${name}`);
+}
+
+// Workers inherit it. The short run always tries the same cases, so that it does not fail by chance; the others print what repeats theirs.
+if (process.env['LOGSTRATA_SEED'] === undefined) {
+  process.env['LOGSTRATA_SEED'] = tests === 'short' ? '1' : String(Date.now() % 1_000_000);
+  if (tests !== 'short')
+    process.stdout.write(`random cases: LOGSTRATA_SEED=${process.env['LOGSTRATA_SEED']}\n`);
+}
 
 /** What takes longest, most of it in processes of its own: begun last, it would be waited for by itself. */
 const longest = /test\/(viewer|bench|cli|conformance|deploy|far|faults|frozen|fugo|processes)\//;
@@ -16,7 +75,6 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-const root = import.meta.dirname;
 const product = ['engine', 'agents', 'server', 'bench'];
 
 /**
@@ -49,11 +107,11 @@ const productFromBuild: Plugin = {
 export default defineConfig({
   plugins: [productFromBuild],
   test: {
-    include: ['test/**/*.test.ts'],
+    include: testFiles(),
     server: { deps: { external: [/[\\/]dist[\\/](engine|agents|server|bench)[\\/]/] } },
     sequence: { sequencer: LongestFirst },
     // Crash and property runs are bounded by their own case counts, not by a stopwatch; this only ends a hang.
-    testTimeout: long ? 3_600_000 : 300_000,
+    testTimeout: tests === 'long' ? 3_600_000 : 300_000,
     hookTimeout: 120_000,
     // So does this, for what must come to be: a busy machine may give a test nothing for seconds.
     expect: { poll: { timeout: 60_000 } },

@@ -10,8 +10,8 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
+import { fc } from '../cases.js';
 import { Access } from '../../server/access/access.js';
 import { tokensMax } from '../../server/access/access-limits.js';
 import { listenerNames, type Token } from '../../server/access/token.js';

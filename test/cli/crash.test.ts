@@ -2,17 +2,16 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
+import { caseCount, isLong, seed } from '../cases.js';
 import { generateLines } from '../../bench/generated-lines.js';
 import { Random } from '../../bench/random.js';
 import { run, start, workFolder } from './process.js';
 import { storedLines } from './stored.js';
 
-const long = process.env['LOGSTRATA_LONG'] === '1';
-const rounds = long ? 200 : 3;
+const rounds = caseCount(3, 200);
 const killsPerRound = 2;
 const filesPerLoad = 4;
-const linesPerFile = long ? 20_000 : 4_000;
-const seed = Number(process.env['LOGSTRATA_SEED'] ?? Date.now() % 1_000_000);
+const linesPerFile = isLong ? 20_000 : 4_000;
 
 /** Writes the files of one load, and returns their ids, each of which must be answered exactly once. */
 function writeLogs(folder: string): string[] {

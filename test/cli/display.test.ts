@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { fc } from '../cases.js';
 import { coloured, hasColours, plain } from '../../server/cli/display/colour.js';
 import { RecordDisplay, type RecordView } from '../../server/cli/display/record-display.js';
 import { textWidth } from '../../server/cli/output/text-width.js';

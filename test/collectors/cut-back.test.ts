@@ -1,12 +1,10 @@
 import { appendFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { caseCount, seed } from '../cases.js';
 import { seededRandom } from '../model/random.js';
 import { temporaryFolder } from '../agents/load/temporary.js';
 import { between } from '../model/random.js';
 import { FollowedFolder, lineOf, multiline, recordOf, type FollowOptions } from './followed-folder.js';
-
-const long = process.env['LOGSTRATA_LONG'] === '1';
-const seed = Number(process.env['LOGSTRATA_SEED'] ?? Date.now() % 1_000_000);
 
 type LineOf = (n: number) => string;
 
@@ -147,7 +145,7 @@ describe('a log that has lost stored lines at its end', () => {
     writeFileSync(path, lines(0, 40));
     let written = 40;
     await followed.start();
-    for (let i = 0; i < (long ? 200 : 12); i++) {
+    for (let i = 0; i < caseCount(12, 200); i++) {
       await followed.settle();
       await followed.stop();
       const bytes = readFileSync(path);

@@ -10,14 +10,12 @@ import {
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { isLong, seed } from '../cases.js';
 import { realLogFiles, type LogFiles, type LogHandle } from '../../agents/collect/logs/log-files.js';
 import { closeAtEnd, temporaryFolder } from '../agents/load/temporary.js';
 import { seededRandom } from '../model/random.js';
 import { faultyFiles } from './faulty-files.js';
 import { FollowedFolder, lineOf, lines, range, type FollowOptions } from './followed-folder.js';
-
-const long = process.env['LOGSTRATA_LONG'] === '1';
-const seed = Number(process.env['LOGSTRATA_SEED'] ?? Date.now() % 1_000_000_000);
 
 /** Three rotations of two logs, each with new lines, which faults in between must not affect. */
 const linesWritten = 40;
@@ -99,7 +97,7 @@ describe('of the archive', () => {
       const { numbers, mutations } = await withStorageFault(1_000_000, kind);
       expect(numbers).toEqual(range(0, linesWritten));
       expect(mutations).toBeGreaterThan(20);
-      const step = long ? 1 : kind === 'full' ? 3 : 2;
+      const step = isLong ? 1 : kind === 'full' ? 3 : 2;
       for (let at = 1; at <= mutations; at += step) {
         expect({ at, numbers: (await withStorageFault(at, kind)).numbers }).toEqual({
           at,
@@ -159,7 +157,7 @@ describe('of the logs', () => {
       return files.calls();
     };
     const calls = await count(1_000_000);
-    for (let at = 1; at <= calls; at += long ? 1 : 7) await count(at);
+    for (let at = 1; at <= calls; at += isLong ? 1 : 7) await count(at);
   });
 
   it('name a log that cannot be read, and do not stop the others', async () => {

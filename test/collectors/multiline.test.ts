@@ -1,12 +1,11 @@
 import { appendFileSync, renameSync, truncateSync, writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc, seed } from '../cases.js';
 import { contentOf, joined, recordsIn } from '../agents/decode/multiline-model.js';
 import { follow, type FollowedFolder, lineOf, multiline, recordOf } from './followed-folder.js';
 
-const numRuns = process.env['LOGSTRATA_LONG'] === '1' ? 500 : 25;
-const seed = Number(process.env['LOGSTRATA_SEED'] ?? Date.now() % 1_000_000_000);
+const numRuns = caseCount(25, 500);
 
 async function texts(followed: FollowedFolder): Promise<string[]> {
   return (await followed.records()).map(({ text }) => text);

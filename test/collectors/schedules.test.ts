@@ -1,12 +1,10 @@
-import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { caseCount, fc, seed } from '../cases.js';
 import { temporaryFolder } from '../agents/load/temporary.js';
 import { FollowedFolder, lineOf, multiline, recordOf, type FollowOptions } from './followed-folder.js';
 import { LogWriter, type Step } from './log-writer.js';
 
-const long = process.env['LOGSTRATA_LONG'] === '1';
-const runs = long ? 10_000 : 30;
-const seed = Number(process.env['LOGSTRATA_SEED'] ?? Date.now() % 1_000_000_000);
+const runs = caseCount(30, 10_000);
 
 const name = fc.constantFrom('web', 'db');
 

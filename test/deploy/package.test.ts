@@ -17,10 +17,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import ts from 'typescript';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { isLong } from '../cases.js';
 import { fetchAlone, freePort, recordsOf, root } from '../cli/process.js';
 
 const exec = promisify(execFile);
-const long = process.env['LOGSTRATA_LONG'] === '1';
 
 interface Lock {
   readonly packages: Readonly<Record<string, { readonly dev?: boolean }>>;
@@ -86,7 +86,7 @@ function commandOf(packageFolder: string): string {
 }
 
 const places = [{ how: 'laid out from what is here', put: layOut }];
-if (long) places.push({ how: 'installed by npm', put: install });
+if (isLong) places.push({ how: 'installed by npm', put: install });
 
 describe.each(places)('the package, $how in an empty folder', ({ put }) => {
   it('loads, answers and serves with its declared dependencies only', async () => {

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { RangeArena } from '../../engine/memory/arena.js';
 import { BatchBuilder } from '../../engine/columns/batch-builder.js';
 import { gatherBatch, sliceBatch, takeRows, wholeBatches } from '../../engine/columns/take.js';
@@ -203,7 +203,7 @@ describe('BatchBuilder', () => {
         expectLayout(batch);
         expect(rowsOf(batch)).toEqual(rows);
       }),
-      { numRuns: 20 },
+      { numRuns: caseCount(20) },
     );
   });
 

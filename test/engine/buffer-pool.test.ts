@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import type { Column } from '../../engine/columns/column.js';
 import { LogstrataError } from '../../engine/terms/errors.js';
 import { SharedMemory } from '../../engine/memory/shared-memory.js';
@@ -11,7 +11,7 @@ import { ColumnLease } from '../../engine/store/reading/column-lease.js';
 import { poolBytesDefault } from '../../engine/archive/open-options.js';
 import { BufferPool, type ColumnRequest } from '../../engine/store/reading/buffer-pool.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 2000 : 75;
+const numRuns = caseCount(75, 2000);
 
 function newMemory(): SharedMemory {
   return new SharedMemory(createMemory(1, 4096));

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { arraysOf, type Column, type PlainColumn, type Validity } from '../../engine/columns/column.js';
 import { columnAt, columnLayout, layoutEnd } from '../../engine/columns/column-layout.js';
 import { SharedMemory } from '../../engine/memory/shared-memory.js';
@@ -10,7 +10,7 @@ import { bitmapBytes } from '../../engine/kernels/bitmap.js';
 import { expectEqual } from '../expect-equal.js';
 import { anyText } from '../model/any-text.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 2000 : 30;
+const numRuns = caseCount(30, 2000);
 const rowsMax = 300;
 const rangeBytes = 64 * 1024;
 const kinds = ['int64', 'float64', 'bytes'] as const;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import type { BytesColumn } from '../../engine/columns/column.js';
 import { batchFromRows } from '../model/rows.js';
 import { foldNeedle } from '../../engine/terms/fold.js';
@@ -20,8 +20,6 @@ import { readMetadata, writeMetadata } from '../../engine/store/sealed/segment-m
 import { noFilters, SegmentFilters } from '../../engine/store/sealed/segment-filters.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { fileBytes, mayContain, noReads, openSegment, sealBatches } from '../parquet/segment-sample.js';
-
-const long = process.env.LOGSTRATA_LONG === '1';
 
 function schemaOf(index: FieldIndex): Schema {
   return { fields: [{ name: 'message', type: 'string', index }] };
@@ -100,7 +98,7 @@ describe('a gram filter', () => {
           }
         },
       ),
-      { numRuns: long ? 3000 : 75 },
+      { numRuns: caseCount(75, 3000) },
     );
   });
 

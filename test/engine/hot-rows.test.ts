@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { fc } from '../cases.js';
 import { type Column, columnValue, type RecordBatch } from '../../engine/columns/column.js';
 import { batchFromRows, type Value } from '../model/rows.js';
 import { makeSchema, type Schema } from '../../engine/terms/schema.js';

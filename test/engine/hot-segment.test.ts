@@ -1,6 +1,6 @@
 import { RecordBatchReader, tableFromIPC } from 'apache-arrow';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { fc } from '../cases.js';
 import { columnValue, type RecordBatch } from '../../engine/columns/column.js';
 import { positionFromInt64, type Position } from '../../engine/terms/cursor.js';
 import { DamageError } from '../../engine/terms/errors.js';

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import type { Predicate } from '../../engine/scan/plan/query.js';
 import { heap } from '../../engine/memory/arena.js';
 import type { SegmentEntry } from '../../engine/store/manifest/manifest.js';
@@ -11,8 +11,6 @@ import { makeSchema, type Schema } from '../../engine/terms/schema.js';
 import { batchFromRows, type Value } from '../model/rows.js';
 import { fileBytes, openSegment, questionsOf, rulingOf, sealBatches } from '../parquet/segment-sample.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
-
-const long = process.env.LOGSTRATA_LONG === '1';
 
 interface Sealed {
   readonly directory: MemoryDirectory;
@@ -123,7 +121,7 @@ describe('filters in memory', () => {
           }
         }
       }),
-      { numRuns: long ? 300 : 25 },
+      { numRuns: caseCount(25, 300) },
     );
     expect(ruledOut).toBeGreaterThan(100);
   });

@@ -1,5 +1,5 @@
-import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { fc } from '../cases.js';
 import { placeRuns } from '../../engine/store/load/late-rows.js';
 import type { Run } from '../../engine/store/manifest/manifest.js';
 

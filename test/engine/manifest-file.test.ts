@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { fc } from '../cases.js';
 import { DamageError } from '../../engine/terms/errors.js';
 import type { FieldType } from '../../engine/terms/schema.js';
 import type { ReadableFile, WritableFile } from '../../engine/store/disk/directory.js';

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { leasedMemoryBytes } from '../../engine/memory/memory-lease.js';
 import { sharedMemory } from '../../engine/memory/shared-memory.js';
 import { encodeBatchMessage } from '../../engine/store/hot/arrow-batch.js';
@@ -81,5 +81,5 @@ it('lays out a message above a certain size in memory that is leased until the m
       });
       expect(leasedMemoryBytes()).toBe(before);
     }),
-    { numRuns: 20 },
+    { numRuns: caseCount(20) },
   ));

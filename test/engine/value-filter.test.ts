@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import type { Value } from '../model/rows.js';
 import { batchFromRows } from '../model/rows.js';
 import type { FieldPredicate, Predicate } from '../../engine/scan/plan/query.js';
@@ -28,8 +28,6 @@ import {
   rulingOf,
   sealBatches,
 } from '../parquet/segment-sample.js';
-
-const long = process.env.LOGSTRATA_LONG === '1';
 
 interface Sealed {
   readonly directory: MemoryDirectory;
@@ -133,7 +131,7 @@ describe('a value filter', () => {
           }
         }
       }),
-      { numRuns: long ? 600 : 20 },
+      { numRuns: caseCount(20, 600) },
     );
   });
 
@@ -228,7 +226,7 @@ describe('a value filter', () => {
         const others = Array.from({ length: 2000 }, (_, i) => BigInt(i) - 2n ** 50n);
         expect(others.filter((value) => has(largest, value)).length).toBeLessThan(2000 * 0.25);
       }),
-      { numRuns: long ? 400 : 12 },
+      { numRuns: caseCount(12, 400) },
     );
   });
 

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
+import { caseCount } from '../cases.js';
 import { DamageError, LogstrataError } from '../../engine/terms/errors.js';
 import { batchFromRows } from '../model/rows.js';
 import { makeSchema } from '../../engine/terms/schema.js';
@@ -16,8 +17,6 @@ import { encodeFrame } from '../../engine/store/writer/frame.js';
 import type { ChannelOperations } from '../../engine/store/writer/writer-channel.js';
 import { connectToWriter, lockForWriting, type WriterLink } from '../../engine/store/writer/writer-link.js';
 import { root } from '../cli/process.js';
-
-const long = process.env['LOGSTRATA_LONG'] === '1';
 
 const scratch: string[] = [];
 
@@ -123,7 +122,7 @@ it('is taken by exactly one of several concurrent processes, again and again', a
   await gone;
   for (const name of ['00000000-load-1', 'ffffffff-load-2.new'])
     await writeFile(join(folder, '.lock', name), '');
-  for (let round = 0; round < (long ? 1000 : 20); round++) {
+  for (let round = 0; round < caseCount(20, 1000); round++) {
     const taken = await Promise.all(Array.from({ length: 6 }, () => lockForWriting(folder, 'load')));
     const holders = taken.filter((lock) => lock !== undefined);
     expect(holders).toHaveLength(1);

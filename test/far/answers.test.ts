@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { ChdbDoor } from '../../bench/far/chdb-door.js';
 import { ReaderArchive } from '../../engine/archive/reader-archive.js';
 import { rehearse } from '../../engine/archive/rehearsal.js';
@@ -18,8 +18,7 @@ import { FarClusterBed } from './far-cluster-bed.js';
 import { FarStore, tierOf, type TestTier } from './far-store.js';
 import { describeWithChdb } from './with-chdb.js';
 
-const isLong = process.env['LOGSTRATA_LONG'] === '1';
-const queriesOfDataset = isLong ? 250 : 40;
+const queriesOfDataset = caseCount(40, 250);
 
 const workers = new WorkerPool(0);
 
@@ -86,7 +85,7 @@ function testsOn(start: () => Promise<Bed>): void {
         }
       }),
       // No shrinking: a smaller case has as many questions, so only the seed helps. 10,500 questions over the three splits in the long run.
-      { numRuns: isLong ? 14 : 3, endOnFailure: true },
+      { numRuns: caseCount(3, 14), endOnFailure: true },
     );
   });
 
@@ -172,7 +171,7 @@ function testsOn(start: () => Promise<Bed>): void {
           await store.close();
         }
       }),
-      { numRuns: isLong ? 20 : 3, endOnFailure: true },
+      { numRuns: caseCount(3, 20), endOnFailure: true },
     );
   });
 }

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { farCondition } from '../../engine/scan/far/far-condition.js';
 import { preparePredicates } from '../../engine/scan/filter/predicate.js';
 import type { Predicate } from '../../engine/scan/plan/query.js';
@@ -31,7 +31,7 @@ describe('SQL for the far tier', () => {
           .replaceAll(/\\x([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
         expect(Buffer.from(read, 'latin1').equals(bytes)).toBe(true);
       }),
-      { numRuns: 2000 },
+      { numRuns: caseCount(2000) },
     );
   });
 
@@ -57,7 +57,7 @@ describe('SQL for the far tier', () => {
         });
         expect(sql.replaceAll(literal, "'")).toMatch(skeleton);
       }),
-      { numRuns: 1000 },
+      { numRuns: caseCount(1000) },
     );
   });
 

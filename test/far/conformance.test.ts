@@ -1,4 +1,5 @@
 import { afterAll, beforeAll } from 'vitest';
+import { isLong } from '../cases.js';
 import { ChdbDoor } from '../../bench/far/chdb-door.js';
 import type { FarSettings } from '../../engine/store/far/far-place.js';
 import type { Answerer } from '../conformance/answerer.js';
@@ -68,8 +69,7 @@ function testsOn(start: () => Promise<Bed>): void {
     };
   }
 
-  if (process.env['LOGSTRATA_LONG'] === '1')
-    runConformance(farAnswerer('the engine, all in the far tier', () => true));
+  if (isLong) runConformance(farAnswerer('the engine, all in the far tier', () => true));
   runConformance(farAnswerer('the engine, near and far by turns', (commit) => commit % 2 === 0));
 }
 

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import {
   FarCluster,
   hasExpected,
@@ -66,7 +66,7 @@ it('an answer must have every expected row in its range, and other rows do not r
       const given = answerOf(all.filter((each) => each !== lost));
       expect(hasExpected(question, given)).toBe(isBehindCut || !isExpected.has(keyOf(lost)));
     }),
-    { numRuns: 500 },
+    { numRuns: caseCount(500) },
   );
 });
 

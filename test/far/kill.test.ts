@@ -1,4 +1,5 @@
 import { it } from 'vitest';
+import { isLong, seed } from '../cases.js';
 import { ChdbDoor } from '../../bench/far/chdb-door.js';
 import { Random } from '../../bench/random.js';
 import { describeWithClickHouse } from './clickhouse-server.js';
@@ -7,8 +8,6 @@ import { freshName } from './far-store.js';
 import { killIn, killRounds, type Victim } from './kill-rounds.js';
 import { describeWithChdb } from './with-chdb.js';
 
-const isLong = process.env['LOGSTRATA_LONG'] === '1';
-const seed = Number(process.env['LOGSTRATA_SEED'] ?? Date.now() % 1_000_000);
 const rounds = Number(process.env['LOGSTRATA_ROUNDS'] ?? 200);
 
 /** Logstrata most often, ZooKeeper most rarely. */

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { columnValue } from '../../engine/columns/column.js';
 import { columnOfField } from '../../engine/store/far/far-sql.js';
 import { readNative } from '../../engine/store/far/native-reader.js';
@@ -47,7 +47,7 @@ describe('blocks in the format Native', () => {
           expect(read).toEqual(values);
         }
       }),
-      { numRuns: 60 },
+      { numRuns: caseCount(60) },
     );
   });
 
@@ -67,7 +67,7 @@ describe('blocks in the format Native', () => {
           expect(isLogstrataError(error), String(error)).toBe(true);
         }
       }),
-      { numRuns: 400 },
+      { numRuns: caseCount(400) },
     );
   });
 

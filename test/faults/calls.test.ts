@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import { isLong, seed } from '../cases.js';
 import { Random } from '../../bench/random.js';
 import { changingKinds, FailingCalls, type CallKind, type Fault } from './failing-calls.js';
 import { compilerMissing } from './native.js';
-import { isLong, NumberedService, seed, summarise, type Outcome } from './numbered-service.js';
+import { NumberedService, summarise, type Outcome } from './numbered-service.js';
 
 interface Failure {
   readonly title: string;

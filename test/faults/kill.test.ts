@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import { caseCount, seed } from '../cases.js';
 import { Random } from '../../bench/random.js';
-import { isLong, NumberedService, seed, summarise } from './numbered-service.js';
+import { NumberedService, summarise } from './numbered-service.js';
 
-const kills = isLong ? 1000 : 4;
+const kills = caseCount(4, 1000);
 
 it(`kill -9 at any moment loses and repeats nothing while logs are written, rotated and followed (seed ${seed})`, async () => {
   const random = new Random(seed);

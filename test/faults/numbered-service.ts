@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished } from 'vitest';
+import { seed } from '../cases.js';
 import { openArchive } from '../../engine/index.js';
 import { makeSchema } from '../../engine/terms/schema.js';
 import { freePort, start, type Finished, type Running } from '../cli/process.js';
@@ -150,12 +151,6 @@ export class NumberedService {
     }
   }
 }
-
-/** Whether the long run was requested. */
-export const isLong = process.env['LOGSTRATA_LONG'] === '1';
-
-/** The seed of all random choices; `LOGSTRATA_SEED` repeats a run. */
-export const seed = Number(process.env['LOGSTRATA_SEED'] ?? Date.now() % 1_000_000);
 
 /** Prints one line about a run. */
 export function summarise(what: string, runs: number, { written, lost, repeated }: Outcome): void {

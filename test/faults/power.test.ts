@@ -1,12 +1,13 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import { caseCount, seed } from '../cases.js';
 import { Random } from '../../bench/random.js';
 import { FailingCalls } from './failing-calls.js';
 import { LoopDisk } from './loop-disk.js';
-import { isLong, NumberedService, seed, summarise } from './numbered-service.js';
+import { NumberedService, summarise } from './numbered-service.js';
 
-const cuts = isLong ? 500 : 2;
+const cuts = caseCount(2, 500);
 
 it(`power cuts lose nothing that a client has received, and each line is stored once (seed ${seed})`, async () => {
   const disk = LoopDisk.make();

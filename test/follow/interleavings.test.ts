@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import type { AgentStore } from '../../engine/index.js';
 import type { Predicate } from '../../engine/scan/plan/query.js';
 import type { Retention } from '../../engine/store/manifest/retention-change.js';
@@ -10,7 +10,7 @@ import type { Value } from '../model/dataset.js';
 import type { ClientDouble } from './client-double.js';
 import { follow, followersOf, settled } from './followed-store.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 1500 : 12;
+const numRuns = caseCount(12, 1500);
 const hourMs = 3_600_000;
 const retention: Retention = { periodMs: 30 * hourMs, bytesMax: null, intervalMs: hourMs, graceMs: 0 };
 

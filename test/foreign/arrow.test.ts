@@ -1,9 +1,9 @@
 import * as arrow from 'apache-arrow';
-import fc from 'fast-check';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { columnValue } from '../../engine/columns/column.js';
 import type { ForeignFile } from '../../engine/foreign/foreign-file.js';
 import { lz4FrameContent } from '../../engine/foreign/lz4-frame.js';
@@ -88,7 +88,7 @@ describe('Arrow files and streams written by apache-arrow', () => {
           expect(await valuesOf(file, path, i, spanRows), name).toEqual(expected);
         }
       }),
-      { numRuns: process.env['LOGSTRATA_LONG'] === '1' ? 1000 : 20 },
+      { numRuns: caseCount(20, 1000) },
     );
   });
 });
@@ -361,7 +361,7 @@ describe('damaged Arrow files', () => {
     const rawStreams = Object.entries(rawCases).map(([name, { field, nodes, buffers, viewBuffers }]) =>
       rawStream([{ name, ...field }], 3, nodes ?? [[3, 0]], buffers, viewBuffers),
     );
-    const numRuns = process.env['LOGSTRATA_LONG'] === '1' ? 10_000 : 150;
+    const numRuns = caseCount(150, 10_000);
     await readDamagedCopies(
       [...copies, ...copies, ...rawStreams],
       'arrow',

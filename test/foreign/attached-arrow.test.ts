@@ -1,9 +1,9 @@
 import * as arrow from 'apache-arrow';
-import fc from 'fast-check';
 import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { ArchiveAttaching } from '../../agents/archive/archive-attaching.js';
 import { reportArchive } from '../../agents/archive/archive-report.js';
 import { completedDefinition } from '../../agents/archive/completed-definition.js';
@@ -219,7 +219,7 @@ describe('attached Arrow files and streams', () => {
           rmSync(folder, { recursive: true });
         }
       }),
-      { numRuns: 20 },
+      { numRuns: caseCount(20) },
     );
   });
 

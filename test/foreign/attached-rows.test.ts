@@ -1,10 +1,10 @@
-import fc from 'fast-check';
 import { createHash } from 'node:crypto';
 import { getEventListeners } from 'node:events';
 import { mkdtemp, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import type { AgentStore } from '../../engine/archive/archive.js';
 import type { Query, ScanStats, StringOp } from '../../engine/scan/plan/query.js';
 import type { FilePlan } from '../../engine/store/attached/attached-file.js';
@@ -126,7 +126,7 @@ describe('rows of attached files', () => {
         for (const query of asked) expect(await answer(store, query)).toBe(answerOf(dataset, query));
         await archive.close();
       }),
-      { numRuns: 60 },
+      { numRuns: caseCount(60) },
     );
   });
 

@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { caseCount } from '../cases.js';
 import { decodeForeign } from '../../engine/foreign/reading/decode-foreign.js';
 import { readForeignFile } from '../../engine/foreign/reading/read-foreign-file.js';
 import { LogstrataError } from '../../engine/terms/errors.js';
@@ -10,7 +11,7 @@ import { readDamagedCopies } from './damaged-files.js';
 import { hasParquetCorpus, parquetCorpus } from './foreign-samples.js';
 import { readingOf } from './reading.js';
 
-const numRuns = process.env['LOGSTRATA_LONG'] === '1' ? 10_000 : 150;
+const numRuns = caseCount(150, 10_000);
 /** The footer's length and the magic number. */
 const ending = 8;
 

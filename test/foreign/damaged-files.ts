@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { writeFile } from 'node:fs/promises';
 import { expect } from 'vitest';
+import { fc } from '../cases.js';
 import type { ForeignFile, ForeignFormat } from '../../engine/foreign/foreign-file.js';
 import { decodeForeignTask } from '../../engine/foreign/reading/decode-task.js';
 import { describeForeignTask } from '../../engine/foreign/reading/describe-task.js';

@@ -1,9 +1,9 @@
-import fc from 'fast-check';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parquetWriteBuffer, type ColumnSource } from 'hyparquet-writer';
+import { caseCount, fc } from '../cases.js';
 import { readForeignFile } from '../../engine/foreign/reading/read-foreign-file.js';
 import { columnSource } from '../../engine/store/attached/column-source.js';
 import { work, type ColumnIndex } from '../../engine/store/attached/index-task.js';
@@ -11,7 +11,7 @@ import { fileStamp } from '../../engine/store/attached/same-file.js';
 import type { Field } from '../../engine/terms/schema.js';
 import { readingOf } from './reading.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 500 : 20;
+const numRuns = caseCount(20, 500);
 
 let folder: string;
 beforeAll(async () => {

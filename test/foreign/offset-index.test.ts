@@ -1,9 +1,9 @@
-import fc from 'fast-check';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parquetWriteBuffer } from 'hyparquet-writer';
+import { caseCount, fc } from '../cases.js';
 import type { DecodedSpans, ForeignRead } from '../../engine/foreign/foreign-file.js';
 import { decodeForeign } from '../../engine/foreign/reading/decode-foreign.js';
 import { readForeignFile } from '../../engine/foreign/reading/read-foreign-file.js';
@@ -76,7 +76,7 @@ describe('the page locations that a file states', () => {
         const { column } = spans.find(({ span }) => span === wanted)!;
         expect(columnValues(column)).toEqual(expected.slice(wanted * spanRows, (wanted + 1) * spanRows));
       }),
-      { numRuns: 100 },
+      { numRuns: caseCount(100) },
     );
   });
 

@@ -1,8 +1,8 @@
-import fc from 'fast-check';
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import type { AgentStore } from '../../engine/archive/archive.js';
 import type { ForeignFile } from '../../engine/foreign/foreign-file.js';
 import { askOwnFilter } from '../../engine/foreign/parquet/own-filter.js';
@@ -182,7 +182,7 @@ describe('Bloom filters in an attached file', () => {
         expect(typeof mayHave).toBe('boolean');
         expect(bytesRead).toBeLessThanOrEqual(64 + 32);
       }),
-      { numRuns: 200 },
+      { numRuns: caseCount(200) },
     );
     expect(askOwnFilter({ path }, { offset: content.length + 10, bytes: 0 }, hashes).mayHave).toBe(true);
   });

@@ -1,9 +1,9 @@
-import fc from 'fast-check';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { gzipSync } from 'node:zlib';
+import { caseCount, fc } from '../cases.js';
 import type { ForeignColumn, ForeignFile, ForeignRead } from '../../engine/foreign/foreign-file.js';
 import { decodeForeign } from '../../engine/foreign/reading/decode-foreign.js';
 import { readForeignFile } from '../../engine/foreign/reading/read-foreign-file.js';
@@ -15,7 +15,7 @@ import { queryAllDuckDb } from '../oracle/duckdb.js';
 import { hasParquetCorpus, parquetCorpus } from './foreign-samples.js';
 import { columnValues, readingOf, valuesOf } from './reading.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 2000 : 30;
+const numRuns = caseCount(30, 2000);
 
 let folder: string;
 beforeAll(async () => {

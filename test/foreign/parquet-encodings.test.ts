@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import type { Encoding, SchemaElement } from 'hyparquet';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -6,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { gzipSync } from 'node:zlib';
+import { caseCount, fc } from '../cases.js';
 import { decodeForeign } from '../../engine/foreign/reading/decode-foreign.js';
 import { readForeignFile } from '../../engine/foreign/reading/read-foreign-file.js';
 import { lz4BytesMax } from '../../engine/kernels/lz4.js';
@@ -13,7 +13,7 @@ import { openCompressor } from '../../engine/parquet/compression.js';
 import type { OurValue } from './duckdb-values.js';
 import { readingOf, valuesOf } from './reading.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 3000 : 30;
+const numRuns = caseCount(30, 3000);
 
 let folder: string;
 let compressors: Record<string, (bytes: Uint8Array) => Uint8Array>;

@@ -1,10 +1,10 @@
-import fc from 'fast-check';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
+import { fc } from '../cases.js';
 import { indexOfRuns } from '../../engine/scan/plan/run-index.js';
 import { planScan } from '../../engine/scan/plan/plan.js';
 import type { Query } from '../../engine/scan/plan/query.js';

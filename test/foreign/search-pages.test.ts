@@ -1,9 +1,9 @@
-import fc from 'fast-check';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parquetWriteBuffer, type ColumnSource } from 'hyparquet-writer';
+import { caseCount, fc } from '../cases.js';
 import { searchParquet } from '../../engine/foreign/parquet/search-parquet.js';
 import { decodeForeign } from '../../engine/foreign/reading/decode-foreign.js';
 import { readForeignFile } from '../../engine/foreign/reading/read-foreign-file.js';
@@ -20,7 +20,7 @@ import { columnValues, readingOf } from './reading.js';
 import { writeParquet } from './write-parquet.js';
 import { anyText } from '../model/any-text.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 1500 : 30;
+const numRuns = caseCount(30, 1500);
 const workers = new WorkerPool(2);
 
 let folder: string;

@@ -1,8 +1,8 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { Allocator } from '../../engine/memory/allocator.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 5000 : 100;
+const numRuns = caseCount(100, 5000);
 
 type Step =
   | { readonly kind: 'allocate'; readonly sizeBytes: number }

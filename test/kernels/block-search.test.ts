@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { BlockSearch, searchRoomBytes, type BlockVerdict } from '../../engine/kernels/block-search.js';
 import { lz4BytesMax } from '../../engine/kernels/lz4.js';
 import { kernelNeedle, type KernelNeedle } from '../../engine/kernels/needle.js';
@@ -7,7 +7,7 @@ import { inShared } from './lay.js';
 import * as plain from './plain/block-search.js';
 import { lz4Compress } from './plain/lz4.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 5000 : 75;
+const numRuns = caseCount(75, 5000);
 
 function compressed(text: Uint8Array): Uint8Array {
   const target = new Uint8Array(lz4BytesMax(text.length));

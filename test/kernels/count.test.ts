@@ -1,11 +1,11 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { bitmapBytes } from '../../engine/kernels/bitmap.js';
 import { countCodes, countPairs, countRanges } from '../../engine/kernels/count.js';
 import { both, type Lay } from './lay.js';
 import * as plain from './plain/count.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 150;
+const numRuns = caseCount(150, 20_000);
 
 interface Rows {
   readonly rows: number;

@@ -1,10 +1,10 @@
 import { crc32 as twin } from 'node:zlib';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { crc32 } from '../../engine/kernels/crc32.js';
 import { both } from './lay.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 5000 : 100;
+const numRuns = caseCount(100, 5000);
 
 /** Lengths around the smallest length for the kernel, a block, a step, and the end of the space for the quotient. */
 const length = fc

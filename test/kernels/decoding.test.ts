@@ -1,9 +1,9 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { packedRun } from './packed-run.js';
 import * as plainPacking from './plain/bit-packing.js';
 import * as plainDelta from './plain/delta.js';
 import * as plainStrings from './plain/plain-strings.js';
+import { caseCount, fc } from '../cases.js';
 import * as simdPacking from '../../engine/kernels/bit-packing.js';
 import * as simdDelta from '../../engine/kernels/delta.js';
 import * as simdLz4 from '../../engine/kernels/lz4.js';
@@ -13,7 +13,7 @@ import { both } from './lay.js';
 import { TestMemory } from './memory.js';
 import { stringColumns } from './strings.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 10_000 : 100;
+const numRuns = caseCount(100, 10_000);
 
 /** Lengths around the sizes of a vector and of a block, and around the smallest length for the kernel. */
 const counts = fc.oneof(

@@ -1,8 +1,8 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import * as plainBitmap from './plain/bitmap.js';
 import { selectCodes as selectPlainCodes } from './plain/dictionary-select.js';
 import * as plainEntries from './plain/entry-filter.js';
+import { caseCount, fc } from '../cases.js';
 import * as bitmap from '../../engine/kernels/bitmap.js';
 import * as simdEntries from '../../engine/kernels/entry-filter.js';
 import { copyBytes, copyFromShared, copyShifted } from '../../engine/kernels/copy.js';
@@ -15,7 +15,7 @@ import { both } from './lay.js';
 import { stringColumns, stringsOf } from './strings.js';
 import { expectEqual } from '../expect-equal.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 3000 : 30;
+const numRuns = caseCount(30, 3000);
 const rowsMax = 3000;
 
 /** A range of rows that begins at a multiple of 8. */

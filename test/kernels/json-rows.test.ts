@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import {
   jsonBool,
   jsonFloat64,
@@ -26,7 +26,7 @@ import { writeJsonRows as writePlainRows, type PlainTable } from './plain/json-r
 import { stringsOf } from './strings.js';
 import { anyText } from '../model/any-text.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 150;
+const numRuns = caseCount(150, 20_000);
 const memory = TestMemory.create(0, 4 * 1024 * 1024)!;
 const guard = 0xa5;
 

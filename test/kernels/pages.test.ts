@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { packedRun } from './packed-run.js';
 import * as plainPacking from './plain/bit-packing.js';
@@ -8,6 +7,7 @@ import * as plainGrams from './plain/grams.js';
 import * as plainLz4 from './plain/lz4.js';
 import * as plainStrings from './plain/plain-strings.js';
 import * as plainBounds from './plain/string-bounds.js';
+import { caseCount, fc } from '../cases.js';
 import * as simdPacking from '../../engine/kernels/bit-packing.js';
 import * as simdDelta from '../../engine/kernels/delta.js';
 import * as simdDictionary from '../../engine/kernels/dictionary.js';
@@ -18,7 +18,7 @@ import * as simdBounds from '../../engine/kernels/string-bounds.js';
 import { stringColumns, stringsOf } from './strings.js';
 import { expectEqual } from '../expect-equal.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 150;
+const numRuns = caseCount(150, 20_000);
 /** Bytes around a target that no kernel may write to. */
 const guard = 0xa5;
 

@@ -1,12 +1,12 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import type { BlockVerdict } from '../../engine/kernels/block-search.js';
 import { kernelNeedle, type KernelNeedle } from '../../engine/kernels/needle.js';
 import { searchPlainStrings } from '../../engine/kernels/plain-strings.js';
 import { both } from './lay.js';
 import * as plain from './plain/block-search.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 5000 : 75;
+const numRuns = caseCount(75, 5000);
 
 /** Strings in Parquet's PLAIN encoding. */
 function stored(strings: readonly Uint8Array[]): Uint8Array {

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { asciiFold } from '../../engine/kernels/substring.js';
 import { affixEnd, affixStart, kernelNeedle } from '../../engine/kernels/needle.js';
 import { TestMemory } from './memory.js';
@@ -9,7 +9,7 @@ import { selectCodes } from './plain/dictionary-select.js';
 import { selectContaining, selectEqual, selectPrefix, selectSuffix } from './plain/substring.js';
 import { stringColumns, stringsOf, type Strings } from './strings.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 200;
+const numRuns = caseCount(200, 20_000);
 const memory = TestMemory.create(0, 4 * 1024 * 1024)!;
 const guard = 0xa5;
 

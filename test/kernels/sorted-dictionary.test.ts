@@ -1,11 +1,11 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { both } from './lay.js';
 import * as plain from './plain/dictionary.js';
 import { stringColumns, stringsOf, type Strings } from './strings.js';
+import { caseCount, fc } from '../cases.js';
 import * as simd from '../../engine/kernels/dictionary.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 5000 : 100;
+const numRuns = caseCount(100, 5000);
 
 interface Dictionary {
   readonly entries: number;

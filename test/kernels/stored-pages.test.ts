@@ -1,8 +1,8 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import * as plainPacking from './plain/bit-packing.js';
 import * as plainDelta from './plain/delta.js';
 import * as plainSnappy from './plain/snappy.js';
+import { caseCount, fc } from '../cases.js';
 import { decodeHybrid } from '../../engine/kernels/bit-packing.js';
 import * as simdDelta from '../../engine/kernels/delta.js';
 import { snappyDecompress } from '../../engine/kernels/snappy.js';
@@ -12,7 +12,7 @@ import { bitmapBytes } from '../../engine/kernels/bitmap.js';
 import { both } from './lay.js';
 import { expectEqual } from '../expect-equal.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 150;
+const numRuns = caseCount(150, 20_000);
 
 /** The bytes that are changed, and the number of bytes that are cut off. */
 const damage = fc.tuple(fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 3 }), fc.nat(10));

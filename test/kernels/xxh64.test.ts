@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { addStripes, ContentHash, newLanes } from '../../engine/kernels/xxh64.js';
 import { both } from './lay.js';
 import * as plain from './plain/xxh64.js';
@@ -70,7 +70,7 @@ describe('XXH64', () => {
           expect([...lanes]).toEqual([...wanted]);
         });
       }),
-      { numRuns: 60 },
+      { numRuns: caseCount(60) },
     );
   });
 });

@@ -1,8 +1,8 @@
-import fc from 'fast-check';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { caseCount, fc, isLong } from '../cases.js';
 import type { AgentStore, Archive } from '../../engine/archive/archive.js';
 import { formatCursor } from '../../engine/terms/cursor.js';
 import { openArchive } from '../../engine/index.js';
@@ -18,7 +18,6 @@ import { isSayable, recordOf, sealed, sqlOf } from './sql-query.js';
 import type { Codec } from '../../engine/parquet/compression.js';
 import type { StoreStats } from '../../engine/maintenance/stats.js';
 
-const long = process.env.LOGSTRATA_LONG === '1';
 const hourMs = 3_600_000;
 const nowMs = Date.UTC(2025, 2, 1);
 const everything: Query = { limit: 1_000_000, after: undefined, before: undefined, predicates: [] };
@@ -50,7 +49,7 @@ interface Story {
 /** Rows of several days, some of which are close together. */
 const stories: fc.Arbitrary<Story> = fc
   .record({
-    parts: fc.tuple(...Array.from({ length: 4 }, () => datasets(long ? 100 : 30))),
+    parts: fc.tuple(...Array.from({ length: 4 }, () => datasets(isLong ? 100 : 30))),
     hours: fc.array(fc.nat(80), { minLength: 1, maxLength: 30 }),
     codec: fc.constantFrom<Codec>('lz4', 'zstd'),
     seed: fc.nat(),
@@ -89,8 +88,8 @@ async function asked(
 async function questions(place: string, schema: Schema, stats: StoreStats, seed: number): Promise<Query[]> {
   const all = stats.segments === 0 ? [] : await queryDuckDb(sqlOf(everything, schema, join(place, 'web')));
   const dataset = { schema, records: all.map((row) => recordOf(row, schema)) };
-  const drawn = fc.sample(queries(dataset), { seed, numRuns: long ? 40 : 15 });
-  const filters = fc.sample(predicates(dataset), { seed, numRuns: long ? 80 : 20 });
+  const drawn = fc.sample(queries(dataset), { seed, numRuns: caseCount(15, 40) });
+  const filters = fc.sample(predicates(dataset), { seed, numRuns: caseCount(20, 80) });
   return [everything, ...drawn, ...filters.map((each) => ({ ...everything, predicates: [each] }))].map(
     (query) => ({ ...query, predicates: query.predicates.filter(isSayable) }),
   );
@@ -174,7 +173,7 @@ describe('the folder of sealed segments as DuckDB reads it', () => {
         await compare(place, changedSchema, changed);
         expect(withoutCursors(changed.answers[0]!.text)).toEqual(valuesOf(changedSchema, [...old, ...fresh]));
       }),
-      { numRuns: long ? 200 : 6 },
+      { numRuns: caseCount(6, 200) },
     );
   });
 });

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { caseCount } from '../cases.js';
 import type { AgentStore, Archive } from '../../engine/archive/archive.js';
 import { openArchive } from '../../engine/index.js';
 import type { CountedValue } from '../../engine/scan/plan/count.js';
@@ -51,7 +52,7 @@ beforeAll(async () => {
   place = await mkdtemp(join(tmpdir(), 'logstrata-counts-'));
   archive = await openArchive(place, { mode: 'write', role: 'test', now: () => nowMs });
   store = await archive.agent('web', schema);
-  const rows = fc.sample(rowArbitrary, { seed, numRuns: 4000 });
+  const rows = fc.sample(rowArbitrary, { seed, numRuns: caseCount(4000) });
   await load(store, rows.slice(0, 2500), 500);
   await append(store, rows.slice(2500), 'load');
   // The archive is closed so that DuckDB sees each record once: replaced files are removed then.

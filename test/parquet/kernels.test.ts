@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { codeBits, decodeHybrid, packCodes } from '../../engine/kernels/bit-packing.js';
 import { packedRun } from '../kernels/packed-run.js';
 import { isAscii } from '../../engine/kernels/grams.js';
@@ -18,7 +18,7 @@ import { batchFromRows } from '../model/rows.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { fileBytes, mixedRows, mixedSchema, sealBatches } from './segment-sample.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 150;
+const numRuns = caseCount(150, 20_000);
 
 /** Bytes with repetitions near and far. */
 const compressible = fc

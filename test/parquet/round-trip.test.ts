@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import type { Column, RecordBatch } from '../../engine/columns/column.js';
 import { columnValue } from '../../engine/columns/column.js';
 import { batchFromRows, type Value } from '../model/rows.js';
@@ -10,7 +10,6 @@ import { columnOf, openSegment, sealBatches } from './segment-sample.js';
 import type { Codec } from '../../engine/parquet/compression.js';
 import { anyText } from '../model/any-text.js';
 
-const long = process.env.LOGSTRATA_LONG === '1';
 const types: readonly FieldType[] = ['int', 'float', 'string', 'time'];
 const schema: Schema = { fields: types.map((type) => ({ name: `f_${type}`, type })) };
 const wideSchema: Schema = { fields: [{ name: 'v', type: 'string', index: true }] };
@@ -93,7 +92,7 @@ describe('sealed segments are read back', () => {
         expect(groups.length).toBe(batches.length);
         groups.forEach((columns, i) => expectSame(columns, batches[i]!));
       }),
-      { numRuns: long ? 2000 : 30 },
+      { numRuns: caseCount(30, 2000) },
     );
   });
 

@@ -2,13 +2,11 @@ import { readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import { caseCount, seed } from '../cases.js';
 import { between, seededRandom } from '../model/random.js';
 import { run, start, type Running } from '../cli/process.js';
 import { storedStats } from '../cli/stored.js';
 import { allNumbers, numbersFolder, range, serveNumbers, until, writeNumbers } from './numbered-log.js';
-
-const long = process.env.LOGSTRATA_LONG === '1';
-const seed = Number(process.env['LOGSTRATA_SEED'] ?? Date.now() % 1_000_000);
 
 /** Units of work that have begun in the store and not ended. */
 function building(folder: string): string[] {
@@ -51,7 +49,7 @@ it(`kill -9 of the server that other processes commit through loses nothing and 
   const perFile = 4000;
   let next = 0;
   let served = await serveNumbers(folder);
-  for (let round = 0; round < (long ? 60 : 2); round++) {
+  for (let round = 0; round < caseCount(2, 60); round++) {
     const first = next;
     const sides = [0, 1].map(() =>
       range(0, 3).map(() => writeNumbers(folder, `${next}.log`, next, (next += perFile))),
@@ -91,7 +89,7 @@ it(`kill -9 of a load leaves nothing of its file, and the other loads continue (
   const large = 150_000;
   let next = 0;
   const served = await serveNumbers(folder);
-  for (let round = 0; round < (long ? 60 : 2); round++) {
+  for (let round = 0; round < caseCount(2, 60); round++) {
     const largeFile = writeNumbers(folder, `large-${round}.log`, next, next + large);
     const smallFiles = range(0, 3).map((i) =>
       writeNumbers(

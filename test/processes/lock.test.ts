@@ -4,11 +4,11 @@ import { chmodSync, chownSync, mkdirSync, readdirSync, readlinkSync, writeFileSy
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { caseCount } from '../cases.js';
 import { temporaryFolder } from '../agents/load/temporary.js';
 import { lockForWriting } from '../../engine/store/writer/writer-link.js';
 import { main, root, run, start, workFolder } from '../cli/process.js';
 
-const long = process.env['LOGSTRATA_LONG'] === '1';
 const link = join(root, 'dist/engine/store/writer/writer-link.js');
 
 /** Runs a program in a process of its own, which is killed with the test; returns it with its first message. */
@@ -108,7 +108,7 @@ it('the lock is never held by two of many processes that start, end and are kill
     }`;
   const script = join(folder, 'starter.mjs');
   writeFileSync(script, starter);
-  const wanted = long ? 20_000 : 40;
+  const wanted = caseCount(40, 20_000);
   let held = 0;
   let kills = 0;
   const faults: unknown[] = [];

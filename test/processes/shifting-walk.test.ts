@@ -2,13 +2,12 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import { caseCount, seed } from '../cases.js';
 import { Random } from '../../bench/random.js';
 import { fetchAlone, freePort, recordsOf, run, start, workFolder, type Running } from '../cli/process.js';
 import { until } from './numbered-log.js';
 
-const long = process.env['LOGSTRATA_LONG'] === '1';
-const seed = Number(process.env['LOGSTRATA_SEED'] ?? Date.now() % 1_000_000);
-const walksWanted = long ? 1000 : 6;
+const walksWanted = caseCount(6, 1000);
 const walkers = 4;
 const there = 4000;
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { caseCount, seed } from '../cases.js';
 import type { AgentStore, Archive } from '../../engine/archive/archive.js';
 import { openArchive } from '../../engine/index.js';
 import type { Value } from '../model/dataset.js';
@@ -10,8 +11,6 @@ import { answer, append, load, schema } from '../engine/store/memory-archive.js'
 import { between, seededRandom } from '../model/random.js';
 import { range } from './numbered-log.js';
 
-const long = process.env.LOGSTRATA_LONG === '1';
-const seed = Number(process.env['LOGSTRATA_SEED'] ?? Date.now() % 1_000_000);
 const nowMs = Date.UTC(2026, 10, 20, 12);
 
 async function folder(): Promise<string> {
@@ -50,7 +49,7 @@ async function numbers(store: AgentStore): Promise<number[]> {
 it(`taking over the lock while queries read loses nothing and repeats nothing (seed ${seed})`, async () => {
   const random = seededRandom(seed);
   const count = 10_000;
-  for (let round = 0; round < (long ? 500 : 20); round++) {
+  for (let round = 0; round < caseCount(20, 500); round++) {
     const path = await folder();
     const writer = await open(path, 'load');
     const server = await open(path, 'serve');
@@ -88,7 +87,7 @@ it(`writers end and others take over, while queries see every commit once (seed 
   })();
   asking.catch(() => (isOver = true));
   let next = 0;
-  for (let step = 0; step < (long ? 1000 : 60) && !isOver; step++) {
+  for (let step = 0; step < caseCount(60, 1000) && !isOver; step++) {
     const count = between(random, 1, 20);
     const { store: committing } = writers[between(random, 0, writers.length)]!;
     if (random() < 0.3) await load(committing, rows(next, count));

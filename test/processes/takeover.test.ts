@@ -1,6 +1,7 @@
 import { readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { caseCount } from '../cases.js';
 import { freePort, run, start } from '../cli/process.js';
 import {
   allNumbers,
@@ -11,8 +12,6 @@ import {
   until,
   writeNumbers,
 } from './numbered-log.js';
-
-const long = process.env.LOGSTRATA_LONG === '1';
 
 /** A stream is committed at this many records, and therefore at once. */
 const commitRecords = 64 * 1024;
@@ -28,7 +27,7 @@ function writer(folder: string): { role: string; pid: number } | undefined {
 }
 
 it('a server that starts beside a stream answers its records, and becomes the writer when the stream has ended', async () => {
-  for (let round = 0; round < (long ? 20 : 1); round++) {
+  for (let round = 0; round < caseCount(1, 20); round++) {
     const folder = numbersFolder();
     const stream = start(folder, ['load', 'numbers', '-']);
     await until(() => writer(folder)?.pid === stream.child.pid, 'the stream holds the lock');

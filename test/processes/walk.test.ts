@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { isLong } from '../cases.js';
 import { start, run } from '../cli/process.js';
 import {
   allNumbers,
@@ -12,9 +13,8 @@ import {
   type Served,
 } from './numbered-log.js';
 
-const long = process.env.LOGSTRATA_LONG === '1';
 const there = 20_000;
-const filesLoaded = long ? 20 : 2;
+const filesLoaded = isLong ? 20 : 2;
 const recordsPerFile = 5000;
 const recordsStreamed = 70_000;
 

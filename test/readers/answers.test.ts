@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import type { ReadableStore } from '../../engine/archive/archive.js';
 import { ReaderArchive } from '../../engine/archive/reader-archive.js';
 import type { Query } from '../../engine/scan/plan/query.js';
@@ -16,7 +16,6 @@ import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { LyingCluster, LyingDoor } from './lying-cluster.js';
 import { WriterBed } from './writer-bed.js';
 
-const isLong = process.env['LOGSTRATA_LONG'] === '1';
 const workers = new WorkerPool(0);
 
 /** A writer behind HTTP, two readers of it, units that only the readers know of, and the model of all of their records. */
@@ -99,7 +98,7 @@ it('give the answers of the writer, wherever the border is', async () => {
         await readers.close();
       }
     }),
-    { numRuns: isLong ? 100 : 8, endOnFailure: true },
+    { numRuns: caseCount(8, 100), endOnFailure: true },
   );
 });
 
@@ -187,7 +186,7 @@ it.each(['forward', 'backward'])(
           await readers.close();
         }
       }),
-      { numRuns: isLong ? 200 : 10, endOnFailure: true },
+      { numRuns: caseCount(10, 200), endOnFailure: true },
     );
   },
 );

@@ -1,7 +1,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
-import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import type { ArchiveFolder } from '../../engine/archive/archive-folder.js';
 import type { AgentStore } from '../../engine/archive/archive.js';
 import { ReaderArchive } from '../../engine/archive/reader-archive.js';
@@ -147,7 +147,7 @@ it('reads any valid border, and reports a mistake in any other', async () => {
         if (!isLogstrataError(error) || error.code !== 'damaged') throw error;
       }
     }),
-    { numRuns: 500, endOnFailure: true },
+    { numRuns: caseCount(500), endOnFailure: true },
   );
 });
 
@@ -170,7 +170,7 @@ it('writes filters in the form that the writer reads', () => {
       const read = readParameters(filterText(drawn, strangeSchema).join('&'), [], context);
       expect(read.predicates).toEqual(drawn);
     }),
-    { numRuns: 200, endOnFailure: true },
+    { numRuns: caseCount(200), endOnFailure: true },
   );
 });
 

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { addedRuns, haveRecord, sharedRuns } from '../../engine/scan/plan/added-runs.js';
 import type { RowGroup, SnapshotRun } from '../../engine/store/reading/snapshot.js';
 
@@ -57,6 +57,6 @@ it('returns the runs that one state has and another lacks, and those that both h
         if (found !== isKnown.has(position)) expect([position, found]).toBe('what is known');
       }
     }),
-    { numRuns: 2000 },
+    { numRuns: caseCount(2000) },
   );
 });

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { countSnapshot } from '../../engine/scan/count/count.js';
 import { countTask } from '../../engine/scan/count/count-task.js';
 import type { Counts, CountQuery } from '../../engine/scan/plan/count.js';
@@ -21,8 +21,6 @@ import { makeSnapshot, type Layout } from '../model/model-snapshot.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { numbered } from './numbered.js';
 import { storeSnapshot, type StoredLayout } from './stored-snapshot.js';
-
-const long = process.env.LOGSTRATA_LONG === '1';
 
 /** Some of the times are outside of any calendar, and some at its limits. */
 const oddTimes = [
@@ -77,7 +75,7 @@ describe('counts', () => {
           expect(withoutStats(await count(snapshot, query))).toEqual(countsOf(dataset, query));
         expect(snapshot.released()).toBe(asked.length);
       }),
-      { numRuns: long ? 20_000 : 750 },
+      { numRuns: caseCount(750, 20_000) },
     );
   });
 });
@@ -137,7 +135,7 @@ describe('counts of stored records', () => {
         expect(snapshot.released()).toBe(3 * asked.length);
         pool.close();
       }),
-      { numRuns: long ? 500 : 25 },
+      { numRuns: caseCount(25, 500) },
     );
   });
 

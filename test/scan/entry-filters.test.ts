@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import type { BytesColumn } from '../../engine/columns/column.js';
 import { filteredEntriesMin, searchesBeforeFilter } from '../../engine/terms/limits.js';
 import { mayHaveExact } from '../../engine/scan/filter/entry-filters.js';
@@ -56,7 +56,7 @@ describe('the filter of a dictionary', () => {
         for (let i = 0; i < searchesBeforeFilter; i++) asked(entries, '');
         expect(some.every((text) => asked(entries, text))).toBe(true);
       }),
-      { numRuns: 20 },
+      { numRuns: caseCount(20) },
     );
   });
 

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { executeScan } from '../../engine/scan/execute.js';
 import type { AnswerForm, Query } from '../../engine/scan/plan/query.js';
 import { resumeScan } from '../../engine/scan/resume.js';
@@ -13,7 +13,7 @@ import { datasets, forms, queries } from '../model/arbitraries.js';
 import type { Dataset } from '../model/dataset.js';
 import { makeSnapshot, type Layout } from '../model/model-snapshot.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 500;
+const numRuns = caseCount(500, 20_000);
 
 const layouts: fc.Arbitrary<Layout> = fc.record({
   seed: fc.integer(),

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import type { AgentStore } from '../../engine/archive/archive.js';
 import { sharedMemory } from '../../engine/memory/shared-memory.js';
 import { turnPagesMax } from '../../engine/terms/limits.js';
@@ -149,7 +149,7 @@ describe('pages that may be shared', () => {
         expect(sharedMemory().takenBytes).toBe(takenBytes);
         await close();
       }),
-      { numRuns: 100 },
+      { numRuns: caseCount(100) },
     );
   });
 });

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { countRange, listRange, setRange, andRange } from '../../engine/kernels/bitmap.js';
 import {
   jsonFloat64,
@@ -21,7 +21,7 @@ import { strangeText } from '../model/arbitraries.js';
 import { between, seededRandom } from '../model/random.js';
 import { expectEqual } from '../expect-equal.js';
 
-const runs = process.env.LOGSTRATA_LONG === '1' ? 100_000 : 1500;
+const runs = caseCount(1500, 100_000);
 const encoder = new TextEncoder();
 
 interface Strings {

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { LogstrataError } from '../../engine/terms/errors.js';
 import { sharedMemory } from '../../engine/memory/shared-memory.js';
 import { answerBytesMax, pageRowsMax } from '../../engine/terms/limits.js';
@@ -59,7 +59,7 @@ describe('a page of rows that are in memory', () => {
       fc.asyncProperty(pages, fc.boolean(), async (query, lends) => {
         expect(await textOf(snapshot, query, lends)).toBe(answerOf(dataset, query));
       }),
-      { numRuns: 300 },
+      { numRuns: caseCount(300) },
     );
     expect(sharedMemory().takenBytes).toBe(takenBytes);
     expect(columns.pinnedBytes).toBe(0);

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { comparePositions } from '../../engine/terms/cursor.js';
 import type { Position } from '../../engine/terms/cursor.js';
 import { planScan, shareOf, UnitWalk, type ScanPlan, type ScanUnit } from '../../engine/scan/plan/plan.js';
@@ -138,7 +138,7 @@ it('plans the rows within the bounds, in order, whatever the runs', () => {
       else expect(plan.rowGroups).toBeLessThanOrEqual(groups.length);
       expect(plan.rowGroups).toBeGreaterThanOrEqual(new Set(wanted.map(({ group }) => group)).size);
     }),
-    { numRuns: 2000 },
+    { numRuns: caseCount(2000) },
   );
 });
 

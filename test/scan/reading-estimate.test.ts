@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { executeScan } from '../../engine/scan/execute.js';
 import type { Predicate, Query, ScanStats } from '../../engine/scan/plan/query.js';
 import type { ScanOptions } from '../../engine/scan/plan/scan.js';
@@ -109,7 +109,7 @@ describe('the estimate of what a query may read', () => {
         if (stats.gramPiecesRead + stats.valuePiecesRead === 0)
           expect(stats.bytesRead).toBeLessThanOrEqual(bytes);
       }),
-      { numRuns: 60 },
+      { numRuns: caseCount(60) },
     );
   });
 });

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { parseCursor } from '../../engine/terms/cursor.js';
 import { executeScan } from '../../engine/scan/execute.js';
 import type { Query } from '../../engine/scan/plan/query.js';
@@ -10,7 +10,7 @@ import type { Dataset } from '../model/dataset.js';
 import { makeSnapshot } from '../model/model-snapshot.js';
 import type { Layout } from '../model/model-snapshot.js';
 
-const runs = process.env.LOGSTRATA_LONG === '1' ? 50_000 : 2500;
+const runs = caseCount(2500, 50_000);
 
 const layouts: fc.Arbitrary<Layout> = fc.record({
   seed: fc.integer(),

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { countSnapshot } from '../../engine/scan/count/count.js';
 import { executeScan } from '../../engine/scan/execute.js';
 import type { Predicate, Query, ScanStats } from '../../engine/scan/plan/query.js';
@@ -21,7 +21,6 @@ import { openSegment, sealBatches } from '../parquet/segment-sample.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { storeSnapshot, type StoredLayout } from './stored-snapshot.js';
 
-const long = process.env.LOGSTRATA_LONG === '1';
 const folder = mkdtempSync(join(tmpdir(), 'logstrata-anywhere-'));
 const workers = new WorkerPool(2);
 afterAll(async () => {
@@ -271,7 +270,7 @@ describe('a text in any string', () => {
         expect(counts).toEqual(countsOf(dataset, counted));
         columns.close();
       }),
-      { numRuns: long ? 2000 : 30 },
+      { numRuns: caseCount(30, 2000) },
     );
     expect(leftOut).toBeGreaterThan(100);
   });

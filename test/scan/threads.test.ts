@@ -1,8 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { DamageError, LogstrataError } from '../../engine/terms/errors.js';
 import { sharedMemory } from '../../engine/memory/shared-memory.js';
 import { executeScan } from '../../engine/scan/execute.js';
@@ -23,7 +23,7 @@ import type { Dataset } from '../model/dataset.js';
 import { numbered, schema } from './numbered.js';
 import { storeSnapshot, type StoredLayout, type StoredSnapshot } from './stored-snapshot.js';
 
-const runs = process.env.LOGSTRATA_LONG === '1' ? 2000 : 30;
+const runs = caseCount(30, 2000);
 
 const folder = mkdtempSync(join(tmpdir(), 'logstrata-scan-'));
 /** The last pool runs all reads on the calling thread, although it has threads. */

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { LogstrataError } from '../../engine/terms/errors.js';
 import { sharedMemory } from '../../engine/memory/shared-memory.js';
 import { answerBytesMax, cellsOfBlock, idleScansMax, lineJobsOfAllMax } from '../../engine/terms/limits.js';
@@ -110,7 +110,7 @@ describe('long answers that are read at the same time', () => {
         }
         await vacant(before + given.length);
       }),
-      { numRuns: process.env.LOGSTRATA_LONG === '1' ? 60 : 2 },
+      { numRuns: caseCount(2, 60) },
     );
   }, 600_000);
 

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { CountBoundError } from '../../engine/index.js';
 import { makeSchema } from '../../engine/terms/schema.js';
 import { countCsv, countJson } from '../../server/counts/count-answer.js';
@@ -109,7 +109,7 @@ describe('a request for a count', () => {
           expect(error).toBeInstanceOf(ProblemError);
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: caseCount(1000) },
     );
   });
 

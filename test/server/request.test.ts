@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { formatCursor } from '../../engine/terms/cursor.js';
 import { makeSchema } from '../../engine/terms/schema.js';
 import type { Query } from '../../engine/scan/plan/query.js';
@@ -315,7 +315,7 @@ describe('percent-encoding', () => {
           : pairs.map((pair) => pair.map(encodeURIComponent).join('=')).join('&');
         expect(parse(rawQuery)).toEqual(wanted);
       }),
-      { numRuns: 500 },
+      { numRuns: caseCount(500) },
     );
   });
 
@@ -332,7 +332,7 @@ describe('percent-encoding', () => {
           expect(error).toBeInstanceOf(ProblemError);
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: caseCount(1000) },
     );
   });
 });

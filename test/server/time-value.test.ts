@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { parseTimeValue } from '../../server/request/time-value.js';
 import { instantOfWallClock, zoneOffset } from '../../server/request/time-zone.js';
 
@@ -177,7 +177,7 @@ describe('the timezone setting', () => {
           expect(instantOfWallClock(zone, wallMs + stepMs)).toBeGreaterThanOrEqual(instant);
         },
       ),
-      { numRuns: 400 },
+      { numRuns: caseCount(400) },
     );
   });
 });

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
-import fc from 'fast-check';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import type { LogRecord } from '../../server/viewer/records/record.js';
 import { BrowserStore } from '../../server/viewer/state/browser-store.js';
 import { openPreferences } from '../../server/viewer/state/preferences.js';
@@ -273,6 +273,6 @@ it('is complete once the server is back, whatever failed before and in whatever 
         expectWhole(viewer);
       },
     ),
-    { numRuns: 150 },
+    { numRuns: caseCount(150) },
   );
 });

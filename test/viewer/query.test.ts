@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { fc } from '../cases.js';
 import { addressOf, readAddress } from '../../server/viewer/query/address.js';
 import { usualColumns, type Field } from '../../server/viewer/query/field.js';
 import {

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { fc } from '../cases.js';
 import { LineSplitter } from '../../server/viewer/api/line-splitter.js';
 import { EventStreamReader, type StreamEvent } from '../../server/viewer/api/event-stream.js';
 import {

@@ -1,15 +1,15 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { isLong } from '../cases.js';
 import { launchChromium } from '../../bench/viewer/chromium.js';
 import { damageStore } from '../../bench/viewer/damaged-store.js';
 import { closePage, openPage } from './browser.js';
 import { ServedViewer } from './served-viewer.js';
 
 const blank = 'about:blank';
-const long = process.env['LOGSTRATA_LONG'] === '1';
 const days = 10;
 /** The shop's records end at the last midnight, so that a range up to now contains some. */
 export const shop = {
-  records: long ? 10_000_000 : 100_000,
+  records: isLong ? 10_000_000 : 100_000,
   startMs: Math.floor(Date.now() / 86_400_000 - days) * 86_400_000,
   days,
   seed: 7,

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { caseCount, fc } from '../cases.js';
 import { FailureError, failureOf } from '../../server/viewer/api/failure.js';
 import { pageRecords, type PageAsk } from '../../server/viewer/api/first-requests.js';
 import type { PageAnswer } from '../../server/viewer/api/record-pages.js';
@@ -122,7 +122,7 @@ it('shows a run of records without gaps or repetitions, wherever the user scroll
         }
       },
     ),
-    { numRuns: 60 },
+    { numRuns: caseCount(60) },
   );
 });
 

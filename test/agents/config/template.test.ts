@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { caseCount, fc } from '../../cases.js';
 import { compileTemplate } from '../../../agents/templates/template.js';
 import { TemplateOverrun, TemplateWork } from '../../../agents/templates/template-work.js';
 import { LogstrataError } from '../../../engine/terms/errors.js';
@@ -271,6 +271,6 @@ test('the compiler fails on any text only with a mistake in the template', () =>
         expect(error).toBeInstanceOf(LogstrataError);
       }
     }),
-    { numRuns: process.env['LOGSTRATA_LONG'] === '1' ? 200_000 : 1000 },
+    { numRuns: caseCount(1000, 200_000) },
   );
 });

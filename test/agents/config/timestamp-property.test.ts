@@ -1,8 +1,8 @@
-import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { caseCount, fc } from '../../cases.js';
 import { compileTimestamp } from '../../../agents/times/timestamp.js';
 
-const numRuns = process.env['LOGSTRATA_LONG'] === '1' ? 200_000 : 1500;
+const numRuns = caseCount(1500, 200_000);
 
 const months = [
   'January',

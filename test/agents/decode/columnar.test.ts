@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../../cases.js';
 import type { AgentDefinition } from '../../../agents/definition/definition.js';
 import { createRecordDecoder } from '../../../agents/decode/record-decoder.js';
 import { BatchBuilder } from '../../../engine/columns/batch-builder.js';
@@ -9,7 +9,7 @@ import { lineBytesMax, rowGroupRowsMax } from '../../../engine/terms/limits.js';
 import { agent, decodeLines } from './decode-lines.js';
 import { anyText } from '../../model/any-text.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 200;
+const numRuns = caseCount(200, 20_000);
 
 const definition = agent(
   [

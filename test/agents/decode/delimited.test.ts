@@ -1,12 +1,12 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../../cases.js';
 import { delimitedSteps } from '../../../agents/decode/delimited-steps.js';
 import { DelimitedLineSplitter } from '../../../agents/lines/delimited-lines.js';
 import { LineColumns } from '../../../agents/lines/line-columns.js';
 import { agent, decodeLines } from './decode-lines.js';
 import { anyText } from '../../model/any-text.js';
 
-const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 200;
+const numRuns = caseCount(200, 20_000);
 
 const combined =
   '^(?P<a>\\S+) \\S+ (?P<b>\\S+) \\[(?P<time>[^\\]]+)\\] "(?P<c>[A-Z]+) (?P<d>\\S+) (?P<e>[^"]+)" ' +

@@ -1,11 +1,9 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../../cases.js';
 import { jsonDepthMax } from '../../../engine/terms/limits.js';
 import type { Value } from '../../model/rows.js';
 import { agent, decodeLines } from './decode-lines.js';
 import { anyCharacter } from '../../model/any-text.js';
-
-const long = process.env.LOGSTRATA_LONG === '1';
 
 const names = ['a', 'b', 'c'];
 const texts = agent(
@@ -416,7 +414,7 @@ describe('random lines', () => {
         const many = Array.from({ length: times }, () => rows).flat();
         expect(decodeLines(paths, text.repeat(times))).toMatchObject({ rows: many, rejected: [] });
       }),
-      { numRuns: long ? 50_000 : 250 },
+      { numRuns: caseCount(250, 50_000) },
     );
   });
 
@@ -437,7 +435,7 @@ describe('random lines', () => {
         );
         expect(decodeLines(texts, written.join(''))).toMatchObject({ rows: expected, rejected: [] });
       }),
-      { numRuns: long ? 50_000 : 750 },
+      { numRuns: caseCount(750, 50_000) },
     );
   });
 
@@ -463,7 +461,7 @@ describe('random lines', () => {
         expect({ text, taken: rows.length === 1 }).toEqual({ text, taken: isObject(text) });
         expect(rows.length + rejected.length).toBe(text.trim() === '' ? 0 : 1);
       }),
-      { numRuns: long ? 200_000 : 2500 },
+      { numRuns: caseCount(2500, 200_000) },
     );
   });
 });

@@ -1,10 +1,8 @@
-import fc from 'fast-check';
 import { RE2JS } from 're2js';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../../cases.js';
 import { LinePattern } from '../../../agents/patterns/line-pattern.js';
 import { isLogstrataError } from '../../../engine/terms/errors.js';
-
-const long = process.env.LOGSTRATA_LONG === '1';
 
 type Captures = Record<string, string | null> | null;
 
@@ -168,7 +166,7 @@ describe('LinePattern', () => {
       fc.property(pattern, fc.array(line, { minLength: 1, maxLength: 8 }), (text, lines) => {
         expectLike(text, lines);
       }),
-      { numRuns: long ? 200_000 : 1500 },
+      { numRuns: caseCount(1500, 200_000) },
     );
   });
 

@@ -1,9 +1,7 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../../cases.js';
 import type { Value } from '../../model/rows.js';
 import { agent, decodeLines } from './decode-lines.js';
-
-const long = process.env.LOGSTRATA_LONG === '1';
 
 const names = ['a', 'b', 'a.b', 'é'];
 const texts = agent(
@@ -310,7 +308,7 @@ describe('random lines', () => {
           expect(decoded.rejected.length).toBe(pairs.length - rows.length);
         }
       }),
-      { numRuns: long ? 50_000 : 1000 },
+      { numRuns: caseCount(1000, 50_000) },
     );
   });
 });

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../../cases.js';
 import { describeLine } from '../../../agents/decode/describe-line.js';
 import { MultilineRecords } from '../../../agents/lines/record-ends.js';
 import { createRecordDecoder } from '../../../agents/decode/record-decoder.js';
@@ -9,7 +9,7 @@ import { lineBytesMax } from '../../../engine/terms/limits.js';
 import { agent, decodeLines, noon } from './decode-lines.js';
 import { contentOf, joined, recordsIn } from './multiline-model.js';
 
-const numRuns = process.env['LOGSTRATA_LONG'] === '1' ? 10_000 : 150;
+const numRuns = caseCount(150, 10_000);
 
 const multiline: Multiline = { start: '^\\d\\d ', timeoutMs: 1000, linesMax: 5, bytesMax: 60 };
 const file = { format: 'plain', regex: '(?s)^(?P<n>\\d\\d )?(?P<text>.*)$', multiline } as const;

@@ -1,15 +1,13 @@
-import fc from 'fast-check';
 import { existsSync, readFileSync } from 'node:fs';
 import { RE2JS } from 're2js';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../../cases.js';
 import { createRecordDecoder } from '../../../agents/decode/record-decoder.js';
 import { newStopFlag, setStopFlag } from '../../../agents/decode/stop-flag.js';
 import { BatchBuilder } from '../../../engine/columns/batch-builder.js';
 import { lineBytesMax, rowGroupRowsMax } from '../../../engine/terms/limits.js';
 import type { Value } from '../../model/rows.js';
 import { agent, decodeLines } from './decode-lines.js';
-
-const long = process.env.LOGSTRATA_LONG === '1';
 
 const pairs = agent([{ name: 'k' }, { name: 'v' }], { format: 'plain', regex: '^(?P<k>[^=]+)=(?P<v>.*)$' });
 
@@ -257,7 +255,7 @@ it('agrees with a naive decoder on random bytes', () => {
       );
       expect(decodeLines(definition, bytes).rows).toEqual(decodeNaively(regex, names, bytes));
     }),
-    { numRuns: long ? 100_000 : 750 },
+    { numRuns: caseCount(750, 100_000) },
   );
 });
 

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { fc } from '../../cases.js';
 import type { FieldDefinition } from '../../../agents/definition/definition.js';
 import type { Value } from '../../model/rows.js';
 import { agent, decodeLines, noon } from './decode-lines.js';

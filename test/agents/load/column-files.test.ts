@@ -1,9 +1,9 @@
 import * as arrow from 'apache-arrow';
-import fc from 'fast-check';
 import { createHash } from 'node:crypto';
 import { copyFile, readFile, rename, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../../cases.js';
 import { parseAgentFile } from '../../../agents/definition/agent-file.js';
 import type { AgentDefinition } from '../../../agents/definition/definition.js';
 import { loadFiles, type LoadFilesOptions } from '../../../agents/load/load.js';
@@ -142,7 +142,7 @@ describe('columnar files that are imported', () => {
           for (const query of asked) expect(await answer(store, query)).toBe(answerOf(dataset, query));
         });
       }),
-      { numRuns: 40 },
+      { numRuns: caseCount(40) },
     );
   });
 

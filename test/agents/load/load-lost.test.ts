@@ -1,8 +1,8 @@
-import fc from 'fast-check';
 import { appendFile, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../../cases.js';
 import type { AgentDefinition } from '../../../agents/definition/definition.js';
 import type { LoadFilesOptions } from '../../../agents/load/load.js';
 import type { LoadSummary } from '../../../agents/load/load-report.js';
@@ -157,7 +157,7 @@ describe('records that a repair has lost', () => {
           expect([restorable, damages, unnamedFiles]).toEqual([[], [], []]);
         },
       ),
-      { numRuns: 40, seed: 7 },
+      { numRuns: caseCount(40), seed: 7 },
     );
     expect(came).toBeGreaterThan(500);
   });

@@ -1,8 +1,8 @@
-import fc from 'fast-check';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../../cases.js';
 import type { AgentDefinition } from '../../../agents/definition/definition.js';
 import { loadRejected } from '../../../agents/load/load-rejected.js';
 import type { LoadSummary } from '../../../agents/load/load-report.js';
@@ -27,7 +27,6 @@ import {
 import { gzip } from './compressed.js';
 import { closeAtEnd, temporaryFolder } from './temporary.js';
 
-const long = process.env.LOGSTRATA_LONG === '1';
 const workers = new WorkerPool(0);
 afterAll(() => workers.close());
 
@@ -282,7 +281,7 @@ describe('rejected lines', () => {
         });
         await archive.close();
       }),
-      { numRuns: long ? 500 : 20 },
+      { numRuns: caseCount(20, 500) },
     );
   });
 });

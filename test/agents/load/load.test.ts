@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { appendFileSync, truncateSync } from 'node:fs';
 import { appendFile, mkdir, readdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { caseCount, fc } from '../../cases.js';
 import type { LoadEvent } from '../../../agents/load/load-report.js';
 import type { AgentStore } from '../../../engine/archive/archive.js';
 import { lineBytesMax } from '../../../engine/terms/limits.js';
@@ -287,7 +287,7 @@ describe('a file that is already stored', () => {
           }
         },
       ),
-      { numRuns: process.env.LOGSTRATA_LONG === '1' ? 200 : 8 },
+      { numRuns: caseCount(8, 200) },
     );
   });
 });

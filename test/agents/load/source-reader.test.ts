@@ -2,8 +2,8 @@ import { appendFile, mkdir, truncate, writeFile } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { caseCount, fc } from '../../cases.js';
 import { ContentReader } from '../../../agents/sources/content-reader.js';
 import { StreamSource, type ByteSource } from '../../../agents/sources/byte-source.js';
 import { contentOf, SourceReader } from '../../../agents/sources/source-reader.js';
@@ -69,7 +69,7 @@ describe('the content of a file', () => {
           await reader.close();
         },
       ),
-      { numRuns: 6 },
+      { numRuns: caseCount(6) },
     );
   });
 
@@ -298,7 +298,7 @@ describe('a stream', () => {
           await source.close();
         },
       ),
-      { numRuns: 60 },
+      { numRuns: caseCount(60) },
     );
   });
 

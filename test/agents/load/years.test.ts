@@ -1,8 +1,8 @@
-import fc from 'fast-check';
 import { appendFile, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../../cases.js';
 import type { AgentDefinition } from '../../../agents/definition/definition.js';
 import { findZone, type Zone } from '../../../agents/times/zone.js';
 import { loadRejected } from '../../../agents/load/load-rejected.js';
@@ -193,7 +193,7 @@ describe('times without a year of a file', () => {
           expect((await recordsOf(store)).map(({ time }) => time)).toEqual(times);
         },
       ),
-      { numRuns: 3 },
+      { numRuns: caseCount(3) },
     );
   });
 });

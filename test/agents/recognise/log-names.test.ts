@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { basename } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { fc } from '../../cases.js';
 import { LogNames } from '../../../agents/collect/logs/log-names.js';
 import { pathOf } from '../../../agents/recognise/log-names.js';
 

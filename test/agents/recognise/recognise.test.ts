@@ -1,14 +1,12 @@
-import fc from 'fast-check';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../../cases.js';
 import { parseAgentFile } from '../../../agents/definition/agent-file.js';
 import { recognise } from '../../../agents/recognise/recognise.js';
 import { root } from '../../tidy/source-files.js';
 import { logs } from './logs.js';
 import { fieldsOf, firstOf, recognised, sampleOf, settings } from './recognised.js';
-
-const long = process.env.LOGSTRATA_LONG === '1';
 
 const access = 'remote_addr remote_user method path protocol request status:int bytes:int';
 const plainTime = '2006-01-02 15:04:05';
@@ -306,7 +304,7 @@ describe('a sample of any bytes', () => {
     );
     const text = fc.array(word, { maxLength: 60 }).map((words) => Buffer.from(words.join('')));
     const bytes = fc.oneof(text, fc.uint8Array({ maxLength: 200 }));
-    fc.assert(fc.property(bytes, run), { numRuns: long ? 2000 : 30 });
+    fc.assert(fc.property(bytes, run), { numRuns: caseCount(30, 2000) });
   });
 
   it('that repeats one character takes no longer than others', () => {

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { fc } from '../../cases.js';
 import { proposeRewrite, type CompactionPolicy } from '../../../engine/maintenance/compaction-policy.js';
 import { rowGroupRowsMax, segmentFanIn, smallSegmentsMax } from '../../../engine/terms/limits.js';
 import {

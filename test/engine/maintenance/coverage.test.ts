@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { fc } from '../../cases.js';
 import { Coverage } from '../../../engine/store/manifest/coverage.js';
 
 it('coverage returns the parts of each run that earlier runs cover, and those that none covers, as sets of positions would', () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { caseCount, isLong, seed } from '../../cases.js';
 import { columnValue } from '../../../engine/columns/column.js';
 import { recoverSegment } from '../../../engine/maintenance/recovered-segment.js';
 import { batchFromRows, type Value } from '../../model/rows.js';
@@ -12,9 +13,6 @@ import { between } from '../../model/random.js';
 import { columnOf, fileBytes, openSegment, sealBatches } from '../../parquet/segment-sample.js';
 import type { Codec } from '../../../engine/parquet/compression.js';
 import { expectEqual } from '../../expect-equal.js';
-
-const long = process.env.LOGSTRATA_LONG === '1';
-const seed = Number(process.env.LOGSTRATA_SEED ?? Date.now() % 1_000_000);
 
 const schema: Schema = {
   fields: [
@@ -129,7 +127,7 @@ describe.each(['lz4', 'zstd'] as const)('a segment (%s) whose footer is overwrit
   it('loses at most the row group that contains the byte if one more byte is wrong', async () => {
     const made = await sample(codec);
     const { footerOffset } = made.entry;
-    for (let at = made.bounds[0]!; at < footerOffset; at += long ? 1 : 17) {
+    for (let at = made.bounds[0]!; at < footerOffset; at += isLong ? 1 : 17) {
       const bytes = withoutFooter(made);
       bytes[at]! ^= 1 << (at & 7);
       const lost = await lostOf(made, bytes);
@@ -140,7 +138,7 @@ describe.each(['lz4', 'zstd'] as const)('a segment (%s) whose footer is overwrit
 
   it('keeps the row groups before the point at which it is cut off', async () => {
     const made = await sample(codec);
-    for (let end = 0; end < made.bytes.length; end += long ? 7 : 61) {
+    for (let end = 0; end < made.bytes.length; end += isLong ? 7 : 61) {
       const lost = await lostOf(made, made.bytes.subarray(0, end));
       const kept = Array.from({ length: groups }, (_, group) => group).filter(
         (group) => !lost.includes(group),
@@ -155,7 +153,7 @@ describe.each(['lz4', 'zstd'] as const)('a segment (%s) whose footer is overwrit
   it(`keeps the row groups before, between and after several damages (seed ${seed})`, async () => {
     const made = await sample(codec);
     const random = seededRandom(seed);
-    for (let i = 0; i < (long ? 2000 : 100); i++) {
+    for (let i = 0; i < caseCount(100, 2000); i++) {
       const bytes = withoutFooter(made);
       for (let damages = between(random, 1, 4); damages > 0; damages--) {
         const from = between(random, made.bounds[0]!, made.bounds.at(-1)!);

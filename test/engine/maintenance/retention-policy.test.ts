@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { fc } from '../../cases.js';
 import { extendRetention, proposeRetirement } from '../../../engine/store/manifest/retention-policy.js';
 import { proposeRewrite } from '../../../engine/maintenance/compaction-policy.js';
 import {

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { caseCount } from '../../cases.js';
 import { isLogstrataError } from '../../../engine/terms/errors.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import type { CrashMode } from '../../storage-doubles/memory-file.js';
@@ -7,7 +8,6 @@ import type { Value } from '../../model/dataset.js';
 import { answer, append, backupFolderOn, load, noon, openOn, openToRead, schema } from './memory-archive.js';
 import { ShiftingStore, type Disturbances } from './shifting-store.js';
 
-const long = process.env.LOGSTRATA_LONG === '1';
 const hour = 3_600_000;
 
 function rows(from: number, count: number): Value[][] {
@@ -49,7 +49,7 @@ it('a copy taken at random moments can be restored, and holds exactly the record
   await store.disturb(10);
   let copy = new MemoryDirectory();
   try {
-    for (let moment = 1; moment <= (long ? 1000 : 50); moment++) {
+    for (let moment = 1; moment <= caseCount(50, 1000); moment++) {
       const before = await store.ask({});
       await Promise.all([store.copyTo(copy), store.disturb(between(random, 1, 6))]);
       const after = new Set(await store.ask({}));

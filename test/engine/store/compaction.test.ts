@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { isLong } from '../../cases.js';
 import type { AgentStore } from '../../../engine/archive/archive.js';
 import { parseCursor, type Position } from '../../../engine/terms/cursor.js';
 import { LogstrataError } from '../../../engine/terms/errors.js';
@@ -14,7 +15,6 @@ import type { Value } from '../../model/dataset.js';
 import { seededRandom } from '../../model/random.js';
 import { answer, append, load, noon, openCompacting, openOn, schema, textOf } from './memory-archive.js';
 
-const long = process.env.LOGSTRATA_LONG === '1';
 const dayMs = 86_400_000;
 
 /** Records that hardly compress, of the hours before `endMs`. */
@@ -180,7 +180,7 @@ describe('a crash while the archive compacts in the background', () => {
     await made.close();
 
     let steps = 0;
-    for (let step = 1; step === 1 || step <= steps; step += long ? 1 : 2) {
+    for (let step = 1; step === 1 || step <= steps; step += isLong ? 1 : 2) {
       const directory = whole.crash('kept', { crashAtOperation: step, seed: step });
       const archive = await openCompacting(directory);
       try {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { isLong } from '../../cases.js';
 import { batchFromRows } from '../../model/rows.js';
 import { formatCursor } from '../../../engine/terms/cursor.js';
 import { LogstrataError } from '../../../engine/terms/errors.js';
@@ -9,7 +10,6 @@ import type { Value } from '../../model/dataset.js';
 import { answer, append, load, noExtras, noon, openOn, openToRead, schema } from './memory-archive.js';
 import { ModelStore } from './model-store.js';
 
-const long = process.env.LOGSTRATA_LONG === '1';
 const everything = { limit: 1_000_000, predicates: [] };
 const hour = 3_600_000;
 
@@ -135,12 +135,12 @@ describe('a crash', () => {
     expect(whole.finished).toBe(true);
     const steps = whole.directory.mutations;
     expect(steps).toBeGreaterThan(100);
-    const stride = long ? 1 : 3;
+    const stride = isLong ? 1 : 3;
     for (let step = 1; step <= steps; step += stride) {
       const end = await live(new MemoryDirectory({ crashAtOperation: step, seed: step }));
       expect(end.finished).toBe(false);
       const mode = modes[step % modes.length]!;
-      for (const how of long ? modes : [mode]) await survive(end.directory.crash(how), end);
+      for (const how of isLong ? modes : [mode]) await survive(end.directory.crash(how), end);
     }
   });
 
@@ -148,7 +148,7 @@ describe('a crash', () => {
     const whole = await live(new MemoryDirectory());
     const left = whole.directory.crash('lost');
     const steps = await countSteps(whole.directory.crash('lost'));
-    for (let step = 1; step <= steps; step += long ? 1 : 4) {
+    for (let step = 1; step <= steps; step += isLong ? 1 : 4) {
       const again = whole.directory.crash('lost', { crashAtOperation: step });
       await openOn(again)
         .then((archive) => archive.agent('web', schema))
@@ -190,7 +190,7 @@ describe('a load', () => {
 describe('a failing disk', () => {
   it('fails the commit that it affects, keeps committed records, and accepts commits again afterwards', async () => {
     const steps = (await live(new MemoryDirectory())).directory.mutations;
-    for (let step = 1; step <= steps; step += long ? 1 : 3) {
+    for (let step = 1; step <= steps; step += isLong ? 1 : 3) {
       const end = await live(new MemoryDirectory({ failAtOperation: step, seed: step }));
       end.directory.setFaults({});
       await survive(end.directory.crash('kept'), end);
@@ -200,7 +200,7 @@ describe('a failing disk', () => {
   it('whose sync fails, and which loses power after a restart, keeps all records that were shown to clients', async () => {
     const steps = (await live(new MemoryDirectory())).directory.mutations;
     const modes: CrashMode[] = ['lost', { seed: 3 }];
-    for (let step = 1; step <= steps; step += long ? 1 : 3) {
+    for (let step = 1; step <= steps; step += isLong ? 1 : 3) {
       const plan = { failAtOperation: step, failedSyncStays: true, seed: step };
       // The process ends with its next step, before it can record how much of its file is durable or report the failure.
       const endsAtOnce = step % 2 === 1;
@@ -229,7 +229,7 @@ describe('a failing disk', () => {
       let first = 0;
       for (; hasFailed; first++) {
         let isDone = false;
-        for (let second = 1 + (first % 2); hasFailed && !isDone; second += long ? 1 : 2) {
+        for (let second = 1 + (first % 2); hasFailed && !isDone; second += isLong ? 1 : 2) {
           const directory = begun.crash('kept');
           const store = await (await openOn(directory)).agent('web', schema);
           if (kind === 'open') await appendRejecting(store, 1);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { isLong } from '../../cases.js';
 import type { Archive } from '../../../engine/archive/archive.js';
 import { isLogstrataError } from '../../../engine/terms/errors.js';
 import { batchFromRows } from '../../model/rows.js';
@@ -6,8 +7,6 @@ import type { Predicate } from '../../../engine/scan/plan/query.js';
 import type { Directory } from '../../../engine/store/disk/directory.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { answer, append, load, noExtras, noon, openOn, openToRead, schema } from './memory-archive.js';
-
-const long = process.env.LOGSTRATA_LONG === '1';
 
 function row(i: number): [bigint, bigint, number, string] {
   return [
@@ -112,7 +111,7 @@ describe('a damaged store', () => {
       const size = await directory.size(path);
       // The header of a segment, its first 2048 bytes, has one checksum, and no answer depends on it.
       const isHeader = (at: number): boolean => path.endsWith('.parquet') && at < 2048;
-      for (let at = flips % 5; at < size; at += long ? 1 : isHeader(at) ? 55 : 5, flips++) {
+      for (let at = flips % 5; at < size; at += isLong ? 1 : isHeader(at) ? 55 : 5, flips++) {
         const bit = (at * 5 + flips) % 8;
         await flip(directory, path, at, bit);
         const given = await answers(directory);

@@ -1,8 +1,8 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { caseCount, fc } from '../../cases.js';
 import { queryDuckDb } from '../../oracle/duckdb.js';
 import { exportRunsMax } from '../../../engine/terms/limits.js';
 import { exportParquet } from '../../../engine/archive/parquet-export.js';
@@ -85,7 +85,7 @@ describe('exportParquet', () => {
           })),
         );
       }),
-      { numRuns: 25 },
+      { numRuns: caseCount(25) },
     );
   });
 

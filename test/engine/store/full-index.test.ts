@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { caseCount, fc } from '../../cases.js';
 import type { AgentStore } from '../../../engine/archive/archive.js';
 import type { Query, ScanStats } from '../../../engine/scan/plan/query.js';
 import { makeSchema, type FieldIndex, type Schema } from '../../../engine/terms/schema.js';
@@ -10,7 +10,7 @@ import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { parseCursor } from '../../../engine/terms/cursor.js';
 import { answer, load, noon, openOn, textOf } from './memory-archive.js';
 
-const runs = process.env.LOGSTRATA_LONG === '1' ? 2000 : 50;
+const runs = caseCount(50, 2000);
 const random = seededRandom(7);
 const word = (): string =>
   Math.floor(random() * 2 ** 32)

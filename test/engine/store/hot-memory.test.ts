@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { seed } from '../../cases.js';
 import type { AgentStore } from '../../../engine/archive/archive.js';
 import { batchFromRows } from '../../model/rows.js';
 import { makeSchema } from '../../../engine/terms/schema.js';
@@ -11,7 +12,6 @@ import { columnOf } from '../../parquet/segment-sample.js';
 import { append, noon, openOn, schema } from './memory-archive.js';
 import type { Scan } from '../../../engine/scan/plan/scan.js';
 
-const seed = Number(process.env['LOGSTRATA_SEED'] ?? Date.now() % 1_000_000_000);
 const decoder = new TextDecoder();
 
 /** Enough rows that the columns stay cached. */

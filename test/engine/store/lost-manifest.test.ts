@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../../cases.js';
 import { formatCursor, parseCursor, partitionOfTime } from '../../../engine/terms/cursor.js';
 import type { LostRecords } from '../../../engine/maintenance/lost-records.js';
 import { batchFromRows, type Value } from '../../model/rows.js';
@@ -13,7 +13,6 @@ import { answer, noon, openOn, schema } from './memory-archive.js';
 import type { Codec } from '../../../engine/parquet/compression.js';
 import { expectEqual } from '../../expect-equal.js';
 
-const long = process.env.LOGSTRATA_LONG === '1';
 const hour = partitionOfTime(noon) - 4;
 
 type Positions = readonly (readonly [partition: number, firstOrdinal: number, rows: number])[];
@@ -235,7 +234,7 @@ describe('segments without a manifest', () => {
         fc.array(fc.array(damage, { maxLength: 3 }), { minLength: plans.length, maxLength: plans.length }),
         check,
       ),
-      { numRuns: long ? 2000 : 50 },
+      { numRuns: caseCount(50, 2000) },
     );
   }, 600_000);
 });

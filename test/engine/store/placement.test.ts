@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../../cases.js';
 import { batchFromRows } from '../../model/rows.js';
 import { makeSchema, type Schema } from '../../../engine/terms/schema.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
@@ -87,7 +87,7 @@ describe.each(Object.entries(schemas))('with %s', (_name, schema) => {
         expect(await answer(store)).toBe(answerOf(model, { limit: 1_000_000, predicates: [] }));
         await archive.close();
       }),
-      { numRuns: 60 },
+      { numRuns: caseCount(60) },
     );
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { caseCount } from '../../cases.js';
 import type { AgentStore } from '../../../engine/archive/archive.js';
 import type { RemovalWish } from '../../../engine/maintenance/removal.js';
 import { makeSchema } from '../../../engine/terms/schema.js';
@@ -9,7 +10,6 @@ import { seededRandom } from '../../model/random.js';
 import { answer, append, load, noon, openOn, openToRead, schema } from './memory-archive.js';
 import { ModelStore } from './model-store.js';
 
-const long = process.env.LOGSTRATA_LONG === '1';
 const hour = 3_600_000;
 const everything = { limit: 1_000_000, predicates: [] };
 
@@ -30,7 +30,7 @@ function isWithin({ sinceMs, untilMs }: RemovalWish & { kind: 'times' }, time: V
 
 describe('removing records', () => {
   it('of a time range, or all of them, leaves the same records as a naive model, and gives no position again', async () => {
-    for (let seed = 1; seed <= (long ? 60 : 8); seed++) {
+    for (let seed = 1; seed <= caseCount(8, 60); seed++) {
       const random = seededRandom(seed);
       const directory = new MemoryDirectory();
       let archive = await openOn(directory);

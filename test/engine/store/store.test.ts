@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../../cases.js';
 import type { AgentStore } from '../../../engine/archive/archive.js';
 import { LogstrataError } from '../../../engine/terms/errors.js';
 import { batchFromRows } from '../../model/rows.js';
@@ -26,7 +26,6 @@ import {
 import { ModelStore } from './model-store.js';
 import { anyText } from '../../model/any-text.js';
 
-const long = process.env.LOGSTRATA_LONG === '1';
 const hour = 3_600_000;
 
 const row: fc.Arbitrary<Value[]> = fc
@@ -99,7 +98,7 @@ describe('a store', () => {
           await archive.close();
         },
       ),
-      { numRuns: long ? 2000 : 30 },
+      { numRuns: caseCount(30, 2000) },
     );
   });
 

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
+import { isLong } from '../../cases.js';
 import { LogstrataError } from '../../../engine/terms/errors.js';
 import { leasedMemoryBytes } from '../../../engine/memory/memory-lease.js';
 import { workerRowsMin } from '../../../engine/terms/limits.js';
@@ -9,7 +10,6 @@ import type { Value } from '../../model/dataset.js';
 import { seededRandom } from '../../model/random.js';
 import { answer, append, load, noon, openOn, schema } from './memory-archive.js';
 
-const long = process.env.LOGSTRATA_LONG === '1';
 const day = 86_400_000;
 const pools = [0, 1, 8].map((threads) => new WorkerPool(threads));
 afterAll(async () => {
@@ -80,7 +80,7 @@ describe('a load on threads', () => {
     await live(whole);
     const expected = await answer(await (await openOn(whole)).agent('web', schema));
     const steps = whole.mutations;
-    for (let step = 1; step <= steps; step += long ? 1 : 6) {
+    for (let step = 1; step <= steps; step += isLong ? 1 : 6) {
       const directory = new MemoryDirectory({ failAtOperation: step, seed: step });
       const failure = await live(directory).then(
         () => undefined,

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { caseCount, fc } from '../../cases.js';
 import type { RepairReport } from '../../../engine/maintenance/repair.js';
 import { batchFromRows, type Value } from '../../model/rows.js';
 import type { Directory } from '../../../engine/store/disk/directory.js';
@@ -8,7 +8,6 @@ import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { answer, append, load, noExtras, noon, openOn, openToRead, schema } from './memory-archive.js';
 import type { VerifyReport } from '../../../engine/maintenance/verify.js';
 
-const long = process.env.LOGSTRATA_LONG === '1';
 const records = 400;
 
 function row(i: number): Value[] {
@@ -166,7 +165,7 @@ describe('verify after a repair', () => {
         }
         await mend(directory);
       }),
-      { numRuns: long ? 3000 : 30 },
+      { numRuns: caseCount(30, 3000) },
     );
   }, 600_000);
 

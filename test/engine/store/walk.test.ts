@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { caseCount, fc, seed } from '../../cases.js';
 import { parseCursor, type Position } from '../../../engine/terms/cursor.js';
 import type { Predicate } from '../../../engine/scan/plan/query.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
@@ -8,9 +8,7 @@ import type { Value } from '../../model/dataset.js';
 import { answer, append, noon, openOn, schema } from './memory-archive.js';
 import { nextTurn, ShiftingStore, type Disturbances } from './shifting-store.js';
 
-const long = process.env.LOGSTRATA_LONG === '1';
-const seed = Number(process.env.LOGSTRATA_SEED ?? Date.now() % 1_000_000);
-const stores = long ? 500 : 15;
+const stores = caseCount(15, 500);
 
 interface Line {
   readonly cursor: string;
@@ -193,7 +191,7 @@ describe('a walk over pages', () => {
         );
         await archive.close();
       }),
-      { numRuns: long ? 500 : 15 },
+      { numRuns: caseCount(15, 500) },
     );
   });
 });
