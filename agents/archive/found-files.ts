@@ -4,6 +4,7 @@ import { relative, resolve } from 'node:path';
 import { isObjectPath, LogstrataError, type ForeignFormat, type ObjectStorage } from '../../engine/index.js';
 import type { ArchiveInput } from '../definition/definition.js';
 import { fixedBeginning, folderKeys, folderOfGlob } from '../patterns/folder-keys.js';
+import { shieldedFolder, unshielded, withoutLineEnds } from '../patterns/shielded-names.js';
 import { inodeOf, type OpenedFile } from '../sources/opened-file.js';
 import { inLanes } from '../sources/lanes.js';
 import { isWithin } from '../sources/own-files.js';
@@ -32,6 +33,8 @@ export interface FoundFile {
   readonly mtimeMs: number;
   /** Of an object, the storage's identifier of this version. */
   readonly etag?: string;
+  /** Of a file on disk, its device and inode number. */
+  readonly inode?: string;
   /** Keys and values of the `key=value` folders that contain it. */
   readonly keys: ReadonlyMap<string, string | null>;
 }
@@ -111,14 +114,15 @@ class FileSearch {
     const { glob } = await import('tinyglobby');
     const fixed = fixedBeginning(pattern);
     const beginning = resolve(this.archive.folder, fixed);
-    const paths = await glob(pattern.slice(fixed.length).replace(/^\/+/, ''), {
-      cwd: beginning,
+    const shieldedPaths = await glob(withoutLineEnds(pattern.slice(fixed.length).replace(/^\/+/, '')), {
+      cwd: shieldedFolder(beginning),
       absolute: true,
       onlyFiles: true,
       expandDirectories: false,
       extglob: false,
       fs: { readdir: this.readFolder as typeof readdir, realpath: this.followLink as typeof realpath },
     });
+    const paths = shieldedPaths.map(unshielded);
     const others = paths.filter((path) => {
       if (this.ownFolder !== undefined && isWithin(path, this.ownFolder)) return false;
       return format === 'lines' || !isAuxiliary(relative(beginning, path));
@@ -153,8 +157,7 @@ class FileSearch {
       status = await stat(path);
     } catch (error) {
       if (systemCode(error) !== 'ENOENT') this.problems.set(path, describeSystemError(error, path).message);
-      else if (path.includes(replacementCharacter))
-        this.problems.set(path, `${path} can't be read: its name is not UTF-8; rename it`);
+      else if (path.includes(replacementCharacter)) this.problems.set(path, whyUnnamed(path));
       // Otherwise the file went away meanwhile.
       return;
     }
@@ -166,7 +169,8 @@ class FileSearch {
     const mtimeMs = Math.floor(status.mtimeMs);
     const other = this.byInode.get(inode);
     if (other !== undefined && !isPreferredPath(path, other.path)) return;
-    this.keep(inode, { path, format, bytes: status.size, mtimeMs, keys: folderKeys(path, this.folders) });
+    const keys = folderKeys(path, this.folders);
+    this.keep(inode, { path, format, bytes: status.size, mtimeMs, inode, keys });
   }
 
   private keep(inode: string, file: FoundFile): void {
@@ -177,19 +181,25 @@ class FileSearch {
 
   /** Reads a folder for the search. The search library silently skips folders that can't be read, so this records the problem. */
   private readonly readFolder = (
-    path: string,
+    shieldedPath: string,
     options: { withFileTypes: true },
     done: (error: Error | null, entries: unknown[]) => void,
   ): void => {
+    const path = unshielded(shieldedPath);
     readdir(path, options, (error, entries) => {
       if (error !== null) this.problems.set(withoutSlash(path), whyUnread(error, withoutSlash(path)));
+      for (const entry of entries ?? []) entry.name = withoutLineEnds(entry.name);
       this.entries += error === null ? entries.length : 0;
       done(error, error !== null || this.entries > entriesMax ? [] : entries);
     });
   };
 
   /** Resolves a symbolic link for the search, and records a broken one. */
-  private readonly followLink = (path: string, done: (error: Error | null, place: string) => void): void => {
+  private readonly followLink = (
+    shieldedPath: string,
+    done: (error: Error | null, place: string) => void,
+  ): void => {
+    const path = unshielded(shieldedPath);
     realpath(path, (error, place) => {
       if (error !== null) this.problems.set(path, `${path} is a symbolic link to a file that does not exist`);
       done(error, place);
@@ -214,8 +224,13 @@ function withoutSlash(path: string): string {
 }
 
 function whyUnread(error: Error, path: string): string {
-  if (systemCode(error) === 'ENOENT') return `the folder ${path} is not there`;
+  if (systemCode(error) === 'ENOENT')
+    return path.includes(replacementCharacter) ? whyUnnamed(path) : `the folder ${path} is not there`;
   return describeSystemError(error, path).message;
+}
+
+function whyUnnamed(path: string): string {
+  return `${path} can't be read: its name is not UTF-8; rename it`;
 }
 
 /** Whether `path` is preferred to `other`, for several names of one file: the shorter one, then the first in alphabetical order. */

@@ -1,5 +1,6 @@
 import { type FoundObject, isLogstrataError, type ObjectStorage } from '../../engine/index.js';
 import { fixedBeginning } from '../patterns/folder-keys.js';
+import { withoutLineEnds } from '../patterns/shielded-names.js';
 
 /** Characters that make a string a glob pattern. */
 const patternCharacters = /[*?[\]{}()!@+\\]/;
@@ -25,7 +26,11 @@ export async function listObjects(
   // Loaded on demand, because loading it takes longer than most commands.
   const { default: picomatch } = await import('picomatch');
   const beginning = fixedBeginning(glob);
-  const isNamed = picomatch(glob.slice(beginning.length + 1), { noextglob: true, posix: true });
+  const isMatch = picomatch(withoutLineEnds(glob.slice(beginning.length + 1)), {
+    noextglob: true,
+    posix: true,
+  });
+  const isNamed = (key: string): boolean => isMatch(withoutLineEnds(key));
   const listed = glob.slice(0, patternCharacters.exec(glob)?.index);
   const found: FoundObject[] = [];
   let seen = 0;

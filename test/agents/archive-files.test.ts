@@ -63,6 +63,25 @@ describe('the files of an archive', () => {
     ]);
   });
 
+  it('have any names, also with line ends and in folders with such names', async () => {
+    const names = ['\n', '\r', '\u2028', '\u2029', '\\', '[', '"', ' ', '😀'].flatMap((character) => [
+      `${character}b`,
+      `b${character}b`,
+    ]);
+    const paths = names.flatMap((name) => [`d/${name}=1/1.parquet`, `d/x/${name}.parquet`]);
+    const folder = folderOf(paths);
+    symlinkSync(join(folder, 'd'), join(folder, 'a\nlink'));
+    for (const path of ['d/**/*.parquet', '*/{?,??,???,????}*/*.parquet'])
+      expect((await search(folder, `'${path}'`)).found).toEqual(paths);
+    for (const name of names)
+      expect(await search(join(folder, 'd', `${name}=1`), '"**/*.parquet"')).toMatchObject({
+        found: ['1.parquet'],
+        problems: [],
+      });
+    const exact = JSON.stringify('d/\nb=1/*.parquet');
+    expect((await search(folder, exact)).found).toEqual(['d/\nb=1/1.parquet']);
+  });
+
   it('of the same time are ordered by name from the end, numbers by value', async () => {
     const folder = folderOf(['l.2', 'l.10', 'l.1']);
     for (const name of ['l.2', 'l.10', 'l.1']) utimesSync(join(folder, name), now, now);

@@ -265,10 +265,12 @@ describe('objects that are read in place', () => {
     own.server.put('web/a.parquet', objectOf(0, 100));
     own.server.put('web/b.parquet', Buffer.from('this is no file of Parquet'), nowMs);
     own.server.put('web/c.parquet', objectOf(200, 100));
+    own.server.put('web/line\nend\r/\u2028.parquet', objectOf(400, 100));
     own.server.fault = ({ key }) =>
       key === 'web/c.parquet' ? { kind: 'status', status: 403, code: 'AccessDenied' } : undefined;
     const { attached, problems } = await own.look();
-    expect(attached).toBe(1);
+    expect(attached).toBe(2);
+    expect(await own.numbers()).toEqual([...upTo(100), ...upTo(500, 400)]);
     const messages = new Map(problems.map(({ path, message }) => [path, message]));
     expect(messages.get('s3://logs/web/b.parquet')).toContain('does not end with "PAR1"');
     expect(messages.get('s3://logs/web/c.parquet')).toContain('403 AccessDenied');
