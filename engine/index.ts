@@ -158,7 +158,12 @@ export type {
 export { lastPlacementTimes } from './store/manifest/placement.js';
 
 // Files of other programs.
-export type { ForeignColumn, ForeignFile, ForeignFormat } from './foreign/foreign-file.js';
+export {
+  isSameFooter,
+  type ForeignColumn,
+  type ForeignFile,
+  type ForeignFormat,
+} from './foreign/foreign-file.js';
 export type { FileToImport, ImportedRows } from './store/imported/read-rows.js';
 
 // Objects of object storages.

@@ -89,12 +89,13 @@ export class ArchiveAttaching {
 
   /** Searches the archive once, and attaches what it finds. Throws the signal's reason, and what the storage throws. */
   async round(signal: AbortSignal, onProgress?: AttachProgress): Promise<AttachRound> {
-    const { archive, dataFolder, objects, store, now } = this.options;
+    const { archive, dataFolder, objects, store, now, definition } = this.options;
     const found = await findFiles(archive, dataFolder, objects);
     const known = await store.attachedFiles();
     const footers = await this.footers.read(filesToRead(known, found.files), signal);
     this.footers.keep(found.files);
-    const discovery = discover(known, found, footers, archive, now());
+    const columns = archive.infersFields ? undefined : new Set(definition.fields.map(({ source }) => source));
+    const discovery = discover(known, found, footers, { ...archive, columns }, now());
     const wrong: PathProblem[] = [...found.problems, ...discovery.problems];
     const wanted = discovery.adds.filter((file) => this.mayBeAttached(file, wrong));
     const ready = await this.notStored(wanted, wrong);

@@ -6,7 +6,6 @@ import {
   type ObjectStorage,
 } from '../../engine/index.js';
 import { hasColumns, type AgentDefinition, type ArchiveInput } from '../definition/definition.js';
-import { sameFooter } from './discovery.js';
 import { FileFooters } from './file-footers.js';
 import { findFiles, type FoundFile, type PathProblem } from './found-files.js';
 import { FieldInference, isNumber, type ColumnVariant, type InferredColumn } from './inferred-fields.js';
@@ -56,7 +55,6 @@ export async function reportArchive(
     onProgress(read, files.length),
   );
   const inference = new FieldInference();
-  const pathOfFooter = new Map<string, string>();
   let rows = 0;
   for (const file of files) {
     const footer = footers.get(file.path)!;
@@ -65,10 +63,7 @@ export async function reportArchive(
       continue;
     }
     inference.add(file, footer);
-    const other = pathOfFooter.get(footer.footerHash);
-    if (other !== undefined && footer.rows > 0) problems.push(sameFooter(file.path, other));
-    else rows += footer.rows;
-    pathOfFooter.set(footer.footerHash, other ?? file.path);
+    rows += footer.rows;
   }
   const inferred = inference.finish(archive.infersFields ? archive.time : undefined);
   if (archive.infersFields)

@@ -1,4 +1,4 @@
-import { LogstrataError } from '../../engine/index.js';
+import { isSameFooter, LogstrataError } from '../../engine/index.js';
 import type { ArchiveInput } from '../definition/definition.js';
 import { isWithin } from '../sources/own-files.js';
 import type { FooterRead } from './file-footers.js';
@@ -12,6 +12,8 @@ export interface KnownFile {
   readonly mtimeMs: number;
   readonly footerHash: string;
   readonly etag?: string | undefined;
+  /** The keys and values of its folders when it was attached. */
+  readonly constants: Readonly<Record<string, string | null>>;
 }
 
 /** An attached file that has another path now, or another modification time. */
@@ -35,13 +37,34 @@ export interface Discovery {
   readonly problems: readonly PathProblem[];
 }
 
+/** How changes are dealt with. */
+export interface Policy extends Pick<ArchiveInput, 'changed' | 'missing'> {
+  /** The columns that the agent's fields read; absent where all columns and keys of folders are fields. */
+  readonly columns?: ReadonlySet<string> | undefined;
+}
+
 /** A file that can't be read or has no end mark, and that was modified within this time, may still be being written. */
 const writtenMs = 60_000;
 
-/** The files whose footers `discover` needs. */
+/**
+ * The files whose footers `discover` needs: those that have changed, and those that could have been exchanged for one another
+ * without a change of size and time.
+ */
 export function filesToRead(known: readonly KnownFile[], found: readonly FoundFile[]): FoundFile[] {
   const byPath = new Map(known.map((file) => [file.path, file]));
-  return found.filter((file) => !isUntouched(file, byPath.get(file.path)));
+  const stamps = new Set<number>();
+  const twins = new Set<number>();
+  for (const { etag, ...file } of known) {
+    const stamp = stampOf(file);
+    if (etag === undefined && stamps.has(stamp)) twins.add(stamp);
+    stamps.add(stamp);
+  }
+  return found.filter((file) => !isUntouched(file, byPath.get(file.path)) || twins.has(stampOf(file)));
+}
+
+/** One number for the size and time of a file. Where different ones have the same number, more footers are read than needed. */
+function stampOf({ bytes, mtimeMs }: Pick<FoundFile, 'bytes' | 'mtimeMs'>): number {
+  return bytes * 4093 + mtimeMs;
 }
 
 function isUntouched({ bytes, mtimeMs, etag }: FoundFile, known: KnownFile | undefined): boolean {
@@ -49,8 +72,9 @@ function isUntouched({ bytes, mtimeMs, etag }: FoundFile, known: KnownFile | und
 }
 
 /**
- * Compares the attached files with those that were found. A file is identified by its footer, wherever it is; of two with
- * the same footer, the second is left out. Files without rows are skipped.
+ * Compares the attached files with those that were found. Files at several paths are several files, whatever they hold. A file
+ * that is not at its path any more is recognised by its footer where it is now, unless the keys of its folders, and so its
+ * rows, are other ones there. Files without rows are skipped.
  *
  * @param footers the footers of all `filesToRead`
  */
@@ -58,7 +82,7 @@ export function discover(
   known: readonly KnownFile[],
   found: FoundFiles,
   footers: ReadonlyMap<string, FooterRead>,
-  policy: Pick<ArchiveInput, 'changed' | 'missing'>,
+  policy: Policy,
   nowMs: number,
 ): Discovery {
   return new Comparison(known, found, footers, policy, nowMs).run();
@@ -71,16 +95,16 @@ class Comparison {
   private readonly waits: string[] = [];
   private readonly problems: PathProblem[] = [];
   private readonly knownByPath: ReadonlyMap<string, KnownFile>;
-  /** Path of the file with each footer's rows, once that is known. */
-  private readonly placeOfFooter = new Map<string, string>();
-  /** Attached files that are not at their path any more, by footer hash. */
+  /** Ids of the attached files whose place is known. */
+  private readonly placed = new Set<string>();
+  /** Attached files that are not at their path any more, by footer and keys of folders. */
   private readonly lost = new Map<string, KnownFile[]>();
 
   constructor(
     private readonly known: readonly KnownFile[],
     private readonly found: FoundFiles,
     private readonly footers: ReadonlyMap<string, FooterRead>,
-    private readonly policy: Pick<ArchiveInput, 'changed' | 'missing'>,
+    private readonly policy: Policy,
     private readonly nowMs: number,
   ) {
     this.knownByPath = new Map(known.map((file) => [file.path, file]));
@@ -100,31 +124,46 @@ class Comparison {
   private isWhereItLay(file: FoundFile): boolean {
     const known = this.knownByPath.get(file.path);
     if (known === undefined) return false;
-    if (!isUntouched(file, known)) {
-      if (this.hashOf(file) !== known.footerHash) return false;
-      this.move(known, file);
+    const isSame = isUntouched(file, known);
+    if (!isSame || this.footers.has(file.path)) {
+      const hash = this.hashOf(file);
+      if (hash === undefined || !isSameFooter(hash, known.footerHash)) return false;
     }
-    this.placeOfFooter.set(known.footerHash, file.path);
+    if (isSame) this.placed.add(known.id);
+    else this.move(known, file);
     return true;
   }
 
   private noteLost(): void {
-    for (const file of this.known) {
-      if (this.placeOfFooter.get(file.footerHash) === file.path) continue;
-      const others = this.lost.get(file.footerHash);
-      if (others === undefined) this.lost.set(file.footerHash, [file]);
+    // In reverse order, because `hasMoved` takes them from the end.
+    for (const file of this.known.toReversed()) {
+      if (this.placed.has(file.id)) continue;
+      const name = this.nameOf(file.footerHash, Object.entries(file.constants));
+      const others = this.lost.get(name);
+      if (others === undefined) this.lost.set(name, [file]);
       else others.push(file);
     }
   }
 
   private hasMoved(file: FoundFile): boolean {
     const hash = this.hashOf(file);
-    if (hash === undefined || this.placeOfFooter.has(hash)) return false;
-    const known = this.lost.get(hash)?.shift();
+    if (hash === undefined) return false;
+    // An earlier version may have attached it, by the hash of its footer alone.
+    const known = this.takeLost(hash, file) ?? this.takeLost(hash.split('+')[0]!, file);
     if (known === undefined) return false;
-    this.placeOfFooter.set(hash, file.path);
     this.move(known, file);
     return true;
+  }
+
+  private takeLost(footerHash: string, { keys }: FoundFile): KnownFile | undefined {
+    return this.lost.get(this.nameOf(footerHash, [...keys]))?.pop();
+  }
+
+  /** The name of a file's rows: its footer, and the values that its folders give to fields. */
+  private nameOf(footerHash: string, keys: readonly (readonly [string, string | null])[]): string {
+    const { columns } = this.policy;
+    const values = keys.filter(([key]) => columns?.has(key) ?? true);
+    return JSON.stringify([footerHash, ...values.toSorted(([a], [b]) => (a < b ? -1 : 1))]);
   }
 
   /** Handles a file that was not attached before. */
@@ -141,19 +180,14 @@ class Comparison {
       return;
     }
     const before = this.knownByPath.get(path);
-    const isChanged = before !== undefined && this.lost.get(before.footerHash)?.includes(before) === true;
+    const isChanged = before !== undefined && !this.placed.has(before.id);
     if (isChanged && this.policy.changed === 'fail') {
       const message = `${path} is not the file that was attached. Queries that need its rows fail until the attached file is restored, or archive.changed is set to replace`;
       this.problems.push({ path, message });
       return;
     }
     if (isChanged) this.removes.push(before);
-    const { footerHash, rows } = footer;
-    if (rows === 0) return;
-    const other = this.placeOfFooter.get(footerHash);
-    this.placeOfFooter.set(footerHash, other ?? path);
-    if (other === undefined) this.adds.push(file);
-    else this.problems.push(sameFooter(path, other));
+    if (footer.rows > 0) this.adds.push(file);
   }
 
   private hashOf({ path }: FoundFile): string | undefined {
@@ -162,6 +196,7 @@ class Comparison {
   }
 
   private move({ id }: KnownFile, { path, bytes, mtimeMs, etag }: FoundFile): void {
+    this.placed.add(id);
     this.moves.push({ id, path, bytes, mtimeMs, etag });
   }
 
@@ -180,9 +215,10 @@ class Comparison {
   private lookAfterLost(): void {
     const unreadPaths = this.found.problems.map(({ path }) => path);
     const paths = new Set(this.found.files.map(({ path }) => path));
-    for (const file of [...this.lost.values()].flat()) {
-      const { path } = file;
-      if (paths.has(path) || unreadPaths.some((folder) => isWithin(path, folder))) continue;
+    for (const file of this.known) {
+      const { id, path } = file;
+      if (this.placed.has(id) || paths.has(path) || unreadPaths.some((folder) => isWithin(path, folder)))
+        continue;
       // Where no file is found, the disk may not be mounted, so nothing is retired.
       if (this.policy.missing === 'retire' && paths.size > 0) {
         this.removes.push(file);
@@ -195,9 +231,4 @@ class Comparison {
       this.problems.push({ path, message: `${path} does not exist any more: ${advice}` });
     }
   }
-}
-
-/** The problem of a file that has the same footer, and so the same rows, as another one. */
-export function sameFooter(path: string, other: string): PathProblem {
-  return { path, message: `${path} has the same footer as ${other}, so it has the same rows and is skipped` };
 }

@@ -34,6 +34,7 @@ interface KnownFooter {
   readonly bytes: number;
   readonly mtimeMs: number;
   readonly etag: string | undefined;
+  readonly inode: string | undefined;
   readonly footer: FooterRead;
 }
 
@@ -67,13 +68,14 @@ export class FileFooters {
   }
 
   private async footerOf(file: FoundFile): Promise<FooterRead> {
-    const { path, format, bytes, mtimeMs, etag } = file;
+    const { path, format, bytes, mtimeMs, etag, inode } = file;
     const known = this.known.get(path);
-    if (known?.bytes === bytes && known.mtimeMs === mtimeMs && known.etag === etag) return known.footer;
+    const isSame = known?.bytes === bytes && known.mtimeMs === mtimeMs && known.etag === etag;
+    if (isSame && known.inode === inode) return known.footer;
     const footer = format === 'lines' ? noFooter(path) : await this.readFooter(file, format);
     // An I/O error is not cached: the file may be readable next time, e.g. with other permissions.
     if (!(footer instanceof LogstrataError) || footer.code !== 'io')
-      this.known.set(path, { bytes, mtimeMs, etag, footer });
+      this.known.set(path, { bytes, mtimeMs, etag, inode, footer });
     return footer;
   }
 

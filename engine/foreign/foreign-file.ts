@@ -9,7 +9,7 @@ import type { FieldType } from '../terms/schema.js';
 export interface ForeignFile {
   readonly format: ForeignFormat;
   readonly rows: number;
-  /** `xxh64:` and the XXH64 (hex) of the footer's bytes: the same in every copy of the file. */
+  /** `xxh64:` and the XXH64 (hex) of what identifies the file, the same in every copy of it: see `isSameFooter`. */
   readonly footerHash: string;
   /** Set for an Arrow stream without an end-of-stream mark: its writer may still be appending. */
   readonly isOpen?: true;
@@ -183,4 +183,13 @@ export interface DecodedSpan {
   /** Index in `ForeignRead.spans`. */
   readonly span: number;
   readonly column: Column;
+}
+
+/**
+ * Whether two `footerHash`es are of the same file. The hash of a Parquet footer that has no bounds is followed by `+` and a hash
+ * of some of the values, because many files may have such a footer. Earlier versions did without, so it is compared where both
+ * have it.
+ */
+export function isSameFooter(a: string, b: string): boolean {
+  return a === b || a.startsWith(`${b}+`) || b.startsWith(`${a}+`);
 }

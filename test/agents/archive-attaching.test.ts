@@ -1,11 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ArchiveAttaching } from '../../agents/archive/archive-attaching.js';
 import { WakeUp } from '../../agents/collect/logs/wake-up.js';
 import { parseAgentFile } from '../../agents/definition/agent-file.js';
-import { openOn } from '../engine/store/memory-archive.js';
+import { answer, openOn } from '../engine/store/memory-archive.js';
 import { writeParquet } from '../foreign/write-parquet.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 
@@ -66,6 +66,64 @@ describe('attached files that cannot be indexed', () => {
       await running;
       await archive.close();
     }
+  });
+});
+
+describe('files whose footers are equal', () => {
+  it('have records of their own, and are recognised when they exchange their names', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'logstrata-attaching-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const agentFile =
+      "archive: { path: '**/*.parquet' }\nfields: [{ name: time, type: time, unit: ms }, { name: n, type: int }]\n";
+    const definition = parseAgentFile(agentFile, join(folder, 'web.yaml'));
+    const { schema } = definition;
+    const pathOf = (file: number): string => join(folder, `${file}.parquet`);
+    const footers = new Set<string>();
+    for (let file = 0; file < 3; file++) {
+      const rows = Array.from({ length: 40 }, (_, i) => [
+        BigInt(day + 3_600_000 * file + i),
+        BigInt(1000 * file + i),
+      ]);
+      await writeParquet(pathOf(file), schema, rows, { rowGroupRows: 20, pageBytes: 10_000, isPlain: true });
+      utimesSync(pathOf(file), 1_700_000_000, 1_700_000_000);
+      const bytes = readFileSync(pathOf(file));
+      footers.add(bytes.subarray(bytes.length - 8 - bytes.readUInt32LE(bytes.length - 8)).toString('hex'));
+    }
+    expect(footers.size).toBe(1);
+    const directory = new MemoryDirectory();
+    let archive = await openOn(directory, () => day + 1e9);
+    const open = async (): Promise<ArchiveAttaching> =>
+      new ArchiveAttaching({
+        definition,
+        archive: definition.archive!,
+        store: await archive.agent('web', schema),
+        dataFolder: undefined,
+        log: { info: () => {}, warn: () => {}, error: () => {} },
+        now: () => day + 1e9,
+        redefine: () => Promise.resolve(),
+      });
+    const { signal } = new AbortController();
+    const records = async (): Promise<string> => answer(await archive.agent('web'));
+    let attaching = await open();
+    expect(await attaching.round(signal)).toMatchObject({ attached: 3, rows: 120, problems: [] });
+    const before = await records();
+    const exchange = (): void => {
+      renameSync(pathOf(0), join(folder, 'other'));
+      renameSync(pathOf(1), pathOf(0));
+      renameSync(join(folder, 'other'), pathOf(1));
+    };
+    // Nothing but the inode numbers has changed. The same server notices it, and so does one that is started later.
+    exchange();
+    expect(await attaching.round(signal)).toMatchObject({ attached: 0, moved: 2, problems: [] });
+    expect(await records()).toBe(before);
+    exchange();
+    await archive.close();
+    archive = await openOn(directory, () => day + 1e9);
+    await expect(records()).rejects.toThrow('is not the file that was attached: its footer differs');
+    attaching = await open();
+    expect(await attaching.round(signal)).toMatchObject({ attached: 0, moved: 2, problems: [] });
+    expect(await records()).toBe(before);
+    await archive.close();
   });
 });
 

@@ -18,7 +18,20 @@ function parse(text: string): { path: string; hash: string; mtimeMs: number } {
 
 function knownOf(text: string): KnownFile {
   const { path, hash, mtimeMs } = parse(text);
-  return { id: `id-${hash}`, path, bytes: 100, mtimeMs, footerHash: hash };
+  return {
+    id: `id-${hash}`,
+    path,
+    bytes: 100,
+    mtimeMs,
+    footerHash: hash,
+    constants: Object.fromEntries(keysOf(path)),
+  };
+}
+
+/** The key of a folder `k=value`. */
+function keysOf(path: string): ReadonlyMap<string, string> {
+  const value = /\/k=([^/]+)\//.exec(path)?.[1];
+  return new Map(value === undefined ? [] : [['k', value]]);
 }
 
 function footerOf(path: string, hash: string): FooterRead {
@@ -32,6 +45,8 @@ interface Case {
   readonly found: readonly string[];
   readonly changed?: 'replace';
   readonly missing?: 'retire';
+  /** The columns that fields read, if they are listed. */
+  readonly columns?: readonly string[];
   /** Folders that could not be read. */
   readonly shut?: readonly string[];
 }
@@ -45,11 +60,11 @@ interface Outcome {
   readonly problems?: readonly RegExp[];
 }
 
-function outcomeOf({ known = [], found, changed, missing, shut = [] }: Case): Discovery {
+function outcomeOf({ known = [], found, changed, missing, columns, shut = [] }: Case): Discovery {
   const knownFiles = known.map(knownOf);
   const files = found.map((text): FoundFile => {
     const { path, mtimeMs } = parse(text);
-    return { path, format: 'parquet', bytes: 100, mtimeMs, keys: new Map() };
+    return { path, format: 'parquet', bytes: 100, mtimeMs, keys: keysOf(path) };
   });
   const needed = new Set(filesToRead(knownFiles, files));
   const footers = new Map(
@@ -58,7 +73,11 @@ function outcomeOf({ known = [], found, changed, missing, shut = [] }: Case): Di
       .map((text) => [parse(text).path, footerOf(parse(text).path, parse(text).hash)]),
   );
   const problems = shut.map((folder) => ({ path: `/a/${folder}`, message: 'shut' }));
-  const policy = { changed: changed ?? 'fail', missing: missing ?? 'fail' } as const;
+  const policy = {
+    changed: changed ?? 'fail',
+    missing: missing ?? 'fail',
+    columns: columns === undefined ? undefined : new Set(columns),
+  } as const;
   return discover(knownFiles, { files, problems }, footers, policy, nowMs);
 }
 
@@ -82,19 +101,31 @@ const cases: readonly (readonly [string, Case, Outcome])[] = [
     { moves: ['id-B a', 'id-A b'] },
   ],
   [
-    'two files with the same content',
-    { found: ['b A', 'a A'] },
-    { adds: ['b'], problems: [/^\/a\/a has the same footer as \/a\/b/] },
+    'files that have swapped their names, and have the same size and time',
+    { known: ['a A', 'b B'], found: ['a B', 'b A'] },
+    { moves: ['id-B a', 'id-A b'] },
   ],
-  [
-    'a copy of a known file',
-    { known: ['a A'], found: ['b A', 'a A'] },
-    { problems: [/^\/a\/b has the same footer as \/a\/a/] },
-  ],
+  ['two files with the same content', { found: ['b A', 'a A'] }, { adds: ['b', 'a'] }],
+  ['a copy of a known file', { known: ['a A'], found: ['b A', 'a A'] }, { adds: ['b'] }],
   [
     'two copies of a known file that is missing',
     { known: ['a A'], found: ['c A', 'b A'] },
-    { moves: ['id-A c'], problems: [/^\/a\/b has the same footer as \/a\/c/] },
+    { adds: ['b'], moves: ['id-A c'] },
+  ],
+  [
+    'a copy in another folder of a known file that is missing, with another key',
+    { known: ['k=1/a A'], found: ['k=2/a A'], missing: 'retire' },
+    { adds: ['k=2/a'], removes: ['id-A'] },
+  ],
+  [
+    'a file that was moved to a folder with another key, which no field reads',
+    { known: ['k=1/a A'], found: ['k=2/a A'], columns: ['time'] },
+    { moves: ['id-A k=2/a'] },
+  ],
+  [
+    'files that an earlier version has attached by their footers alone',
+    { known: ['a A', 'b B'], found: ['a A+1 99999', 'x/b B+2'] },
+    { moves: ['id-A a', 'id-B x/b'] },
   ],
   ['files without rows', { found: ['a 0', 'b 0'] }, {}],
   ['a file that is being written', { found: ['a - 59999'] }, { waits: ['a'] }],

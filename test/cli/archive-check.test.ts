@@ -75,7 +75,7 @@ describe('logstrata check of an archive', () => {
     }
   });
 
-  it('shows how numbers are read as times, and names duplicate files', async () => {
+  it('shows how numbers are read as times, and counts copies', async () => {
     const numbers =
       "COPY (SELECT i AS n, 1767225600 + i AS created_at FROM range(9) t(i)) TO 'DIR/a.parquet'";
     const archive = "archive: { path: '../lake/*.parquet'";
@@ -93,11 +93,8 @@ describe('logstrata check of an archive', () => {
     expect(await run(folder, ['check', 'web'])).toMatchObject({ code: 0, stderr: '' });
     copyFileSync(join(folder, 'lake/a.parquet'), join(folder, 'lake/b.parquet'));
     const twice = await run(folder, ['check', 'web']);
-    expect(twice.code).toBe(1);
-    expect(twice.stdout).toContain(', 9 rows\n');
-    expect(twice.stderr).toMatch(
-      /^\S+\/lake\/[ab]\.parquet has the same footer as \S+\/lake\/[ab]\.parquet, so it has the same rows/m,
-    );
+    expect(twice).toMatchObject({ code: 0, stderr: '' });
+    expect(twice.stdout).toContain(', 18 rows\n');
   });
 
   it('shows how many text files there are', async () => {

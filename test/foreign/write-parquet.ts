@@ -8,6 +8,8 @@ export interface ParquetShape {
   readonly rowGroupRows: number;
   /** Approximate number of bytes of a page. */
   readonly pageBytes: number;
+  /** Without statistics and compression, so that the footer does not depend on the values. */
+  readonly isPlain?: boolean;
 }
 
 const storedTypes = {
@@ -22,7 +24,7 @@ const storedTypes = {
 export function parquetBytes(
   { fields }: Schema,
   rows: readonly (readonly Value[])[],
-  { rowGroupRows, pageBytes }: ParquetShape,
+  { rowGroupRows, pageBytes, isPlain = false }: ParquetShape,
 ): Uint8Array {
   const columnData = fields.map(({ name, type, attached }, field) => ({
     name: attached?.column ?? name,
@@ -30,7 +32,14 @@ export function parquetBytes(
     nullable: true,
     data: rows.map((row) => (type === 'bool' && row[field] !== null ? row[field] === 1n : row[field]!)),
   }));
-  return new Uint8Array(parquetWriteBuffer({ columnData, rowGroupSize: rowGroupRows, pageSize: pageBytes }));
+  return new Uint8Array(
+    parquetWriteBuffer({
+      columnData,
+      rowGroupSize: rowGroupRows,
+      pageSize: pageBytes,
+      ...(isPlain ? { statistics: false, codec: 'UNCOMPRESSED' as const } : {}),
+    }),
+  );
 }
 
 /** Writes such a file. */

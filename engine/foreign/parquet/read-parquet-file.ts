@@ -2,7 +2,13 @@ import { FormatError, magic, physicalType, tailBytes } from '../../parquet/forma
 import { readThrift, type ThriftBounds, type ThriftFields } from '../../parquet/thrift-reader.js';
 import { LogstrataError } from '../../terms/errors.js';
 import { foreignFooterBytesMax, int64Max } from '../../terms/limits.js';
-import type { ForeignColumn, ForeignFile, ForeignPlace, ForeignRowGroup } from '../foreign-file.js';
+import type {
+  ForeignChunk,
+  ForeignColumn,
+  ForeignFile,
+  ForeignPlace,
+  ForeignRowGroup,
+} from '../foreign-file.js';
 import { contentHash } from '../source/content-hash.js';
 import { withForeignSource, type ForeignSource } from '../source/foreign-source.js';
 import type { ColumnType } from './column-type.js';
@@ -16,6 +22,10 @@ const encryptedMagic = 'PARE';
 /** Size of the magic numbers at both ends and of the footer's length. */
 const fileBytesMin = magic.length + tailBytes;
 
+/** Of a file whose footer has no bounds, the number of column chunks that identify it, and of bytes at both ends of each. */
+const sampledChunksMax = 64;
+const sampledBytes = 256;
+
 /** Limits on the number of Thrift values: in the footer outside its lists of columns and row groups, and per column of a row group. */
 const footerValuesMax = 100_000;
 const chunkValuesMax = 1000;
@@ -25,18 +35,34 @@ const chunkValuesMax = 1000;
  * for an encrypted footer, `not_found` and `io`.
  */
 export function readParquetFile(place: ForeignPlace): Promise<ForeignFile> {
-  return withParquetFooter(place, describeFooter);
+  return withParquetFooter(place, async (footer, footerAt, source) => {
+    const file = describeFooter(footer, footerAt);
+    const chunks = file.rowGroups.flatMap(({ chunks }) => chunks);
+    if (chunks.some(({ min, max }) => min !== null && max !== null && min.value !== max.value)) return file;
+    const sample = contentHash(await sampleOf(chunks, source));
+    return { ...file, footerHash: `${file.footerHash}+${sample}` };
+  });
+}
+
+/** The first and last bytes of the first column chunks: a footer without bounds does not depend on the values. */
+async function sampleOf(chunks: readonly ForeignChunk[], source: ForeignSource): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  for (const { offset, bytes } of chunks.slice(0, sampledChunksMax)) {
+    const length = Math.min(bytes, sampledBytes);
+    parts.push(await source.read(offset, length), await source.read(offset + bytes - length, length));
+  }
+  return Buffer.concat(parts);
 }
 
 /** Calls `read` with the footer of a Parquet file and its offset. Throws as `readParquetFile` does, also for a `FormatError` of `read`. */
 export async function withParquetFooter<T>(
   place: ForeignPlace,
-  read: (footer: Uint8Array, footerAt: number) => T,
+  read: (footer: Uint8Array, footerAt: number, source: ForeignSource) => T | Promise<T>,
 ): Promise<T> {
   return await withForeignSource(place, async (source) => {
     const { footer, footerAt } = await findFooter(source);
     try {
-      return read(footer, footerAt);
+      return await read(footer, footerAt, source);
     } catch (error) {
       if (error instanceof FormatError) throw new FormatError(error.message, footerAt + error.offset);
       throw error;

@@ -1,4 +1,4 @@
-import type { ForeignFile } from '../../foreign/foreign-file.js';
+import { isSameFooter, type ForeignFile } from '../../foreign/foreign-file.js';
 import { DamageError, isLogstrataError } from '../../terms/errors.js';
 import { describedChunksMax } from '../../terms/limits.js';
 import type { Directory } from '../disk/directory.js';
@@ -96,8 +96,12 @@ async function readSame(attached: AttachedFile, work: ForeignWork): Promise<Fore
   const { path, format } = attached;
   await assertSameFile(path, format, attached);
   const file = await work.describe(attached, format);
-  if (file.footerHash === attached.footerHash) return file;
-  throw new DamageError(`the footer of ${path} differs from that of the attached file`, { path });
+  if (isSameFooter(file.footerHash, attached.footerHash)) return file;
+  throw new DamageError(
+    `${path} is not the file that was attached: its footer differs. The next search of the archive says what became of it ` +
+      '(logstrata index, or a server within ten seconds)',
+    { path },
+  );
 }
 
 function chunksOf({ file: { columns, rowGroups } }: Description): number {

@@ -1,6 +1,6 @@
 import { promises as fs } from 'node:fs';
 import { readForeignFile } from '../../foreign/reading/read-foreign-file.js';
-import type { ForeignFormat } from '../../foreign/foreign-file.js';
+import { isSameFooter, type ForeignFormat } from '../../foreign/foreign-file.js';
 import { DamageError, isLogstrataError, LogstrataError } from '../../terms/errors.js';
 import { fileSystemError, problemOfKind } from '../disk/file-system-error.js';
 import type { ObjectStorage } from '../objects/object-storage.js';
@@ -35,7 +35,7 @@ export async function assertSameFile(
   if (bytes === attached.bytes && mtimeMs === attached.mtimeMs) return;
   const isSame =
     bytes === attached.bytes &&
-    (await present(path, () => readForeignFile(path, format))).footerHash === attached.footerHash;
+    isSameFooter((await present(path, () => readForeignFile(path, format))).footerHash, attached.footerHash);
   if (isSame) return;
   throw new DamageError(
     `${path} has changed since it was attached: it had ${attached.bytes} bytes, last changed at ` +
