@@ -296,6 +296,24 @@ describe('a count with too many results', () => {
     await expect(count(make(dataset), query)).rejects.toMatchObject({ code: 'invalid', bound: 'cells' });
   });
 
+  it('is refused as soon as it is certain, and the other records are not read', async () => {
+    // The third row group exceeds the bound; twenty-two more follow.
+    const dataset = spread(9500, 1000, 5000);
+    const layout = { seed: 1, segments: 1, rowGroupRows: 380, statistics: 'exact' } as const;
+    const time = { field: 0, buckets: steps(5000) };
+    const refused = { time, values: { field: 1, top: 1000 } };
+    for (const by of [undefined, workers]) {
+      const snapshot = makeSnapshot(dataset, layout);
+      await expect(count(snapshot, { predicates: [], ...refused }, by)).rejects.toMatchObject({
+        bound: 'cells',
+      });
+      // Those before the bound: 1,049 buckets with 1,000 values. Threads have begun a few more.
+      const opened = snapshot.rowGroups.filter((rowGroup) => rowGroup.opened > 0).length;
+      expect(opened).toBeGreaterThanOrEqual(3);
+      expect(opened).toBeLessThanOrEqual(3 + 2 * 2 + 1);
+    }
+  });
+
   it('by values for each bucket makes a second pass for the returned values', async () => {
     // More values than one row group can count by bucket at once.
     const dataset = spread(20_000, 9000, 10_000);

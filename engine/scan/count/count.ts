@@ -1,7 +1,7 @@
 import { assert } from '../../terms/assert.js';
 import { hourMs } from '../../terms/cursor.js';
 import { LogstrataError } from '../../terms/errors.js';
-import { countCellsMax, countInlineBytesMax, countTopMax } from '../../terms/limits.js';
+import { countInlineBytesMax, countTopMax } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import { Pace } from '../../store/reading/pace.js';
@@ -14,7 +14,7 @@ import { finderOf, nearFinder } from '../far/tiered-finder.js';
 import { inlineLimits, type InlineLimits } from '../filter/places.js';
 import { preparePredicates, type PreparedPredicate, type PreparedPredicates } from '../filter/predicate.js';
 import { RowGroupFilter } from '../filter/row-group-filter.js';
-import { CountBoundError, type CountQuery, type Counts } from '../plan/count.js';
+import type { CountQuery, Counts } from '../plan/count.js';
 import { planScan, type ScanPlan } from '../plan/plan.js';
 import { RowGroupWalk } from '../plan/row-group-walk.js';
 import { indexOfRuns } from '../plan/run-index.js';
@@ -106,7 +106,8 @@ class Count {
     this.#plan = planScan(runs, { ...whole, after: query.after });
     const { values } = query;
     const table = values === undefined ? null : new ValueTable(memory, schema.fields[values.field]!.name);
-    this.#tally = new Tally(table, spanMs(this.#plan, this.#predicates.onField, query));
+    const span = spanMs(this.#plan, this.#predicates.onField, query);
+    this.#tally = new Tally(table, query.time === undefined ? 0 : (values?.top ?? 0), span);
     work.stats.runs = this.#plan.end - this.#plan.first;
     work.stats.rowGroups = this.#plan.rowGroups;
   }
@@ -136,7 +137,10 @@ class Count {
     const queue = new CountQueue(this.#query, this.#tally, this.#work, columnOf);
     const isSum = time === undefined && values === undefined;
     let count = 0;
-    for (const group of far ?? []) count += tallyFar(this.#tally, group, this.#query, columnOf);
+    for (const group of far ?? []) {
+      count += tallyFar(this.#tally, group, this.#query, columnOf);
+      this.#tally.assertCellsFit();
+    }
     try {
       for await (const { unit, selection, take } of new Driver(finder.matches(Number.MAX_SAFE_INTEGER))) {
         count += take;
@@ -145,8 +149,10 @@ class Count {
         const open = opening instanceof Promise ? await opening : opening;
         const added = queue.add(rowGroupCount(this.#query, this.#schema, open, unit, selection, take));
         if (added instanceof Promise) await added;
+        this.#tally.assertCellsFit();
       }
       await queue.finish();
+      this.#tally.assertCellsFit();
     } finally {
       await queue.drop();
     }
@@ -175,12 +181,6 @@ class Count {
    */
   async #countCells(top: readonly number[]): Promise<void> {
     const tally = this.#tally;
-    const cells = tally.buckets.length * top.length;
-    if (cells > countCellsMax)
-      throw new CountBoundError(
-        'cells',
-        `${tally.buckets.length} buckets of time by ${top.length} values are ${cells} numbers, but at most ${countCellsMax} are counted`,
-      );
     const columnOf = new Int32Array(tally.values!.size).fill(-1);
     top.forEach((value, column) => (columnOf[value] = column));
     if (!tally.cells.isFull) return tally.cells.choose(top);

@@ -1,4 +1,4 @@
-import { countBucketsMax } from '../../terms/limits.js';
+import { countBucketsMax, countCellsMax } from '../../terms/limits.js';
 import { CountBoundError, type TimeBucket } from '../plan/count.js';
 import { Cells } from './cells.js';
 import type { ValueTable } from './value-table.js';
@@ -15,12 +15,30 @@ export class Tally {
   /** Null where nothing is counted by value. */
   readonly values: ValueTable | null;
 
+  readonly #columnsMax: number;
   readonly #spanMs: number;
 
-  /** @param spanMs approximate time span of the records in milliseconds, for `CountBoundError` */
-  constructor(values: ValueTable | null, spanMs: number) {
+  /**
+   * @param columnsMax the most values whose counts the answer has for each bucket; 0 where it has none
+   * @param spanMs approximate time span of the records in milliseconds, for `CountBoundError`
+   */
+  constructor(values: ValueTable | null, columnsMax: number, spanMs: number) {
     this.values = values;
+    this.#columnsMax = columnsMax;
     this.#spanMs = spanMs;
+  }
+
+  /**
+   * Throws `CountBoundError` where the answer would have more than `countCellsMax` counts by bucket and value. Neither buckets nor values
+   * become fewer, so this is certain before all records are counted.
+   */
+  assertCellsFit(): void {
+    const columns = Math.min(this.#columnsMax, this.values?.size ?? 0);
+    if (this.buckets.length * columns <= countCellsMax) return;
+    throw new CountBoundError(
+      'cells',
+      `${this.buckets.length} buckets of time or more by ${columns} values are more numbers than can be counted: at most ${countCellsMax}`,
+    );
   }
 
   /** The number of a bucket. Throws `CountBoundError` for more than `countBucketsMax`. */
