@@ -65,9 +65,9 @@ async function lockedBy(location: string): Promise<LogstrataError> {
   });
 }
 
-/** Throws `invalid` for a folder with other things in it, which was hardly meant. Names with a dot first are the lock's, and file systems' own. */
+/** Throws `invalid` for a folder with other things in it, which was hardly meant. Names with a dot or `_` first are the lock's, the tokens', and file systems' own. */
 export async function assertCopy(directory: Directory, folders: AgentFolders): Promise<void> {
-  const other = (await directory.list('')).find((name) => !name.startsWith('.') && name !== 'lost+found');
+  const other = (await directory.list('')).find((name) => !/^[._]/.test(name) && name !== 'lost+found');
   if (other === undefined || (await folders.agents()).length > 0) return;
   throw new LogstrataError(
     'invalid',

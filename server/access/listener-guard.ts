@@ -14,12 +14,13 @@ interface KnownToken {
 /** Compared with where no token has the claimed id, so that an unknown id takes as long as a known one. No token has this digest. */
 const noDigest = Buffer.alloc(32);
 
-/** Checks the tokens of requests to one listener. While there has never been a token for the listener, everybody is let in. */
+/** Checks the tokens of requests to one listener. As long as no token was made for the listener, everybody is let in. */
 export class ListenerGuard {
   readonly #listener: ListenerName;
   readonly #failed: FailedTokens;
   #tokens: ReadonlyMap<string, KnownToken> = new Map();
   #isAlwaysClosed = false;
+  #isRequired = false;
   /** The caller while no token is needed. Once tokens are needed, it is refused as well. */
   readonly #anybody = new Caller(null, () => (this.isClosed ? tokenNeeded() : null));
   /** Number of wrong tokens since the start. */
@@ -32,7 +33,7 @@ export class ListenerGuard {
 
   /** Whether the listener asks for a token. */
   get isClosed(): boolean {
-    return this.#isAlwaysClosed || this.#tokens.size > 0;
+    return this.#isAlwaysClosed || this.#isRequired || this.#tokens.size > 0;
   }
 
   /** Makes the listener ask for a token from now on, even if all tokens are removed. */
@@ -40,8 +41,9 @@ export class ListenerGuard {
     this.#isAlwaysClosed = true;
   }
 
-  /** Replaces the tokens by those of `tokens` that are for this listener. */
-  take(tokens: readonly Token[]): void {
+  /** Replaces the tokens by those of `tokens` that are for this listener, which requires one where `listeners` names it, too. */
+  take(tokens: readonly Token[], listeners: readonly ListenerName[] = []): void {
+    this.#isRequired = listeners.includes(this.#listener);
     const own = tokens.filter(({ listeners }) => listeners.includes(this.#listener));
     this.#tokens = new Map(own.map((token) => [token.id, { token, caller: this.#holderOf(token) }]));
   }

@@ -6,7 +6,7 @@ import {
   type ReadableFile,
 } from '../../engine/index.js';
 import { tokenFileBytesMax, tokensMax } from './access-limits.js';
-import { digestOf, isTokenId, newTokenText, type Token } from './token.js';
+import { digestOf, isTokenId, listenerNames, newTokenText, type ListenerName, type Token } from './token.js';
 import { parseTokenFile, tokenFileBytes } from './token-file.js';
 
 /**
@@ -20,9 +20,20 @@ const fileEnding = '.json';
 const fileMode = 0o600;
 
 /**
+ * File of the data folder that says that a listener requires a token, whatever has become of the tokens. Its name has no dot in front, so that
+ * a copy made with `cp -r data/*` has it, and begins with a character with which no agent's name does.
+ */
+function markerOf(listener: ListenerName): string {
+  return `_${listener}-requires-token`;
+}
+
+const markerText =
+  'This listener requires a token, even if the folder .tokens is missing. "logstrata token clear" removes this file.\n';
+
+/**
  * The tokens of a data folder. Each token has a file of its own, so that two commands at the same time do not undo each other's
- * changes. A file is created or replaced atomically, once its content is durable. Revoked and expired tokens are kept: if the last
- * token were removed, everybody would be let in.
+ * changes. A file is created or replaced atomically, once its content is durable. Revoked and expired tokens are kept, for `token list`. A
+ * listener for which a token was made requires one until `clear`, also where the files of the tokens are lost.
  */
 export class TokenFolder {
   readonly #directory: Directory;
@@ -53,6 +64,27 @@ export class TokenFolder {
     return tokens.sort((a, b) => a.createdMs - b.createdMs);
   }
 
+  /** The listeners that require a token: one has been made for them since the tokens were last cleared. */
+  async listeners(): Promise<ListenerName[]> {
+    const names = await this.#directory.list('');
+    return listenerNames.filter((listener) => names.includes(markerOf(listener)));
+  }
+
+  /** Makes listeners require a token until `clear`, durably. */
+  async require(listeners: readonly ListenerName[]): Promise<void> {
+    const known = await this.listeners();
+    for (const listener of new Set(listeners)) {
+      if (known.includes(listener)) continue;
+      try {
+        await this.#write(markerOf(listener), Buffer.from(markerText));
+      } catch (error) {
+        // Another command has just made it.
+        if (!isLogstrataError(error) || error.code !== 'exists') throw error;
+      }
+      await this.#directory.syncDirectory('');
+    }
+  }
+
   /** Number of token files, unreadable ones included. */
   async count(): Promise<number> {
     return (await this.#ids()).length;
@@ -64,6 +96,8 @@ export class TokenFolder {
    */
   async add(wanted: Omit<Token, 'id' | 'digest'>): Promise<{ readonly token: Token; readonly text: string }> {
     if ((await this.#ids()).length >= tokensMax) throw tooMany(this.#directory.location);
+    // Before the token: a command that ends in between must not leave the listener open to everybody once the token is lost.
+    await this.require(wanted.listeners);
     await this.#directory.makeDirectory(folderName);
     for (;;) {
       const { id, text } = newTokenText();
@@ -93,22 +127,31 @@ export class TokenFolder {
     return revoked;
   }
 
-  /** Replaces all tokens by `tokens`; used to update a copy of a data folder. */
-  async replace(tokens: readonly Token[]): Promise<void> {
+  /** Replaces all tokens by those of `source`, and the listeners that require one; used to update a copy of a data folder. */
+  async copy(source: TokenFolder): Promise<void> {
+    const tokens = await source.list();
+    const listeners = [...(await source.listeners()), ...tokens.flatMap((token) => token.listeners)];
+    await this.require(listeners);
     const over = (await this.#ids()).filter((id) => !tokens.some((token) => token.id === id));
     if (tokens.length > 0) await this.#directory.makeDirectory(folderName);
     for (const token of tokens) {
       const path = pathOf(token.id);
-      if (this.#directory.replacesWhole === true) await this.#write(path, token);
+      if (this.#directory.replacesWhole === true) await this.#write(path, tokenFileBytes(token), fileMode);
       else await this.#directory.rename(await this.#writeAside(token), path);
     }
     for (const id of over) await this.#directory.remove(pathOf(id));
     if (tokens.length > 0 || over.length > 0) await this.#directory.syncDirectory(folderName);
+    await this.#open(listenerNames.filter((listener) => !listeners.includes(listener)));
   }
 
   /** Removes all tokens. Afterwards no token is needed. */
   async clear(): Promise<void> {
     await this.#directory.removeDirectory(folderName);
+    await this.#open(listenerNames);
+  }
+
+  async #open(listeners: readonly ListenerName[]): Promise<void> {
+    for (const listener of listeners) await this.#directory.remove(markerOf(listener));
     await this.#directory.syncDirectory('');
   }
 
@@ -150,14 +193,14 @@ export class TokenFolder {
   async #writeAside(token: Token): Promise<string> {
     const path = `${folderName}/${token.id}.${process.pid}.new`;
     await this.#directory.remove(path);
-    await this.#write(path, token);
+    await this.#write(path, tokenFileBytes(token), fileMode);
     return path;
   }
 
-  async #write(path: string, token: Token): Promise<void> {
-    const file = await this.#directory.create(path, fileMode);
+  async #write(path: string, bytes: Uint8Array, mode?: number): Promise<void> {
+    const file = await this.#directory.create(path, mode);
     try {
-      await file.write(0, tokenFileBytes(token));
+      await file.write(0, bytes);
       await file.sync();
     } finally {
       await file.close();

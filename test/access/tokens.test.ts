@@ -1,4 +1,5 @@
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -107,15 +108,68 @@ it('a listener requires tokens from its first token on until all are cleared', a
 
 it('a copy has exactly the tokens of the data folder', async () => {
   const [here, copy] = [await TokenFolder.open(dataFolder()), await TokenFolder.open(dataFolder())];
-  await copy.replace(await here.list());
+  await copy.copy(here);
   expect(await copy.list()).toEqual([]);
   const { token } = await here.add(forAll);
   await copy.add(forAll);
-  await copy.replace(await here.list());
+  await copy.copy(here);
   expect(await copy.list()).toEqual([token]);
   await here.revoke(token.id, 5);
-  await copy.replace(await here.list());
+  await copy.copy(here);
   expect(await copy.list()).toEqual(await here.list());
+  expect(await copy.listeners()).toEqual(listenerNames);
+  await here.clear();
+  await copy.copy(here);
+  expect([await copy.list(), await copy.listeners()]).toEqual([[], []]);
+});
+
+it('lost files of tokens open no listener: only clearing the tokens does', async () => {
+  const location = dataFolder();
+  const log: string[] = [];
+  const folder = await TokenFolder.open(location);
+  await folder.add({ ...forAll, listeners: ['console'] });
+  const running = await Access.open(location, (message) => log.push(message));
+  expect(log).toEqual([]);
+  // A copy that the shell makes of `data/*` lacks what begins with a dot.
+  const copy = dataFolder();
+  for (const name of readdirSync(location))
+    if (!name.startsWith('.')) cpSync(join(location, name), join(copy, name), { recursive: true });
+  rmSync(join(location, '.tokens'), { recursive: true });
+  await running.reload();
+  for (const access of [
+    running,
+    ...(await Promise.all([location, copy].map((at) => Access.open(at, () => undefined)))),
+  ])
+    expect([access.query.isClosed, access.console.isClosed]).toEqual([false, true]);
+  expect(log).toEqual([expect.stringContaining('the console listener requires a token')]);
+  await (await TokenFolder.open(copy)).add({ ...forAll, listeners: ['query'] });
+  const restored = await Access.open(copy, () => undefined);
+  expect([restored.query.isClosed, restored.console.isClosed]).toEqual([true, true]);
+  const before = await running.fingerprint();
+  await folder.clear();
+  expect(await running.fingerprint()).not.toBe(before);
+  await running.reload();
+  expect([running.query.isClosed, running.console.isClosed]).toEqual([false, false]);
+});
+
+it('tokens of an earlier version are required from then on, whatever becomes of them', async () => {
+  const location = dataFolder();
+  await (await TokenFolder.open(location)).add(forAll);
+  for (const name of readdirSync(location)) if (!name.startsWith('.')) rmSync(join(location, name));
+  await Access.open(location, () => undefined);
+  rmSync(join(location, '.tokens'), { recursive: true });
+  expect((await Access.open(location, () => undefined)).query.isClosed).toBe(true);
+});
+
+it('a data folder that is gone opens no listener', async () => {
+  const location = join(dataFolder(), 'data');
+  const access = await Access.open(location, () => undefined);
+  expect(await access.reload()).toEqual([]);
+  await (await TokenFolder.open(location, { create: true })).add(forAll);
+  await access.reload();
+  rmSync(location, { recursive: true });
+  await expect(access.reload()).rejects.toMatchObject({ code: 'not_found' });
+  expect([access.query.isClosed, access.console.isClosed]).toEqual([true, true]);
 });
 
 it('an unusable token file is named, and the tokens read before stay valid', async () => {

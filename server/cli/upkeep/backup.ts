@@ -78,8 +78,7 @@ async function backup(folder: string, flags: BackupFlags, signal: AbortSignal): 
 
 /** Copies the tokens as well: without them a server on the copy would let everybody in. */
 async function copyTokens(from: string, { directory }: BackupFolder): Promise<void> {
-  const tokens = await (await TokenFolder.open(from)).list();
-  await TokenFolder.of(directory).replace(tokens);
+  await TokenFolder.of(directory).copy(await TokenFolder.open(from));
 }
 
 /** Opens the target of the copy: a folder, or the objects below a prefix. */

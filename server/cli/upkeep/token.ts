@@ -91,6 +91,7 @@ async function makeToken(flags: NewFlags): Promise<number> {
   if (agents !== null) await warnOfUnknown(settings, agents);
   const folder = await TokenFolder.open(resolve(settings.dataFolder), { create: true });
   const before = await folder.list();
+  const required = await folder.listeners();
   const createdMs = Date.now();
   const { token, text } = await folder.add({
     name,
@@ -106,7 +107,7 @@ async function makeToken(flags: NewFlags): Promise<number> {
     `token ${token.id} is for ${describeRights(token)}, ${describeEnd(token)}. It is shown only this once: the server keeps only a hash of it.`,
   );
   for (const each of token.listeners)
-    if (!before.some(({ listeners }) => listeners.includes(each)))
+    if (!required.includes(each) && !before.some(({ listeners }) => listeners.includes(each)))
       tell(
         `It is the first token for the ${each} listener, which requires a token from everybody from now on.`,
       );
@@ -118,9 +119,10 @@ async function listTokens(flags: ListFlags): Promise<number> {
   const settings = await readSettings(flags);
   const location = resolve(settings.dataFolder);
   requireData(location);
-  const tokens = await (await TokenFolder.open(location)).list();
+  const folder = await TokenFolder.open(location);
+  const tokens = await folder.list();
   if (flags.json === true) await printJson(tokens.map(shownToken));
-  else if (tokens.length === 0) await printLines([`no tokens in ${location}: its listeners require none`]);
+  else if (tokens.length === 0) await printLines([describeNone(location, await folder.listeners())]);
   else await printLines(tokenTable(tokens));
   return exitDone;
 }
@@ -161,6 +163,11 @@ async function clearTokens(flags: ClearFlags): Promise<number> {
     `removed  ${counted}: the listeners require no token, once a running server receives SIGHUP`,
   ]);
   return exitDone;
+}
+
+function describeNone(location: string, required: readonly ListenerName[]): string {
+  if (required.length === 0) return `no tokens in ${location}: its listeners require none`;
+  return `no tokens in ${location}, where some were made before: they are still required (${required.join(', ')})`;
 }
 
 /** A token in the JSON output, without its digest. */
