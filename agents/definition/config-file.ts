@@ -16,7 +16,7 @@ const countMax = 2 ** 31 - 1;
 
 /** Reads a `config.yaml`. Throws a `ConfigError` with all problems, `not_found` or `io`. */
 export function readConfig(path: string): Config {
-  return parseConfig(readConfigText(path), path);
+  return parseConfig(readConfigText(path, true), path);
 }
 
 /** Parses a configuration. `path` is used in messages, and paths in the file are relative to its folder. */

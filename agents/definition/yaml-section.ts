@@ -32,11 +32,15 @@ export class ProblemList {
   }
 }
 
-/** Reads a text file. Throws `not_found`, `io`, or a `ConfigError` if it is too large or not UTF-8. */
-export function readConfigText(path: string): string {
+/**
+ * Reads a text file. Throws `not_found`, `io`, or a `ConfigError` if it is too large or not UTF-8.
+ *
+ * @param waits as for `readBounded`
+ */
+export function readConfigText(path: string, waits = false): string {
   let bytes: Buffer;
   try {
-    bytes = readBounded(path, configBytesMax);
+    bytes = readBounded(path, configBytesMax, waits);
   } catch (cause) {
     if (hasSystemCode(cause, 'ENOENT')) {
       throw new LogstrataError('not_found', `the configuration file ${path} is not there`, { path, cause });

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import { constants, existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -179,7 +179,7 @@ async function requireDatabase(path: string): Promise<void> {
   let bytes = 0;
   let read = 0;
   try {
-    const file = await open(path);
+    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       bytes = (await file.stat()).size;
       ({ bytesRead: read } = await file.read(head, 0, head.length, 0));

@@ -1,7 +1,7 @@
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { load } from 'js-yaml';
-import { type Checkpoint, LogstrataError } from '../../engine/index.js';
+import { type Checkpoint, LogstrataError, readBounded } from '../../engine/index.js';
 import { checkpointAt, beginning, positionBehind } from '../collect/logs/source-position.js';
 import { LogNames } from '../collect/logs/log-names.js';
 import { readAt } from '../collect/logs/read-at.js';
@@ -27,9 +27,9 @@ export function offsetsBeside(database: string): string | undefined {
 export function readOffsets(path: string): FugoOffsets {
   let text: string;
   try {
-    const bytes = statSync(path).size;
-    if (bytes > offsetsBytesMax) throw noOffsets(path, `it has ${bytes} bytes`);
-    text = readFileSync(path, 'utf8');
+    const bytes = readBounded(path, offsetsBytesMax);
+    if (bytes.length > offsetsBytesMax) throw noOffsets(path, `it has more than ${offsetsBytesMax} bytes`);
+    text = bytes.toString('utf8');
   } catch (error) {
     if (error instanceof LogstrataError) throw error;
     throw describeSystemError(error, path);

@@ -28,10 +28,12 @@ const renewalMs = 14 * 86_400_000;
 /**
  * Reads a certificate and its key. Throws a `LogstrataError` that names the file and says what is wrong: missing, not permitted, no PEM,
  * a key with a passphrase, a key of another certificate, or one that this machine's OpenSSL refuses.
+ *
+ * @param waits as for `readBounded`
  */
-export function readCertificate(files: CertificateFiles): Certificate {
-  const cert = readPem(files.cert, 'the certificate');
-  const key = readPem(files.key, 'the private key');
+export function readCertificate(files: CertificateFiles, waits = false): Certificate {
+  const cert = readPem(files.cert, 'the certificate', waits);
+  const key = readPem(files.key, 'the private key', waits);
   const parsed = parseCertificate(cert, files.cert);
   if (!parsed.checkPrivateKey(parseKey(key, files.key)))
     throw problem(files.key, `the private key ${files.key} does not belong to the certificate ${files.cert}`);
@@ -64,10 +66,10 @@ export function validityWarning(
   return undefined;
 }
 
-function readPem(path: string, what: string): Buffer {
+function readPem(path: string, what: string, waits: boolean): Buffer {
   let bytes: Buffer;
   try {
-    bytes = readBounded(path, pemBytesMax);
+    bytes = readBounded(path, pemBytesMax, waits);
   } catch (cause) {
     throw fileSystemError(cause, `read ${what}`, path);
   }

@@ -1,4 +1,5 @@
-import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
@@ -244,6 +245,12 @@ describe('server.tls', () => {
     put({ cert: old.cert, key: renewed.key });
     served.process.child.kill('SIGHUP');
     await served.process.shows('does not belong to the certificate');
+    expect(await nameOf(served.route)).toBe('renewed');
+    // A pipe that nobody writes to stops neither this nor what comes after it.
+    rmSync(join(folder, 'tls/cert.pem'));
+    execFileSync('mkfifo', [join(folder, 'tls/cert.pem')]);
+    served.process.child.kill('SIGHUP');
+    await served.process.shows('it is a pipe, a file was expected: the certificate stays unchanged');
     expect(await nameOf(served.route)).toBe('renewed');
     // The two listeners share a certificate, so it is reported once.
     expect((await stop(served)).match(/the certificate was reloaded/g)).toHaveLength(1);

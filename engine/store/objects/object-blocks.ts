@@ -1,9 +1,9 @@
-import { closeSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { LocalCopy } from '../../foreign/foreign-file.js';
 import { LogstrataError } from '../../terms/errors.js';
 import { objectBlockBytes, objectBlocksKept } from '../../terms/object-limits.js';
+import { readBounded } from '../disk/bounded-file.js';
 import { fileSystemError, hasSystemCode } from '../disk/file-system-error.js';
 
 /** A block's file is this magic, the crc32 (little endian), and the block's bytes. */
@@ -86,23 +86,11 @@ function isBlock(content: Uint8Array, name: string, block: number): boolean {
 
 /** The content of a file of exactly `bytes` bytes; null for a file of another length, or a missing one. */
 function readSmallFile(path: string, bytes: number): Uint8Array | null {
-  let descriptor;
   try {
-    descriptor = openSync(path, 'r');
+    const content = readBounded(path, bytes);
+    return content.length === bytes ? content : null;
   } catch (error) {
     if (hasSystemCode(error, 'ENOENT')) return null;
-    throw fileSystemError(error, 'open', path);
-  }
-  try {
-    // Try to read one byte more, to detect a longer file.
-    const content = new Uint8Array(bytes + 1);
-    let done = 0;
-    for (let read = 1; read > 0 && done < content.length; done += read)
-      read = readSync(descriptor, content, done, content.length - done, done);
-    return done === bytes ? content.subarray(0, bytes) : null;
-  } catch (error) {
     throw fileSystemError(error, 'read', path);
-  } finally {
-    closeSync(descriptor);
   }
 }

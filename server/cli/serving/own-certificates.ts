@@ -20,7 +20,7 @@ export class OwnCertificate implements Rereadable {
   constructor(files: TlsFiles, log: CollectLog) {
     this.#files = files;
     this.#log = log;
-    this.#current = readCertificate(files);
+    this.#current = readCertificate(files, true);
     this.#warn();
   }
 

@@ -1,4 +1,5 @@
-import { writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { closeSync, constants, openSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readBounded } from '../../../engine/store/disk/bounded-file.js';
@@ -21,4 +22,21 @@ test('a configuration file without an end is an error', () => {
     'the file has more than 1048576 bytes, the maximum for a configuration',
   );
   expect(() => readConfigText('/nowhere/config.yaml')).toThrow('is not there');
+});
+
+test('a pipe is refused at once, except one that a starting program was given', async () => {
+  const path = join(await temporaryFolder(), 'pipe');
+  execFileSync('mkfifo', [path]);
+  const end = openSync(path, constants.O_RDWR);
+  try {
+    writeSync(end, 'more than is read');
+    for (const each of [path, `/dev/fd/${end}`])
+      expect(() => readBounded(each, 4)).toThrow(`cannot read ${each}: it is a pipe, a file was expected`);
+    expect(() => readBounded(path, 4, true)).toThrow('it is a pipe');
+    expect(readBounded(`/dev/fd/${end}`, 4, true).toString()).toBe('more ');
+  } finally {
+    closeSync(end);
+  }
+  // Nobody writes to it any more.
+  expect(() => readConfigText(path, true)).toThrow('it is a pipe');
 });
