@@ -19,7 +19,7 @@ export function noRecordError(agent: string, content: ContentWithoutRecord): Sou
   const { path, title = path, lines, first, firstLineCommand: command } = content;
   const none = lines === 1 ? 'Its one line did not become' : `None of its ${lines} lines became`;
   const word = shellWord(first.line) ?? (command === undefined ? null : `"$(${command})"`);
-  const hint = word === null ? '' : `\nTry: logstrata check ${agent} --line ${word}`;
+  const hint = word === null ? '' : `. Try: logstrata check ${agent} --line ${word}`;
   return new SourceError(
     'invalid',
     `${title} was not stored. ${none} a record of agent "${agent}"; the first one: ${first.reason}. ` +

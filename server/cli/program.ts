@@ -23,6 +23,7 @@ import { addStatsCommand } from './upkeep/stats.js';
 import { addTokenCommand } from './upkeep/token.js';
 import { fitHelp, helpWidth } from './output/help-text.js';
 import { handleClosedOutput } from './output/terminal.js';
+import { printable } from './output/text-width.js';
 import { addVerifyCommand } from './upkeep/verify.js';
 
 const description = 'A columnar archive of log records with one HTTP query route.';
@@ -61,7 +62,7 @@ export function buildProgram(): Command {
       writeOut: (text) => process.stdout.write(fitHelp(text)),
       writeErr: (text) => process.stderr.write(fitHelp(text)),
       // Error messages are not wrapped, so that other programs can search for them.
-      outputError: (text) => void process.stderr.write(text.replace(/^error: /, 'logstrata: ')),
+      outputError: (text) => void process.stderr.write(shownError(text)),
     })
     .exitOverride()
     .hook('preAction', requireSimd);
@@ -90,6 +91,11 @@ export function buildProgram(): Command {
     add(program);
   }
   return program;
+}
+
+/** An error message of Commander. Its own line ends are the last one and the one before a suggestion; others are those of an argument. */
+function shownError(text: string): string {
+  return text.replace(/^error: /, 'logstrata: ').replaceAll(/[^\n]+|\n(?!\(Did you mean |$)/g, printable);
 }
 
 /** Replaces Commander's own `help`, which answers an unknown command with the general help instead of an error. */

@@ -1,7 +1,9 @@
-import { spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { fc } from '../cases.js';
 import { coloured, hasColours, plain } from '../../server/cli/display/colour.js';
 import { RecordDisplay, type RecordView } from '../../server/cli/display/record-display.js';
@@ -197,6 +199,64 @@ describe('query', () => {
     expect(shown).toContain('\u001b[31merror\u001b[0m');
     expect(shown.split('a\\u001b]0;owned\\u0007b\\u009b31m')).toHaveLength(5);
     expect(shown.replaceAll(/\u001b\[\d+m|[\r\n]/g, '')).not.toMatch(commands);
+  });
+});
+
+describe('names that somebody else has chosen', () => {
+  const evil = 'a\u001b]0;owned\u0007\u009b31m\n';
+  const shown = 'a\\u001b]0;owned\\u0007\\u009b31m\\u000a';
+
+  it('have no effect on a terminal, and end no line', async () => {
+    const folder = workFolder();
+    copyFileSync(join(folder, 'data/samples/app.log'), join(folder, `${evil}.log`));
+    const loaded = await run(folder, ['load', 'app', `${evil}.log`]);
+    expect(loaded.stderr).toContain(`loaded   ${shown}.log: 2,000 records`);
+    const results = [loaded];
+    for (const words of [
+      ['stats', 'app'],
+      ['load', 'app', `${evil}.gone`],
+      ['load', 'app', `--${evil}`],
+      ['count', 'app', `${evil}=1`],
+      ['query', evil],
+      ['check', 'app', '--file', `${evil}.log`],
+      ['remove', 'app', '--yes'],
+    ])
+      results.push(await run(folder, words));
+    for (const { stdout, stderr } of results) {
+      // JSON writes the line end as `\\n`.
+      expect(`${stdout}${stderr}`).toContain(shown.slice(0, -'\\u000a'.length));
+      expect(`${stdout}${stderr}`.replaceAll('\n', '')).not.toMatch(commands);
+      expect(`${stdout}${stderr}`).not.toMatch(/^\./m);
+    }
+  });
+
+  it.each([true, false])('have none in the log of a server, at a terminal: %s', async (isTerminal) => {
+    const folder = workFolder();
+    const logs = join(folder, `logs\u001b]0;owned\u0007\u009b31m`);
+    mkdirSync(logs);
+    writeFileSync(join(logs, 'a.log.gz'), gzipSync('a line\n').subarray(0, 10));
+    writeFileSync(
+      join(folder, 'agents/app.yaml'),
+      `fields: [{ name: message }]\nfile: { path: ${JSON.stringify(`${logs}/a\\.log`)}, format: plain, regex: '(?P<message>.*)' }\n`,
+    );
+    const words = ['serve', '--listen', '127.0.0.1:0', '--console', '127.0.0.1:0'];
+    const command = [process.execPath, main, ...words].map((word) => `'${word}'`).join(' ');
+    const child = isTerminal
+      ? spawn('script', ['-qec', `exec ${command}`, '/dev/null'], { cwd: folder })
+      : spawn(process.execPath, [main, ...words], { cwd: folder });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    let output = '';
+    const ended = once(child, 'close').catch(() => null);
+    // Where no terminal is available, there is nothing to test.
+    if (child.pid === undefined) return ended.then(() => undefined);
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (text: string) => (output += text));
+    const text = 'logs\\u001b]0;owned\\u0007\\u009b31m/a.log.gz is a truncated gzip file';
+    await vi.waitFor(() => expect(output).toContain(text), { timeout: 60_000 });
+    if (isTerminal) child.stdin.write('\u0003');
+    else child.kill('SIGTERM');
+    await ended;
+    expect(output.replaceAll(/\u001b\[\d+m|[\r\n]|\^C/g, '')).not.toMatch(commands);
   });
 });
 

@@ -11,7 +11,7 @@ import { readSettings, type GlobalFlags, type Settings } from '../options/settin
 import { exitDone, exitFailed, UsageError } from '../output/failure.js';
 import { formatCount, formatCounted } from '../output/figures.js';
 import { formatTable } from '../output/table.js';
-import { printLines, tell, writeOut } from '../output/terminal.js';
+import { printLines, tell, writeRecords } from '../output/terminal.js';
 import { cutEndToWidth, oneLine } from '../output/text-width.js';
 import { showValue } from './shown-value.js';
 
@@ -46,7 +46,7 @@ export async function newAgent(name: string, log: readonly string[], flags: NewF
   const files = await expandFiles(log);
   const trial = await recogniseFiles(name, path, files, settings);
   if (flags.print === true) {
-    await writeOut(trial.yaml);
+    await writeRecords(Buffer.from(trial.yaml));
     describeTrial(trial, files).forEach(tell);
     return exitDone;
   }
@@ -146,7 +146,10 @@ function describeUnmatched({ unmatchedLines, unmatched }: Trial): string[] {
   if (unmatchedLines === 0) return [];
   return [
     `${formatCounted(unmatchedLines, 'line')} of them ${unmatchedLines === 1 ? 'does' : 'do'} not. The first:`,
-    ...unmatched.map(({ text, reason }) => `  ${cutEndToWidth(oneLine(text), width.line)}\n    ${reason}`),
+    ...unmatched.flatMap(({ text, reason }) => [
+      `  ${cutEndToWidth(oneLine(text), width.line)}`,
+      `    ${reason}`,
+    ]),
   ];
 }
 

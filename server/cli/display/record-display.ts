@@ -1,7 +1,7 @@
 import { readRecordLine } from '../../viewer/records/record-line.js';
 import type { LogRecord } from '../../viewer/records/record.js';
 import type { Field } from '../../viewer/query/field.js';
-import { oneLine, padEndToWidth, padStartToWidth, wrapToWidth } from '../output/text-width.js';
+import { oneLine, padEndToWidth, padStartToWidth, printable, wrapToWidth } from '../output/text-width.js';
 import type { Paint } from './colour.js';
 import { cellColour, cellText, fittedText, manyLines } from './record-cells.js';
 import { gap, layOut, widen, type LaidColumn, type Layout, type NaturalWidths } from './record-layout.js';
@@ -40,7 +40,9 @@ export class RecordDisplay {
 
   constructor(view: RecordView) {
     this.#view = view;
-    this.#titles = view.fields.map(({ name, type }) => (type === 'time' ? `${name} (${view.zone})` : name));
+    this.#titles = view.fields.map(({ name, type }) =>
+      printable(type === 'time' ? `${name} (${view.zone})` : name),
+    );
     this.#widths = view.fields.map(() => 0);
   }
 

@@ -78,5 +78,5 @@ function isSystemError(error: unknown): error is NodeJS.ErrnoException {
 function tellStack(error: unknown): void {
   if (process.env['LOGSTRATA_DEBUG'] !== '1') return;
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause)
-    tell(cause.stack ?? cause.message);
+    (cause.stack ?? cause.message).split('\n').forEach(tell);
 }

@@ -1,5 +1,7 @@
+import { Writable } from 'node:stream';
 import { InvalidArgumentError, Option } from 'commander';
-import type { Logger } from 'pino';
+import type { Logger, LoggerOptions } from 'pino';
+import { printable, printableLines } from './text-width.js';
 
 /** Log levels, from the most messages to none. */
 const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
@@ -18,12 +20,27 @@ export function logLevelOption(): Option {
     });
 }
 
-/** Opens the program's own log on standard error: coloured lines on a terminal, else one JSON object per line. */
+/**
+ * Opens the program's own log on standard error: coloured lines on a terminal, else one JSON object per line. Control characters are
+ * escaped, as messages contain names of files. JSON escapes only some of them, and reading it undoes that.
+ */
 export async function openLog(level: LogLevel): Promise<Logger> {
   const { pino, destination, stdTimeFunctions } = await import('pino');
   const options = { level, base: null, timestamp: stdTimeFunctions.isoTime };
-  if (!process.stderr.isTTY) return pino(options, destination({ dest: 2, sync: true }));
+  const out = destination({ dest: 2, sync: true });
+  if (!process.stderr.isTTY) return pino(options, { write: (line) => void out.write(printableLines(line)) });
   const { default: pretty } = await import('pino-pretty');
-  const shown = { destination: 2, sync: true, translateTime: 'HH:MM:ss.l', singleLine: true } as const;
-  return pino({ level, base: null }, pretty(shown));
+  // The texts of a message are escaped before, so that only the colours' own codes are left.
+  const write = (text: Buffer, _encoding: unknown, done: () => void): void => {
+    out.write(text.toString().replaceAll(/[^\n\u001b]+/g, printable));
+    done();
+  };
+  const shown = { translateTime: 'HH:MM:ss.l', singleLine: true, destination: new Writable({ write }) };
+  const escaped = (part: unknown): unknown => (typeof part === 'string' ? printable(part) : part);
+  const hooks: LoggerOptions['hooks'] = {
+    logMethod(parts, method) {
+      method.apply(this, parts.map(escaped) as typeof parts);
+    },
+  };
+  return pino({ level, base: null, hooks }, pretty(shown));
 }

@@ -1,6 +1,6 @@
 import type { SingleBar } from 'cli-progress';
 import { tell } from './terminal.js';
-import { cutToWidth, textWidth } from './text-width.js';
+import { cutToWidth, printable, textWidth } from './text-width.js';
 
 /** Shows the progress of a long piece of work on standard error. */
 export interface Progress {
@@ -46,7 +46,7 @@ export function drawBar(label: string, fraction: number | null, detail: string, 
     fraction === null
       ? `: ${detail}`
       : ` ${'█'.repeat(done)}${'░'.repeat(barWidth - done)} ${percent} % ${detail}`;
-  return cutToWidth(label, Math.max(labelWidthMin, width - textWidth(rest))) + rest;
+  return cutToWidth(printable(label), Math.max(labelWidthMin, width - textWidth(rest))) + rest;
 }
 
 /** A bar on a terminal. The library is loaded only for terminals; the bar appears once that is done, and the work does not wait for it. */

@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises';
+import { printable } from './text-width.js';
 
 /** Whether the program runs in a terminal where a person can answer questions. */
 export function canAsk(): boolean {
@@ -9,7 +10,7 @@ export function canAsk(): boolean {
 export async function askYesNo(question: string): Promise<boolean> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    return /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim());
+    return /^y(es)?$/i.test((await terminal.question(`${printable(question)} [y/N] `)).trim());
   } finally {
     terminal.close();
   }

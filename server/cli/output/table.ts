@@ -1,4 +1,4 @@
-import { padEndToWidth, padStartToWidth, textWidth, wrapToWidth } from './text-width.js';
+import { padEndToWidth, padStartToWidth, printable, textWidth, wrapToWidth } from './text-width.js';
 
 /** Minimum width of the last column, even on a narrower terminal. */
 const lastWidthMin = 16;
@@ -9,10 +9,11 @@ const lastWidthMin = 16;
  */
 export function formatTable(
   header: readonly string[],
-  rows: readonly (readonly string[])[],
+  given: readonly (readonly string[])[],
   numeric: readonly number[] = [],
   width: number | null = null,
 ): string[] {
+  const rows = given.map((row) => row.map(printable));
   const widths = header.map((cell, i) => Math.max(textWidth(cell), ...rows.map((row) => textWidth(row[i]!))));
   const last = header.length - 1;
   const before = widths.slice(0, last).reduce((sum, each) => sum + each + 2, 0);

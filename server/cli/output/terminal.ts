@@ -1,7 +1,7 @@
 import { closeSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { fileSystemError, hasSystemCode } from '../../../engine/index.js';
-import { printable } from './text-width.js';
+import { printable, printableLines } from './text-width.js';
 
 const screenWidthDefault = 80;
 
@@ -34,7 +34,7 @@ export function writeOut(piece: string | Uint8Array): Promise<void> {
 export function writeRecords(piece: Uint8Array): Promise<void> {
   if (!process.stdout.isTTY) return writeOut(piece);
   const text = Buffer.from(piece.buffer, piece.byteOffset, piece.length).toString('utf8');
-  return writeOut(text.replaceAll(/[^\r\n]+/g, printable));
+  return writeOut(printableLines(text));
 }
 
 /** Columns of the terminal that standard output is connected to; null where it is not a terminal. */
@@ -48,9 +48,12 @@ function isTerminalGone(error: unknown): boolean {
   return process.stdout.isTTY && hasSystemCode(error, 'EIO');
 }
 
-/** Writes the output of a command as lines. */
+/**
+ * Writes the output of a command as lines. Control characters are escaped: lines contain names of files, fields and the like, which
+ * somebody else may have chosen.
+ */
 export async function printLines(lines: readonly string[]): Promise<void> {
-  if (lines.length > 0) await writeOut(`${lines.join('\n')}\n`);
+  if (lines.length > 0) await writeOut(`${lines.map(printable).join('\n')}\n`);
 }
 
 /** Writes the output of a command as one line of JSON. 64-bit integers become strings with all digits. */
@@ -58,12 +61,15 @@ export async function printJson(value: unknown): Promise<void> {
   const text = JSON.stringify(value, (_key, part: unknown) =>
     typeof part === 'bigint' ? part.toString() : part,
   );
-  await writeOut(`${text}\n`);
+  await writeOut(`${printable(text)}\n`);
 }
 
-/** Writes a message to people on standard error, so that standard output has only the output of the command. */
+/**
+ * Writes a message to people on standard error, so that standard output has only the output of the command. Control characters are
+ * escaped as by `printLines`.
+ */
 export function tell(line: string): void {
-  process.stderr.write(`${line}\n`);
+  process.stderr.write(`${printable(line)}\n`);
 }
 
 /**

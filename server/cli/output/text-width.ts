@@ -11,6 +11,11 @@ export function printable(text: string): string {
   return text.replace(controls, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
+/** Like `printable`, for a text whose line ends are its own. */
+export function printableLines(text: string): string {
+  return text.replaceAll(/[^\r\n]+/g, printable);
+}
+
 /** A text on one line, with line breaks as `⏎`, tabs as blanks and other control characters escaped. */
 export function oneLine(text: string): string {
   return printable(text.replaceAll(/\r?\n/g, '⏎').replaceAll('\t', ' '));

@@ -26,7 +26,7 @@ import { workersOption } from '../options/workers-option.js';
 import { describeCounts, type Screen } from '../output/count-display.js';
 import { describeStats } from '../output/explain.js';
 import { exitDone } from '../output/failure.js';
-import { screenWidth, tell, writeOut } from '../output/terminal.js';
+import { printLines, screenWidth, tell, writeRecords } from '../output/terminal.js';
 
 interface CountFlags extends GlobalFlags, Pick<QueryBounds, 'after' | 'before'> {
   readonly by?: readonly string[];
@@ -69,9 +69,10 @@ async function count(
     const counts = await store.count(request.query, { signal }).catch((error: unknown) => {
       throw countProblem(error);
     });
-    if (flags.json === true) await writeOut(countJson(agent, request, counts));
-    else if (flags.csv === true || request.format === 'csv') await writeOut(countCsv(request, counts));
-    else await writeOut(`${describeCounts(request, counts, screen()).join('\n')}\n`);
+    if (flags.json === true) await writeRecords(Buffer.from(countJson(agent, request, counts)));
+    else if (flags.csv === true || request.format === 'csv')
+      await writeRecords(Buffer.from(countCsv(request, counts)));
+    else await printLines(describeCounts(request, counts, screen()));
     if (flags.explain === true) describeStats(counts.stats).forEach(tell);
     return exitDone;
   });

@@ -4,6 +4,7 @@ import { readAgentsFolder } from '../options/agent-choice.js';
 import { readSettings } from '../options/settings.js';
 import { exitDone } from '../output/failure.js';
 import { printLines, writeOut } from '../output/terminal.js';
+import { printable } from '../output/text-width.js';
 import { candidatesFor, type KnownAgents } from './candidates.js';
 import { completionScripts, shells, type Shell } from './completion-scripts.js';
 
@@ -38,7 +39,10 @@ function agentsOf(values: ReadonlyMap<string, string>): KnownAgents {
 async function complete(program: Command, words: readonly string[]): Promise<void> {
   const found = await candidatesFor(program, words, agentsOf);
   if (typeof found === 'string') return printLines([`:${found}`]);
-  await printLines(found.map(({ word, about }) => (about === '' ? word : `${word}\t${about}`)));
+  const lines = found.map(({ word, about }) =>
+    about === '' ? printable(word) : `${printable(word)}\t${printable(about)}`,
+  );
+  await writeOut(lines.map((line) => `${line}\n`).join(''));
 }
 
 /** Adds `logstrata completion`, which prints the scripts, and the hidden command `complete`, which they run. */

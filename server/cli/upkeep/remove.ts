@@ -42,12 +42,11 @@ function wishOf(flags: RemoveFlags, settings: Settings): RemovalWish {
 
 function describe(agent: string, outlook: RemovalOutlook): string[] {
   const { records, rejectedLines, bytes, fromMs, untilMs, rewritten, paths } = outlook;
-  const times =
-    fromMs === null || untilMs === null
-      ? ''
-      : `\n  of the hours from ${formatTime(fromMs)} to ${formatTime(untilMs)} UTC`;
   return [
-    `${formatCounted(records, 'record')} of agent ${agent}, about ${formatBytes(bytes)} on the disk${times}`,
+    `${formatCounted(records, 'record')} of agent ${agent}, about ${formatBytes(bytes)} on the disk`,
+    ...(fromMs === null || untilMs === null
+      ? []
+      : [`  of the hours from ${formatTime(fromMs)} to ${formatTime(untilMs)} UTC`]),
     ...(rejectedLines === 0 ? [] : [`  and ${formatCounted(rejectedLines, 'rejected line')}`]),
     ...(rewritten === 0
       ? []
