@@ -300,6 +300,7 @@ export class AgentCollector {
     return identify(file, handle, {
       checkpoints: this.checkpoints!,
       files: this.folder.byInode,
+      baseOf: (path) => this.folder.baseOf(path),
       removed: this.removed,
       truncated: this.truncations.sources,
       firstStartMs: this.firstStartMs,

@@ -25,6 +25,7 @@ import type { DecodedBatch } from '../frames/lent-decoding.js';
 import { toRejectedLines, type RejectedPlaces } from '../frames/rejected-lines.js';
 import type { LoadProgress } from './load-report.js';
 import { noRecordError } from './no-record-error.js';
+import { unrotatedName } from '../patterns/file-captures.js';
 import {
   headIdentity,
   openAtKnownEnd,
@@ -140,7 +141,13 @@ export async function readFileInto(settings: ReadSettings, job: FileJob): Promis
     job.tally.fileBytesRead = content.bytesTaken;
     job.onProgress('checking', fractionRead(job.tally));
   };
-  const source = await openAtKnownEnd(job.path, job.checkpoints, onPiece, settings.openFile);
+  // Of a followed log, a copy that was made too early lacks the last lines. All that it has is stored.
+  const name = unrotatedName(job.namedAs ?? job.path);
+  const wholes = job.checkpoints.filter(
+    ({ contentHash, samples, path }) =>
+      contentHash === null && samples !== undefined && unrotatedName(path) === name,
+  );
+  const source = await openAtKnownEnd(job.path, job.checkpoints, onPiece, settings.openFile, wholes);
   try {
     return await new FileReading(settings, job, source).run();
   } finally {

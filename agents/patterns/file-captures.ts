@@ -30,3 +30,10 @@ export function capturesOf(pattern: RE2JS, path: string): Map<string, string> {
     if (!nameSuffix.test(name)) return captures;
   }
 }
+
+/** The name of the file at a path without the suffixes of rotation and compression. */
+export function unrotatedName(path: string): string {
+  let name = basename(path);
+  while (nameSuffix.test(name)) name = name.replace(nameSuffix, '');
+  return name;
+}

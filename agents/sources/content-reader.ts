@@ -1,5 +1,6 @@
 import { ContentHash } from '../../engine/index.js';
 import { PeekedSource, type ByteSource } from './byte-source.js';
+import { grownSamples } from './content-samples.js';
 
 /** Number of bytes before an offset by which content without a whole-content hash is recognised: a few lines, with their times. */
 export const tailBytesMax = 512;
@@ -25,6 +26,7 @@ export class ContentReader {
   private readonly hash = new ContentHash();
   private position = 0;
   private tailBytes: Uint8Array = new Uint8Array(0);
+  private sampled = '';
   /** Number of bytes that may still be returned. */
   private left = Infinity;
 
@@ -102,6 +104,7 @@ export class ContentReader {
   /** Adds content to the hash, in order. */
   hashed(bytes: Uint8Array): void {
     this.hash.update(bytes);
+    this.sampled = grownSamples(this.sampled, this.position, this.tailBytes, bytes);
     this.position += bytes.length;
     this.tailBytes = contentTail(this.tailBytes, bytes);
   }
@@ -109,6 +112,11 @@ export class ContentReader {
   /** The hash of the content up to `offset`, in the form of checkpoints. */
   digest(): string {
     return this.hash.digest();
+  }
+
+  /** The samples of the content up to `offset`, as `grownSamples` takes them. */
+  samples(): string {
+    return this.sampled;
   }
 
   /** The last bytes before `offset`, at most `tailBytesMax`. */

@@ -1,6 +1,7 @@
 import type { Checkpoint, LoadedPart } from '../../engine/index.js';
 import { sha256 } from './sha256.js';
 import { ContentReader, tailBytesMax } from './content-reader.js';
+import { alike, grownSamples } from './content-samples.js';
 import type { OpenFile } from './opened-file.js';
 import { changedWhileRead, SourceReader } from './source-reader.js';
 
@@ -44,6 +45,18 @@ export function candidatesOf(checkpoints: readonly Checkpoint[], head: Uint8Arra
 }
 
 /**
+ * Whether content that begins with `head` and has the given samples is a beginning of a longer source, as far as the
+ * samples of both show. They do not show it for content of less than 32 bytes.
+ */
+export function isBeginningOf(whole: Checkpoint, head: Uint8Array, samples: string): boolean {
+  const beginsAlike = candidatesOf([whole], head).length > 0;
+  // Stored by an earlier version, which took no samples.
+  if (whole.samples === undefined) return beginsAlike && whole.headBytes === headBytesMax;
+  const { to, differs } = alike(whole.samples, samples);
+  return to > 0 && differs === Infinity && (beginsAlike || whole.headBytes > head.length);
+}
+
+/**
  * Opens a file at the end of its archived content. The content is hashed from its beginning, whatever the file's name and
  * compression; of the checkpoints whose content the file has, the longest wins. A checkpoint without a content hash (a
  * collector's) is matched by the beginning and by the bytes before its offset.
@@ -53,21 +66,30 @@ export function candidatesOf(checkpoints: readonly Checkpoint[], head: Uint8Arra
  *
  * @param checkpoints empty for a file that is to be stored whatever is known of it
  * @param onPiece called repeatedly while known content is skipped
+ * @param wholes sources of which the file may hold only the beginning. If it does, it is positioned at its end, which is
+ * before the offset of the checkpoint that is returned
  */
 export async function openAtKnownEnd(
   path: string,
   checkpoints: readonly Checkpoint[],
   onPiece: (reader: SourceReader, content: ContentReader) => void,
   openFile?: OpenFile,
+  wholes: readonly Checkpoint[] = [],
 ): Promise<PositionedSource> {
   const first = await openFromStart(path, openFile);
   try {
-    const candidates = candidatesOf(checkpoints, first.head).filter((one) =>
-      mayReach(first.reader, one.offset),
-    );
-    const found = await matches(first.content, candidates, () => onPiece(first.reader, first.content));
+    const { head, content, reader } = first;
+    const ofHead = grownSamples('', 0, new Uint8Array(0), head);
+    const likely = wholes.filter((whole) => isBeginningOf(whole, head, ofHead));
+    const candidates = candidatesOf(checkpoints, head).filter(({ offset }) => mayReach(reader, offset));
+    const found = await matches(content, candidates, () => onPiece(reader, content));
     const known = found.at(-1) ?? null;
-    if (first.content.offset === (known?.offset ?? 0)) return { ...first, known };
+    const longest = Math.max(0, ...likely.map(({ offset }) => offset));
+    const ends = (await content.skipTo(longest, () => onPiece(reader, content))) < longest;
+    if (content.offset === (known?.offset ?? 0)) return { ...first, known };
+    const samples = content.samples();
+    const whole = likely.find((one) => one.offset > content.offset && isBeginningOf(one, head, samples));
+    if (ends && whole !== undefined) return { ...first, known: whole };
     // `matches` has read past the known end to compare with a longer checkpoint, which belongs to another file.
     const again = await reopenAt(path, known, first.head, onPiece, openFile);
     await first.reader.close();

@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { inLanes } from '../../sources/lanes.js';
 import { isWithin, ownFilesReason, realPlace } from '../../sources/own-files.js';
 import { SourceError, systemCode } from '../../sources/source-error.js';
@@ -107,6 +108,11 @@ export class AgentFiles {
     if (known === undefined || known.path !== found.path || known.isGone) return false;
     known.observe({ kind: 'seen', ...found, nowMs });
     return true;
+  }
+
+  /** The name before rotation of the log at a path; undefined where the name is not one of the agent's. */
+  baseOf(path: string): string | undefined {
+    return this.names.read(basename(path))?.base;
   }
 
   private add(found: Sighting, nowMs: number): FollowedFile {

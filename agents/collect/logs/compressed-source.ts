@@ -6,6 +6,8 @@ import type { SourceReader } from '../../sources/source-reader.js';
 import type { Checkpoint } from '../../../engine/index.js';
 import { beginning, positionOf, type SourcePosition } from './source-position.js';
 
+const lineFeed = 0x0a;
+
 /** A compressed generation, which is read to its end once. */
 export class CompressedSource {
   private held: Frame | null | undefined;
@@ -27,19 +29,29 @@ export class CompressedSource {
     return head;
   }
 
-  /** Opens the file at the furthest of the checkpoints whose content it has; else at its beginning. Throws `SourceError`. */
+  /**
+   * Opens the file at the furthest of the checkpoints whose content it has, at its end if it is only the beginning of one of
+   * `wholes`; else at its beginning. Throws `SourceError`.
+   */
   static async open(
     path: string,
     checkpoints: readonly Checkpoint[],
+    wholes: readonly Checkpoint[],
     ends: RecordEnds,
   ): Promise<CompressedSource> {
-    const { reader, content, head, known } = await openAtKnownEnd(path, checkpoints, () => {});
-    const position =
-      known === null
-        ? { ...beginning, unseenTo: Infinity }
-        : positionOf(known, head, content.tail(), Infinity);
-    const framer = new LineFramer(content, content.offset, false, ends);
-    return new CompressedSource(reader, content, framer, position, known);
+    const source = await openAtKnownEnd(path, checkpoints, () => {}, undefined, wholes);
+    const { reader, content, head } = source;
+    // The checkpoint of a longer source stays, because that source may return.
+    const isBeginning = content.offset < (source.known?.offset ?? 0);
+    const known = isBeginning ? null : source.known;
+    const { offset } = content;
+    const tail = content.tail();
+    const endsInLine = offset > 0 && tail.at(-1) !== lineFeed;
+    const start = { ...beginning, offset, head: head.slice(0, offset), tail, endsInLine, unseenTo: Infinity };
+    const position = known === null ? start : positionOf(known, head, tail, Infinity);
+    const framer = new LineFramer(content, offset, false, ends);
+    const samples = content.samples();
+    return new CompressedSource(reader, content, framer, { ...position, samples }, known);
   }
 
   /** Size of the compressed file. */

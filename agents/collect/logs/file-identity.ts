@@ -2,7 +2,8 @@ import { type Checkpoint, checkpointKey } from '../../../engine/index.js';
 import { sha256 } from '../../sources/sha256.js';
 import { tailBytesMax } from '../../sources/content-reader.js';
 import type { RecordEnds } from '../../lines/record-ends.js';
-import { candidatesOf, headBytesMax } from '../../sources/source-identity.js';
+import { samplesOf } from '../../sources/content-samples.js';
+import { candidatesOf, headBytesMax, isBeginningOf } from '../../sources/source-identity.js';
 import { isCompressed } from '../../sources/source-reader.js';
 import type { DecodeSettings } from '../../frames/decode-task.js';
 import { CompressedSource } from './compressed-source.js';
@@ -18,6 +19,8 @@ export interface IdentityContext {
   readonly checkpoints: readonly Checkpoint[];
   /** The agent's files by inode, including this one. */
   readonly files: ReadonlyMap<string, FollowedFile>;
+  /** The name before rotation of the log at a path; undefined where the path is not one of the agent's. */
+  readonly baseOf: (path: string) => string | undefined;
   /** Inodes of files that were seen to be removed: a new file under their name is another one. */
   readonly removed: ReadonlySet<string>;
   /** Contents that were truncated while they were read. */
@@ -88,7 +91,7 @@ export async function identify(
   const free = freeCandidates(file, head, context);
   const position = await longestMatch(handle, status, head, free);
   if (position !== null) return { kind: 'follow', ...position, head };
-  if (file.rotated && isShortCopy(file, status, head, free, context)) return { kind: 'done' };
+  if (await isStoredBeginning(file, handle, status, head, context)) return { kind: 'done' };
   if (isHistory(file, status, context)) return { kind: 'history' };
   // Lines that came after the first survey are new, however many they are.
   const { thereBytes } = file.state;
@@ -110,7 +113,12 @@ async function identifyCompressed(file: FollowedFile, context: IdentityContext):
   if (context.nowMs - unchangedSinceMs < compressedQuietMs) return { kind: 'waiting' };
   if (own.length === 0 && isCopyOfPresent(file, head, context)) return { kind: 'waiting' };
   const known = [...own, ...freeCandidates(file, head, context)];
-  return { kind: 'packed', source: await CompressedSource.open(file.path, known, context.ends), head };
+  const wholes = wholesOf(file, context);
+  return {
+    kind: 'packed',
+    source: await CompressedSource.open(file.path, known, wholes, context.ends),
+    head,
+  };
 }
 
 function isHistory(file: FollowedFile, status: FileStatus, context: IdentityContext): boolean {
@@ -120,17 +128,32 @@ function isHistory(file: FollowedFile, status: FileStatus, context: IdentityCont
 
 /** Checkpoints of content with this beginning that no other file continues. */
 function freeCandidates(file: FollowedFile, head: Uint8Array, context: IdentityContext): Checkpoint[] {
-  const { removed, files } = context;
   return candidatesOf(context.checkpoints, head).filter((candidate) => {
-    const { inode, offset, headBytes } = candidate;
-    if (inode === undefined || inode === file.inode) return inode === undefined;
+    const { inode, headBytes } = candidate;
+    if (inode === undefined) return true;
     // A new log may begin with the same few lines as a removed one; that alone does not make it the same.
-    if (!file.rotated && removed.has(inode) && headBytes < headBytesMax) return false;
-    const holder = files.get(inode);
-    if (holder === undefined) return true;
-    if (holder.position !== null) return holder.position.key !== checkpointKey(candidate);
-    return holder.state.status.sizeBytes < offset;
+    if (!file.rotated && context.removed.has(inode) && headBytes < headBytesMax) return false;
+    return isFree(candidate, file, context);
   });
+}
+
+/** Whether the file that a checkpoint was made for is another one than `file` and does not have that content any more. */
+function isFree(candidate: Checkpoint, file: FollowedFile, { files }: IdentityContext): boolean {
+  const { inode, offset } = candidate;
+  if (inode === undefined || inode === file.inode) return false;
+  const holder = files.get(inode);
+  if (holder === undefined || holder.kind === 'done') return true;
+  if (holder.position !== null) return holder.position.key !== checkpointKey(candidate);
+  return holder.state.status.sizeBytes < offset;
+}
+
+/** Followed logs of this name that are gone. A rotated file may hold the beginning of one: a copy that was made too early. */
+function wholesOf(file: FollowedFile, context: IdentityContext): Checkpoint[] {
+  if (!file.rotated) return [];
+  return context.checkpoints.filter(
+    (one) =>
+      one.contentHash === null && isFree(one, file, context) && context.baseOf(one.path) === file.name.base,
+  );
 }
 
 /**
@@ -152,20 +175,21 @@ function isCopyOfPresent(file: FollowedFile, head: Uint8Array, context: Identity
   return false;
 }
 
-/** Whether the file is a copy that ends before what was read of the original: it has nothing new. */
-function isShortCopy(
+/**
+ * Whether the file is a copy that ends before what was read of the original, as when lines were written between the copying
+ * and the removal: it has nothing new.
+ */
+async function isStoredBeginning(
   file: FollowedFile,
+  handle: LogHandle,
   { sizeBytes }: FileStatus,
   head: Uint8Array,
-  free: readonly Checkpoint[],
   context: IdentityContext,
-): boolean {
-  if (free.some(({ offset, headBytes }) => headBytes === headBytesMax && offset >= sizeBytes)) return true;
-  return context.truncated.some(({ base, position }) => {
-    if (base !== file.name.base || position.offset < sizeBytes) return false;
-    const begun = position.head;
-    return Buffer.compare(begun.subarray(0, head.length), head.subarray(0, begun.length)) === 0;
-  });
+): Promise<boolean> {
+  const longer = wholesOf(file, context).filter(({ offset }) => offset > sizeBytes);
+  if (longer.length === 0) return false;
+  const samples = await samplesTo(handle, sizeBytes);
+  return longer.some((one) => isBeginningOf(one, head, samples));
 }
 
 async function longestMatch(
@@ -179,10 +203,16 @@ async function longestMatch(
     if (offset > sizeBytes) continue;
     const tail = await tailBefore(handle, offset);
     if (known.tailHash === sha256(tail)) {
-      return { position: positionOf(known, head, tail, sizeBytes), known };
+      const position = positionOf(known, head, tail, sizeBytes);
+      const samples = known.samples ?? (await samplesTo(handle, offset));
+      return { position: { ...position, samples }, known };
     }
   }
   return null;
+}
+
+function samplesTo(handle: LogHandle, offset: number): Promise<string> {
+  return samplesOf(offset, (at, length) => readAt(handle, at, length));
 }
 
 /** The last bytes before `offset`, by which a position is recognised. */
@@ -210,7 +240,8 @@ async function lastLines(
       if (left > 0) continue;
       const offset = start + at + 1;
       const tail = await tailBefore(handle, offset);
-      return { ...beginning, offset, head: head.slice(0, offset), tail };
+      const samples = await samplesTo(handle, offset);
+      return { ...beginning, offset, head: head.slice(0, offset), tail, samples };
     }
     end = start;
   }

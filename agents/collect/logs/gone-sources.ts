@@ -12,7 +12,7 @@ const knownMs = 90 * 24 * 3_600_000;
 /** … and for this long after it was found to be gone, because the records of a log may already be old when it is read. */
 const absentMs = 24 * 3_600_000;
 
-/** Limit on remembered gone sources: each has a checkpoint, which takes half a kilobyte of every manifest. */
+/** Limit on remembered gone sources: each has a checkpoint, which takes about 0.7 kilobytes of every manifest. */
 const goneSourcesMax = 10_000;
 
 /** Limit on the sources that one commit forgets. */

@@ -1,6 +1,7 @@
 import { type Checkpoint, checkpointKey } from '../../../engine/index.js';
 import { sha256 } from '../../sources/sha256.js';
 import { contentTail, tailBytesMax } from '../../sources/content-reader.js';
+import { grownSamples, samplesTo } from '../../sources/content-samples.js';
 import { headBytesMax, headIdentity } from '../../sources/source-identity.js';
 
 /** Up to where a source is stored, and the bytes by which it is recognised there. Immutable: taking lines gives a new one. */
@@ -11,6 +12,8 @@ export interface SourcePosition {
   readonly head: Uint8Array;
   /** The last bytes before `offset`, at most `tailBytesMax`. */
   readonly tail: Uint8Array;
+  /** Samples of the content before `offset`, as `grownSamples` takes them. */
+  readonly samples: string;
   /** Whether the stored content ends inside a line. */
   readonly endsInLine: boolean;
   /** Key of the checkpoint that the next one replaces; null for none. */
@@ -31,6 +34,7 @@ export const beginning: SourcePosition = {
   offset: 0,
   head: nothing,
   tail: nothing,
+  samples: '',
   endsInLine: false,
   key: null,
   lastTimeMs: null,
@@ -47,11 +51,12 @@ export function positionOf(
   tail: Uint8Array,
   unseenTo: number,
 ): SourcePosition {
-  const { offset, endsInLine, lastTimeMs, records, rejected, contentHash } = checkpoint;
+  const { offset, endsInLine, lastTimeMs, records, rejected, contentHash, samples = '' } = checkpoint;
   return {
     offset,
     head: head.slice(0, Math.min(headBytesMax, offset)),
     tail: tail.slice(-tailBytesMax),
+    samples: samplesTo(samples, offset),
     endsInLine,
     // A load's checkpoint is not replaced: other files with the same content may be recognised by it.
     key: contentHash === null ? checkpointKey(checkpoint) : null,
@@ -78,6 +83,7 @@ export function positionBehind(
     offset: position.offset + contentBytes,
     head: grownHead(position.head, bytes),
     tail: tail ?? contentTail(position.tail, bytes),
+    samples: grownSamples(position.samples, position.offset, position.tail, bytes, contentBytes),
   };
 }
 
@@ -93,11 +99,13 @@ export function grownHead(head: Uint8Array, bytes: Uint8Array): Uint8Array {
 
 /** The checkpoint to commit for a position. */
 export function checkpointAt(position: SourcePosition, inode: string, path: string): Checkpoint {
-  const { offset, head, tail, endsInLine, key, lastTimeMs, records, rejected, packedBytes } = position;
+  const { offset, head, tail, samples, endsInLine, key, lastTimeMs, records, rejected, packedBytes } =
+    position;
   return {
     ...headIdentity(head),
     contentHash: null,
     tailHash: sha256(tail),
+    samples,
     inode,
     ...(packedBytes === null ? {} : { packedBytes }),
     offset,

@@ -369,6 +369,7 @@ export function readCheckpoint(item: JsonObject): Checkpoint {
     offset: countField(item, 'offset'),
     contentHash: textOrNullField(item, 'contentHash'),
     ...(item['tailHash'] === undefined ? {} : { tailHash: textField(item, 'tailHash') }),
+    ...(item['samples'] === undefined ? {} : { samples: textField(item, 'samples') }),
     ...(item['inode'] === undefined ? {} : { inode: textField(item, 'inode') }),
     ...(item['packedBytes'] === undefined ? {} : { packedBytes: countField(item, 'packedBytes') }),
     endsInLine: flagField(item, 'endsInLine'),

@@ -91,6 +91,8 @@ export interface Checkpoint {
   readonly contentHash: string | null;
   /** SHA-256 (hex) of the last bytes before `offset`, at most `tailBytesMax`. Absent: the checkpoint has no source and is only a mark. */
   readonly tailHash?: string | undefined;
+  /** Hashes of the bytes before a series of offsets up to `offset`, by which a beginning of the source is recognised; absent if not known. */
+  readonly samples?: string | undefined;
   /** Device and inode of the file that was read, `dev:ino`; absent if it was no file. */
   readonly inode?: string | undefined;
   /**
