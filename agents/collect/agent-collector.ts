@@ -328,7 +328,7 @@ export class AgentCollector {
       : 'at its end, because its lines have no time that shows which are new';
     this.options.log.warn(
       facts,
-      `a log is shorter than what was stored of it, as after a power cut: ${known.offset} bytes are stored, it has ${sizeBytes}; ` +
+      `a log has lost its end, of which some was stored, as in a power cut: ${known.offset} bytes are stored, it now has ${sizeBytes}; ` +
         `reading continues at byte ${offset}, ${since}`,
     );
   }

@@ -77,12 +77,12 @@ async function checkpointOf(path: string, offset: number): Promise<Checkpoint | 
   try {
     const handle = await realLogFiles.open(path);
     try {
-      const { sizeBytes, inode } = await handle.status();
-      if (sizeBytes < offset) return undefined;
+      const status = await handle.status();
+      if (status.sizeBytes < offset) return undefined;
       const head = await readAt(handle, 0, Math.min(headBytesMax, offset));
       const tailBytes = Math.min(tailBytesMax, offset);
       const tail = await readAt(handle, offset - tailBytes, tailBytes);
-      return checkpointAt(positionBehind(beginning, head, offset, tail), inode, path);
+      return checkpointAt(positionBehind(beginning, head, offset, tail), status, path);
     } finally {
       await handle.close();
     }

@@ -1,9 +1,11 @@
-import { appendFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import type { LogFiles } from '../../agents/collect/logs/log-files.js';
 import { caseCount, seed } from '../cases.js';
 import { seededRandom } from '../model/random.js';
 import { temporaryFolder } from '../agents/load/temporary.js';
 import { between } from '../model/random.js';
+import { changedStatus } from './faulty-files.js';
 import { FollowedFolder, lineOf, multiline, recordOf, type FollowOptions } from './followed-folder.js';
 
 type LineOf = (n: number) => string;
@@ -13,13 +15,16 @@ const lines = (from: number, to: number, make: LineOf = lineOf): string =>
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i);
 
+/** A file system that knows when files were created: all of them at the same time. */
+const withBirths = changedStatus(() => ({ bornMs: 1 }));
+
 /** A stored log of `count` records; then the service and the machine crash, and the log keeps only what `cut` leaves of it. */
 async function storedAndCut(
   count: number,
   cut: (path: string) => void,
   { make = lineOf, ...options }: FollowOptions & { readonly make?: LineOf } = {},
 ): Promise<FollowedFolder> {
-  const followed = new FollowedFolder(await temporaryFolder(), options);
+  const followed = new FollowedFolder(await temporaryFolder(), { files: withBirths, ...options });
   await followed.start();
   const path = followed.path('web.log');
   writeFileSync(path, lines(0, count, make));
@@ -138,9 +143,23 @@ describe('a log that has lost stored lines at its end', () => {
     await followed.stop();
   });
 
+  it('is read again if it is longer, and nothing but its number shows that it is the same file', async () => {
+    const followed = await storedAndCut(
+      100,
+      (path) => {
+        truncateSync(path, lines(0, 60).length);
+        appendFileSync(path, lines(100, 300));
+      },
+      { files: changedStatus(() => ({ bornMs: null })) },
+    );
+    expect(await followed.numbers()).toEqual([...range(0, 60), ...range(0, 300)].sort((a, b) => a - b));
+    expect(warningsOf(followed)).toEqual([]);
+    await followed.stop();
+  });
+
   it(`loses and repeats nothing wherever it is cut (seed ${seed})`, async () => {
     const random = seededRandom(seed);
-    const followed = new FollowedFolder(await temporaryFolder());
+    const followed = new FollowedFolder(await temporaryFolder(), { files: withBirths });
     const path = followed.path('web.log');
     writeFileSync(path, lines(0, 40));
     let written = 40;
@@ -161,4 +180,84 @@ describe('a log that has lost stored lines at its end', () => {
     expect(await followed.numbers()).toEqual(range(0, written));
     await followed.stop();
   });
+});
+
+describe('a new log with the number of a removed one, the same long beginning and no later times', () => {
+  const banner = `${'='.repeat(1500)}\n`;
+  const make = (n: number): string => lineOf(n).replace(/^\S+/, '2026-11-20T10:00:00Z');
+  const files = (bornMs: () => number | null): LogFiles =>
+    changedStatus(() => ({ inode: '7:7', bornMs: bornMs() }));
+
+  /** A log of `count` lines that another log of `others` lines replaces, under the name `name`. */
+  async function replaced(
+    others: number,
+    {
+      births = [1, 2],
+      name = 'web.log',
+      content = lines(50, 50 + others, make),
+    }: { births?: (number | null)[]; name?: string; content?: string } = {},
+  ): Promise<FollowedFolder> {
+    let [bornMs = null] = births;
+    const followed = new FollowedFolder(await temporaryFolder(), { files: files(() => bornMs) });
+    await followed.start();
+    writeFileSync(followed.path('web.log'), `${banner}${lines(0, 50, make)}`);
+    await followed.settle();
+    await followed.stop();
+    rmSync(followed.path('web.log'));
+    writeFileSync(followed.path(name), `${banner}${content}`);
+    bornMs = births[1] ?? null;
+    await followed.start();
+    await followed.settle();
+    return followed;
+  }
+
+  it.each([1, 10, 49, 51, 200])('is read from its beginning (%d lines)', async (others) => {
+    const followed = await replaced(others);
+    expect(await followed.numbers()).toEqual(range(0, 50 + others));
+    expect(warningsOf(followed)).toEqual([]);
+    await followed.stop();
+  });
+
+  it.each([1, 10, 49, 51, 200])('is read if no file has a time of creation (%d lines)', async (others) => {
+    const followed = await replaced(others, { births: [null, null] });
+    expect(await followed.numbers()).toEqual(range(0, 50 + others));
+    await followed.stop();
+  });
+
+  it.each([
+    // Another log that was restored from an old copy, and went on differently.
+    { births: [1, 2], name: 'web.log', content: `${lines(0, 40, make)}${lines(100, 105, make)}` },
+    // A copy of the removed log's beginning under another name.
+    { births: [null, null], name: 'db.log', content: lines(0, 40, make) },
+  ])('is read in doubt although many of its lines are stored ($name)', async ({ births, name, content }) => {
+    const followed = await replaced(0, { births, name, content });
+    const added = content.split('\n').length - 1;
+    expect(await followed.numbers()).toHaveLength(50 + added);
+    expect(warningsOf(followed)).toEqual([]);
+    await followed.stop();
+  });
+
+  it('is read if the same file was emptied', async () => {
+    const followed = await replaced(10, { births: [1, 1] });
+    expect(await followed.numbers()).toEqual(range(0, 60));
+    await followed.stop();
+  });
+});
+
+it('a log that is written anew from its beginning, and is longer then, repeats nothing', async () => {
+  const followed = new FollowedFolder(await temporaryFolder(), { files: withBirths });
+  await followed.start();
+  const path = followed.path('web.log');
+  writeFileSync(path, lines(0, 100));
+  await followed.settle();
+  const longer = lines(0, 130);
+  for (const share of [0.2, 0.5, 0.7, 1]) {
+    writeFileSync(path, longer.slice(0, longer.length * share));
+    await followed.collect();
+    followed.pass(1000);
+  }
+  await followed.settle();
+  expect(await followed.numbers()).toEqual(range(0, 130));
+  expect(warningsOf(followed)).toEqual([]);
+  await followed.stop();
 });

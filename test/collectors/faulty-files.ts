@@ -1,4 +1,9 @@
-import { realLogFiles, type LogFiles, type LogHandle } from '../../agents/collect/logs/log-files.js';
+import {
+  realLogFiles,
+  type FileStatus,
+  type LogFiles,
+  type LogHandle,
+} from '../../agents/collect/logs/log-files.js';
 
 /** A call on the logs' file system. */
 export interface LogCall {
@@ -55,5 +60,22 @@ export function faultyFiles(failure: (call: LogCall) => string | null): LogFiles
       return realLogFiles.rename(from, to);
     },
     watch: () => null,
+  };
+}
+
+/** The real file system, of which each status is changed by `change`. */
+export function changedStatus(change: (status: FileStatus) => Partial<FileStatus>): LogFiles {
+  const changed = (status: FileStatus): FileStatus => ({ ...status, ...change(status) });
+  return {
+    ...realLogFiles,
+    status: async (path) => changed(await realLogFiles.status(path)),
+    open: async (path) => {
+      const handle = await realLogFiles.open(path);
+      return {
+        status: async () => changed(await handle.status()),
+        read: (bytes, at, length, position) => handle.read(bytes, at, length, position),
+        close: () => handle.close(),
+      };
+    },
   };
 }

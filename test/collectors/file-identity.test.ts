@@ -13,7 +13,8 @@ import {
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { closeAtEnd } from '../agents/load/temporary.js';
-import { faultyFiles } from './faulty-files.js';
+import { realLogFiles } from '../../agents/collect/logs/log-files.js';
+import { changedStatus, faultyFiles } from './faulty-files.js';
 import { follow, type FollowedFolder, lineOf, lines, range } from './followed-folder.js';
 
 const hourMs = 3_600_000;
@@ -151,6 +152,28 @@ describe('a compressed generation', () => {
     await followed.settle();
     expect(followed.log.filter(({ level }) => level !== 'info')).toEqual([]);
     expect(await followed.numbers()).toEqual([...range(0, 100), 900]);
+  });
+
+  it('is read if it only has the number, the length and the beginning of a removed one', async () => {
+    const banner = `${'='.repeat(2000)}\n`;
+    const pack = (n: number): Buffer => gzipSync(`${banner}${lineOf(n)}\n`);
+    const others = range(2, 1000).filter((n) => pack(n).length === pack(1).length);
+    let bornMs = 1;
+    const files = changedStatus(({ inode }) => ({ inode: inode === first ? inode : '7:7', bornMs }));
+    let first = '';
+    const followed = await follow({ files });
+    writeFileSync(followed.path('web.log'), lines(900, 901));
+    first = (await realLogFiles.status(followed.path('web.log'))).inode;
+    const packed = followed.path('web.log.1.gz');
+    writeFileSync(packed, pack(1));
+    await followed.settle();
+    unlinkSync(packed);
+    await followed.stop();
+    bornMs = 2;
+    writeFileSync(packed, pack(others[0]!));
+    await followed.start();
+    await followed.settle();
+    expect(await followed.numbers()).toEqual([1, others[0], 900]);
   });
 
   it('adds nothing if its content also exists as another file, compressed or not', async () => {

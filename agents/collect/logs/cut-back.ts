@@ -1,8 +1,9 @@
 import { type Checkpoint, columnValue, placementField } from '../../../engine/index.js';
+import { alike, samplesOf } from '../../sources/content-samples.js';
 import { headBytesMax } from '../../sources/source-identity.js';
 import type { DecodeSettings } from '../../frames/decode-task.js';
 import { decodeLines } from '../../frames/lent-decoding.js';
-import type { LogHandle } from './log-files.js';
+import type { FileStatus, LogHandle } from './log-files.js';
 import { readAt } from './read-at.js';
 
 /** Limit on the bytes at the end of a log that are searched for lines that are not stored. A power cut loses the last seconds of a log. */
@@ -18,6 +19,8 @@ export interface CutBack {
   readonly offset: number;
   /** Whether the lines' times give the offset; otherwise it is the end of the file. */
   readonly isDated: boolean;
+  /** Whether the file has only stored content, as far as samples of it show. */
+  readonly isBeginning: boolean;
 }
 
 interface Line {
@@ -35,15 +38,15 @@ export interface LineTimes {
 
 /**
  * Finds where to read on in a log whose beginning matches a checkpoint but whose content before the checkpoint's offset does
- * not: its disk lost power and with it the log's end, while the archive's disk kept the records. Lines that are not later
- * than the last stored record are stored; later ones were written since. Null where no checkpoint fits, or where so much of
- * the content is later that it must be other content.
+ * not: its disk lost power and with it the log's end, while the archive's disk kept the records. As far as samples show that
+ * the content is the stored one, lines that are not later than the last stored record are stored. Null where no checkpoint
+ * fits, where no such line is found, and where the file may be another one: then all of it is read again.
  *
- * @param own checkpoints of this very file whose beginning it has, by ascending offset
+ * @param own checkpoints of this very file, by its number and name, whose beginning it has, by ascending offset
  */
 export async function findCutBack(
   handle: LogHandle,
-  sizeBytes: number,
+  { sizeBytes, bornMs }: FileStatus,
   own: readonly Checkpoint[],
   reading: LineTimes,
 ): Promise<CutBack | null> {
@@ -52,14 +55,22 @@ export async function findCutBack(
     ({ headBytes, contentHash }) => headBytes === headBytesMax && contentHash === null,
   );
   if (known === undefined) return null;
-  const undated = sizeBytes < known.offset ? { known, offset: sizeBytes, isDated: false } : null;
+  const samples = await samplesOf(sizeBytes, (at, length) => readAt(handle, at, length));
+  const { differs } = alike(known.samples ?? '', samples);
+  const isBeginning = sizeBytes < known.offset && differs === Infinity;
+  // A file's number alone does not show that it is the same: another file may have got it, and begin with the same banner.
+  if (!isBeginning && (bornMs === null || known.bornMs === undefined)) return null;
+  const undated = isBeginning ? { known, offset: sizeBytes, isDated: false, isBeginning } : null;
   const { lastTimeMs } = known;
   if (lastTimeMs === null || placementField(reading.settings.definition.schema) < 0) return undated;
+  // What differs, and what is behind the stored content, was written since.
+  const sinceBytes = Math.min(differs, known.offset);
+  const end = sinceBytes < sizeBytes ? await lineStart(handle, sinceBytes) : sizeBytes;
   for (let bytes = firstSearchBytes; bytes <= searchedBytesMax; bytes *= 4) {
-    const from = Math.max(0, sizeBytes - bytes);
-    const offset = await firstLater(handle, from, sizeBytes, lastTimeMs, reading);
+    const from = Math.max(0, end - bytes);
+    const offset = await firstLater(handle, from, end, lastTimeMs, reading);
     if (offset === 'undated') return undated;
-    if (offset !== null) return { known, offset, isDated: true };
+    if (offset !== null) return { known, offset, isDated: true, isBeginning };
     if (from === 0) return null;
   }
   return null;
@@ -85,6 +96,14 @@ async function firstLater(
   const isMultiline = reading.settings.definition.file?.multiline !== undefined;
   const next = isMultiline ? times.findIndex((timeMs, i) => i > last && timeMs !== null) : last + 1;
   return from + (lines[next]?.start ?? bytes.length);
+}
+
+/** Start of the line that `offset` is in or ends; 0 if that is too far away. */
+async function lineStart(handle: LogHandle, offset: number): Promise<number> {
+  const from = Math.max(0, offset - firstSearchBytes);
+  const bytes = await readAt(handle, from, offset - from);
+  const found = bytes.lastIndexOf(lineFeed);
+  return found < 0 ? 0 : from + found + 1;
 }
 
 function linesOf(bytes: Uint8Array, beginsInLine: boolean): Line[] {

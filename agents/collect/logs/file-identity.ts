@@ -47,8 +47,8 @@ export interface TruncatedSource {
   unreadBytes: number;
 }
 
-/** A compressed file is read only after it has not changed for this long: until then it may still be written. */
-const compressedQuietMs = 2000;
+/** A compressed file, or one that is shorter than it was, is read only after it has not changed for this long: it may still be written. */
+const quietMs = 2000;
 
 /** File systems store times in steps of up to two seconds, and Linux takes them from a clock that is some milliseconds late. */
 const timeSlackMs = 2000;
@@ -70,14 +70,18 @@ export async function identify(
   if (status.sizeBytes === 0) return { kind: 'waiting' };
   const head = await readAt(handle, 0, Math.min(headBytesMax, status.sizeBytes));
   if (isCompressed(head)) return identifyCompressed(file, context);
-  const own = candidatesOf(context.checkpoints, head).filter(({ inode }) => inode === file.inode);
+  const own = candidatesOf(context.checkpoints, head).filter((one) => isOwn(one, file));
   const ownPosition = await longestMatch(handle, status, head, own);
   if (ownPosition !== null) return { kind: 'follow', ...ownPosition, head };
-  const cutBack = await findCutBack(handle, status.sizeBytes, own, {
+  const ofName = own.filter(({ path }) => context.baseOf(path) === file.name.base);
+  const isQuiet = context.nowMs - file.state.unchangedSinceMs >= quietMs;
+  const cutBack = await findCutBack(handle, status, ofName, {
     settings: context.settings,
     captures: file.name.captures,
     nowMs: context.nowMs,
   });
+  // All that is there is stored, and it was changed just now: the log may be written anew from its beginning.
+  if (cutBack?.isBeginning === true && !isQuiet) return { kind: 'waiting' };
   if (cutBack !== null) {
     const { known, offset } = cutBack;
     const tail = await tailBefore(handle, offset);
@@ -106,11 +110,11 @@ async function identifyCompressed(file: FollowedFile, context: IdentityContext):
   const { status, unchangedSinceMs } = file.state;
   const head = await CompressedSource.head(file.path);
   const candidates = candidatesOf(context.checkpoints, head);
-  const own = candidates.filter(({ inode }) => inode === file.inode);
+  const own = candidates.filter((one) => isOwn(one, file));
   // Stored completely, so it need not be decompressed again after each start.
   if (own.some(({ packedBytes }) => packedBytes === status.sizeBytes)) return { kind: 'done' };
   if (candidates.length === 0 && isHistory(file, status, context)) return { kind: 'history' };
-  if (context.nowMs - unchangedSinceMs < compressedQuietMs) return { kind: 'waiting' };
+  if (context.nowMs - unchangedSinceMs < quietMs) return { kind: 'waiting' };
   if (own.length === 0 && isCopyOfPresent(file, head, context)) return { kind: 'waiting' };
   const known = [...own, ...freeCandidates(file, head, context)];
   const wholes = wholesOf(file, context);
@@ -124,6 +128,12 @@ async function identifyCompressed(file: FollowedFile, context: IdentityContext):
 function isHistory(file: FollowedFile, status: FileStatus, context: IdentityContext): boolean {
   const newest = context.firstStartMs - timeSlackMs;
   return file.rotated && !file.name.direct && status.modifiedMs < newest;
+}
+
+/** Whether a checkpoint was made for this very file: a removed file's number is given to another one, the time of its creation is not. */
+function isOwn({ inode, bornMs }: Checkpoint, { inode: ofFile, state }: FollowedFile): boolean {
+  const nowBornMs = state.status.bornMs;
+  return inode === ofFile && (bornMs === undefined || nowBornMs === null || bornMs === nowBornMs);
 }
 
 /** Checkpoints of content with this beginning that no other file continues. */
@@ -140,9 +150,9 @@ function freeCandidates(file: FollowedFile, head: Uint8Array, context: IdentityC
 /** Whether the file that a checkpoint was made for is another one than `file` and does not have that content any more. */
 function isFree(candidate: Checkpoint, file: FollowedFile, { files }: IdentityContext): boolean {
   const { inode, offset } = candidate;
-  if (inode === undefined || inode === file.inode) return false;
+  if (inode === undefined || isOwn(candidate, file)) return false;
   const holder = files.get(inode);
-  if (holder === undefined || holder.kind === 'done') return true;
+  if (holder === undefined || holder === file || holder.kind === 'done') return true;
   if (holder.position !== null) return holder.position.key !== checkpointKey(candidate);
   return holder.state.status.sizeBytes < offset;
 }

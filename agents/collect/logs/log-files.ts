@@ -41,6 +41,8 @@ export interface FileStatus {
   readonly sizeBytes: number;
   /** Last modification of the content, in milliseconds since the epoch. */
   readonly modifiedMs: number;
+  /** Creation of the file; null where that is not known. Unlike an inode number, no other file has it after a removal. */
+  readonly bornMs: number | null;
   readonly isFile: boolean;
   /** Number of hard links; 0 when the file was removed and is only still open. */
   readonly links: number;
@@ -64,6 +66,8 @@ function statusOf(stats: Stats): FileStatus {
     inode: inodeOf(stats),
     sizeBytes: stats.size,
     modifiedMs: stats.mtimeMs,
+    // Where the file system keeps no such time, Node gives 0 or the time of the last change.
+    bornMs: stats.birthtimeMs > 0 && stats.birthtimeMs < stats.ctimeMs ? Math.floor(stats.birthtimeMs) : null,
     isFile: stats.isFile(),
     links: stats.nlink,
   };

@@ -4,6 +4,8 @@ import { contentTail, tailBytesMax } from '../../sources/content-reader.js';
 import { grownSamples, samplesTo } from '../../sources/content-samples.js';
 import { headBytesMax, headIdentity } from '../../sources/source-identity.js';
 
+import type { FileStatus } from './log-files.js';
+
 /** Up to where a source is stored, and the bytes by which it is recognised there. Immutable: taking lines gives a new one. */
 export interface SourcePosition {
   /** Offset of the first content byte that is not stored. */
@@ -98,7 +100,11 @@ export function grownHead(head: Uint8Array, bytes: Uint8Array): Uint8Array {
 }
 
 /** The checkpoint to commit for a position. */
-export function checkpointAt(position: SourcePosition, inode: string, path: string): Checkpoint {
+export function checkpointAt(
+  position: SourcePosition,
+  { inode, bornMs }: Pick<FileStatus, 'inode' | 'bornMs'>,
+  path: string,
+): Checkpoint {
   const { offset, head, tail, samples, endsInLine, key, lastTimeMs, records, rejected, packedBytes } =
     position;
   return {
@@ -107,6 +113,7 @@ export function checkpointAt(position: SourcePosition, inode: string, path: stri
     tailHash: sha256(tail),
     samples,
     inode,
+    ...(bornMs === null ? {} : { bornMs }),
     ...(packedBytes === null ? {} : { packedBytes }),
     offset,
     endsInLine,

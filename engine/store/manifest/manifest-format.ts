@@ -371,6 +371,7 @@ export function readCheckpoint(item: JsonObject): Checkpoint {
     ...(item['tailHash'] === undefined ? {} : { tailHash: textField(item, 'tailHash') }),
     ...(item['samples'] === undefined ? {} : { samples: textField(item, 'samples') }),
     ...(item['inode'] === undefined ? {} : { inode: textField(item, 'inode') }),
+    ...(item['bornMs'] === undefined ? {} : { bornMs: timeField(item, 'bornMs') }),
     ...(item['packedBytes'] === undefined ? {} : { packedBytes: countField(item, 'packedBytes') }),
     endsInLine: flagField(item, 'endsInLine'),
     path: textField(item, 'path'),

@@ -95,6 +95,8 @@ export interface Checkpoint {
   readonly samples?: string | undefined;
   /** Device and inode of the file that was read, `dev:ino`; absent if it was no file. */
   readonly inode?: string | undefined;
+  /** When that file was created (ms); absent if not known. */
+  readonly bornMs?: number | undefined;
   /**
    * The same for a compressed file that a load has read. Used only during the commit and not stored, because a copy of the file must be
    * recognised too.
