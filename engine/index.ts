@@ -160,6 +160,7 @@ export { lastPlacementTimes } from './store/manifest/placement.js';
 // Files of other programs.
 export {
   isSameFooter,
+  type ForeignChunk,
   type ForeignColumn,
   type ForeignFile,
   type ForeignFormat,

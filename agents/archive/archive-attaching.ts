@@ -67,7 +67,7 @@ export class ArchiveAttaching {
     this.footers = new FileFooters(options.objects);
     this.problems = new FileProblems(definition.name, log);
     this.tally = new AttachTally(definition.name, log);
-    this.growth = new FieldGrowth(definition);
+    this.growth = new FieldGrowth(definition, (message) => log.warn({ agent: definition.name }, message));
     this.indexFailures = new IndexFailures(this.problems);
   }
 
@@ -205,7 +205,7 @@ export class ArchiveAttaching {
       const { name, fields } = definition;
       log.info(
         { agent: name, fields: fields.length },
-        'new files have other columns: the agent got more fields',
+        'new files have other columns or folders: the agent has other fields now',
       );
     }
     return { taken, refused };

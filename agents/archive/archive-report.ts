@@ -1,14 +1,17 @@
-import {
-  conversionOf,
-  LogstrataError,
-  nearName,
-  type Field,
-  type ObjectStorage,
-} from '../../engine/index.js';
+import { LogstrataError, nearName, type ObjectStorage } from '../../engine/index.js';
 import { hasColumns, type AgentDefinition, type ArchiveInput } from '../definition/definition.js';
-import { FileFooters } from './file-footers.js';
+import { FileFooters, type Footer } from './file-footers.js';
 import { findFiles, type FoundFile, type PathProblem } from './found-files.js';
-import { FieldInference, isNumber, type ColumnVariant, type InferredColumn } from './inferred-fields.js';
+import {
+  FieldInference,
+  fitsField,
+  isNumber,
+  typeOfVariants,
+  type ColumnVariant,
+  type InferredColumn,
+  type InferredField,
+  type InferredFields,
+} from './inferred-fields.js';
 
 /** Summary of the files of an archive. */
 export interface ArchiveReport {
@@ -21,8 +24,10 @@ export interface ArchiveReport {
   readonly keys: readonly string[];
   /** Problems of files and folders that can't be read. */
   readonly problems: readonly PathProblem[];
-  /** Why the columns can't be the agent's fields. */
+  /** Why the agent's fields, or the one that places records, do not fit the columns. */
   readonly fieldProblems: readonly string[];
+  /** Columns that are no fields although the agent's fields are those of its files, and why. */
+  readonly leftOut: readonly string[];
 }
 
 /** Number and total size of the files of one format. */
@@ -50,11 +55,13 @@ export async function reportArchive(
   const problems = [...found.problems];
   const keys = [...new Set(files.flatMap((file) => [...file.keys.keys()]))];
   const common = { formats: countFormats(files), keys };
-  if (!hasColumns(archive)) return { ...common, rows: null, columns: [], problems, fieldProblems: [] };
+  if (!hasColumns(archive))
+    return { ...common, rows: null, columns: [], problems, fieldProblems: [], leftOut: [] };
   const footers = await new FileFooters(objects).read(files, undefined, (read) =>
     onProgress(read, files.length),
   );
   const inference = new FieldInference();
+  const read: [string, Footer][] = [];
   let rows = 0;
   for (const file of files) {
     const footer = footers.get(file.path)!;
@@ -63,51 +70,87 @@ export async function reportArchive(
       continue;
     }
     inference.add(file, footer);
+    read.push([file.path, footer]);
     rows += footer.rows;
   }
   const inferred = inference.finish(archive.infersFields ? archive.time : undefined);
-  if (archive.infersFields)
-    return { ...common, rows, columns: inferred.columns, problems, fieldProblems: inferred.problems };
-  const listed = listedColumns(definition, inference.variants());
-  return { ...common, rows, problems, ...listed };
+  const {
+    columns,
+    problems: fieldProblems,
+    leftOut,
+  } = archive.infersFields ? inferred : listedColumns(definition, inference.variants());
+  const placing = columns.find(({ field }) => field.type === 'time')?.field;
+  if (placing !== undefined) problems.push(...placingProblems(placing, read, archive.mode, keys));
+  return { ...common, rows, columns, problems, fieldProblems, leftOut };
+}
+
+/** Files that lack the column that places records, and files whose times are in the far future. */
+function placingProblems(
+  { column: name }: InferredField,
+  files: readonly (readonly [string, Footer])[],
+  mode: ArchiveInput['mode'],
+  keys: readonly string[],
+): PathProblem[] {
+  const rest = mode === 'import' ? 'its rows have no time' : 'it is left out';
+  const means = `which places records: ${rest}`;
+  return files.flatMap(([path, { columns, rows }]) => {
+    const column = columns.find((each) => each.name === name);
+    const problems: PathProblem[] = [];
+    if (column?.farYear !== undefined) problems.push({ path, message: farAhead(path, name, column.farYear) });
+    const isNone = column === undefined ? !keys.includes(name) : column.isNull && column.type !== 'time';
+    if (isNone === true && rows > 0)
+      problems.push({
+        path,
+        message: `${path} has no times in the column ${JSON.stringify(name)}, ${means}`,
+      });
+    return problems;
+  });
+}
+
+function farAhead(path: string, column: string, year: number): string {
+  return `${path}: the column ${JSON.stringify(column)}, which places records, has times up to the year ${year}`;
 }
 
 /** The fields that an agent's file lists, and how the files store their columns. */
 function listedColumns(
   { schema }: AgentDefinition,
   variants: ReadonlyMap<string, readonly ColumnVariant[]>,
-): Pick<ArchiveReport, 'columns' | 'fieldProblems'> {
-  const fieldProblems: string[] = [];
+): InferredFields {
+  const problems: string[] = [];
   const columns = schema.fields.map((field): InferredColumn => {
     const { name, type, attached } = field;
     const column = attached?.column ?? name;
     const found = variants.get(column);
     if (found === undefined && variants.size > 0) {
       const hint = nearName(column, [...variants.keys()]);
-      fieldProblems.push(
+      problems.push(
         `the field "${name}" reads the column ${JSON.stringify(column)}, which no file has${hint}`,
       );
     }
-    const unfit = found?.find((variant) => !takes(field, variant));
-    if (unfit !== undefined) fieldProblems.push(misfit(field, unfit));
-    return { field: { name, type, column, unit: attached?.unit }, variants: found ?? [] };
+    const shown = { name, type, column, unit: attached?.unit };
+    const unfit = found?.find((variant) => !fitsField(shown, variant));
+    if (unfit !== undefined) problems.push(misfit(shown, unfit, found!));
+    const other = found?.find(
+      ({ unit }) => unit !== undefined && shown.unit !== undefined && unit !== shown.unit,
+    );
+    if (other !== undefined) problems.push(wrongUnit(shown, other));
+    return { field: shown, variants: found ?? [] };
   });
-  return { columns, fieldProblems };
+  return { columns, problems, leftOut: [] };
 }
 
-/** Whether a field gets values from a column, rather than null in every row. */
-function takes({ type, attached }: Field, variant: ColumnVariant): boolean {
-  const isCounted = type === 'time' && attached?.unit !== undefined;
-  return (isCounted && isNumber(variant.type)) || conversionOf(variant.type, type) !== 'toNull';
-}
-
-function misfit({ name, type }: Field, variant: ColumnVariant): string {
-  const isUncounted = type === 'time' && isNumber(variant.type);
+function misfit({ name, type }: InferredField, unfit: ColumnVariant, all: readonly ColumnVariant[]): string {
+  const isUncounted = type === 'time' && isNumber(unfit.type);
   const advice = isUncounted
-    ? 'give the unit of its numbers (unit: s, ms, us or ns)'
-    : `take type: ${variant.type}`;
-  const column = `the column ${JSON.stringify(variant.name)} is ${variant.type} (${variant.stored}) in ${variant.path}`;
-  return `the field "${name}" of type ${type} is null in every row of some files, because ${column}: ${advice}`;
+    ? `give the unit of its numbers (unit: ${unfit.unit ?? 's, ms, us or ns'})`
+    : `take type: ${typeOfVariants(all)}`;
+  const column = `the column ${JSON.stringify(unfit.name)} is ${unfit.type} (${unfit.stored}) in ${unfit.path}`;
+  const rows = isNumber(type) && unfit.type === 'int' ? 'some rows' : 'every row';
+  return `the field "${name}" of type ${type} is null in ${rows} of some files, because ${column}: ${advice}`;
+}
+
+function wrongUnit({ name, unit }: InferredField, variant: ColumnVariant): string {
+  return `the field "${name}" takes the numbers of the column ${JSON.stringify(variant.name)} for times in ${unit}, but they are times of our days only in ${variant.unit}: unit: ${variant.unit}`;
 }
 
 function countFormats(files: readonly FoundFile[]): FormatCount[] {

@@ -4,9 +4,12 @@ import { ConfigError } from '../definition/config-error.js';
 import type { AgentDefinition } from '../definition/definition.js';
 import { reportArchive } from './archive-report.js';
 
+/** Limit on the notes about columns that are left out. */
+const notesMax = 20;
+
 /**
  * Completes the definition of an agent whose fields are the columns of its files: with the stored fields, or else with those
- * that all of its files have. Throws `ConfigError` where the columns make no valid fields, or there are none.
+ * that all of its files have. Throws `ConfigError` where there are none, or none that `archive.time` means.
  *
  * @param stored the schema that the agent has in the archive; it saves reading thousands of footers at each start
  */
@@ -28,7 +31,7 @@ export async function completedDefinition(
   const placing = known?.find(({ type }) => type === 'time');
   if (known !== undefined && [undefined, placing?.name, placing?.source].includes(archive.time))
     return { ...definition, fields: known, schema: schemaOf(known, true) };
-  const { columns, fieldProblems, problems } = await reportArchive(
+  const { columns, fieldProblems, leftOut, problems } = await reportArchive(
     definition,
     archive,
     dataFolder,
@@ -43,5 +46,6 @@ export async function completedDefinition(
   if (why.length > 0)
     throw new ConfigError(why.map((message) => ({ file: path, ...archive.place, message })));
   const fields = columns.map(({ field }) => ({ name: field.name, type: field.type, source: field.column }));
-  return { ...definition, fields, schema: schemaOf(fields, true) };
+  const notes = [...definition.notes, ...leftOut.slice(0, notesMax)];
+  return { ...definition, fields, schema: schemaOf(fields, true), notes };
 }

@@ -5,11 +5,16 @@ import type { Footer, FooterRead } from './file-footers.js';
 import type { FoundFile, PathProblem } from './found-files.js';
 import { FieldInference, type InferredField } from './inferred-fields.js';
 
-/** The fields of an agent whose fields are the columns of its files. New files may add fields, and must agree with the existing ones. */
+/** The fields of an agent whose fields are the columns of its files. New files may add fields; those that do not fit the existing ones without loss are refused. */
 export class FieldGrowth {
   private fields: readonly InferredField[];
+  private readonly leftOut = new Set<string>();
 
-  constructor(private readonly definition: AgentDefinition) {
+  /** @param onLeftOut receives once each message about columns that are no fields */
+  constructor(
+    private readonly definition: AgentDefinition,
+    private readonly onLeftOut: (message: string) => void,
+  ) {
     this.fields = definition.fields.map(({ name, type, source, unit }) => ({
       name,
       type,
@@ -43,17 +48,15 @@ export class FieldGrowth {
   private grow(file: FoundFile, footer: Footer): string | undefined {
     const inference = new FieldInference(this.fields);
     inference.add(file, footer);
-    const { columns, problems } = inference.finish(undefined);
+    const { columns, problems, leftOut } = inference.finish(undefined);
     if (problems[0] !== undefined) return problems[0];
-    const byName = new Map(columns.map(({ field }) => [field.name, field]));
-    const known = this.fields.map((field) => ({
-      ...field,
-      type: byName.get(field.name)?.type ?? field.type,
-    }));
-    const names = new Set(known.map(({ name }) => name));
-    const more = columns.map(({ field }) => field).filter(({ name }) => !names.has(name));
+    for (const message of leftOut) if (!this.leftOut.has(message)) this.onLeftOut(message);
+    leftOut.forEach((message) => this.leftOut.add(message));
+    const found = new Map(columns.map(({ field }) => [field.name, field]));
+    const known = this.fields.map((field) => ({ ...field, type: found.get(field.name)?.type ?? field.type }));
+    for (const { name } of known) found.delete(name);
     const isOther = known.some(({ type }, i) => type !== this.fields[i]!.type);
-    if (isOther || more.length > 0) this.fields = [...known, ...more];
+    if (isOther || found.size > 0) this.fields = [...known, ...found.values()];
     return undefined;
   }
 

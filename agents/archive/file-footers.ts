@@ -3,10 +3,13 @@ import {
   LogstrataError,
   readForeignFile,
   readForeignObject,
+  timeUnits,
+  type ForeignChunk,
   type ForeignColumn,
   type ForeignFile,
   type ForeignFormat,
   type ObjectStorage,
+  type TimeUnit,
 } from '../../engine/index.js';
 import { inLanes } from '../sources/lanes.js';
 import type { FoundFile } from './found-files.js';
@@ -14,8 +17,20 @@ import type { FoundFile } from './found-files.js';
 /** Number of footers that are read concurrently: each takes some megabytes at most, and mostly waits for the disk. */
 const lanes = 4;
 
-/** Facts about a column of a file: its field type, its stored type, and how it is decoded. */
-export type ColumnFacts = Pick<ForeignColumn, 'name' | 'type' | 'way' | 'stored' | 'reason' | 'isUnsigned64'>;
+/** Facts about a column of a file: its field type, its stored type, how it is decoded, and what the footer says of its values. */
+export interface ColumnFacts extends Pick<
+  ForeignColumn,
+  'name' | 'type' | 'way' | 'stored' | 'reason' | 'isUnsigned64'
+> {
+  /** Whether the file has no value of it. */
+  readonly isNull?: true | undefined;
+  /** Whether it may have integers that a float can't represent exactly. */
+  readonly isWide?: true | undefined;
+  /** The unit in which its numbers are times of our days. */
+  readonly unit?: TimeUnit | undefined;
+  /** The year of its last time, where that is in the far future. */
+  readonly farYear?: number;
+}
 
 /** The footer of a Parquet or Arrow file. */
 export interface Footer {
@@ -81,8 +96,9 @@ export class FileFooters {
 
   private async readFooter(file: FoundFile, format: ForeignFormat): Promise<FooterRead> {
     try {
-      const { footerHash, rows, isOpen, columns } = await this.describe(file, format);
-      return { footerHash, rows, isOpen, columns: this.shared(columns) };
+      const described = await this.describe(file, format);
+      const { footerHash, rows, isOpen } = described;
+      return { footerHash, rows, isOpen, columns: this.shared(described) };
     } catch (error) {
       if (isLogstrataError(error)) return error;
       throw error;
@@ -95,10 +111,15 @@ export class FileFooters {
   }
 
   /** Shares equal lists: thousands of files of a table have the same columns. */
-  private shared(columns: readonly ForeignColumn[]): readonly ColumnFacts[] {
-    const facts = columns.map(({ name, type, way, stored, reason, isUnsigned64 }): ColumnFacts => {
-      const common = { name, type, way, stored, reason };
-      return isUnsigned64 === undefined ? common : { ...common, isUnsigned64 };
+  private shared({ columns, rowGroups }: ForeignFile): readonly ColumnFacts[] {
+    const facts = columns.map((column, i): ColumnFacts => {
+      const { name, type, way, stored, reason, isUnsigned64 } = column;
+      const chunks = rowGroups.flatMap(({ rows, chunks }) =>
+        chunks[i]!.nullCount === rows ? [] : chunks[i]!,
+      );
+      const common = { name, type, way, stored, reason, ...(isUnsigned64 ? { isUnsigned64 } : {}) };
+      if (column.isNull === true || chunks.length === 0) return { ...common, isNull: true };
+      return { ...common, ...valueFacts(column, chunks, Date.now()) };
     });
     const key = JSON.stringify(facts);
     const known = this.lists.get(key);
@@ -106,6 +127,39 @@ export class FileFooters {
     this.lists.set(key, facts);
     return facts;
   }
+}
+
+const yearMs = 365.25 * 86_400_000;
+
+/** Times are expected from this one on, when logs began to be kept, and until a few years ahead. */
+const ourDaysMs = Date.UTC(1990, 0, 1);
+const aheadMs = 10 * yearMs;
+
+/** What the bounds of a column's chunks say about its values. */
+function valueFacts(
+  { type, stored }: ForeignColumn,
+  chunks: readonly ForeignChunk[],
+  nowMs: number,
+): Pick<ColumnFacts, 'isWide' | 'unit' | 'farYear'> {
+  if (type !== 'time' && type !== 'int' && type !== 'float') return {};
+  const min = chunks.reduce((least, chunk) => Math.min(least, boundOf(chunk.min)), Infinity);
+  const max = chunks.reduce((most, chunk) => Math.max(most, boundOf(chunk.max)), -Infinity);
+  if (type === 'time') {
+    const isFar = max > nowMs + aheadMs;
+    return isFar ? { farYear: Math.floor(1970 + max / yearMs) } : {};
+  }
+  const unit = (Object.keys(timeUnits) as TimeUnit[]).find((each) => {
+    const ms = timeUnits[each].ms / timeUnits[each].perMs;
+    return min * ms >= ourDaysMs && max * ms <= nowMs + aheadMs;
+  });
+  const isShort = type === 'float' || /^u?int(?:8|16|32)\b/i.test(stored);
+  // Bounds that are not known are NaN, for which each comparison is false.
+  const isWide = !isShort && !(min >= Number.MIN_SAFE_INTEGER && max <= Number.MAX_SAFE_INTEGER);
+  return { ...(isWide ? { isWide } : {}), ...(unit === undefined ? {} : { unit }) };
+}
+
+function boundOf(bound: ForeignChunk['min']): number {
+  return bound === null ? NaN : Number(bound.value);
 }
 
 function noFooter(path: string): LogstrataError {

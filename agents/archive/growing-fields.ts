@@ -1,4 +1,5 @@
 import type { ObjectStorage } from '../../engine/index.js';
+import type { CollectLog } from '../collect/logs/collect-log.js';
 import type { AgentDefinition, ArchiveInput } from '../definition/definition.js';
 import { FieldGrowth } from './field-growth.js';
 import { FileFooters } from './file-footers.js';
@@ -8,6 +9,7 @@ import type { FoundFile } from './found-files.js';
 export interface GrowingFieldsOptions {
   readonly definition: AgentDefinition;
   readonly archive: ArchiveInput;
+  readonly log: Pick<CollectLog, 'warn'>;
   /** Object storage for `s3://` paths. */
   readonly objects?: ObjectStorage | undefined;
   /** Adds fields to the agent. */
@@ -24,7 +26,8 @@ export class GrowingFields {
   private current: AgentDefinition;
 
   constructor(private readonly options: GrowingFieldsOptions) {
-    this.growth = new FieldGrowth(options.definition);
+    const { definition, log } = options;
+    this.growth = new FieldGrowth(definition, (message) => log.warn({ agent: definition.name }, message));
     this.footers = new FileFooters(options.objects);
     this.current = options.definition;
   }

@@ -1,5 +1,11 @@
-import { fieldsMax, nearName, type FieldType, type TimeUnit } from '../../engine/index.js';
-import type { FieldDefinition } from '../definition/definition.js';
+import {
+  conversionOf,
+  fieldsMax,
+  fieldTypes,
+  nearName,
+  type FieldType,
+  type TimeUnit,
+} from '../../engine/index.js';
 import { joinNames } from '../definition/yaml-section.js';
 import type { ColumnFacts, Footer } from './file-footers.js';
 import type { FoundFile } from './found-files.js';
@@ -19,6 +25,10 @@ export interface ColumnVariant extends ColumnFacts {
   files: number;
   /** Path of one of these files. */
   readonly path: string;
+  isNull?: true | undefined;
+  isWide?: true | undefined;
+  /** Set where it is the same in all files. */
+  unit?: TimeUnit | undefined;
 }
 
 /** A column of the files, or a key of their folders. */
@@ -32,12 +42,17 @@ export interface InferredColumn {
 export interface InferredFields {
   /** The column that places records comes first, keys of folders last. */
   readonly columns: readonly InferredColumn[];
-  /** Why the columns can't be the fields of an agent. */
+  /** Why files do not fit the fields that the agent has already, or why no field places the records. */
   readonly problems: readonly string[];
+  /** Columns that are no fields, and why. */
+  readonly leftOut: readonly string[];
 }
 
 /** Limit on distinct columns, to bound the memory where all files have different ones. Long before it, the number of fields is an error. */
 const columnsMax = 10 * fieldsMax;
+
+/** Number of columns that a message names. */
+const namedMax = 20;
 
 /** A column that exported files have in addition to fields. */
 const cursorColumn = '_cursor';
@@ -57,128 +72,95 @@ export function fieldNameOf(column: string): string {
 interface KnownColumn {
   readonly column: string;
   readonly unit?: TimeUnit | undefined;
-  type: FieldType;
-  /** The first file that has the column; empty where the agent has the field already. */
-  readonly path: string;
+  /** Set for a field that the agent has already: its name and type stay. */
+  readonly name?: string;
+  /** The type of the files' columns; undefined for what is only a key of folders. */
+  type: FieldType | undefined;
+  /** Whether `type` is that of values, and not only of columns without any. */
+  hasValues: boolean;
+  /** Whether it has integers that a float may not represent exactly. */
+  isWide: boolean;
+  /** For a key of folders, the values as types: those that can't hold all of them. */
+  readonly key?: KeyTypes;
 }
 
-/** A key of `key=value` folders. A null or empty value (`key=`) is null for any type but text. */
-interface KnownKey {
-  readonly key: string;
-  /** The first file in such a folder. */
-  readonly path: string;
-  /** The types that can't hold the values of all folders, each with a file in a folder with such a value. */
-  readonly misfits: Map<FieldType, string>;
-  /** Whether no folder so far has a value. */
-  isEmpty: boolean;
+/** What the values of a key of folders are. A null or empty value (`key=`) is null for any type but text. */
+interface KeyTypes {
+  readonly misfits: Set<FieldType>;
+  hasValues: boolean;
 }
-
-/** What a folder's value must look like to be of a type. Text is always possible. */
-const keyPatterns: readonly (readonly [FieldType, RegExp])[] = [
-  ['int', /^-?\d{1,18}$/],
-  ['float', /^-?\d{1,18}(?:\.\d{1,18})?$/],
-  ['time', /^\d{4}-\d\d-\d\d/],
-  ['bool', /^(?:true|false)$/],
-];
 
 /**
- * Makes the fields of an agent from the columns of its files, which are added one by one. A column that some files lack is
- * null there. Integers and floats together give floats; any other difference in type is a problem, and so are two columns
- * for the same field. In a file in a `key=value` folder, the key replaces a column of the same name. If other files have
- * that column without such a folder, the column gives the type, and a folder value that is not of that type is a problem.
+ * Makes the fields of an agent from the columns of its files and the keys of their `key=value` folders, which are added one
+ * by one. In a file in such a folder, the key replaces a column of the same name. A column that some files lack is null
+ * there. A field gets the type that holds the values of all files without loss: a column without any value fits every type,
+ * integers and floats together are floats where these are exact, and what differs otherwise is text.
+ *
+ * Fields that an agent has already are not changed; a file that does not fit one without loss is a problem. Only an int
+ * becomes a string, of the same digits, where an unsigned integer is too large for it, or where a folder's value is no int:
+ * folders of months may begin with 10, and get a 01 in January.
  */
 export class FieldInference {
   private readonly columns = new Map<string, KnownColumn>();
-  private readonly keys = new Map<string, KnownKey>();
-  /** Names of the fields that the agent has already, by column. */
-  private readonly names = new Map<string, string>();
   /** The ways in which files store a column, by column. */
   private readonly stored = new Map<string, ColumnVariant[]>();
   private readonly problems = new Set<string>();
+  private readonly leftOut = new Set<string>();
   /** Cache: what was made of a list of columns, by the keys that replaced some of them. */
   private readonly seen = new Map<readonly ColumnFacts[], Map<string, readonly ColumnVariant[]>>();
 
-  /** Begins with the fields that an agent has already. They are not changed; files may add others. */
+  /** Begins with the fields that an agent has already. Files may add others. */
   constructor(known: readonly InferredField[] = []) {
-    for (const { name, column, type, unit } of known) {
-      this.columns.set(name, { column, type, unit, path: '' });
-      this.names.set(column, name);
-    }
+    for (const field of known) this.columns.set(field.column, { ...field, hasValues: true, isWide: false });
   }
 
   /** Adds a file. */
   add({ path, keys }: FoundFile, { columns }: Footer): void {
     for (const [key, value] of keys) this.addKey(key, value, path);
-    const replaced = this.replacedBy(keys, columns);
     const seen = this.seen.get(columns) ?? new Map<string, readonly ColumnVariant[]>();
     this.seen.set(columns, seen);
-    const combination = [...replaced].join('/');
+    const combination = [...keys.keys()].join('/');
     const known = seen.get(combination);
     if (known !== undefined) {
       for (const variant of known) variant.files++;
       return;
     }
     const variants: ColumnVariant[] = [];
-    const names = new Set<string>();
     for (const column of columns) {
-      if (names.has(column.name)) this.problems.add(twice(column.name, path));
-      names.add(column.name);
-      if (column.name === cursorColumn || this.stored.size > columnsMax) continue;
+      const { name } = column;
+      if (name === cursorColumn || this.stored.size > columnsMax) continue;
       variants.push(this.variantOf(column, path));
-      if (!replaced.has(this.nameOf(column.name))) this.addColumn(column, path);
+      if (!keys.has(name)) this.addColumn(column, path);
     }
     seen.set(combination, variants);
   }
 
-  /** Names of the fields that both a file's folders and its columns give. */
-  private replacedBy(keys: FoundFile['keys'], columns: readonly ColumnFacts[]): ReadonlySet<string> {
-    if (keys.size === 0) return new Set();
-    const names = new Set([...keys.keys()].map((key) => this.nameOf(key)));
-    return new Set(columns.map(({ name }) => this.nameOf(name)).filter((name) => names.has(name)));
-  }
-
-  /** Name of the field of a column or key. */
-  private nameOf(column: string): string {
-    return this.names.get(column) ?? fieldNameOf(column);
-  }
-
   private addKey(key: string, value: string | null, path: string): void {
-    const name = this.nameOf(key);
-    const known = this.keys.get(name) ?? { key, path, misfits: new Map<FieldType, string>(), isEmpty: true };
-    if (name === '') {
-      this.problems.add(`${path}: the key ${JSON.stringify(key)} of its folder is not a valid field name`);
-      return;
-    }
-    this.keys.set(name, known);
-    if (known.key !== key) this.problems.add(meeting(name, known.key, known.path, key, path));
+    const none: KnownColumn = { column: key, type: undefined, hasValues: false, isWide: false };
+    const known = this.columns.get(key) ?? none;
+    const types = known.key ?? { misfits: new Set<FieldType>(), hasValues: false };
+    if (known.key === undefined) this.columns.set(key, { ...known, key: types });
     if (value === null || value === '') return;
-    known.isEmpty = false;
-    for (const [type, pattern] of keyPatterns)
-      if (!pattern.test(value) && !known.misfits.has(type)) known.misfits.set(type, path);
+    types.hasValues = true;
+    for (const type of fieldTypes) if (!isOfType(value, type)) types.misfits.add(type);
+    if (known.name !== undefined && known.type !== 'int' && !isOfType(value, known.type!))
+      this.problems.add(misfitOfKey(key, value, path, known));
   }
 
   private addColumn(column: ColumnFacts, path: string): void {
-    const name = this.nameOf(column.name);
-    if (name === '') {
-      this.problems.add(
-        `${path}: the column ${JSON.stringify(column.name)} is not a valid field name: list the fields, with a source for this one`,
-      );
-      return;
-    }
+    const { name, type, isNull = false, isWide = false } = column;
     const known = this.columns.get(name);
-    if (known === undefined) {
-      this.columns.set(name, { column: column.name, type: column.type, path });
-      return;
+    if (known?.name !== undefined) {
+      const isLarge = known.type === 'int' && column.isUnsigned64 === true && type === 'string';
+      if (isLarge) known.type = 'string';
+      else if (!fitsField(known, column)) this.problems.add(misfit(column, path, known));
+    } else if (known?.type === undefined) {
+      this.columns.set(name, { ...known, column: name, type, isWide, hasValues: !isNull });
+    } else if (!isNull || !known.hasValues) {
+      known.isWide ||= isWide;
+      known.type = isNull || known.hasValues ? widened(known.type, type, known.isWide) : type;
+      known.hasValues ||= !isNull;
     }
-    if (known.column !== column.name) {
-      this.problems.add(meeting(name, known.column, known.path, column.name, path));
-      return;
-    }
-    if (known.unit !== undefined && isNumber(column.type)) return;
-    const type = widened(known.type, column);
-    const before = this.stored.get(column.name)?.find((variant) => variant.path === known.path);
-    if (type === undefined) this.problems.add(clash(column, path, known, before));
-    else known.type = type;
   }
 
   private variantOf(column: ColumnFacts, path: string): ColumnVariant {
@@ -187,6 +169,7 @@ export class FieldInference {
     const same = known.find(({ stored, reason }) => stored === column.stored && reason === column.reason);
     if (same !== undefined) {
       same.files++;
+      if (column.isNull !== true) addFacts(same, column);
       return same;
     }
     const variant = { ...column, files: 1, path };
@@ -197,7 +180,7 @@ export class FieldInference {
   /** The columns and keys of the files, with the ways in which they are stored. */
   variants(): ReadonlyMap<string, readonly ColumnVariant[]> {
     const found = new Map<string, readonly ColumnVariant[]>(this.stored);
-    for (const { key } of this.keys.values()) found.set(key, []);
+    for (const { column, key } of this.columns.values()) if (key !== undefined) found.set(column, []);
     return found;
   }
 
@@ -206,38 +189,52 @@ export class FieldInference {
    * the first field of type time.
    */
   finish(time: string | undefined): InferredFields {
-    const columns: InferredColumn[] = [];
-    for (const [name, { column, type, unit }] of this.columns) {
-      if (this.keys.has(name)) continue;
-      const field = unit === undefined ? { name, type, column } : { name, type, column, unit };
-      columns.push({ field, variants: this.stored.get(column) ?? [] });
-    }
-    for (const [name, key] of this.keys) columns.push(this.columnOfKey(name, key));
-    if (columns.length > fieldsMax)
-      this.problems.add(
-        `the files have ${columns.length} columns, but an agent has at most ${fieldsMax} fields: list the wanted fields`,
-      );
+    const names = this.fieldNames();
+    const found = [...this.columns.values()];
+    const rank = ({ name, key }: KnownColumn): number => (name !== undefined ? 0 : key === undefined ? 1 : 2);
+    const columns = found
+      .toSorted((a, b) => rank(a) - rank(b))
+      .map((each): InferredColumn => {
+        const { column, unit } = each;
+        const field = { name: names.get(column)!, type: typeOf(each), column };
+        const variants = this.stored.get(column) ?? [];
+        return { field: unit === undefined ? field : { ...field, unit }, variants };
+      });
     const placing = this.placing(columns, time);
-    if (placing !== undefined) columns.unshift(...columns.splice(columns.indexOf(placing), 1));
-    return { columns, problems: [...this.problems] };
+    const at = placing === undefined ? -1 : columns.indexOf(placing);
+    const known = found.filter(({ name }) => name !== undefined).length;
+    if (at >= known) columns.splice(known, 0, ...columns.splice(at, 1));
+    const rest = columns.splice(fieldsMax).map(({ field }) => JSON.stringify(field.column));
+    if (rest.length > 0) this.leftOut.add(tooMany(rest));
+    return { columns, problems: [...this.problems], leftOut: [...this.leftOut] };
   }
 
-  private columnOfKey(name: string, { key, path, misfits, isEmpty }: KnownKey): InferredColumn {
-    const used = this.columns.get(name);
-    if (used === undefined) {
-      const type = misfits.has('int') || isEmpty ? 'string' : 'int';
-      return { field: { name, type, column: key }, variants: [] };
+  /**
+   * The names of the fields, by column. Where several columns would get the same name, it is that of the column which is called so, or else of
+   * the first; the others get a number.
+   */
+  private fieldNames(): ReadonlyMap<string, string> {
+    const names = new Map<string, string>();
+    const taken = new Set<string>();
+    const take = (column: string, name: string): void => {
+      names.set(column, name);
+      taken.add(name);
+    };
+    for (const { column, name } of this.columns.values()) if (name !== undefined) take(column, name);
+    const others = [...this.columns.keys()].filter((column) => !names.has(column));
+    for (const column of others)
+      if (fieldNameOf(column) === column && !taken.has(column)) take(column, column);
+    const numbers = new Map<string, number>();
+    for (const column of others) {
+      if (names.has(column)) continue;
+      const wanted = fieldNameOf(column) || 'column';
+      let name = wanted;
+      let number = numbers.get(wanted) ?? 2;
+      for (; taken.has(name); number++) name = `${wanted}_${number}`;
+      numbers.set(wanted, number);
+      take(column, name);
     }
-    if (used.column !== key) this.problems.add(meeting(name, used.column, used.path, key, path));
-    const variants = this.stored.get(key) ?? [];
-    const { type, unit } = used;
-    const misfit = misfits.get(type);
-    // An int field that the agent has already may come from the key of other folders, whose values can also be taken as
-    // text. Those of a column can't.
-    if (misfit !== undefined && type === 'int' && used.path === '')
-      return { field: { name, type: 'string', column: key }, variants };
-    if (misfit !== undefined) this.problems.add(clashOfKey(key, misfit, used));
-    return { field: { name, type, column: key, ...(unit === undefined ? {} : { unit }) }, variants };
+    return names;
   }
 
   private placing(columns: readonly InferredColumn[], time: string | undefined): InferredColumn | undefined {
@@ -250,18 +247,65 @@ export class FieldInference {
   }
 }
 
-/** The fields as an agent's file would list them. */
-export function definitionsOf({ columns }: InferredFields): FieldDefinition[] {
-  return columns.map(({ field: { name, type, column } }) => ({ name, type, source: column }));
+/** The type that holds the values of all files and folders. */
+function typeOf({ name, type, hasValues, key }: KnownColumn): FieldType {
+  if (name !== undefined) return type === 'int' && key?.misfits.has('int') === true ? 'string' : type!;
+  if (type !== undefined && key?.hasValues !== true) return type;
+  if (type !== undefined && hasValues) return key!.misfits.has(type) ? 'string' : type;
+  return key!.hasValues && !key!.misfits.has('int') ? 'int' : 'string';
 }
 
-/** The type that holds the values of a field so far and those of a column; undefined where there is none. */
-function widened(known: FieldType, { type, isUnsigned64 }: ColumnFacts): FieldType | undefined {
-  if (known === type) return known;
-  // Unsigned 64-bit integers are text as soon as one file has some that are too large for an integer.
-  if (isUnsigned64 === true && (known === 'string' || (known === 'int' && type === 'string')))
-    return 'string';
-  return isNumber(known) && isNumber(type) ? 'float' : undefined;
+/** Whether a folder's value is the text of a value of a type, so that nothing is lost. A leading zero makes it a name. */
+function isOfType(value: string, type: FieldType): boolean {
+  switch (type) {
+    case 'string':
+      return true;
+    case 'int':
+      return /^(?:0|-?[1-9]\d{0,17})$/.test(value);
+    case 'float':
+      return String(Number(value)) === value && Number.isFinite(Number(value));
+    case 'bool':
+      return value === 'true' || value === 'false';
+    case 'time':
+      return /^\d{4}-\d\d-\d\d/.test(value) && !Number.isNaN(Date.parse(value));
+  }
+}
+
+/** Whether a field gets every value of a column of a file. */
+export function fitsField(
+  { type, unit }: { readonly type?: FieldType | undefined; readonly unit?: TimeUnit | undefined },
+  column: ColumnFacts,
+): boolean {
+  if (column.isNull === true || (type === 'time' && unit !== undefined && isNumber(column.type))) return true;
+  const conversion = conversionOf(column.type, type!);
+  return conversion !== 'toNull' && (conversion !== 'intToFloat' || column.isWide !== true);
+}
+
+/** Adds what another file's footer says of the values of a column. */
+function addFacts(variant: ColumnVariant, { isWide, unit }: ColumnFacts): void {
+  if (variant.isNull === true || variant.unit === unit) variant.unit = unit;
+  else variant.unit = undefined;
+  variant.isWide ??= isWide;
+  variant.isNull = undefined;
+}
+
+/** The type that holds the values of two types. */
+function widened(a: FieldType, b: FieldType, isWide: boolean): FieldType {
+  if (a === b) return a;
+  return isNumber(a) && isNumber(b) && !isWide ? 'float' : 'string';
+}
+
+/** The type that holds all values of a column, however the files store it. */
+export function typeOfVariants(variants: readonly ColumnVariant[]): FieldType {
+  const isWide = variants.some((variant) => variant.isWide === true);
+  const types = variants.filter(({ isNull }) => isNull !== true).map(({ type }) => type);
+  return types.reduce((a, b) => widened(a, b, isWide), types[0] ?? 'string');
+}
+
+/** The unit in which the numbers of all files are times of our days; undefined where their bounds do not show one. */
+export function unitOf(variants: readonly ColumnVariant[]): TimeUnit | undefined {
+  const units = new Set(variants.filter(({ isNull }) => isNull !== true).map(({ unit }) => unit));
+  return units.size === 1 ? [...units][0] : undefined;
 }
 
 /** Whether values of a type are numbers, which a unit turns into times. */
@@ -269,32 +313,23 @@ export function isNumber(type: FieldType): boolean {
   return type === 'int' || type === 'float';
 }
 
-function meeting(name: string, a: string, aPath: string, b: string, bPath: string): string {
-  const first = aPath === bPath || aPath === '' ? '' : ` (${aPath})`;
-  const columns = `${JSON.stringify(a)}${first} and ${JSON.stringify(b)}`;
-  return `${bPath}: the columns ${columns} would both become the field "${name}": list the fields, with a source for each`;
+function tooMany(columns: readonly string[]): string {
+  const more = columns.length > namedMax ? ` and ${columns.length - namedMax} more` : '';
+  const named = columns.slice(0, namedMax).join(', ');
+  return `an agent has at most ${fieldsMax} fields, so these columns are left out: ${named}${more}. List the wanted fields`;
 }
 
-function twice(column: string, path: string): string {
-  return `${path}: several columns have the name ${JSON.stringify(column)}: list the fields without it`;
+/** What to do about a field that can't hold all values. A string holds any. */
+function advice({ name, type }: KnownColumn): string {
+  return `which the field "${name}" of type ${type} can't hold without loss, so the file is left out: list the fields, as "logstrata check" prints them, with this one as type: string`;
 }
 
-function placeOf({ path }: KnownColumn): string {
-  return path === '' ? 'in the other files' : `in ${path}`;
+function misfit({ name, type, stored }: ColumnFacts, path: string, known: KnownColumn): string {
+  return `${path}: the column ${JSON.stringify(name)} is ${type} (${stored}) here, ${advice(known)}`;
 }
 
-function clash(
-  { name, type, stored }: ColumnFacts,
-  path: string,
-  known: KnownColumn,
-  before: ColumnVariant | undefined,
-): string {
-  const other = before === undefined ? known.type : `${known.type} (${before.stored})`;
-  return `${path}: the column ${JSON.stringify(name)} is ${type} (${stored}) here and ${other} ${placeOf(known)}: list the fields without it, or make two agents of it`;
-}
-
-function clashOfKey(key: string, path: string, known: KnownColumn): string {
-  return `${path}: the key ${JSON.stringify(key)} of its folder has a value that is not of type ${known.type}, as the column is ${placeOf(known)}: list the fields without it, or make two agents of it`;
+function misfitOfKey(key: string, value: string, path: string, known: KnownColumn): string {
+  return `${path}: the key ${JSON.stringify(key)} of its folder has the value ${JSON.stringify(value)}, ${advice(known)}`;
 }
 
 function noTime(time: string, field: InferredField | undefined, times: readonly InferredColumn[]): string {

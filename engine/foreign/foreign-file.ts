@@ -28,7 +28,7 @@ export type ReadingWay = 'fast' | 'complete';
 
 /** A column of a file, and how its values are read. */
 export interface ForeignColumn {
-  /** The name in the file. */
+  /** The name in the file; see `withDistinctNames` where several columns of the file have the same. */
   readonly name: string;
   /** The field type that holds the column's values without loss where there is one; else `string`. */
   readonly type: FieldType;
@@ -46,6 +46,8 @@ export interface ForeignColumn {
    * only Parquet can say; else `string`.
    */
   readonly isUnsigned64?: true;
+  /** Set where the file's schema says that all values are null, whatever type it gives. */
+  readonly isNull?: true;
   /** How Parquet stores the values. Not set for Arrow and for nested columns. */
   readonly parquet?: ParquetStorage;
 }

@@ -456,7 +456,7 @@ describe('an attached file', () => {
     await close();
   });
 
-  it('is refused by name without the time column, with a time column of another type, or with two columns of one name', async () => {
+  it('is refused by name without the time column, or with a time column of another type', async () => {
     const archive = await openOn(new MemoryDirectory(), () => nowMs);
     const path = join(folder, `${names++}.parquet`);
     const again = { name: 'again', type: 'int', attached: { column: 'status' } } as const;
@@ -467,10 +467,6 @@ describe('an attached file', () => {
       [{ name: 'time', type: 'time' }, `${path} has no column "time"`],
       [{ name: 'time', type: 'time', attached: { column: '@timestamp' } }, 'give the unit of its numbers'],
       [{ name: 'time', type: 'time', attached: { column: 'message' } }, 'only times and numbers'],
-      [
-        { name: 'status', type: 'int' },
-        `${path} has 2 columns "status", but field "status" can read only one`,
-      ],
     ] as const;
     for (const [index, [field, says]] of cases.entries()) {
       const store = await archive.agent(`web${index}`, makeSchema([field]));

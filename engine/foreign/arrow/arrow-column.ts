@@ -21,7 +21,7 @@ export function arrowColumnOf(field: ArrowField): ForeignColumn {
   };
 }
 
-type Meaning = Pick<ForeignColumn, 'type' | 'values' | 'isUnsigned64'>;
+type Meaning = Pick<ForeignColumn, 'type' | 'values' | 'isUnsigned64' | 'isNull'>;
 
 function meaningOf(type: ArrowType): Meaning {
   switch (type.kind) {
@@ -38,6 +38,7 @@ function meaningOf(type: ArrowType): Meaning {
       return type.scale < 0 ? { type: 'string', values: { kind: 'text' } } : { type: fieldType, values };
     }
     case 'null':
+      return { type: 'string', values: { kind: 'bytes' }, isNull: true };
     case 'bytes':
     case 'bytes view':
     case 'fixed bytes':

@@ -1,4 +1,5 @@
 import { foreignHashedBuffersMax } from '../../terms/limits.js';
+import { withDistinctNames } from '../distinct-names.js';
 import type { ForeignChunk, ForeignFile, ForeignPlace } from '../foreign-file.js';
 import { contentHash } from '../source/content-hash.js';
 import { withForeignSource, type ForeignSource } from '../source/foreign-source.js';
@@ -17,7 +18,7 @@ const hashedBytes = 256;
 export async function readArrowFile(place: ForeignPlace): Promise<ForeignFile> {
   const index = await arrowIndexOf(place);
   return await withForeignSource(place, async (source) => {
-    const columns = index.fields.map(arrowColumnOf);
+    const columns = withDistinctNames(index.fields.map(arrowColumnOf));
     const rowGroups = index.batches.map((batch) => ({
       rows: batch.rows,
       chunks: fieldPlaces(index.fields, batch).map((field) => chunkOf(field, batch)),

@@ -5,7 +5,10 @@ import type { ThriftFields } from '../../parquet/thrift-reader.js';
  * where there is none (https://github.com/apache/parquet-format/blob/master/LogicalTypes.md).
  */
 export type Annotation =
-  | { readonly kind: 'none' | 'text' | 'date' | 'binary JSON' | 'UUID' | 'float16' | 'interval' | 'geometry' }
+  | {
+      readonly kind:
+        'none' | 'text' | 'date' | 'null' | 'binary JSON' | 'UUID' | 'float16' | 'interval' | 'geometry';
+    }
   | { readonly kind: 'time of day' | 'timestamp'; readonly unit: TimeUnit; readonly isUtc: boolean }
   | { readonly kind: 'decimal'; readonly precision: number; readonly scale: number }
   | { readonly kind: 'integer'; readonly bits: number; readonly isSigned: boolean };
@@ -22,6 +25,7 @@ const logicalId = {
   time: 7,
   timestamp: 8,
   integer: 10,
+  unknown: 11,
   json: 12,
   bson: 13,
   uuid: 14,
@@ -43,6 +47,7 @@ function readLogicalType(union: ThriftFields): Annotation {
     names.some((name) => union.has(logicalId[name]));
   if (has('string', 'enum', 'json')) return { kind: 'text' };
   if (has('date')) return { kind: 'date' };
+  if (has('unknown')) return { kind: 'null' };
   if (has('bson')) return { kind: 'binary JSON' };
   if (has('uuid')) return { kind: 'UUID' };
   if (has('float16')) return { kind: 'float16' };
@@ -121,6 +126,7 @@ export function annotationText(annotation: Annotation): string {
     case 'timestamp':
       return `TIMESTAMP(${annotation.unit}${annotation.isUtc ? '' : ', local'})`;
     case 'date':
+    case 'null':
     case 'UUID':
     case 'float16':
     case 'interval':

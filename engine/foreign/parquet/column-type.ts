@@ -6,7 +6,7 @@ import type { ForeignColumn, ForeignValues, ParquetStorage } from '../foreign-fi
 import { annotationText, readAnnotation, type Annotation, type TimeUnit } from './annotation.js';
 
 /** The field type of a column that is not nested, and how its values are converted. */
-export interface ColumnType extends Pick<ForeignColumn, 'type' | 'stored' | 'values'> {
+export interface ColumnType extends Pick<ForeignColumn, 'type' | 'stored' | 'values' | 'isNull'> {
   readonly parquet: ParquetStorage;
   /** Why our own kernels can't decode the column; empty where they can. */
   readonly reason: string;
@@ -61,6 +61,7 @@ export function columnTypeOf(element: ThriftFields): ColumnType {
   const stored = [isFixed ? `${name}(${valueBytes})` : name, annotationText(annotation)];
   return {
     ...meaning,
+    ...(annotation.kind === 'null' ? { isNull: true } : {}),
     stored: stored.filter((word) => word !== '').join(' '),
     parquet: { type, valueBytes, isUnsigned, scale },
   };

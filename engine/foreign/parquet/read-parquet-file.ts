@@ -1,3 +1,4 @@
+import { withDistinctNames } from '../distinct-names.js';
 import { FormatError, magic, physicalType, tailBytes } from '../../parquet/format.js';
 import { readThrift, type ThriftBounds, type ThriftFields } from '../../parquet/thrift-reader.js';
 import { LogstrataError } from '../../terms/errors.js';
@@ -113,7 +114,7 @@ function describeFooter(footer: Uint8Array, footerAt: number): ForeignFile {
     rows: rowGroups.rows,
     footerHash: contentHash(footer),
     writtenBy: fields.text(6),
-    columns,
+    columns: withDistinctNames(columns),
     rowGroups: groups,
   };
 }
@@ -206,6 +207,7 @@ function asColumn(
     return { ...common, type: 'string', way: 'complete', reason: 'nested', values: { kind: 'json' } };
   const { parquet } = flat;
   const unsigned = isUnsigned64(flat) ? { isUnsigned64: true as const } : {};
+  const nothing = flat.isNull === true ? { isNull: true as const } : {};
   if (isLarge) {
     const reason = otherReason ?? 'integers that may be above 2^63 - 1';
     return {
@@ -220,7 +222,7 @@ function asColumn(
   }
   const reason = flat.reason !== '' ? flat.reason : (otherReason ?? '');
   const way = reason === '' ? 'fast' : 'complete';
-  return { ...common, ...unsigned, type: flat.type, way, reason, values: flat.values, parquet };
+  return { ...common, ...unsigned, ...nothing, type: flat.type, way, reason, values: flat.values, parquet };
 }
 
 function isUnsigned64({ type, parquet }: ColumnType): boolean {

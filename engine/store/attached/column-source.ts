@@ -54,6 +54,12 @@ export function columnSource(
   if (columnIndex < 0) return { kind: 'missing' };
   const column = file.columns[columnIndex]!;
   const unit = field.attached?.unit;
+  // As text, a decimal has all digits of its scale: 1.50, as a wider decimal has, and not the 1.5 of a float.
+  if (field.type === 'string' && column.type === 'float' && /decimal/i.test(column.stored)) {
+    const asText: ForeignColumn = { ...column, type: 'string', way: 'complete', values: { kind: 'text' } };
+    const change = { unit: null, conversion: 'toString', type: 'string' } as const;
+    return { kind: 'column', columnIndex, column: asText, boundUnit: null, change };
+  }
   const isNumber = column.type === 'int' || column.type === 'float';
   if (field.type !== 'time' || unit === undefined || !isNumber) {
     const change = { unit: null, conversion: conversionOf(column.type, field.type), type: field.type };

@@ -37,7 +37,7 @@ export async function planFile(
   const { path, format, object, ...rest } = file;
   const before = object ?? (await fileStamp(path));
   const described = await work.describe({ path, ...before }, format);
-  assertAnswerable(path, described, schema);
+  assertAnswerable(path, described);
   const placement = await placeRows(file, before, described, schema, nowMs, work);
   // All reads of an object are of one version, so it need not be checked again.
   const after = object ?? (await fileStamp(path));
@@ -165,21 +165,8 @@ function placementOf(spans: readonly SpanHours[]): Pick<FilePlan, 'hours' | 'pla
   return { hours, placements: encodePlacements(placements) };
 }
 
-/**
- * Throws if queries cannot be answered from a file: `limit` if its footer claims more rows than fit in memory, since each span takes
- * memory; `invalid` if a field's column name occurs several times in the file.
- */
-export function assertAnswerable(
-  path: string,
-  { rowGroups, columns }: ForeignFile,
-  { fields }: Schema,
-): void {
-  for (const { name, attached } of fields) {
-    const taken = attached?.column ?? name;
-    const count = columns.filter((column) => column.name === taken).length;
-    if (count > 1)
-      throw invalid(path, `has ${count} columns "${taken}", but field "${name}" can read only one`);
-  }
+/** Throws `limit` if the footer of a file claims more rows than fit in memory, since each span takes memory. */
+export function assertAnswerable(path: string, { rowGroups }: ForeignFile): void {
   const spans = rowGroups.reduce((sum, { rows }) => sum + Math.ceil(rows / rowGroupRowsMax), 0);
   if (spans <= attachedSpansMax) return;
   const rows = rowGroups.reduce((sum, group) => sum + group.rows, 0);

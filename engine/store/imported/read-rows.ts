@@ -73,7 +73,7 @@ export async function readRows(
   const described = await work.describe({ path, ...stamp }, format);
   const placing = placementField(schema);
   if (placing >= 0) placingSource(path, schema.fields[placing]!, described, constants);
-  assertAnswerable(path, described, schema);
+  assertAnswerable(path, described);
   const columns = new FieldColumns(file, stamp, described, reading);
   let rowsRead = 0;
   let ahead = columns.next();

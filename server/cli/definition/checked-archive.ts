@@ -1,6 +1,6 @@
 import { fieldsYaml } from '../../../agents/archive/fields-yaml.js';
 import { reportArchive, type ArchiveReport } from '../../../agents/archive/archive-report.js';
-import { isNumber, type InferredColumn } from '../../../agents/archive/inferred-fields.js';
+import { isNumber, unitOf, type InferredColumn } from '../../../agents/archive/inferred-fields.js';
 import type { AgentDefinition, ArchiveInput } from '../../../agents/definition/definition.js';
 import { yamlText } from '../../../agents/definition/yaml-text.js';
 import { formatBytes, formatCount, formatCounted } from '../output/figures.js';
@@ -48,23 +48,21 @@ export function describeArchiveReport(agent: AgentDefinition, report: ArchiveRep
   ];
 }
 
-/** Column names that suggest a time stored as a number. */
-const timeLike = /(?:^|_)(?:ts|time|timestamp|datetime|date|epoch|created|at)(?:_|$)/;
-
 function describePlacing(columns: readonly InferredColumn[]): string[] {
-  const fields = columns.map(({ field }) => field);
-  const placing = fields.find(({ type }) => type === 'time');
-  if (placing !== undefined) return [`rows are ordered by the field ${placing.name}`];
-  const lines = ['no field is of type time: rows are ordered by when they are attached'];
-  const numbers = fields.filter(({ type }) => isNumber(type));
-  const likely = numbers.filter(({ name }) => timeLike.test(name));
-  if (likely.length === 0) return lines;
+  const placing = columns.find(({ field }) => field.type === 'time');
+  if (placing !== undefined) return [`rows are ordered by the field ${placing.field.name}`];
+  const numbers = columns.filter(({ field }) => isNumber(field.type));
+  const likely = numbers.flatMap(({ field: { name, column }, variants }) => {
+    const unit = unitOf(variants);
+    if (unit === undefined) return [];
+    return `  - { name: ${name}, type: time, source: ${yamlText(column)}, unit: ${unit} }`;
+  });
   return [
-    ...lines,
-    'If a column of numbers is the time, list the fields and give its unit: s, ms, us or ns',
-    ...likely.map(
-      ({ name, column }) => `  - { name: ${name}, type: time, source: ${yamlText(column)}, unit: s }`,
-    ),
+    'no field is of type time: rows are ordered by when they are attached',
+    ...(numbers.length === 0
+      ? []
+      : ['If a column of numbers is the time, list the fields and give its unit: s, ms, us or ns']),
+    ...likely,
   ];
 }
 
@@ -86,7 +84,7 @@ function columnTable(columns: readonly InferredColumn[]): string[] {
 /** The problems of the files, one line each; of many, the first ones and the number of the others. */
 export function archiveProblems({ path }: AgentDefinition, report: ArchiveReport): string[] {
   const lines = [
-    ...report.fieldProblems.map((message) => `${path}: ${message}`),
+    ...[...report.fieldProblems, ...report.leftOut].map((message) => `${path}: ${message}`),
     ...report.problems.map(({ message }) => message),
   ];
   const more = lines.length - problemsShownMax;

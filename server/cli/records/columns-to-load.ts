@@ -27,7 +27,8 @@ export async function withColumns(
   const { objects } = archive;
   const redefine = async ({ name, schema }: AgentDefinition): Promise<void> =>
     void (await archive.redefine(name, schema, retentionOf(definition)));
-  const fields = new GrowingFields({ definition, archive: input, objects, redefine });
+  const log = { warn: (_facts: object, message: string) => tell(`note     ${message}`) };
+  const fields = new GrowingFields({ definition, archive: input, objects, log, redefine });
   const known = new Map(found.map((file) => [file.path, file]));
   const fitting: FoundFile[] = [];
   const fittingPaths: string[] = [];
