@@ -27,6 +27,8 @@ export interface AttachingOptions {
   readonly now: () => number;
   /** Adds fields to the agent: those of columns that new files have. */
   readonly redefine: (definition: AgentDefinition) => Promise<void>;
+  /** See `keepLooking`. */
+  readonly onRefused?: ((reason: string) => void) | undefined;
 }
 
 /** Number of files that one commit attaches. The first ones can be queried before all are attached, but each commit has a fixed cost. */
@@ -78,13 +80,14 @@ export class ArchiveAttaching {
 
   /** Attaches and indexes until the signal aborts; see `keepLooking`. */
   async run(signal: AbortSignal, wakeUp: WakeUp): Promise<void> {
-    await keepLooking(signal, wakeUp, this.tally, async () => {
+    const look = async (): Promise<number> => {
       const startedMs = performance.now();
       await this.round(signal);
       const tookMs = performance.now() - startedMs;
       await this.index(signal, startedMs + lookMs);
       return untilNextLook(tookMs) - (performance.now() - startedMs);
-    });
+    };
+    await keepLooking(signal, wakeUp, this.tally, look, this.options.onRefused);
   }
 
   /** Searches the archive once, and attaches what it finds. Throws the signal's reason, and what the storage throws. */

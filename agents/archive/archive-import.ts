@@ -29,6 +29,8 @@ export interface ImportOptions {
   readonly timezone: string;
   /** Adds fields to the agent: those of columns that new files have. */
   readonly redefine: (definition: AgentDefinition) => Promise<void>;
+  /** See `keepLooking`. */
+  readonly onRefused?: ((reason: string) => void) | undefined;
 }
 
 /** A file that was modified within this time may still be being written. */
@@ -75,10 +77,11 @@ export class ArchiveImport {
 
   /** Imports until the signal aborts; see `keepLooking`. */
   async run(signal: AbortSignal, wakeUp: WakeUp): Promise<void> {
-    await keepLooking(signal, wakeUp, this.tally, async () => {
+    const look = async (): Promise<number> => {
       const startedMs = performance.now();
       return (await this.round(signal)) ? 0 : untilNextLook(performance.now() - startedMs);
-    });
+    };
+    await keepLooking(signal, wakeUp, this.tally, look, this.options.onRefused);
   }
 
   /** Searches files and imports some of them. Returns whether there are more. */

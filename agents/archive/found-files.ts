@@ -2,7 +2,7 @@ import { readdir, realpath, type Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { relative, resolve } from 'node:path';
 import { isObjectPath, LogstrataError, type ForeignFormat, type ObjectStorage } from '../../engine/index.js';
-import type { ArchiveInput } from '../definition/definition.js';
+import { hasColumns, type ArchiveInput } from '../definition/definition.js';
 import { fixedBeginning, folderKeys, folderOfGlob } from '../patterns/folder-keys.js';
 import { shieldedFolder, unshielded, withoutLineEnds } from '../patterns/shielded-names.js';
 import { inodeOf, type OpenedFile } from '../sources/opened-file.js';
@@ -10,6 +10,7 @@ import { inLanes } from '../sources/lanes.js';
 import { isWithin } from '../sources/own-files.js';
 import { describeSystemError, systemCode } from '../sources/source-error.js';
 import { listObjects } from './found-objects.js';
+import { TableLogs } from './table-logs.js';
 
 /** Limit on the files of one archive: each takes some hundred bytes, and is looked at every few seconds. */
 export const archiveFilesMax = 1_000_000;
@@ -56,7 +57,7 @@ export interface FoundFiles {
  * Searches the files of an archive. A file with several names is found once. Names that begin with a dot are skipped, unless
  * the glob begins so. Globs of Parquet and Arrow files also skip files and folders whose names begin with `_`, which other
  * programs use for unfinished and auxiliary files. Paths that can't be read are returned as problems. Throws `limit` for too
- * many files.
+ * many files, and `ArchiveRefusal`.
  *
  * @param dataFolder our own data folder, whose files do not belong to the archive
  * @param objects object storage for `s3://` paths
@@ -66,12 +67,15 @@ export async function findFiles(
   dataFolder: string | undefined,
   objects?: ObjectStorage,
 ): Promise<FoundFiles> {
-  const search = new FileSearch(archive, dataFolder);
+  const tables = new TableLogs(objects);
+  const search = new FileSearch(archive, dataFolder, tables);
   for (const { glob, format } of archive.globs) {
     if (isObjectPath(glob)) await search.list(glob, format, objects);
     else await search.look(glob, format);
   }
-  return search.finish();
+  const found = search.finish();
+  if (hasColumns(archive)) await tables.refuse(found.files, foldersOf(archive));
+  return found;
 }
 
 /** Makes a `FoundFile` of a file that was named explicitly. Closes the file. */
@@ -104,6 +108,7 @@ class FileSearch {
   constructor(
     private readonly archive: ArchiveInput,
     dataFolder: string | undefined,
+    private readonly tables: TableLogs,
   ) {
     this.ownFolder = dataFolder === undefined ? undefined : resolve(dataFolder);
     this.folders = foldersOf(archive);
@@ -135,7 +140,7 @@ class FileSearch {
     const beginning = fixedBeginning(glob);
     if (objects === undefined)
       throw new LogstrataError('invalid', `${glob} can't be listed: no object storage is open`);
-    const listed = await listObjects(glob, objects, entriesMax);
+    const listed = await listObjects(glob, objects, entriesMax, this.tables);
     if (listed === undefined) throw tooMany(`${entriesMax} objects`, this.archive);
     if (listed.problem !== undefined) this.problems.set(beginning, listed.problem);
     for (const { path, bytes, mtimeMs, etag } of listed.objects) {
@@ -188,7 +193,10 @@ class FileSearch {
     const path = unshielded(shieldedPath);
     readdir(path, options, (error, entries) => {
       if (error !== null) this.problems.set(withoutSlash(path), whyUnread(error, withoutSlash(path)));
-      for (const entry of entries ?? []) entry.name = withoutLineEnds(entry.name);
+      for (const entry of entries ?? []) {
+        if (!entry.isFile()) this.tables.note(`${withoutSlash(path)}/${entry.name}/`);
+        entry.name = withoutLineEnds(entry.name);
+      }
       this.entries += error === null ? entries.length : 0;
       done(error, error !== null || this.entries > entriesMax ? [] : entries);
     });
@@ -202,6 +210,7 @@ class FileSearch {
     const path = unshielded(shieldedPath);
     realpath(path, (error, place) => {
       if (error !== null) this.problems.set(path, `${path} is a symbolic link to a file that does not exist`);
+      else this.tables.noteLink(place);
       done(error, place);
     });
   };

@@ -1,6 +1,7 @@
 import { type FoundObject, isLogstrataError, type ObjectStorage } from '../../engine/index.js';
 import { fixedBeginning } from '../patterns/folder-keys.js';
 import { withoutLineEnds } from '../patterns/shielded-names.js';
+import type { TableLogs } from './table-logs.js';
 
 /** Characters that make a string a glob pattern. */
 const patternCharacters = /[*?[\]{}()!@+\\]/;
@@ -17,11 +18,13 @@ export interface ListedObjects {
  * the fixed part of the glob are listed and matched.
  *
  * @param objectsMax limit on listed objects; `undefined` is returned for more
+ * @param tables is told of all of them
  */
 export async function listObjects(
   glob: string,
   objects: ObjectStorage,
   objectsMax: number,
+  tables?: TableLogs,
 ): Promise<ListedObjects | undefined> {
   // Loaded on demand, because loading it takes longer than most commands.
   const { default: picomatch } = await import('picomatch');
@@ -39,6 +42,7 @@ export async function listObjects(
       seen += page.length;
       if (seen > objectsMax) return undefined;
       for (const object of page) {
+        tables?.note(object.path);
         if (object.path.startsWith(`${beginning}/`) && isNamed(object.path.slice(beginning.length + 1)))
           found.push(object);
       }

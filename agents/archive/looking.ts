@@ -1,4 +1,5 @@
 import type { WakeUp } from '../collect/logs/wake-up.js';
+import { ArchiveRefusal } from './table-logs.js';
 
 /** Interval at which the folders are searched for files that are new, moved, changed or gone. */
 export const lookMs = 10_000;
@@ -25,12 +26,14 @@ export interface LookTally {
  * failure.
  *
  * @param look does one round; returns the milliseconds to wait before the next one
+ * @param onRefused receives why the archive can't be used at all: `ArchiveRefusal`
  */
 export async function keepLooking(
   signal: AbortSignal,
   wakeUp: WakeUp,
   tally: LookTally,
   look: () => Promise<number>,
+  onRefused?: (reason: string) => void,
 ): Promise<void> {
   while (!signal.aborted) {
     let waitMs = retryMs;
@@ -40,6 +43,7 @@ export async function keepLooking(
     } catch (error) {
       if (signal.aborted) return;
       tally.pause(error);
+      if (error instanceof ArchiveRefusal) onRefused?.(error.message);
     }
     if (waitMs > 0 && !signal.aborted) await wakeUp.sleep(waitMs);
   }

@@ -37,6 +37,8 @@ export interface CollectionOptions {
   readonly tailTimeoutMs: number;
   /** Adds fields to an agent: those of columns that new files of its archive have. */
   readonly redefine: (definition: AgentDefinition) => Promise<void>;
+  /** Receives why an agent's archive, which is all that it has, can't be used. It is tried again. */
+  readonly onRefused?: (agent: string, reason: string) => void;
   /** See `FollowingOptions`. */
   readonly backlogEveryMs?: number | undefined;
 }
@@ -92,7 +94,10 @@ export class Collection {
     if (archive !== undefined) {
       const { dataFolder } = this.options;
       const redefine = (grown: AgentDefinition): Promise<void> => this.options.redefine(grown);
-      const options = { ...this.options, definition, archive, store, dataFolder, redefine };
+      const onRefused = (reason: string): void => {
+        if (file === undefined) this.options.onRefused?.(name, reason);
+      };
+      const options = { ...this.options, definition, archive, store, dataFolder, redefine, onRefused };
       works.push(
         archive.mode === 'import'
           ? importing(new ArchiveImport(options))

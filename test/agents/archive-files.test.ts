@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { findFiles } from '../../agents/archive/found-files.js';
 import { parseAgentFile } from '../../agents/definition/agent-file.js';
@@ -80,6 +80,49 @@ describe('the files of an archive', () => {
       });
     const exact = JSON.stringify('d/\nb=1/*.parquet');
     expect((await search(folder, exact)).found).toEqual(['d/\nb=1/1.parquet']);
+  });
+
+  const tables: readonly (readonly [log: string, file: string, path: string])[] = [
+    // The log is where the pattern begins, above that, or below.
+    ['t/_delta_log/00000000000000000000.json', 't/1.parquet', 't/*.parquet'],
+    ['t/_delta_log/00000000000000000000.json', 't/day=1/x/1.parquet', 't/day=1/x/*.parquet'],
+    ['lake/a/t/_delta_log/00000000000000000000.json', 'lake/a/t/1.parquet', 'lake/**/*.parquet'],
+    ['lake/a/t/_delta_log/00000000000000000000.json', 'lake/a/t/x/1.parquet', 'lake/*/t/x/1.parquet'],
+    ['t/metadata/v1.metadata.json', 't/data/1.parquet', 't/data/*.parquet'],
+    ['t/metadata/00000-5f.gz.metadata.json', 't/1.parquet', '**/*.parquet'],
+    ['lake/t/metadata/snap-1.avro', 'lake/t/data/a=1/1.parquet', 'lake/*/data/**/*.parquet'],
+    ['t/.hoodie/hoodie.properties', 't/1.parquet', '*/*.parquet'],
+  ];
+  it.each(tables)('of a table with the log %s are refused', async (log, file, path) => {
+    const folder = folderOf([log, file, 'other/1.parquet']);
+    const place = join(folder, log.replace(/\/[^/]*$/, ''));
+    const refusal = expect.stringMatching(
+      new RegExp(`^${place} is the log of an? (?:Delta|Iceberg|Hudi) table: `),
+    ) as string;
+    await expect(search(folder, `'${path}'`)).rejects.toMatchObject({ message: refusal, path: place });
+    await expect(search(folder, `['other/*.parquet', '${path}']`)).rejects.toThrow(place);
+    expect((await search(folder, 'other/*.parquet')).found).toEqual(['other/1.parquet']);
+    // A link leads into the table.
+    symlinkSync(join(folder, file, '..'), join(folder, 'other/link'));
+    for (const path of ['other/link/*.parquet', 'other/**/*.parquet'])
+      await expect(search(folder, `'${path}'`)).rejects.toThrow(`/${basename(place)} is the log of`);
+  });
+
+  it('that belong to no table are found beside one, and in folders that only have such a name', async () => {
+    const folder = folderOf([
+      'a/1.parquet',
+      'a/metadata/notes.json',
+      'a/b/metadata/2.parquet',
+      't/_delta_log/0.json',
+      't/3.parquet',
+      't/4.log',
+    ]);
+    expect((await search(folder, "'a/**/*.parquet'")).found).toEqual([
+      'a/1.parquet',
+      'a/b/metadata/2.parquet',
+    ]);
+    expect((await search(folder, "'*/1.parquet'")).found).toEqual(['a/1.parquet']);
+    expect((await search(folder, "'t/*.log'", 'json')).found).toEqual(['t/4.log']);
   });
 
   it('of the same time are ordered by name from the end, numbers by value', async () => {

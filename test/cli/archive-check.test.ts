@@ -97,6 +97,21 @@ describe('logstrata check of an archive', () => {
     expect(twice.stdout).toContain(', 18 rows\n');
   });
 
+  it('refuses the files of a table by the name of its log, and shows the other agents', async () => {
+    const folder = await folderWith(
+      "archive: { path: '../lake/*.parquet' }\n",
+      "COPY (SELECT 1 AS n) TO 'DIR/a.parquet'",
+    );
+    mkdirSync(join(folder, 'lake/_delta_log'));
+    writeFileSync(join(folder, 'lake/_delta_log/00000000000000000000.json'), '{}');
+    const { code, stdout, stderr } = await run(folder, ['check']);
+    expect(code).toBe(1);
+    expect(stderr).toContain(
+      `agents/web.yaml: ${join(folder, 'lake/_delta_log')} is the log of a Delta table: only it says which files`,
+    );
+    expect(stdout).toMatch(/^app [^]*^nginx [^]*^web /m);
+  });
+
   it('shows how many text files there are', async () => {
     const agentFile = "archive: { path: '../lake/*.csv', format: json }\nfields: [{ name: a }]\n";
     const folder = await folderWith(agentFile, "COPY (SELECT 1 AS a) TO 'DIR/a.csv'");

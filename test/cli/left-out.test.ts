@@ -2,6 +2,10 @@ import { appendFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { openArchive } from '../../engine/index.js';
+import { parseConfig } from '../../agents/definition/config-file.js';
+import type { AgentDefinition } from '../../agents/definition/definition.js';
+import type { Settings } from '../../server/cli/options/settings.js';
+import { whileCollecting } from '../../server/cli/serving/collecting.js';
 import { readAgents } from '../../agents/definition/agent-file.js';
 import { openAgents, describeServedAgents } from '../../server/cli/options/served-agents.js';
 import { ChangedAgents } from '../../server/cli/serving/changed-agents.js';
@@ -100,5 +104,48 @@ it('an agent that is left out is tried again, and told once', async () => {
   expect(told.slice(1)).toEqual(['an agent was added']);
   expect([...served.keys()]).toEqual(['shop', 'lake']);
   expect(served.leftOut.size).toBe(0);
+  await archive.close();
+});
+
+it('an agent whose files become those of a table is left out until they no longer are', async () => {
+  const folder = folderWithoutLake();
+  for (const name of ['lake/1.parquet', 'listed/1.parquet']) await writeLake(folder, name);
+  writeFileSync(
+    join(folder, 'agents/listed.yaml'),
+    "archive: { path: '../listed/*.parquet' }\nfields: [{ name: n, type: int }]\n",
+  );
+  const agents = join(folder, 'agents');
+  const readAll = (): readonly AgentDefinition[] => readAgents(agents).agents;
+  const archive = await openArchive(join(folder, 'data'), { mode: 'write', role: 'test' });
+  const log = { info: () => {}, warn: () => {}, error: () => {} };
+  const settings = { config: parseConfig('', 'config.yaml') } as Settings;
+  const flags = { follow: true, workers: 0 };
+  // Nothing has been attached yet, so the files are looked at before the agent is served.
+  for (const each of ['lake', 'listed']) mkdirSync(join(folder, each, '_delta_log'));
+  for (const each of ['lake', 'listed']) writeFileSync(join(folder, each, '_delta_log/0.json'), '{}');
+  expect([...(await openAgents(archive, readAll())).leftOut.keys()]).toEqual(['lake', 'listed']);
+  for (const each of ['lake', 'listed']) rmSync(join(folder, each, '_delta_log'), { recursive: true });
+  const served = await openAgents(archive, readAll());
+  expect([...served.keys()]).toEqual(['lake', 'listed', 'shop']);
+  await whileCollecting(archive, served, settings, flags, log, async (begin) => {
+    const collection = begin()!;
+    const changed = new ChangedAgents({ archive, served, collection, folder: agents, log });
+    const rowsOf = async (name: string): Promise<number | undefined> =>
+      (await served.get(name)?.store.stats())?.attached.records;
+    for (const name of ['lake', 'listed']) await expect.poll(() => rowsOf(name), { timeout: 20_000 }).toBe(2);
+    mkdirSync(join(folder, 'listed/_delta_log'));
+    writeFileSync(join(folder, 'listed/_delta_log/0.json'), '{}');
+    // Its files are searched every ten seconds, and at once when it is added.
+    await collection.remove('listed');
+    await collection.add(served.get('listed')!);
+    await expect.poll(() => [...served.leftOut.keys()], { timeout: 20_000 }).toEqual(['listed']);
+    expect([...served.keys()]).toEqual(['lake', 'shop']);
+    await changed.retry();
+    expect(served.leftOut.get('listed')).toContain('listed/_delta_log is the log of a Delta table');
+    rmSync(join(folder, 'listed/_delta_log'), { recursive: true });
+    await changed.retry();
+    expect(await rowsOf('listed')).toBe(2);
+    expect(served.leftOut.size).toBe(0);
+  });
   await archive.close();
 });

@@ -148,7 +148,8 @@ describe('objects that are read in place', () => {
     expect(await own.look()).toMatchObject({ attached: 3, rows: 36_000, problems: [], waiting: 0 });
     // The end of each object, and then the time columns of its row groups.
     const attaching = asked(server);
-    expect(attaching).toMatchObject({ lists: 1, heads: 0 });
+    // Once, the storage is also asked for logs of tables above the objects.
+    expect(attaching).toMatchObject({ lists: 1 + 6, heads: 0 });
     expect(attaching.reads).toBeLessThanOrEqual(3 * 4);
     expect(attaching.bytes).toBeLessThan(all / 2);
     // The newest page needs only the last row group of the last object.
@@ -258,6 +259,27 @@ describe('objects that are read in place', () => {
     expect((await own.look()).problems).toHaveLength(1);
     expect(await own.look(', missing: retire')).toMatchObject({ removed: 1, problems: [] });
     expect(await own.numbers()).toEqual(upTo(5100, 5000));
+  });
+
+  it('of a table are refused, wherever its log is', async () => {
+    const logs = [
+      'web/_delta_log/00000000000000000000.json',
+      'web/t/_delta_log/00000000000000000000.json',
+      '_delta_log/00000000000000000000.json',
+      'metadata/v1.metadata.json',
+      'web/t/metadata/00001-0.metadata.json',
+    ];
+    for (const log of logs) {
+      const own = await lake();
+      own.server.put('web/t/a.parquet', objectOf(0, 10));
+      own.server.put('web/metadata/notes.txt', Buffer.from('no log'));
+      own.server.put('other/_delta_log/00000000000000000000.json', Buffer.from('{}'));
+      own.server.put(log, Buffer.from('{}'));
+      const place = `s3://logs/${log.slice(0, log.lastIndexOf('/'))}`;
+      await expect(own.look()).rejects.toThrow(`${place} is the log of a`);
+      own.server.remove(log);
+      expect(await own.look()).toMatchObject({ attached: 1, problems: [] });
+    }
   });
 
   it('that cannot be read are named, and the others are attached', async () => {

@@ -125,15 +125,20 @@ function describeOutlook(agent: AgentDefinition, outlook: RetentionOutlook | Log
   return [`the effect on the stored records is unknown: ${outlook.message}`];
 }
 
-/** By agent, the report on the files of its archive. */
-type Archives = ReadonlyMap<string, ArchiveReport>;
+/** By agent, the report on the files of its archive, or why there is none. */
+type Archives = ReadonlyMap<string, ArchiveReport | LogstrataError>;
 
 async function archivesOf(settings: Settings, agents: readonly AgentDefinition[]): Promise<Archives> {
-  const archives = new Map<string, ArchiveReport>();
+  const archives = new Map<string, ArchiveReport | LogstrataError>();
   for (const agent of agents) {
     if (agent.archive === undefined) continue;
     const { checkArchive } = await import('./checked-archive.js');
-    archives.set(agent.name, await checkArchive(agent, agent.archive, settings));
+    try {
+      archives.set(agent.name, await checkArchive(agent, agent.archive, settings));
+    } catch (error) {
+      if (!isLogstrataError(error)) throw error;
+      archives.set(agent.name, error);
+    }
   }
   return archives;
 }
@@ -145,7 +150,7 @@ async function tellArchiveProblems(agents: readonly AgentDefinition[], archives:
     const report = archives.get(agent.name);
     if (report === undefined) continue;
     const { archiveProblems } = await import('./checked-archive.js');
-    const problems = archiveProblems(agent, report);
+    const problems = 'code' in report ? [`${agent.path}: ${report.message}`] : archiveProblems(agent, report);
     problems.forEach(tell);
     isWrong ||= problems.length > 0;
   }
@@ -159,7 +164,7 @@ async function describeAgent(
 ): Promise<string[]> {
   const report = archives.get(agent.name);
   const lines = await describeFields(agent, outlooks);
-  if (report === undefined) return lines;
+  if (report === undefined || 'code' in report) return lines;
   const { describeArchiveReport } = await import('./checked-archive.js');
   return [...lines.slice(0, -1), ...describeArchiveReport(agent, report), ''];
 }
@@ -200,7 +205,7 @@ async function forJson(agent: AgentDefinition, outlooks: Outlooks, archives: Arc
     ...agent,
     ...(path === undefined ? {} : { pathReport: path.checkPath(file!) }),
     ...(outlook !== undefined && 'kept' in outlook ? { retentionOutlook: outlook } : {}),
-    ...(report === undefined ? {} : { archiveReport: report }),
+    ...(report === undefined || 'code' in report ? {} : { archiveReport: report }),
   };
 }
 

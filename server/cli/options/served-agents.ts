@@ -6,7 +6,7 @@ import {
   type StoreStats,
   type Trouble,
 } from '../../../engine/index.js';
-import type { AgentDefinition } from '../../../agents/definition/definition.js';
+import { hasColumns, type AgentDefinition } from '../../../agents/definition/definition.js';
 import { formatCount, formatCounted, formatTime } from '../output/figures.js';
 import { withProgress } from '../output/progress.js';
 import { describeRetention, retentionOf } from './retention.js';
@@ -53,12 +53,25 @@ export async function openAgents(
   return served;
 }
 
-/** Adds the fields of the archive's files to a definition that lists none. Throws a `ConfigError` where the files have none. */
-export async function completed(archive: Archive, definition: AgentDefinition): Promise<AgentDefinition> {
+/**
+ * Adds the fields of the archive's files to a definition that lists none. Throws a `ConfigError` where the files have none, and
+ * `ArchiveRefusal` where they can't be used.
+ *
+ * @param looks whether to look at the files also if nothing of them is needed; by default where the agent has no records yet
+ */
+export async function completed(
+  archive: Archive,
+  definition: AgentDefinition,
+  looks = false,
+): Promise<AgentDefinition> {
   const { name } = definition;
-  if (definition.archive?.infersFields !== true) return definition;
+  if (definition.archive === undefined) return definition;
   const { completedDefinition } = await import('../../../agents/archive/completed-definition.js');
   const stored = (await archive.agents()).includes(name) ? (await archive.agent(name)).schema : undefined;
+  if (definition.file === undefined && hasColumns(definition.archive) && (looks || stored === undefined)) {
+    const { findFiles } = await import('../../../agents/archive/found-files.js');
+    await findFiles(definition.archive, archive.location, archive.objects);
+  }
   return withProgress(`reading the archive of ${name}`, (progress) =>
     completedDefinition(definition, stored, archive.location, archive.objects, (read, files) =>
       progress.update(read / files, `${formatCount(read)} of ${formatCounted(files, 'file')}`),

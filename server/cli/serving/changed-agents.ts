@@ -88,7 +88,7 @@ export class ChangedAgents implements Rereadable {
     const { name, notes } = written;
     await collection?.remove(name);
     try {
-      const definition = await completed(archive, written);
+      const definition = await completed(archive, written, before === undefined);
       const store = await archive.redefine(name, definition.schema, retentionOf(definition));
       const taken = { definition, written, store };
       served.set(name, taken);

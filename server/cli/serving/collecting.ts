@@ -37,6 +37,11 @@ export async function whileCollecting<T>(
     limitLines: limit,
     flushMs,
     tailTimeoutMs,
+    onRefused: (agent, reason) => {
+      served.delete(agent);
+      served.leftOut.set(agent, reason);
+      void collection.remove(agent);
+    },
     redefine: async (definition) => {
       const { name, schema } = definition;
       const store = await archive.redefine(name, schema, retentionOf(definition));
