@@ -24,7 +24,7 @@ import { LineGathering } from './line-gathering.js';
 import type { LogFiles } from './logs/log-files.js';
 import { LogRotation } from './log-rotation.js';
 import { LogNames } from './logs/log-names.js';
-import { isDue, lagBytes, restSinceMs, type Identity } from './logs/log-state.js';
+import { lagBytes, restSinceMs, type Identity } from './logs/log-state.js';
 import type { OpenFiles } from './logs/open-files.js';
 import { Silence } from './silence.js';
 import { Truncations } from './logs/truncations.js';
@@ -267,9 +267,15 @@ export class AgentCollector {
   }
 
   private async identifyNew(): Promise<void> {
-    const { now } = this.options;
+    // Decompression can't go on behind a failure: the file is opened anew at its stored position.
+    for (const file of this.files)
+      if (file.kind === 'packed' && file.state.failure !== null && this.attempts.mayTry(file))
+        file.observe({ kind: 'doubted' });
     const files = [...this.files].filter(
-      ({ kind, state }) => (kind === 'new' || kind === 'waiting') && state.mayHaveMore && isDue(state, now()),
+      (file) =>
+        (file.kind === 'new' || file.kind === 'waiting') &&
+        file.state.mayHaveMore &&
+        this.attempts.mayTry(file),
     );
     if (files.length === 0) return;
     // Load the checkpoints again: they must include what was committed since, because a new file may be a copy of one that
@@ -340,7 +346,7 @@ export class AgentCollector {
     const ready = [...this.files].filter(
       (file) =>
         file.beingRead !== null &&
-        isDue(file.state, nowMs) &&
+        this.attempts.mayTry(file) &&
         (file.state.mayHaveMore || this.silence.mayEndHere(file, nowMs)),
     );
     // Begin with the file that found no room in the last frame. Thus each file waits for at most one turn of all files, and

@@ -15,6 +15,7 @@ import { describe, expect, it } from 'vitest';
 import { closeAtEnd } from '../agents/load/temporary.js';
 import { realLogFiles } from '../../agents/collect/logs/log-files.js';
 import { changedStatus, faultyFiles } from './faulty-files.js';
+import { gzip, zstd } from '../agents/load/compressed.js';
 import { follow, type FollowedFolder, lineOf, lines, range } from './followed-folder.js';
 
 const hourMs = 3_600_000;
@@ -175,6 +176,44 @@ describe('a compressed generation', () => {
     await followed.settle();
     expect(await followed.numbers()).toEqual([1, others[0], 900]);
   });
+
+  it.each([
+    ['gzip', 'gz', gzip, 100],
+    ['gzip', 'gz', gzip, 4000],
+    ['zstd', 'zst', zstd, 4000],
+  ])(
+    'of %s (%s) is read to its end once, however long its writer pauses in between',
+    async (_name, ending, pack, textBytes) => {
+      const followed = await follow();
+      writeFileSync(followed.path('web.log'), lines(9000, 9001));
+      await followed.collect();
+      const content = range(0, 600).map((n) => `${lineOf(n)} ${randomBytes(textBytes).toString('hex')}\n`);
+      const bytes = pack(content.join(''));
+      const path = followed.path(`web.log.1.${ending}`);
+      // The first piece is shorter than what is needed to decompress the beginning.
+      for (const [from, to] of [
+        [0, 60],
+        [60, 0.5 * bytes.length],
+        [0.5 * bytes.length, bytes.length - 4],
+        [bytes.length - 4, bytes.length],
+      ] as const) {
+        appendFileSync(path, bytes.subarray(from, to));
+        await followed.collect();
+        followed.pass(2500);
+        await followed.collect();
+        const reads = followed.log.length;
+        followed.pass(60_000);
+        await followed.collect();
+        // As long as it does not change, the same failure is not looked for again.
+        expect(followed.log.length).toBe(reads);
+      }
+      expect(await followed.numbers()).toEqual([...range(0, 600), 9000]);
+      expect(followed.log.at(-1)).toMatchObject({
+        message: 'a log can be read again',
+        facts: { file: path },
+      });
+    },
+  );
 
   it('adds nothing if its content also exists as another file, compressed or not', async () => {
     const followed = await follow();

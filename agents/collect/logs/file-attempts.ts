@@ -3,6 +3,8 @@ import type { Checkpoint } from '../../../engine/index.js';
 import { describeSystemError, SourceError, systemCode, userName } from '../../sources/source-error.js';
 import type { CollectLog } from './collect-log.js';
 import type { FollowedFile } from './followed-file.js';
+import type { FileStatus } from './log-files.js';
+import { isDue } from './log-state.js';
 import type { OpenFiles } from './open-files.js';
 
 /** Limit on the names that one message lists. */
@@ -14,6 +16,11 @@ export class FileAttempts {
   #denied: FollowedFile[] = [];
   /** Whether the shortage of file handles has been reported. */
   private isShort = false;
+  /**
+   * Compressed files that are damaged or end too early, with the status that they had: another attempt would decompress the
+   * same bytes again, unless the file has changed since, as one does that is still being written.
+   */
+  readonly #damaged = new WeakMap<FollowedFile, FileStatus>();
 
   constructor(
     private readonly agent: string,
@@ -22,10 +29,21 @@ export class FileAttempts {
     private readonly log: CollectLog,
   ) {}
 
+  /** Whether a file may be tried: it has not failed, or the delay after its failure is over, or what was wrong with it has changed. */
+  mayTry(file: FollowedFile): boolean {
+    const failed = this.#damaged.get(file);
+    if (failed === undefined) return isDue(file.state, this.now());
+    const { sizeBytes, modifiedMs } = file.state.status;
+    return sizeBytes !== failed.sizeBytes || modifiedMs !== failed.modifiedMs;
+  }
+
   /** Runs an operation on one file. Throws errors that are not failures of the file. */
   async run(file: FollowedFile, attempt: () => Promise<void>): Promise<void> {
     try {
       await attempt();
+      // A damaged file that waits until it has not changed for a while has not been read yet.
+      if (file.kind === 'waiting' && this.#damaged.has(file)) return;
+      this.#damaged.delete(file);
       const hadFailed = file.state.failure !== null;
       file.observe({ kind: 'succeeded' });
       if (hadFailed) this.log.info({ agent: this.agent, file: file.path }, 'a log can be read again');
@@ -33,6 +51,8 @@ export class FileAttempts {
       const code = systemCode(error);
       if (!(error instanceof SourceError) && code === undefined) throw error;
       await this.handles.release(file);
+      if (error instanceof SourceError && error.code === 'damaged')
+        this.#damaged.set(file, file.state.status);
       this.tell(file, error, code);
     }
   }

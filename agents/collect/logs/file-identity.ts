@@ -108,13 +108,21 @@ export async function identify(
 
 async function identifyCompressed(file: FollowedFile, context: IdentityContext): Promise<Identity> {
   const { status, unchangedSinceMs } = file.state;
-  const head = await CompressedSource.head(file.path);
+  const isQuiet = context.nowMs - unchangedSinceMs >= quietMs;
+  let head: Uint8Array;
+  try {
+    head = await CompressedSource.head(file.path);
+  } catch (error) {
+    if (isQuiet) throw error;
+    // It is too short for now: its writer has just begun.
+    return { kind: 'waiting' };
+  }
   const candidates = candidatesOf(context.checkpoints, head);
   const own = candidates.filter((one) => isOwn(one, file));
   // Stored completely, so it need not be decompressed again after each start.
   if (own.some(({ packedBytes }) => packedBytes === status.sizeBytes)) return { kind: 'done' };
   if (candidates.length === 0 && isHistory(file, status, context)) return { kind: 'history' };
-  if (context.nowMs - unchangedSinceMs < quietMs) return { kind: 'waiting' };
+  if (!isQuiet) return { kind: 'waiting' };
   if (own.length === 0 && isCopyOfPresent(file, head, context)) return { kind: 'waiting' };
   const known = [...own, ...freeCandidates(file, head, context)];
   const wholes = wholesOf(file, context);
