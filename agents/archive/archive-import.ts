@@ -169,7 +169,7 @@ export class ArchiveImport {
   }
 
   private tell(report: FileReport): void {
-    const { path, error, rejected, notKept, records, unreadableValues, replacedBytes } = report;
+    const { path, error, rejected, notKept, records, unreadableValues, replacedBytes, nulBytes } = report;
     if (error === null) this.problems.clear(path);
     else this.problems.ofFile(path, error.message);
     const { definition, log } = this.options;
@@ -181,6 +181,8 @@ export class ArchiveImport {
         { agent, path, records, unreadableValues, replacedBytes },
         'values of an archive file did not fit the types of their fields',
       );
+    if (nulBytes > 0)
+      log.warn({ agent, path, nulBytes }, 'NULs before lines of an archive file were left out');
   }
 }
 

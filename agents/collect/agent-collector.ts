@@ -15,12 +15,12 @@ import { decodeSettings } from '../frames/decode-task.js';
 import { decodeLines } from '../frames/lent-decoding.js';
 import type { CutBack } from './logs/cut-back.js';
 import { commitFrame, type CommitTarget } from './frame-commit.js';
-import { NotKeptReport } from './not-kept-report.js';
+import { LineProblems } from './line-problems.js';
 import { newStopFlag, setStopFlag } from '../decode/stop-flag.js';
 import { gatherPacked } from './gather-packed.js';
 import { GoneSources } from './logs/gone-sources.js';
 import type { LineFrame } from './line-frame.js';
-import { LineGathering } from './line-gathering.js';
+import { LineGathering, type Gathered } from './line-gathering.js';
 import type { LogFiles } from './logs/log-files.js';
 import { LogRotation } from './log-rotation.js';
 import { LogNames } from './logs/log-names.js';
@@ -109,8 +109,8 @@ export class AgentCollector {
     this.folder = new AgentFiles(files, directory, new LogNames(namePattern), options.dataFolder);
     if (definition.rotate !== undefined) this.rotation = this.createRotation(definition, definition.rotate);
     const settings = decodeSettings(definition, timezone, this.stop);
-    const notKept = new NotKeptReport(this.name, log);
-    this.target = { store, settings, workers, now, tally: this.tally, notKept };
+    const problems = new LineProblems(this.name, definition.fields, now, log);
+    this.target = { store, settings, workers, now, tally: this.tally, problems };
   }
 
   private createRotation({ name, path }: AgentDefinition, rotation: Rotation): LogRotation {
@@ -222,6 +222,7 @@ export class AgentCollector {
       const isFull = await this.gather(frame);
       this.attempts.tellDenied(this.checkpoints ?? []);
       if (frame.lines.length > 0) await commitFrame(this.target, frame);
+      this.target.problems.tell();
       const isBusy = await this.rotate();
       await this.forgetGoneFiles();
       if (isFull || isBusy) return 'more';
@@ -396,7 +397,7 @@ export class AgentCollector {
     scratch: Uint8Array,
     nowMs: number,
     isAlone: boolean,
-  ): Promise<'end' | 'full' | 'replaced'> {
+  ): Promise<Gathered> {
     const takeRest = this.silence.mayEndHere(file, nowMs);
     return this.options.handles.whileOpen(file, file.path, (handle) =>
       new LineGathering(file, handle, frame, scratch, this.ends, isAlone).run({ takeRest, nowMs }),
@@ -493,6 +494,7 @@ export class AgentCollector {
 
   /** Closes all files. */
   async close(): Promise<void> {
+    this.target.problems.tell(true);
     for (const file of this.files) await this.release(file);
     this.folder.byInode.clear();
   }

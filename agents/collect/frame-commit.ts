@@ -16,7 +16,7 @@ import { toRejectedLines, type RejectedPlaces } from '../frames/rejected-lines.j
 import type { FollowedFile } from './logs/followed-file.js';
 import type { GatheredLines, LineFrame } from './line-frame.js';
 import { checkpointAt, positionBehind, type SourcePosition } from './logs/source-position.js';
-import type { NotKeptReport } from './not-kept-report.js';
+import type { LineProblems } from './line-problems.js';
 import type { Written } from '../times/written.js';
 
 /** Where and how a collector's lines are stored. */
@@ -26,7 +26,7 @@ export interface CommitTarget {
   readonly workers: WorkerPool;
   readonly now: () => number;
   readonly tally: CollectTally;
-  readonly notKept: NotKeptReport;
+  readonly problems: LineProblems;
 }
 
 /** A file's part in a commit. */
@@ -34,6 +34,8 @@ interface FilePart {
   readonly file: FollowedFile;
   position: SourcePosition;
   rows: number;
+  /** NULs that were left out before the lines were decoded. */
+  nulBytes: number;
   readonly rejected: RejectedLine[];
   readonly path: string;
 }
@@ -63,8 +65,8 @@ export async function commitFrame(target: CommitTarget, frame: LineFrame): Promi
   }
 }
 
-function rangeOf({ file, start, end, offset, continuesLine }: GatheredLines, written: Written): LineRange {
-  return { start, end, captures: file.name.captures, written, atBeginning: offset === 0, continuesLine };
+function rangeOf({ file, start, end, continuesLine }: GatheredLines, written: Written): LineRange {
+  return { start, end, captures: file.name.captures, written, continuesLine };
 }
 
 /** Groups lines by file; within a file they keep the order in which they were read. */
@@ -109,8 +111,12 @@ function takeLines(
       keepRejected(part, lines, done.rejected, bytes, definition, written);
     const isWhole = done.reached === lines.end;
     const content = bytes.subarray(start, done.reached);
+    // Of a hole, the frame has only the beginning.
+    const leftOutBytes = isWhole ? lines.contentBytes - (lines.end - lines.start) : 0;
+    part.nulBytes += leftOutBytes;
+    const tail = isWhole ? lines.tail : null;
     part.position = {
-      ...positionBehind(part.position, content, content.length, isWhole ? lines.tail : null),
+      ...positionBehind(part.position, content, content.length + leftOutBytes, tail),
       endsInLine: isWhole && lines.endsInLine,
       packedBytes: lines.packedBytes ?? null,
     };
@@ -137,7 +143,14 @@ function keepRejected(
 function partOf(parts: Map<FollowedFile, FilePart>, file: FollowedFile): FilePart {
   const known = parts.get(file);
   if (known !== undefined) return known;
-  const part: FilePart = { file, position: file.position!, rows: 0, rejected: [], path: file.path };
+  const part: FilePart = {
+    file,
+    position: file.position!,
+    rows: 0,
+    nulBytes: 0,
+    rejected: [],
+    path: file.path,
+  };
   parts.set(file, part);
   return part;
 }
@@ -151,7 +164,7 @@ function takeRejected(part: FilePart, lines: GatheredLines, bytes: Uint8Array): 
 }
 
 async function store(
-  { store: agentStore, settings, now, tally, notKept }: CommitTarget,
+  { store: agentStore, settings, now, tally, problems }: CommitTarget,
   parts: readonly FilePart[],
   decoded: DecodedBatch,
 ): Promise<void> {
@@ -175,11 +188,12 @@ async function store(
     0,
   );
   const { unreadableValues, replacedBytes } = decoded;
+  const rejected = parts.flatMap((part) => part.rejected);
   const result = await agentStore.append(
     batch,
     {
       checkpoints,
-      rejected: parts.flatMap(({ rejected }) => rejected),
+      rejected,
       rejectedBytesMax: settings.definition.rejectedBytesMax,
       parts: sources,
       asOf: parts.reduce((least, { file }) => Math.min(least, file.beingRead!.asOf), Infinity),
@@ -187,12 +201,15 @@ async function store(
     },
     'live',
   );
-  parts.forEach(({ file, rejected }, i) => {
+  parts.forEach(({ file }, i) => {
     file.observe({ kind: 'stored', position: { ...positions[i]!, key: checkpointKey(checkpoints[i]!) } });
-    for (const { reason } of rejected) tally.reject(reason);
   });
-  tally.notKept += result.rejected - result.rejectedKept;
-  notKept.add(result.rejected - result.rejectedKept);
+  for (const { reason } of rejected) tally.reject(reason);
+  const nulBytes = parts.reduce((sum, part) => sum + part.nulBytes, decoded.nulBytes);
+  const notKept = result.rejected - result.rejectedKept;
+  tally.nulBytes += nulBytes;
+  tally.notKept += notKept;
+  problems.add({ rejected, notKept, unreadable: decoded.unreadable, nulBytes });
   tally.records += batch.length;
   tally.bytes += inputBytes;
   tally.commit(now());

@@ -8,10 +8,11 @@ export async function gatherPacked(
   file: FollowedFile,
   { source, position }: PackedContent,
   frame: LineFrame,
-): Promise<'end' | 'full'> {
+): Promise<'end' | 'full' | 'more'> {
   let { offset, endsInLine } = position;
   for (;;) {
     const next = await source.peek();
+    if (next === 'more') return next;
     if (next === null) {
       // The checkpoint gets the size of the compressed file, by which the file is recognised without being decompressed again.
       if (offset === 0) file.observe({ kind: 'empty' });

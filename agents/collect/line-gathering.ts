@@ -1,17 +1,25 @@
 import { lineBytesMax } from '../../engine/index.js';
 import { contentTail, tailBytesMax } from '../sources/content-reader.js';
-import { wideEncoding } from '../lines/line-framing.js';
+import { holeEdge, wideEncoding } from '../lines/line-framing.js';
 import { continuationReason, longLineReason } from '../frames/rejected-lines.js';
-import type { RecordEnds } from '../lines/record-ends.js';
+import { textStart, type RecordEnds } from '../lines/record-ends.js';
 import { SourceError } from '../sources/source-error.js';
+import { headBytesMax } from '../sources/source-identity.js';
 import type { FollowedFile } from './logs/followed-file.js';
 import { aheadBytes, pieceBytes, type GatheredLines, type LineFrame } from './line-frame.js';
 import type { LogHandle } from './logs/log-files.js';
 import type { FollowedContent } from './logs/log-state.js';
+import { findHoleEnd } from './logs/hole-end.js';
 import { grownHead, type SourcePosition } from './logs/source-position.js';
 
-/** Result of reading on in a file: its end was reached, the frame is full, or the file has other content than what was read before. */
-export type Gathered = 'end' | 'full' | 'replaced';
+/**
+ * Result of reading on in a file: its end was reached, the frame is full, its turn is over before the end of a long line was
+ * found, or the file has other content than what was read before.
+ */
+export type Gathered = 'end' | 'full' | 'more' | 'replaced';
+
+/** Bytes that are searched for the end of a long line in one turn: some tens of milliseconds, after which other files have theirs. */
+const turnBytes = 64 * 1024 * 1024;
 
 /** Options of reading on in a file. */
 export interface GatherOptions {
@@ -165,31 +173,70 @@ export class LineGathering {
     return 'end';
   }
 
-  /** Searches the end of an overlong line. Once it is found the line is added; only its beginning is kept. */
+  /** Takes what begins with more content than a line may have: NULs, the text before NULs, or an overlong line. */
   private async takeLongLine(content: Uint8Array): Promise<Gathered | 'line'> {
-    const { frame, scratch } = this;
-    if (frame.room < lineBytesMax) return 'full';
-    // A copy, because further reads overwrite the buffer.
-    const beginning = content.slice(0, lineBytesMax);
-    let at = Math.max(this.content.searchedTo, this.offset + lineBytesMax);
-    for (;;) {
-      const read = await this.handle.read(scratch, 0, pieceBytes, at);
-      if (read === 0) {
-        this.file.observe({ kind: 'searched', searchedTo: at });
-        return 'end';
-      }
-      const lineEnd = scratch.subarray(0, read).indexOf(lineFeed);
-      if (lineEnd < 0) {
+    if (this.frame.room < lineBytesMax) return 'full';
+    const edge = holeEdge(content, content.length);
+    if (edge === content.length) return this.passHole();
+    if (edge === 0) return this.passLongLine(content.slice(0, lineBytesMax));
+    if (content[0] === 0) this.addHole(edge, content.slice(Math.max(0, edge - tailBytesMax), edge));
+    else this.add(content.subarray(0, edge), edge);
+    return 'line';
+  }
+
+  /** Searches the end of an overlong line. Once it is found the line is added; only its `beginning` is kept, which is a copy. */
+  private async passLongLine(beginning: Uint8Array): Promise<Gathered | 'line'> {
+    const from = Math.max(this.content.searchedTo, this.offset + lineBytesMax);
+    const found = await this.search(from, (piece) => piece.indexOf(lineFeed));
+    if (typeof found === 'string') return found;
+    const behind = found + 1;
+    const tail = await this.bytesBefore(behind);
+    if (this.frame.room < lineBytesMax) return 'full';
+    const reason = this.endsInLine ? continuationReason : longLineReason(found - this.offset);
+    this.add(beginning, behind - this.offset, { reason, endsInLine: false, tail });
+    return 'line';
+  }
+
+  /**
+   * Searches the end of a run of NULs. At the end of a file they are left, because a program that allocates its log in advance
+   * writes into them.
+   */
+  private async passHole(): Promise<Gathered | 'line'> {
+    const { handle, scratch, offset } = this;
+    const searched = Math.max(this.content.searchedTo, offset);
+    const from = await findHoleEnd(handle, searched, scratch);
+    const found = await this.search(from, (piece) => {
+      const start = textStart(piece, 0, piece.length);
+      return start < piece.length ? start : -1;
+    });
+    if (typeof found === 'string') return found;
+    this.addHole(found - offset, await this.bytesBefore(found));
+    return 'line';
+  }
+
+  /** Adds NULs from the offset on, which end with `tail`. The frame gets no more of them than the file is recognised by. */
+  private addHole(nulBytes: number, tail: Uint8Array): void {
+    this.endsInLine = false;
+    const kept = new Uint8Array(Math.min(nulBytes, headBytesMax));
+    this.add(kept, nulBytes, { ...wholeLines, tail });
+  }
+
+  /**
+   * Searches the file from offset `from` on by `find`, which returns a position in a piece or -1. Returns the offset that was
+   * found; `end` at the end of the file, and `more` after a turn, both of which keep how far was searched.
+   */
+  private async search(from: number, find: (piece: Uint8Array) => number): Promise<number | 'end' | 'more'> {
+    const { handle, scratch, file } = this;
+    for (let at = from; ;) {
+      const read = at - from < turnBytes ? await handle.read(scratch, 0, pieceBytes, at) : -1;
+      const found = read > 0 ? find(scratch.subarray(0, read)) : -1;
+      if (found >= 0) return at + found;
+      if (read > 0) {
         at += read;
         continue;
       }
-      const lengthBytes = at + lineEnd - this.offset;
-      const behind = at + lineEnd + 1;
-      const tail = await this.bytesBefore(behind);
-      if (frame.room < lineBytesMax) return 'full';
-      const reason = this.endsInLine ? continuationReason : longLineReason(lengthBytes);
-      this.add(beginning, behind - this.offset, { reason, endsInLine: false, tail });
-      return 'line';
+      file.observe({ kind: 'searched', searchedTo: at });
+      return read === 0 ? 'end' : 'more';
     }
   }
 

@@ -14,7 +14,7 @@ import { LogfmtLineParser } from './logfmt-decoder.js';
 import { MultilineDecoder, type RecordTextDecoder } from './multiline-decoder.js';
 import { Kind, ParsedLine, type LineParser } from './parsed-line.js';
 import { PlainLineParser } from './plain-decoder.js';
-import { MultilineRecords, type TextRange } from '../lines/record-ends.js';
+import { MultilineRecords, textStart, type TextRange } from '../lines/record-ends.js';
 import { requireGoing, type StopFlag } from './stop-flag.js';
 import { ValueTally } from './value-counters.js';
 import { FieldCounters, type FieldWriter, type UndatedTimes } from './value-writer.js';
@@ -39,8 +39,8 @@ export interface RecordDecoderOptions extends LinesOrigin {
  * complete records.
  *
  * Lines. One `\r` before the `\n` is not part of the line. Empty lines (for JSON and logfmt also lines of blanks) are
- * neither records nor rejected. Lines longer than `lineBytesMax`, and those that the format can't parse, are rejected. A NUL
- * is a normal character.
+ * neither records nor rejected. Lines longer than `lineBytesMax`, and those that the format can't parse, are rejected. NULs
+ * and byte order marks at the beginning of a line are not part of it; elsewhere, a NUL is a normal character.
  *
  * Values. What the line lacks is null (a capture that did not take part, a missing key, a JSON null). What can't be read as
  * the field's type is null and counted as unreadable:
@@ -239,7 +239,7 @@ class LineDecoder implements RecordTextDecoder {
 
   #decodeLine(
     bytes: Uint8Array,
-    start: number,
+    lineStart: number,
     end: number,
     isText: boolean,
     builder: BatchBuilder,
@@ -247,6 +247,8 @@ class LineDecoder implements RecordTextDecoder {
   ): void {
     requireGoing(this.#stop);
     const parser = this.#parser;
+    const start = textStart(bytes, lineStart, end);
+    for (let at = lineStart; at < start; at++) if (bytes[at] === 0) this.counters.nulBytes++;
     if (end - start > lineBytesMax) {
       reject(`has ${end - start} bytes, more than ${lineBytesMax}`, start, end);
       return;

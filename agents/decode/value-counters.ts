@@ -4,6 +4,8 @@ export interface ValueCounters {
   unreadableValues: number;
   /** Invalid UTF-8 sequences, and halves of surrogate pairs in JSON, that became U+FFFD. */
   replacedBytes: number;
+  /** NULs at the beginning of lines, which were left out. */
+  nulBytes: number;
 }
 
 /** Unreadable values of one field. */
@@ -11,17 +13,23 @@ export interface UnreadableField {
   /** Number of the field in its agent. */
   readonly field: number;
   readonly values: number;
-  /** The first unreadable text, or its beginning. */
+  /** The first unreadable text that is not `isNoValue`, if there is one, or its beginning. */
   readonly example: string;
 }
 
 /** Limit on the bytes of an example; a longer text is cut. */
 const exampleBytesMax = 60;
 
+/** Whether an unreadable text is how logs write that there is no value: a dash or nothing. */
+export function isNoValue(example: string): boolean {
+  return example === '' || example === '-';
+}
+
 /** Counts problems with values over the life of a decoder, also by field. */
 export class ValueTally implements ValueCounters {
   unreadableValues = 0;
   replacedBytes = 0;
+  nulBytes = 0;
   readonly #fields = new Map<number, { values: number; readonly example: string }>();
   /** Fields counted since the beginning of a line that may be dropped; null outside such a line. */
   #ofLine: number[] | null = null;
@@ -32,12 +40,14 @@ export class ValueTally implements ValueCounters {
     this.unreadableValues++;
     this.#ofLine?.push(field);
     const known = this.#fields.get(field);
-    if (known !== undefined) {
+    const isMissing = end - start === 0 || (end - start === 1 && source[start] === 0x2d);
+    if (known !== undefined && (isMissing || !isNoValue(known.example))) {
       known.values++;
       return;
     }
     const text = Buffer.from(source.subarray(start, Math.min(end, start + exampleBytesMax))).toString();
-    this.#fields.set(field, { values: 1, example: end - start > exampleBytesMax ? `${text}…` : text });
+    const example = end - start > exampleBytesMax ? `${text}…` : text;
+    this.#fields.set(field, { values: 1 + (known?.values ?? 0), example });
   }
 
   /** Begins a line whose counts may have to be dropped, because it is decoded again elsewhere. */
@@ -71,14 +81,18 @@ export class ValueTally implements ValueCounters {
   }
 }
 
-/** Adds up counts by field; the first example of each is kept. */
+/** Adds up counts by field; the first example of each is kept that is a value. */
 export function joinUnreadable(
   into: Map<number, UnreadableField>,
   fields: readonly UnreadableField[],
 ): Map<number, UnreadableField> {
   for (const each of fields) {
     const known = into.get(each.field);
-    into.set(each.field, known === undefined ? each : { ...known, values: known.values + each.values });
+    if (known === undefined) into.set(each.field, each);
+    else {
+      const { example } = isNoValue(known.example) ? each : known;
+      into.set(each.field, { ...known, example, values: known.values + each.values });
+    }
   }
   return into;
 }

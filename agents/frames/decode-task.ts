@@ -158,7 +158,7 @@ function decode(
 ): DecodedLines {
   const { builder } = decoders;
   const done: DecodedRange[] = [];
-  const counters = { unreadableValues: 0, replacedBytes: 0 };
+  const counters: ValueCounters = { unreadableValues: 0, replacedBytes: 0, nulBytes: 0 };
   const unreadable = new Map<number, UnreadableField>();
   let years: Written['years'];
   for (const range of ranges) {
@@ -169,6 +169,7 @@ function decode(
     ({ years } = decoder);
     counters.unreadableValues += decoder.counters.unreadableValues - before.unreadableValues;
     counters.replacedBytes += decoder.counters.replacedBytes - before.replacedBytes;
+    counters.nulBytes += decoder.counters.nulBytes - before.nulBytes;
     joinUnreadable(unreadable, decoder.counters.takeFields());
   }
   decoders.rows = builder.rows;

@@ -150,7 +150,7 @@ export class FileLines {
     }
     const { end, base } = lines;
     const written = writtenAt(base);
-    const ranges = [{ start: 0, end, captures, written, atBeginning: base === 0, continuesLine }];
+    const ranges = [{ start: 0, end, captures, written, continuesLine }];
     await this.decoding.add(
       () => this.decode(lines, ranges),
       (decoded) => this.take(lines, ranges, decoded),

@@ -6,8 +6,6 @@ import { RejectedLines, type RejectedPlaces } from './rejected-lines.js';
 export interface LineRange extends LinesOrigin {
   readonly start: number;
   readonly end: number;
-  /** Whether the file begins at `start`: there may be a byte order mark. */
-  readonly atBeginning: boolean;
   /** Whether the range begins inside a line whose first part is already stored. */
   readonly continuesLine: boolean;
 }
@@ -20,8 +18,6 @@ export interface DecodedRange {
   readonly reached: number;
   readonly rejected: RejectedPlaces;
 }
-
-const byteOrderMark = [0xef, 0xbb, 0xbf];
 
 /** Decodes the lines of a range into `builder` until the builder is full. */
 export function decodeRange(
@@ -41,13 +37,11 @@ export function decodeRange(
 /** Offset of the first complete line of a range. The rest of a line before it is rejected. */
 function firstLine(
   bytes: Uint8Array,
-  { start, end, atBeginning, continuesLine }: Omit<LineRange, keyof LinesOrigin>,
+  { start, end, continuesLine }: Omit<LineRange, keyof LinesOrigin>,
   rejected: RejectedLines,
 ): number {
-  if (continuesLine) return rejected.addRest(bytes, start, end);
-  const hasMark =
-    atBeginning && byteOrderMark.every((byte, i) => start + i < end && bytes[start + i] === byte);
-  return hasMark ? start + byteOrderMark.length : start;
+  // NULs mean that the rest was never written.
+  return continuesLine && bytes[start] !== 0 ? rejected.addRest(bytes, start, end) : start;
 }
 
 /** The ranges that are still to be decoded after a job with the results `done`. The first begins where the batch became full. */
@@ -62,5 +56,5 @@ export function rangesLeft(
   const { reached } = done.at(-1)!;
   if (reached === last.end) return left;
   const written = { ...last.written, years };
-  return [{ ...last, start: reached, atBeginning: false, continuesLine: false, written }, ...left];
+  return [{ ...last, start: reached, continuesLine: false, written }, ...left];
 }

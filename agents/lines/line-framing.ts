@@ -1,5 +1,5 @@
 import { assert, lineBytesMax, orDeadline } from '../../engine/index.js';
-import { singleLines, type RecordEnds } from './record-ends.js';
+import { singleLines, textStart, type RecordEnds } from './record-ends.js';
 import { SourceError } from '../sources/source-error.js';
 
 /** The content to cut into frames, as pieces in order. */
@@ -23,7 +23,10 @@ interface CutContent {
   readonly endsInLine: boolean;
 }
 
-/** Lines of complete records, each ended by `\n`. Valid until the next call. */
+/**
+ * Lines of complete records, each ended by `\n`; or what ends where NULs begin or end, which are no part of a line. Valid until
+ * the next call.
+ */
 export interface LinesFrame extends CutContent {
   readonly kind: 'lines';
 }
@@ -103,7 +106,10 @@ export class LineFramer {
     }
     if (this.offset === 0) this.requireEightBitText();
     if (wholeTo > 0) return this.lines(wholeTo);
-    if (this.to > lineBytesMax) return this.longLine();
+    if (this.to > lineBytesMax) {
+      const hole = holeEdge(this.buffer, this.to);
+      return hole > 0 ? this.lines(hole) : this.longLine();
+    }
     if (this.to === 0) return null;
     return this.ended ? this.tail() : this.lines(this.to);
   }
@@ -211,6 +217,21 @@ export class LineFramer {
       { path, offset: 0 },
     );
   }
+}
+
+/** So many NULs inside a line that is too long are a hole, not part of its text. */
+const holeBytesMin = 4096;
+
+/**
+ * Where a line that is too long, and begins with bytes[0, end), is cut: behind the NULs at its beginning, or before those that
+ * reach the maximum length, because what follows them was written as a line of its own. 0 where it is not cut.
+ */
+export function holeEdge(bytes: Uint8Array, end: number): number {
+  const start = textStart(bytes, 0, end);
+  if (start > 0) return start;
+  let edge = lineBytesMax;
+  while (bytes[edge - 1] === 0) edge--;
+  return edge <= lineBytesMax - holeBytesMin ? edge : 0;
 }
 
 /** The 16-bit encoding that `head` appears to be in: by its byte order mark, or because it is ASCII with every other byte 0; else null. */

@@ -6,6 +6,19 @@ import { LinePattern, startBytesMax, startInstructionsMax } from '../patterns/li
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 
+/**
+ * Offset of the first byte of a line's text. NULs before it are no text: a file has them where its program writes on behind
+ * what was truncated, or where a power cut took the content. A byte order mark before it was the beginning of another file.
+ */
+export function textStart(bytes: Uint8Array, start: number, end: number): number {
+  for (let at = start; ;) {
+    while (at < end && bytes[at] === 0) at++;
+    const isMark = at + 3 <= end && bytes[at] === 0xef && bytes[at + 1] === 0xbb && bytes[at + 2] === 0xbf;
+    if (!isMark) return at;
+    at += 3;
+  }
+}
+
 /** Finds the ends of records in content. In all calls a record begins at `start`. */
 export interface RecordEnds {
   /**
@@ -70,9 +83,10 @@ export class MultilineRecords implements RecordEnds {
   /** Whether a line begins a record. bytes[start, end) is the line without its line feed. */
   isStart(bytes: Uint8Array, start: number, end: number, isText: boolean): boolean {
     const lineEnd = end > start && bytes[end - 1] === carriageReturn ? end - 1 : end;
-    const textEnd = firstBytesEnd(bytes, start, lineEnd);
-    if (isText || isUtf8(bytes.subarray(start, textEnd))) return this.#matches(bytes, start, textEnd);
-    const repaired = repairUtf8(bytes, start, textEnd).bytes;
+    const from = textStart(bytes, start, lineEnd);
+    const textEnd = firstBytesEnd(bytes, from, lineEnd);
+    if (isText || isUtf8(bytes.subarray(from, textEnd))) return this.#matches(bytes, from, textEnd);
+    const repaired = repairUtf8(bytes, from, textEnd).bytes;
     return this.#matches(repaired, 0, repaired.length);
   }
 

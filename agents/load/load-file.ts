@@ -70,6 +70,8 @@ export interface FileTally {
   /** The fields of the unreadable values, by field number. */
   readonly unreadable: Map<number, UnreadableField>;
   replacedBytes: number;
+  /** NULs before lines, which were left out. */
+  nulBytes: number;
   /** Records of earlier loads that were lost and have been restored. */
   restored: number;
 }
@@ -88,6 +90,7 @@ export function newTally(): FileTally {
     unreadableValues: 0,
     unreadable: new Map(),
     replacedBytes: 0,
+    nulBytes: 0,
     restored: 0,
   };
 }
@@ -261,10 +264,11 @@ class FileReading implements FrameConsumer {
 
   async take(_lines: FileFrame, decoded: DecodedBatch): Promise<void> {
     const { tally } = this.job;
-    const { batch, unreadableValues, unreadable, replacedBytes } = decoded;
+    const { batch, unreadableValues, unreadable, replacedBytes, nulBytes } = decoded;
     tally.unreadableValues += unreadableValues;
     joinUnreadable(tally.unreadable, unreadable);
     tally.replacedBytes += replacedBytes;
+    tally.nulBytes += nulBytes;
     if (batch !== null) await this.append(batch);
   }
 

@@ -73,6 +73,7 @@ export class LoadJournal {
       unreadableValues: tally.unreadableValues,
       unreadable: [...tally.unreadable.values()],
       replacedBytes: tally.replacedBytes,
+      nulBytes: tally.nulBytes,
       error,
     };
     this.reports.push(report);

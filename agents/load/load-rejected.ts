@@ -168,7 +168,7 @@ class RejectedReading {
       const start = end;
       end += line.length;
       const written = { byMs: writtenMs };
-      return { start, end, captures, written, atBeginning: false, continuesLine: false };
+      return { start, end, captures, written, continuesLine: false };
     });
     while (left.length > 0) {
       const { settings } = this;

@@ -40,6 +40,8 @@ export interface FileReport {
   /** The fields of the unreadable values. */
   readonly unreadable: readonly UnreadableField[];
   readonly replacedBytes: number;
+  /** NULs before lines, which were left out. */
+  readonly nulBytes: number;
   readonly error: LogstrataError | null;
 }
 
@@ -57,6 +59,7 @@ export interface LoadSummary {
   readonly unreadableValues: number;
   readonly unreadable: readonly UnreadableField[];
   readonly replacedBytes: number;
+  readonly nulBytes: number;
   readonly seconds: number;
   readonly loaded: number;
   readonly known: number;
@@ -117,6 +120,7 @@ export function summarize(
     unreadableValues: sum(({ unreadableValues }) => unreadableValues),
     unreadable: unreadableOf(loaded),
     replacedBytes: sum(({ replacedBytes }) => replacedBytes),
+    nulBytes: sum(({ nulBytes }) => nulBytes),
     seconds,
     loaded: loaded.length,
     known,

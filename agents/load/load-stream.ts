@@ -56,6 +56,7 @@ export interface StreamSummary extends Omit<StreamProgress, 'waiting'> {
   /** The fields of the unreadable values. */
   readonly unreadable: readonly UnreadableField[];
   readonly replacedBytes: number;
+  readonly nulBytes: number;
   readonly seconds: number;
   /** Why reading ended early. What had been committed by then is safe, and counted in `records`. */
   readonly error: LogstrataError | null;
@@ -114,6 +115,7 @@ export async function loadStream(options: LoadStreamOptions): Promise<StreamSumm
     unreadableValues: load?.unreadableValues ?? 0,
     unreadable: load?.unreadable ?? [],
     replacedBytes: load?.replacedBytes ?? 0,
+    nulBytes: load?.nulBytes ?? 0,
     seconds: (performance.now() - startedMs) / 1000,
     error,
     exitCode: error === null ? 0 : 1,
@@ -170,6 +172,10 @@ class StreamLoad {
 
   get replacedBytes(): number {
     return this.committed.replacedBytes;
+  }
+
+  get nulBytes(): number {
+    return this.decoder.counters.nulBytes;
   }
 
   progress(): StreamProgress {
@@ -231,12 +237,12 @@ class StreamLoad {
       await this.hold(frame, rejectedLongLine(frame, false), written);
       return;
     }
-    const { bytes, end, offset } = frame;
+    const { bytes, end } = frame;
     for (let start = 0, reached = 0; start < end; start = reached) {
       // Yield to the event loop between turns, so that slow lines do not keep this thread from handling signals.
       if (start > 0) await setImmediate();
       this.decoder.use({ captures: noCaptures, written });
-      const range = { start, end, atBeginning: offset + start === 0, continuesLine: false };
+      const range = { start, end, continuesLine: false };
       const decoded = decodeRange(this.decoder, bytes, range, this.builder);
       ({ reached } = decoded);
       this.decodedTo += reached - start;

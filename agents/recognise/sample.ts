@@ -1,5 +1,6 @@
 import { LogstrataError } from '../../engine/index.js';
 import { LineFramer } from '../lines/line-framing.js';
+import { textStart } from '../lines/record-ends.js';
 import { SourceReader } from '../sources/source-reader.js';
 import type { SampleLine } from './candidate.js';
 
@@ -16,8 +17,6 @@ const lineTextMax = 64 * 1024;
 export interface SamplePiece {
   readonly path: string;
   readonly bytes: Uint8Array;
-  /** Whether the file begins here. */
-  readonly atBeginning: boolean;
   /** When the file was last modified, in milliseconds; no line is newer. */
   readonly modifiedMs: number;
 }
@@ -58,7 +57,7 @@ async function samplePieces(reader: SourceReader, pieces: SamplePiece[]): Promis
   }
   // The frame may be larger than a piece; the remainder is dropped.
   const head = wholeLines(frame.bytes.subarray(0, frame.end), sampleBytes);
-  pieces.push({ path, modifiedMs, bytes: head.slice(), atBeginning: true });
+  pieces.push({ path, modifiedMs, bytes: head.slice() });
   if (reader.compression !== 'none') {
     return frame.kind === 'tail' || (head.length === frame.end && (await reader.content.next()) === null);
   }
@@ -66,7 +65,7 @@ async function samplePieces(reader: SourceReader, pieces: SamplePiece[]): Promis
   const end = await reader.fileEnd(Math.min(sampleBytes, reader.fileBytes - head.length));
   const follows = end.length === reader.fileBytes - head.length;
   const tail = follows ? end : end.subarray(end.indexOf(0x0a) + 1);
-  if (tail.length > 0) pieces.push({ path, modifiedMs, bytes: tail, atBeginning: false });
+  if (tail.length > 0) pieces.push({ path, modifiedMs, bytes: tail });
   return follows;
 }
 
@@ -86,7 +85,10 @@ export function linesOf({ pieces }: LogSample): SampleLine[] {
     for (let at = 0; at < bytes.length && lines.length < linesMax;) {
       const feed = bytes.indexOf(0x0a, at);
       const end = feed < 0 ? bytes.length : feed;
-      const text = decoder.decode(bytes.subarray(at, Math.min(end, at + lineTextMax))).replace(/\r$/, '');
+      const start = textStart(bytes, at, end);
+      const text = decoder
+        .decode(bytes.subarray(start, Math.min(end, start + lineTextMax)))
+        .replace(/\r$/, '');
       if (text.trim() !== '') lines.push({ text, bytes: Buffer.from(text) });
       at = end + 1;
     }

@@ -72,7 +72,7 @@ class TrialRun {
     this.#timeField = definition.fields.findIndex(({ type }) => type === 'time');
   }
 
-  add({ path, bytes, atBeginning, modifiedMs }: SamplePiece): void {
+  add({ path, bytes, modifiedMs }: SamplePiece): void {
     const decoder = createRecordDecoder(this.definition, {
       captures: new Map(),
       timezone: this.timezone,
@@ -86,7 +86,7 @@ class TrialRun {
       if (this.#unmatched.length >= unmatchedShownMax) return;
       this.#unmatched.push({ path, reason, text: Buffer.from(bytes.subarray(start, end)).toString() });
     };
-    for (let at = atBeginning ? markBytes(bytes) : 0; at < bytes.length;) {
+    for (let at = 0; at < bytes.length;) {
       at = decoder.decode(bytes, at, bytes.length, builder, reject);
       this.#take(builder.finish());
     }
@@ -114,11 +114,6 @@ class TrialRun {
       first: this.#first,
     };
   }
-}
-
-/** Number of bytes of the byte order mark at the beginning of a text. */
-function markBytes(bytes: Uint8Array): number {
-  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
 }
 
 /** Number of lines of bytes[start, end) that are not empty. */

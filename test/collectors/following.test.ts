@@ -35,7 +35,7 @@ describe('lines', () => {
     const notKept = 100 - linesRejected;
     expect(followed.collector.status()).toMatchObject({ records: 1, rejected: 100, notKept });
     const told = followed.log.filter(({ message }) => message.includes('not kept'));
-    expect(told).toMatchObject([{ level: 'warn', facts: { agent: 'app', lines: notKept } }]);
+    expect(told).toMatchObject([{ level: 'warn', facts: { agent: 'app', rejected: 100, notKept } }]);
     appendFileSync(followed.path('web.log'), `${lines(1, 2)}x\n`);
     await followed.collect();
     expect(await followed.numbers()).toEqual([0, 1]);

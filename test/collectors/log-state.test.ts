@@ -164,7 +164,7 @@ const rows: readonly Row[] = [
     'is read in part, and its known beginning becomes longer',
     log(followed),
     { kind: 'read', reachedBytes: 80, isEnd: false, begun: Buffer.from('some text') },
-    { content: { seenBytes: 80, provenBytes: 100, begun: Buffer.from('some text') } },
+    { content: { seenBytes: 100, provenBytes: 100, begun: Buffer.from('some text') } },
   ],
   [
     'ends inside a line',

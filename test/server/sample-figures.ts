@@ -58,6 +58,7 @@ export function sampleFigures(agents = 1): ServerFigures {
 const collecting = {
   records: 100,
   bytes: 10_000,
+  nulBytes: 0,
   rejected: 5,
   notKept: 1,
   rejectedByReason: {

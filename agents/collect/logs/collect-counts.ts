@@ -5,6 +5,8 @@ export interface CollectCounts {
   readonly rejected: number;
   /** Rejected lines that were counted but not kept, because there was no room for them. */
   readonly notKept: number;
+  /** NULs before lines, which were left out. */
+  readonly nulBytes: number;
   /** Rejected lines by reason; numbers in a reason are replaced by `N`. */
   readonly rejectedByReason: Readonly<Record<string, number>>;
   readonly commits: number;
@@ -47,6 +49,7 @@ export class CollectTally {
   bytes = 0;
   rejected = 0;
   notKept = 0;
+  nulBytes = 0;
   commits = 0;
   rotations = 0;
   truncations = 0;
@@ -70,9 +73,10 @@ export class CollectTally {
 
   /** A copy of the counts. */
   counts(): CollectCounts {
-    const { records, bytes, rejected, notKept, commits, rotations, truncations, truncatedBytes } = this;
+    const { records, bytes, rejected, notKept, nulBytes, commits, rotations, truncations, truncatedBytes } =
+      this;
     const rejectedByReason = Object.fromEntries(this.reasons);
-    const lines = { records, bytes, rejected, notKept, rejectedByReason };
+    const lines = { records, bytes, rejected, notKept, nulBytes, rejectedByReason };
     return { ...lines, commits, lastCommitMs: this.lastCommitMs, rotations, truncations, truncatedBytes };
   }
 }

@@ -8,19 +8,31 @@ import { beginning, positionOf, type SourcePosition } from './source-position.js
 
 const lineFeed = 0x0a;
 
+/** Bytes of content that are decompressed in one turn, after which other files have theirs: more than lines have, except one without an end. */
+const turnBytes = 32 * 1024 * 1024;
+
 /** A compressed generation, which is read to its end once. */
 export class CompressedSource {
   private held: Frame | null | undefined;
+  private coming: Promise<Frame | null> | undefined;
+  private readonly framer: LineFramer;
+  private leftBytes = 0;
+  private onTurnEnd: () => void = () => {};
+  private goOn: () => void = () => {};
 
   private constructor(
     private readonly reader: SourceReader,
     private readonly content: ContentReader,
-    private readonly framer: LineFramer,
+    ends: RecordEnds,
     /** Position from which it is read. */
     readonly position: SourcePosition,
     /** The checkpoint by which it was recognised; null for none. */
     readonly known: Checkpoint | null,
-  ) {}
+  ) {
+    const { path } = content;
+    const hashed = (bytes: Uint8Array): void => content.hashed(bytes);
+    this.framer = new LineFramer({ path, next: () => this.nextPiece(), hashed }, content.offset, false, ends);
+  }
 
   /** Reads the first bytes of the decompressed content. Throws `SourceError`. */
   static async head(path: string): Promise<Uint8Array> {
@@ -49,9 +61,8 @@ export class CompressedSource {
     const endsInLine = offset > 0 && tail.at(-1) !== lineFeed;
     const start = { ...beginning, offset, head: head.slice(0, offset), tail, endsInLine, unseenTo: Infinity };
     const position = known === null ? start : positionOf(known, head, tail, Infinity);
-    const framer = new LineFramer(content, offset, false, ends);
     const samples = content.samples();
-    return new CompressedSource(reader, content, framer, { ...position, samples }, known);
+    return new CompressedSource(reader, content, ends, { ...position, samples }, known);
   }
 
   /** Size of the compressed file. */
@@ -59,13 +70,37 @@ export class CompressedSource {
     return this.reader.fileBytes;
   }
 
-  /** Returns the next lines; the same ones until `take`. Null at the end. Throws `SourceError`. */
-  async peek(): Promise<Frame | null> {
-    if (this.held === undefined) {
-      this.held = await this.framer.next();
-      if (this.held?.kind === 'tail') this.framer.keepTail();
+  /**
+   * Returns the next lines; the same ones until `take`. Null at the end; `more` where the end of a line is not found in one
+   * turn. Throws `SourceError`.
+   */
+  async peek(): Promise<Frame | null | 'more'> {
+    if (this.held !== undefined) return this.held;
+    this.leftBytes = turnBytes;
+    const next = await new Promise<Frame | null | 'more'>((resolve, reject) => {
+      this.onTurnEnd = () => resolve('more');
+      this.goOn();
+      this.coming ??= this.framer.next();
+      this.coming.then(resolve, reject);
+    });
+    if (next === 'more') return next;
+    this.coming = undefined;
+    if (next?.kind === 'tail') this.framer.keepTail();
+    this.held = next;
+    return next;
+  }
+
+  /** The next piece of content; after a turn, once the next one has begun. */
+  private async nextPiece(): Promise<Uint8Array | null> {
+    if (this.leftBytes <= 0) {
+      await new Promise<void>((resolve) => {
+        this.goOn = resolve;
+        this.onTurnEnd();
+      });
     }
-    return this.held;
+    const piece = await this.content.next();
+    this.leftBytes -= piece?.length ?? 0;
+    return piece;
   }
 
   /** Consumes the lines that `peek` returned. Returns the last bytes of the content before their end. */
@@ -74,7 +109,12 @@ export class CompressedSource {
     return this.content.tail();
   }
 
-  close(): Promise<void> {
-    return this.reader.close();
+  /** Closes the file. What is being read ends first. */
+  async close(): Promise<void> {
+    this.reader.content.stop();
+    this.leftBytes = Infinity;
+    this.goOn();
+    await this.coming?.catch(() => {});
+    await this.reader.close();
   }
 }

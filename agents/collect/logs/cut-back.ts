@@ -131,7 +131,6 @@ async function timesOf(
     const ranges = lines.slice(times.length).map((line) => ({
       ...line,
       captures,
-      atBeginning: false,
       continuesLine: false,
       written: { byMs: nowMs },
     }));

@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, watch, type Stats } from 'node:fs';
-import { lstat, open, readdir, realpath, rename, stat, type FileHandle } from 'node:fs/promises';
+import { lstat, open, readdir, realpath, rename, stat, statfs, type FileHandle } from 'node:fs/promises';
 import { inodeOf } from '../../sources/opened-file.js';
 
 /** The file system operations that a collector needs. They throw Node's errors, with their `code`. */
@@ -48,9 +48,19 @@ export interface FileStatus {
   readonly links: number;
 }
 
+/** What the file system has allocated to a file. */
+export interface Allocation {
+  readonly sizeBytes: number;
+  /** Bytes of the blocks that hold the file's data, and possibly more; all else of the file is holes. */
+  readonly allocatedBytes: number;
+  readonly blockBytes: number;
+}
+
 /** A file that is open for reading. */
 export interface LogHandle {
   status(): Promise<FileStatus>;
+  /** Null, like no function, where it is not known: a file system that compresses data has fewer blocks than there is data. */
+  allocation?(): Promise<Allocation | null>;
   /** Reads up to `length` bytes from file offset `position` into `bytes` at `at`; returns how many were read. */
   read(bytes: Uint8Array, at: number, length: number, position: number): Promise<number>;
   close(): Promise<void>;
@@ -73,11 +83,25 @@ function statusOf(stats: Stats): FileStatus {
   };
 }
 
+/** Numbers of file systems (statfs(2)) whose blocks are as large as the data in them: ext2 to ext4, XFS, tmpfs. */
+const exactSystems: ReadonlySet<number> = new Set([0xef53, 0x58465342, 0x01021994]);
+
+/** Unit in which the size of a file's blocks is given (stat(2)). */
+const blockUnitBytes = 512;
+
 class RealHandle implements LogHandle {
   constructor(private readonly handle: FileHandle) {}
 
   async status(): Promise<FileStatus> {
     return statusOf(await this.handle.stat());
+  }
+
+  async allocation(): Promise<Allocation | null> {
+    // Linux has such a path also for a file that has no name any more; other systems do not.
+    const system = await statfs(`/proc/self/fd/${this.handle.fd}`).catch(() => null);
+    if (system === null || !exactSystems.has(system.type)) return null;
+    const { size: sizeBytes, blocks } = await this.handle.stat();
+    return { sizeBytes, allocatedBytes: blocks * blockUnitBytes, blockBytes: system.bsize };
   }
 
   async read(bytes: Uint8Array, at: number, length: number, position: number): Promise<number> {

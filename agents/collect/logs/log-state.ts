@@ -132,7 +132,7 @@ export type Observation =
       readonly endsInLine: boolean;
       readonly nowMs: number;
     }
-  /** The end of an overlong line was not found before `searchedTo`, where the file ends. */
+  /** The end of an overlong line was not found before `searchedTo`. */
   | { readonly kind: 'searched'; readonly searchedTo: number }
   /** The file's turn in a round is over. */
   | {
@@ -262,8 +262,11 @@ function withContent(state: LogState, content: LogContent): LogState {
 }
 
 function contentWhenSeen(content: LogContent, sizeBytes: number, mayBeOther: boolean): LogContent {
-  if (content.kind === 'follow')
+  if (content.kind === 'follow') {
+    // What was searched may be other content by now.
+    if (sizeBytes < content.searchedTo) return { ...content, searchedTo: 0 };
     return sizeBytes <= content.seenBytes ? content : { ...content, seenBytes: sizeBytes };
+  }
   // A file without anything to read may have other content by now.
   const hadNothing = content.kind === 'done' || content.kind === 'history';
   return hadNothing && mayBeOther ? { kind: 'new' } : content;
@@ -292,7 +295,7 @@ function readOn(
     case 'read': {
       const { reachedBytes, isEnd, begun } = observation;
       const provenBytes = isEnd ? reachedBytes : Math.max(content.seenBytes, reachedBytes);
-      return { ...content, seenBytes: reachedBytes, provenBytes, begun: begun ?? content.begun };
+      return { ...content, seenBytes: provenBytes, provenBytes, begun: begun ?? content.begun };
     }
     case 'gathered': {
       const isFresh = content.rest === null && content.searchedTo === 0;
@@ -303,8 +306,10 @@ function readOn(
       if (bytes === (content.rest?.bytes ?? 0)) return content;
       return { ...content, rest: bytes === 0 ? null : { bytes, sinceMs, endsInLine } };
     }
-    case 'searched':
-      return { ...content, seenBytes: observation.searchedTo, searchedTo: observation.searchedTo };
+    case 'searched': {
+      const { searchedTo } = observation;
+      return { ...content, seenBytes: Math.max(content.seenBytes, searchedTo), searchedTo };
+    }
   }
 }
 

@@ -120,8 +120,15 @@ export function splitDelimitedLines(
     const feed = lineFeedFrom(at);
     const end = feed > at && load<u8>(feed - 1) == 0x0d ? feed - 1 : feed;
     let state = lineOdd;
-    // An empty line is never a record, even if the steps accept it.
-    if (end > at && end - at <= takenLineBytesMax && takeSteps(text, at, end, row, steps)) {
+    // An empty line is never a record, even if the steps accept it. NULs and a byte order mark before the text are left out elsewhere.
+    const first = <u32>load<u8>(at);
+    if (
+      end > at &&
+      first != 0 &&
+      first != 0xef &&
+      end - at <= takenLineBytesMax &&
+      takeSteps(text, at, end, row, steps)
+    ) {
       if (isText != 0 || !hasHighByte(at, end)) state = lineTaken;
     }
     const entry = lines + <usize>count * lineEntryBytes;

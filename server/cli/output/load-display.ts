@@ -157,7 +157,10 @@ export function describeSummary(
 
 /** Lines about input that was not stored as it was: rejected lines, values that became null, and bytes that are not UTF-8. */
 export function describeLosses(
-  counts: Pick<LoadSummary, 'rejected' | 'notKept' | 'unreadableValues' | 'unreadable' | 'replacedBytes'>,
+  counts: Pick<
+    LoadSummary,
+    'rejected' | 'notKept' | 'unreadableValues' | 'unreadable' | 'replacedBytes' | 'nulBytes'
+  >,
   rejectedFolder: string,
   fields: readonly FieldDefinition[],
 ): string[] {
@@ -187,6 +190,10 @@ export function describeLosses(
       `${formatCounted(counts.replacedBytes, 'byte sequence')} that ${counts.replacedBytes === 1 ? 'was' : 'were'} not UTF-8 became U+FFFD`,
     );
   }
+  if (counts.nulBytes > 0)
+    lines.push(
+      `${formatCounted(counts.nulBytes, 'NUL byte')} before lines left out, as of a file that was truncated`,
+    );
   return lines;
 }
 

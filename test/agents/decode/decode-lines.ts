@@ -11,6 +11,7 @@ export interface Decoded {
   readonly rejected: { readonly reason: string; readonly line: string; readonly start: number }[];
   readonly unreadableValues: number;
   readonly replacedBytes: number;
+  readonly nulBytes: number;
   readonly unreadable: UnreadableField[];
 }
 
@@ -59,6 +60,7 @@ export function decodeLines(
       rows.push(batch.columns.map((column) => columnValue(column, row)));
     }
   }
-  const { unreadableValues, replacedBytes } = decoder.counters;
-  return { rows, rejected, unreadableValues, replacedBytes, unreadable: decoder.counters.takeFields() };
+  const { unreadableValues, replacedBytes, nulBytes } = decoder.counters;
+  const unreadable = decoder.counters.takeFields();
+  return { rows, rejected, unreadableValues, replacedBytes, nulBytes, unreadable };
 }

@@ -140,7 +140,7 @@ describe('lines', () => {
 
   it.each([
     ['server started', 'it has no key=value pair'],
-    ['\0\0\0', 'it has no key=value pair'],
+    ['x\0\0', 'it has no key=value pair'],
     ['=1', 'at column 1 expected a key before "="'],
     ['é=1 = 2', 'at column 5 expected a key before "="'],
     ['a="x', 'at column 5, its end, expected a quotation mark that ends the value'],
@@ -297,7 +297,9 @@ describe('random lines', () => {
   it('give the pairs that the rules define', () => {
     fc.assert(
       fc.property(fc.array(line, { minLength: 1, maxLength: 8 }), (lines) => {
-        const pairs = lines.filter((text) => text.trim() !== '' || text.includes('\0')).map(pairsOf);
+        // NULs at the beginning of a line are not part of it.
+        const written = lines.map((text) => text.slice(/[^\0]|$/.exec(text)!.index));
+        const pairs = written.filter((text) => text.trim() !== '' || text.includes('\0')).map(pairsOf);
         const rows = pairs
           .filter((found) => found !== null)
           .map((found) => names.map((name) => found.get(name) ?? null));

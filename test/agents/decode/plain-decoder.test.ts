@@ -62,7 +62,23 @@ describe('lines', () => {
   });
 
   it('may contain a NUL', () => {
-    expect(decodeLines(pairs, '\0=\0\n').rows).toEqual([['\0', '\0']]);
+    expect(decodeLines(pairs, 'a\0=\0\n').rows).toEqual([['a\0', '\0']]);
+  });
+
+  it('begin behind NULs and byte order marks, in long and in short runs', () => {
+    const text = 'a=1\n\0\0b=2\n\ufeffc=3\r\n\0\0\0\n\ufeff\0\ufeffd=\0\n\0\ufeff\r\n\0e';
+    for (const copies of [1, 500]) {
+      const { rows, rejected, nulBytes } = decodeLines(pairs, `${text}\n`.repeat(copies));
+      expect(rows.length).toBe(4 * copies);
+      expect(rows.slice(-4)).toEqual([
+        ['a', '1'],
+        ['b', '2'],
+        ['c', '3'],
+        ['d', '\0'],
+      ]);
+      expect(rejected.length).toBe(copies);
+      expect(nulBytes).toBe(8 * copies);
+    }
   });
 
   it.each(['plain', 'multiline'] as const)('are decoded one at a time when turns are short: %s', (kind) => {
@@ -223,7 +239,8 @@ function decodeNaively(regex: string, names: readonly string[], bytes: Uint8Arra
   const rows: (string | null)[][] = [];
   const lines = Buffer.from(bytes).toString('latin1').split('\n');
   for (const line of lines) {
-    const raw = Buffer.from(line.endsWith('\r') ? line.slice(0, -1) : line, 'latin1');
+    const text = line.replace(/\r$/, '').replace(/^(?:\0|\xef\xbb\xbf)+/, '');
+    const raw = Buffer.from(text, 'latin1');
     if (raw.length === 0) continue;
     const matcher = pattern.matcher(new TextDecoder('utf-8', { ignoreBOM: true }).decode(raw));
     if (matcher.find()) rows.push(names.map((name) => matcher.group(name)));

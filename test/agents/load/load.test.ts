@@ -35,12 +35,13 @@ const numbers = async (store: AgentStore): Promise<(number | null)[]> =>
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 describe('loading a file', () => {
-  test('skips a byte order mark at the beginning, whose bytes count in the offsets', async () => {
+  test('skips a byte order mark at the beginning of a line, whose bytes count in the offsets', async () => {
     const { store, data, write } = await place();
     const path = await write('app_web.log', `\ufeff${lineOf(0)}nonsense\n\ufeff${lineOf(1)}`);
-    expect(await load(store, [path])).toMatchObject({ records: 2, rejected: 1, unreadableValues: 1 });
+    expect(await load(store, [path])).toMatchObject({ records: 2, rejected: 1, unreadableValues: 0 });
     const times = new Map((await recordsOf(store)).map(({ n, time }) => [n, time]));
     expect(times.get(0)).toBe(Date.UTC(2026, 10, 20));
+    expect(times.get(1)).toBe(Date.UTC(2026, 10, 20, 0, 0, 1));
     expect(await rejectedOf(data)).toMatchObject([{ offset: 3 + lineOf(0).length }]);
   });
 

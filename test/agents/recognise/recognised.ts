@@ -13,7 +13,7 @@ export const settings = {
 };
 
 export function sampleOf(text: string | Uint8Array): LogSample {
-  const piece = { path: 'log', bytes: Buffer.from(text), atBeginning: true, modifiedMs: writtenMs };
+  const piece = { path: 'log', bytes: Buffer.from(text), modifiedMs: writtenMs };
   return { pieces: [piece], isWhole: true };
 }
 
