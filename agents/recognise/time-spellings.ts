@@ -101,7 +101,7 @@ function behindClock(date: string, shape: string): TimeSpelling[] {
 
 /** All spellings in the order in which they are tried: more specific ones come first. */
 export const timeSpellings: readonly TimeSpelling[] = [
-  layout('rfc3339', String.raw`\d{4}-\d{2}-\d{2}[Tt ]${clock}${fraction}(?:[Zz]|[+-]\d{2}:\d{2})`),
+  layout('rfc3339', String.raw`\d{4}-\d{2}-\d{2}[Tt ]${clock}${fraction}(?:[Zz]|[+-]\d{2}(?::?\d{2})?)`),
   ...dated('2006-01-02', String.raw`\d{4}-\d{2}-\d{2}`, [
     'T',
     ' ',

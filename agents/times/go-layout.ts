@@ -66,8 +66,6 @@ export const Step = {
   offsetOrZHour: 31,
   offsetOrZSeconds: 32,
   offsetOrZColonSeconds: 33,
-  /** `T`, `t` or a blank between date and time (RFC 3339, section 5.6). */
-  dateTimeSeparator: 34,
   literal: 1000,
 } as const;
 

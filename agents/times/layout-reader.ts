@@ -143,16 +143,13 @@ function readRareStep(step: number, text: string, at: number, parts: TimeParts):
     }
     case Step.zoneName:
       return readZoneName(text, at, parts);
-    case Step.dateTimeSeparator: {
-      const code = text.charCodeAt(at);
-      return code === 84 || code === 116 || code === 32 ? at + 1 : -1;
-    }
     default:
       return -1;
   }
 }
 
-function twoDigits(text: string, at: number): number {
+/** The number of two digits at `at`; -1 where there are none. */
+export function twoDigits(text: string, at: number): number {
   const high = text.charCodeAt(at) - 48;
   const low = text.charCodeAt(at + 1) - 48;
   return high >= 0 && high <= 9 && low >= 0 && low <= 9 ? high * 10 + low : -1;
@@ -185,7 +182,7 @@ function skipBlanks(text: string, at: number): number {
  * Reads a point or comma and digits: exactly `digits` if that is positive, otherwise any number, including none. Truncates
  * to milliseconds.
  */
-function readFraction(text: string, at: number, digits: number, parts: TimeParts): number {
+export function readFraction(text: string, at: number, digits: number, parts: TimeParts): number {
   const point = text.charCodeAt(at);
   if ((point !== 46 && point !== 44) || !isDigit(text, at + 1)) return digits > 0 ? -1 : at;
   let end = at + 1;

@@ -1,5 +1,6 @@
 import { LogstrataError } from '../../engine/index.js';
-import { parseGoLayout, Step, type GoLayout } from './go-layout.js';
+import { parseGoLayout, type GoLayout } from './go-layout.js';
+import { readIsoTime } from './iso-time.js';
 import { readByLayout, TimeParts, ZoneSource } from './layout-reader.js';
 import { findZone, type Zone } from './zone.js';
 
@@ -54,7 +55,7 @@ export function compileTimestamp(format: TimestampFormat, defaultTimezone: strin
   switch (name) {
     case 'rfc3339':
     case 'rfc3339nano':
-      return layoutReader(rfc3339Layout(), zone, true);
+      return isoReader(zone);
     case 'common':
       return layoutReader(parseGoLayout('02/Jan/2006:15:04:05 -0700'), zone, true);
     case 'stamp':
@@ -73,16 +74,6 @@ export function timestampProblem(format: TimestampFormat): string | undefined {
     if (error instanceof LogstrataError) return error.message;
     throw error;
   }
-}
-
-/**
- * Like Go's `time.RFC3339`, but also with the blank and the lower-case letters that RFC 3339 (5.6) allows, and any number of
- * digits after the seconds.
- */
-function rfc3339Layout(): GoLayout {
-  const layout = parseGoLayout('2006-01-02T15:04:05Z07:00');
-  const steps = layout.steps.map((step) => (step === Step.literal + 84 ? Step.dateTimeSeparator : step));
-  return { ...layout, steps };
 }
 
 /** Whether texts of a format contain their year. */
@@ -110,6 +101,11 @@ export function isUndated(format: TimestampFormat | undefined): boolean {
 
 function hasDate(parts: GoLayout['parts']): boolean {
   return parts.has('month') || parts.has('day of the year');
+}
+
+function isoReader(zone: Zone): TimestampReader {
+  const parts = new TimeParts();
+  return (text) => (readIsoTime(text, parts) ? instantInYear(parts, parts.year, zone) : null);
 }
 
 function layoutReader(layout: GoLayout, zone: Zone, zoneIsGiven: boolean): TimestampReader {

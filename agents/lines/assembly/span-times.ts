@@ -117,17 +117,20 @@ function readClock(at: usize): i64 {
   return <i64>((hour * 60 + minute) * 60 + second) * 1000;
 }
 
-/** Reads a UTC offset with a sign, in milliseconds; otherwise `none`. The minutes are at `minutesAt`. */
+/** Reads a UTC offset with a sign, in milliseconds; otherwise `none`. The minutes are at `minutesAt`; 0 for none. */
 function readOffset(at: usize, minutesAt: usize): i64 {
   const sign = <u32>load<u8>(at);
   const hours = twoDigits(at + 1);
-  const minutes = twoDigits(minutesAt);
+  const minutes = minutesAt == 0 ? 0 : twoDigits(minutesAt);
   if ((sign != 0x2b && sign != 0x2d) || hours > 23 || minutes > 59) return none;
   const size = <i64>(hours * 60 + minutes) * 60000;
   return sign == 0x2d ? -size : size;
 }
 
-/** Reads `2026-11-21T12:34:56`, with any number of digits after a point, and `Z` or `+01:00`. */
+/**
+ * Reads `2026-11-21T12:34:56`, with any number of digits after a point or comma, and `Z`, `+01:00`, `+0100` or `+01`. Other
+ * spellings are read line by line, by ../../times/iso-time.ts.
+ */
 function readRfc3339(at: usize, length: u32): i64 {
   if (length < 20) return none;
   const end = at + length;
@@ -137,7 +140,7 @@ function readRfc3339(at: usize, length: u32): i64 {
   if (date == none || clock == none || (separator != 0x54 && separator != 0x20)) return none;
   let time = date + clock;
   at += 19;
-  if (load<u8>(at) == 0x2e) {
+  if (load<u8>(at) == 0x2e || load<u8>(at) == 0x2c) {
     let weight: u32 = 100;
     const first = ++at;
     for (; at < end && digit(at) <= 9; at++) {
@@ -147,8 +150,9 @@ function readRfc3339(at: usize, length: u32): i64 {
     if (at == first || at == end) return none;
   }
   if (load<u8>(at) == 0x5a) return at + 1 == end ? time : none;
-  if (at + 6 != end || load<u8>(at, 3) != 0x3a) return none;
-  const offset = readOffset(at, at + 4);
+  const rest = <u32>(end - at);
+  if (rest != 5 && rest != 3 && (rest != 6 || load<u8>(at, 3) != 0x3a)) return none;
+  const offset = readOffset(at, rest == 3 ? 0 : end - 2);
   return offset == none ? none : time - offset;
 }
 

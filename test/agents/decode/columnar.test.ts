@@ -70,6 +70,19 @@ const times = [
     ' 2026-11-21T12:34:56Z ',
   ],
   ...[
+    '2026-11-21T12:34:56+0100',
+    '2026-11-21T12:34:56-01',
+    '2026-11-21T12:34:56+010',
+    '2026-11-21T12:34:56+',
+  ],
+  ...[
+    '2026-11-21 12:34:56,25-0130',
+    '2026-11-21T12:34:56,Z',
+    '2026-11-21T12:34:56+24',
+    '2026-11-21T12:34:56+0060',
+  ],
+  ...['2016-12-31T23:59:60Z', '2026-11-21T12:34Z', '20261121T123456Z', '2026-11-21T12:34:56+01:00[CET]'],
+  ...[
     '21/Nov/2026:12:34:56 +0100',
     '29/Feb/2100:00:00:00 +0000',
     '21/nov/2026:12:34:56 -0000',
@@ -169,7 +182,16 @@ const line = fc.oneof(
   {
     weight: 1,
     arbitrary: fc
-      .constantFrom('', ' ', '\r', 'no json', '{"text":"a"} x')
+      .constantFrom(
+        '',
+        ' ',
+        '\r',
+        'no json',
+        '{"text":"a"} x',
+        '\0\0{"text":"a"}',
+        '\ufeff{"text":"a"}',
+        '\0',
+      )
       .map((content) => Buffer.from(content)),
   },
 );
@@ -196,6 +218,37 @@ function expectSame(agentDefinition: AgentDefinition, block: Uint8Array): void {
 }
 
 describe('JSON lines that are decoded many at once', () => {
+  it('may spell their times in every way of RFC 3339 in one file', () => {
+    const spelled = {
+      '2026-11-21T12:34:56Z': '2026-11-21T12:34:56.000Z',
+      '2026-11-21 12:34:56.5+01:00': '2026-11-21T11:34:56.500Z',
+      '2026-11-21T12:34:56+0000': '2026-11-21T12:34:56.000Z',
+      '2026-11-21T12:34:56,250-0130': '2026-11-21T14:04:56.250Z',
+      '2026-11-21T12:34:56+01': '2026-11-21T11:34:56.000Z',
+      '2026-11-21T12:34:56,25Z': '2026-11-21T12:34:56.250Z',
+      '2016-12-31t23:59:60z': '2017-01-01T00:00:00.000Z',
+      '2026-11-21T12:34Z': '2026-11-21T12:34:00.000Z',
+      '20261121T123456+0100': '2026-11-21T11:34:56.000Z',
+      '2026-11-21T12:34:56+01:00[Europe/Oslo]': '2026-11-21T11:34:56.000Z',
+    };
+    const block = Object.keys(spelled)
+      .map((at) => `{"at":"${at}","text":"${'x'.repeat(200)}"}\n`)
+      .join('');
+    const times = agent([{ name: 'at', type: 'time', timestamp: { format: 'rfc3339' } }], {});
+    for (const columnar of [true, false]) {
+      const { rows, unreadableValues } = decodeLines(times, block, { columnar });
+      expect(rows.map(([at]) => new Date(Number(at)).toISOString())).toEqual(Object.values(spelled));
+      expect(unreadableValues).toBe(0);
+    }
+    // The first six are read by the kernels, the others one by one.
+    const splitter = new JsonLineSplitter(['at']);
+    const columns = new LineColumns(splitter, [{ kind: 'time', field: 0, format: 'rfc3339' }]);
+    const bytes = Buffer.from(block);
+    expect(columns.open(bytes, 0, bytes.length, true)).toBe(bytes.length);
+    expect(columns.next()).toBe(true);
+    expect([...columns.states]).toEqual([0, 0, 0, 0, 0, 0, 1, 1, 1, 1]);
+  });
+
   it('are decoded by this path also with escapes, nested values and nulls', () => {
     const splitter = new JsonLineSplitter(['text', 'at', 'number']);
     const columns = new LineColumns(splitter, [
