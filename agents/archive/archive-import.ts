@@ -159,6 +159,8 @@ export class ArchiveImport {
       files: [file.path],
       formats: new Map([[file.path, file.format]]),
       openFile: this.openFile,
+      // What a load asks about is not stored without an answer; the file is a problem until then.
+      acceptUntimed: () => Promise.resolve(false),
       onEvent: (event) => this.tally.event(event),
     });
     if (stopped !== null) throw stopped;

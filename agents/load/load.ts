@@ -223,7 +223,7 @@ class FilesLoad {
     const example = unreadable.get(place)?.example ?? null;
     if (await acceptUntimed({ path, records, field, example })) return;
     const why = example === null ? 'no line has one' : `such as ${JSON.stringify(example)}`;
-    const message = `none of the ${records} records of ${path} has a readable "${field}" (${why}), so their place would be the time of the load. Correct the agent (logstrata check ${definition.name} --file), or use --force to store them anyway`;
+    const message = `none of the ${records} records of ${path} has a readable "${field}" (${why}), so their place would be the time of the load. Correct the agent (logstrata check ${definition.name} --file), or use --force to store them anyway (logstrata load ${definition.name} FILE --force)`;
     throw new SourceError('invalid', message, { path });
   }
 
