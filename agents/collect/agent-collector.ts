@@ -268,10 +268,7 @@ export class AgentCollector {
   }
 
   private async identifyNew(): Promise<void> {
-    // Decompression can't go on behind a failure: the file is opened anew at its stored position.
-    for (const file of this.files)
-      if (file.kind === 'packed' && file.state.failure !== null && this.attempts.mayTry(file))
-        file.observe({ kind: 'doubted' });
+    this.attempts.reopen(this.files);
     const files = [...this.files].filter(
       (file) =>
         (file.kind === 'new' || file.kind === 'waiting') &&

@@ -37,6 +37,13 @@ export class FileAttempts {
     return sizeBytes !== failed.sizeBytes || modifiedMs !== failed.modifiedMs;
   }
 
+  /** Has compressed files opened anew at their stored position that failed and may be tried: decompression can't go on behind a failure. */
+  reopen(files: Iterable<FollowedFile>): void {
+    for (const file of files)
+      if (file.kind === 'packed' && file.state.failure !== null && this.mayTry(file))
+        file.observe({ kind: 'doubted' });
+  }
+
   /** Runs an operation on one file. Throws errors that are not failures of the file. */
   async run(file: FollowedFile, attempt: () => Promise<void>): Promise<void> {
     try {
