@@ -1,9 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { FailedTokens } from '../../server/access/failed-tokens.js';
 import { ListenerGuard } from '../../server/access/listener-guard.js';
 import { digestOf, newTokenText, type Token } from '../../server/access/token.js';
 import type { ServerOptions } from '../../server/route/server-options.js';
-import { serve, transports } from '../server/running.js';
+import { describeOnTransports, serve } from '../server/running.js';
 import { piece, ScriptedStore } from '../server/scripted-store.js';
 import { ask, type WireResponse } from '../server/wire.js';
 
@@ -24,7 +24,7 @@ function problemOf(response: WireResponse): { status: number; detail: string } {
   return JSON.parse(response.body.toString()) as { status: number; detail: string };
 }
 
-describe.each(transports)('a listener with tokens on %s', (transport) => {
+describeOnTransports('a listener with tokens on %s', (transport) => {
   const all = (options: Partial<ServerOptions>, its = store()): Promise<{ address: string }> =>
     serve(transport, its, { lookup: (agent) => (agent === 'nginx' ? its : undefined), ...options });
 

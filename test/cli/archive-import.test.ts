@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { ImportStatus } from '../../agents/archive/import-status.js';
 import { fetchAlone, freePort, recordsOf, run, start, workFolder, type Running } from './process.js';
+import { isRoot, itUnless } from '../needs.js';
 
 const agentFile = `archive:
   path: '../old/**/*.log*'
@@ -184,8 +185,7 @@ describe('text files of an archive', () => {
     await stop(server);
   });
 
-  it('without read permission are reported, and are stored once they can be read', async () => {
-    if (process.getuid?.() === 0) return;
+  itUnless(isRoot, 'without read permission are reported, and are stored once they can be read', async () => {
     const folder = archiveFolder();
     chmodSync(join(folder, 'old/region=us/b.log'), 0);
     const { server, url } = await serve(folder);

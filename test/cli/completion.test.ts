@@ -7,6 +7,7 @@ import { buildProgram } from '../../server/cli/program.js';
 import { candidatesFor, type KnownAgents } from '../../server/cli/shell/candidates.js';
 import { completionScripts, shells, type Shell } from '../../server/cli/shell/completion-scripts.js';
 import { main, run, workFolder } from './process.js';
+import { itUnless, missingProgram } from '../needs.js';
 
 /** The completions as they are passed to shell scripts: only the words. */
 async function offered(folder: string, ...words: string[]): Promise<string[]> {
@@ -136,26 +137,22 @@ const interactive: Partial<Record<Shell, { command: string; begin: string }>> = 
   zsh: { command: 'zsh -f -i', begin: 'autoload -U compinit; compinit -u -D; source ./completion.zsh' },
 };
 
-/** Whether a program is installed. Without the shells, nothing is tested. */
-const isThere = (program: string): boolean => spawnSync(program, ['--version']).error === undefined;
-
-it.each(Object.entries(interactive))('%s completes words at a terminal', (shell, { command, begin }) => {
-  if (!isThere(shell) || !isThere('script')) return;
-  const { folder, env } = shellFolder();
-  const input = `${[begin, ...typed.map(([line]) => line), 'exit'].join('\n')}\n`;
-  const ended = spawnSync('script', ['-qec', command, '/dev/null'], {
-    cwd: folder,
-    env,
-    input,
-    encoding: 'utf8',
+for (const [shell, { command, begin }] of Object.entries(interactive))
+  itUnless(missingProgram(shell, 'script'), `${shell} completes words at a terminal`, () => {
+    const { folder, env } = shellFolder();
+    const input = `${[begin, ...typed.map(([line]) => line), 'exit'].join('\n')}\n`;
+    const ended = spawnSync('script', ['-qec', command, '/dev/null'], {
+      cwd: folder,
+      env,
+      input,
+      encoding: 'utf8',
+    });
+    // Words typed while a command ran may appear before the output of the next one.
+    const given = [...ended.stdout.matchAll(/given(<.*>)/g)].map(([, words]) => words);
+    expect(given, ended.stdout).toEqual(typed.map(([, words]) => words));
   });
-  // Words typed while a command ran may appear before the output of the next one.
-  const given = [...ended.stdout.matchAll(/given(<.*>)/g)].map(([, words]) => words);
-  expect(given, ended.stdout).toEqual(typed.map(([, words]) => words));
-});
 
-it('fish completes words', () => {
-  if (!isThere('fish')) return;
+itUnless(missingProgram('fish'), 'fish completes words', () => {
   const { folder, env } = shellFolder();
   const ask = (line: string): string[] => {
     const script = `source completion.fish; complete -C '${line}'`;

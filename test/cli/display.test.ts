@@ -10,6 +10,7 @@ import { RecordDisplay, type RecordView } from '../../server/cli/display/record-
 import { textWidth } from '../../server/cli/output/text-width.js';
 import type { Field } from '../../server/viewer/query/field.js';
 import { main, recordsOf, run, workFolder } from './process.js';
+import { itUnless, missingProgram } from '../needs.js';
 
 const access: Field[] = [
   { name: 'time', type: 'time' },
@@ -167,13 +168,19 @@ describe('colours', () => {
 });
 
 describe('query', () => {
-  it('prints a table at a terminal, and JSON Lines for programs', async () => {
+  /** A folder with one record, whose message contains commands for terminals. */
+  async function evilFolder(): Promise<string> {
     const folder = workFolder();
     writeFileSync(
       join(folder, 'evil.log'),
       `${JSON.stringify({ time: '2026-11-24T05:30:00Z', level: 'error', message: 'a\u001b]0;owned\u0007b\u009b31m' })}\n`,
     );
     await run(folder, ['load', 'app', 'evil.log']);
+    return folder;
+  }
+
+  it('prints JSON Lines for programs, and a table if asked to', async () => {
+    const folder = await evilFolder();
     const records = (await run(folder, ['query', 'app'])).stdout;
     expect(recordsOf(records)).toMatchObject([{ message: 'a\u001b]0;owned\u0007b\u009b31m' }]);
 
@@ -191,10 +198,11 @@ describe('query', () => {
     );
     const both = await run(folder, ['query', 'app', '--wrap', '--csv']);
     expect(both.code).toBe(2);
+  });
 
+  itUnless(missingProgram('script'), 'prints a table at a terminal, which gets no commands', async () => {
+    const folder = await evilFolder();
     const shown = atTerminal(folder, [[], ['--jsonl'], ['--csv'], ['--wrap', '--color', 'never']]);
-    // Where no terminal is available, there is nothing to test.
-    if (shown === undefined) return;
     expect(shown).toMatch(/time \(UTC\).*level.*message/);
     expect(shown).toContain('\u001b[31merror\u001b[0m');
     expect(shown.split('a\\u001b]0;owned\\u0007b\\u009b31m')).toHaveLength(5);
@@ -230,7 +238,11 @@ describe('names that somebody else has chosen', () => {
     }
   });
 
-  it.each([true, false])('have none in the log of a server, at a terminal: %s', async (isTerminal) => {
+  itUnless(missingProgram('script'), 'have none in the log of a server at a terminal', () => logsNames(true));
+
+  it('have none in the log of a server without a terminal', () => logsNames(false));
+
+  async function logsNames(isTerminal: boolean): Promise<void> {
     const folder = workFolder();
     const logs = join(folder, `logs\u001b]0;owned\u0007\u009b31m`);
     mkdirSync(logs);
@@ -246,9 +258,7 @@ describe('names that somebody else has chosen', () => {
       : spawn(process.execPath, [main, ...words], { cwd: folder });
     onTestFinished(() => void child.kill('SIGKILL'));
     let output = '';
-    const ended = once(child, 'close').catch(() => null);
-    // Where no terminal is available, there is nothing to test.
-    if (child.pid === undefined) return ended.then(() => undefined);
+    const ended = once(child, 'close');
     for (const stream of [child.stdout, child.stderr])
       stream.setEncoding('utf8').on('data', (text: string) => (output += text));
     const text = 'logs\\u001b]0;owned\\u0007\\u009b31m/a.log.gz is a truncated gzip file';
@@ -257,18 +267,18 @@ describe('names that somebody else has chosen', () => {
     else child.kill('SIGTERM');
     await ended;
     expect(output.replaceAll(/\u001b\[\d+m|[\r\n]|\^C/g, '')).not.toMatch(commands);
-  });
+  }
 });
 
-/** The output of `query app` with these options at a terminal of 80 columns, in turn; undefined if util-linux is not installed. */
-function atTerminal(folder: string, options: readonly (readonly string[])[]): string | undefined {
+/** The output of `query app` with these options at a terminal of 80 columns, in turn. */
+function atTerminal(folder: string, options: readonly (readonly string[])[]): string {
   const commands = options.map((words) => [process.execPath, main, 'query', 'app', ...words].join("' '"));
   const script = ['stty cols 80 rows 24', ...commands.map((command) => `'${command}'`)].join('; ');
-  const { error, stdout } = spawnSync('script', ['-qec', script, '/dev/null'], {
+  const { stdout } = spawnSync('script', ['-qec', script, '/dev/null'], {
     cwd: folder,
     env: { ...process.env, TERM: 'xterm', NO_COLOR: '', FORCE_COLOR: '' },
     input: '',
     encoding: 'utf8',
   });
-  return error === undefined ? stdout : undefined;
+  return stdout;
 }

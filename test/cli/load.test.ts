@@ -14,6 +14,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { main, recordsOf, run, start, workFolder } from './process.js';
 import { storedLines } from './stored.js';
+import { itUnless, missingProgram } from '../needs.js';
 
 interface Summary {
   records: number;
@@ -178,13 +179,14 @@ describe('logstrata load', () => {
     expect(await count(folder, 'app')).toBe(2000);
   });
 
-  it.runIf(existsSync('/usr/bin/script'))(
+  itUnless(
+    missingProgram('script'),
     'ends in good order when its terminal is closed, with all read records stored',
     async () => {
       const folder = workFolder();
       // The shell outlives its terminal and keeps the signal, so the command sees the end of its input.
       const command = 'trap : HUP; "$NODE" "$MAIN" load app - --json; echo $? >code';
-      const terminal = spawn('/usr/bin/script', ['-qec', command, '/dev/null'], {
+      const terminal = spawn('script', ['-qec', command, '/dev/null'], {
         cwd: folder,
         env: { ...process.env, SHELL: '/bin/sh', NODE: process.execPath, MAIN: main },
       });

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { main, root, run, workFolder } from './process.js';
+import { itUnless, notLinux } from '../needs.js';
 
 const commands = ['serve', 'load', 'query', 'stats', 'check', 'verify', 'compact', 'export', 'demo'];
 
@@ -168,7 +169,7 @@ describe('mistakes that the user can correct end with 1', () => {
     }
   });
 
-  it.runIf(existsSync('/dev/full'))('a full disk behind standard output', async () => {
+  itUnless(notLinux, 'a full disk behind standard output', async () => {
     const folder = workFolder();
     await run(folder, ['load', 'app', 'data/samples/app.log']);
     const main = join(root, 'dist/program/server/main.js');

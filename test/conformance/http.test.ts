@@ -1,5 +1,5 @@
-import { transports } from '../server/running.js';
+import { describeOnTransports } from '../server/running.js';
 import { httpAnswerer } from './over-http.js';
 import { runConformance } from './runner.js';
 
-for (const transport of transports) runConformance(httpAnswerer(transport));
+describeOnTransports('over HTTP on %s', (transport) => runConformance(httpAnswerer(transport)));

@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -47,6 +47,7 @@ while True:
     said = listening.recv(65536).decode().rstrip("\\n").split("\\n")
     print(json.dumps(said), flush=True)
 `;
+import { itUnless, missingProgram } from '../needs.js';
 
 async function socketListener(): Promise<Listener> {
   const socket = join(temporaryFolder(), 'notify');
@@ -66,56 +67,63 @@ async function socketListener(): Promise<Listener> {
   };
 }
 
-const isThere = (program: string): boolean => spawnSync(program, ['--version']).error === undefined;
+const listeners = [
+  { what: 'a script', listen: scriptedListener, whyNot: null },
+  {
+    what: 'systemd-notify and a datagram socket',
+    listen: socketListener,
+    whyNot: missingProgram('systemd-notify', 'python3'),
+  },
+];
 
-const listeners = [{ what: 'a script', listen: scriptedListener }];
-if (isThere('systemd-notify') && isThere('python3'))
-  listeners.push({ what: 'systemd-notify and a datagram socket', listen: socketListener });
+describe.each(listeners)('a server with a service manager ($what)', ({ listen, whyNot }) => {
+  itUnless(
+    whyNot,
+    'reports that it starts, is ready, is alive, reloads and stops, in that order',
+    async () => {
+      const { environment, messages } = await listen();
+      const folder = workFolder();
+      const address = `127.0.0.1:${await freePort()}`;
+      const server = start(folder, ['serve', '--listen', address, '--console', 'off'], {
+        ...environment,
+        WATCHDOG_USEC: '200000',
+      });
+      const heard = async (message: string, times = 1): Promise<void> => {
+        const count = (): number => messages().filter((each) => each.includes(message)).length;
+        while (count() < times) {
+          expect(server.child.exitCode).toBeNull();
+          await new Promise((resolve) => setTimeout(resolve, 20));
+        }
+      };
+      await heard('READY=1');
+      // It answers queries by then.
+      expect((await fetch(`http://${address}/api/query/nginx?limit=1`)).status).toBe(200);
+      await heard('WATCHDOG=1', 2);
+      server.child.kill('SIGHUP');
+      await heard('READY=1', 2);
+      server.child.kill('SIGTERM');
+      expect((await server.finished).code).toBe(0);
+      const isThrough = (): boolean => messages().some(([first]) => first === 'STOPPING=1');
+      while (!isThrough()) await new Promise((resolve) => setTimeout(resolve, 20));
 
-describe.each(listeners)('a server with a service manager ($what)', ({ listen }) => {
-  it('reports that it starts, is ready, is alive, reloads and stops, in that order', async () => {
-    const { environment, messages } = await listen();
-    const folder = workFolder();
-    const address = `127.0.0.1:${await freePort()}`;
-    const server = start(folder, ['serve', '--listen', address, '--console', 'off'], {
-      ...environment,
-      WATCHDOG_USEC: '200000',
-    });
-    const heard = async (message: string, times = 1): Promise<void> => {
-      const count = (): number => messages().filter((each) => each.includes(message)).length;
-      while (count() < times) {
-        expect(server.child.exitCode).toBeNull();
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
-    };
-    await heard('READY=1');
-    // It answers queries by then.
-    expect((await fetch(`http://${address}/api/query/nginx?limit=1`)).status).toBe(200);
-    await heard('WATCHDOG=1', 2);
-    server.child.kill('SIGHUP');
-    await heard('READY=1', 2);
-    server.child.kill('SIGTERM');
-    expect((await server.finished).code).toBe(0);
-    const isThrough = (): boolean => messages().some(([first]) => first === 'STOPPING=1');
-    while (!isThrough()) await new Promise((resolve) => setTimeout(resolve, 20));
-
-    const said = messages();
-    const states = said.filter(([first]) => first !== 'WATCHDOG=1');
-    const answering = `STATUS=answering for 2 agents at http://${address}`;
-    expect(states).toEqual([
-      [`STATUS=opening ${join(folder, 'data/store')}`],
-      ['READY=1', answering],
-      [
-        'RELOADING=1',
-        expect.stringMatching(/^MONOTONIC_USEC=\d+$/),
-        'STATUS=reloading agents, tokens and certificates',
-      ],
-      ['READY=1', answering],
-      ['STOPPING=1', 'STATUS=stopping after the answers under way'],
-    ]);
-    const at = (message: string): number => said.findIndex((each) => each.includes(message));
-    expect(at('WATCHDOG=1')).toBeGreaterThan(at('READY=1'));
-  });
+      const said = messages();
+      const states = said.filter(([first]) => first !== 'WATCHDOG=1');
+      const answering = `STATUS=answering for 2 agents at http://${address}`;
+      expect(states).toEqual([
+        [`STATUS=opening ${join(folder, 'data/store')}`],
+        ['READY=1', answering],
+        [
+          'RELOADING=1',
+          expect.stringMatching(/^MONOTONIC_USEC=\d+$/),
+          'STATUS=reloading agents, tokens and certificates',
+        ],
+        ['READY=1', answering],
+        ['STOPPING=1', 'STATUS=stopping after the answers under way'],
+      ]);
+      const at = (message: string): number => said.findIndex((each) => each.includes(message));
+      expect(at('WATCHDOG=1')).toBeGreaterThan(at('READY=1'));
+    },
+  );
 });
 
 it('reports why the service manager cannot be reached, and serves nevertheless', async () => {

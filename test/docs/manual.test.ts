@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import { manPage } from '../../server/cli/manual/man-page.js';
 import { helpPieces } from '../../server/cli/manual/help-text.js';
 import { buildProgram } from '../../server/cli/program.js';
+import { itUnless, missingProgram } from '../needs.js';
 
 const page = manPage(buildProgram(), '1.2.3', Date.UTC(2026, 10, 24));
 
@@ -73,13 +74,16 @@ it('a text below options is split into examples, lines and paragraphs', () => {
   ]);
 });
 
-it('mandoc and man accept the page, and show it at 80 columns', () => {
+itUnless(missingProgram('mandoc'), 'mandoc accepts the page', () => {
   const lint = spawnSync('mandoc', ['-T', 'lint'], { input: page, encoding: 'utf8' });
-  if (lint.error === undefined) expect(lint.stdout + lint.stderr).toBe('');
+  expect(lint.stdout + lint.stderr).toBe('');
+});
+
+itUnless(missingProgram('man'), 'man shows the page at 80 columns', (context) => {
   const env = { ...process.env, MANWIDTH: '80', LC_ALL: 'C.UTF-8' };
   const man = spawnSync('man', ['-P', 'cat', '-l', '-'], { input: page, encoding: 'utf8', env });
-  // Some containers have a "man" that only reports that the pages were left out.
-  if (man.error !== undefined || man.status !== 0 || !man.stdout.includes('SYNOPSIS')) return;
+  if (man.stdout.includes('This system has been minimized'))
+    context.skip('not tried: "man" only reports that pages were left out');
   expect(man.stderr).toBe('');
   const lines = man.stdout.split('\n');
   expect(lines.length).toBeGreaterThan(300);

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { expect, it, describe } from 'vitest';
+import { describeUnless, unlessRequired } from '../needs.js';
 import { freePorts, Program } from './processes.js';
 
 const serverPath = ['/usr/sbin/clickhouse-server', '/usr/bin/clickhouse-server'].find((path) =>
@@ -10,16 +10,14 @@ const serverPath = ['/usr/sbin/clickhouse-server', '/usr/bin/clickhouse-server']
 );
 const zookeeperJar = '/usr/share/java/zookeeper.jar';
 
-/** Set where a missing ClickHouse is an error. */
-const isRequired = process.env['LOGSTRATA_CLICKHOUSE'] === 'required';
+const missingServers =
+  serverPath !== undefined && existsSync(zookeeperJar)
+    ? null
+    : "there are no clickhouse-server and zookeeper of Debian's here";
 
-/** Tests on real ClickHouse servers. Where there are none, one test takes their place and says so. */
+/** Tests on real ClickHouse servers. */
 export function describeWithClickHouse(title: string, tests: () => void): void {
-  if ((serverPath !== undefined && existsSync(zookeeperJar)) || isRequired) describe(title, tests);
-  else
-    it(`${title}: not tried, since there is no clickhouse-server with zookeeper here`, () => {
-      expect(existsSync(zookeeperJar) && serverPath !== undefined).toBe(false);
-    });
+  describeUnless(unlessRequired('clickhouse-server', missingServers), title, tests);
 }
 
 /** A ClickHouse server with its own folder and ports, on the loopback address. */

@@ -1,11 +1,15 @@
-import { expect, describe, it } from 'vitest';
 import { peerPackageFolder } from '../../bench/sides/peer-package.js';
+import { describeUnless, unlessRequired } from '../needs.js';
 
-/** Tests on a current ClickHouse within the process. Where it is not installed, one test takes their place and says so. */
+/** Why the tests on a current ClickHouse within the process can't run here, or null. */
+export const missingChdb = unlessRequired(
+  'chdb',
+  peerPackageFolder('clickhouse', 'chdb') === undefined
+    ? 'chdb is not installed (node bench/peers/install.mjs clickhouse)'
+    : null,
+);
+
+/** Tests on a current ClickHouse within the process. */
 export function describeWithChdb(title: string, tests: () => void): void {
-  if (peerPackageFolder('clickhouse', 'chdb') !== undefined) describe(title, tests);
-  else
-    it(`${title}: not tried, since chdb is not installed (node bench/peers/install.mjs clickhouse)`, () => {
-      expect(peerPackageFolder('clickhouse', 'chdb')).toBeUndefined();
-    });
+  describeUnless(missingChdb, title, tests);
 }

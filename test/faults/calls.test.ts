@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect, it } from 'vitest';
+import { expect } from 'vitest';
 import { isLong, seed } from '../cases.js';
 import { Random } from '../../bench/random.js';
 import { changingKinds, FailingCalls, type CallKind, type Fault } from './failing-calls.js';
-import { compilerMissing } from './native.js';
+import { missingCompiler } from './native.js';
 import { NumberedService, summarise, type Outcome } from './numbered-service.js';
+import { itUnless } from '../needs.js';
 
 interface Failure {
   readonly title: string;
@@ -24,8 +25,6 @@ const failures: readonly Failure[] = [
   { title: 'ENOSPC (inodes) from', kinds: ['create'], fault: { action: 'fail', error: 'ENOSPC' }, count: 12 },
   { title: 'EMFILE from', kinds: ['open'], fault: { action: 'fail', error: 'EMFILE' }, count: 6 },
 ];
-
-const missing = compilerMissing();
 
 /** There are more calls of each kind than this. */
 const surelyThere = 15;
@@ -115,8 +114,8 @@ async function tryCalls(failure: Failure, next: (at: number, hits: number) => nu
 
 for (const failure of failures) {
   const { title, kinds } = failure;
-  it(`${title} a call of ${kinds.join(', ')}: loses nothing and repeats nothing (seed ${seed})`, async () => {
-    if (missing !== null) return tellSkipped();
+  const promise = `${title} a call of ${kinds.join(', ')}: loses nothing and repeats nothing (seed ${seed})`;
+  itUnless(missingCompiler, promise, async () => {
     // In the long run, each call is the first to fail once, until there are no more calls.
     if (isLong) return tryCalls(failure, (at, hits) => (hits === 0 ? null : at + 1));
     const only = 1 + new Random(seed).below(surelyThere);
@@ -127,32 +126,31 @@ for (const failure of failures) {
   });
 }
 
-it('shows nothing that could not be made durable, and all of it once it could', async () => {
-  if (missing !== null) return tellSkipped();
-  const tried = new TriedService();
-  const { service, calls } = tried;
-  await tried.start();
-  service.program.write(100);
-  await service.catchUp();
-  for (let round = 0; round < 3; round++) {
-    const seen = service.client.numbers.length;
-    calls.plan(['sync'], { action: 'fail', error: 'EIO' }, { at: 1, count: 1_000_000 });
+itUnless(
+  missingCompiler,
+  'shows nothing that could not be made durable, and all of it once it could',
+  async () => {
+    const tried = new TriedService();
+    const { service, calls } = tried;
+    await tried.start();
     service.program.write(100);
-    while (calls.hits < 2) {
-      await service.poll();
-      await delay(5);
-    }
-    await service.poll();
-    expect(service.client.numbers).toHaveLength(seen);
-    // The process sees data that was written and not synced, but a new process must not rely on it.
-    if (round === 1) await service.kill();
-    calls.end();
-    if (round === 1) await service.start(calls.environment);
     await service.catchUp();
-  }
-  expect(await service.outcome()).toEqual({ written: 400, lost: 0, repeated: 0 });
-});
-
-function tellSkipped(): void {
-  process.stdout.write(`calls are not made to fail here: ${missing}\n`);
-}
+    for (let round = 0; round < 3; round++) {
+      const seen = service.client.numbers.length;
+      calls.plan(['sync'], { action: 'fail', error: 'EIO' }, { at: 1, count: 1_000_000 });
+      service.program.write(100);
+      while (calls.hits < 2) {
+        await service.poll();
+        await delay(5);
+      }
+      await service.poll();
+      expect(service.client.numbers).toHaveLength(seen);
+      // The process sees data that was written and not synced, but a new process must not rely on it.
+      if (round === 1) await service.kill();
+      calls.end();
+      if (round === 1) await service.start(calls.environment);
+      await service.catchUp();
+    }
+    expect(await service.outcome()).toEqual({ written: 400, lost: 0, repeated: 0 });
+  },
+);

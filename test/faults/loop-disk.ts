@@ -2,8 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
-import { compile, compilerMissing } from './native.js';
+import { onTestFinished, type TestContext } from 'vitest';
+import { compile, missingCompiler } from './native.js';
+import { notRoot } from '../needs.js';
 
 const sizeBytes = 512 * 1024 * 1024;
 
@@ -33,11 +34,14 @@ export class LoopDisk {
     });
   }
 
-  /** A mounted disk, or the reason why there can be none. */
-  static make(): LoopDisk | string {
-    const missing = compilerMissing();
-    if (missing !== null) return missing;
-    if (process.getuid?.() !== 0) return 'a disk can be mounted by root alone';
+  /** A mounted disk. Skips the rest of the test if none can be mounted here. */
+  static make(context: TestContext): LoopDisk {
+    const disk = missingCompiler ?? notRoot ?? LoopDisk.tryToMake();
+    if (typeof disk === 'string') context.skip(`not tried: ${disk}`);
+    return disk;
+  }
+
+  private static tryToMake(): LoopDisk | string {
     cutPower ??= compile('power-cut.c', 'program');
     const disk = new LoopDisk();
     mkdirSync(disk.folder);

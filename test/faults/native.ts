@@ -1,15 +1,13 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { missingProgram, notLinux } from '../needs.js';
 
 const flags = { library: ['-shared', '-fPIC'], program: [] } as const;
 
-/** Why C cannot be compiled here, or null. */
-export function compilerMissing(): string | null {
-  if (process.platform !== 'linux') return 'calls of the file system can be made to fail on Linux alone';
-  return spawnSync('cc', ['--version']).status === 0 ? null : 'there is no C compiler (cc)';
-}
+/** Why calls of the file system can't be made to fail here, or null. */
+export const missingCompiler = notLinux ?? missingProgram('cc');
 
 /** Compiles a file of this folder, and returns the path of the result, which is removed when the process ends. */
 export function compile(name: string, kind: keyof typeof flags): string {

@@ -1,8 +1,8 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { ArchiveFolder } from '../../engine/archive/archive-folder.js';
 import type { AgentStore } from '../../engine/index.js';
 import { append, noon, openOn, schema } from '../engine/store/memory-archive.js';
-import { serve, transports } from '../server/running.js';
+import { describeOnTransports, serve } from '../server/running.js';
 import { until } from '../server/scripted-store.js';
 import { ask, Wire } from '../server/wire.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
@@ -63,7 +63,7 @@ class StreamOnWire {
   }
 }
 
-describe.each(transports)('a stream over HTTP on %s', (transport) => {
+describeOnTransports('a stream over HTTP on %s', (transport) => {
   const open = async (address: string, query: string, ...headers: string[]): Promise<StreamOnWire> => {
     const lines = ['Host: x', 'Accept: text/event-stream', ...headers].map((line) => `${line}\r\n`).join('');
     const wire = await Wire.open(address);

@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { ForeignFile } from '../../engine/foreign/foreign-file.js';
 import { readForeignFile } from '../../engine/foreign/reading/read-foreign-file.js';
 import { queryDuckDb } from '../oracle/duckdb.js';
 import { ourValue, type OurValue } from './duckdb-values.js';
-import { hasParquetCorpus, parquetCorpus } from './foreign-samples.js';
+import { missingCorpus, parquetCorpus } from './foreign-samples.js';
 import { valuesOf } from './reading.js';
+import { describeUnless } from '../needs.js';
 
 /** Files whose pages are encrypted. */
 const encrypted = /\.parquet\.encrypted$/;
@@ -41,7 +42,7 @@ async function completely(file: ForeignFile, path: string, name: string): Promis
   return await valuesOf({ ...file, columns }, path, index);
 }
 
-describe.runIf(hasParquetCorpus)('the files with which the Parquet project tests readers', () => {
+describeUnless(missingCorpus, 'the files with which the Parquet project tests readers', () => {
   const compared = files.filter(
     ({ name }) => exceptions[name] === undefined || 'columns' in exceptions[name],
   );

@@ -8,8 +8,9 @@ import { readForeignFile } from '../../engine/foreign/reading/read-foreign-file.
 import { LogstrataError } from '../../engine/terms/errors.js';
 import { queryAllDuckDb } from '../oracle/duckdb.js';
 import { readDamagedCopies } from './damaged-files.js';
-import { hasParquetCorpus, parquetCorpus } from './foreign-samples.js';
+import { missingCorpus, parquetCorpus } from './foreign-samples.js';
 import { readingOf } from './reading.js';
+import { itUnless } from '../needs.js';
 
 const numRuns = caseCount(150, 10_000);
 /** The footer's length and the magic number. */
@@ -59,9 +60,8 @@ describe('damaged Parquet files', () => {
     await readDamagedCopies(await samples(), 'parquet', join(folder, 'copy.parquet'), ending, numRuns);
   });
 
-  it.runIf(hasParquetCorpus).each(parquetCorpus('bad_data'))(
-    '$name is read, or refused with an error that names it',
-    async ({ path }) => {
+  for (const { name, path } of parquetCorpus('bad_data'))
+    itUnless(missingCorpus, `${name} is read, or refused with an error that names it`, async () => {
       const named = (error: unknown): void => {
         expect(error).toBeInstanceOf(LogstrataError);
         expect(error).toMatchObject({ path });
@@ -73,6 +73,5 @@ describe('damaged Parquet files', () => {
           if (read.spans.length > 0)
             await decodeForeign({ ...read, column: { ...read.column, way: 'complete' } }).catch(named);
         }
-    },
-  );
+    });
 });

@@ -6,9 +6,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { codecNumber, encoding, physicalType, repetition } from '../../engine/parquet/format.js';
 import { i32, i64, writeThrift, type ThriftStruct } from '../../engine/parquet/thrift-writer.js';
 import { readForeignFile } from '../../engine/foreign/reading/read-foreign-file.js';
-import { hasParquetCorpus, parquetCorpus } from './foreign-samples.js';
+import { missingCorpus, parquetCorpus } from './foreign-samples.js';
 import type { OurValue } from './duckdb-values.js';
 import { valuesOf } from './reading.js';
+import { describeUnless } from '../needs.js';
 
 let folder: string;
 beforeAll(async () => {
@@ -207,7 +208,7 @@ describe('pages that claim more data than they have', () => {
   });
 });
 
-describe.runIf(hasParquetCorpus)('files of geometries', () => {
+describeUnless(missingCorpus, 'files of geometries', () => {
   const files = parquetCorpus('data/geospatial');
 
   it.each(files)('$name has the points that its texts state', async ({ path }) => {

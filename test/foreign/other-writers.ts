@@ -4,13 +4,16 @@ import { writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import type * as ParquetWasm from 'parquet-wasm/node';
-import { importPeer, peerPackageFolder } from '../../bench/sides/peer-package.js';
+import { importPeer } from '../../bench/sides/peer-package.js';
 import { openCompressor } from '../../engine/parquet/compression.js';
 import { writeParquetJs, type ParquetJsField } from './parquetjs.js';
+import { missingChdb } from '../far/with-chdb.js';
 
 /** A program that writes Parquet, and the files that it is asked to write. */
 export interface OtherWriter {
   readonly name: string;
+  /** Why it can't be used here. */
+  readonly whyNot?: string | null;
   /** As `docs/archives-corpus.md` lists them: every codec with every kind of page. */
   readonly codecs: readonly string[];
   readonly pages: readonly string[];
@@ -165,6 +168,7 @@ interface ChdbModule {
 
 /** ClickHouse within the process, which writes Bloom filters and page indexes unless it is told otherwise. */
 const chdb: OtherWriter = {
+  whyNot: missingChdb,
   name: 'chdb',
   codecs: ['none', 'snappy', 'gzip', 'zstd', 'lz4', 'brotli'],
   pages: ['dictionaries', 'no dictionaries'],
@@ -189,10 +193,5 @@ const chdb: OtherWriter = {
   },
 };
 
-/** All writers; ClickHouse takes half a gigabyte, and is included if `node bench/peers/install.mjs clickhouse` has installed it. */
-export const otherWriters: readonly OtherWriter[] = [
-  hyparquet,
-  parquetJs,
-  parquetWasm,
-  ...(peerPackageFolder('clickhouse', 'chdb') === undefined ? [] : [chdb]),
-];
+/** All writers. ClickHouse takes half a gigabyte, and may be missing. */
+export const otherWriters: readonly OtherWriter[] = [hyparquet, parquetJs, parquetWasm, chdb];

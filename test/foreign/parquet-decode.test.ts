@@ -7,8 +7,9 @@ import { readForeignFile } from '../../engine/foreign/reading/read-foreign-file.
 import { crc32 } from '../../engine/kernels/crc32.js';
 import { queryAllDuckDb } from '../oracle/duckdb.js';
 import { ourValue, type OurValue } from './duckdb-values.js';
-import { hasParquetCorpus, parquetCorpus } from './foreign-samples.js';
+import { missingCorpus, parquetCorpus } from './foreign-samples.js';
 import { columnValues, readingOf, valuesOf } from './reading.js';
+import { describeUnless, itUnless } from '../needs.js';
 
 let folder: string;
 beforeAll(async () => {
@@ -100,7 +101,7 @@ describe('a read of a column', () => {
     expect(coded.spans[0]!.column).toMatchObject({ kind: 'dictionary', values: { length: 9 } });
   });
 
-  it.runIf(hasParquetCorpus)('reads only the pages of the span if their locations are known', async () => {
+  itUnless(missingCorpus, 'reads only the pages of the span if their locations are known', async () => {
     const { path } = parquetCorpus('data').find(({ name }) => name === 'alltypes_tiny_pages.parquet')!;
     const file = await readForeignFile(path, 'parquet');
     const whole = await decodeForeign(readingOf(file, path, 0, 0));
@@ -126,7 +127,7 @@ describe('a read of a column', () => {
   });
 });
 
-describe.runIf(hasParquetCorpus)('the files with which the Parquet project tests readers', () => {
+describeUnless(missingCorpus, 'the files with which the Parquet project tests readers', () => {
   // The same values in older LZ4 and in LZ4_RAW.
   it.each([
     ['hadoop_lz4_compressed', 'lz4_raw_compressed'],

@@ -7,7 +7,8 @@ import { readForeignFile } from '../../engine/foreign/reading/read-foreign-file.
 import { i32, i64, writeThrift, type ThriftStruct } from '../../engine/parquet/thrift-writer.js';
 import { LogstrataError } from '../../engine/terms/errors.js';
 import { queryAllDuckDb } from '../oracle/duckdb.js';
-import { hasParquetCorpus, parquetCorpus } from './foreign-samples.js';
+import { missingCorpus, parquetCorpus } from './foreign-samples.js';
+import { describeUnless } from '../needs.js';
 
 let folder: string;
 beforeAll(async () => {
@@ -194,7 +195,7 @@ describe('an invalid footer', () => {
   });
 });
 
-describe.runIf(hasParquetCorpus)('the files with which the Parquet project tests readers', () => {
+describeUnless(missingCorpus, 'the files with which the Parquet project tests readers', () => {
   const refused = /encrypt|external_key_material/;
 
   it.each(parquetCorpus('data'))('$name is described, or refused as encrypted', async ({ name, path }) => {

@@ -7,7 +7,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import sqlite from 'node-sqlite3-wasm';
@@ -15,6 +15,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { FugoDatabase } from '../../agents/fugo/fugo-database.js';
 import { freePort, recordsOf, run, start, type Finished } from '../cli/process.js';
 import { cursorText, webColumns, webFolder, writeDatabase, writeTable, type Cell } from './fugo-file.js';
+import { itUnless, missingProgram, notLinux } from '../needs.js';
 
 type Row = readonly [number, ...Cell[]];
 
@@ -259,8 +260,7 @@ describe('an import refuses', () => {
     expect(await allOf(folder)).toEqual([]);
   });
 
-  it('a database that another process has open', async () => {
-    if (process.platform !== 'linux' || spawnSync('python3', ['-c', 'import sqlite3']).status !== 0) return;
+  itUnless(notLinux ?? missingProgram('python3'), 'a database that another process has open', async () => {
     const folder = webFolder();
     const script =
       'import sqlite3, sys\nc = sqlite3.connect("fugo.db")\nc.execute("PRAGMA journal_mode = wal")\nc.execute("CREATE TABLE web (_cursor INTEGER PRIMARY KEY AUTOINCREMENT)")\nc.commit()\nprint("open", flush=True)\nsys.stdin.read()\n';

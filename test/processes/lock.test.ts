@@ -3,11 +3,12 @@ import { once } from 'node:events';
 import { chmodSync, chownSync, mkdirSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { caseCount } from '../cases.js';
 import { temporaryFolder } from '../agents/load/temporary.js';
 import { lockForWriting } from '../../engine/store/writer/writer-link.js';
 import { main, root, run, start, workFolder } from '../cli/process.js';
+import { describeUnless, notRoot } from '../needs.js';
 
 const link = join(root, 'dist/engine/store/writer/writer-link.js');
 
@@ -24,7 +25,7 @@ async function program(text: string): Promise<{ child: ChildProcess; says: unkno
 /** Makes a process started by root a process of `nobody`, who may not even be able to read this project. */
 const becomeNobody = 'process.setgroups([]); process.setgid(65534); process.setuid(65534);';
 
-describe.runIf(process.getuid?.() === 0)('another user of the machine', () => {
+describeUnless(notRoot, 'another user of the machine', () => {
   it('can neither take nor block the lock of a folder that it may only read', async () => {
     const folder = workFolder();
     const data = join(folder, 'data/store');
@@ -148,13 +149,15 @@ it('the lock is never held by two of many processes that start, end and are kill
   ]);
 });
 
-/** Runs a command in another network namespace, as in a container; null where that is not allowed. */
+/** Runs a command in another network namespace, as in a container; undefined where that is not allowed. */
 const apart = [
   ['unshare', '--net'],
   ['unshare', '--net', '--map-root-user'],
 ].find(([command, ...args]) => spawnSync(command!, [...args, 'true']).status === 0);
 
-describe.runIf(apart !== undefined)('a process in another network namespace', () => {
+const notApart = apart === undefined ? 'no network namespace may be made here' : null;
+
+describeUnless(notApart, 'a process in another network namespace', () => {
   it('commits through the server that holds the lock of the folder', async () => {
     const folder = workFolder();
     const server = start(folder, ['serve', '--no-follow', '--listen', '127.0.0.1:0']);

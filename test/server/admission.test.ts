@@ -3,7 +3,7 @@ import { WatchedAnswer } from '../../server/pace/answer-watch.js';
 import { TrustedProxies } from '../../server/request/client-address.js';
 import { connectionsMax } from '../../server/http/http-limits.js';
 import { OpenConnections, type OpenConnection } from '../../server/http/open-connections.js';
-import { logged, serve, transports } from './running.js';
+import { describeOnTransports, logged, serve } from './running.js';
 import { piece, ScriptedStore, until } from './scripted-store.js';
 import { ask, Wire } from './wire.js';
 
@@ -25,7 +25,7 @@ async function openSlow(address: string, count: number): Promise<Wire[]> {
   return wires;
 }
 
-describe.each(transports)('on %s', (transport) => {
+describeOnTransports('on %s', (transport) => {
   it('frees the slots of answers that wait for their clients', async () => {
     const store = longAnswers();
     const { address } = await serve(transport, store, { queriesMax: 4 });

@@ -1,5 +1,6 @@
-import { describe, expect, it } from 'vitest';
-import { serve, transports } from './running.js';
+import { expect, it } from 'vitest';
+import { itUnless } from '../needs.js';
+import { describeOnTransports, missingUws, serve } from './running.js';
 import { piece, ScriptedStore } from './scripted-store.js';
 import { ask, shout, Wire } from './wire.js';
 
@@ -60,7 +61,7 @@ const refused: readonly Case[] = [
   ['TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n', { node: 400, uws: 505 }],
 ];
 
-describe.each(transports)('on %s', (transport) => {
+describeOnTransports('on %s', (transport) => {
   it.each(refused)('refuses %s, and closes the connection', async (_what, packets, statuses) => {
     const store = two();
     const { address } = await serve(transport, store);
@@ -128,6 +129,11 @@ describe.each(transports)('on %s', (transport) => {
     const { response } = await shout(address, `${line}Host: ${name}\r\nConnection: close\r\n\r\n`);
     expect(response?.status).toBe(status);
   });
+});
+
+itUnless(missingUws, 'refuses the absolute form of a target on uWebSockets.js', async () => {
+  const { address } = await serve('uws', two());
+  expect((await ask(address, 'http://127.0.0.1/api/query/nginx?limit=5')).status).toBe(505);
 });
 
 it('accepts the absolute form of a target, with a host, on node:http', async () => {

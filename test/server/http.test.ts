@@ -1,8 +1,8 @@
 import { defaultConfig } from '../../agents/definition/config.js';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { DamageError, LogstrataError } from '../../engine/terms/errors.js';
 import { startServer } from '../../server/route/server.js';
-import { logged, serve, transports } from './running.js';
+import { describeOnTransports, logged, serve } from './running.js';
 import { piece, ScriptedStore, until } from './scripted-store.js';
 import { ask, shout, Wire } from './wire.js';
 import type { WireResponse } from './wire.js';
@@ -22,7 +22,7 @@ function expectProblem(response: WireResponse | undefined, status: number): Reco
   return problem;
 }
 
-describe.each(transports)('on %s', (transport) => {
+describeOnTransports('on %s', (transport) => {
   it('reports its transport and its address', async () => {
     const server = await serve(transport, two());
     expect(server.transport).toBe(transport);

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { malformedSections } from './malformed-cases.js';
 import type { MalformedCase } from './malformed-cases.js';
-import { startTestServer, transports } from './running.js';
+import { describeOnTransports, startTestServer } from './running.js';
 import { piece, ScriptedStore } from './scripted-store.js';
 import { parseResponses, Wire } from './wire.js';
 
@@ -18,7 +18,7 @@ it('there are more than a hundred cases', () => {
   expect(new Set(allCases.map(({ bytes }) => bytes)).size).toBeGreaterThan(700);
 });
 
-describe.each(transports)('on %s', (transport) => {
+describeOnTransports('on %s', (transport) => {
   const outcomes = new Map<MalformedCase, Outcome>();
 
   // All cases run at once, because requests without an answer are closed only at the time limit of the head.

@@ -1,12 +1,12 @@
 import { gunzipSync } from 'node:zlib';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { makeSchema } from '../../engine/terms/schema.js';
 import { gzippedAtOnce } from '../../server/route/gzip.js';
-import { serve, transports } from './running.js';
+import { describeOnTransports, serve } from './running.js';
 import { piece, ScriptedStore } from './scripted-store.js';
 import { ask, Wire } from './wire.js';
 
-describe.each(transports)('clients that repeat a request on %s', (transport) => {
+describeOnTransports('clients that repeat a request on %s', (transport) => {
   it('have a known query parsed again if its meaning has changed', async () => {
     const store = new ScriptedStore(() => [piece(1), piece(2)]);
     let nowMs = Date.UTC(2026, 0, 15);

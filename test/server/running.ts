@@ -6,9 +6,19 @@ import type { ServerOptions } from '../../server/route/server-options.js';
 import { defaultConfig } from '../../agents/definition/config.js';
 import type { TransportName } from '../../server/http/transport.js';
 import { loadUws } from '../../server/http/uws-binary.js';
+import { describeUnless, unlessRequired } from '../needs.js';
 
-/** All transports that this machine can run. */
-export const transports: TransportName[] = 'uws' in loadUws() ? ['uws', 'node'] : ['node'];
+const found = loadUws();
+/** Why uWebSockets.js can't be tested here, or null. */
+export const missingUws = unlessRequired('uws', 'whyNot' in found ? found.whyNot : null);
+
+/** The same tests on each transport, whose name replaces `%s` in the title. */
+export function describeOnTransports(title: string, tests: (transport: TransportName) => void): void {
+  for (const transport of ['uws', 'node'] as const)
+    describeUnless(transport === 'uws' ? missingUws : null, title.replace('%s', transport), () =>
+      tests(transport),
+    );
+}
 
 const running: RunningServer[] = [];
 /** Log messages of the servers of a test. */

@@ -1,6 +1,6 @@
 import { gunzipSync, createGunzip } from 'node:zlib';
-import { describe, expect, it } from 'vitest';
-import { logged, serve, transports } from './running.js';
+import { expect, it } from 'vitest';
+import { describeOnTransports, logged, serve } from './running.js';
 import { piece, ScriptedStore, until } from './scripted-store.js';
 import type { Step } from './scripted-store.js';
 import { ask, Wire } from './wire.js';
@@ -26,7 +26,7 @@ function all(count: number, bytes: number, noisy = false): Buffer {
   return Buffer.concat([...pieces(count, bytes, noisy)] as Buffer[]);
 }
 
-describe.each(transports)('on %s', (transport) => {
+describeOnTransports('on %s', (transport) => {
   it.each([[''], [gzip]])('streams a large answer completely (%j)', async (headers) => {
     const { address } = await serve(transport, new ScriptedStore(() => pieces(40, 250_000, true)));
     const wire = await Wire.open(address);

@@ -1,8 +1,8 @@
-import { expect, it, describe } from 'vitest';
+import { expect, it } from 'vitest';
 import { Durations, durationBoundsMs } from '../../server/route/query-tally.js';
 import type { SlowQuery } from '../../server/route/slow-queries.js';
 import { DamageError } from '../../engine/terms/errors.js';
-import { serve, transports } from './running.js';
+import { describeOnTransports, serve } from './running.js';
 import { piece, ScriptedStore, until } from './scripted-store.js';
 import { ask, Wire } from './wire.js';
 
@@ -25,7 +25,7 @@ function* endlessPieces(): Generator<Uint8Array> {
   for (;;) yield new Uint8Array(64 * 1024).fill(0x20);
 }
 
-describe.each(transports)('on %s', (transport) => {
+describeOnTransports('on %s', (transport) => {
   it('every request is counted once by its status, and its cost by its agent', async () => {
     const { address, route } = await serve(transport, new ScriptedStore(() => [piece(1), piece(2)]), {
       corsOrigin: ['https://logs.example.com'],

@@ -1,9 +1,9 @@
 import { gunzipSync } from 'node:zlib';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { AgentStore } from '../../engine/archive/archive.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { append, noon, openOn, schema } from '../engine/store/memory-archive.js';
-import { serve, transports } from './running.js';
+import { describeOnTransports, serve } from './running.js';
 import { Wire, type WireResponse } from './wire.js';
 
 const path = '/api/query/nginx';
@@ -41,7 +41,7 @@ function wasRead(response: WireResponse): boolean {
   return /groups;desc="1 scanned of 1"/.test(response.headers.get('server-timing')!);
 }
 
-describe.each(transports)('clients that request the same page at once, on %s,', (transport) => {
+describeOnTransports('clients that request the same page at once, on %s,', (transport) => {
   it('get the same answer from one scan, each in the form that it requested', async () => {
     const archive = await openOn(new MemoryDirectory());
     const store = await archive.agent('nginx', schema);

@@ -2,7 +2,7 @@ import { createReadStream, existsSync, readFileSync } from 'node:fs';
 import { copyFile, mkdtemp, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { readAgentFile } from '../../agents/definition/agent-file.js';
 import { loadFiles } from '../../agents/load/load.js';
 import { loadStream } from '../../agents/load/load-stream.js';
@@ -11,6 +11,7 @@ import { openArchive } from '../../engine/index.js';
 import type { NeedleOp } from '../../engine/scan/plan/query.js';
 import { answer } from '../engine/store/memory-archive.js';
 import { readCsv } from './csv.js';
+import { describeUnless } from '../needs.js';
 
 /** Real logs of four systems (Loghub's samples), each with a CSV of its values; they are next to the checkout. */
 const logs = join(import.meta.dirname, '../../../shared/logs');
@@ -142,60 +143,63 @@ async function checkFilters(store: AgentStore, stored: readonly StoredRow[]): Pr
   }
 }
 
-describe.runIf(existsSync(logs)).each(systems)('$name', (system) => {
-  const definition = readAgentFile(join(import.meta.dirname, `${system.agent}.yaml`));
-  const log = join(logs, system.name, `${system.name}_2k.log`);
+const missingLogs = existsSync(logs) ? null : 'the logs are not beside the checkout';
 
-  async function openStore(): Promise<AgentStore> {
-    const folder = await mkdtemp(join(tmpdir(), 'logstrata-systems-'));
-    const archive = await openArchive(folder, { mode: 'write', role: 'load', now: () => nowMs });
-    onTestFinished(async () => {
-      await archive.close();
-      await rm(folder, { recursive: true, force: true });
+for (const system of systems)
+  describeUnless(missingLogs, system.name, () => {
+    const definition = readAgentFile(join(import.meta.dirname, `${system.agent}.yaml`));
+    const log = join(logs, system.name, `${system.name}_2k.log`);
+
+    async function openStore(): Promise<AgentStore> {
+      const folder = await mkdtemp(join(tmpdir(), 'logstrata-systems-'));
+      const archive = await openArchive(folder, { mode: 'write', role: 'load', now: () => nowMs });
+      onTestFinished(async () => {
+        await archive.close();
+        await rm(folder, { recursive: true, force: true });
+      });
+      return archive.agent(definition.name, definition.schema);
+    }
+
+    /** Every field of every line, against all columns of the CSV. */
+    async function check(store: AgentStore): Promise<void> {
+      const rows = readCsv(readFileSync(`${log}_structured.csv`, 'utf8'));
+      expect(rows).toHaveLength(2000);
+      expect([...Object.values(system.fields), ...labels].sort()).toEqual(Object.keys(rows[0]!).sort());
+      const names = store.schema.fields.map(({ name }) => name);
+      expect(names).toEqual(expect.arrayContaining(Object.keys(system.fields)));
+      const stored = await storedRows(store);
+      const expected = rows.map((row) => expectedOf(system, store, row));
+      // One commit places its records by time, and those of equal times in the order of the lines.
+      expected.sort((a, b) => Number(a.time) - Number(b.time));
+      expect(stored).toEqual(expected);
+      await checkFilters(store, stored);
+    }
+
+    const settings = { definition, timezone: 'UTC', now: () => nowMs };
+
+    it('is stored with the values of its CSV when it is loaded as a file', async () => {
+      const store = await openStore();
+      const folder = await mkdtemp(join(tmpdir(), 'logstrata-systems-'));
+      onTestFinished(() => rm(folder, { recursive: true, force: true }));
+      // Times without a year count back from the file's last modification.
+      const copy = join(folder, `${system.name}_2k.log`);
+      await copyFile(log, copy);
+      await utimes(copy, nowMs / 1000, nowMs / 1000);
+      const summary = await loadFiles({ ...settings, store, files: [copy] });
+      expect(summary).toMatchObject({ records: 2000, rejected: 0, unreadableValues: 0, exitCode: 0 });
+      expect(await store.stats()).toMatchObject({ records: 2000, hotRecords: 0 });
+      await check(store);
+      expect((await store.verify()).damages).toEqual([]);
     });
-    return archive.agent(definition.name, definition.schema);
-  }
 
-  /** Every field of every line, against all columns of the CSV. */
-  async function check(store: AgentStore): Promise<void> {
-    const rows = readCsv(readFileSync(`${log}_structured.csv`, 'utf8'));
-    expect(rows).toHaveLength(2000);
-    expect([...Object.values(system.fields), ...labels].sort()).toEqual(Object.keys(rows[0]!).sort());
-    const names = store.schema.fields.map(({ name }) => name);
-    expect(names).toEqual(expect.arrayContaining(Object.keys(system.fields)));
-    const stored = await storedRows(store);
-    const expected = rows.map((row) => expectedOf(system, store, row));
-    // One commit places its records by time, and those of equal times in the order of the lines.
-    expected.sort((a, b) => Number(a.time) - Number(b.time));
-    expect(stored).toEqual(expected);
-    await checkFilters(store, stored);
-  }
-
-  const settings = { definition, timezone: 'UTC', now: () => nowMs };
-
-  it('is stored with the values of its CSV when it is loaded as a file', async () => {
-    const store = await openStore();
-    const folder = await mkdtemp(join(tmpdir(), 'logstrata-systems-'));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
-    // Times without a year count back from the file's last modification.
-    const copy = join(folder, `${system.name}_2k.log`);
-    await copyFile(log, copy);
-    await utimes(copy, nowMs / 1000, nowMs / 1000);
-    const summary = await loadFiles({ ...settings, store, files: [copy] });
-    expect(summary).toMatchObject({ records: 2000, rejected: 0, unreadableValues: 0, exitCode: 0 });
-    expect(await store.stats()).toMatchObject({ records: 2000, hotRecords: 0 });
-    await check(store);
-    expect((await store.verify()).damages).toEqual([]);
+    it('is stored with the values of its CSV when it is read as a stream, hot and then sealed', async () => {
+      const store = await openStore();
+      const summary = await loadStream({ ...settings, store, input: createReadStream(log) });
+      expect(summary).toMatchObject({ records: 2000, rejected: 0, unreadableValues: 0, exitCode: 0 });
+      expect(await store.stats()).toMatchObject({ records: 2000, hotRecords: 2000 });
+      await check(store);
+      await store.compact();
+      expect(await store.stats()).toMatchObject({ records: 2000, hotRecords: 0 });
+      await check(store);
+    });
   });
-
-  it('is stored with the values of its CSV when it is read as a stream, hot and then sealed', async () => {
-    const store = await openStore();
-    const summary = await loadStream({ ...settings, store, input: createReadStream(log) });
-    expect(summary).toMatchObject({ records: 2000, rejected: 0, unreadableValues: 0, exitCode: 0 });
-    expect(await store.stats()).toMatchObject({ records: 2000, hotRecords: 2000 });
-    await check(store);
-    await store.compact();
-    expect(await store.stats()).toMatchObject({ records: 2000, hotRecords: 0 });
-    await check(store);
-  });
-});

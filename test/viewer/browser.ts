@@ -1,17 +1,14 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { describe, expect, it } from 'vitest';
+import { expect } from 'vitest';
 import { browserPath } from '../../bench/viewer/chromium.js';
+import { describeUnless, unlessRequired } from '../needs.js';
 
-/** Set where a missing browser is an error: continuous integration must not pass without one. */
-const isRequired = process.env['LOGSTRATA_BROWSER'] === 'required';
+const missingBrowser =
+  browserPath === undefined ? 'there is no Chromium here, and LOGSTRATA_CHROMIUM names none' : null;
 
-/** Tests in a real browser. Where there is none, one test takes their place and says so. */
+/** Tests in a real browser. */
 export function describeInBrowser(title: string, tests: () => void): void {
-  if (browserPath !== undefined || isRequired) describe(title, tests);
-  else
-    it(`${title}: not tried, since there is no Chromium here (LOGSTRATA_CHROMIUM names one)`, () => {
-      expect(browserPath).toBeUndefined();
-    });
+  describeUnless(unlessRequired('chromium', missingBrowser), title, tests);
 }
 
 /** Messages that a page should not log: errors, and violations of its content security policy. */

@@ -8,6 +8,7 @@ import { BatchBuilder } from '../../../engine/columns/batch-builder.js';
 import { lineBytesMax, rowGroupRowsMax } from '../../../engine/terms/limits.js';
 import type { Value } from '../../model/rows.js';
 import { agent, decodeLines } from './decode-lines.js';
+import { describeUnless } from '../../needs.js';
 
 const pairs = agent([{ name: 'k' }, { name: 'v' }], { format: 'plain', regex: '^(?P<k>[^=]+)=(?P<v>.*)$' });
 
@@ -312,7 +313,9 @@ const systems: readonly (readonly [system: string, regex: string, columns: reado
   ],
 ];
 
-describe.runIf(existsSync(logs))('real logs', () => {
+const missingLogs = existsSync(logs) ? null : 'the logs are not beside the checkout';
+
+describeUnless(missingLogs, 'real logs', () => {
   it.each(systems)(
     '%s: every field of every line equals the CSV next to it, which has no blanks around its cells',
     (system, regex, columns) => {
