@@ -143,8 +143,14 @@ export class UwsResponse implements TransportResponse {
     this.#finish(this.#isBehind);
   }
 
+  /**
+   * Breaks the connection in a later turn of the event loop. uWebSockets.js keeps what is written in the turn that reads a request until
+   * the end of that turn, and drops it if the connection is closed before. A client that got no byte of an answer may ask again by itself.
+   */
   break(): void {
-    if (!this.#isEnded) this.#response.close();
+    setImmediate(() => {
+      if (!this.#isEnded) this.#response.close();
+    });
   }
 
   #writeHead(head: ResponseHead): void {
