@@ -80,7 +80,7 @@ function readField(
   const { sources } = inputs;
   const name = section.text('name');
   const givenType = section.oneOf('type', fieldTypes);
-  const timestamp = readTimestamp(section, path, notes);
+  const timestamp = readTimestamp(section, inputs, path, notes);
   const unit = readUnit(section, givenType, timestamp, inputs);
   const template = section.text('template');
   const index = section.booleanOr('index', ['full']);
@@ -150,6 +150,25 @@ function readUnit(
   return unit ?? (hasColumns && timestamp?.format === 'unix' ? 's' : undefined);
 }
 
+/** Checks a time zone against the inputs: it applies to texts, and the columns of Parquet and Arrow files have times. */
+function checkZone(
+  section: YamlSection,
+  timezone: string,
+  { hasLines, hasColumns }: FieldInputs,
+  path: string,
+  notes: string[],
+): void {
+  if (!hasColumns || timezone.toUpperCase() === 'UTC') return;
+  const place = section.placeOf('timezone');
+  const rule = 'times without a zone in Parquet and Arrow files are taken as UTC';
+  if (hasLines) notes.push(`${path}:${place.line}: timezone is used only for lines; ${rule}`);
+  else
+    section.problem(
+      place,
+      `timezone is only for lines: ${rule}. Remove it, or let the program that writes the files convert the times`,
+    );
+}
+
 /** Checks a template against the inputs: Parquet and Arrow files have columns, and no lines for a template. */
 function checkColumn(
   section: YamlSection,
@@ -170,7 +189,12 @@ function checkColumn(
   section.problem(section.placeOf('template'), message);
 }
 
-function readTimestamp(section: YamlSection, path: string, notes: string[]): TimestampFormat | undefined {
+function readTimestamp(
+  section: YamlSection,
+  inputs: FieldInputs,
+  path: string,
+  notes: string[],
+): TimestampFormat | undefined {
   const timestamp = section.section('timestamp', ['format', 'timezone']);
   const older = section.text('time_format');
   if (older !== undefined)
@@ -192,6 +216,7 @@ function readTimestamp(section: YamlSection, path: string, notes: string[]): Tim
   const timezone = timestamp?.text('timezone');
   const badZone = timezone === undefined ? undefined : zoneProblem(timezone);
   if (badZone !== undefined) section.problem(timestamp!.placeOf('timezone'), badZone);
+  else if (timezone !== undefined) checkZone(timestamp!, timezone, inputs, path, notes);
   return timezone === undefined ? { format } : { format, timezone };
 }
 

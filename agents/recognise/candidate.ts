@@ -9,6 +9,8 @@ export interface CandidateField {
   readonly source?: string;
   readonly timestamp?: TimestampFormat;
   readonly template?: string;
+  /** For a field that is text although its values are numbers: a value that a float would not give back as it is written. */
+  readonly unlikeFloat?: string;
   /** See `TimeReading.otherOrder`. */
   readonly otherOrder?: string;
 }

@@ -1,4 +1,4 @@
-import { int64Max, int64Min, type FieldType } from '../../engine/index.js';
+import { int64Max, int64Min } from '../../engine/index.js';
 import { JsonLineParser } from '../decode/json-decoder.js';
 import { logfmtKeys, LogfmtLineParser } from '../decode/logfmt-decoder.js';
 import { ParsedLine, type LineParser } from '../decode/parsed-line.js';
@@ -6,7 +6,7 @@ import type { Candidate, CandidateField, SampleLine } from './candidate.js';
 import { FieldNames } from './field-names.js';
 import { jsonPaths } from './json-paths.js';
 import { isDayless, readingOf, type TimeReading, timeSpellings } from './time-spellings.js';
-import { typeOfTexts } from './value-type.js';
+import { typeOfTexts, unlikeFloat } from './value-type.js';
 
 /** Limit on the fields that a file lists; the rarest keys are left out. */
 const keysMax = 200;
@@ -27,6 +27,8 @@ interface KeyTexts {
   readonly texts: readonly string[];
   /** Whether all values are JSON numbers. */
   readonly areNumbers: boolean;
+  /** Whether some values are JSON strings. */
+  readonly areQuoted: boolean;
   /** Whether some value is an object or an array, which is stored as its text. */
   readonly isText: boolean;
 }
@@ -44,7 +46,7 @@ export function jsonCandidate(
   const parser = new JsonLineParser(names);
   const texts = textsOf(objects, parser, names).map((found, i): KeyTexts => {
     const { areNumbers, isText } = keys.paths[i]!;
-    return { ...found, areNumbers, isText };
+    return { ...found, areNumbers, areQuoted: !areNumbers, isText };
   });
   const fields = fieldsOfKeys(texts, writtenMs);
   const title = start === undefined ? 'JSON lines' : 'JSON objects of several lines';
@@ -65,7 +67,7 @@ export function logfmtCandidate(lines: readonly SampleLine[], writtenMs: number)
   const inOrder = [...counts.keys()].filter((key) => names.includes(key));
   const texts = textsOf(pairs, new LogfmtLineParser(inOrder), inOrder);
   const fields = fieldsOfKeys(
-    texts.map((found) => ({ ...found, areNumbers: false, isText: false })),
+    texts.map((found) => ({ ...found, areNumbers: false, areQuoted: false, isText: false })),
     writtenMs,
   );
   return { title: 'logfmt', format: 'logfmt', fields };
@@ -125,7 +127,7 @@ function fieldsOfKeys(keys: readonly KeyTexts[], writtenMs: number): CandidateFi
     const name = names.nameFor(values.key);
     const reading = timeLikeKeys.test(values.key) ? exactReading(values, writtenMs) : undefined;
     if (reading !== undefined) fields.push(timeFieldOfKey(name, values.key, reading));
-    else fields.push({ name, type: typeOfKey(values), source: values.key });
+    else fields.push({ name, source: values.key, ...typeOfKey(values) });
   }
   return fields;
 }
@@ -192,10 +194,16 @@ function exactReading({ texts, isText }: KeyTexts, writtenMs: number): TimeReadi
   return readingOf(texts, writtenMs, exactSpellings);
 }
 
-function typeOfKey({ texts, areNumbers, isText }: KeyTexts): FieldType {
-  if (isText) return 'string';
-  if (!areNumbers) return typeOfTexts(texts);
-  return texts.every(isInt64) ? 'int' : 'float';
+function typeOfKey({
+  texts,
+  areNumbers,
+  areQuoted,
+  isText,
+}: KeyTexts): Pick<CandidateField, 'type' | 'unlikeFloat'> {
+  if (isText) return { type: 'string' };
+  if (areNumbers) return { type: texts.every(isInt64) ? 'int' : 'float' };
+  const unlike = areQuoted ? unlikeFloat(texts) : undefined;
+  return unlike === undefined ? { type: typeOfTexts(texts) } : { type: 'string', unlikeFloat: unlike };
 }
 
 function isInt64(text: string): boolean {

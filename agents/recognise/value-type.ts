@@ -31,6 +31,15 @@ export function typeOfTexts(texts: Iterable<string>): ValueType {
   return possible.float ? 'float' : 'bool';
 }
 
+/**
+ * The first of texts that are decimals and that a float would not give back as it is written: `1.10`, `8.0`. Such a text is
+ * rather a version or another name than a measure.
+ */
+export function unlikeFloat(texts: readonly string[]): string | undefined {
+  if (typeOfTexts(texts) !== 'float') return undefined;
+  return texts.find((text) => !noValue.has(text) && String(Number(text)) !== text);
+}
+
 function isInteger(text: string): boolean {
   if (!integerShape.test(text)) return false;
   const value = BigInt(text);

@@ -40,6 +40,12 @@ describe('agent new', () => {
     expect(stdout).toContain('note: values contain terminal colour codes');
   });
 
+  it('reports quoted numbers that are kept as text', async () => {
+    const folder = folderWithLog('app.log', '{"version":"1.10","n":1}\n'.repeat(3));
+    const { stdout } = await run(folder, ['agent', 'new', 'app', '--log', 'logs/app.log']);
+    expect(stdout).toContain('note: version is text, because a number would not give back "1.10" as it is');
+  });
+
   it('reports dates in which day and month may be exchanged', async () => {
     const folder = folderWithLog('app.log', '03/04/2026 10:00:00 INFO started\n'.repeat(3));
     const { stdout } = await run(folder, ['agent', 'new', 'app', '--log', 'logs/app.log']);

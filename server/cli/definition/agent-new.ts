@@ -109,6 +109,7 @@ function describeTrial(trial: Trial, files: readonly string[]): string[] {
     ...describeFields(trial),
     ...(undated ? ['note: no time was found in the lines: records are ordered by their arrival'] : []),
     ...colourNote(trial),
+    ...textNote(trial),
     ...orderNote(trial),
     ...zoneNote(trial),
   ];
@@ -120,6 +121,17 @@ function colourNote({ first }: Trial): string[] {
     `note: values contain terminal colour codes, which hide times and levels. Make the`,
     `      program write its log without colours; many do so if NO_COLOR=1 is set`,
   ];
+}
+
+function textNote({ candidate }: Trial): string[] {
+  return candidate.fields.flatMap(({ name, unlikeFloat }) =>
+    unlikeFloat === undefined
+      ? []
+      : [
+          `note: ${name} is text, because a number would not give back ${JSON.stringify(unlikeFloat)} as it is`,
+          `      written. If it is a measure, write: type: float`,
+        ],
+  );
 }
 
 function orderNote({ candidate }: Trial): string[] {

@@ -243,6 +243,14 @@ describe('problems', () => {
       'unit is only for numeric times in Parquet and Arrow files (archive)',
     ],
     [
+      'fields: [{ name: at, timestamp: { timezone: Europe/Oslo } }]\narchive: { path: /a.parquet }',
+      '1:45: timezone is only for lines: times without a zone in Parquet and Arrow files are taken as UTC',
+    ],
+    [
+      'fields: [{ name: at, timestamp: { timezone: +02:00 } }]\narchive: { path: /a.arrow, mode: import }',
+      'timezone is only for lines',
+    ],
+    [
       "fields: [{ name: at, template: '{{.a}}' }]\narchive: { path: /a.parquet }",
       'a template uses the parts of a line, which Parquet and Arrow files do not have',
     ],
@@ -250,4 +258,19 @@ describe('problems', () => {
     expect(problemsOf(text).join('\n')).toContain(expected);
     expect(problemsOf(text)).toHaveLength(1);
   });
+});
+
+test('a time zone is for lines: of an agent that also has columns a note says so, and UTC changes nothing', () => {
+  const notesOf = (zone: string, more: string): readonly string[] =>
+    parseAgentFile(
+      `fields: [{ name: at, timestamp: { timezone: ${zone} } }]\n${more}`,
+      '/etc/agents/web.yaml',
+    ).notes;
+  const columns = 'archive: { path: /a.parquet }\n';
+  const lines = 'file: { path: /l/x, format: json }\n';
+  expect(notesOf('Europe/Oslo', columns + lines)).toEqual([
+    '/etc/agents/web.yaml:1: timezone is used only for lines; times without a zone in Parquet and Arrow files are taken as UTC',
+  ]);
+  expect(notesOf('utc', columns)).toEqual([]);
+  expect(notesOf('Europe/Oslo', lines)).toEqual([]);
 });

@@ -218,6 +218,22 @@ describe('recognised formats', () => {
     expect(firstOf(recognised(near))['time']).toBe('2026-11-03T10:00:00.000Z');
   });
 
+  it.each([
+    ['"1.9"', '"1.10"', 'string', '1.10'],
+    ['"8.0"', '"8.1"', 'string', '8.0'],
+    ['"1.9"', '"1.11"', 'float', undefined],
+    ['1.9', '1.10', 'float', undefined],
+    ['"01001"', '"1002"', 'string', undefined],
+    ['"1001"', '"1002"', 'int', undefined],
+    ['"-"', '"0.50"', 'string', '0.50'],
+    ['"-"', '"0.5"', 'float', undefined],
+    ['"x"', '"8.0"', 'string', undefined],
+  ])('keep quoted numbers as text if a float would not give them back: %s, %s', (a, b, type, unlike) => {
+    const { candidate } = recognised(`{"n":1,"version":${a}}\n{"n":2,"version":${b}}\n`);
+    const field = candidate.fields.find(({ name }) => name === 'version')!;
+    expect([field.type, field.unlikeFloat]).toEqual([type, unlike]);
+  });
+
   it('say if dates do not distinguish the day from the month', () => {
     const otherOrder = (...dates: string[]): unknown => {
       const { candidate, yaml } = recognised(dates.map((date) => `${date} INFO started\n`).join(''));
