@@ -155,7 +155,7 @@ export type {
   RejectedEntry,
   RetentionPolicy,
 } from './store/manifest/manifest.js';
-export { lastPlacementTimes } from './store/manifest/placement.js';
+export { aheadWarning, isAhead, lastPlacementTimes } from './store/manifest/placement.js';
 
 // Files of other programs.
 export {

@@ -332,6 +332,8 @@ export class ArchiveFolder implements Archive {
       for (const opening of this.opened.values()) {
         const agent = await opening;
         await agent.writer?.maintain();
+        const ahead = agent.retention.aheadWarning();
+        if (ahead !== null) this.settings.onWarning(ahead);
         if (this.background?.isAlone === true && agent.retention.isDue) await this.retire(agent);
       }
       if (this.background?.isAlone === true) this.background.tick(this.backgroundAgents());

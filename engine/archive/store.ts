@@ -303,10 +303,10 @@ export class Store extends ReadingStore<StoreContext> implements AgentStore {
   }
 
   private async removalContext(): Promise<RemovalContext> {
-    const { directory, state, workers } = this.context;
+    const { directory, state, workers, now } = this.context;
     const committer = await this.context.access.committer();
     const refresh = async () => this.context.access.refresh();
-    return { directory, state, workers, committer, refresh };
+    return { directory, state, workers, committer, refresh, partitionNow: partitionOfTime(now()) };
   }
 
   async stats(): Promise<StoreStats> {

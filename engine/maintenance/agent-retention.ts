@@ -10,6 +10,7 @@ import {
   type RetentionEvent,
   samePolicy,
 } from '../store/manifest/retention-change.js';
+import { aheadWarning, isAhead } from '../store/manifest/placement.js';
 import { retirable } from '../store/reading/agent-state.js';
 import { overCount, type OverCount } from '../store/manifest/retention-policy.js';
 
@@ -17,6 +18,7 @@ import { overCount, type OverCount } from '../store/manifest/retention-policy.js
 export class AgentRetention {
   private nextMs = 0;
   private told: PendingPolicy | undefined;
+  private toldAhead = false;
 
   constructor(
     private readonly state: AgentState,
@@ -27,6 +29,14 @@ export class AgentRetention {
   /** Whether a check is due, by the monotonic clock. */
   get isDue(): boolean {
     return performance.now() >= this.nextMs;
+  }
+
+  /** The warning that records are placed ahead of the clock, once until they no longer are; else null. */
+  aheadWarning(): string | null {
+    const { agent, values } = this.state;
+    const told = this.toldAhead;
+    this.toldAhead = isAhead(values.highestPartition, this.now());
+    return this.toldAhead && !told ? aheadWarning(agent, values.highestPartition) : null;
   }
 
   /** Makes the next check due at once, after a change. */

@@ -37,7 +37,18 @@ export type RemovalWish =
   /** The records of one load. */
   | { readonly kind: 'load'; readonly id: string }
   /** Records with sinceMs ≤ time < untilMs, by the placement field; null for no bound. Records without a time are in no range. */
-  | { readonly kind: 'times'; readonly sinceMs: number | null; readonly untilMs: number | null };
+  | ({ readonly kind: 'times' } & TimeRange)
+  /**
+   * Records in hours ahead of the clock, of any time or with a time in a range. Live records are then placed by the clock again, also where
+   * some of these records stay.
+   */
+  | ({ readonly kind: 'ahead' } & TimeRange);
+
+/** Null for no bound. */
+interface TimeRange {
+  readonly sinceMs: number | null;
+  readonly untilMs: number | null;
+}
 
 /** What a removal would do. */
 export interface RemovalOutlook {
@@ -52,6 +63,8 @@ export interface RemovalOutlook {
   readonly rewritten: number;
   /** The files from which the records were loaded, if known. They can be loaded again. */
   readonly paths: readonly string[];
+  /** Whether live records, which are placed ahead of the clock, will be placed by the clock again. */
+  readonly isLowered: boolean;
 }
 
 /** A load that can be removed. */
@@ -70,6 +83,8 @@ export interface RemovalContext {
   readonly committer: Committer;
   readonly workers: WorkerPool;
   readonly refresh: () => Promise<void>;
+  /** The partition of the clock. */
+  readonly partitionNow: number;
 }
 
 export interface RemovalOptions {
@@ -91,6 +106,8 @@ interface RemovalPlan {
   readonly changes: readonly SegmentChange[];
   readonly rejected: readonly RejectedEntry[];
   readonly loads: readonly LoadEntry[];
+  /** See `Removal`. */
+  readonly highestPartition?: number | undefined;
 }
 
 /** The loads that still have records, newest last. */
@@ -121,7 +138,12 @@ export async function removalOutlook(context: RemovalContext, wish: RemovalWish)
     untilMs: partitions.length === 0 ? null : (until + 1) * hourMs,
     rewritten: changes.filter(({ entry, rows }) => rows < liveRows(entry)).length,
     paths: pathsOf(loads),
+    isLowered: isToBeLowered(context, wish),
   };
+}
+
+function isToBeLowered({ state, partitionNow }: RemovalContext, wish: RemovalWish): boolean {
+  return wish.kind === 'ahead' && state.values.highestPartition > partitionNow;
 }
 
 /**
@@ -133,14 +155,21 @@ export async function removeRecords(
   wish: RemovalWish,
   options: RemovalOptions = {},
 ): Promise<RemovalOutlook> {
+  await context.refresh();
+  const isLowered = isToBeLowered(context, wish);
+  // First, so that no record arrives ahead of the clock any more.
+  if (isLowered) {
+    const highestPartition = context.partitionNow;
+    await publishRemoval(context, { changes: [], rejected: [], loads: [], highestPartition }, options);
+  }
   for (let conflicts = 1; ; conflicts++) {
     const outlook = await removalOutlook(context, wish);
     const plan = await planRemoval(context, wish);
-    if (plan.changes.length + plan.rejected.length === 0) return outlook;
+    if (plan.changes.length + plan.rejected.length === 0) return { ...outlook, isLowered };
     try {
       await publishRemoval(context, plan, options);
       await context.refresh();
-      return outlook;
+      return { ...outlook, isLowered };
     } catch (error) {
       if (!isOvertaken(error) || conflicts === conflictsMax) throw error;
     }
@@ -149,7 +178,7 @@ export async function removeRecords(
 
 async function publishRemoval(
   { directory, state, committer, workers }: RemovalContext,
-  { changes, rejected }: RemovalPlan,
+  { changes, rejected, highestPartition }: RemovalPlan,
   { signal, onProgress }: RemovalOptions,
 ): Promise<void> {
   const agent = state.agent;
@@ -179,6 +208,7 @@ async function publishRemoval(
       removal: {
         runs: changes.flatMap(({ removed }) => removed),
         rejected: rejected.map(({ file }) => file),
+        highestPartition,
       },
       counters: noCounters,
     });
@@ -192,7 +222,7 @@ async function planRemoval(context: RemovalContext, wish: RemovalWish): Promise<
   const { state, committer, refresh } = context;
   await refresh();
   if (state.damage !== undefined) throw state.damage;
-  if (wish.kind !== 'load') requireOwnRecords(state);
+  if (wish.kind === 'all' || wish.kind === 'times') requireOwnRecords(state);
   if (wish.kind !== 'load' && (state.hotRowCount > 0 || state.hotRejected().length > 0)) {
     await committer.seal();
     await refresh();
@@ -213,9 +243,19 @@ async function planRemoval(context: RemovalContext, wish: RemovalWish): Promise<
         throw notNear(state.agent);
       return { changes, rejected: await rejectedOf(context, load), loads: [load] };
     }
+    case 'ahead':
     case 'times': {
+      const from = wish.kind === 'ahead' ? context.partitionNow + 1 : 0;
+      const isAnyTime = wish.kind === 'ahead' && wish.sinceMs === null && wish.untilMs === null;
       const changes: SegmentChange[] = [];
-      for (const entry of segments) changes.push(...(await changeByTimes(context, entry, wish)));
+      for (const entry of segments)
+        changes.push(
+          ...(isAnyTime
+            ? changeOf(entry, (run) => (run.partition < from ? [] : [run]))
+            : await changeByTimes(context, entry, wish, from)),
+        );
+      if (changes.some(({ entry, rows }) => isFarOnly(entry) && rows < liveRows(entry)))
+        throw notNear(state.agent);
       return { changes, rejected: [], loads: loadsWithin(loads, changes) };
     }
   }
@@ -269,18 +309,19 @@ function pathsOf(loads: readonly LoadEntry[]): string[] {
   return [...new Set(loads.flatMap(({ parts }) => parts.map(({ until }) => until.path)))];
 }
 
-/** Finds the records of a segment in a range of times. Reads only the time column. */
+/** Finds the records of a segment in a range of times, in the partitions from `from` on. Reads only the time column. */
 async function changeByTimes(
   { directory, state }: RemovalContext,
   entry: SegmentEntry,
-  { sinceMs, untilMs }: RemovalWish & { kind: 'times' },
+  { sinceMs, untilMs }: TimeRange,
+  from: number,
 ): Promise<SegmentChange[]> {
   const { timeMinMs, timeMaxMs } = entry;
   const schema = schemaOf(state.manifest!, entry.schemaVersion);
   const field = placementField(schema);
   if (field < 0 || timeMinMs === null || timeMaxMs === null) return [];
   const [since, until] = [sinceMs ?? -Infinity, untilMs ?? Infinity];
-  if (timeMaxMs < since || timeMinMs >= until) return [];
+  if (timeMaxMs < since || timeMinMs >= until || entry.runs.at(-1)!.partition < from) return [];
   if (isFarOnly(entry)) throw notNear(state.agent);
   const pool = new BufferPool(rewritePoolBytesMax);
   const segment = await SealedSegment.open(directory, `${state.agent}/${entry.file}`, entry, schema, pool);
@@ -291,6 +332,7 @@ async function changeByTimes(
       entry,
       segment.rowGroups(schema),
     )) {
+      if (partition < from) continue;
       const lease = new ColumnLease({ neverWaits: true });
       try {
         const [column] = await (await rowGroup.open()).columns([field], counters, lease, 'once');

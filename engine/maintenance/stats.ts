@@ -63,6 +63,7 @@ export function agentStats(state: AgentState): StoreStats {
         last === undefined
           ? null
           : formatCursor({ partition: last.partition, ordinal: last.firstOrdinal + last.rows - 1 }),
+      highestPartition: values.highestPartition,
       sources: values.checkpoints().filter(({ headBytes }) => headBytes > 0).length,
       counters: values.counters,
       schema: state.schema,
@@ -183,6 +184,8 @@ export interface StoreStats {
   readonly timeMaxMs: number | null;
   readonly firstCursor: string | null;
   readonly lastCursor: string | null;
+  /** The newest hour since the epoch that has held a record; 0 for none. */
+  readonly highestPartition: number;
   readonly sources: number;
   readonly counters: Counters;
   /** What retention has removed over the agent's lifetime. */

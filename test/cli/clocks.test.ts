@@ -62,6 +62,24 @@ describe('a clock before 1970', () => {
   });
 });
 
+it('a clock that was ahead is told of, and remove --ahead lets new records be placed by the clock again', async () => {
+  const folder = folderOf([]);
+  const century = 74 * 365 * 86_400_000;
+  const line = (ms: number, n: number): string =>
+    `${JSON.stringify({ time: new Date(ms).toISOString(), n })}\n`;
+  await runAhead(folder, century, ['load', 'shop', '-'], line(Date.now() + century - 5000, 0));
+  const stats = await run(folder, ['stats', 'shop']);
+  expect(stats.stdout).toContain('warning: agent shop: its newest hour is 2');
+  expect(stats.stdout).toContain('"logstrata remove shop --ahead"');
+  const removed = await run(folder, ['remove', 'shop', '--ahead', '--yes']);
+  expect(removed.stderr).toContain('1 record of agent shop');
+  expect(removed.stderr).toContain('new records will be placed by it');
+  expect(removed.stdout).toBe('removed 1 record of agent shop\n');
+  expect((await run(folder, ['remove', 'shop', '--ahead', '--yes'])).stdout).toContain('nothing to remove');
+  expect((await run(folder, ['stats', 'shop'])).stdout).not.toContain('warning');
+  expect((await run(folder, ['remove', 'shop', '--ahead', '--load', 'x'])).code).toBe(2);
+});
+
 describe('times long ago', () => {
   const times = [
     '0001-01-01T00:00:00Z',

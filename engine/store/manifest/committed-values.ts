@@ -45,7 +45,7 @@ export class CommittedValues {
     return Math.max(this.next.get(partition) ?? 1, this.ordinalsFrom);
   }
 
-  /** Highest partition that ever held a committed record; 0 for none. */
+  /** Highest partition that ever held a committed record, unless it was lowered; 0 for none. */
   get highestPartition(): number {
     return this.highest;
   }
@@ -73,9 +73,17 @@ export class CommittedValues {
   /** Marks the positions of runs as assigned. */
   applyRuns(runs: readonly OrdinalRun[]): void {
     for (const { partition, firstOrdinal, rows } of runs) {
-      this.next.set(partition, Math.max(this.next.get(partition) ?? 1, firstOrdinal + rows));
+      const next = this.next.get(partition) ?? 1;
+      // Rows that are only rewritten have their positions already. They raise nothing.
+      if (firstOrdinal + rows <= next) continue;
+      this.next.set(partition, firstOrdinal + rows);
       this.highest = Math.max(this.highest, partition);
     }
+  }
+
+  /** Lowers the highest partition to at most `partition`, as somebody asked for. Positions that were assigned stay assigned. */
+  lowerHighest(partition: number): void {
+    this.highest = Math.min(this.highest, partition);
   }
 
   /** Marks the positions of segments as assigned. */

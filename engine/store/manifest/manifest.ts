@@ -191,7 +191,10 @@ export interface Manifest {
   readonly nextOrdinals: readonly (readonly [number, number])[];
   /** Smallest ordinal that any partition may assign. A rebuilt manifest raises it, because it does not know which ordinals were used. */
   readonly ordinalsFrom: number;
-  /** Highest partition that ever held a committed record; 0 for none. Live records are placed in no earlier one, unless they are late. */
+  /**
+   * Highest partition that ever held a committed record; 0 for none. Live records are placed in no earlier one, unless they are late. Only
+   * a removal of the records ahead of the clock lowers it.
+   */
   readonly highestPartition: number;
   readonly checkpoints: readonly Checkpoint[];
   /** The loads, newest last. Older ones are dropped when the limit on their runs is exceeded or when retention has taken their records. */

@@ -124,6 +124,20 @@ export function livePartition(timeMs: number, placement: LivePlacement): number 
   return late ? own : highestPartition;
 }
 
+/** Whether the newest hour lies ahead of the clock by more than an hour, as after a clock that was once wrong. */
+export function isAhead(highestPartition: number, nowMs: number): boolean {
+  return highestPartition > partitionOfTime(nowMs) + 1;
+}
+
+/** Says what follows from a newest hour that is ahead of the clock, and what ends it. */
+export function aheadWarning(agent: string, highestPartition: number): string {
+  const hour = new Date(highestPartition * hourMs).toISOString().slice(0, 'yyyy-mm-ddThh:mm'.length);
+  return (
+    `agent ${agent}: its newest hour is ${hour.replace('T', ' ')} UTC, ahead of the clock, which was once wrong or is now. Every new record is ` +
+    `placed in that hour. If the clock is right now, "logstrata remove ${agent} --ahead" removes the records of the hours ahead`
+  );
+}
+
 /** The parts of a batch by source. If the caller gives none, the whole batch is one part. */
 export function partsOf(batch: RecordBatch, extras: CommitExtras): readonly SourcePart[] {
   const { parts, previousTimeMs } = extras;

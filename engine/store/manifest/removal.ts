@@ -9,6 +9,8 @@ export interface Removal {
   readonly runs: readonly OrdinalRun[];
   /** Files of rejected lines that are removed with them, relative to the agent's folder. */
   readonly rejected: readonly string[];
+  /** Lowers the highest partition to this one, from which the placement of live records starts again. Absent: it stays. */
+  readonly highestPartition?: number | undefined;
 }
 
 /** The id of a load: the cursor of the first record of its newest hour. No other load has the same. */

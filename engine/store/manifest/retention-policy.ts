@@ -1,4 +1,4 @@
-import { hourMs } from '../../terms/cursor.js';
+import { hourMs, partitionOfTime } from '../../terms/cursor.js';
 import { LogstrataError } from '../../terms/errors.js';
 import { retentionLeapMsMax } from '../../terms/limits.js';
 import type { PartitionCount } from './committer.js';
@@ -6,7 +6,6 @@ import {
   ageingPartition,
   ageReferenceMs,
   isFarOnly,
-  liveRows,
   liveRuns,
   type LoadEntry,
   type Manifest,
@@ -81,10 +80,18 @@ export interface Retirable extends Pick<
 /** A number of rows, and the partition that they age by. */
 type AgeingRun = Pick<Run, 'partition' | 'rows'>;
 
-/** The live rows of a segment, by the partitions that they age by. */
-function ageingRuns(segment: SegmentEntry): readonly AgeingRun[] {
-  return liveRuns(segment).map(({ partition, rows }) => ({
-    partition: ageingPartition(segment, partition),
+/**
+ * The live rows of a segment, by the partitions that they age by. Rows in partitions ahead of the clock, where a clock that was once ahead
+ * has put them, age by the newest time in their segment, and not before the segment's other rows. They are removed only with the whole
+ * segment.
+ */
+function ageingRuns(segment: SegmentEntry, nowMs: number): readonly AgeingRun[] {
+  const runs = liveRuns(segment);
+  const now = partitionOfTime(nowMs);
+  const others = runs.findLast(({ partition }) => partition <= now)?.partition ?? 0;
+  const byTime = Math.max(others, partitionOfTime(segment.timeMaxMs ?? Infinity));
+  return runs.map(({ partition, rows }) => ({
+    partition: partition > now ? Math.min(partition, byTime) : ageingPartition(segment, partition),
     rows,
   }));
 }
@@ -107,7 +114,7 @@ export function retentionBounds(
   const { periodMs, bytesMax } = policy;
   return {
     byAge: periodMs === null ? 0 : firstOfPeriod(ageReferenceMs(manifest, nowMs), periodMs),
-    bySize: bytesMax === null ? 0 : firstWithin(manifest, bytesMax - manifest.hotBytes),
+    bySize: bytesMax === null ? 0 : firstWithin(manifest, bytesMax - manifest.hotBytes, nowMs),
   };
 }
 
@@ -119,16 +126,14 @@ function firstOfPeriod(referenceMs: number, periodMs: number): number {
 function firstWithin(
   { segments, rejected }: Pick<Retirable, 'segments' | 'rejected'>,
   bytesMax: number,
+  nowMs: number,
 ): number {
   const bytes = new Map<number, number>();
   for (const segment of segments) {
     // A segment that is only in the far tier takes no space on the disk.
     if (isFarOnly(segment)) continue;
-    for (const { partition, rows } of segment.runs) {
-      if (partition < (segment.liveFrom ?? 0)) continue;
-      const ageing = ageingPartition(segment, partition);
-      bytes.set(ageing, (bytes.get(ageing) ?? 0) + (segment.bytes * rows) / segment.rows);
-    }
+    for (const { partition, rows } of ageingRuns(segment, nowMs))
+      bytes.set(partition, (bytes.get(partition) ?? 0) + (segment.bytes * rows) / segment.rows);
   }
   for (const { partition = 0, bytes: size } of rejected)
     bytes.set(partition, (bytes.get(partition) ?? 0) + size);
@@ -164,14 +169,14 @@ export function proposeRetirement(
   for (const segment of manifest.segments) {
     const first = firstKept(segment, bounds, referenceMs);
     const left: SegmentEntry = { ...segment, liveFrom: Math.max(segment.liveFrom ?? 0, first) };
-    const gone = ageingRuns(segment).filter(({ partition }) => partition < first);
+    const gone = ageingRuns(segment, nowMs).filter(({ partition }) => partition < first);
     if (gone.length === 0) {
       segments.push(segment);
       continue;
     }
     for (const { partition, rows } of gone) over.add(partition, rows);
     below = Math.max(below, first);
-    if (liveRows(left) > 0) {
+    if (gone.length < liveRuns(segment).length) {
       segments.push(left);
       continue;
     }
@@ -229,7 +234,9 @@ export function hasLeapt(
   const endMs = (runs: readonly AgeingRun[]): number =>
     ((runs[0]?.partition ?? highestPartition) + 1) * hourMs;
   const dueMs = [
-    ...segments.map((segment) => Math.max(segment.keepUntilMs ?? 0, endMs(ageingRuns(segment)) + periodMs)),
+    ...segments.map((segment) =>
+      Math.max(segment.keepUntilMs ?? 0, endMs(ageingRuns(segment, nowMs)) + periodMs),
+    ),
     ...hotRuns.map((run) => endMs([run]) + periodMs),
   ].reduce((first, ms) => Math.min(first, ms), Infinity);
   // Once retention removes records regularly, records that arrived late do not count as overdue.
@@ -245,7 +252,8 @@ export function overCount(target: Retirable, policy: RetentionPolicy, nowMs: num
   const add = (runs: readonly AgeingRun[], first: number): void => {
     for (const { partition, rows } of runs) if (partition < first) over.add(partition, rows);
   };
-  for (const segment of target.segments) add(ageingRuns(segment), firstKept(segment, bounds, referenceMs));
+  for (const segment of target.segments)
+    add(ageingRuns(segment, nowMs), firstKept(segment, bounds, referenceMs));
   add(target.hotRuns, Math.max(bounds.byAge, bounds.bySize));
   return over.sum();
 }

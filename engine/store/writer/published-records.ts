@@ -30,11 +30,15 @@ export function publishedRecords(
     loads = [...left];
     values.forget(gone);
   }
+  const highest = removal?.highestPartition ?? Infinity;
+  values.lowerHighest(highest);
   const rejectedLeaving = new Set([
     ...(takes === undefined ? [] : [takes.file]),
     ...(removal?.rejected ?? []),
   ]);
-  const rejected = (manifest?.rejected ?? []).filter(({ file }) => !rejectedLeaving.has(file));
+  const rejected = (manifest?.rejected ?? [])
+    .filter(({ file }) => !rejectedLeaving.has(file))
+    .map((entry) => ((entry.partition ?? 0) <= highest ? entry : { ...entry, partition: highest }));
   return {
     changes: { segments, rejected: [...rejected, ...publication.rejected], loads: newestLoads(loads) },
     leaving: [...publication.removes, ...rejectedLeaving],

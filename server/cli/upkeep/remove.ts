@@ -13,6 +13,7 @@ import { printJson, printLines, tell } from '../output/terminal.js';
 
 interface RemoveFlags extends GlobalFlags, TimeRangeFlags {
   readonly load?: string;
+  readonly ahead?: boolean;
   readonly yes?: boolean;
   readonly json?: boolean;
 }
@@ -30,23 +31,31 @@ server on the same data may keep running.`;
 
 /** The records that the flags select. Throws a `UsageError` for flags that can't be combined. */
 function wishOf(flags: RemoveFlags, settings: Settings): RemovalWish {
-  const { load, since, until } = flags;
+  const { load, since, until, ahead } = flags;
   if (load !== undefined && (since !== undefined || until !== undefined))
     throw new UsageError(
       '--load cannot be combined with --since and --until: give a load or a range of times',
     );
+  if (ahead === true && load !== undefined)
+    throw new UsageError('--ahead cannot be combined with --load: give one of them');
+  if (ahead === true) return { kind: 'ahead', ...timeRangeOf(flags, settings) };
   if (load !== undefined) return { kind: 'load', id: load };
   if (since === undefined && until === undefined) return { kind: 'all' };
   return { kind: 'times', ...timeRangeOf(flags, settings) };
 }
 
 function describe(agent: string, outlook: RemovalOutlook): string[] {
-  const { records, rejectedLines, bytes, fromMs, untilMs, rewritten, paths } = outlook;
+  const { records, rejectedLines, bytes, fromMs, untilMs, rewritten, paths, isLowered } = outlook;
   return [
     `${formatCounted(records, 'record')} of agent ${agent}, about ${formatBytes(bytes)} on the disk`,
     ...(fromMs === null || untilMs === null
       ? []
       : [`  of the hours from ${formatTime(fromMs)} to ${formatTime(untilMs)} UTC`]),
+    ...(isLowered
+      ? [
+          `  the clock says ${formatTime(Date.now())} UTC; new records will be placed by it, before any that stay in later hours`,
+        ]
+      : []),
     ...(rejectedLines === 0 ? [] : [`  and ${formatCounted(rejectedLines, 'rejected line')}`]),
     ...(rewritten === 0
       ? []
@@ -65,7 +74,7 @@ async function remove(agent: string, flags: RemoveFlags, signal: AbortSignal): P
     if (!known.includes(agent)) throw noRecords(agent, known, archive.location);
     const store = await archive.agent(agent);
     const outlook = await store.removalOutlook(wish);
-    if (outlook.records + outlook.rejectedLines === 0) {
+    if (outlook.records + outlook.rejectedLines === 0 && !outlook.isLowered) {
       if (flags.json === true) await printJson({ ...outlook, removed: false });
       else await printLines([`nothing to remove: no record of agent ${agent} matches`]);
       return exitDone;
@@ -96,11 +105,14 @@ export function addRemoveCommand(program: Command): void {
   program
     .command('remove')
     .summary('remove records: a load, a range of times, or all')
-    .description('Removes records of an agent: those of one load, of a range of times, or all.')
+    .description(
+      'Removes records of an agent: those of one load, of a range of times, those ahead of the clock, or all.',
+    )
     .argument('<agent>', 'name of the agent, even if it has no agent file any more')
     .option('--load <id>', 'the records of this load; "stats" lists the loads')
     .option('--since <time>', 'records from this time on, as in a filter')
     .option('--until <time>', 'records before this time')
+    .option('--ahead', 'records in hours ahead of the clock; new ones are placed by the clock again')
     .option('--yes', 'remove without asking')
     .option('--json', 'print the result as JSON')
     .addHelpText('after', examples)

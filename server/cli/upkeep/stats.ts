@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { describeIndexOf } from '../output/explain.js';
-import { isLogstrataError } from '../../../engine/index.js';
+import { aheadWarning, isAhead, isLogstrataError } from '../../../engine/index.js';
 import type { AttachStatus } from '../../../agents/archive/attach-status.js';
 import type { ImportStatus } from '../../../agents/archive/import-status.js';
 import type { CollectStatus } from '../../../agents/collect/logs/collect-counts.js';
@@ -228,6 +228,14 @@ async function agentFiles(settings: Settings): Promise<ReadonlySet<string> | nul
 }
 
 /** A note on stored agents that have no file any more. */
+function notes(stats: readonly AgentStats[], folder: string): string[] {
+  const ahead = stats.filter(({ highestPartition }) => isAhead(highestPartition, Date.now()));
+  const warnings = ahead.map(
+    ({ agent, highestPartition }) => `warning: ${aheadWarning(agent, highestPartition)}`,
+  );
+  return [...(warnings.length === 0 ? [] : ['', ...warnings]), ...goneNotes(stats, folder)];
+}
+
 function goneNotes(stats: readonly AgentStats[], folder: string): string[] {
   const gone = stats.filter(({ hasFile, records }) => hasFile === false && records > 0);
   if (gone.length === 0) return [];
@@ -270,9 +278,9 @@ async function stats(agent: string | undefined, flags: StatsFlags): Promise<numb
     }
     if (flags.json === true) await printJson(agent === undefined ? found : found[0]);
     else if (agent !== undefined)
-      await printLines([...details(found[0]!), ...goneNotes(found, settings.agentsFolder)]);
+      await printLines([...details(found[0]!), ...notes(found, settings.agentsFolder)]);
     else if (found.length === 0) await printLines([noRecordsYet(archive)]);
-    else await printLines([...summaryTable(found), ...goneNotes(found, settings.agentsFolder)]);
+    else await printLines([...summaryTable(found), ...notes(found, settings.agentsFolder)]);
     return exitDone;
   });
 }

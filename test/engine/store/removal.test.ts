@@ -1,7 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { caseCount } from '../../cases.js';
 import type { AgentStore } from '../../../engine/archive/archive.js';
 import type { RemovalWish } from '../../../engine/maintenance/removal.js';
+import type { Retention } from '../../../engine/store/manifest/retention-change.js';
+import { maintenanceIntervalMs } from '../../../engine/terms/limits.js';
 import { makeSchema } from '../../../engine/terms/schema.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { answerOf } from '../../model/answer.js';
@@ -179,3 +181,97 @@ async function compactLater(store: AgentStore): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve));
   await store.compact();
 }
+
+describe('records ahead of the clock', () => {
+  const century = noon + 74 * 365 * 24 * hour;
+  const live = (timeMs: number, n: number): Value[] => [BigInt(timeMs), BigInt(n), null, `text ${n}`];
+  const recordsOf = async (store: AgentStore): Promise<Record<string, unknown>[]> =>
+    (await answer(store))
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+  const numbersOf = async (store: AgentStore): Promise<unknown[]> =>
+    (await recordsOf(store)).map(({ status }) => status);
+
+  /** A store whose clock was once a century ahead, and has been right for some hours since. */
+  async function onceAhead(retention?: Retention) {
+    const warnings: string[] = [];
+    const directory = new MemoryDirectory();
+    const clock = { now: century };
+    const open = async () => {
+      const onWarning = (message: string) => void warnings.push(message);
+      const archive = await openOn(directory, () => clock.now, undefined, { onWarning });
+      return { archive, store: await archive.agent('web', schema, retention) };
+    };
+    const opened = await open();
+    await append(opened.store, [live(noon - hour, 0)], 'load');
+    await append(opened.store, [live(century - 1, 9), live(century, 1)], 'live');
+    clock.now = noon;
+    await append(opened.store, [live(noon, 2)], 'live');
+    clock.now = noon + 5 * hour;
+    await append(opened.store, [live(clock.now, 3)], 'live');
+    return { ...opened, open, clock, warnings };
+  }
+
+  it('are told of, and a removal of them places new records by the clock again, also later', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { archive, store, open, clock, warnings } = await onceAhead();
+    for (let round = 0; round < 2; round++) {
+      vi.advanceTimersByTime(maintenanceIntervalMs);
+      await vi.waitFor(() => expect(warnings.length).toBeGreaterThan(0));
+    }
+    expect(warnings).toEqual([expect.stringContaining('"logstrata remove web --ahead"')]);
+    const last = (await store.stats()).lastCursor!;
+    const wish = { kind: 'ahead', sinceMs: null, untilMs: null } as const;
+    expect(await store.removalOutlook(wish)).toMatchObject({ records: 4, isLowered: true });
+    expect(await store.remove(wish)).toMatchObject({ records: 4, isLowered: true });
+    expect(await store.removalOutlook(wish)).toMatchObject({ records: 0, isLowered: false });
+    expect(await numbersOf(store)).toEqual([0]);
+    await append(store, [live(clock.now, 4)], 'live');
+    await archive.close();
+    const again = await open();
+    await append(again.store, [live(clock.now + 1, 5)], 'live');
+    expect(await numbersOf(again.store)).toEqual([0, 4, 5]);
+    expect(await again.store.stats()).toMatchObject({ highestPartition: Math.floor(clock.now / hour) });
+    // Once the clock gets there, no position is given again.
+    clock.now = century;
+    await append(again.store, [live(century, 6)], 'live');
+    expect((await again.store.stats()).lastCursor! > last).toBe(true);
+    await again.archive.close();
+  });
+
+  it('stay where they are outside the range of times, with their cursors, and raise nothing when they are rewritten', async () => {
+    const { archive, store, open, clock } = await onceAhead();
+    const before = await recordsOf(store);
+    // Their segment keeps one of them, so it is rewritten.
+    const removed = await store.remove({ kind: 'ahead', sinceMs: century, untilMs: null });
+    expect(removed).toMatchObject({ records: 1, isLowered: true });
+    await store.compact();
+    expect(await recordsOf(store)).toEqual(before.filter(({ status }) => status !== 1));
+    await archive.close();
+    const again = await open();
+    await append(again.store, [live(clock.now, 4)], 'live');
+    await again.store.compact();
+    await append(again.store, [live(clock.now, 5)], 'live');
+    expect(await numbersOf(again.store)).toEqual([0, 4, 5, 9, 2, 3]);
+    await again.archive.close();
+  });
+
+  it('expire by their own times', async () => {
+    const day = 24 * hour;
+    const retention = { periodMs: 2 * day, bytesMax: null, graceMs: 0, intervalMs: 0 };
+    const { archive, store, clock } = await onceAhead(retention);
+    await store.remove({ kind: 'ahead', sinceMs: clock.now + hour, untilMs: null });
+    await store.compact();
+    clock.now += day;
+    await append(store, [live(clock.now, 4)], 'live');
+    await archive.applyRetention('web', retention);
+    expect(await numbersOf(store)).toEqual([0, 4, 2, 3]);
+    clock.now += day + 2 * hour;
+    await append(store, [live(clock.now, 5)], 'live');
+    await archive.applyRetention('web', retention);
+    expect(await numbersOf(store)).toEqual([4, 5]);
+    await archive.close();
+  });
+});
