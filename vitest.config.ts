@@ -16,7 +16,6 @@ const later = [
   'deploy/',
   'far/',
   'faults/',
-  'frozen/',
   'fugo/',
   'oracle/',
   'parquet/duckdb',
@@ -26,11 +25,16 @@ const later = [
 ];
 /** What the short run has of that: what needs only its own process, and one walk through each door. */
 const sooner = [
+  'cli/agent',
+  'cli/formats',
+  'cli/help',
+  'cli/usage',
   'far/condition',
   'far/expected-rows',
   'far/native',
   'far/placed-columns',
   'far/ship-policy',
+  'viewer/first-page',
   'viewer/measures',
   'viewer/query',
   'viewer/records',

@@ -7,7 +7,8 @@ import { describe, expect, it } from 'vitest';
 import { listenerNames, type Token } from '../../server/access/token.js';
 import { TokenFolder } from '../../server/access/token-folder.js';
 import { ownCertificate } from '../server/own-certificate.js';
-import { fetchAlone, run, start, workFolder, type Running } from './process.js';
+import { run } from './here.js';
+import { fetchAlone, start, workFolder, type Running } from './process.js';
 
 const anyPorts = ['--listen', '127.0.0.1:0', '--console', '127.0.0.1:0'];
 

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { logs } from '../agents/recognise/logs.js';
-import { recordsOf, run } from './process.js';
+import { run } from './here.js';
+import { recordsOf } from './process.js';
 
 /** A folder with nothing but the log in `logs/`. */
 function folderWithLog(name: string, text: string): string {

@@ -2,7 +2,8 @@ import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { queryDuckDb } from '../oracle/duckdb.js';
-import { run, workFolder } from './process.js';
+import { run } from './here.js';
+import { workFolder } from './process.js';
 
 /** A folder with an agent `web`, whose archive is written by a SQL statement. */
 async function folderWith(agentFile: string, statement: string): Promise<string> {

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { ImportStatus } from '../../agents/archive/import-status.js';
 import { queryAllDuckDb } from '../oracle/duckdb.js';
-import { fetchAlone, freePort, recordsOf, run, start, workFolder, type Running } from './process.js';
+import { run } from './here.js';
+import { fetchAlone, freePort, recordsOf, start, workFolder, type Running } from './process.js';
 
 const imported = "archive: { path: '../lake/**/*.parquet', mode: import }\n";
 const inPlace = "archive: { path: '../lake/**/*.parquet' }\n";

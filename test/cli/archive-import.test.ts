@@ -4,8 +4,9 @@ import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { ImportStatus } from '../../agents/archive/import-status.js';
-import { fetchAlone, freePort, recordsOf, run, start, workFolder, type Running } from './process.js';
 import { isRoot, itUnless } from '../needs.js';
+import { run } from './here.js';
+import { fetchAlone, freePort, recordsOf, start, workFolder, type Running } from './process.js';
 
 const agentFile = `archive:
   path: '../old/**/*.log*'

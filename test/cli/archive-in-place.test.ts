@@ -15,7 +15,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { AttachStatus } from '../../agents/archive/attach-status.js';
 import { queryAllDuckDb } from '../oracle/duckdb.js';
-import { fetchAlone, freePort, recordsOf, run, start, workFolder } from './process.js';
+import { run } from './here.js';
+import { fetchAlone, freePort, recordsOf, start, workFolder } from './process.js';
 
 const inferred = "archive: { path: '../lake/**/*.parquet' }\n";
 

@@ -4,7 +4,8 @@ import { pathToFileURL } from 'node:url';
 import { parquetReadObjects } from 'hyparquet';
 import { describe, expect, it } from 'vitest';
 import { openDecompressor } from '../../engine/parquet/compression.js';
-import { recordsOf, run, start, workFolder, type Finished } from './process.js';
+import { run } from './here.js';
+import { recordsOf, start, workFolder, type Finished } from './process.js';
 
 const agentFile = `fields:
   - { name: time, timestamp: { format: rfc3339 } }

@@ -6,8 +6,9 @@ import { operatorsOf } from '../../server/request/operators.js';
 import { buildProgram } from '../../server/cli/program.js';
 import { candidatesFor, type KnownAgents } from '../../server/cli/shell/candidates.js';
 import { completionScripts, shells, type Shell } from '../../server/cli/shell/completion-scripts.js';
-import { main, run, workFolder } from './process.js';
 import { itUnless, missingProgram } from '../needs.js';
+import { run } from './here.js';
+import { main, workFolder } from './process.js';
 
 /** The completions as they are passed to shell scripts: only the words. */
 async function offered(folder: string, ...words: string[]): Promise<string[]> {

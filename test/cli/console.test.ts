@@ -1,7 +1,8 @@
 import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { fetchAlone, freePort, recordsOf, run, start, workFolder } from './process.js';
+import { run } from './here.js';
+import { fetchAlone, freePort, recordsOf, start, workFolder } from './process.js';
 import { addressesOf, anyPorts } from './serving.js';
 
 it('the console answers like the route, and lists the agents', async () => {

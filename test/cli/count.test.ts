@@ -6,7 +6,8 @@ import type { Counts } from '../../engine/scan/plan/count.js';
 import { parseCountRequest } from '../../server/counts/count-request.js';
 import { describeCounts, type Screen } from '../../server/cli/output/count-display.js';
 import { textWidth } from '../../server/cli/output/text-width.js';
-import { fetchAlone, run, start, workFolder } from './process.js';
+import { run } from './here.js';
+import { fetchAlone, start, workFolder } from './process.js';
 
 const lines = (text: string): string[] => text.trimEnd().split('\n');
 

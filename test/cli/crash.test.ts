@@ -5,7 +5,8 @@ import { expect, it } from 'vitest';
 import { caseCount, isLong, seed } from '../cases.js';
 import { generateLines } from '../../bench/generated-lines.js';
 import { Random } from '../../bench/random.js';
-import { run, start, workFolder } from './process.js';
+import { run } from './here.js';
+import { start, workFolder } from './process.js';
 import { storedLines } from './stored.js';
 
 const rounds = caseCount(3, 200);

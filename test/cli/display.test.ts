@@ -9,8 +9,9 @@ import { coloured, hasColours, plain } from '../../server/cli/display/colour.js'
 import { RecordDisplay, type RecordView } from '../../server/cli/display/record-display.js';
 import { textWidth } from '../../server/cli/output/text-width.js';
 import type { Field } from '../../server/viewer/query/field.js';
-import { main, recordsOf, run, workFolder } from './process.js';
 import { itUnless, missingProgram } from '../needs.js';
+import { run } from './here.js';
+import { main, recordsOf, workFolder } from './process.js';
 
 const access: Field[] = [
   { name: 'time', type: 'time' },

@@ -2,7 +2,8 @@ import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { recordsOf, run, start, workFolder, type Running } from './process.js';
+import { run } from './here.js';
+import { recordsOf, start, workFolder, type Running } from './process.js';
 
 /** An agent `web` that follows `logs/web.log`, whose records have a number. */
 function followedFolder(): { readonly folder: string; readonly log: string } {

@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { recordsOf, run, workFolder } from './process.js';
+import { run } from './here.js';
+import { recordsOf, workFolder } from './process.js';
 
 const fields = `fields:
   - name: time

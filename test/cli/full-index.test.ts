@@ -1,7 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { run, workFolder } from './process.js';
+import { run } from './here.js';
+import { workFolder } from './process.js';
 
 it('`index: full` is shown by check, stats and --explain, and compact applies it to stored records', async () => {
   const folder = workFolder();

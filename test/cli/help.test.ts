@@ -5,7 +5,8 @@ import { drawBar } from '../../server/cli/output/progress.js';
 import { formatTable } from '../../server/cli/output/table.js';
 import { textWidth } from '../../server/cli/output/text-width.js';
 import { buildProgram } from '../../server/cli/program.js';
-import { run, workFolder } from './process.js';
+import { run } from './here.js';
+import { workFolder } from './process.js';
 
 function helpOf(command: Command): string {
   let text = '';

@@ -10,7 +10,8 @@ import { readAgents } from '../../agents/definition/agent-file.js';
 import { openAgents, describeServedAgents } from '../../server/cli/options/served-agents.js';
 import { ChangedAgents } from '../../server/cli/serving/changed-agents.js';
 import { writeParquet } from '../foreign/write-parquet.js';
-import { fetchAlone, freePort, recordsOf, run, start, workFolder } from './process.js';
+import { run } from './here.js';
+import { fetchAlone, freePort, recordsOf, start, workFolder } from './process.js';
 
 const lakeFile = "archive: { path: '../lake/*.parquet' }\n";
 const logFile = "fields: [{ name: text }]\nfile: { path: '../logs/shop\\.log', format: json }\n";

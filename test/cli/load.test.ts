@@ -12,7 +12,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { main, recordsOf, run, start, workFolder } from './process.js';
+import { run } from './here.js';
+import { main, recordsOf, start, workFolder } from './process.js';
 import { storedLines } from './stored.js';
 import { itUnless, missingProgram } from '../needs.js';
 

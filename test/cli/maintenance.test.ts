@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { queryDuckDb } from '../oracle/duckdb.js';
-import { recordsOf, root, run, workFolder } from './process.js';
+import { run } from './here.js';
+import { recordsOf, root, workFolder } from './process.js';
 
 interface Stats {
   agent: string;

@@ -1,7 +1,8 @@
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { fetchAlone, run, start, workFolder } from './process.js';
+import { run } from './here.js';
+import { fetchAlone, start, workFolder } from './process.js';
 import { addressesOf, anyPorts } from './serving.js';
 
 /** The value of each series, by its name with its labels. */

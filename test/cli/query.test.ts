@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { fetchAlone, freePort, recordsOf, root, run, start, workFolder } from './process.js';
+import { run } from './here.js';
+import { fetchAlone, freePort, recordsOf, root, start, workFolder } from './process.js';
 
 it('gives the same bytes as the route for the same query', async () => {
   const folder = workFolder();

@@ -1,7 +1,8 @@
 import { appendFileSync, mkdirSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { fetchAlone, freePort, recordsOf, run, start, workFolder, type Running } from './process.js';
+import { run } from './here.js';
+import { fetchAlone, freePort, recordsOf, start, workFolder, type Running } from './process.js';
 
 const input = "file: { path: '../logs/shop\\.log', format: json }\n";
 const first = `fields: [{ name: n, type: int }, { name: code, type: int }, { name: text }]\n${input}`;

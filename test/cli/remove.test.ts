@@ -1,7 +1,8 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { freePort, recordsOf, run, start, workFolder } from './process.js';
+import { run } from './here.js';
+import { freePort, recordsOf, start, workFolder } from './process.js';
 
 const line = (day: number, n: number): string =>
   `198.18.0.1 - - [${day}/Nov/2026:10:00:00 +0000] "GET /${n} HTTP/1.1" 200 12 "-" "curl"\n`;

@@ -4,7 +4,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { loadUws } from '../../server/http/uws-binary.js';
-import { fetchAlone, freePort, recordsOf, run, start, workFolder } from './process.js';
+import { run } from './here.js';
+import { fetchAlone, freePort, recordsOf, start, workFolder } from './process.js';
 
 describe('logstrata serve', () => {
   it('prints its settings, answers, and stops in good order', async () => {

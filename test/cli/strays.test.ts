@@ -2,7 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { root, run, workFolder } from './process.js';
+import { run } from './here.js';
+import { root, workFolder } from './process.js';
 
 const agents = ['--agents', join(root, 'agents')];
 

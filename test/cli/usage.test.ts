@@ -2,8 +2,9 @@ import { spawnSync, type SpawnSyncReturns } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { main, root, run, workFolder } from './process.js';
 import { itUnless, notLinux } from '../needs.js';
+import { run } from './here.js';
+import { main, root, workFolder } from './process.js';
 
 const commands = ['serve', 'load', 'query', 'stats', 'check', 'verify', 'compact', 'export', 'demo'];
 

@@ -74,7 +74,7 @@ it(`stores each line once, whatever happens to the files (seed ${seed})`, () =>
   takeSchedules({}, lineOf, runs));
 
 it(`stores each record of several lines once and completely (seed ${seed})`, () =>
-  takeSchedules({ file: { multiline } }, recordOf, runs / 2));
+  takeSchedules({ file: { multiline } }, recordOf, Math.ceil(runs / 2)));
 
 it.each(['truncate', 'rename'] as const)(
   `stores each line once while Logstrata rotates the logs: %s (seed ${seed})`,

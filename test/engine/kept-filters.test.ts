@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { caseCount, fc } from '../cases.js';
+import { caseCount, fc, isWhole } from '../cases.js';
 import type { Predicate } from '../../engine/scan/plan/query.js';
 import { heap } from '../../engine/memory/arena.js';
 import type { SegmentEntry } from '../../engine/store/manifest/manifest.js';
@@ -123,7 +123,7 @@ describe('filters in memory', () => {
       }),
       { numRuns: caseCount(25, 300) },
     );
-    expect(ruledOut).toBeGreaterThan(100);
+    if (isWhole) expect(ruledOut).toBeGreaterThan(100);
   });
 
   test('give no verdict while a filter that could rule out the row group is not in memory', async () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { caseCount, fc } from '../cases.js';
+import { caseCount, fc, isWhole } from '../cases.js';
 import type { AgentStore } from '../../engine/index.js';
 import type { Predicate } from '../../engine/scan/plan/query.js';
 import type { Retention } from '../../engine/store/manifest/retention-change.js';
@@ -234,6 +234,7 @@ it('followers miss and repeat nothing, however records are stored, merged and re
     }),
     { numRuns },
   );
+  if (!isWhole) return;
   expect(behind).toBeGreaterThan(numRuns / 5);
   expect(records).toBeGreaterThan(numRuns * 10);
 });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parquetWriteBuffer, type ColumnSource } from 'hyparquet-writer';
-import { caseCount, fc } from '../cases.js';
+import { caseCount, fc, isWhole } from '../cases.js';
 import { searchParquet } from '../../engine/foreign/parquet/search-parquet.js';
 import { decodeForeign } from '../../engine/foreign/reading/decode-foreign.js';
 import { readForeignFile } from '../../engine/foreign/reading/read-foreign-file.js';
@@ -97,7 +97,7 @@ describe('a search in stored pages', () => {
       ),
       { numRuns },
     );
-    expect(Math.min(seen.found, seen.ruledOut, seen.left)).toBeGreaterThan(0);
+    if (isWhole) expect(Math.min(seen.found, seen.ruledOut, seen.left)).toBeGreaterThan(0);
   });
 
   it('leaves to decoding what only decoded values show', async () => {

@@ -11,7 +11,8 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { manifestVersion } from '../../engine/store/manifest/manifest-format.js';
-import { recordsOf, run, workFolder } from '../cli/process.js';
+import { run } from '../cli/here.js';
+import { recordsOf, workFolder } from '../cli/process.js';
 
 const agent = `fields:
   - { name: time, timestamp: {} }

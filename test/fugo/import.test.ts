@@ -13,7 +13,8 @@ import { join } from 'node:path';
 import sqlite from 'node-sqlite3-wasm';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { FugoDatabase } from '../../agents/fugo/fugo-database.js';
-import { freePort, recordsOf, run, start, type Finished } from '../cli/process.js';
+import { run } from '../cli/here.js';
+import { freePort, recordsOf, start, type Finished } from '../cli/process.js';
 import { cursorText, webColumns, webFolder, writeDatabase, writeTable, type Cell } from './fugo-file.js';
 import { itUnless, missingProgram, notLinux } from '../needs.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { caseCount, fc } from '../cases.js';
+import { caseCount, fc, isWhole } from '../cases.js';
 import type { BlockVerdict } from '../../engine/kernels/block-search.js';
 import { kernelNeedle, type KernelNeedle } from '../../engine/kernels/needle.js';
 import { searchPlainStrings } from '../../engine/kernels/plain-strings.js';
@@ -74,7 +74,7 @@ describe('needles in PLAIN strings, each of which follows its length', () => {
       }),
       { numRuns },
     );
-    expect(crossing).toBeGreaterThan(0);
+    if (isWhole) expect(crossing).toBeGreaterThan(0);
   });
 
   it('are not confused with the bytes of lengths, however many of those match', () => {

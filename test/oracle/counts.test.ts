@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { caseCount } from '../cases.js';
+import { caseCount, seed } from '../cases.js';
 import type { AgentStore, Archive } from '../../engine/archive/archive.js';
 import { openArchive } from '../../engine/index.js';
 import type { CountedValue } from '../../engine/scan/plan/count.js';
@@ -69,8 +69,6 @@ afterAll(async () => {
 const ask = (query: string): ReturnType<AgentStore['count']> =>
   store.count(parseCountRequest(query, { schema, now: nowMs, timezone: 'UTC' }).query);
 
-/** Printed by a failure; the same seed repeats it. */
-const seed = Date.now() % 2 ** 31;
 const where = `seed ${seed}`;
 
 /** The start of a day, or of a shorter step in zones whose offset from UTC is a multiple of the step. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { caseCount, fc } from '../cases.js';
+import { caseCount, fc, isWhole } from '../cases.js';
 import { executeScan } from '../../engine/scan/execute.js';
 import type { AnswerForm, Query } from '../../engine/scan/plan/query.js';
 import { resumeScan } from '../../engine/scan/resume.js';
@@ -119,7 +119,7 @@ describe('answers of every form', () => {
       }),
       { numRuns },
     );
-    expect(pauses).toBeGreaterThan(numRuns / 2);
+    if (isWhole) expect(pauses).toBeGreaterThan(numRuns / 2);
   });
 
   it('continue in another state when files are gone', async () => {
@@ -138,7 +138,7 @@ describe('answers of every form', () => {
       }),
       { numRuns },
     );
-    expect(resumed).toBeGreaterThan(numRuns / 20);
+    if (isWhole) expect(resumed).toBeGreaterThan(numRuns / 20);
   });
 
   it('read the columns that they show or filter by, and no others', async () => {
@@ -181,7 +181,7 @@ describe('answers of every form', () => {
           expect(Object.keys(records[i]!)).toEqual(header);
         }
       }),
-      { numRuns: numRuns / 2 },
+      { numRuns: Math.ceil(numRuns / 2) },
     );
   });
 });

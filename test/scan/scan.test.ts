@@ -74,7 +74,7 @@ describe('executeScan', () => {
         expect(await walkForward(dataset, layout, { limit, predicates: filters })).toEqual(all);
         expect(await walkBackward(dataset, layout, { limit, predicates: filters })).toEqual(all);
       }),
-      { numRuns: runs / 4 },
+      { numRuns: Math.ceil(runs / 4) },
     );
   });
 });

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { appendFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { main, run } from '../cli/process.js';
+import { run } from '../cli/here.js';
+import { main } from '../cli/process.js';
 import { shopAgent, shopLines, type ShopLog } from '../../bench/viewer/shop-log.js';
 
 /** A folder with agents and records, and a server on it. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { caseCount } from '../../cases.js';
+import { caseCount, isWhole, seed } from '../../cases.js';
 import { isLogstrataError } from '../../../engine/terms/errors.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import type { CrashMode } from '../../storage-doubles/memory-file.js';
@@ -42,7 +42,6 @@ async function restored(copy: MemoryDirectory): Promise<{ lines: string[]; unnam
 }
 
 it('a copy taken at random moments can be restored, and holds exactly the records of one committed state', async () => {
-  const seed = Date.now() % 1_000_000;
   const random = seededRandom(seed);
   const done: Disturbances = { appends: 0, loads: 0, compactions: 0, retired: 0, restarts: 0, crashes: 0 };
   const store = new ShiftingStore(random, done);
@@ -76,7 +75,7 @@ it('a copy taken at random moments can be restored, and holds exactly the record
   } finally {
     await store.close();
   }
-  expect(Math.min(...Object.values(done))).toBeGreaterThan(0);
+  if (isWhole) expect(Math.min(...Object.values(done))).toBeGreaterThan(0);
 });
 
 it('a crash at any step of an update of a copy leaves the earlier state or the new one', async () => {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
+import { seed } from '../../cases.js';
 import type { AgentStore } from '../../../engine/archive/archive.js';
 import type { CountQuery, Counts } from '../../../engine/scan/plan/count.js';
 import { makeSchema, type Schema } from '../../../engine/terms/schema.js';
@@ -57,7 +58,6 @@ async function compare(store: AgentStore, stored: readonly Row[], seed: number):
 }
 
 it('counts hot records, sealed records, both, and the records of another process', async () => {
-  const seed = Date.now() % 2 ** 31;
   const directory = new MemoryDirectory();
   const archive = await openOn(directory);
   onTestFinished(() => archive.close());
@@ -78,7 +78,6 @@ it('counts hot records, sealed records, both, and the records of another process
 });
 
 it('counts records of older fields as records of the current fields', async () => {
-  const seed = Date.now() % 2 ** 31;
   const directory = new MemoryDirectory();
   const before = await openOn(directory);
   const old = rows(300, seed);
@@ -113,7 +112,6 @@ it('counts records of older fields as records of the current fields', async () =
 });
 
 it('counts records of attached files', async () => {
-  const seed = Date.now() % 2 ** 31;
   const folder = await mkdtemp(join(tmpdir(), 'logstrata-counts-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const archive = await openOn(new MemoryDirectory());

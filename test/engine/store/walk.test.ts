@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { caseCount, fc, seed } from '../../cases.js';
+import { caseCount, fc, isWhole, seed } from '../../cases.js';
 import { parseCursor, type Position } from '../../../engine/terms/cursor.js';
 import type { Predicate } from '../../../engine/scan/plan/query.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
@@ -147,6 +147,7 @@ describe('a walk over pages', () => {
       `page walks: ${total.walks} walks, ${total.pages} pages, ${total.there} records there throughout, 0 missed, 0 repeated; ` +
         `${total.gone} went meanwhile; ${JSON.stringify(done)} (seed ${seed})\n`,
     );
+    if (!isWhole) return;
     for (const count of [...Object.values(done), ...Object.values(total)]) expect(count).toBeGreaterThan(0);
   });
 
