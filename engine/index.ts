@@ -117,7 +117,7 @@ export type {
   ScanStats,
   StringOp,
 } from './scan/plan/query.js';
-export type { ReadyIterable, Scan, ScanOptions } from './scan/plan/scan.js';
+export type { PieceIterator, Scan, ScanOptions } from './scan/plan/scan.js';
 export type { LostLoad, Restorable } from './store/manifest/lost-loads.js';
 export type { PolicyCause, RetentionEvent } from './store/manifest/retention-change.js';
 export type { OverCount, Taken } from './store/manifest/retention-policy.js';

@@ -1,12 +1,11 @@
 import { countRecords } from '../scan/count/count.js';
-import { executeScan } from '../scan/execute.js';
-import { addedRuns } from '../scan/plan/added-runs.js';
+import { executeScan, type ScanSettings } from '../scan/execute.js';
+import { addedRuns, sharedRuns } from '../scan/plan/added-runs.js';
 import type { CountQuery, Counts } from '../scan/plan/count.js';
 import type { Query } from '../scan/plan/query.js';
 import type { Scan, ScanOptions } from '../scan/plan/scan.js';
-import { resumeScan, withinRuns } from '../scan/resume.js';
 import { selectRows, type SelectedRows } from '../scan/selected-rows.js';
-import type { Snapshot } from '../store/reading/snapshot.js';
+import type { Snapshot, SnapshotRuns } from '../store/reading/snapshot.js';
 import type { StateChanges } from '../store/reading/state-changes.js';
 import { LogstrataError } from '../terms/errors.js';
 import type { Schema } from '../terms/schema.js';
@@ -66,7 +65,7 @@ export class ReadingStore<Context extends ReadingContext = ReadingContext> imple
     const { signal, pieceBytes, bytesMax, lends, joins, onTurn } = options;
     const settings = { signal, pieceBytes, bytesMax, lends, joins, onTurn, workers };
     const { schema } = this;
-    if (access.follows) return resumeScan(() => this.newestOf(schema), query, settings);
+    if (access.follows) return this.scanFollowing(() => this.newestOf(schema), query, settings);
     const refreshing = access.refresh();
     if (refreshing === undefined) return executeScan(this.snapshotOf(schema), query, settings);
     return refreshing.then(() => executeScan(this.snapshotOf(schema), query, settings));
@@ -93,18 +92,9 @@ export class ReadingStore<Context extends ReadingContext = ReadingContext> imple
     const added = { schema, runs, release: () => snapshot.release() };
     const settings = { ...options, workers };
     if (!access.follows) return { scan: executeScan(added, query, settings), state };
-    let first: Snapshot | null = added;
     // When files of the first snapshot have been removed, the same records are read from a newer state.
-    const take = async (): Promise<Snapshot> => {
-      if (first === null) {
-        await access.refresh();
-        return this.snapshotOf(schema);
-      }
-      const taken = first;
-      first = null;
-      return taken;
-    };
-    return { scan: await resumeScan(take, query, settings), state };
+    const takeRest = async (): Promise<Snapshot> => withinRuns(await this.newestOf(schema), runs);
+    return { scan: executeScan(added, query, { ...settings, takeRest }), state };
   }
 
   async scanSeen(query: Query, seen: SeenState, options: ScanOptions = {}): Promise<Scan> {
@@ -114,7 +104,19 @@ export class ReadingStore<Context extends ReadingContext = ReadingContext> imple
       return withinRuns(this.snapshotOf(seen.schema), seen.runs);
     };
     const settings = { ...options, workers };
-    return access.follows ? resumeScan(take, query, settings) : executeScan(await take(), query, settings);
+    if (access.follows) return this.scanFollowing(take, query, settings);
+    return executeScan(await take(), query, settings);
+  }
+
+  /** A scan in a process that is not the writer: where a file is gone, it continues in the newest state, with the records of the first one. */
+  private async scanFollowing(
+    take: () => Promise<Snapshot>,
+    query: Query,
+    settings: ScanSettings,
+  ): Promise<Scan> {
+    const snapshot = await take();
+    const takeRest = async (): Promise<Snapshot> => withinRuns(await take(), snapshot.runs);
+    return executeScan(snapshot, query, { ...settings, takeRest });
   }
 
   selectRows(
@@ -141,4 +143,9 @@ export class ReadingStore<Context extends ReadingContext = ReadingContext> imple
     snapshot.release();
     throw new LogstrataError('conflict', `the fields of agent ${this.name} have just changed: try again`);
   }
+}
+
+/** Restricts a newer state to the records of the first one: records that were added later are not part of the answer. */
+function withinRuns({ schema, runs, release }: Snapshot, known: SnapshotRuns): Snapshot {
+  return { schema, runs: sharedRuns(known, runs), release };
 }

@@ -3,7 +3,6 @@ import { foreignMemory, sharedMemory, type MemoryRange } from '../memory/shared-
 import { openDecompressor } from '../parquet/compression.js';
 import '../scan/count/count-task.js';
 import '../scan/filter/narrow-task.js';
-import '../scan/filter/select-task.js';
 import '../scan/write/lines-task.js';
 import '../store/reading/keep-task.js';
 import '../store/reading/pooled-chunk-task.js';

@@ -169,6 +169,22 @@ export function takeLentMemory({ memory, memoryId }: LentMemory): void {
   lent = new SharedMemory(memory, memoryId);
 }
 
+let lentScratch: ScratchPlace = { address: 0, bytes: 0 };
+
+/** Sets the range of the lent memory that kernels may use for their arguments from now on. */
+export function takeLentScratch(place: ScratchPlace): void {
+  lentScratch = place;
+}
+
+/**
+ * Lets the kernels of this thread work on the memory that it was lent, which columns lie in, while `use` runs. The thread that has the memory
+ * itself simply calls `use`.
+ */
+export function onLentMemory<T>(use: (memory: SharedMemory) => T): T {
+  const memory = lent;
+  return memory === undefined ? use(sharedMemory()) : workingOn(memory, lentScratch, () => use(memory));
+}
+
 /** The memory of a range, for a thread that does not allocate from it. */
 export function foreignMemory({ memoryId }: MemoryRange): SharedMemory {
   // Without other threads, the thread that made the memory does the work itself.

@@ -1,104 +1,272 @@
-import { bulkRowsMin, inlineRowsMax, lineJobRowsMin } from '../terms/limits.js';
-import type { AnswerTurns, Turn } from './write/answer-turns.js';
-import { BulkLines } from './write/bulk-lines.js';
+import { assert } from '../terms/assert.js';
+import { isLogstrataError } from '../terms/errors.js';
+import { answerBytesMax } from '../terms/limits.js';
+import type { WorkerPool } from '../workers/worker-pool.js';
+import { turnsOf, type AnswerTurns, type PausableScan, type Turn } from './write/answer-turns.js';
 import { finderOf } from './far/tiered-finder.js';
-import { JsonLines } from './write/json-lines.js';
-import { Materialiser } from './write/materialise.js';
-import type { LentSpace } from './write/piece-space.js';
-import { Pace, throwIfAborted } from '../store/reading/pace.js';
+import { LineWriter, type HeldPiece } from './write/line-writer.js';
+import { Pace, signalOf, throwIfAborted } from '../store/reading/pace.js';
+import { copyOf } from './write/piece-space.js';
 import { planScan } from './plan/plan.js';
 import { preparePredicates } from './filter/predicate.js';
 import type { Query, ScanStats } from './plan/query.js';
-import type { QueryThreads } from '../store/reading/query-threads.js';
+import { QueryThreads } from '../store/reading/query-threads.js';
 import { readingEstimate, tooMuchToRead } from './filter/reading-estimate.js';
+import { lastPosition, restOfQuery } from './plan/rest.js';
 import { RowGroupFilter } from './filter/row-group-filter.js';
+import type { PieceIterator, ScanOptions } from './plan/scan.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
-import { eachMade, type Steps } from '../store/reading/steps.js';
-import type { Matches } from './filter/selection.js';
 import { writtenFields } from './write/written-fields.js';
 
-/** The settings and resources that an answer is made with. */
-export interface AnswerWork {
-  readonly signal: AbortSignal | undefined;
-  readonly pieceBytes: number;
-  /** The most bytes of columns that the query may have to read; see `ScanOptions.bytesMax`. */
-  readonly bytesMax?: number | undefined;
-  /** The memory of its pieces. */
-  readonly space: LentSpace;
-  readonly stats: ScanStats;
-  readonly threads: QueryThreads | null;
-  readonly turns: AnswerTurns;
-  /** Called with true when the answer begins to wait for its turn, and with false when the wait is over. */
-  readonly onTurn?: ((waits: boolean) => void) | undefined;
+/** What an answer is made with. */
+export interface AnswerSettings extends Pick<
+  ScanOptions,
+  'signal' | 'pieceBytes' | 'bytesMax' | 'lends' | 'onTurn'
+> {
+  /** Threads that read, search and write. Without them the calling thread does everything. */
+  readonly workers?: WorkerPool | undefined;
+  /**
+   * Takes a snapshot of the newest state, restricted to the records of the first one. Given where another process writes, which may remove a
+   * file while it is read: the answer then continues in that state after the last record that it gave. The position of a record never
+   * changes, so the answer is the same.
+   */
+  readonly takeRest?: (() => Promise<Snapshot>) | undefined;
 }
 
-/** The state of an answer, for its reader. */
-export interface AnswerProgress {
-  /** No piece follows the one that was yielded last. */
-  isAtEnd: boolean;
-  /** The turn that the answer holds, which allows it to write lines ahead; null where it holds none. */
-  turn(): Turn | null;
+const attemptsMax = 10;
+
+/**
+ * Whether a failed scan may continue in the newest state: a file that its snapshot names was gone, and there have been fewer than 10
+ * attempts.
+ */
+export function canResume(error: unknown, attempt: number): boolean {
+  return isLogstrataError(error) && error.code === 'not_found' && attempt < attemptsMax;
 }
 
 /**
- * Finds the matches of a query and writes them as lines, in pieces of at most `pieceBytes` unless one line is longer. The caller closes
- * `work.space`, which still holds the last piece at the end. Throws `invalid` for a query that does not fit the schema or has to read more
- * than `bytesMax`, and `cancelled`.
+ * The lines of an answer, in pieces. They can be iterated once. To go on later takes only a position: where the answer is paused while its
+ * reader has a piece, or its snapshot has lost a file, everything but that piece is given back, and the query for the rest is begun anew.
  */
-export function* answer(
-  snapshot: Snapshot,
-  query: Query,
-  work: AnswerWork,
-  progress: AnswerProgress,
-): Steps<Uint8Array> {
-  const { signal, pieceBytes, bytesMax, space, stats, threads, turns, onTurn } = work;
-  throwIfAborted(signal);
-  const { schema } = snapshot;
-  const predicates = preparePredicates(query, schema);
-  if (query.limit === 0) return;
-  const startMs = performance.now();
-  const plan = planScan(snapshot.runs, query);
-  stats.runs = plan.end - plan.first;
-  stats.rowGroups = plan.rowGroups;
-  const pace = new Pace(signal);
-  const lines = new JsonLines(pieceBytes, space);
-  const written = writtenFields(schema, query);
-  const materialiser = new Materialiser(written, lines, { stats, pace, threads });
-  const scan = { stats, pace, threads, onWait: () => materialiser.close() };
-  const filter = new RowGroupFilter(schema, predicates, scan);
-  if (bytesMax !== undefined) {
-    const size = { fields: written.fields, limit: query.limit };
-    const bytes = yield* readingEstimate(plan, filter.pruning, size, scan);
-    if (bytes > bytesMax) throw tooMuchToRead(bytes, bytesMax);
+export class Answer implements PieceIterator, PausableScan {
+  readonly stats: ScanStats;
+  #snapshot: Snapshot;
+  readonly #query: Query;
+  /** The query for the records after the last pause; the whole query where there was none. */
+  #rest: Query;
+  readonly #settings: AnswerSettings;
+  readonly #signal: AbortSignal | undefined;
+  readonly #turns: AnswerTurns;
+  #threads: QueryThreads | null;
+  #writer: LineWriter | null = null;
+  /** The pieces; null before they are begun, and after a pause. */
+  #pieces: AsyncGenerator<HeldPiece, void> | null = null;
+  /** The piece that the reader has, if it was lent. */
+  #lent: HeldPiece | null = null;
+  /** Settles when a pause has given back what the answer held; null where it has not been paused since it went on. */
+  #pausing: Promise<void> | null = null;
+  /** Number of calls of `next` and `return` that have not settled. */
+  #pending = 0;
+  #attempt = 1;
+  #isReleased = false;
+  #isTaken = false;
+  isAtEnd = false;
+
+  /** Takes over the snapshot. */
+  constructor(snapshot: Snapshot, query: Query, settings: AnswerSettings, stats: ScanStats) {
+    const { signal, workers } = settings;
+    this.stats = stats;
+    this.#snapshot = snapshot;
+    this.#query = query;
+    this.#rest = query;
+    this.#settings = settings;
+    this.#signal = signalOf(signal);
+    this.#turns = turnsOf(workers);
+    this.#threads = QueryThreads.of(workers, this.#signal);
+    if (this.#signal?.aborted === true) this.#release();
+    else this.#signal?.addEventListener('abort', this.#onAbort);
   }
-  const finder = finderOf(plan, filter, scan, { schema, predicates, fields: written.fields });
-  const bulk =
-    threads === null ? null : new BulkLines(written, pieceBytes, space, { ...scan, threads, turns, onTurn });
-  progress.turn = () => bulk?.turn ?? null;
-  stats.selectMs += performance.now() - startMs;
-  function* write(matches: Matches): Steps<Uint8Array> {
-    if (bulk === null) {
-      yield* materialiser.write(matches);
-    } else if (isForThreads(matches, stats.rowsReturned + lines.rows)) {
-      yield* materialiser.finish();
-      yield* bulk.write(matches);
-    } else {
-      yield* bulk.finish();
-      yield* materialiser.write(matches);
+
+  [Symbol.asyncIterator](): this {
+    assert(!this.#isTaken, 'the lines of a scan are read once');
+    this.#isTaken = true;
+    return this;
+  }
+
+  get turn(): Turn | null {
+    return this.#writer?.turn ?? null;
+  }
+
+  async next(): Promise<IteratorResult<Uint8Array, void>> {
+    this.#pending++;
+    this.#takeBack();
+    try {
+      for (;;) {
+        if (this.#pausing !== null) await this.#resume();
+        if (this.#isReleased) return this.#over();
+        try {
+          this.#pieces ??= await this.#begin();
+          const result = await this.#pieces.next();
+          return result.done === true ? this.#end() : this.#give(result.value);
+        } catch (error) {
+          await this.#renew(error);
+        }
+      }
+    } catch (error) {
+      this.#release();
+      throw error;
+    } finally {
+      this.#leave();
     }
   }
-  try {
-    yield* eachMade(finder.matches(query.limit), write);
-    if (bulk !== null) yield* bulk.finish();
-    progress.isAtEnd = true;
-    yield* materialiser.finish();
-  } finally {
-    materialiser.close();
-    bulk?.close();
-  }
-}
 
-/** Whether threads write the rows. Handing over few rows takes longer than writing them here, unless the answer is long already. */
-function isForThreads({ take }: Matches, rowsBefore: number): boolean {
-  return take >= bulkRowsMin || (take >= lineJobRowsMin && rowsBefore >= inlineRowsMax);
+  async return(): Promise<IteratorResult<Uint8Array, void>> {
+    this.#pending++;
+    this.#takeBack();
+    try {
+      await this.#pausing;
+      await this.#pieces?.return();
+    } finally {
+      this.#release();
+      this.#leave();
+    }
+    return { done: true, value: undefined };
+  }
+
+  pause(): void {
+    assert(this.#lent !== null && this.#pending === 0, 'a scan is paused while its reader has the word');
+    this.#rest = restOfQuery(
+      this.#query,
+      this.stats.rowsReturned,
+      lastPosition(this.#lent.bytes, this.#query),
+    );
+    this.#pausing = this.#giveBack();
+    this.#pausing.catch(() => undefined);
+  }
+
+  /** Gives back everything except the snapshot and the piece that the reader has. */
+  async #giveBack(): Promise<void> {
+    const [pieces, threads] = [this.#pieces, this.#threads];
+    this.#pieces = null;
+    await pieces?.return();
+    threads?.end();
+    await threads?.underWay();
+  }
+
+  async #resume(): Promise<void> {
+    await this.#pausing;
+    this.#pausing = null;
+    if (!this.#isReleased) this.#threads = QueryThreads.of(this.#settings.workers, this.#signal);
+  }
+
+  /** Goes on in a newer state after a failure. Throws the failure where that can't be done. */
+  async #renew(error: unknown): Promise<void> {
+    const { takeRest } = this.#settings;
+    if (takeRest === undefined || !canResume(error, this.#attempt)) throw error;
+    this.#attempt++;
+    await this.#giveBack();
+    this.#snapshot.release();
+    // If there is no other snapshot, nothing is left to be released.
+    this.#snapshot = { ...this.#snapshot, release: () => undefined };
+    this.#snapshot = await takeRest();
+    this.#pausing = Promise.resolve();
+  }
+
+  /** Plans the query, and begins to find its matches. */
+  async #begin(): Promise<AsyncGenerator<HeldPiece, void>> {
+    throwIfAborted(this.#signal);
+    const { pieceBytes = answerBytesMax, bytesMax, onTurn } = this.#settings;
+    const { schema, runs } = this.#snapshot;
+    const query = this.#rest;
+    const predicates = preparePredicates(query, schema);
+    const startMs = performance.now();
+    const plan = planScan(runs, query);
+    const { stats } = this;
+    if (query.limit > 0) {
+      stats.runs = plan.end - plan.first;
+      stats.rowGroups = plan.rowGroups;
+    }
+    const written = writtenFields(schema, query);
+    const pace = new Pace(this.#signal);
+    const work = { stats, pace, threads: this.#threads, turns: this.#turns, onTurn, pieceBytes };
+    const writer = new LineWriter(written, work);
+    const scan = { stats, pace, threads: this.#threads, onWait: () => writer.releaseTables() };
+    const filter = new RowGroupFilter(schema, predicates, scan);
+    // `bytesMax` refuses queries before they begin, so it does not apply after a pause.
+    if (bytesMax !== undefined && query === this.#query && query.limit > 0) {
+      const size = { fields: written.fields, limit: query.limit };
+      const bytes = await readingEstimate(plan, filter.pruning, size, scan);
+      if (bytes > bytesMax) throw tooMuchToRead(bytes, bytesMax);
+    }
+    const finder = finderOf(plan, filter, scan, { schema, predicates, fields: written.fields });
+    this.#writer = writer;
+    stats.selectMs += performance.now() - startMs;
+    return writer.pieces(finder.matches(query.limit));
+  }
+
+  /** Returns a piece, and notes it where it is lent. Otherwise the reader gets a copy. */
+  #give(piece: HeldPiece): IteratorResult<Uint8Array, void> {
+    this.isAtEnd = piece.isLast;
+    // A reader that goes on in another state asks for what comes after the last record that it has.
+    if (this.#settings.takeRest !== undefined)
+      this.#rest = restOfQuery(this.#query, this.stats.rowsReturned, lastPosition(piece.bytes, this.#query));
+    if (this.#settings.lends !== true) {
+      const bytes = copyOf(piece.bytes);
+      piece.free();
+      return { done: false, value: bytes };
+    }
+    this.#lent = piece;
+    if (!piece.isLast) this.#turns.idle(this);
+    return { done: false, value: piece.bytes };
+  }
+
+  /** Called when the reader is done with the piece that it was lent. */
+  #takeBack(): void {
+    if (this.#lent === null) return;
+    this.#turns.busy(this);
+    this.#lent.free();
+    this.#lent = null;
+  }
+
+  #end(): IteratorResult<Uint8Array, void> {
+    this.#release();
+    return { done: true, value: undefined };
+  }
+
+  #over(): IteratorResult<Uint8Array, void> {
+    throwIfAborted(this.#signal);
+    return { done: true, value: undefined };
+  }
+
+  readonly #onAbort = (): void => {
+    if (this.#pending === 0) this.#abandon();
+  };
+
+  #leave(): void {
+    this.#pending--;
+    if (this.#pending === 0 && this.#signal?.aborted === true) this.#abandon();
+  }
+
+  /**
+   * Ends an aborted scan while no call is pending. The abort would otherwise go unnoticed, because the caller may never make another call.
+   */
+  #abandon(): void {
+    if (this.#isReleased) return;
+    const ended = this.#pieces?.return();
+    ended?.catch(() => undefined);
+    // Threads may still read the snapshot. It is released when they have ended.
+    if (ended !== undefined) this.#threads?.track(ended);
+    this.#release();
+  }
+
+  #release(): void {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    this.#turns.busy(this);
+    this.#signal?.removeEventListener('abort', this.#onAbort);
+    this.#threads?.end();
+    const underWay = this.#pausing ?? this.#threads?.underWay() ?? null;
+    const release = (): void => this.#snapshot.release();
+    if (underWay === null) release();
+    else underWay.then(release, release);
+  }
 }

@@ -1,11 +1,10 @@
-import type { WorkerPool } from '../workers/worker-pool.js';
-import { signalOf } from '../store/reading/pace.js';
-import { framedScan } from './framed-lines.js';
-import { PageLines } from './page-lines.js';
+import { answerBytesMax } from '../terms/limits.js';
+import { Answer, type AnswerSettings } from './answer.js';
+import { framed } from './framed-lines.js';
+import { keepAnswer, knownAnswer, type KnownAnswer } from './known-answers.js';
 import type { Query, ScanStats } from './plan/query.js';
-import { ScanLines } from './scan-lines.js';
+import type { PieceIterator, Scan, ScanOptions } from './plan/scan.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
-import type { Scan, ScanOptions } from './plan/scan.js';
 
 /** Statistics with all counters at zero. */
 export function newScanStats(): ScanStats {
@@ -32,10 +31,7 @@ export function newScanStats(): ScanStats {
 }
 
 /** The options of a scan, and the resources that the engine adds to them. */
-export interface ScanSettings extends ScanOptions {
-  /** Threads that read, search and write. Without them the calling thread does everything. */
-  readonly workers?: WorkerPool | undefined;
-}
+export type ScanSettings = ScanOptions & AnswerSettings;
 
 /**
  * Starts a query on a snapshot and takes over the snapshot. The snapshot is released when the answer has ended or failed, when the
@@ -43,20 +39,79 @@ export interface ScanSettings extends ScanOptions {
  * nor aborts must call `return`.
  *
  * Errors are thrown by `lines`: `invalid` for a query that does not fit the schema; `cancelled`, or the signal's own reason where that is a
- * `LogstrataError`; and whatever reading the row groups throws. Nothing is read before the first `next`, except for a page whose rows are
- * all in memory: that is written at once.
+ * `LogstrataError`; and whatever reading the row groups throws. Nothing is read before the first `next`.
  */
-export function executeScan(snapshot: Snapshot, query: Query, options: ScanSettings = {}): Scan {
+export function executeScan(snapshot: Snapshot, query: Query, settings: ScanSettings = {}): Scan {
   const { schema } = snapshot;
-  return framedScan(scanLines(snapshot, query, options), query, schema);
+  const { joins, lends } = settings;
+  const shares = joins === true && lends === true;
+  const known = shares ? knownAnswer(snapshot, query) : undefined;
+  const stats = newScanStats();
+  if (known !== undefined) {
+    snapshot.release();
+    return { stats: Object.assign(stats, known.stats), lines: new WholeAnswer(known) };
+  }
+  const lines = framed(new Answer(snapshot, query, settings, stats), query, schema);
+  return { stats, lines: shares ? new SharedAnswer(lines, snapshot, query, stats) : lines };
 }
 
-/** Like `executeScan`, but returns only the lines, without what the format puts before and after them. */
-export function scanLines(snapshot: Snapshot, query: Query, options: ScanSettings): Scan {
-  const { signal, pieceBytes, bytesMax, lends, onTurn, workers } = options;
-  const stats = newScanStats();
-  const page = PageLines.of(snapshot, query, stats, options);
-  if (page !== null) return { stats, lines: page };
-  const work = { signal: signalOf(signal), pieceBytes, bytesMax, lends, onTurn, workers };
-  return { stats, lines: new ScanLines(snapshot, query, work, stats) };
+/** An answer that was given before. */
+class WholeAnswer implements PieceIterator {
+  readonly isAtEnd = true;
+  #bytes: Uint8Array | null;
+
+  constructor({ bytes }: KnownAnswer) {
+    this.#bytes = bytes;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<Uint8Array, void>> {
+    const bytes = this.#bytes;
+    this.#bytes = null;
+    return bytes === null ? { done: true, value: undefined } : { done: false, value: bytes };
+  }
+
+  async return(): Promise<IteratorResult<Uint8Array, void>> {
+    this.#bytes = null;
+    return { done: true, value: undefined };
+  }
+}
+
+/** An answer that is kept for the same query on the same state if it turns out to be short. */
+class SharedAnswer implements PieceIterator {
+  readonly #lines: PieceIterator;
+  readonly #known: Omit<KnownAnswer, 'bytes'> & { readonly runs: Snapshot['runs'] };
+  #isBegun = false;
+
+  constructor(lines: PieceIterator, { runs, schema }: Snapshot, query: Query, stats: ScanStats) {
+    this.#lines = lines;
+    this.#known = { runs, schema, query, stats };
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  get isAtEnd(): boolean {
+    return this.#lines.isAtEnd;
+  }
+
+  async next(): Promise<IteratorResult<Uint8Array, void>> {
+    const result = await this.#lines.next();
+    if (this.#isBegun || result.done === true) return result;
+    this.#isBegun = true;
+    if (!this.#lines.isAtEnd || result.value.length > answerBytesMax) return result;
+    const bytes = result.value.slice();
+    const { runs, schema, query, stats } = this.#known;
+    const { rowsReturned, rowGroups } = stats;
+    keepAnswer(runs, { query, schema, bytes, stats: { runs: stats.runs, rowGroups, rowsReturned } });
+    return { done: false, value: bytes };
+  }
+
+  return(): Promise<IteratorResult<Uint8Array, void>> {
+    return this.#lines.return();
+  }
 }

@@ -5,7 +5,7 @@ import { withLease } from '../store/reading/column-lease.js';
 import { newScanStats } from './execute.js';
 import { finderOf } from './far/tiered-finder.js';
 import { oneAhead } from './one-ahead.js';
-import { canResume } from './resume.js';
+import { canResume } from './answer.js';
 import { Pace } from '../store/reading/pace.js';
 import { planScan } from './plan/plan.js';
 import { preparePredicates } from './filter/predicate.js';
@@ -14,7 +14,6 @@ import { QueryThreads } from '../store/reading/query-threads.js';
 import { RowGroupFilter, type ScanWork } from './filter/row-group-filter.js';
 import { listSelected, type Matches } from './filter/selection.js';
 import { endOfSnapshot, type Snapshot } from '../store/reading/snapshot.js';
-import { Driver } from '../store/reading/steps.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import { writtenFields } from './write/written-fields.js';
 
@@ -87,8 +86,7 @@ async function* rowsFound(snapshot: Snapshot, query: Query, work: ScanWork): Asy
   const { fields } = writtenFields(schema, query);
   const filter = new RowGroupFilter(schema, predicates, work);
   const finder = finderOf(plan, filter, work, { schema, predicates, fields });
-  for await (const matches of new Driver(finder.matches(query.limit)))
-    yield await rowsOf(matches, fields, work);
+  for await (const matches of finder.matches(query.limit)) yield await rowsOf(matches, fields, work);
 }
 
 async function rowsOf(

@@ -56,11 +56,8 @@ export const poolScatteredBytesMin = 16 * 1024 * 1024;
 /** Queries that wait for memory for decoded columns. More than a server runs at once; a limit for programs that embed the engine. */
 export const poolWaitersMax = 1000;
 
-/** Rows of an answer that is found and written in one go if all its columns are in memory (`scan/write/page.ts`): a tenth of a millisecond. */
-export const pageRowsMax = 256;
-
-/** Pages kept until the end of the current turn of the event loop, for other requests for the same page: a few logs that many clients watch. */
-export const turnPagesMax = 4;
+/** Whole answers of one piece that are kept for each state, for others that ask the same: a few logs that many clients watch. */
+export const knownAnswersMax = 16;
 
 /**
  * A piece of an answer that is passed to the caller: all the memory that a slow client keeps occupied. A page of a hundred records fits, and a socket
@@ -212,15 +209,9 @@ export const bulkRowsMin = 16 * 1024;
  * takes tens of microseconds, writing a row a fraction of one.
  */
 export const inlineRowsMax = 512;
-export const lineJobRowsMin = 128;
+export const lineJobRowsMin = 512;
 
-/** Row groups of which a thread writes rows in one job. Their columns stay in memory meanwhile. */
-export const lineJobRowGroupsMax = 16;
-
-/** Memory lent to it for its kernels: the description of 1000 columns and a list of rows. */
-export const lineArgumentBytes = 128 * 1024;
-
-/** Such jobs of one answer whose lines wait for the client. As many again are being written. */
+/** Jobs of one answer whose lines wait for the client. As many again are being written. */
 export const lineJobsMax = 8;
 
 /** The jobs of all answers together, which bounds how many answers have a turn and the memory of their lines. */
@@ -238,9 +229,9 @@ export const idleScansMax = 64;
 
 /**
  * Strings in memory that a query searches on the thread that answers: it takes less than a millisecond, about as long as handing them over. Beyond
- * the first row group and these, other threads search.
+ * the first row group and these, other threads search. Numbers and dictionary codes count an eighth, because they are compared faster.
  */
-export const inlineSearchBytesMax = 8 * 1024 * 1024;
+export const inlineFilterBytesMax = 8 * 1024 * 1024;
 
 /** A column of strings of at least this many bytes is streamed on a thread, and not kept, the first time it is searched. */
 export const streamedBytesMin = 1024 * 1024;
@@ -249,33 +240,20 @@ export const streamedBytesMin = 1024 * 1024;
 export const streamedPieceBytes = 256 * 1024;
 
 /**
- * Row groups in memory whose rows a query compares on the thread that answers, and the bytes of their columns. It takes about ten milliseconds, and
- * two threads that have to be woken and given each row group are no faster. With more matches than this, the thread has the answer to write as well.
- */
-export const inlineRowGroupsMax = 4;
-export const inlineCompareBytesMax = 64 * 1024 * 1024;
-export const inlineMatchesMax = 1024;
-
-/** Row groups that a thread filters in one job (at least this many if there are, and at most), and the bytes of their columns that it may hold. */
-export const narrowJobRowGroupsMin = 4;
-export const narrowJobRowGroupsMax = 16;
-export const narrowJobBytesMax = 8 * 1024 * 1024;
-
-/**
  * A dictionary with at least this many strings gets a filter in memory, of one or two bytes per string (the dictionary itself takes six and more),
  * once it was searched for a whole string this often: by then the searches have taken as long as building the filter.
  */
 export const filteredEntriesMin = 1024;
 export const searchesBeforeFilter = 4;
 
-/** Memory for the bitmap and the needle when a thread searches a row group. The needle is bounded by the length of a request line. */
-export const selectScratchBytes = 128 * 1024;
-
 /** Worker threads, unless configured otherwise. With more of them, the work that only one thread can do is the bottleneck. */
 export const workersDefaultMax = 8;
 
 /** Worker threads of one process. Each may hold a decoded and an encoded row group. */
 export const workersMax = 64;
+
+/** How long (ms) jobs may take together that a thread is sent in one message: it takes no other job meanwhile, and none of them can be dropped. */
+export const batchMs = 2;
 
 /** Jobs of one query or load that no thread has taken. Queries and loads only queue a few jobs ahead, so more are a bug. */
 export const jobsWaitingMax = 4096;
@@ -481,12 +459,8 @@ export const countMemoryBytesMax = 768 * 1024 * 1024;
  */
 export const countInlineBytesMax = 128 * 1024 * 1024;
 
-/** Row groups that a thread counts in one job, and the bytes of their columns. */
-export const countJobRowGroupsMax = 16;
-export const countJobBytesMax = 16 * 1024 * 1024;
-
-/** Memory lent to such a job for its kernels: a dictionary of a row group and its counts. */
-export const countScratchBytes = 4 * 1024 * 1024;
+/** Memory lent to a thread while it has jobs, for the arguments of its kernels: a dictionary of a row group and its counts. */
+export const threadScratchBytes = 4 * 1024 * 1024;
 
 /**
  * If fewer than one in this many rows is counted, or if a row group has more text than this, strings are looked up row by row instead of being

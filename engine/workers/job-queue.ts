@@ -31,6 +31,9 @@ export class JobQueue {
   readonly #pool: JobRunner;
   readonly #signal: AbortSignal | undefined;
   #ownBytes = 0;
+  /** Number of jobs that threads have done, and how long they took (ms). */
+  #done = 0;
+  #usedMs = 0;
   #ended: Error | undefined;
 
   /** @param signal when aborted, jobs that no thread has taken are dropped */
@@ -44,6 +47,17 @@ export class JobQueue {
   /** Number of threads that may run its jobs at once. With 0 the calling thread runs them. */
   get threads(): number {
     return this.#pool.threads;
+  }
+
+  /** How long (ms) its jobs have taken on average; a guess before the first. */
+  get jobMs(): number {
+    return this.#done === 0 ? Infinity : Math.max(this.#usedMs / this.#done, 0.01);
+  }
+
+  /** Notes that a thread has done a job. */
+  took(ms: number): void {
+    this.#done++;
+    this.#usedMs += ms;
   }
 
   /**

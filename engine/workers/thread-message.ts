@@ -1,5 +1,13 @@
 import { DamageError, LogstrataError, type ErrorCode } from '../terms/errors.js';
 
+import type { ScratchPlace } from '../memory/shared-memory.js';
+
+/** Jobs of one owner that are sent to a thread together, and the memory that kernels may use meanwhile. */
+export interface JobMessage {
+  readonly jobs: readonly JobRequest[];
+  readonly scratch: ScratchPlace;
+}
+
 /** A job that is sent to a thread. */
 export interface JobRequest {
   readonly id: number;
@@ -8,9 +16,10 @@ export interface JobRequest {
   readonly job: unknown;
 }
 
-/** The result or failure of a job. */
-export type JobReply =
-  { readonly id: number; readonly result: unknown } | { readonly id: number; readonly failure: SentError };
+/** The result or failure of a job, and how long it took. */
+export type JobReply = { readonly id: number; readonly ms: number } & (
+  { readonly result: unknown } | { readonly failure: SentError }
+);
 
 /** An error as plain data, because messages between threads preserve only the message and stack of an error. */
 export interface SentError {

@@ -1,8 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { takeLentMemory, type LentMemory } from '../memory/shared-memory.js';
+import { takeLentMemory, takeLentScratch, type LentMemory } from '../memory/shared-memory.js';
 import { assert } from '../terms/assert.js';
 import type { Task } from './task.js';
-import { failureOf, type JobReply, type JobRequest } from './thread-message.js';
+import { failureOf, type JobMessage, type JobReply, type JobRequest } from './thread-message.js';
 
 /**
  * The main module of a worker thread. It imports the module that a job names and answers with the result of its `work`, one job after
@@ -14,16 +14,45 @@ const port = parentPort;
 takeLentMemory(workerData as LentMemory);
 let last: Promise<void> = Promise.resolve();
 
-port.on('message', (request: JobRequest) => {
-  last = last.then(() => answer(request));
+port.on('message', (message: JobMessage) => {
+  last = last.then(() => answerAll(message));
 });
 
-async function answer({ id, module, job }: JobRequest): Promise<void> {
+/** Replies are sent together, but none waits longer than this (ms) for others. */
+const replyMs = 1;
+
+async function answerAll({ jobs, scratch }: JobMessage): Promise<void> {
+  takeLentScratch(scratch);
+  let replies: JobReply[] = [];
+  let transfer: ArrayBuffer[] = [];
+  let sentMs = performance.now();
+  const send = (): void => {
+    if (replies.length > 0) port.postMessage(replies, transfer);
+    replies = [];
+    transfer = [];
+    sentMs = performance.now();
+  };
+  for (const request of jobs) {
+    const { reply, buffers } = await answer(request);
+    replies.push(reply);
+    transfer.push(...buffers);
+    if (performance.now() - sentMs > replyMs) send();
+  }
+  send();
+}
+
+async function answer({
+  id,
+  module,
+  job,
+}: JobRequest): Promise<{ reply: JobReply; buffers: readonly ArrayBuffer[] }> {
+  const startMs = performance.now();
+  const took = (): number => performance.now() - startMs;
   try {
     const { work } = (await import(module)) as Pick<Task<unknown, unknown>, 'work'>;
     const { result, transfer } = await work(job);
-    port.postMessage({ id, result } satisfies JobReply, transfer);
+    return { reply: { id, ms: took(), result }, buffers: transfer };
   } catch (error) {
-    port.postMessage({ id, failure: failureOf(error) } satisfies JobReply);
+    return { reply: { id, ms: took(), failure: failureOf(error) }, buffers: [] };
   }
 }

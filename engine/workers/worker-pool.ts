@@ -1,11 +1,11 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { memoryToLend } from '../memory/shared-memory.js';
+import { memoryToLend, sharedMemory } from '../memory/shared-memory.js';
 import { LogstrataError } from '../terms/errors.js';
-import { workersDefaultMax } from '../terms/limits.js';
+import { batchMs, threadScratchBytes, workersDefaultMax } from '../terms/limits.js';
 import { JobQueue, type JobRunner, type WaitingJob } from './job-queue.js';
 import { builtModule, type Task } from './task.js';
-import { errorOf, type JobReply, type JobRequest } from './thread-message.js';
+import { errorOf, type JobMessage, type JobReply } from './thread-message.js';
 
 const youngGenerationMb = 6;
 
@@ -13,6 +13,10 @@ interface Thread {
   readonly worker: Worker;
   /** Jobs that were sent to the thread and are not answered yet, by id. */
   readonly jobs: Map<number, WaitingJob>;
+  /** Number of the messages that they were sent in, by the last job of each. */
+  readonly messages: Set<number>;
+  /** Address of the memory that its kernels may use; null while it has no job, or where there is no memory. */
+  scratch: number | null;
 }
 
 /** Number of threads unless configured otherwise: one per core, because the main thread mostly waits for them. */
@@ -90,7 +94,7 @@ export class WorkerPool implements JobRunner {
     while (!this.closed && this.started.length < this.threads) {
       const thread = this.start();
       const first = { queue: this.own, module: module.href, isLong: true, job, transfer: [] };
-      begun.push(new Promise((resolve, reject) => this.hand(thread, { ...first, resolve, reject })));
+      begun.push(new Promise((resolve, reject) => this.hand(thread, [{ ...first, resolve, reject }])));
     }
     await Promise.all(begun);
   }
@@ -114,7 +118,7 @@ export class WorkerPool implements JobRunner {
       const thread = this.idleThread() ?? this.threadBusyWith(queue);
       if (thread === undefined) return;
       this.turns.shift();
-      this.hand(thread, queue.waiting.shift()!);
+      this.hand(thread, queue.waiting.splice(0, this.together(queue)));
       if (queue.waiting.length > 0) this.turns.push(queue);
     }
   }
@@ -130,24 +134,50 @@ export class WorkerPool implements JobRunner {
    */
   private threadBusyWith(queue: JobQueue): Thread | undefined {
     if (this.turns.length > 1) return undefined;
-    return this.started.find(({ jobs }) => {
-      const [job] = jobs.values();
-      return jobs.size === 1 && job!.queue === queue && !job!.isLong;
+    return this.started.find(({ jobs, messages }) => {
+      return messages.size === 1 && [...jobs.values()].every((job) => job.queue === queue && !job.isLong);
     });
   }
 
-  private hand(thread: Thread, waiting: WaitingJob): void {
-    const id = this.nextId++;
-    const request: JobRequest = { id, module: waiting.module, job: waiting.job };
+  /**
+   * How many of a queue's jobs are sent together: each message takes some ten microseconds here, which short jobs hardly take themselves.
+   * Where other queues wait, jobs are sent one by one.
+   */
+  private together(queue: JobQueue): number {
+    if (this.turns.length > 0 || queue.waiting[0]!.isLong) return 1;
+    const share = Math.ceil(queue.waiting.length / Math.max(1, this.threads));
+    return Math.max(1, Math.min(share, Math.floor(batchMs / queue.jobMs)));
+  }
+
+  private hand(thread: Thread, waiting: readonly WaitingJob[]): void {
+    const first = this.nextId;
+    this.nextId += waiting.length;
+    thread.scratch ??= sharedMemory().allocate(threadScratchBytes);
+    const message: JobMessage = {
+      jobs: waiting.map(({ module, job }, i) => ({ id: first + i, module, job })),
+      scratch: { address: thread.scratch ?? 0, bytes: thread.scratch === null ? 0 : threadScratchBytes },
+    };
     try {
-      thread.worker.postMessage(request, waiting.transfer);
+      thread.worker.postMessage(
+        message,
+        waiting.flatMap(({ transfer }) => transfer),
+      );
     } catch (error) {
-      // The job cannot be cloned, which is a bug of its caller: only that caller gets the error.
-      waiting.reject(error as Error);
+      // A job cannot be cloned, which is a bug of its caller: only that caller gets the error.
+      if (thread.jobs.size === 0) this.rest(thread);
+      if (waiting.length === 1) waiting[0]!.reject(error as Error);
+      else for (const each of waiting) this.hand(thread, [each]);
       return;
     }
     thread.worker.ref();
-    thread.jobs.set(id, waiting);
+    waiting.forEach((each, i) => thread.jobs.set(first + i, each));
+    thread.messages.add(this.nextId - 1);
+  }
+
+  /** Takes back what a thread without jobs was lent. */
+  private rest(thread: Thread): void {
+    if (thread.scratch !== null) sharedMemory().free(thread.scratch);
+    thread.scratch = null;
   }
 
   private start(): Thread {
@@ -161,23 +191,32 @@ export class WorkerPool implements JobRunner {
         ...(this.heapMb === undefined ? {} : { maxOldGenerationSizeMb: this.heapMb }),
       },
     });
-    const thread: Thread = { worker, jobs: new Map() };
-    worker.on('message', (reply: JobReply) => this.settle(thread, reply));
+    const thread: Thread = { worker, jobs: new Map(), messages: new Set(), scratch: null };
+    worker.on('message', (replies: readonly JobReply[]) => this.settle(thread, replies));
     worker.on('error', (error) => this.lose(thread, describeLoss(error)));
     worker.on('exit', (code) => this.lose(thread, new Error(`a worker thread ended with code ${code}`)));
     this.started.push(thread);
     return thread;
   }
 
-  private settle(thread: Thread, reply: JobReply): void {
-    const waiting = thread.jobs.get(reply.id);
-    if (waiting === undefined) return;
-    thread.jobs.delete(reply.id);
-    // After `close` the thread stays referenced, so that the process lives until the thread has ended.
-    if (thread.jobs.size === 0 && !this.closed) thread.worker.unref();
+  private settle(thread: Thread, replies: readonly JobReply[]): void {
+    const settled: (() => void)[] = [];
+    for (const reply of replies) {
+      const waiting = thread.jobs.get(reply.id);
+      if (waiting === undefined) continue;
+      thread.jobs.delete(reply.id);
+      thread.messages.delete(reply.id);
+      waiting.queue.took(reply.ms);
+      if ('failure' in reply) settled.push(() => waiting.reject(errorOf(reply.failure)));
+      else settled.push(() => waiting.resolve(reply.result));
+    }
+    if (thread.jobs.size === 0) {
+      this.rest(thread);
+      // After `close` the thread stays referenced, so that the process lives until the thread has ended.
+      if (!this.closed) thread.worker.unref();
+    }
     this.dispatch();
-    if ('failure' in reply) waiting.reject(errorOf(reply.failure));
-    else waiting.resolve(reply.result);
+    for (const settle of settled) settle();
   }
 
   private lose(thread: Thread, error: Error): void {
@@ -186,6 +225,7 @@ export class WorkerPool implements JobRunner {
     const reason = this.closed ? threadsEnded() : error;
     for (const { reject } of thread.jobs.values()) reject(reason);
     thread.jobs.clear();
+    this.rest(thread);
     if (!this.closed) this.dispatch();
   }
 

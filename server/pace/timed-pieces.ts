@@ -1,4 +1,4 @@
-import { LogstrataError, type ReadyIterable, type Scan, type ScanStats } from '../../engine/index.js';
+import { LogstrataError, type PieceIterator, type Scan, type ScanStats } from '../../engine/index.js';
 
 /**
  * Abort controllers of scans that ended without an interruption, kept for reuse: making a controller and the first listener of its signal
@@ -19,8 +19,8 @@ export class TimedPieces {
   readonly #signal = (): AbortSignal => this.#controller().signal;
   #beginning: Promise<Scan> | undefined;
   #pieces: AsyncIterator<Uint8Array> | undefined;
-  /** The same pieces, if the scan can give those that are ready without a promise. */
-  #ready: ReadyIterable<Uint8Array> | undefined;
+  /** The same pieces, if the scan knows which one is the last. */
+  #ending: PieceIterator | undefined;
   #isDone = false;
   /** What the scan has cost so far; undefined until it has begun. */
   stats: ScanStats | undefined;
@@ -49,59 +49,30 @@ export class TimedPieces {
 
   /** Whether the piece that was read last is known to be the last one. If false, only `next` tells whether more follow. */
   get isAtEnd(): boolean {
-    return this.#ready?.isAtEnd === true;
+    return this.#ending?.isAtEnd === true;
   }
 
   /** Starts the scan. The time that this takes counts too. */
-  start(begin: (signal: () => AbortSignal) => Scan | Promise<Scan>): Scan | Promise<Scan> {
+  async start(begin: (signal: () => AbortSignal) => Scan | Promise<Scan>): Promise<Scan> {
     const begun = begin(this.#signal);
-    return begun instanceof Promise ? this.#startLater(begun) : this.#take(begun);
-  }
-
-  async #startLater(begun: Promise<Scan>): Promise<Scan> {
-    this.#beginning = begun;
-    return this.#take(await this.#within(begun));
-  }
-
-  #take(scan: Scan): Scan {
+    if (begun instanceof Promise) this.#beginning = begun;
+    const scan = begun instanceof Promise ? await this.#within(begun) : begun;
     this.stats = scan.stats;
-    if ('now' in scan.lines) this.#ready = scan.lines;
+    if ('isAtEnd' in scan.lines) this.#ending = scan.lines;
     this.#pieces = scan.lines[Symbol.asyncIterator]();
     return scan;
-  }
-
-  /** The next piece if it is ready, or undefined at the end. Returns null if it has to be waited for: then call `next`. */
-  now(): Uint8Array | undefined | null {
-    if (this.#isDone) return undefined;
-    const result = this.#askNow();
-    if (result === null) return null;
-    if (result.done !== true) return this.#give(result.value);
-    this.#finish();
-    return undefined;
-  }
-
-  #give(piece: Uint8Array): Uint8Array {
-    this.bytes += piece.length;
-    return piece;
-  }
-
-  /** The next result if it is ready, else null. A scan that throws is over. */
-  #askNow(): IteratorResult<Uint8Array, void> | null {
-    try {
-      return this.#ready?.now() ?? null;
-    } catch (error) {
-      this.#finish();
-      throw error;
-    }
   }
 
   /** The next piece; undefined at the end. */
   async next(): Promise<Uint8Array | undefined> {
     if (this.#isDone || this.#pieces === undefined) return undefined;
     const result = await this.#within(this.#pieces.next());
-    if (result.done !== true) return this.#give(result.value);
-    this.#finish();
-    return undefined;
+    if (result.done === true) {
+      this.#finish();
+      return undefined;
+    }
+    this.bytes += result.value.length;
+    return result.value;
   }
 
   #controller(): AbortController {

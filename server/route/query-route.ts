@@ -75,25 +75,23 @@ export class QueryRoute {
   }
 
   /**
-   * Answers one request. Returns a promise that resolves when the answer has ended, or undefined if it has ended already. Never throws or
-   * rejects: a failure is answered with a problem or breaks the connection, and is logged if it is the server's own (500).
+   * Answers one request. Resolves when the answer has ended. Never throws or rejects: a failure is answered with a problem or breaks the
+   * connection, and is logged if it is the server's own (500).
    *
    * @param target the target, if another listener has checked the request already
    * @param caller who asks, if that listener has identified the caller
    */
-  answer(
+  async answer(
     request: TransportRequest,
     response: TransportResponse,
     target?: RequestTarget,
     caller?: Caller,
-  ): Promise<void> | undefined {
+  ): Promise<void> {
     const startMs = performance.now();
-    const fail = (error: unknown): void => this.#fail(request, response, error, startMs);
     try {
-      return this.#answer(request, response, startMs, target, caller)?.catch(fail);
+      await this.#answer(request, response, startMs, target, caller);
     } catch (error) {
-      fail(error);
-      return undefined;
+      this.#fail(request, response, error, startMs);
     }
   }
 
@@ -198,31 +196,17 @@ export class QueryRoute {
     return understood;
   }
 
-  /** Throws or rejects only before the first byte of the answer. Returns undefined if the whole answer has been sent. */
-  #run(wanted: AnswerPlan): Promise<void> | undefined {
+  /** Rejects only before the first byte of the answer. */
+  async #run(wanted: AnswerPlan): Promise<void> {
     const entering = wanted.slot.enterFirst();
-    if (entering === undefined) return this.#runInSlot(wanted);
-    wanted.response.whenGone(() => wanted.slot.end());
-    return entering.then(() => this.#runInSlot(wanted));
-  }
-
-  #runInSlot(wanted: AnswerPlan): Promise<void> | undefined {
-    const pieces = new TimedPieces(this.#options.queryTimeoutMs);
-    let waiting: Promise<void> | undefined;
-    try {
-      waiting = this.#runNow(wanted, pieces);
-    } catch (error) {
-      this.#ended(wanted, pieces, error);
-      throw error;
+    if (entering !== undefined) {
+      wanted.response.whenGone(() => wanted.slot.end());
+      await entering;
     }
-    if (waiting !== undefined) return this.#untilEnded(wanted, pieces, waiting);
-    this.#ended(wanted, pieces, null);
-    return undefined;
-  }
-
-  async #untilEnded(wanted: AnswerPlan, pieces: TimedPieces, answering: Promise<void>): Promise<void> {
+    const pieces = new TimedPieces(this.#options.queryTimeoutMs);
+    wanted.response.whenGone(() => pieces.interrupt(clientGoneError()));
     try {
-      await answering;
+      await this.#begin(wanted, pieces);
     } catch (error) {
       this.#ended(wanted, pieces, error);
       throw error;
@@ -246,8 +230,8 @@ export class QueryRoute {
     end(pieces, slot);
   }
 
-  /** Starts the scan, and answers in the same call if its first piece is ready at once; otherwise waits for that piece. */
-  #runNow(wanted: AnswerPlan, pieces: TimedPieces): Promise<void> | undefined {
+  /** Starts the scan, and answers with its pieces. */
+  async #begin(wanted: AnswerPlan, pieces: TimedPieces): Promise<void> {
     const { store, query, slot } = wanted;
     const startMs = performance.now();
     // While a scan waits for the memory of other answers, its slot is free for others, and the time does not count toward its limit.
@@ -261,57 +245,39 @@ export class QueryRoute {
       }
     };
     const bytesMax = this.#options.queryBytesMax ?? undefined;
-    const scan = pieces.start((signal) =>
+    const scan = await pieces.start((signal) =>
       store.scan(query, { signal, bytesMax, lends: true, joins: true, onTurn }),
     );
-    if (scan instanceof Promise) return this.#runLater(wanted, pieces, scan, startMs);
-    const first = pieces.now();
-    if (first === null) return this.#runLater(wanted, pieces, scan, startMs);
-    return this.#give(wanted, pieces, scan, first, startMs);
-  }
-
-  async #runLater(
-    wanted: AnswerPlan,
-    pieces: TimedPieces,
-    begun: Scan | Promise<Scan>,
-    startMs: number,
-  ): Promise<void> {
-    wanted.response.whenGone(() => pieces.interrupt(clientGoneError()));
-    const scan = begun instanceof Promise ? await begun : begun;
-    const atHand = pieces.now();
-    const first = atHand === null ? await pieces.next() : atHand;
+    const first = await pieces.next();
     await this.#give(wanted, pieces, scan, first, startMs);
   }
 
   /** Sends the answer. `first` is its first piece, undefined if no record matches; the others are read from `pieces`. */
-  #give(
+  async #give(
     wanted: AnswerPlan,
     pieces: TimedPieces,
     scan: Scan,
     first: Uint8Array | undefined,
     startMs: number,
-  ): Promise<void> | undefined {
+  ): Promise<void> {
     const { asked, head, packs, isWhole, response, slot } = wanted;
     const nowMs = performance.now();
     pieces.firstMs = nowMs - asked.startMs;
     const ownHead = timed(head, scan, nowMs - startMs);
-    if (packs && first !== undefined && pieces.isAtEnd && first.length <= packedAtOnceBytesMax) {
-      const body = gzippedAtOnce(first);
-      pieces.now();
-      return response.send(packed(ownHead), body);
-    }
-    if (first !== undefined && (packs || !pieces.isAtEnd)) {
+    if (first !== undefined && !pieces.isAtEnd) {
       if (isWhole) return sendWhole(pieces, first, ownHead, response, slot);
-      response.whenGone(() => pieces.interrupt(clientGoneError()));
-      const watched = this.#watch.begin((reason) => this.#cutOff(reason, wanted, pieces));
-      return this.#stream(wanted, pieces, first, ownHead, new PacedResponse(response, slot, watched));
+      return this.#stream(wanted, pieces, first, ownHead);
     }
-    const sending = response.send(ownHead, first ?? nothing);
-    // The only piece has been sent. The scan frees what it holds when it is asked for its end.
-    slot.leave();
-    if (sending !== undefined) return sending.then(() => void pieces.now());
-    pieces.now();
-    return undefined;
+    if (first !== undefined && packs) {
+      if (first.length > packedAtOnceBytesMax) return this.#stream(wanted, pieces, first, ownHead);
+      await response.send(packed(ownHead), gzippedAtOnce(first));
+    } else {
+      const sending = response.send(ownHead, first ?? nothing);
+      // The only piece has been sent. The scan frees what it holds when it is asked for its end.
+      slot.leave();
+      await sending;
+    }
+    await pieces.next();
   }
 
   /** Breaks off an answer that takes too long or whose client is too slow. A write that waits for the client ends with the connection. */
@@ -335,8 +301,9 @@ export class QueryRoute {
     pieces: TimedPieces,
     first: Uint8Array,
     head: ResponseHead,
-    response: PacedResponse,
   ): Promise<void> {
+    const watched = this.#watch.begin((reason) => this.#cutOff(reason, wanted, pieces));
+    const response = new PacedResponse(wanted.response, wanted.slot, watched);
     try {
       if (wanted.packs) await streamPacked(pieces, first, packed(head), response);
       else await streamPlain(pieces, first, head, response);
@@ -430,8 +397,7 @@ async function streamPlain(
 ): Promise<void> {
   for (let piece: Uint8Array | undefined = first; piece !== undefined;) {
     await response.write(head, piece);
-    const atHand = pieces.now();
-    piece = atHand === null ? await pieces.next() : atHand;
+    piece = await pieces.next();
   }
   response.end();
 }
@@ -444,7 +410,6 @@ async function sendWhole(
   response: TransportResponse,
   slot: Slot,
 ): Promise<void> {
-  response.whenGone(() => pieces.interrupt(clientGoneError()));
   const kept: Buffer[] = [];
   let bytes = 0;
   for (let piece: Uint8Array | undefined = first; piece !== undefined; piece = await pieces.next()) {

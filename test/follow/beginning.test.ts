@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { ArchiveFolder } from '../../engine/archive/archive-folder.js';
 import type { AgentStore, Query, ScanOptions, SeenState } from '../../engine/index.js';
 import { newScanStats } from '../../engine/scan/execute.js';
-import type { ReadyIterable, Scan } from '../../engine/scan/plan/scan.js';
+import type { PieceIterator, Scan } from '../../engine/scan/plan/scan.js';
 import { catchUpsMax } from '../../server/http/http-limits.js';
 import { append, noon, openOn, schema } from '../engine/store/memory-archive.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
@@ -55,12 +55,11 @@ function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
 }
 
 /** The lines of a scan, the first of them once `opened` resolves. What says that they have ended says so here as well. */
-function behindGate(lines: Scan['lines'], opened: Promise<void>): ReadyIterable<Uint8Array> {
+function behindGate(lines: Scan['lines'], opened: Promise<void>): PieceIterator {
   const iterator = lines[Symbol.asyncIterator]();
   return {
-    now: () => null,
     get isAtEnd() {
-      return 'now' in lines && lines.isAtEnd;
+      return 'isAtEnd' in lines && lines.isAtEnd;
     },
     next: async () => {
       await opened;

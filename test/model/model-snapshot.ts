@@ -196,10 +196,6 @@ export class ModelRowGroup implements RowGroup, OpenRowGroup {
     return isInMemory ? columns : Promise.resolve(columns);
   }
 
-  columnsNow(): readonly Column[] | null {
-    return this.#columns.every((_, field) => this.isInMemory(field)) ? this.#columns : null;
-  }
-
   isInMemory(field: number): boolean {
     return this.fieldsRead.has(field);
   }

@@ -139,7 +139,7 @@ describe('counts of stored records', () => {
     );
   });
 
-  it('are made by threads if many row groups are in memory, several in one job', async () => {
+  it('are made by threads if many row groups are in memory', async () => {
     const dataset = numbered(12_000);
     const pool = new BufferPool(1 << 26);
     const snapshot = await storeSnapshot(
@@ -160,7 +160,6 @@ describe('counts of stored records', () => {
     expect(withoutStats(result)).toEqual(wanted);
     expect(result.stats.bytesRead).toBe(0);
     expect(jobs).toBeGreaterThan(1);
-    expect(jobs).toBeLessThan(result.stats.rowGroups / 8);
     // Counting a few million rows takes less time than handing them over.
     const inline = await jobsWhile(() => countSnapshot(snapshot, query, { workers }));
     expect(withoutStats(inline.result)).toEqual(wanted);

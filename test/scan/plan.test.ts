@@ -21,7 +21,6 @@ function rowGroup(index: number): RowGroup {
     isOpen: () => false,
     filters: { rowGroups: 1000, ask: () => null },
     open: () => Promise.reject(new Error('a plan reads nothing')),
-    columnsNow: () => null,
   };
 }
 

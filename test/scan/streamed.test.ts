@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DamageError } from '../../engine/terms/errors.js';
 import { streamedBytesMin } from '../../engine/terms/limits.js';
 import { executeScan } from '../../engine/scan/execute.js';
+import { isRare } from '../../engine/scan/filter/streamed-search.js';
 import type { Query, ScanStats, StringOp } from '../../engine/scan/plan/query.js';
 import { makeSchema } from '../../engine/terms/schema.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
@@ -201,4 +202,11 @@ describe('a search in columns that are not in memory', () => {
     await expect(ask(snapshot, absent)).rejects.toMatchObject({ code: 'damaged' });
     columns.close();
   });
+});
+
+it('a text is rare while at most one column, plus one for every eight that were searched, may contain it', () => {
+  expect(isRare({ searched: 0, mayMatch: 0 })).toBe(true);
+  expect(isRare({ searched: 7, mayMatch: 2 })).toBe(false);
+  expect(isRare({ searched: 8, mayMatch: 2 })).toBe(true);
+  expect(isRare({ searched: 8, mayMatch: 3 })).toBe(false);
 });

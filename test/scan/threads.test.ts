@@ -10,7 +10,6 @@ import type { Query, ScanStats } from '../../engine/scan/plan/query.js';
 import { QueryThreads } from '../../engine/store/reading/query-threads.js';
 import { linesTask } from '../../engine/scan/write/lines-task.js';
 import { narrowTask } from '../../engine/scan/filter/narrow-task.js';
-import { selectTask } from '../../engine/scan/filter/select-task.js';
 import { makeSchema } from '../../engine/terms/schema.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
 import type { Directory } from '../../engine/store/disk/directory.js';
@@ -161,7 +160,7 @@ describe('a long search with threads', () => {
       { limit: 3000, predicates: [{ ...rare, op: 'prefix', value: 'REQUEST 2' }, like('done s ')] },
       { limit: 10, after: { partition: 482136, ordinal: 300 }, predicates: [like('nowhere at all')] },
     ];
-    const search = spiedJobs(selectTask);
+    const search = spiedJobs(narrowTask);
     for (const workers of pools) {
       for (const query of asked) {
         search.clear();
@@ -215,18 +214,16 @@ describe('many row groups in memory', () => {
     { limit: 9000, predicates: [small, { kind: 'string', field: 4, op: 'suffix', value: '1' }] },
   ];
 
-  it('are searched by threads, several in one job, with the answer of one thread', async () => {
+  it('have the same answer and statistics with any number of threads', async () => {
     const memory = sharedMemory();
     const columns = new BufferPool(1 << 28, memory);
     const layout = { segments: 2, stretch: 900, rowGroupRows: 500, hotRecords: 700 };
     const snapshot = await store(dataset, layout, columns);
-    const narrow = spiedJobs(narrowTask);
     const answers = asked.map((query) => answerOf(dataset, query));
     for (const query of asked) await ask(snapshot, query, inline);
     const heldBytes = memory.takenBytes - columns.bytes;
     for (const workers of pools) {
       for (const [i, query] of asked.entries()) {
-        narrow.clear();
         const alone = await ask(snapshot, query, inline);
         const { text, stats } = await ask(snapshot, query, workers);
         expect(text === answers[i]).toBe(true);
@@ -236,14 +233,8 @@ describe('many row groups in memory', () => {
           expect(stats.rowGroupsScanned).toBe(alone.stats.rowGroupsScanned);
           expect(stats.rowsScanned).toBe(alone.stats.rowsScanned);
         }
-        // A text is searched where it is stored, and not copied for the job.
-        const isForThem = workers !== inline && query !== asked.at(-1);
-        if (isForThem) expect(narrow.jobs().length).toBeGreaterThan(0);
-        else expect(narrow.jobs()).toEqual([]);
-        expect(narrow.jobs().length).toBeLessThan(20);
       }
     }
-    narrow.restore();
     await vacant(snapshot, asked.length * (1 + 2 * pools.length));
     expect(columns.pinnedBytes).toBe(0);
     expect(memory.takenBytes - columns.bytes).toBe(heldBytes);
@@ -311,7 +302,7 @@ describe('a long answer with threads', () => {
     columns.close();
   });
 
-  it('writes few matches of many row groups together', async () => {
+  it('writes few matches of each of many row groups on the calling thread', async () => {
     const dataset = numbered(30_000);
     const snapshot = await store(dataset, { segments: 1, rowGroupRows: 2000 }, new BufferPool(1 << 28));
     // 200 rows of each of the 15 row groups.
@@ -323,10 +314,8 @@ describe('a long answer with threads', () => {
       expect(text === answerOf(dataset, tenth)).toBe(true);
       expect(stats.rowsReturned).toBe(3000);
     }
-    // The calling thread writes the first three; one job is started as soon as there are rows for it.
-    const tables = write.jobs().map(({ tables }) => tables);
-    expect(tables.reduce((sum, count) => sum + count, 0)).toBe(12);
-    expect(tables.length).toBeLessThan(5);
+    // Handing over so few rows of each would take longer than writing them.
+    expect(write.jobs()).toEqual([]);
     write.restore();
     await vacant(snapshot, 2);
   });

@@ -10,7 +10,7 @@ import { answerBytesMax, cellsOfBlock, idleScansMax, lineJobsOfAllMax } from '..
 import { answerCells } from '../../engine/scan/write/answer-cells.js';
 import { executeScan } from '../../engine/scan/execute.js';
 import type { Query } from '../../engine/scan/plan/query.js';
-import { ScanLines } from '../../engine/scan/scan-lines.js';
+import { Answer } from '../../engine/scan/answer.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
 import { openRealDirectory } from '../../engine/store/disk/real-directory.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
@@ -118,7 +118,7 @@ describe('long answers that are read at the same time', () => {
     const before = snapshot.released();
     const query = asked[0]!;
     const takenBytes = memory.takenBytes - columns.bytes;
-    const pause = vi.spyOn(ScanLines.prototype, 'pause');
+    const pause = vi.spyOn(Answer.prototype, 'pause');
     const stopped = await Promise.all(
       Array.from({ length: 80 }, async () => {
         const settings = { workers: threaded, lends: true };

@@ -1,11 +1,10 @@
 import type { ReadableStore } from '../../engine/archive/archive.js';
 import { newScanStats } from '../../engine/scan/execute.js';
 import { signalOf } from '../../engine/store/reading/pace.js';
-import { Driver, type Steps } from '../../engine/store/reading/steps.js';
 import type { Query } from '../../engine/scan/plan/query.js';
 import { makeSchema } from '../../engine/terms/schema.js';
 import type { Schema } from '../../engine/terms/schema.js';
-import type { ReadyIterable, Scan, ScanOptions } from '../../engine/scan/plan/scan.js';
+import type { PieceIterator, Scan, ScanOptions } from '../../engine/scan/plan/scan.js';
 
 export const scriptedSchema: Schema = makeSchema([
   { name: 'time', type: 'time' },
@@ -16,18 +15,32 @@ export const scriptedSchema: Schema = makeSchema([
 /** The steps of a scan: pieces to return, promises to wait for, or a failure. */
 export type Step = Uint8Array | Promise<unknown> | Error;
 
-class ScriptedLines extends Driver<Uint8Array> implements ReadyIterable<Uint8Array> {
-  pieces = Infinity;
+class ScriptedLines implements PieceIterator {
+  readonly #lines: AsyncGenerator<Uint8Array, void>;
+  readonly #pieces: number;
   #given = 0;
 
-  get isAtEnd(): boolean {
-    return this.#given === this.pieces;
+  constructor(lines: AsyncGenerator<Uint8Array, void>, pieces: number) {
+    this.#lines = lines;
+    this.#pieces = pieces;
   }
 
-  override now(): IteratorResult<Uint8Array, void> | null {
-    const result = super.now();
-    if (result !== null) this.#given++;
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  get isAtEnd(): boolean {
+    return this.#given === this.#pieces;
+  }
+
+  async next(): Promise<IteratorResult<Uint8Array, void>> {
+    const result = await this.#lines.next();
+    this.#given++;
     return result;
+  }
+
+  return(): Promise<IteratorResult<Uint8Array, void>> {
+    return this.#lines.return();
   }
 }
 
@@ -57,9 +70,11 @@ export class ScriptedStore implements ReadableStore {
     const signal = signalOf(options.signal);
     this.lastSignal = signal;
     const script = this.#script(query);
-    const lines = new ScriptedLines(this.#play(script, signal));
-    // A list is available to its end; other scripts are not.
-    lines.pieces = Array.isArray(script) ? script.length : Infinity;
+    // The end of a list is known; that of other scripts is not.
+    const lines = new ScriptedLines(
+      this.#play(script, signal),
+      Array.isArray(script) ? script.length : Infinity,
+    );
     const scan = { lines, stats: newScanStats() };
     return this.isAtOnce ? scan : Promise.resolve(scan);
   }
@@ -69,7 +84,7 @@ export class ScriptedStore implements ReadableStore {
     throw new Error('a scripted store counts nothing');
   }
 
-  *#play(script: Iterable<Step>, signal: AbortSignal | undefined): Steps<Uint8Array> {
+  async *#play(script: Iterable<Step>, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array, void> {
     this.begun++;
     try {
       for (const step of script) {
@@ -78,7 +93,7 @@ export class ScriptedStore implements ReadableStore {
           this.given++;
           yield step;
         } else {
-          yield untilAborted(step, signal);
+          await untilAborted(step, signal);
         }
       }
     } finally {

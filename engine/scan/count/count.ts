@@ -7,11 +7,9 @@ import type { WorkerPool } from '../../workers/worker-pool.js';
 import { Pace } from '../../store/reading/pace.js';
 import { QueryThreads } from '../../store/reading/query-threads.js';
 import type { Snapshot } from '../../store/reading/snapshot.js';
-import { Driver } from '../../store/reading/steps.js';
 import { newScanStats } from '../execute.js';
-import { canResume } from '../resume.js';
+import { canResume } from '../answer.js';
 import { finderOf, nearFinder } from '../far/tiered-finder.js';
-import { inlineLimits, type InlineLimits } from '../filter/places.js';
 import { preparePredicates, type PreparedPredicate, type PreparedPredicates } from '../filter/predicate.js';
 import { RowGroupFilter } from '../filter/row-group-filter.js';
 import type { CountQuery, Counts } from '../plan/count.js';
@@ -59,9 +57,6 @@ export async function countRecords(
   }
 }
 
-/** The number of matches is not limited, because no lines are written. */
-const inlineCountLimits: InlineLimits = { ...inlineLimits, matches: Infinity };
-
 /**
  * Counts the matching records of a snapshot. Releases the snapshot in any case, once no thread uses its files. Throws the errors of
  * `countRecords`.
@@ -74,8 +69,7 @@ export async function countSnapshot(
   const threads = QueryThreads.of(workers, signal);
   const memory = new CountMemory();
   try {
-    const own = { inline: inlineCountLimits, inlineBytesMax };
-    const work = { stats: newScanStats(), pace: new Pace(signal), threads, ...own };
+    const work = { stats: newScanStats(), pace: new Pace(signal), threads, inlineBytesMax };
     return await new Count(snapshot, query, work, memory).run();
   } finally {
     memory.release();
@@ -142,13 +136,11 @@ class Count {
       this.#tally.assertCellsFit();
     }
     try {
-      for await (const { unit, selection, take } of new Driver(finder.matches(Number.MAX_SAFE_INTEGER))) {
+      for await (const { unit, selection, take } of finder.matches(Number.MAX_SAFE_INTEGER)) {
         count += take;
         if (isSum) continue;
-        const opening = unit.rowGroup.open(this.#work.threads, this.#work.stats);
-        const open = opening instanceof Promise ? await opening : opening;
-        const added = queue.add(rowGroupCount(this.#query, this.#schema, open, unit, selection, take));
-        if (added instanceof Promise) await added;
+        const open = await unit.rowGroup.open(this.#work.threads, this.#work.stats);
+        await queue.add(rowGroupCount(this.#query, this.#schema, open, unit, selection, take));
         this.#tally.assertCellsFit();
       }
       await queue.finish();

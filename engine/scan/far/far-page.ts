@@ -114,11 +114,6 @@ export class FarPage implements RowGroup, OpenRowGroup {
     return this.rows < lineJobRowsMin ? columns : columns.map((column) => this.#placed.hold(column, lease));
   }
 
-  /** Always null, because the page has only the fields that were asked for. */
-  columnsNow(): null {
-    return null;
-  }
-
   #column(field: number): Column {
     let column = this.#made.get(field);
     if (column === undefined) {

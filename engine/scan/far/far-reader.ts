@@ -1,7 +1,6 @@
 import type { FarRows } from '../../store/far/far-rows.js';
 import type { FarCopy } from '../../store/manifest/far-copy.js';
 import type { OrdinalRun } from '../../store/manifest/manifest.js';
-import { settled, type Steps } from '../../store/reading/steps.js';
 import type { Position } from '../../terms/cursor.js';
 import { isLogstrataError, LogstrataError } from '../../terms/errors.js';
 import {
@@ -112,7 +111,7 @@ export class FarReader {
    * Yields the matches of the runs [first, end), which are all far, in the direction of the plan. The matches of a page are given together.
    * They may be more than `limit`, which returns the number of rows that are still wanted.
    */
-  *matches(first: number, end: number, limit: () => number): Steps<Matches> {
+  async *matches(first: number, end: number, limit: () => number): AsyncGenerator<Matches, void> {
     let gathered: Gathered | null = null;
     for (let k = 0; k < end - first; k++) {
       const index = this.#isForward ? first + k : end - 1 - k;
@@ -121,19 +120,21 @@ export class FarReader {
       const stream = this.#streamOf(index, limit());
       let found = 0;
       for (;;) {
-        const page = yield* stream.page(limit());
+        const page = await stream.page(limit());
         if (page === null) break;
         const { from, to, isOver } = this.#rowsOf(page, range);
         found += to - from;
         if (gathered !== null && gathered.page !== page) {
-          yield* this.#matchesOf(gathered);
+          const matches = await this.#matchesOf(gathered);
+          if (matches !== null) yield matches;
           gathered = null;
         }
         gathered ??= { page, spans: [] };
         if (from < to) gathered.spans.push({ from, to });
         if (isOver) break;
         stream.leave();
-        yield* this.#matchesOf(gathered);
+        const matches = await this.#matchesOf(gathered);
+        if (matches !== null) yield matches;
         gathered = null;
         if (limit() <= 0) return;
         if (!this.#isFiltered && found >= range.rows) break;
@@ -141,7 +142,8 @@ export class FarReader {
       // Without predicates every row must be answered. A missing row is an error, so that an answer is never silently short.
       if (!this.#isFiltered && found !== range.rows) throw this.#rowsAt(index).lacking(found, range);
     }
-    if (gathered !== null) yield* this.#matchesOf(gathered);
+    const matches = gathered === null ? null : await this.#matchesOf(gathered);
+    if (matches !== null) yield matches;
   }
 
   /**
@@ -156,20 +158,21 @@ export class FarReader {
     return { from, to, isOver: this.#isForward ? to < edge : from > edge };
   }
 
-  /** The matches among the rows that were gathered from a page. */
-  *#matchesOf({ page, spans }: Gathered): Steps<Matches> {
-    if (spans.length === 0) return;
+  /** The matches among the rows that were gathered from a page; null where there are none. */
+  async #matchesOf({ page, spans }: Gathered): Promise<Matches | null> {
+    if (spans.length === 0) return null;
     let selection = this.#selections.get(page);
     if (selection === undefined) {
       const share = { firstRow: 0, endRow: page.rows, units: 1 };
-      selection = yield* this.#filter.look(page, share);
+      selection = await this.#filter.look(page, share);
       this.#selections.set(page, selection);
     }
-    yield* settled(this.#work.pace.pause());
+    const pause = this.#work.pace.pause();
+    if (pause !== undefined) await pause;
     const ascending = this.#isForward ? spans : spans.reverse();
     const ranges = ascending.flatMap(({ from, to }) => page.ranges(from, to));
     const take = countSelected(selection, ranges);
-    if (take > 0) yield { unit: { rowGroup: page, ranges }, selection, skip: 0, take };
+    return take === 0 ? null : { unit: { rowGroup: page, ranges }, selection, skip: 0, take };
   }
 
   /** Where the rows of a run are stored. */

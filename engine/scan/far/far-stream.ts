@@ -2,7 +2,6 @@ import type { FarAnswer } from '../../store/far/far-cluster.js';
 import type { FarRows, SourceQuestion } from '../../store/far/far-rows.js';
 import type { FarCopy } from '../../store/manifest/far-copy.js';
 import type { OrdinalRun } from '../../store/manifest/manifest.js';
-import { settled, type Steps } from '../../store/reading/steps.js';
 import { comparePositions, type Position } from '../../terms/cursor.js';
 import { farAnswerBytes, farRowsMax } from '../../terms/far-limits.js';
 import type { Predicate } from '../../terms/predicate.js';
@@ -67,11 +66,11 @@ export class FarStream {
   }
 
   /** The current page, or the next one where there is none; null at the end. `limit` is the number of rows wanted from here on. */
-  *page(limit: number): Steps<never, FarPage | null> {
+  async page(limit: number): Promise<FarPage | null> {
     if (this.#page !== null) return this.#page;
     if (this.#next === null) this.#askMore(limit);
     if (this.#next === null) return null;
-    const answer = yield* settled(this.#next);
+    const answer = await this.#next;
     this.#next = null;
     const { length } = answer.batch;
     this.#rest = answer.isCut && length > 0 ? this.#behind(answer) : null;

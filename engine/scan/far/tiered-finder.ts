@@ -5,7 +5,6 @@ import type { RowGroupFilter, ScanWork } from '../filter/row-group-filter.js';
 import type { Matches } from '../filter/selection.js';
 import { planScan, rangeOfRun, type ScanPlan, type Walk } from '../plan/plan.js';
 import { indexOfRuns } from '../plan/run-index.js';
-import { eachMade, type Steps } from '../../store/reading/steps.js';
 import { partsOf } from '../write/line-parts.js';
 import { areFiltered, fieldsOf } from './far-condition.js';
 import { FarPage } from './far-page.js';
@@ -20,7 +19,7 @@ interface Stretch {
 
 /** Finds the matches of an answer. */
 export interface Finder {
-  matches(limit: number): Steps<Matches>;
+  matches(limit: number): AsyncGenerator<Matches, void>;
 }
 
 /** Chooses the finder for a plan. Plans without far runs are searched as if there were no far tier. */
@@ -44,9 +43,12 @@ export function nearFinder(
   Units: new (plan: ScanPlan) => Walk,
 ): Finder {
   return {
-    *matches(limit) {
-      for (const { first, end, isFar } of stretchesOf(plan))
-        if (!isFar) yield* new MatchFinder({ ...plan, first, end }, filter, work, Units).matches(limit);
+    async *matches(limit) {
+      for (const { first, end, isFar } of stretchesOf(plan)) {
+        if (isFar) continue;
+        const near = new MatchFinder({ ...plan, first, end }, filter, work, Units);
+        for await (const matches of near.matches(limit)) yield matches;
+      }
     },
   };
 }
@@ -78,14 +80,42 @@ class TieredFinder implements Finder {
     this.#Units = Units;
   }
 
-  *matches(limit: number): Steps<Matches> {
-    if (this.#plan.direction === 'forward') return yield* this.#first(this.#plan, limit);
-    if (!areFiltered(this.#wish.predicates)) {
-      return yield* this.#first(this.#from(startOfLast(this.#plan, limit)), limit);
+  async *matches(limit: number): AsyncGenerator<Matches, void> {
+    let plan = this.#plan;
+    if (plan.direction === 'backward') {
+      let start: Position;
+      if (areFiltered(this.#wish.predicates)) {
+        const kept = await this.#last(limit);
+        for (let next = kept.matches?.pop(); next !== undefined; next = kept.matches?.pop()) yield next;
+        if (kept.matches !== null) return;
+        start = kept.start;
+      } else start = startOfLast(plan, limit);
+      plan = this.#from(start);
     }
-    const kept = yield* this.#last(limit);
-    if (kept.matches === null) return yield* this.#first(this.#from(kept.start), limit);
-    for (let next = kept.matches.pop(); next !== undefined; next = kept.matches.pop()) yield next;
+    const reader = new FarReader(plan, this.#filter, this.#work, this.#wish);
+    let left = limit;
+    try {
+      for (const stretch of stretchesOf(plan)) {
+        if (left === 0) return;
+        for await (const matches of this.#matchesOf(stretch, plan, reader, () => left)) {
+          const take = Math.min(left, matches.take);
+          left -= take;
+          if (take > 0) yield take === matches.take ? matches : { ...matches, take };
+        }
+      }
+    } finally {
+      reader.close();
+    }
+  }
+
+  #matchesOf(
+    { first, end, isFar }: Stretch,
+    plan: ScanPlan,
+    reader: FarReader,
+    left: () => number,
+  ): AsyncGenerator<Matches, void> {
+    if (isFar) return reader.matches(first, end, left);
+    return this.#near({ ...plan, first, end }).matches(left());
   }
 
   /** The plan for reading forward from a position on. */
@@ -95,34 +125,12 @@ class TieredFinder implements Finder {
     return planScan(runs, { after, before, limit: 0, predicates: [] });
   }
 
-  *#first(plan: ScanPlan, limit: number): Steps<Matches> {
-    const reader = new FarReader(plan, this.#filter, this.#work, this.#wish);
-    let left = limit;
-    function* taken(matches: Matches): Steps<Matches> {
-      const take = Math.min(left, matches.take);
-      left -= take;
-      if (take > 0) yield take === matches.take ? matches : { ...matches, take };
-    }
-    try {
-      for (const stretch of stretchesOf(plan)) {
-        if (left === 0) return;
-        const { first, end, isFar } = stretch;
-        const source = isFar
-          ? reader.matches(first, end, () => left)
-          : this.#near({ ...plan, first, end }).matches(left);
-        yield* eachMade(source, taken);
-      }
-    } finally {
-      reader.close();
-    }
-  }
-
   #near(plan: ScanPlan): MatchFinder {
     return new MatchFinder(plan, this.#filter, this.#work, this.#Units);
   }
 
   /** The last matches, newest first; null where they are too many to keep. `start` is the position of the first of them. */
-  *#last(limit: number): Steps<never, { readonly matches: Matches[] | null; readonly start: Position }> {
+  async #last(limit: number): Promise<{ readonly matches: Matches[] | null; readonly start: Position }> {
     const plan = this.#plan;
     const isLong = limit > farKeptRowsMax;
     const fields = isLong ? fieldsOf(this.#wish.predicates) : this.#wish.fields;
@@ -153,12 +161,8 @@ class TieredFinder implements Finder {
     try {
       for (const { first, end, isFar } of stretchesOf(plan)) {
         if (left === 0) break;
-        if (isFar)
-          yield* eachTaken(
-            reader.matches(first, end, () => left),
-            take,
-          );
-        else for (const matches of yield* this.#near({ ...plan, first, end }).newest(left)) take(matches);
+        if (isFar) for await (const matches of reader.matches(first, end, () => left)) take(matches);
+        else for (const matches of await this.#near({ ...plan, first, end }).newest(left)) take(matches);
       }
     } finally {
       reader.close();
@@ -166,12 +170,6 @@ class TieredFinder implements Finder {
     if (oldest === null) return { matches: [], start: { partition: 0, ordinal: 0 } };
     return { matches: isKept ? kept : null, start: positionOfFirst(oldest) };
   }
-}
-
-function* eachTaken(source: Steps<Matches>, take: (matches: Matches) => void): Steps<never> {
-  yield* eachMade(source, function* (matches): Steps<never> {
-    take(matches);
-  });
 }
 
 /** The stretches of a plan, in its direction. */

@@ -1,17 +1,9 @@
 import type { Column } from '../../columns/column.js';
-import { settled, type Steps } from '../../store/reading/steps.js';
 import type { RowGroupShare } from '../plan/plan.js';
 import type { ScanStats } from '../plan/query.js';
-import { evaluateDictionary, evaluatePlain, stepEnd, matchingEntries } from './evaluate.js';
+import { evaluateDictionary, evaluatePlain, matchingEntries, matchRow } from './evaluate.js';
 import type { PreparedPredicate } from './predicate.js';
 import type { RemainingRows } from './remaining-rows.js';
-
-/** A predicate, with the number of rows that it was evaluated on and how many of them matched. */
-export interface AskedPredicate {
-  readonly predicate: PreparedPredicate;
-  rowsSeen: number;
-  rowsPassed: number;
-}
 
 /**
  * What excluded rows: `dictionary` where a dictionary has no matching entry, so that no row was looked at; `values` where rows were
@@ -19,34 +11,52 @@ export interface AskedPredicate {
  */
 export type NarrowedBy = 'dictionary' | 'values';
 
-/**
- * Evaluates the predicates one after another until no row is left, and leaves the rows that match all of them in `remaining`. All threads
- * use this function; `ask` gets the column and evaluates one predicate. Returns `dictionary` where dictionaries alone have excluded all
- * rows, else `values`.
- */
-export function* narrow<Asked extends AskedPredicate>(
-  predicates: readonly Asked[],
-  remaining: RemainingRows,
-  ask: (asked: Asked) => Steps<never, NarrowedBy>,
-): Steps<never, NarrowedBy> {
-  let narrowedBy: NarrowedBy = 'dictionary';
-  for (const asked of predicates) {
-    const before = remaining.count;
-    if ((yield* ask(asked)) === 'values') narrowedBy = 'values';
-    asked.rowsSeen += before;
-    asked.rowsPassed += remaining.count;
-    if (remaining.count === 0) return narrowedBy;
-  }
-  return 'values';
+/** `all` leaves the rows that match all predicates, `none` those that match none. */
+export type NarrowMode = 'all' | 'none';
+
+/** A predicate, and the column of its field. */
+export interface PredicateOfColumn {
+  readonly predicate: PreparedPredicate;
+  readonly column: Column;
 }
 
-/** Leaves the rows whose value in the column matches. Calls `pause` between steps of a few milliseconds. */
-export function* narrowByColumn(
-  predicate: PreparedPredicate,
-  column: Column,
+/** What was found out about predicates: for each that was evaluated, the number of rows that it was evaluated on, and how many matched. */
+export interface Narrowed {
+  readonly narrowedBy: NarrowedBy;
+  readonly seen: readonly number[];
+  readonly passed: readonly number[];
+}
+
+/** Where fewer than one row in this many is left, strings are compared row by row; else all rows are searched as one text. */
+export const rowsForOneLeft = 64;
+
+/**
+ * Evaluates predicates one after another until no row is left. All threads use this function. Returns `dictionary` where dictionaries alone
+ * have excluded all rows, else `values`.
+ */
+export function narrow(
+  asked: readonly PredicateOfColumn[],
+  mode: NarrowMode,
   remaining: RemainingRows,
-  pause: () => Promise<void> | undefined,
-): Steps<never, NarrowedBy> {
+): Narrowed {
+  const seen: number[] = [];
+  const passed: number[] = [];
+  let narrowedBy: NarrowedBy = 'dictionary';
+  for (const { predicate, column } of asked) {
+    const before = remaining.count;
+    if (before === 0) break;
+    const own = mode === 'all' ? remaining : remaining.copy();
+    if (narrowByColumn(predicate, column, own) === 'values') narrowedBy = 'values';
+    seen.push(before);
+    passed.push(own.count);
+    if (mode === 'none') remaining.takeAway(own);
+  }
+  if (mode === 'all' && remaining.count > 0) narrowedBy = 'values';
+  return { narrowedBy, seen, passed };
+}
+
+/** Leaves the rows whose value in the column matches. */
+function narrowByColumn(predicate: PreparedPredicate, column: Column, remaining: RemainingRows): NarrowedBy {
   const { from, to } = remaining.range;
   if (column.kind === 'dictionary') {
     const wanted = matchingEntries(predicate, column);
@@ -57,16 +67,13 @@ export function* narrowByColumn(
     const matches = remaining.room();
     evaluateDictionary(column, wanted, from, to, matches);
     remaining.keep(matches);
-    return 'values';
+  } else if (column.kind === 'bytes' && remaining.count * rowsForOneLeft < to - from) {
+    remaining.keepEach((row) => matchRow(predicate, column, row));
+  } else {
+    const matches = remaining.room();
+    evaluatePlain(predicate, column, from, to, matches);
+    remaining.keep(matches);
   }
-  const matches = remaining.room();
-  for (let at = from; at < to;) {
-    const end = stepEnd(column, at, to);
-    evaluatePlain(predicate, column, at, end, matches);
-    at = end;
-    yield* settled(pause());
-  }
-  remaining.keep(matches);
   return 'values';
 }
 

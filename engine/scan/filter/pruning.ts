@@ -4,7 +4,6 @@ import type { OpenRowGroup, RowGroup } from '../../store/reading/snapshot.js';
 import { ruling, type Ruling, SegmentRulings } from '../../store/sealed/segment-rulings.js';
 import type { FilterQuestion } from '../../store/sealed/filter-question.js';
 import type { AskableFilters } from '../../store/reading/filter-ask.js';
-import { settled, type Steps } from '../../store/reading/steps.js';
 import type { ScanStats } from '../plan/query.js';
 import type { PreparedPredicate, PreparedPredicates } from './predicate.js';
 import {
@@ -186,10 +185,10 @@ export class Pruning {
    * The predicates that the bounds of a row group leave undecided; null where the bounds rule it out. Asks no filters, and adds nothing to
    * the statistics on pruning.
    */
-  *leftByBounds(rowGroup: RowGroup): Steps<never, readonly RankedPredicate[] | null> {
+  async leftByBounds(rowGroup: RowGroup): Promise<readonly RankedPredicate[] | null> {
     if (this.#isApartInTime(rowGroup)) return null;
     if (this.#isForAll) return [];
-    const left = this.#leftByZones(yield* settled(rowGroup.open(this.#threads, this.#stats)));
+    const left = this.#leftByZones(await rowGroup.open(this.#threads, this.#stats));
     return left && [...left.predicates, ...left.anywhere.flatMap(({ members }) => members)];
   }
 
@@ -197,13 +196,12 @@ export class Pruning {
    * What is known of a row group that `isRuledOut` has not ruled out, without reading its columns. Throws what asking its filters has
    * thrown.
    */
-  *prune(rowGroup: RowGroup): Steps<never, Pruned> {
+  async prune(rowGroup: RowGroup): Promise<Pruned> {
     const stats = this.#stats;
     if (this.#isForAll) return this.#every();
     const { rulings } = this.#segmentOf(rowGroup);
-    if (rulings.of(rowGroup.index) === ruling.failed)
-      yield* settled(Promise.reject(rulings.failure as Error));
-    const open = yield* settled(rowGroup.open(this.#threads, stats));
+    if (rulings.of(rowGroup.index) === ruling.failed) throw rulings.failure;
+    const open = await rowGroup.open(this.#threads, stats);
     const left = this.#leftByZones(open);
     if (left === null) {
       stats.rowGroupsPrunedByZone++;
@@ -215,7 +213,7 @@ export class Pruning {
       return none;
     }
     const byFile = this.asks ? (open.isRuledOutByFile?.(this.#questions, stats) ?? null) : null;
-    if (byFile !== null && (yield* settled(byFile))) {
+    if (byFile !== null && (await byFile)) {
       stats.rowGroupsPrunedByValue++;
       return none;
     }

@@ -1,10 +1,13 @@
 import type { Column } from '../../columns/column.js';
-import type { AskedPredicate } from './narrowing.js';
 import type { PreparedAnywhere, PreparedPredicate } from './predicate.js';
 import { streamedSearchOf, type StreamedSearch } from './streamed-search.js';
 
 /** A predicate of a query, with what the row groups so far have shown. It decides the order of evaluation. */
-export interface RankedPredicate extends AskedPredicate {
+export interface RankedPredicate {
+  readonly predicate: PreparedPredicate;
+  /** Number of rows that it was evaluated on, and how many of them matched. */
+  rowsSeen: number;
+  rowsPassed: number;
   /** Estimated cost for one row, where 1 is reading a dictionary code. */
   cost: number;
   readonly streamed: StreamedSearch;
@@ -28,8 +31,7 @@ export function rankedAnywhere({ members, isAbsent }: PreparedAnywhere): RankedA
 }
 
 const dictionaryCost = 1;
-/** Cost of comparing a number in a plain column. */
-export const numericCost = 2;
+const numericCost = 2;
 
 /** The cost per excluded row. Predicates are evaluated in ascending order of rank. */
 export function rank(ranked: RankedPredicate): number {

@@ -1,6 +1,4 @@
-import { throwIfAborted } from '../../store/reading/pace.js';
 import type { ChunkSize, OpenRowGroup, RowGroup } from '../../store/reading/snapshot.js';
-import { settled, type Steps } from '../../store/reading/steps.js';
 import { LogstrataError } from '../../terms/errors.js';
 import { UnitWalk, type ScanPlan } from '../plan/plan.js';
 import type { Pruning } from './pruning.js';
@@ -22,12 +20,12 @@ export interface AnswerSize {
  * The filters beside the values are not asked, so the bound is far too high where they rule out most row groups. Only footers are read,
  * which the query needs anyway and which stay in memory. The bytes of footers and filters are not included.
  */
-export function* readingEstimate(
+export async function readingEstimate(
   plan: ScanPlan,
   pruning: Pruning,
   { fields, limit }: AnswerSize,
   { pace, stats, threads }: ScanWork,
-): Steps<never, number> {
+): Promise<number> {
   const walk = new UnitWalk(plan);
   const chunks = new Chunks();
   const seen = new Set<RowGroup>();
@@ -38,8 +36,8 @@ export function* readingEstimate(
   let sureRows = 0;
   while (walk.rowGroup !== undefined && sureRows < limit) {
     const { rowGroup } = walk;
-    yield* settled(pace.pause());
-    throwIfAborted(pace.signal);
+    const pause = pace.pause();
+    if (pause !== undefined) await pause;
     if (rowGroup.far !== undefined) {
       // The far tier's cluster reads the rows itself. Only the matching rows come over the network.
       const { rowBytes } = rowGroup.far;
@@ -47,14 +45,14 @@ export function* readingEstimate(
       farBytes = Math.max(farBytes, rowBytes * Math.min(limit, (farRows += rows)));
       continue;
     }
-    const left = yield* pruning.leftByBounds(rowGroup);
+    const left = await pruning.leftByBounds(rowGroup);
     const unit = left === null ? null : walk.take();
     if (left === null) walk.skip();
     if (left === null || unit === null) continue;
     if (left.length === 0) sureRows += unit.ranges.reduce((rows, range) => rows + range.rows, 0);
     if (seen.has(rowGroup)) continue;
     seen.add(rowGroup);
-    const open = yield* settled(rowGroup.open(threads, stats));
+    const open = await rowGroup.open(threads, stats);
     filterBytes += chunks.add(
       open,
       left.map(({ predicate }) => predicate.field),

@@ -2,36 +2,34 @@ import { andRange, bitmapBytes, countRange, flipRange, listRange, setRange } fro
 import type { RowGroupShare } from '../plan/plan.js';
 import type { Selection } from './selection.js';
 
-/** Allocates a bitmap of `sizeBytes`, filled with zeros. */
-export type AllocateBitmap = (sizeBytes: number) => Uint8Array;
-
 /** The rows of a share that no predicate has excluded yet. A bitmap is made only once some rows are excluded and some are left. */
 export class RemainingRows {
   readonly #rows: number;
   readonly #share: RowGroupShare;
-  readonly #makeRoom: AllocateBitmap;
   #bits: Uint8Array | null = null;
   #spare: Uint8Array | null = null;
   #count: number;
 
-  /**
-   * @param rows number of rows in the whole row group
-   * @param makeRoom is called at most twice
-   */
-  constructor(
-    rows: number,
-    share: RowGroupShare,
-    makeRoom: AllocateBitmap = (sizeBytes) => new Uint8Array(sizeBytes),
-  ) {
+  /** @param rows number of rows in the whole row group */
+  constructor(rows: number, share: RowGroupShare) {
     this.#rows = rows;
     this.#share = share;
-    this.#makeRoom = makeRoom;
     this.#count = share.endRow - share.firstRow;
   }
 
   /** Number of remaining rows. */
   get count(): number {
     return this.#count;
+  }
+
+  /** The share, and the number of rows in the whole row group. */
+  get span(): { readonly rows: number; readonly firstRow: number; readonly endRow: number } {
+    return { rows: this.#rows, firstRow: this.#share.firstRow, endRow: this.#share.endRow };
+  }
+
+  /** One bit for each row of the row group; null while all rows of the share remain. */
+  get bits(): Uint8Array | null {
+    return this.#bits;
   }
 
   /** The rows that predicates are evaluated on: [from, to), where `from` is a multiple of 8. */
@@ -41,7 +39,7 @@ export class RemainingRows {
 
   /** A bitmap to write the matches of a predicate to, for `keep`. The bits within the range are undefined, the others are 0. */
   room(): Uint8Array {
-    const room = this.#spare ?? this.#makeRoom(bitmapBytes(this.#rows));
+    const room = this.#spare ?? new Uint8Array(bitmapBytes(this.#rows));
     this.#spare = null;
     return room;
   }

@@ -1,33 +1,22 @@
-import type { BytesColumn } from '../../columns/column.js';
-import { arraysOf, columnBytes } from '../../columns/column.js';
-import { columnLayout } from '../../columns/column-layout.js';
+import { columnBytes, type BytesColumn, type Column } from '../../columns/column.js';
+import { wordsPerLayout, type ColumnLayout } from '../../columns/column-layout.js';
 import { sharedMemory } from '../../memory/shared-memory.js';
-import { selectScratchBytes } from '../../terms/limits.js';
+import { inlineFilterBytesMax } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
 import { ColumnLease } from '../../store/reading/column-lease.js';
 import type { Pace } from '../../store/reading/pace.js';
 import type { QueryThreads } from '../../store/reading/query-threads.js';
 import type { OpenRowGroup, RowGroup } from '../../store/reading/snapshot.js';
-import { resultOf, settled, type Steps } from '../../store/reading/steps.js';
 import type { RowGroupShare } from '../plan/plan.js';
 import type { ScanStats } from '../plan/query.js';
-import { matchRow } from './evaluate.js';
-import { countNarrowed, narrow, narrowByColumn, type NarrowedBy } from './narrowing.js';
-import { NarrowingQueue } from './narrowing-queue.js';
-import {
-  inlineLimits,
-  placeOfRowGroup,
-  placeOfText,
-  type InlineLimits,
-  type InlineWork,
-  type RowGroupPlace,
-} from './places.js';
-import type { PreparedPredicate, PreparedPredicates } from './predicate.js';
-import { Pruning, type Pruned, type Undecided } from './pruning.js';
-import { costOf, numericCost, rank, type RankedAnywhere, type RankedPredicate } from './ranked-predicate.js';
+import { countNarrowed, narrow, type NarrowedBy, type NarrowMode } from './narrowing.js';
+import { narrowTask, type NarrowedRows } from './narrow-task.js';
+import type { PreparedPredicates } from './predicate.js';
+import { Pruning, type Undecided } from './pruning.js';
+import { costOf, rank, type RankedPredicate } from './ranked-predicate.js';
 import { RemainingRows } from './remaining-rows.js';
 import type { Selection } from './selection.js';
-import { selectTask } from './select-task.js';
+import { sharedLayout } from './shared-layout.js';
 import { mayMatchStreamed } from './streamed-search.js';
 
 /** What the parts of one scan share. */
@@ -36,210 +25,188 @@ export interface ScanWork {
   readonly pace: Pace;
   /** Null where the asking thread does everything. */
   readonly threads: QueryThreads | null;
-  /** What the answering thread does itself. The default suits a scan that also writes lines. */
-  readonly inline?: InlineLimits | undefined;
   /** Called before a wait for memory, to give back what the scan holds. */
   readonly onWait?: (() => void) | undefined;
 }
 
+/** Predicates and their columns, which a lease holds. */
+interface HeldColumns {
+  readonly asked: readonly RankedPredicate[];
+  readonly columns: readonly Column[];
+}
+
+/** Comparing numbers and dictionary codes takes this fraction of the time that searching as many bytes of text does. */
+const numbersShare = 1 / 8;
+
 /**
  * Finds the rows of row groups that match all predicates. Evaluates first what costs least and excludes most, and reads nothing more once
- * no row is left.
+ * no row is left. The answering thread itself evaluates what is in memory, up to `inlineFilterBytesMax`; beyond that, other threads do.
  */
 export class RowGroupFilter {
-  readonly #pruning: Pruning;
+  readonly pruning: Pruning;
+  readonly #fields: readonly number[];
   readonly #work: ScanWork;
-  readonly #inline: InlineLimits;
-  readonly #queue: NarrowingQueue | null;
-  readonly #own: InlineWork = {
-    searchedBytes: 0,
-    rowGroups: 0,
-    comparedRowGroups: 0,
-    comparedBytes: 0,
-    matches: 0,
-  };
-  readonly #pause = (): Promise<void> | undefined => this.#work.pace.pause();
+  /** Bytes that the answering thread may still evaluate. */
+  #inlineBytes = inlineFilterBytesMax;
+  /** Number of row groups that are being read. */
+  #reading = 0;
 
   constructor(schema: Schema, predicates: PreparedPredicates, work: ScanWork) {
-    const { stats, pace, threads } = work;
-    this.#pruning = new Pruning(schema, predicates, threads, stats);
+    const { stats, threads } = work;
+    this.pruning = new Pruning(schema, predicates, threads, stats);
+    const { onField, anywhere } = predicates;
+    this.#fields = [...onField, ...anywhere.flatMap(({ members }) => members)].map(({ field }) => field);
     this.#work = work;
-    this.#inline = work.inline ?? inlineLimits;
-    this.#queue = threads === null ? null : new NarrowingQueue(threads, stats, pace.signal);
-  }
-
-  /** Rules out row groups before they are looked at. */
-  get pruning(): Pruning {
-    return this.#pruning;
   }
 
   /**
-   * Begins to find the matching rows of the share of a row group that is not ruled out. The steps return them, or throw. Bits outside the
-   * share are 0, and `all` means all rows of the share. The caller need not run the steps.
+   * Whether a row group is better looked at before its rows are needed, because other threads will do most of it. What this thread would do
+   * itself is left until then, because the rows may never be needed.
    */
-  look(rowGroup: RowGroup, share: RowGroupShare): Steps<never, Selection> {
-    const { rows } = rowGroup;
-    const pruned = resultOf(this.#pruning.prune(rowGroup));
-    if (pruned instanceof Promise) return this.#lookAhead(pruned, rows, share);
-    if (pruned.kind !== 'undecided') return settled<Selection>(pruned);
-    switch (this.#placeOf(pruned)) {
-      case 'here':
-        return this.#narrow(pruned, rows, share);
-      case 'together':
-        return this.#narrowTogether(this.#queue!.add(pruned, rows, share), pruned, rows, share);
-      case 'ahead':
-        return this.#lookAhead(Promise.resolve(pruned), rows, share);
+  isForThreads(rowGroup: RowGroup): boolean {
+    const { threads } = this.#work;
+    if (threads === null || this.#fields.length === 0) return false;
+    const open = rowGroup.isOpen() ? rowGroup.open(threads) : null;
+    const isInMemory =
+      open !== null && !(open instanceof Promise) && this.#fields.every((field) => open.isInMemory(field));
+    return isInMemory ? this.#inlineBytes <= 0 : this.#reading < 2 * threads.count;
+  }
+
+  /** Finds the matching rows of the share of a row group. Bits outside the share are 0, and `all` means all rows of the share. */
+  async look(rowGroup: RowGroup, share: RowGroupShare): Promise<Selection> {
+    this.#reading++;
+    try {
+      const pruned = await this.pruning.prune(rowGroup);
+      return pruned.kind === 'undecided' ? await this.#narrow(pruned, rowGroup.rows, share) : pruned;
+    } finally {
+      this.#reading--;
     }
   }
 
-  #placeOf({ open, predicates, anywhere }: Undecided): RowGroupPlace {
-    const asked = [...predicates, ...anywhere.flatMap(({ members }) => members)];
-    const facts = {
-      hasThreads: this.#work.threads !== null,
-      isInMemory: asked.every(({ predicate }) => open.isInMemory(predicate.field)),
-      isCheap: anywhere.length === 0 && predicates.every(({ cost }) => cost <= numericCost),
-    };
-    return placeOfRowGroup(facts, this.#own, this.#inline);
-  }
-
-  *#narrowTogether(
-    finding: Steps<never, Selection | null>,
-    undecided: Undecided,
-    rows: number,
-    share: RowGroupShare,
-  ): Steps<never, Selection> {
-    return (yield* finding) ?? (yield* this.#narrow(undecided, rows, share));
-  }
-
-  #lookAhead(pruning: Promise<Pruned>, rows: number, share: RowGroupShare): Steps<never, Selection> {
-    const ahead = this.#narrowAhead(pruning, rows, share);
-    ahead.catch(() => {});
-    this.#work.threads?.track(ahead);
-    return this.#afterAhead(ahead, rows, share);
-  }
-
-  /** The matching rows, found before they are needed; `undecided` where the row group is filtered only when its rows are needed. */
-  async #narrowAhead(
-    pruning: Promise<Pruned>,
-    rows: number,
-    share: RowGroupShare,
-  ): Promise<Selection | Undecided> {
-    const { threads } = this.#work;
-    const pruned = await pruning;
-    if (pruned.kind !== 'undecided' || threads === null || this.#placeOf(pruned) !== 'ahead') return pruned;
-    return threads.inTurn(async () => resultOf(this.#narrow(pruned, rows, share)));
-  }
-
-  *#afterAhead(
-    ahead: Promise<Selection | Undecided>,
-    rows: number,
-    share: RowGroupShare,
-  ): Steps<never, Selection> {
-    const known = yield* settled(ahead);
-    return known.kind === 'undecided' ? yield* this.#narrow(known, rows, share) : known;
-  }
-
-  *#narrow(
+  async #narrow(
     { open, predicates, anywhere }: Undecided,
     rows: number,
     share: RowGroupShare,
-  ): Steps<never, Selection> {
+  ): Promise<Selection> {
     const remaining = new RemainingRows(rows, share);
     predicates.sort((a, b) => rank(a) - rank(b));
-    let narrowedBy: NarrowedBy = 'dictionary';
-    if (predicates.length > 0)
-      narrowedBy = yield* narrow(predicates, remaining, (ranked) => this.#ask(ranked, open, remaining));
-    for (const text of anywhere) {
+    let narrowedBy = await this.#ask(predicates, 'all', open, remaining);
+    for (const { members, isAbsent } of anywhere) {
       if (remaining.count === 0) break;
-      if ((yield* this.#askAnywhere(text, open, remaining)) === 'values') narrowedBy = 'values';
+      // Once the text has been found in a row, its other fields are not searched.
+      const without = remaining.copy();
+      if ((await this.#ask(members, 'none', open, without)) === 'values') narrowedBy = 'values';
+      if (isAbsent) remaining.keepThoseOf(without);
+      else remaining.takeAway(without);
     }
     if (remaining.count > 0) narrowedBy = 'values';
-    this.#own.rowGroups++;
-    if (narrowedBy === 'values') this.#own.comparedRowGroups++;
-    this.#own.matches += remaining.count;
     countNarrowed(this.#work.stats, share, narrowedBy);
     return remaining.selection();
   }
 
-  /**
-   * Leaves the rows that contain the text in some field, or in none. Once the text has been found in a row, its other fields are not
-   * searched.
-   */
-  *#askAnywhere(
-    { members, isAbsent }: RankedAnywhere,
+  /** Evaluates predicates until no row is left. Columns are read only when their predicate is reached. */
+  async #ask(
+    predicates: readonly RankedPredicate[],
+    mode: NarrowMode,
     open: OpenRowGroup,
     remaining: RemainingRows,
-  ): Steps<never, NarrowedBy> {
-    const without = remaining.copy();
+  ): Promise<NarrowedBy> {
+    const { stats, pace, onWait } = this.#work;
     let narrowedBy: NarrowedBy = 'dictionary';
-    for (const member of members) {
-      if (without.count === 0) break;
-      const holding = without.copy();
-      if ((yield* this.#ask(member, open, holding)) === 'values') narrowedBy = 'values';
-      without.takeAway(holding);
+    for (let next = 0; next < predicates.length && remaining.count > 0;) {
+      const pause = pace.pause();
+      if (pause !== undefined) await pause;
+      const [first] = predicates.slice(next);
+      if (!(await mayMatchStreamed(first!.streamed, first!.predicate.field, open, stats))) {
+        narrowedBy = 'values';
+        first!.rowsSeen += remaining.count;
+        next++;
+        if (mode === 'all') remaining.clear();
+        continue;
+      }
+      // No column is held while the next one waits for memory, so only those in memory are held together with the first.
+      let end = next + 1;
+      while (end < predicates.length && open.isInMemory(predicates[end]!.predicate.field)) end++;
+      const asked = predicates.slice(next, end);
+      const lease = new ColumnLease({ signal: pace.signal, onWait });
+      try {
+        const fields = asked.map(({ predicate }) => predicate.field);
+        const columns = await open.columns(fields, stats, lease);
+        asked.forEach((ranked, i) => (ranked.cost = costOf(ranked.predicate, columns[i]!)));
+        if ((await this.#evaluate({ asked, columns }, mode, remaining)) === 'values') narrowedBy = 'values';
+      } finally {
+        lease.release();
+      }
+      next = end;
     }
-    if (isAbsent) remaining.keepThoseOf(without);
-    else remaining.takeAway(without);
     return narrowedBy;
   }
 
-  /** Leaves the rows that match. Releases the column at the end, so that none is held while the next one waits for memory. */
-  *#ask(ranked: RankedPredicate, open: OpenRowGroup, remaining: RemainingRows): Steps<never, NarrowedBy> {
-    const { stats, pace, onWait } = this.#work;
-    const { predicate } = ranked;
-    yield* settled(pace.pause());
-    if (!(yield* mayMatchStreamed(ranked.streamed, predicate.field, open, stats))) {
-      remaining.clear();
-      return 'values';
-    }
-    const lease = new ColumnLease({ signal: pace.signal, onWait });
-    try {
-      const [column] = yield* settled(open.columns([predicate.field], stats, lease));
-      ranked.cost = costOf(predicate, column!);
-      this.#own.comparedBytes += columnBytes(column!);
-      if (column!.kind === 'bytes') return yield* this.#askText(predicate, column!, remaining);
-      return yield* narrowByColumn(predicate, column!, remaining, this.#pause);
-    } finally {
-      lease.release();
-    }
-  }
-
-  *#askText(
-    predicate: PreparedPredicate,
-    column: BytesColumn,
+  /** Evaluates predicates whose columns are held, here or on another thread. */
+  async #evaluate(
+    { asked, columns }: HeldColumns,
+    mode: NarrowMode,
     remaining: RemainingRows,
-  ): Steps<never, NarrowedBy> {
-    const { from, to } = remaining.range;
-    const textBytes = column.offsets[to]! - column.offsets[from]!;
-    const hasThreads = this.#work.threads !== null;
-    // A column in other memory would have to be copied to the thread.
-    const isShared = arraysOf(column).every((array) => sharedMemory().holds(array));
-    const facts = { hasThreads, isShared, textBytes, rows: to - from, rowsLeft: remaining.count };
-    const place = placeOfText(facts, this.#own, this.#inline);
-    if (place === 'each row') {
-      remaining.keepEach((row) => matchRow(predicate, column, row));
-      return 'values';
-    }
-    this.#own.searchedBytes += textBytes;
-    const searching = place === 'thread' ? this.#searchThere(predicate, column, from, to) : null;
-    if (searching === null) return yield* narrowByColumn(predicate, column, remaining, this.#pause);
-    remaining.keep(yield* settled(searching));
-    return 'values';
+  ): Promise<NarrowedBy> {
+    const { threads } = this.#work;
+    const bytes = columns.reduce((sum, column) => sum + bytesToCompare(column, remaining), 0);
+    const isInline =
+      threads === null || this.#inlineBytes === inlineFilterBytesMax || bytes <= this.#inlineBytes;
+    this.#inlineBytes -= bytes;
+    const layouts = isInline ? null : layoutsOf(columns);
+    const narrowed =
+      threads === null || layouts === null
+        ? narrow(
+            asked.map(({ predicate }, i) => ({ predicate, column: columns[i]! })),
+            mode,
+            remaining,
+          )
+        : await this.#evaluateThere(threads, asked, layouts, mode, remaining);
+    narrowed.seen.forEach((seen, i) => {
+      asked[i]!.rowsSeen += seen;
+      asked[i]!.rowsPassed += narrowed.passed[i]!;
+    });
+    return narrowed.narrowedBy;
   }
 
-  /** The bits of the rows [from, to) that match, found by another thread; null where there is no memory for its kernels. */
-  #searchThere(
-    predicate: PreparedPredicate,
-    column: BytesColumn,
-    from: number,
-    to: number,
-  ): Promise<Uint8Array> | null {
-    const memory = sharedMemory();
-    const address = memory.allocate(selectScratchBytes);
-    if (address === null) return null;
-    const scratch = memory.rangeAt(address, selectScratchBytes);
-    return this.#work
-      .threads!.run(selectTask, { predicate, layout: columnLayout(column), scratch, from, to })
-      .finally(() => memory.free(address));
+  async #evaluateThere(
+    threads: QueryThreads,
+    asked: readonly RankedPredicate[],
+    layouts: ColumnLayout,
+    mode: NarrowMode,
+    remaining: RemainingRows,
+  ): Promise<NarrowedRows> {
+    const narrowed = await threads.run(narrowTask, {
+      predicates: asked.map(({ predicate }) => predicate),
+      mode,
+      layouts,
+      memoryBytes: sharedMemory().buffer.byteLength,
+      ...remaining.span,
+      bits: remaining.bits,
+    });
+    if (narrowed.bits === null) remaining.clear();
+    else remaining.keep(narrowed.bits);
+    return narrowed;
   }
+}
+
+/** Bytes of text that take as long to search as a column takes to be compared. */
+function bytesToCompare(column: Column, remaining: RemainingRows): number {
+  return column.kind === 'bytes' ? textBytes(column, remaining) : columnBytes(column) * numbersShare;
+}
+
+function textBytes({ offsets }: BytesColumn, remaining: RemainingRows): number {
+  const { from, to } = remaining.range;
+  return offsets[to]! - offsets[from]!;
+}
+
+/** The layouts of columns, one after another; null where other threads could not read all of them in place. */
+function layoutsOf(columns: readonly Column[]): ColumnLayout | null {
+  const layouts = new Uint32Array(columns.length * wordsPerLayout);
+  for (const [i, column] of columns.entries()) {
+    const layout = sharedLayout(column);
+    if (layout === null) return null;
+    layouts.set(layout, i * wordsPerLayout);
+  }
+  return layouts;
 }

@@ -4,8 +4,6 @@ import type { PreparedPredicate } from './predicate.js';
 import type { OpenRowGroup } from '../../store/reading/snapshot.js';
 import { lettersFoldingToAscii } from './string-search.js';
 import type { ReadCounters } from '../../store/reading/read-counters.js';
-import { settled, type Steps } from '../../store/reading/steps.js';
-import { isRare, streamLimits } from './places.js';
 
 /** The search for the needles of one predicate in columns that are not kept in memory, over a whole query. */
 export interface StreamedSearch {
@@ -14,6 +12,19 @@ export interface StreamedSearch {
   searched: number;
   /** How many of the searched columns could not be ruled out. */
   mayMatch: number;
+}
+
+/** The most needles. Each needle is searched for separately; with more of them, decoding the column takes less time. */
+const needlesMax = 4;
+/** Where more than one in this many columns may have a match, too many columns have to be decoded after all. */
+const columnsPerMatch = 8;
+
+/**
+ * Whether a text is rare enough to search a further column for it without keeping the column. One match alone does not make a text
+ * frequent.
+ */
+export function isRare({ searched, mayMatch }: Pick<StreamedSearch, 'searched' | 'mayMatch'>): boolean {
+  return mayMatch <= 1 + searched / columnsPerMatch;
 }
 
 /** Prepares the search, before any column has been searched. */
@@ -26,24 +37,24 @@ export function streamedSearchOf(predicate: PreparedPredicate): StreamedSearch {
  * groups are ruled out that way, which takes half the time of decoding the column and evicts nothing. True where the column should be
  * decoded instead.
  */
-export function* mayMatchStreamed(
+export async function mayMatchStreamed(
   search: StreamedSearch,
   field: number,
   open: OpenRowGroup,
   counters: ReadCounters,
-): Steps<never, boolean> {
-  if (search.needles.length === 0 || !isRare(search, streamLimits)) return true;
+): Promise<boolean> {
+  if (search.needles.length === 0 || !isRare(search)) return true;
   const searching = open.searchStreamed?.(field, search.needles, counters) ?? null;
   if (searching === null) return true;
   search.searched++;
-  const mayMatch = yield* settled(searching);
+  const mayMatch = await searching;
   if (mayMatch) search.mayMatch++;
   return mayMatch;
 }
 
 /** The needles of a predicate; empty where a row can match without containing one of a few known byte sequences. */
 function kernelNeedlesOf({ needles }: PreparedPredicate): KernelNeedle[] {
-  if (needles.length > streamLimits.needles) return [];
+  if (needles.length > needlesMax) return [];
   const isSearchable = needles.every(
     ({ op, kernel, asciiFolding }) =>
       kernel.length > 0 && kernel.length <= searchedNeedleBytesMax && (op === 'exact' || asciiFolding),

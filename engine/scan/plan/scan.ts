@@ -6,7 +6,7 @@ export interface Scan {
    * The answer in the format of the query, in pieces that begin and end between lines; the first and last also have what the format puts
    * around the lines. Can be iterated once. Ending the iteration early (`return`, or the signal) stops the work.
    */
-  readonly lines: AsyncIterable<Uint8Array> | ReadyIterable<Uint8Array>;
+  readonly lines: AsyncIterable<Uint8Array> | PieceIterator;
   readonly stats: ScanStats;
 }
 
@@ -21,7 +21,7 @@ export interface ScanOptions {
   readonly pieceBytes?: number | undefined;
   /**
    * A query that may have to read more bytes of columns than this fails with `invalid` before it reads any; the message says how many bytes
-   * they are. See `readingEstimate`. A short page that is in memory is always answered.
+   * they are. See `readingEstimate`.
    */
   readonly bytesMax?: number | undefined;
   /**
@@ -30,9 +30,8 @@ export interface ScanOptions {
    */
   readonly lends?: boolean | undefined;
   /**
-   * A lent piece may be shared with another scan in the same turn of the event loop, if it is the same query on the same state. Such scans
-   * get the same object, and that object never holds other bytes, so the caller may cache what it derives from it. Only the first scan's
-   * statistics include the cost.
+   * An answer of one lent piece may be shared with other scans of the same query (the same object) on the same state. Such scans get the same
+   * piece, whose bytes never change, so the caller may cache what it derives from it. Only the first scan's statistics include the cost.
    */
   readonly joins?: boolean | undefined;
   /**
@@ -42,14 +41,9 @@ export interface ScanOptions {
   readonly onTurn?: ((waits: boolean) => void) | undefined;
 }
 
-/** An iterator that can also be asked without waiting. */
-export interface ReadyIterable<T> extends AsyncIterableIterator<T, void> {
-  /**
-   * The next element, if it is available without waiting. Null where it is not, and while a call of `next` is pending; `next` then gives
-   * the element.
-   */
-  now(): IteratorResult<T, void> | null;
-  /** Whether the element that was given last was the last one. */
+/** The pieces of an answer. */
+export interface PieceIterator extends AsyncIterableIterator<Uint8Array, void> {
+  /** Whether the piece that was given last is known to be the last one. */
   readonly isAtEnd: boolean;
-  return(): Promise<IteratorResult<T, void>>;
+  return(): Promise<IteratorResult<Uint8Array, void>>;
 }

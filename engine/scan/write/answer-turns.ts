@@ -76,15 +76,15 @@ export class AnswerTurns {
     return this.#waiting.first.length + this.#waiting.next.length;
   }
 
-  /**
-   * Takes a turn; a promise of it where none is free, which rejects when `signal` is aborted. The caller must hold no memory that others
-   * may wait for.
-   */
-  take(which: 'first' | 'next', signal: AbortSignal | undefined): Turn | Promise<Turn> {
-    if (this.#free > 0) {
-      this.#free--;
-      return new Turn(this);
-    }
+  /** A turn, if one is free; else null. */
+  tryTake(): Turn | null {
+    if (this.#free === 0) return null;
+    this.#free--;
+    return new Turn(this);
+  }
+
+  /** Waits for a turn, where none is free. Rejects when `signal` is aborted. The caller must hold no memory that others may wait for. */
+  wait(which: 'first' | 'next', signal: AbortSignal | undefined): Promise<Turn> {
     const waiting = this.#waiting[which];
     return new Promise((resolve, reject) => {
       const onAbort = (): void => {

@@ -6,8 +6,11 @@ import {
   jsonFloat64,
   jsonInt64,
   jsonString,
+  lineTable,
   nullJsonColumn,
   type JsonColumn,
+  type LineKeys,
+  type LineTable,
 } from '../../kernels/json-rows.js';
 import type { WrittenFields } from './written-fields.js';
 
@@ -16,9 +19,52 @@ import type { WrittenFields } from './written-fields.js';
  */
 const known = new WeakMap<Column, JsonColumn>();
 
-/** Describes the columns of an answer's fields for the kernel. */
-export function jsonColumns(columns: readonly Column[], { fields, schema }: WrittenFields): JsonColumn[] {
-  return columns.map((column, i) => jsonColumn(column, schema.fields[fields[i]!]!.type));
+/** Approximate bytes of a number, and of what each line has besides keys and values. */
+const numberBytes = 12;
+const frameBytes = 32;
+
+/** A table that lines are written from. */
+export interface WrittenTable {
+  readonly table: LineTable;
+  /** Approximate length of a line in bytes. */
+  readonly lineBytes: number;
+}
+
+interface KnownTable extends WrittenTable {
+  readonly keys: LineKeys;
+  readonly columns: readonly Column[];
+}
+
+/** The last table that was made of columns, by the first of them. */
+const tables = new WeakMap<Column, KnownTable>();
+
+/** The table of the columns of an answer's fields. */
+export function writtenTable(columns: readonly Column[], written: WrittenFields): WrittenTable {
+  const { keys, fields, schema } = written;
+  const [first] = columns;
+  const known = first === undefined ? undefined : tables.get(first);
+  if (known?.keys === keys && columns.every((column, i) => column === known.columns[i])) return known;
+  const described = columns.map((column, i) => jsonColumn(column, schema.fields[fields[i]!]!.type));
+  const made = {
+    keys,
+    columns,
+    table: lineTable(keys, described),
+    lineBytes: keys.keys.reduce((sum, key) => sum + key.length, frameBytes) + sumOfValues(columns),
+  };
+  if (first !== undefined) tables.set(first, made);
+  return made;
+}
+
+function sumOfValues(columns: readonly Column[]): number {
+  return columns.reduce((sum, column) => sum + valueBytes(column), 0);
+}
+
+/** Approximate length of a value in bytes. */
+function valueBytes(column: Column): number {
+  if (column.kind === 'dictionary') return valueBytes(column.values);
+  if (column.kind !== 'bytes') return numberBytes;
+  const { offsets, length } = column;
+  return 2 + (offsets[length]! - offsets[0]!) / Math.max(1, length);
 }
 
 function jsonColumn(column: Column, type: FieldType): JsonColumn {

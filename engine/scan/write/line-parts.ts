@@ -43,110 +43,103 @@ export function* partsOf({ unit, selection, skip, take }: Matches): Generator<Li
   }
 }
 
-/** Total number of rows of the parts. */
-export function rowsOfParts(parts: readonly LinePart[]): number {
-  return parts.reduce((sum, { first, end }) => sum + end - first, 0);
-}
-
 /** Takes parts from the front of an answer's rows. */
 export class PartCutter {
-  readonly #parts: Iterator<LinePart>;
-  #rest: LinePart | undefined;
+  readonly #parts: Iterator<LinePart, void>;
+  /** Parts that come before those of the iterator, the next one last. */
+  readonly #before: LinePart[] = [];
 
   constructor(parts: Iterable<LinePart>) {
     this.#parts = parts[Symbol.iterator]();
+  }
+
+  get isAtEnd(): boolean {
+    const part = this.next();
+    if (part !== undefined) this.putBack(part);
+    return part === undefined;
+  }
+
+  /** The next part; undefined at the end. */
+  next(): LinePart | undefined {
+    const part = this.#before.pop();
+    if (part !== undefined) return part;
+    const next = this.#parts.next();
+    return next.done === true ? undefined : next.value;
+  }
+
+  /** Puts rows before those that are left. */
+  putBack(rows: LinePart): void {
+    this.#before.push(rows);
   }
 
   /** The next `rows` rows; fewer where fewer are left. */
   take(rows: number): LinePart[] {
     const taken: LinePart[] = [];
     for (let left = rows; left > 0;) {
-      const part = this.#rest ?? this.#next();
+      const part = this.next();
       if (part === undefined) break;
       const end = Math.min(part.end, part.first + left);
       left -= end - part.first;
-      taken.push(end === part.end ? part : { ...part, end });
-      this.#rest = end === part.end ? undefined : { ...part, first: end };
+      taken.push({ ...part, end });
+      if (end < part.end) this.putBack({ ...part, first: end });
     }
     return taken;
   }
-
-  #next(): LinePart | undefined {
-    const next = this.#parts.next();
-    return next.done === true ? undefined : next.value;
-  }
 }
 
-/** Rows to write, and the table that has them. */
-export interface TablePart {
-  readonly table: LineTable;
-  readonly part: LinePart;
-}
-
-/** The parts of several tables as numbers. Sending these to a thread takes a fraction of the time that as many objects take. */
+/** Parts as numbers. Sending these to a thread takes a fraction of the time that as many objects take. */
 export interface PackedParts {
-  /**
-   * Five numbers for each part: the table; the number of rows; the first row, or -1 where the rows are in the list; the partition; the
-   * ordinal of row 0.
-   */
+  /** Four numbers for each part: the number of rows; the first row, or -1 where the rows are in the list; the partition; the ordinal of row 0. */
   readonly numbers: Float64Array;
   /** The concatenated lists of rows. */
   readonly rows: Uint32Array;
 }
 
-const numbersOfPart = 5;
+const numbersOfPart = 4;
 
-/** Packs the parts of the tables 0, 1, …. */
-export function packParts(tables: readonly (readonly LinePart[])[]): PackedParts {
-  const numbers = new Float64Array(tables.reduce((sum, parts) => sum + parts.length, 0) * numbersOfPart);
-  const listed = (parts: readonly LinePart[]): number =>
-    rowsOfParts(parts.filter(({ rows }) => rows !== null));
-  const rows = new Uint32Array(tables.reduce((sum, parts) => sum + listed(parts), 0));
-  let at = 0;
+/** Packs parts. */
+export function packParts(parts: readonly LinePart[]): PackedParts {
+  const numbers = new Float64Array(parts.length * numbersOfPart);
+  const listed = parts.reduce((sum, { rows, first, end }) => sum + (rows === null ? 0 : end - first), 0);
+  const rows = new Uint32Array(listed);
   let listedRows = 0;
-  for (const [table, parts] of tables.entries()) {
-    for (const { rows: list, first, end, partition, ordinalOfRow0 } of parts) {
-      numbers.set([table, end - first, list === null ? first : -1, partition, ordinalOfRow0], at);
-      at += numbersOfPart;
-      if (list === null) continue;
-      rows.set(list.subarray(first, end), listedRows);
-      listedRows += end - first;
-    }
+  for (const [i, { rows: list, first, end, partition, ordinalOfRow0 }] of parts.entries()) {
+    numbers.set([end - first, list === null ? first : -1, partition, ordinalOfRow0], i * numbersOfPart);
+    if (list === null) continue;
+    rows.set(list.subarray(first, end), listedRows);
+    listedRows += end - first;
   }
   return { numbers, rows };
 }
 
-/** Unpacks what `packParts` packed, and adds the tables. */
-export function* unpackParts(
-  { numbers, rows }: PackedParts,
-  tables: readonly LineTable[],
-): Generator<TablePart> {
+/** Unpacks what `packParts` packed. */
+export function* unpackParts({ numbers, rows }: PackedParts): Generator<LinePart> {
   let listedRows = 0;
   for (let at = 0; at < numbers.length; at += numbersOfPart) {
-    const count = numbers[at + 1]!;
-    const isListed = numbers[at + 2]! < 0;
-    const first = isListed ? listedRows : numbers[at + 2]!;
+    const [count = 0, firstRow = 0, partition = 0, ordinalOfRow0 = 0] = numbers.subarray(at);
+    const isListed = firstRow < 0;
+    const first = isListed ? listedRows : firstRow;
     if (isListed) listedRows += count;
-    const place = { partition: numbers[at + 3]!, ordinalOfRow0: numbers[at + 4]! };
-    const part = { rows: isListed ? rows : null, first, end: first + count, ...place };
-    yield { table: tables[numbers[at]!]!, part };
+    yield { rows: isListed ? rows : null, first, end: first + count, partition, ordinalOfRow0 };
   }
 }
 
-/** Writes the parts as lines, in pieces of at most `pieceBytes`. A line that is longer makes a piece of its own. */
-export function writeParts(parts: Iterable<TablePart>, pieceBytes: number, space: PieceSpace): Piece[] {
+/** Writes the parts of a table as lines, in pieces of at most `pieceBytes`. A line that is longer makes a piece of its own. */
+export function writeParts(
+  table: LineTable,
+  parts: Iterable<LinePart>,
+  pieceBytes: number,
+  space: PieceSpace,
+): Piece[] {
   const lines = new JsonLines(pieceBytes, space);
   const pieces: Piece[] = [];
-  const takePiece = (): void => {
-    const piece = lines.take();
-    if (piece !== null) pieces.push(piece);
-  };
-  for (const { table, part } of parts) {
+  for (const part of parts) {
     for (let next = part.first; next < part.end;) {
       next = lines.write(table, part, next, part.end);
-      if (next < part.end) takePiece();
+      if (next < part.end) pieces.push(lines.take()!);
     }
   }
-  takePiece();
+  const last = lines.take();
+  if (last !== null) pieces.push(last);
   return pieces;
 }

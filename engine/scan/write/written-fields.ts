@@ -1,14 +1,6 @@
-import type { Column } from '../../columns/column.js';
-import { lineKeysOf, type LineKeys, type LineTable } from '../../kernels/json-rows.js';
+import { lineKeysOf, type LineKeys } from '../../kernels/json-rows.js';
 import type { Schema } from '../../terms/schema.js';
 import type { AnswerForm, Query } from '../plan/query.js';
-
-/** The table of a row group that pages are written from. */
-export interface PageTable {
-  readonly table: LineTable;
-  /** The smallest number of rows that is known not to fit in one piece. */
-  rowsTooMany: number;
-}
 
 /** The fields of an answer in its order, and the keys of their values. */
 export interface WrittenFields {
@@ -16,8 +8,6 @@ export interface WrittenFields {
   /** Indices of the fields in the schema. Columns of other fields are not read. */
   readonly fields: readonly number[];
   readonly keys: LineKeys;
-  /** Tables of row groups that are in memory, by the array of all their columns. */
-  readonly tables: WeakMap<readonly Column[], PageTable>;
 }
 
 const ofSchemas = new WeakMap<Schema, WrittenFields>();
@@ -29,7 +19,7 @@ export function writtenFields(schema: Schema, { form }: Query): WrittenFields {
   if (known?.schema === schema) return known;
   const fields = form?.fields ?? schema.fields.map((_, field) => field);
   const names = fields.map((field) => schema.fields[field]!.name);
-  const written = { schema, fields, keys: lineKeysOf(names, form?.format), tables: new WeakMap() };
+  const written = { schema, fields, keys: lineKeysOf(names, form?.format) };
   if (form === undefined) ofSchemas.set(schema, written);
   else ofForms.set(form, written);
   return written;

@@ -265,10 +265,6 @@ class AttachedRowGroup implements RowGroup {
     if (described !== undefined) return new OpenSpan(this, described, threads);
     return this.segment.describe(threads).then((read) => new OpenSpan(this, read, threads));
   }
-
-  columnsNow(): readonly Column[] | null {
-    return this.segment.pool.decodedNow(this.keys);
-  }
 }
 
 /** Bounds of the times in a span: those of its hours where no time was clamped, else those of the file. */

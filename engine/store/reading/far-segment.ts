@@ -1,4 +1,3 @@
-import type { Column } from '../../columns/column.js';
 import { LogstrataError } from '../../terms/errors.js';
 import type { Schema } from '../../terms/schema.js';
 import type { FarRows, FarSource } from '../far/far-rows.js';
@@ -85,9 +84,5 @@ export class FarRowGroup implements RowGroup {
 
   open(): Promise<OpenRowGroup> {
     return Promise.reject(new Error(`${this.file} is in the far tier and can't be opened`));
-  }
-
-  columnsNow(): readonly Column[] | null {
-    return null;
   }
 }

@@ -130,7 +130,6 @@ class HotRowGroup implements RowGroup, OpenRowGroup {
   readonly timeMinMs = null;
   readonly timeMaxMs = null;
   readonly #taken = new Map<number, Column>();
-  #all: readonly Column[] | undefined;
 
   constructor(
     readonly file: string,
@@ -158,12 +157,6 @@ class HotRowGroup implements RowGroup, OpenRowGroup {
   columns(fields: readonly number[]): Column[] {
     assert(!this.owner.isGivenBack, 'hot rows are read while a snapshot holds them');
     return fields.map((field) => this.#column(field));
-  }
-
-  columnsNow(): readonly Column[] {
-    this.#all ??= this.columns(this.sources.map((_, field) => field));
-    assert(!this.owner.isGivenBack, 'hot rows are read while a snapshot holds them');
-    return this.#all;
   }
 
   #column(field: number): Column {

@@ -134,7 +134,6 @@ export class SealedSegment {
           this.#footerRead === undefined
             ? this.footer(counters).then((footer) => new SealedRowGroup(source, footer, threads))
             : new SealedRowGroup(source, this.#footerRead, threads),
-        columnsNow: () => this.#pool.decodedNow(poolKeys(source)),
       };
     });
   }

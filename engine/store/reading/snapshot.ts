@@ -33,11 +33,6 @@ export interface RowGroup {
    * `threads` where that is possible.
    */
   open(threads?: QueryThreads | null, counters?: ReadCounters): OpenRowGroup | Promise<OpenRowGroup>;
-  /**
-   * The columns of all fields if all are in memory; else null. They are not pinned: the caller may read them only until it yields to the
-   * event loop. Returns the same array as long as the columns stay in memory, so callers can cache what they derive from it.
-   */
-  columnsNow(): readonly Column[] | null;
 }
 
 /**
