@@ -55,6 +55,9 @@ const timeSlackMs = 2000;
 
 const readPieceBytes = 64 * 1024;
 
+/** Limit on the bytes that are searched for a file's last lines. A hole, or a line without an end, may be terabytes long. */
+const lastBytesMax = 256 * 1024 * 1024;
+
 /**
  * Identifies a file and the position from which it is read on. Uses device and inode number, the beginning of the content,
  * and the bytes before the offset of a checkpoint; names only tell which files may be copies of one another. Throws Node's
@@ -239,7 +242,7 @@ function tailBefore(handle: LogHandle, offset: number): Promise<Uint8Array> {
   return readAt(handle, offset - bytes, bytes);
 }
 
-/** Position of the last `lines` complete lines among the first `sizeBytes` bytes. */
+/** Position of the last `lines` complete lines among the first `sizeBytes` bytes; the beginning where they are longer than is searched. */
 async function lastLines(
   handle: LogHandle,
   sizeBytes: number,
@@ -248,7 +251,7 @@ async function lastLines(
 ): Promise<SourcePosition> {
   let left = lines;
   let inLastLine = true;
-  for (let end = sizeBytes; end > 0;) {
+  for (let end = sizeBytes; end > 0 && sizeBytes - end < lastBytesMax;) {
     const start = Math.max(0, end - readPieceBytes);
     const bytes = await readAt(handle, start, end - start);
     for (let at = bytes.lastIndexOf(0x0a); at >= 0; at = at === 0 ? -1 : bytes.lastIndexOf(0x0a, at - 1)) {
