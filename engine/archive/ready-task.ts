@@ -1,9 +1,7 @@
 import { kernelsOver } from '../kernels/kernels.js';
 import { foreignMemory, sharedMemory, type MemoryRange } from '../memory/shared-memory.js';
 import { openDecompressor } from '../parquet/compression.js';
-import '../scan/count/count-task.js';
-import '../scan/filter/narrow-task.js';
-import '../scan/write/lines-task.js';
+import '../scan/job/row-group-task.js';
 import '../store/reading/keep-task.js';
 import '../store/reading/pooled-chunk-task.js';
 import '../store/reading/stream-task.js';

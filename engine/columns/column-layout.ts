@@ -1,4 +1,5 @@
-import { type Column, numberColumn, type PlainColumn } from './column.js';
+import { sharedMemory } from '../memory/shared-memory.js';
+import { arraysOf, type Column, numberColumn, type PlainColumn } from './column.js';
 
 /** Number of words in the layout of a column. */
 export const wordsPerLayout = 10;
@@ -66,4 +67,17 @@ export function columnAt(buffer: ArrayBufferLike, words: Uint32Array, at = 0, ba
   const codes =
     codeBytes === 1 ? new Uint8Array(buffer, codesAt, length) : new Uint16Array(buffer, codesAt, length);
   return { kind: 'dictionary', length, codes, values, validity };
+}
+
+const layouts = new WeakMap<Column, ColumnLayout | null>();
+
+/** The layout by which other threads find a column; null where it is not in the kernels' memory, so that it would have to be copied. */
+export function sharedLayout(column: Column): ColumnLayout | null {
+  let layout = layouts.get(column);
+  if (layout === undefined) {
+    const memory = sharedMemory();
+    layout = arraysOf(column).every((array) => memory.holds(array)) ? columnLayout(column) : null;
+    layouts.set(column, layout);
+  }
+  return layout;
 }

@@ -6,9 +6,9 @@ import { turnsOf, type AnswerTurns, type PausableScan, type Turn } from './write
 import { finderOf } from './far/tiered-finder.js';
 import { LineWriter, type HeldPiece } from './write/line-writer.js';
 import { Pace, signalOf, throwIfAborted } from '../store/reading/pace.js';
-import { copyOf } from './write/piece-space.js';
+import { copyOf } from './job/piece-space.js';
 import { planScan } from './plan/plan.js';
-import { preparePredicates } from './filter/predicate.js';
+import { preparePredicates } from './job/predicate.js';
 import type { Query, ScanStats } from './plan/query.js';
 import { QueryThreads } from '../store/reading/query-threads.js';
 import { readingEstimate, tooMuchToRead } from './filter/reading-estimate.js';

@@ -1,7 +1,6 @@
-import { answerBytesMax } from '../terms/limits.js';
+import { answerBytesMax, knownAnswersMax } from '../terms/limits.js';
 import { Answer, type AnswerSettings } from './answer.js';
 import { framed } from './framed-lines.js';
-import { keepAnswer, knownAnswer, type KnownAnswer } from './known-answers.js';
 import type { Query, ScanStats } from './plan/query.js';
 import type { PieceIterator, Scan, ScanOptions } from './plan/scan.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
@@ -53,6 +52,30 @@ export function executeScan(snapshot: Snapshot, query: Query, settings: ScanSett
   }
   const lines = framed(new Answer(snapshot, query, settings, stats), query, schema);
   return { stats, lines: shares ? new SharedAnswer(lines, snapshot, query, stats) : lines };
+}
+
+/** A whole answer in one piece. Nobody changes the bytes, so callers may cache what they derive from them. */
+interface KnownAnswer {
+  readonly query: Query;
+  readonly schema: Snapshot['schema'];
+  readonly bytes: Uint8Array;
+  readonly stats: Pick<ScanStats, 'runs' | 'rowGroups' | 'rowsReturned'>;
+}
+
+/** The last short answers on each state, oldest first. A new state has other runs. */
+const ofStates = new WeakMap<Snapshot['runs'], KnownAnswer[]>();
+
+/** The answer that was given to the same query (the same object) on the same state; undefined where it is not known. */
+function knownAnswer({ runs, schema }: Snapshot, query: Query): KnownAnswer | undefined {
+  return ofStates.get(runs)?.find((known) => known.query === query && known.schema === schema);
+}
+
+/** Keeps an answer, in place of the oldest one where there are `knownAnswersMax`. */
+function keepAnswer(runs: Snapshot['runs'], answer: KnownAnswer): void {
+  const known = ofStates.get(runs) ?? [];
+  if (known.length === knownAnswersMax) known.shift();
+  known.push(answer);
+  ofStates.set(runs, known);
 }
 
 /** An answer that was given before. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
 import { farCondition } from '../../engine/scan/far/far-condition.js';
-import { preparePredicates } from '../../engine/scan/filter/predicate.js';
+import { preparePredicates } from '../../engine/scan/job/predicate.js';
 import type { Predicate } from '../../engine/scan/plan/query.js';
 import { questionText } from '../../engine/store/far/far-cluster.js';
 import { quotedName, textLiteral } from '../../engine/store/far/far-sql.js';

@@ -15,7 +15,7 @@ import type { OpenRowGroup } from '../../engine/store/reading/snapshot.js';
 import type { Codec } from '../../engine/parquet/compression.js';
 import { newReadCounters, type ReadCounters } from '../../engine/store/reading/read-counters.js';
 import type { RowGroup } from '../../engine/store/reading/snapshot.js';
-import { preparePredicates } from '../../engine/scan/filter/predicate.js';
+import { preparePredicates } from '../../engine/scan/job/predicate.js';
 import type { Predicate } from '../../engine/scan/plan/query.js';
 import { SegmentRulings, ruling, type Ruling } from '../../engine/store/sealed/segment-rulings.js';
 import type { FilterQuestion } from '../../engine/store/sealed/filter-question.js';

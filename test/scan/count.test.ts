@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { caseCount, fc } from '../cases.js';
 import { countSnapshot } from '../../engine/scan/count/count.js';
-import { countTask } from '../../engine/scan/count/count-task.js';
+import { countsTask } from '../../engine/scan/job/row-group-task.js';
 import type { Counts, CountQuery } from '../../engine/scan/plan/count.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
 import type { Directory } from '../../engine/store/disk/directory.js';
@@ -100,7 +100,7 @@ async function jobsWhile<T>(use: () => Promise<T>): Promise<{ result: T; jobs: n
   const run = vi.spyOn(QueryThreads.prototype, 'run');
   try {
     const result = await use();
-    return { result, jobs: run.mock.calls.filter(([task]) => task === (countTask as unknown)).length };
+    return { result, jobs: run.mock.calls.filter(([task]) => task === (countsTask as unknown)).length };
   } finally {
     run.mockRestore();
   }

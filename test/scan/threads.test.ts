@@ -8,8 +8,8 @@ import { sharedMemory } from '../../engine/memory/shared-memory.js';
 import { executeScan } from '../../engine/scan/execute.js';
 import type { Query, ScanStats } from '../../engine/scan/plan/query.js';
 import { QueryThreads } from '../../engine/store/reading/query-threads.js';
-import { linesTask } from '../../engine/scan/write/lines-task.js';
-import { narrowTask } from '../../engine/scan/filter/narrow-task.js';
+import { linesTask } from '../../engine/scan/job/row-group-task.js';
+import { matchesTask } from '../../engine/scan/job/row-group-task.js';
 import { makeSchema } from '../../engine/terms/schema.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
 import type { Directory } from '../../engine/store/disk/directory.js';
@@ -160,7 +160,7 @@ describe('a long search with threads', () => {
       { limit: 3000, predicates: [{ ...rare, op: 'prefix', value: 'REQUEST 2' }, like('done s ')] },
       { limit: 10, after: { partition: 482136, ordinal: 300 }, predicates: [like('nowhere at all')] },
     ];
-    const search = spiedJobs(narrowTask);
+    const search = spiedJobs(matchesTask);
     for (const workers of pools) {
       for (const query of asked) {
         search.clear();
@@ -244,7 +244,7 @@ describe('many row groups in memory', () => {
   it('are searched by the calling thread if there are few matches, until it has compared many bytes', async () => {
     // Each row group has a string of a megabyte in its dictionary, and five rows that match.
     const texts = ['a', 'b'.repeat(1_000_000)];
-    const narrow = spiedJobs(narrowTask);
+    const narrow = spiedJobs(matchesTask);
     const columns = new BufferPool(1 << 28, sharedMemory());
     for (const rowGroups of [40, 150]) {
       const records = Array.from({ length: 6 * rowGroups }, (_, i) => ({

@@ -10,13 +10,13 @@ import { root } from './source-files.js';
 
 /** What each measure may be. A change that lowers a measure lowers its number here. */
 const most: Readonly<Record<string, number>> = {
-  'lines from a plan to an answer': 13_750,
-  'task modules': 24,
+  'lines from a plan to an answer': 13_730,
+  'task modules': 22,
   'steps that wait in generators': 16,
   'promises or none': 102,
   'classes that queue, lend or limit': 16,
   'named limits': 222,
-  'files that a query passes': 47,
+  'files that a query passes': 48,
 };
 
 /** The files of the product of which a server runs a function while it answers one query. */

@@ -1,4 +1,5 @@
 import { columnBytes, type Column } from '../../columns/column.js';
+import { sharedLayout } from '../../columns/column-layout.js';
 import { extremeRows } from '../../columns/zone-map.js';
 import { plainColumn } from '../../columns/take.js';
 import { sharedMemory } from '../../memory/shared-memory.js';
@@ -6,10 +7,9 @@ import { countBucketsMax, rowGroupsAheadMax } from '../../terms/limits.js';
 import { InOrder } from '../../workers/in-order.js';
 import { ColumnLease } from '../../store/reading/column-lease.js';
 import type { CountQuery } from '../plan/count.js';
-import { sharedLayout } from '../filter/shared-layout.js';
 import type { ScanWork } from '../filter/row-group-filter.js';
-import { countTask } from './count-task.js';
-import { countRows, type RowCounts, type RowsToCount } from './row-counts.js';
+import { countsTask } from '../job/row-group-task.js';
+import { countRows, type RowCounts, type RowsToCount } from '../job/row-counts.js';
 import type { RowGroupCount } from './row-group-count.js';
 import { tallyCells, tallyCounts, tallyEachRow, type HeldRowGroup } from './tally-row-group.js';
 import type { Tally } from './tally.js';
@@ -128,8 +128,14 @@ export class CountQueue {
     const value = toCount.value === null ? null : sharedLayout(toCount.value);
     if ((time === null) !== (toCount.time === null) || (value === null) !== (toCount.value === null))
       return null;
-    const job = { ...toCount, time, value, memoryBytes: sharedMemory().buffer.byteLength };
-    const counting = this.#work.threads!.run(countTask, job);
+    const job = {
+      sink: 'counts' as const,
+      ...toCount,
+      time,
+      value,
+      memoryBytes: sharedMemory().buffer.byteLength,
+    };
+    const counting = this.#work.threads!.run(countsTask, job);
     this.#work.threads!.track(counting);
     return counting;
   }

@@ -10,7 +10,7 @@ import type { Snapshot } from '../../store/reading/snapshot.js';
 import { newScanStats } from '../execute.js';
 import { canResume } from '../answer.js';
 import { finderOf, nearFinder } from '../far/tiered-finder.js';
-import { preparePredicates, type PreparedPredicate, type PreparedPredicates } from '../filter/predicate.js';
+import { preparePredicates, type PreparedPredicate, type PreparedPredicates } from '../job/predicate.js';
 import { RowGroupFilter } from '../filter/row-group-filter.js';
 import type { CountQuery, Counts } from '../plan/count.js';
 import { planScan, type ScanPlan } from '../plan/plan.js';

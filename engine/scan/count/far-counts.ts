@@ -8,7 +8,7 @@ import type { OrdinalRun } from '../../store/manifest/manifest.js';
 import { farCountBucketsMax, farCountRangesMax, farUnitsMax } from '../../terms/far-limits.js';
 import type { Field, Schema } from '../../terms/schema.js';
 import { areFiltered, farCondition, isExactCondition } from '../far/far-condition.js';
-import type { PreparedPredicates } from '../filter/predicate.js';
+import type { PreparedPredicates } from '../job/predicate.js';
 import type { ScanWork } from '../filter/row-group-filter.js';
 import type { CountQuery, TimeBucket } from '../plan/count.js';
 import { rangeOfRun, type ScanPlan } from '../plan/plan.js';

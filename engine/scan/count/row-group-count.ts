@@ -7,7 +7,7 @@ import type { CountedRows } from '../../kernels/count.js';
 import type { OpenRowGroup } from '../../store/reading/snapshot.js';
 import type { CountQuery, TimeBucket } from '../plan/count.js';
 import type { ScanUnit } from '../plan/plan.js';
-import type { Selection } from '../filter/selection.js';
+import type { Selection } from '../job/selection.js';
 import { bucketOfTime, bucketsBetween } from './time-ranges.js';
 
 /**

@@ -3,7 +3,7 @@ import { isValid, type Column } from '../../columns/column.js';
 import { plainColumn } from '../../columns/take.js';
 import { listRange } from '../../kernels/bitmap.js';
 import type { TimeBucket, TimeBuckets } from '../plan/count.js';
-import type { RowCounts } from './row-counts.js';
+import type { RowCounts } from '../job/row-counts.js';
 import type { RowGroupCount } from './row-group-count.js';
 import type { Tally } from './tally.js';
 import { bucketOfTime } from './time-ranges.js';

@@ -2,13 +2,13 @@ import { columnOfField, floatLiteral, intLiteral, quotedName, textLiteral } from
 import { conversionOf } from '../../columns/convert-column.js';
 import { assertNever } from '../../terms/assert.js';
 import type { Schema } from '../../terms/schema.js';
-import type { Needle } from '../filter/needle.js';
+import type { Needle } from '../job/needle.js';
 import type {
   Comparison,
   PreparedPredicate,
   PreparedPredicates,
   StringComparison,
-} from '../filter/predicate.js';
+} from '../job/predicate.js';
 
 /** Maximum length of a condition in characters, because servers limit the size of a statement. A longer condition is left out. */
 const conditionLengthMax = 60_000;

@@ -11,9 +11,9 @@ import {
   farWindowRows,
 } from '../../terms/far-limits.js';
 import type { Schema } from '../../terms/schema.js';
-import type { PreparedPredicates } from '../filter/predicate.js';
+import type { PreparedPredicates } from '../job/predicate.js';
 import type { RowGroupFilter, ScanWork } from '../filter/row-group-filter.js';
-import { countSelected, type Matches, type Selection } from '../filter/selection.js';
+import { countSelected, type Matches, type Selection } from '../job/selection.js';
 import { rangeOfRun, type RowRange, type ScanPlan } from '../plan/plan.js';
 import { areFiltered, farCondition, findsWholeTexts } from './far-condition.js';
 import { askedFields, type FarPage } from './far-page.js';

@@ -4,8 +4,8 @@ import { throwIfAborted } from '../../store/reading/pace.js';
 import { UnitWalk } from '../plan/plan.js';
 import type { RowGroupShare, ScanPlan, ScanUnit, Walk } from '../plan/plan.js';
 import type { RowGroupFilter, ScanWork } from './row-group-filter.js';
-import { compactSelection, countSelected, type Matches } from './selection.js';
-import type { Selection } from './selection.js';
+import { compactSelection, countSelected, type Matches } from '../job/selection.js';
+import type { Selection } from '../job/selection.js';
 import type { RowGroup } from '../../store/reading/snapshot.js';
 
 interface BegunRowGroup {

@@ -5,7 +5,7 @@ import { ruling, type Ruling, SegmentRulings } from '../../store/sealed/segment-
 import type { FilterQuestion } from '../../store/sealed/filter-question.js';
 import type { AskableFilters } from '../../store/reading/filter-ask.js';
 import type { ScanStats } from '../plan/query.js';
-import type { PreparedPredicate, PreparedPredicates } from './predicate.js';
+import type { PreparedPredicate, PreparedPredicates } from '../job/predicate.js';
 import {
   rankedAnywhere,
   rankedPredicate,

@@ -1,5 +1,5 @@
 import type { Column } from '../../columns/column.js';
-import type { PreparedAnywhere, PreparedPredicate } from './predicate.js';
+import type { PreparedAnywhere, PreparedPredicate } from '../job/predicate.js';
 import { streamedSearchOf, type StreamedSearch } from './streamed-search.js';
 
 /** A predicate of a query, with what the row groups so far have shown. It decides the order of evaluation. */

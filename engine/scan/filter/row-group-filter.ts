@@ -1,5 +1,5 @@
 import { columnBytes, type BytesColumn, type Column } from '../../columns/column.js';
-import { wordsPerLayout, type ColumnLayout } from '../../columns/column-layout.js';
+import { sharedLayout, wordsPerLayout, type ColumnLayout } from '../../columns/column-layout.js';
 import { sharedMemory } from '../../memory/shared-memory.js';
 import { inlineFilterBytesMax } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
@@ -9,14 +9,13 @@ import type { QueryThreads } from '../../store/reading/query-threads.js';
 import type { OpenRowGroup, RowGroup } from '../../store/reading/snapshot.js';
 import type { RowGroupShare } from '../plan/plan.js';
 import type { ScanStats } from '../plan/query.js';
-import { countNarrowed, narrow, type NarrowedBy, type NarrowMode } from './narrowing.js';
-import { narrowTask, type NarrowedRows } from './narrow-task.js';
-import type { PreparedPredicates } from './predicate.js';
+import { countNarrowed, narrow, type NarrowedBy, type NarrowMode } from '../job/narrowing.js';
+import { matchesTask, type NarrowedRows } from '../job/row-group-task.js';
+import type { PreparedPredicates } from '../job/predicate.js';
 import { Pruning, type Undecided } from './pruning.js';
 import { costOf, rank, type RankedPredicate } from './ranked-predicate.js';
-import { RemainingRows } from './remaining-rows.js';
-import type { Selection } from './selection.js';
-import { sharedLayout } from './shared-layout.js';
+import { RemainingRows } from '../job/remaining-rows.js';
+import type { Selection } from '../job/selection.js';
 import { mayMatchStreamed } from './streamed-search.js';
 
 /** What the parts of one scan share. */
@@ -176,7 +175,8 @@ export class RowGroupFilter {
     mode: NarrowMode,
     remaining: RemainingRows,
   ): Promise<NarrowedRows> {
-    const narrowed = await threads.run(narrowTask, {
+    const narrowed = await threads.run(matchesTask, {
+      sink: 'matches',
       predicates: asked.map(({ predicate }) => predicate),
       mode,
       layouts,

@@ -1,8 +1,8 @@
 import type { KernelNeedle } from '../../kernels/needle.js';
 import { searchedNeedleBytesMax } from '../../kernels/block-search.js';
-import type { PreparedPredicate } from './predicate.js';
+import type { PreparedPredicate } from '../job/predicate.js';
 import type { OpenRowGroup } from '../../store/reading/snapshot.js';
-import { lettersFoldingToAscii } from './string-search.js';
+import { lettersFoldingToAscii } from '../job/string-search.js';
 import type { ReadCounters } from '../../store/reading/read-counters.js';
 
 /** The search for the needles of one predicate in columns that are not kept in memory, over a whole query. */

@@ -1,5 +1,5 @@
 import { assert, assertNever } from '../../terms/assert.js';
-import type { Comparison, PreparedPredicate, Range, StringComparison } from './predicate.js';
+import type { Comparison, PreparedPredicate, Range, StringComparison } from '../job/predicate.js';
 import type { ZoneMap } from '../../columns/zone-map.js';
 
 /** What a zone map says of a predicate: no row matches, every row matches, or only the values can tell. */

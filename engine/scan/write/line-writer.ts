@@ -11,13 +11,13 @@ import { ColumnLease } from '../../store/reading/column-lease.js';
 import { newReadCounters } from '../../store/reading/read-counters.js';
 import type { RowGroup } from '../../store/reading/snapshot.js';
 import type { ScanWork } from '../filter/row-group-filter.js';
-import type { Matches } from '../filter/selection.js';
+import type { Matches } from '../job/selection.js';
 import { jobsPerTurn, type AnswerTurns, type Turn } from './answer-turns.js';
 import { writtenTable, type WrittenTable } from './json-columns.js';
-import { JsonLines, type Piece } from './json-lines.js';
-import { PartCutter, packParts, partsOf, type LinePart } from './line-parts.js';
-import { linesTask } from './lines-task.js';
-import { CellSpace, takeCells } from './piece-space.js';
+import { JsonLines, type Piece } from '../job/json-lines.js';
+import { PartCutter, packParts, partsOf, type LinePart } from '../job/line-parts.js';
+import { linesTask } from '../job/row-group-task.js';
+import { CellSpace, takeCells } from '../job/piece-space.js';
 import type { WrittenFields } from './written-fields.js';
 
 /** A piece, and the function that gives back its memory. */
@@ -240,6 +240,7 @@ export class LineWriter {
     try {
       const { block, columnCount, fixedBytes, format } = table;
       const pieces = await threads!.run(linesTask, {
+        sink: 'lines',
         block,
         columnCount,
         fixedBytes,

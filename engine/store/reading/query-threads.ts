@@ -49,10 +49,6 @@ export class QueryThreads {
   /** The turn that is still collecting segments; null until the next call of `probe`. */
   #turn: ProbeTurn | null = null;
   #firsts: FirstReads | null = null;
-  /** Calls of `inTurn` that are running, and those that wait. */
-  #turnsTaken = 0;
-  readonly #turnsWanted: (() => void)[] = [];
-
   /** Tracked work that has not ended. */
   readonly #underWay = new Set<Promise<unknown>>();
 
@@ -131,19 +127,6 @@ export class QueryThreads {
     readBytes?: number,
   ): Promise<Result> {
     return this.#queue.run(task, job, transfer, readBytes);
-  }
-
-  /** Calls `use`, in the order of the calls, once fewer than two calls per thread are running. */
-  async inTurn<T>(use: () => Promise<T>): Promise<T> {
-    if (this.#turnsTaken < 2 * this.count) this.#turnsTaken++;
-    else await new Promise<void>((resolve) => this.#turnsWanted.push(resolve));
-    try {
-      return await use();
-    } finally {
-      const next = this.#turnsWanted.shift();
-      if (next === undefined) this.#turnsTaken--;
-      else next();
-    }
   }
 
   async #probeAll(

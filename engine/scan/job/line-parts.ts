@@ -1,7 +1,7 @@
 import type { LineTable } from '../../kernels/json-rows.js';
 import { JsonLines, type Piece, type PlacedRows } from './json-lines.js';
 import type { PieceSpace } from './piece-space.js';
-import { countInRange, listSelected, type Matches } from '../filter/selection.js';
+import { countInRange, listSelected, type Matches } from './selection.js';
 import { lowerBound } from '../plan/lower-bound.js';
 
 /**
