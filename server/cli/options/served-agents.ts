@@ -64,14 +64,17 @@ export async function completed(
   definition: AgentDefinition,
   looks = false,
 ): Promise<AgentDefinition> {
-  const { name } = definition;
-  if (definition.archive === undefined) return definition;
-  const { completedDefinition } = await import('../../../agents/archive/completed-definition.js');
-  const stored = (await archive.agents()).includes(name) ? (await archive.agent(name)).schema : undefined;
-  if (definition.file === undefined && hasColumns(definition.archive) && (looks || stored === undefined)) {
+  const { name, archive: input } = definition;
+  if (input === undefined) return definition;
+  const isStored = (await archive.agents()).includes(name);
+  if (definition.file === undefined && hasColumns(input) && (looks || !isStored)) {
     const { findFiles } = await import('../../../agents/archive/found-files.js');
-    await findFiles(definition.archive, archive.location, archive.objects);
+    await findFiles(input, archive.location, archive.objects);
   }
+  // An agent that lists its fields is not opened here: that would be with its stored fields, not with these.
+  if (!input.infersFields) return definition;
+  const { completedDefinition } = await import('../../../agents/archive/completed-definition.js');
+  const stored = isStored ? (await archive.agent(name)).schema : undefined;
   return withProgress(`reading the archive of ${name}`, (progress) =>
     completedDefinition(definition, stored, archive.location, archive.objects, (read, files) =>
       progress.update(read / files, `${formatCount(read)} of ${formatCounted(files, 'file')}`),
