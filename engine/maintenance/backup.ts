@@ -3,7 +3,7 @@ import { isLogstrataError, LogstrataError } from '../terms/errors.js';
 import { verifyPieceBytes } from '../terms/limits.js';
 import { isSameData } from '../store/disk/checked-json.js';
 import type { Directory } from '../store/disk/directory.js';
-import { placeManifest, readNewestManifest } from '../store/manifest/manifest-file.js';
+import { keepPredecessor, placeManifest, readNewestManifest } from '../store/manifest/manifest-file.js';
 import { isFarOnly, type Manifest } from '../store/manifest/manifest.js';
 import { ownFiles } from '../store/manifest/stored-files.js';
 import type { AgentState } from '../store/reading/agent-state.js';
@@ -83,6 +83,8 @@ export async function backupAgent(
   const { state } = source;
   const copying: Copying = { source, target, options, filesCopied: 0, bytesCopied: 0 };
   const before = await readNewestManifest(target, state.agent);
+  // The files that are copied next are in no manifest of the copy.
+  if (before !== undefined) await keepPredecessor(target, state.agent, before);
   for (let attempt = 1; ; attempt++) {
     await source.refresh();
     const { manifest, records, files } = committedState(source);

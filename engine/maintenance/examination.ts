@@ -24,7 +24,7 @@ import type { Coverage } from '../store/manifest/coverage.js';
 import { readFoundSegment } from './found-segment.js';
 import { recoverSegment } from './recovered-segment.js';
 import { lostDay, lostRun, missingHot, type LostRecords } from './lost-records.js';
-import { namedFiles, ownFiles } from '../store/manifest/stored-files.js';
+import { lostManifest, namedFiles, ownFiles } from '../store/manifest/stored-files.js';
 import { examineLists } from './attached-state.js';
 import type { RepairContext, RepairOptions } from './repair-context.js';
 
@@ -224,7 +224,8 @@ async function examineManifests(directory: Directory, agent: string, found: Find
   }
   // A file with an impossible number may be the newest manifest under a damaged name.
   const isNewest = found.base !== undefined && found.base.number === found.highestNumber;
-  found.isRebuilt = !isNewest || impossible.length > 0;
+  const isLost = isNewest && (await lostManifest(directory, found.base!)) !== undefined;
+  found.isRebuilt = !isNewest || isLost || impossible.length > 0;
 }
 
 /** The files that the manifest names. If it has to be rebuilt, also all files that it might have named. */

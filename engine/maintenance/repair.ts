@@ -1,7 +1,7 @@
 import { DamageError, LogstrataError } from '../terms/errors.js';
 import type { CommittedValues } from '../store/manifest/committed-values.js';
 import { buildingFolder } from '../store/manifest/committer.js';
-import { publishManifest } from '../store/manifest/manifest-file.js';
+import { keepPredecessor, publishManifest } from '../store/manifest/manifest-file.js';
 import {
   isFarOnly,
   liveRuns,
@@ -54,7 +54,7 @@ export async function repairAgent(context: RepairContext, options: RepairOptions
   const quarantine = new Quarantine(directory, agent);
   const adopted = await adopt(found, options, quarantine);
   if (found.isWhole) {
-    const changed = await moveManifests(found, quarantine);
+    const changed = await moveManifests(context, found, found.base!, quarantine);
     return reportOf(found, adopted, quarantine, { changed, manifest: found.base! });
   }
   await directory.makeDirectory(buildingFolder(agent, id));
@@ -66,10 +66,10 @@ export async function repairAgent(context: RepairContext, options: RepairOptions
     found.lost.push(...hot.lost);
     for (const { file, reason } of [...found.badRejected, ...found.illegible]) quarantine.add(file, reason);
     await quarantine.link();
-    const manifest = nextManifest(agent, found, segments, hot.values);
-    await publishManifest(directory, agent, { ...manifest, hot: hot.kept });
+    const manifest = { ...nextManifest(agent, found, segments, hot.values), hot: hot.kept };
+    await publishManifest(directory, agent, manifest);
     await quarantine.removeOriginals();
-    await moveManifests(found, quarantine);
+    await moveManifests(context, found, manifest, quarantine);
     return reportOf(found, adopted, quarantine, { changed: true, manifest });
   } finally {
     await directory.removeDirectory(buildingFolder(agent, id));
@@ -77,8 +77,14 @@ export async function repairAgent(context: RepairContext, options: RepairOptions
 }
 
 /** Moves damaged manifests, which are no longer needed, to the quarantine. Returns whether there were any. */
-async function moveManifests({ badManifests }: Findings, quarantine: Quarantine): Promise<boolean> {
+async function moveManifests(
+  { directory, agent }: RepairContext,
+  { badManifests }: Findings,
+  newest: Manifest,
+  quarantine: Quarantine,
+): Promise<boolean> {
   for (const file of badManifests) await quarantine.move(file, 'its content is not what was written');
+  if (badManifests.length > 0) await keepPredecessor(directory, agent, newest);
   return badManifests.length > 0;
 }
 

@@ -26,7 +26,7 @@ import { Coverage } from '../store/manifest/coverage.js';
 import { restorableOf, type Restorable } from '../store/manifest/lost-loads.js';
 import { verifyAttached } from './attached-state.js';
 import { clipRuns, lostInHot, lostRun, missingHot } from './lost-records.js';
-import { namedFiles, unnamedFiles } from '../store/manifest/stored-files.js';
+import { lostManifest, namedFiles, unnamedFiles } from '../store/manifest/stored-files.js';
 
 interface Totals {
   files: number;
@@ -130,6 +130,8 @@ async function verifyManifests(
       totals.damages.push(damageOf(file, asDamage(error), number === numbers.at(-1) ? null : 0));
     }
   }
+  const lost = newest === undefined ? undefined : await lostManifest(directory, newest);
+  if (lost !== undefined) totals.damages.push(damageOf(agent, lost, null));
   for (const file of impossible)
     totals.damages.push(damageOf(file, impossibleNumber(directory, `${agent}/${file}`), null));
   return newest;

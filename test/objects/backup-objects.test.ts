@@ -164,8 +164,8 @@ it('after a failed request at any moment the copy has its earlier state, and a r
     for (const line of before.split('\n')) expect(found).toContain(line);
   }
   expect(await restored()).toBe(after);
-  // The lock, the segment, the hot file and the manifest have each failed once.
-  expect(failures).toBe(4);
+  // The lock, the manifest before, the segment, the hot file and the manifest have each failed once.
+  expect(failures).toBe(5);
   await archive.close();
 });
 

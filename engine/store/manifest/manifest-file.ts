@@ -165,24 +165,44 @@ export async function publishManifest(
 }
 
 /**
- * Replaces the manifests of a folder by one that another folder has published, durably. After a crash the folder has the old or the new
- * one. Nobody else may write to the folder. Throws `disk_full`, `io`.
+ * Places a manifest that another folder has published, durably, and keeps the one before it. After a crash the newest one is the old or the
+ * new one. Nobody else may write to the folder. Throws `disk_full`, `io`.
  */
 export async function placeManifest(
   directory: Directory,
   agentFolder: string,
   manifest: Manifest,
 ): Promise<void> {
+  await writeManifest(directory, agentFolder, manifest);
+  const before = (await listManifests(directory, agentFolder)).numbers.at(-2) ?? 0;
+  const kept = [manifestName(manifest.number), manifestName(before)];
+  for (const other of await directory.list(agentFolder)) {
+    const isOther = manifestPattern.test(other) || temporaryPattern.test(other);
+    if (isOther && !kept.includes(other)) await directory.remove(joinPath(agentFolder, other));
+  }
+}
+
+/**
+ * Writes the same state under the number before it, if the folder has no other manifest than this one: it was copied, or the others were
+ * damaged. Then a manifest that is alone is one whose successor was lost (`lostManifest`). Nobody else may write to the folder.
+ */
+export async function keepPredecessor(
+  directory: Directory,
+  agentFolder: string,
+  manifest: Manifest,
+): Promise<void> {
+  const { numbers } = await listManifests(directory, agentFolder);
+  if (numbers.length > 1 || manifest.number === 1) return;
+  await writeManifest(directory, agentFolder, { ...manifest, number: manifest.number - 1 });
+}
+
+async function writeManifest(directory: Directory, agentFolder: string, manifest: Manifest): Promise<void> {
   const name = manifestName(manifest.number);
   const isWhole = directory.replacesWhole === true;
   const temporary = joinPath(agentFolder, `${name}.${randomBytes(4).toString('hex')}.tmp`);
   await writeWhole(directory, isWhole ? joinPath(agentFolder, name) : temporary, encodeManifest(manifest));
   if (!isWhole) await directory.rename(temporary, joinPath(agentFolder, name));
   await directory.syncDirectory(agentFolder);
-  for (const other of await directory.list(agentFolder)) {
-    const isOther = manifestPattern.test(other) || temporaryPattern.test(other);
-    if (isOther && other !== name) await directory.remove(joinPath(agentFolder, other));
-  }
 }
 
 /** Throws `invalid` unless the bytes decode to the same manifest. An unreadable newest manifest would make all records unreadable. */

@@ -1,5 +1,7 @@
+import { DamageError } from '../../terms/errors.js';
 import type { Directory } from '../disk/directory.js';
 import { isRemovalName } from '../disk/removal-name.js';
+import { listManifests } from './manifest-file.js';
 import { isFarOnly, type Manifest, type RejectedEntry } from './manifest.js';
 
 /**
@@ -26,6 +28,29 @@ export async function unnamedFiles(
   named: ReadonlySet<string>,
 ): Promise<string[]> {
   return (await ownFiles(directory, agent)).filter((file) => !named.has(file));
+}
+
+/**
+ * The error where a manifest was lost, for example by an incomplete copy of the folder: the newest is alone, although two are kept, and
+ * there are files that it does not name. Files of rejected lines are not counted, since hot files name them too.
+ */
+export async function lostManifest(directory: Directory, newest: Manifest): Promise<DamageError | undefined> {
+  const { agent, number } = newest;
+  const isAlone = async (): Promise<boolean> => {
+    const { numbers } = await listManifests(directory, agent);
+    return number > 1 && numbers.length === 1 && numbers[0] === number;
+  };
+  if (!(await isAlone())) return undefined;
+  const unnamed = await unnamedFiles(directory, agent, namedFiles(newest, []));
+  const files = unnamed.filter((file) => !file.startsWith('rejected/')).length;
+  // A folder that is listed while its writer publishes may seem to have one manifest. It then has others the next time.
+  if (files === 0 || !(await isAlone())) return undefined;
+  const path = `${directory.location}/${agent}`;
+  return new DamageError(
+    `${path} has lost its newest manifest: of the two that are kept, only number ${number} is there, and ${files} ${files === 1 ? 'file of records is' : 'files of records are'} in no manifest. ` +
+      `Copy the folder again if it is a copy, or run \`logstrata verify ${agent} --repair\` to adopt ${files === 1 ? 'it' : 'them'}`,
+    { path },
+  );
 }
 
 /** Renamed segment files whose removal was interrupted. They hold no live records. */

@@ -4,10 +4,10 @@ import { verifyPieceBytes } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
 import type { Directory, ReadableFile, WritableFile } from '../disk/directory.js';
 import { readHotSegment } from '../hot/hot-segment-file.js';
-import { newestManifestNumber, readNewestManifest } from '../manifest/manifest-file.js';
+import { keepPredecessor, newestManifestNumber, readNewestManifest } from '../manifest/manifest-file.js';
 import type { HotEntry, Manifest } from '../manifest/manifest.js';
 import { withFile } from '../sealed/segment-file.js';
-import { renamedFiles, ownFiles, unnamedFiles } from '../manifest/stored-files.js';
+import { lostManifest, ownFiles, renamedFiles, unnamedFiles } from '../manifest/stored-files.js';
 
 /** The writer's newest committed state, for readers in other processes. */
 export interface Heads {
@@ -87,10 +87,12 @@ export async function readStoredSchema(directory: Directory, agent: string): Pro
 
 /**
  * The newest manifest of an agent, or undefined when none was ever published. Throws like `readNewestManifest`, and `damaged` where there
- * are files of records but no manifest, which no crash can cause.
+ * are files of records whose manifest was lost, which no crash can cause.
  */
 export async function readStoredManifest(directory: Directory, agent: string): Promise<Manifest | undefined> {
   const manifest = await readNewestManifest(directory, agent);
+  const lost = manifest === undefined ? undefined : await lostManifest(directory, manifest);
+  if (lost !== undefined) throw lost;
   if (manifest !== undefined) return manifest;
   const files = (await ownFiles(directory, agent)).length;
   if (files === 0) return undefined;
@@ -173,4 +175,5 @@ export async function cleanUp(directory: Directory, state: AgentState): Promise<
   const unnamed = await unnamedFiles(directory, agent, state.namedFiles());
   for (const file of [...unnamed, ...(await renamedFiles(directory, agent))])
     await directory.remove(`${agent}/${file}`);
+  await keepPredecessor(directory, agent, state.manifest);
 }

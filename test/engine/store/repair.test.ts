@@ -7,7 +7,17 @@ import { rowGroupRowsMax } from '../../../engine/terms/limits.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import type { CrashMode } from '../../storage-doubles/memory-file.js';
 import type { Value } from '../../model/dataset.js';
-import { answer, append, load, noon, openCompacting, openOn, openToRead, schema } from './memory-archive.js';
+import {
+  answer,
+  append,
+  backupFolderOn,
+  load,
+  noon,
+  openCompacting,
+  openOn,
+  openToRead,
+  schema,
+} from './memory-archive.js';
 
 const hourMs = 3_600_000;
 
@@ -162,6 +172,64 @@ describe('verify --repair', () => {
     expect(report).toMatchObject({ manifest: 'rebuilt', basedOn: Number(newest.slice(9)) - 1, lost: [] });
     expect(report.quarantined.map(({ file }) => file)).toEqual([newest]);
     expect(await afterRepair(directory)).toEqual(lines);
+  });
+
+  it('is needed if the newest manifest is lost: nothing is answered, written or removed before it', async () => {
+    const directory = new MemoryDirectory();
+    const lines = await made(directory, several);
+    let archive = await openOn(directory);
+    await load(await archive.agent('web', schema), rows(1000, 3, 'loaded last'));
+    const all = linesOf(await answer(await archive.agent('web')));
+    await archive.close();
+    expect(all).toHaveLength(lines.length + 1000);
+    const manifests = (await directory.list('web')).filter((name) => name.startsWith('manifest-'));
+    expect(manifests).toHaveLength(2);
+    await directory.remove(`web/${manifests[1]!}`);
+    const left = await listFiles(directory, 'web');
+    const advice = /has lost its newest manifest: .* run `logstrata verify web --repair` to adopt/;
+    archive = await openOn(directory);
+    const store = await archive.agent('web', schema);
+    await expect(answer(store)).rejects.toThrow(advice);
+    await expect(load(store, rows(10, 1, 'after'))).rejects.toThrow();
+    const { damages } = await archive.verify('web');
+    expect(damages).toMatchObject([
+      { file: 'web', records: null, reason: expect.stringMatching(advice) as string },
+    ]);
+    await archive.close();
+    const reader = await openToRead(directory);
+    await expect(answer(await reader.agent('web', schema))).rejects.toThrow(advice);
+    await reader.close();
+    expect(await listFiles(directory, 'web')).toEqual(left);
+    const report = await repairOn(directory);
+    expect(report).toMatchObject({ manifest: 'rebuilt', basedOn: Number(manifests[0]!.slice(9)), lost: [] });
+    expect(report.adopted.length).toBeGreaterThan(0);
+    expect(await afterRepair(directory)).toEqual(all);
+  });
+
+  it('is not needed for a copy, which has one manifest, also if a crash leaves files once it is written to', async () => {
+    const directory = new MemoryDirectory();
+    const lines = await made(directory, several);
+    const archive = await openOn(directory);
+    const copy = new MemoryDirectory();
+    await (await archive.agent('web', schema)).backup(backupFolderOn(copy));
+    await archive.close();
+    const manifestsOf = async (): Promise<number> =>
+      (await copy.list('web')).filter((name) => name.startsWith('manifest-')).length;
+    expect(await manifestsOf()).toBe(1);
+    const reader = await openToRead(copy);
+    expect(await reader.verify('web')).toMatchObject({ damages: [], records: lines.length });
+    await reader.close();
+    const first = await openOn(copy);
+    await first.agent('web', schema);
+    await first.close();
+    expect(await manifestsOf()).toBe(2);
+    const segment = (await listFiles(copy, 'web')).find((file) => file.startsWith('web/dt='))!;
+    const unnamed = segment.replace(/[^/]*$/, '0123456789ab-00000.parquet');
+    await copy.link(segment, unnamed);
+    const second = await openOn(copy);
+    expect(linesOf(await answer(await second.agent('web', schema)))).toEqual(lines);
+    await second.close();
+    expect(await listFiles(copy, 'web')).not.toContain(unnamed);
   });
 
   it('counts records once that lie both in a segment and in the segment that it was merged into', async () => {
