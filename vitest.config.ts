@@ -35,7 +35,6 @@ const sooner = [
   'far/placed-columns',
   'far/ship-policy',
   'viewer/first-page',
-  'viewer/measures',
   'viewer/query',
   'viewer/records',
   'viewer/window',
@@ -49,7 +48,7 @@ function testFiles(): string[] {
     places.some((place) => name.startsWith(place));
   const isShort = (name: string): boolean => !begins(name, later) || begins(name, sooner);
   const hasRandomCases = (name: string): boolean =>
-    /import \{[^}]*\b(caseCount|fc|seed)\b[^}]*\} from '[./]+\/cases\.js'/.test(
+    /import \{[^}]*\b(caseCount|fc|isWhole|seed)\b[^}]*\} from '[./]+\/cases\.js'/.test(
       readFileSync(join(root, 'test', name), 'utf8'),
     );
   return readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })

@@ -122,7 +122,7 @@ describe('answers of every form', () => {
       }),
       { numRuns },
     );
-    if (isWhole) expect(pauses).toBeGreaterThan(numRuns / 2);
+    if (isWhole) expect(pauses).toBeGreaterThan(numRuns / 10);
   });
 
   it('continue in another state when files are gone', async () => {
@@ -141,7 +141,7 @@ describe('answers of every form', () => {
       }),
       { numRuns },
     );
-    if (isWhole) expect(resumed).toBeGreaterThan(numRuns / 20);
+    if (isWhole) expect(resumed).toBeGreaterThan(numRuns / 50);
   });
 
   it('read the columns that they show or filter by, and no others', async () => {
