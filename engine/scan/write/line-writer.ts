@@ -69,7 +69,7 @@ export class LineWriter {
   readonly #tables = new Map<RowGroup, HeldTable>();
   #tablesBytes = 0;
   /** Row groups whose columns the statistics include already. */
-  readonly #counted = new WeakSet<RowGroup>();
+  readonly #counted = new Set<RowGroup>();
   /** The piece that rows are written to here, and its memory. */
   #lines: { readonly lines: JsonLines; readonly space: CellSpace } | null = null;
   /** Pieces to give, and the jobs that write the following ones. Lines that were written here after a job are a job that has ended. */
