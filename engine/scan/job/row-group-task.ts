@@ -121,13 +121,11 @@ function count({ time, value, memoryBytes, ...rest }: CountsJob, memory: SharedM
   return { result, transfer: buffersOf(lists) };
 }
 
-const module = builtModule(import.meta.url);
-
 /** The three kinds of jobs, which threads do with one module. */
 export const matchesTask: Task<MatchesJob & { sink: 'matches' }, NarrowedRows> = taskOf();
 export const linesTask: Task<LinesJob & { sink: 'lines' }, readonly WrittenPiece[]> = taskOf();
 export const countsTask: Task<CountsJob & { sink: 'counts' }, RowCounts> = taskOf();
 
 function taskOf<Job extends RowGroupJob, Result>(): Task<Job, Result> {
-  return { module, work: (job) => work(job) as Finished<Result> };
+  return { module: builtModule(import.meta.url), work: (job) => work(job) as Finished<Result> };
 }
