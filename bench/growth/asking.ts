@@ -1,9 +1,6 @@
-import { FiltersAhead } from '../../engine/archive/filters-ahead.js';
-import { rehearse } from '../../engine/archive/rehearsal.js';
-import { makeReady } from '../../engine/archive/ready-task.js';
 import { Store } from '../../engine/archive/store.js';
+import { beginThreads, warmUp } from '../../engine/archive/warm-up.js';
 import { openArchive, WorkerPool, workersDefault, type ScanStats } from '../../engine/index.js';
-import type { AgentState } from '../../engine/store/reading/agent-state.js';
 import { assert } from '../../engine/terms/assert.js';
 import { parseQueryRequest } from '../../server/request/query-request.js';
 import { bytesFromDisk } from './page-cache.js';
@@ -11,7 +8,7 @@ import { endMs, webAgent } from './web-store.js';
 
 /** What a process has measured for a question, in milliseconds. */
 export interface Asked {
-  /** Time to open the archive and the agent, to start the threads, and for the rehearsal. */
+  /** Time to open the archive and the agent, to start the threads, and for the warm-up. */
   readonly openMs: number;
   /** The first answer after opening. */
   readonly firstMs: number;
@@ -26,11 +23,11 @@ export interface Asked {
 }
 
 /** When a question is asked, and whether it is repeated. */
-export type When = 'repeatedly' | 'once' | 'ahead';
+export type When = 'repeatedly' | 'once';
 
 /**
- * Runs that are not counted: at least so many, and more, up to the maximum, while they still read files. Each brings some more filters into
- * memory, which a server reads ahead.
+ * Runs that are not counted: at least so many, and more, up to the maximum, while they still read files: each keeps some more
+ * pieces of filters in memory.
  */
 const warmUpRuns = 5;
 const warmUpRunsMax = 100;
@@ -38,18 +35,13 @@ const warmUpRunsMax = 100;
 const runsMax = 50;
 const budgetMs = 1000;
 
-/**
- * Asks a question as in a server, where the threads have been started and a few queries rehearsed.
- *
- * @param when `ahead`: after filters have been read ahead, which a server begins once it has opened its agents; `once`: at once, and no more
- * than once
- */
+/** Asks a question as in a server, where the threads have been started and a few queries answered to warm up. */
 async function ask(location: string, raw: string, when: When): Promise<Asked> {
   const { name } = webAgent(false);
   const diskBytesBefore = bytesFromDisk();
   const startMs = performance.now();
   const workers = new WorkerPool(workersDefault());
-  const ready = makeReady(workers);
+  const ready = beginThreads(workers);
   const archive = await openArchive(location, {
     mode: 'write',
     role: 'bench',
@@ -61,10 +53,8 @@ async function ask(location: string, raw: string, when: When): Promise<Asked> {
   const { schema } = store;
   await ready;
   assert(store instanceof Store, 'the archive is one of the engine');
-  const { state } = store.context;
-  await rehearse(state, workers, new AbortController().signal);
+  await warmUp(store.context.state, workers, new AbortController().signal);
   const openMs = performance.now() - startMs;
-  if (when === 'ahead') await readAhead(state, workers);
   const bounds = { timezone: 'UTC', limitMax: 1000, limitDefault: 100 };
   const once = async (): Promise<{ ms: number; rows: number; stats: ScanStats }> => {
     const askedMs = performance.now();
@@ -90,12 +80,6 @@ async function ask(location: string, raw: string, when: When): Promise<Asked> {
   await workers.close();
   const { ms: firstMs, rows, stats } = first;
   return { openMs, firstMs, diskBytes, warmMs, rows, first: stats, warm: last.stats };
-}
-
-async function readAhead(state: AgentState, workers: WorkerPool): Promise<void> {
-  const ahead = new FiltersAhead(workers);
-  ahead.add(state);
-  await ahead.done();
 }
 
 const [location, raw, when] = process.argv.slice(2);

@@ -15,7 +15,7 @@ import {
   pieceStoredBytesMax,
   type GramFilterShape,
 } from '../../engine/store/sealed/gram-filter.js';
-import { mayHaveAll, planGramReads } from '../../engine/store/sealed/gram-probing.js';
+import { mayHaveAll, planGramLookups } from '../../engine/store/sealed/gram-probing.js';
 import {
   decodeSummary,
   encodeSummary,
@@ -100,7 +100,7 @@ function readGramFilter(folder: string, entry: SegmentEntry, field: number): Gra
   const file = readFileSync(join(folder, entry.file));
   const summary = file.subarray(entry.footerOffset - entry.summaryBytes, entry.footerOffset);
   const filters = decodeSummary(summary, entry.rowGroupRows.length)!;
-  const { gramBytes, gramBits, gramEighths, offset } = filters.gramFilter(field, 0)!;
+  const { gramBytes, gramBits, gramEighths, offset } = filters.of(field)!.grams[0]!;
   const shape = { gramBytes, gramBits, gramEighths, trigramBits: 0 };
   const stored = file.subarray(offset, offset + gramFilterBytes(shape));
   let set = 0;
@@ -169,8 +169,8 @@ class FilterMakers {
   }
 
   #seemsToContain(stored: Uint8Array, text: Uint8Array): boolean {
-    return planGramReads(this.shape, text).every((read) =>
-      mayHaveAll(read, stored.subarray(read.offset, read.offset + read.bytes)),
+    return planGramLookups(this.shape, text).every((lookup) =>
+      mayHaveAll(lookup, stored, lookup.piece.offset),
     );
   }
 }

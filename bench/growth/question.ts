@@ -42,8 +42,6 @@ export interface Measured {
   readonly rows: number;
   readonly openMs: Spread;
   readonly firstMs: Spread;
-  /** The first time where filters have been read ahead. */
-  readonly aheadMs: Spread;
   /** Opening and the first time where no file is in the page cache; null where files can't be removed from it. */
   readonly fromDisk: FromDisk | null;
   readonly warmMs: Spread;
@@ -71,13 +69,11 @@ export async function measure(
       throw new Error(`"${title}" has ${answer.rows} records for an answer, not ${rows}`);
     return answer;
   };
-  await ask('ahead');
+  await ask('once');
   const asked: Asked[] = [];
-  const askedAhead: Asked[] = [];
   const askedFromDisk: Asked[] = [];
   for (let turn = 0; turn < repeat; turn++) {
     asked.push(await ask('repeatedly'));
-    askedAhead.push(await ask('ahead'));
     if (dropFromPageCache(location)) askedFromDisk.push(await ask('once'));
   }
   return {
@@ -86,7 +82,6 @@ export async function measure(
     rows: asked[0]!.rows,
     openMs: spreadOf(asked.map(({ openMs }) => openMs)),
     firstMs: spreadOf(asked.map(({ firstMs }) => firstMs)),
-    aheadMs: spreadOf(askedAhead.map(({ firstMs }) => firstMs)),
     fromDisk: askedFromDisk.length === 0 ? null : fromDiskOf(askedFromDisk),
     warmMs: spreadOf(asked.flatMap(({ warmMs }) => warmMs)),
     first: costOf(asked[0]!.first),

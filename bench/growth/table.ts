@@ -31,8 +31,6 @@ export const measuredHeader = [
   'half within',
   'read',
   'pieces of filters',
-  'filters read ahead, ms',
-  'half within',
   'from the disk, ms',
   'half within',
   'disk',
@@ -48,7 +46,7 @@ const pieces = ({ valuePiecesRead, gramPiecesRead }: Cost): string =>
 /** The row of a question at one size. */
 export function measuredRow(
   records: number,
-  { title, warm, first, warmMs, firstMs, aheadMs, fromDisk }: Measured,
+  { title, warm, first, warmMs, firstMs, fromDisk }: Measured,
 ): string[] {
   return [
     title,
@@ -61,8 +59,6 @@ export function measuredRow(
     half(firstMs),
     formatBytes(first.bytesRead),
     pieces(first),
-    ms(aheadMs.median),
-    half(aheadMs),
     ...(fromDisk === null
       ? ['–', '–', '–']
       : [ms(fromDisk.firstMs.median), half(fromDisk.firstMs), formatBytes(fromDisk.bytes)]),

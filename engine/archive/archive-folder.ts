@@ -31,9 +31,9 @@ import { poolBytesDefault, settingsOf, type OpenOptions, type Settings } from '.
 import { cleanUp, readCommitted, readStoredSchema, type Heads } from '../store/reading/recovery.js';
 import { RemoteCommitter } from '../store/writer/remote-committer.js';
 import { Removals } from '../store/writer/removals.js';
-import { Anticipation } from './anticipation.js';
 import { Store } from './store.js';
 import { UpkeepRounds } from './upkeep-rounds.js';
+import { beginThreads, warmUp } from './warm-up.js';
 import type { ChannelOperation } from '../store/writer/writer-channel.js';
 import type { WriterLink, WriterLock } from '../store/writer/writer-link.js';
 import { refused, writerOperations } from '../store/writer/writer-operations.js';
@@ -65,8 +65,9 @@ export class ArchiveFolder implements Archive {
   private readonly settings: Settings;
   private readonly pool: BufferPool;
   private readonly workers: WorkerPool;
-  /** Undefined in a process that does not go on answering. */
-  private anticipation: Anticipation | undefined;
+  /** Whether the process is ready for its first query, or does not go on answering. One agent after another is tried, until one has records. */
+  private warmth: Promise<boolean> = Promise.resolve(true);
+  private readonly warming = new AbortController();
   private readonly ownWorkers: WorkerPool | undefined;
   private readonly foreign: ForeignMeans;
   readonly objects: Archive['objects'];
@@ -120,7 +121,7 @@ export class ArchiveFolder implements Archive {
     if (this.settings.mode === 'write') await this.becomeWriterOrFollow();
     // A server does not wait for it in the middle of what it answers.
     if (this.settings.role === 'serve') arrowModules();
-    if (this.settings.anticipates) this.anticipation = new Anticipation(this.workers);
+    if (this.settings.anticipates) this.warmth = beginThreads(this.workers).then(() => false);
     this.timer = setInterval(() => void this.upkeep.run(), maintenanceIntervalMs);
     this.timer.unref();
   }
@@ -264,7 +265,10 @@ export class ArchiveFolder implements Archive {
     else await follower.refresh();
     if (state.damage !== undefined) this.settings.onWarning(`agent ${name}: ${state.damage.message}`);
     this.agentsOpen.push(agent);
-    this.anticipation?.add(state);
+    const { signal } = this.warming;
+    this.warmth = this.warmth.then(
+      (isWarm) => isWarm || signal.aborted || warmUp(state, this.workers, signal),
+    );
     return agent;
   }
 
@@ -470,7 +474,8 @@ export class ArchiveFolder implements Archive {
       () => this.upkeep.current,
       () => this.background?.stop(),
       () => this.shipping?.stop(),
-      () => this.anticipation?.close(),
+      () => this.warming.abort(),
+      () => this.warmth,
       () => this.lock?.stopServing(),
       () => everyStep([...this.opened.values()].map((opening) => () => this.closeAgent(opening))),
       () => this.pool.close(),

@@ -49,7 +49,7 @@ export interface OpenOptions {
   readonly background?: { readonly threads: 0 | 1 };
   /** Gets a sentence for the operator: damage found, another writer, … */
   readonly onWarning?: (message: string) => void;
-  /** Have threads begun, and filters read into memory, before a query needs them: for a process that goes on answering. */
+  /** Have threads begun, and a few queries answered, before a user asks: for a process that goes on answering. */
   readonly anticipates?: boolean;
   /** Told of every take-away of retention, and of policies that change. */
   readonly onRetention?: (event: RetentionEvent) => void;

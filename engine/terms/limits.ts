@@ -266,18 +266,11 @@ export const probesOfJobMin = 8;
 export const probesOfJobMax = 2048;
 
 /**
- * Filters are kept in memory from the second query that asks them, up to this share of the memory for decoded columns; others are read from their
- * files. One query loads at most this many bytes of filters, or those of one segment, so that it does not wait for all of a large archive.
+ * Pieces of filters that were read stay in memory, up to this share of the memory for decoded columns. One query leaves at most this many bytes of
+ * them there, so that a search through a large archive does not drop all that others use.
  */
 export const filtersKeptShare = 1 / 4;
 export const filtersKeptOfQueryBytesMax = 16 * 1024 * 1024;
-
-/**
- * For filters that are loaded before they are asked for: the segments that one job examines, at some ten microseconds each, and the pause (ms) after
- * a job while threads work for queries. A job reads some megabytes, so it then takes at most a third of a thread.
- */
-export const surveyedSegmentsMax = 256;
-export const filtersAheadPauseMs = 5;
 
 /** Buffer into which a thread reads pieces of filters and stripes of sketches. Larger reads are rare, and get memory of their own. */
 export const probeReadBytes = 64 * 1024;

@@ -13,11 +13,11 @@ import {
   gramPieces,
   type GramFilter,
 } from '../../engine/store/sealed/gram-filter.js';
-import { mayHaveAll, planGramReads } from '../../engine/store/sealed/gram-probing.js';
-import { FilterProbing } from '../../engine/store/sealed/filter-probing.js';
+import { mayHaveAll, planGramLookups } from '../../engine/store/sealed/gram-probing.js';
+import { FilterEvaluator } from '../../engine/store/sealed/filter-evaluator.js';
 import { ruling, SegmentRulings } from '../../engine/store/sealed/segment-rulings.js';
 import { readMetadata, writeMetadata } from '../../engine/store/sealed/segment-metadata.js';
-import { noFilters, SegmentFilters } from '../../engine/store/sealed/segment-filters.js';
+import { encodeSummary, noFilters, SegmentFilters } from '../../engine/store/sealed/segment-filters.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { fileBytes, mayContain, noReads, openSegment, sealBatches } from '../parquet/segment-sample.js';
 
@@ -235,8 +235,8 @@ describe('a gram filter', () => {
       );
     const passing = (filter: GramFilter): number =>
       Array.from({ length: 1000 }, (_, i) => foldNeedle(hashed(-1 - i).slice(0, 12))).filter((needle) =>
-        planGramReads(filter, needle).every((read) =>
-          mayHaveAll(read, filter.bytes.subarray(read.offset, read.offset + read.bytes)),
+        planGramLookups(filter, needle).every((lookup) =>
+          mayHaveAll(lookup, filter.bytes, lookup.piece.offset),
         ),
       ).length;
     for (const [rows, passingMax] of [
@@ -304,19 +304,18 @@ describe('a gram filter', () => {
   test('is first probed for the gram that ruled out the previous row group', () => {
     const { bytes, ...shape } = buildGramFilter(bytesOf(accessLines(20_000)), true)!;
     const place = { ...shape, rowGroup: 0, field: 0, offset: 0 };
-    const filters = new SegmentFilters({ ...noFilters, gramFilters: [place] }, 1);
+    const filters = new SegmentFilters(encodeSummary({ ...noFilters, gramFilters: [place] }, 1), 1);
     /** Searches for a text in one row group; returns the verdict and the number of reads. */
     const ask = (text: string, firsts: number[][]): { said: number; reads: number } => {
       const asked = [{ hash: null, shortHash: null, folded: foldNeedle(text) }];
       const questions = [{ field: 0, asked, concludes: 1 }];
       const rulings = new SegmentRulings(1, 1);
       rulings.set(0, ruling.mayMatch);
-      const probing = new FilterProbing(questions, firsts, noReads()).probe(filters, [0], rulings);
       let reads = 0;
-      for (let step = probing.next(); step.done !== true; reads++) {
-        const { offset, bytes: wanted } = step.value;
-        step = probing.next(bytes.subarray(offset, offset + wanted));
-      }
+      new FilterEvaluator(questions, firsts).evaluate(filters, [0], [0], rulings, ({ offset }) => {
+        reads++;
+        return { bytes, at: offset };
+      });
       return { said: rulings.of(0), reads };
     };
     const needle = `"GET /api/v1/items/17 HTTP/1.1" 200 zqxjvkwpyq`;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
 import { ChdbDoor } from '../../bench/far/chdb-door.js';
 import { ReaderArchive } from '../../engine/archive/reader-archive.js';
-import { rehearse } from '../../engine/archive/rehearsal.js';
+import { warmUp } from '../../engine/archive/warm-up.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { textOf } from '../engine/store/memory-archive.js';
 import { WriterBed } from '../readers/writer-bed.js';
@@ -129,15 +129,15 @@ function testsOn(start: () => Promise<Bed>): void {
     await store.close();
   });
 
-  it('are not rehearsed where the newest records are far', async () => {
+  it('are not asked to warm up where the newest records are far', async () => {
     const store = await FarStore.open(tier, strangeSchema);
     await store.load(Array.from({ length: 10 }, (_, i) => [BigInt(i), BigInt(i), 0, `${i}`, '', 0n]));
     const { state } = store.context;
     const { signal } = new AbortController();
-    await expect(rehearse(state, workers, signal)).resolves.toBeUndefined();
+    expect(await warmUp(state, workers, signal)).toBe(true);
     await store.store.shipFar();
     tier.transport.asked.length = 0;
-    expect(rehearse(state, workers, signal)).toBeUndefined();
+    expect(await warmUp(state, workers, signal)).toBe(false);
     expect(tier.transport.asked).toEqual([]);
     await store.close();
   });

@@ -150,18 +150,16 @@ describe('the filters of row groups for a text in any string field', () => {
     columns.close();
   });
 
-  it('are cached in memory once they are asked again, and give the same verdicts', async () => {
+  it('stay in memory, and give the same verdicts', async () => {
     const columns = new BufferPool(1 << 27);
     const dataset = recordsOf(time, level, path, message);
     const snapshot = await stored(dataset, 'kept', columns);
-    const [first, second, third] = [
-      await matches(snapshot, query(anywhere(wanted)), dataset),
+    const [first, second] = [
       await matches(snapshot, query(anywhere(wanted)), dataset),
       await matches(snapshot, query(anywhere(wanted)), dataset),
     ];
     expect(first.gramPiecesRead).toBeGreaterThan(0);
-    expect(second.gramPiecesRead).toBeGreaterThan(0);
-    expect(third).toMatchObject({
+    expect(second).toMatchObject({
       gramPiecesRead: 0,
       bytesRead: 0,
       columnsPrunedByGram: first.columnsPrunedByGram,

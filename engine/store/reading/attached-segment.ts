@@ -86,6 +86,7 @@ export class AttachedSegment {
     this.#file = file;
     if (!isIndexedAnew) return;
     this.#descriptions.forget(file.id);
+    this.#probing?.forget();
     this.#probing = this.#probingOf(file);
   }
 
@@ -93,10 +94,8 @@ export class AttachedSegment {
     if (index === undefined) return null;
     const { file, summaryOffset, summaryBytes } = index;
     const rowGroupRows = this.spans.map(({ from, to }) => to - from);
-    const filterBytes = { values: summaryOffset, grams: summaryOffset };
-    const entry = { footerOffset: summaryOffset + summaryBytes, summaryBytes, rowGroupRows, filterBytes };
-    const path = `${this.#agent}/${file}`;
-    return new SegmentProbing(this.#directory, path, entry, this.#pool, `${this.#poolPrefix}index/${path}/`);
+    const entry = { footerOffset: summaryOffset + summaryBytes, summaryBytes, rowGroupRows };
+    return new SegmentProbing(this.#directory, `${this.#agent}/${file}`, entry, this.#pool);
   }
 
   /** The filters of the index, which may come later. */
@@ -210,6 +209,7 @@ export class AttachedSegment {
   /** Gives back what it holds in memory. The file stays. */
   close(): void {
     this.#descriptions.forget(this.#file.id);
+    this.#probing?.forget();
     this.#pool.evict(this.#poolPrefix);
   }
 }

@@ -22,8 +22,6 @@ export interface ColumnRequest {
   readonly key: string;
   /** Upper bound of the bytes that `load` allocates in its space, working memory included. */
   readonly sizeBytes: number;
-  /** Set where the request is for filters instead of a column. Filters may take only a share of the pool (`filtersKeptShare`). */
-  readonly isFilter?: true;
   /** Decodes the column into `space`. */
   load(space: ColumnSpace): Promise<Column>;
 }
@@ -47,7 +45,14 @@ interface Entry {
   decoded: Column | null;
   /** Whether the entry was dropped from the pool. Its memory is freed once `pins` is 0. */
   isGone: boolean;
-  readonly isFilter: boolean;
+  /** Called when the pool drops filters; null for a column. */
+  readonly onGone: (() => void) | null;
+}
+
+/** How memory for filters is filled, and who is told that the pool drops them. */
+export interface KeptFilters {
+  fill(space: RangeSpace): Promise<void>;
+  onGone(): void;
 }
 
 /** The decoded columns of one list of keys. */
@@ -55,6 +60,15 @@ interface Group {
   readonly entries: readonly Entry[];
   readonly columns: Column[];
 }
+
+/** Stands for filters, which are no column. */
+const noColumn: Column = {
+  kind: 'bytes',
+  length: 0,
+  offsets: new Uint32Array(1),
+  bytes: new Uint8Array(0),
+  validity: null,
+};
 
 function isKept(entry: Entry): boolean {
   return !entry.isGone;
@@ -240,25 +254,35 @@ export class BufferPool {
     const bytes = memory.sizeOf(this.#taken(address));
     const decoded = copy(new RangeSpace(memory, address, bytes).kept);
     const column = Promise.resolve(decoded);
-    const entry: Entry = { key, address, bytes, pins: 0, column, decoded, isGone: false, isFilter: false };
+    const entry: Entry = { key, address, bytes, pins: 0, column, decoded, isGone: false, onGone: null };
     this.#entries.set(key, entry);
     this.#used.again.add(entry);
     this.#lastTouched = null;
   }
 
+  /** Bytes that filters may take. */
+  get filterBytesMax(): number {
+    return Math.floor(this.#bytesMax * filtersKeptShare);
+  }
+
   /**
-   * Begins to load filters, evicting columns if needed. Returns null where filters have used up their share of the pool, where calls wait
-   * for memory, or where the filters are in the pool already. The promise never rejects; it resolves once loading has succeeded or failed.
+   * Begins to fill memory with filters, evicting columns if needed, and beyond the share of filters those that were unused for longest. Null
+   * where there is no room now, or while calls wait for memory. The promise never rejects; it resolves once filling has succeeded or failed.
    */
-  keepFilters(request: ColumnRequest): Promise<void> | null {
-    const bytes = this.#filterBytes + alignedBytes(request.sizeBytes);
-    if (this.#isClosed || this.#waiters.length > 0 || this.#entries.has(request.key)) return null;
-    const address = bytes > this.#bytesMax * filtersKeptShare ? null : this.#allocate(request.sizeBytes);
+  keepFilters(key: string, sizeBytes: number, { fill, onGone }: KeptFilters): Promise<void> | null {
+    if (this.#isClosed || this.#waiters.length > 0) return null;
+    for (const entry of this.#used.again) {
+      if (this.#filterBytes + alignedBytes(sizeBytes) <= this.filterBytesMax) break;
+      if (entry.onGone !== null && entry.pins === 0) this.#drop(entry);
+    }
+    if (this.#filterBytes + alignedBytes(sizeBytes) > this.filterBytesMax) return null;
+    const address = this.#allocate(sizeBytes);
     if (address === null) return null;
     const lease = new ColumnLease();
-    this.#load(request, address, 'again', lease);
+    const load = (space: ColumnSpace): Promise<Column> => fill(space as RangeSpace).then(() => noColumn);
+    this.#load({ key, sizeBytes, load }, address, 'again', lease, onGone);
     const release = (): void => lease.release();
-    return this.#entries.get(request.key)!.column.then(release, release);
+    return this.#entries.get(key)!.column.then(release, release);
   }
 
   /** Drops the entries whose key begins with `prefix`. The memory of pinned entries is freed when their last pin is released. */
@@ -366,15 +390,21 @@ export class BufferPool {
   }
 
   /** Begins to decode a column at `address`, or on the heap where that is null, and pins it for the lease. */
-  #load(request: ColumnRequest, address: number | null, use: ColumnUse, lease: ColumnLease): void {
-    const { key, isFilter = false } = request;
+  #load(
+    request: ColumnRequest,
+    address: number | null,
+    use: ColumnUse,
+    lease: ColumnLease,
+    onGone: (() => void) | null = null,
+  ): void {
+    const { key } = request;
     const bytes = address === null ? 0 : this.#memory.sizeOf(address);
     const space = address === null ? null : new RangeSpace(this.#memory, address, bytes);
     const column = request.load(space ?? heapSpace);
-    const entry: Entry = { key, address, bytes, pins: 0, column, decoded: null, isGone: false, isFilter };
+    const entry: Entry = { key, address, bytes, pins: 0, column, decoded: null, isGone: false, onGone };
     this.#entries.set(key, entry);
     this.#lastTouched = null;
-    if (isFilter) this.#filterBytes += bytes;
+    if (onGone !== null) this.#filterBytes += bytes;
     if (address === null) this.#onHeap.add(entry);
     else this.#used[use].add(entry);
     this.#pin(entry);
@@ -408,7 +438,7 @@ export class BufferPool {
     entry.bytes -= freedBytes;
     this.#bytes -= freedBytes;
     this.#pinnedBytes -= freedBytes;
-    if (entry.isFilter) this.#filterBytes -= freedBytes;
+    if (entry.onGone !== null) this.#filterBytes -= freedBytes;
   }
 
   #pin(entry: Entry): void {
@@ -441,11 +471,12 @@ export class BufferPool {
     this.#entries.delete(entry.key);
     this.#used.once.delete(entry);
     this.#used.again.delete(entry);
+    entry.onGone?.();
     if (entry.pins === 0) this.#leave(entry);
   }
 
   #leave(entry: Entry): void {
-    if (entry.isFilter) this.#filterBytes -= entry.bytes;
+    if (entry.onGone !== null) this.#filterBytes -= entry.bytes;
     if (entry.address === null) this.#onHeap.delete(entry);
     else this.#free(entry.address);
   }

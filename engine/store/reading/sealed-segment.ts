@@ -21,7 +21,6 @@ import { copyColumn } from '../../columns/copy-column.js';
 import type { Directory, ReadableFile } from '../disk/directory.js';
 import { openSegment } from '../disk/removal-name.js';
 import type { SegmentEntry } from '../manifest/manifest.js';
-import type { SegmentFilters } from '../sealed/segment-filters.js';
 import type { AskableFilters, FilterAsk } from './filter-ask.js';
 import { SegmentProbing } from './segment-probing.js';
 import { notStored } from '../sealed/filter-question.js';
@@ -69,8 +68,7 @@ export class SealedSegment {
     this.#entry = entry;
     this.#schema = schema;
     this.#pool = pool;
-    const filterBytes = { values: entry.valueFilterBytes, grams: entry.gramFilterBytes };
-    this.#probing = new SegmentProbing(directory, path, { ...entry, filterBytes }, pool, this.#poolPrefix());
+    this.#probing = new SegmentProbing(directory, path, entry, pool);
   }
 
   /**
@@ -94,11 +92,6 @@ export class SealedSegment {
 
   get path(): string {
     return this.#path;
-  }
-
-  /** Access to the segment's filters. */
-  get probing(): SegmentProbing {
-    return this.#probing;
   }
 
   /** The row groups in file order. They show the fields of `target`, whatever schema the segment was written with. */
@@ -147,11 +140,6 @@ export class SealedSegment {
       .catch((error: unknown) => ask.rulings.fail(ask.rowGroups, error));
     ask.threads?.track(asking);
     return asking.then(() => undefined);
-  }
-
-  /** The filters that a footer of this segment names. */
-  filtersOf(footer: SegmentFooter): SegmentFilters {
-    return this.#probing.filtersOf(footer);
   }
 
   /** The buffer pool's keys of a row group's columns, one for each field of `target`. */

@@ -1,49 +1,27 @@
-import { checkedPiece, isBitSet, pieceStoredBytesMax, planProbes } from './gram-filter.js';
-import type { GramFilterShape, GramProbe } from './gram-filter.js';
+import { isBitSet, planProbes } from './gram-filter.js';
+import type { GramFilterShape, GramPiece } from './gram-filter.js';
 
-/** Adjacent pieces of a gram filter that are read at once, and the bits to look up in them. */
-export interface GramRead {
-  /** Offset in the filter. */
-  readonly offset: number;
-  readonly bytes: number;
-  readonly pieces: number;
-  readonly probes: readonly GramProbe[];
+/** A piece of a gram filter, and the bits to look up in it. */
+export interface GramLookup {
+  readonly piece: GramPiece;
+  readonly bits: readonly number[];
 }
-
-/** Maximum length of a read: two adjacent pieces. Copying a third takes as long as a second read, which is rarely needed. */
-const readBytesMax = 2 * pieceStoredBytesMax;
 
 /**
- * The reads to look up a text in a gram filter; empty if the filter cannot tell. Reads with most bits come first, because they are the most
- * likely to find one that is not set.
+ * The pieces to look up a text in a gram filter; empty if the filter cannot tell. Pieces with most bits come first, because they are the
+ * most likely to have one that is not set.
  */
-export function planGramReads(shape: GramFilterShape, folded: Uint8Array): GramRead[] {
-  const probes = planProbes(shape, folded).sort((a, b) => a.piece.offset - b.piece.offset);
-  const reads: GramRead[] = [];
-  for (const probe of probes) {
-    const { offset, storedBytes } = probe.piece;
-    const last = reads.at(-1);
-    const isNear = last !== undefined && offset + storedBytes - last.offset <= readBytesMax;
-    if (isNear) reads.pop();
-    const from = isNear ? last.offset : offset;
-    const bytes = offset + storedBytes - from;
-    const together = isNear ? [...last.probes, probe] : [probe];
-    reads.push({ offset: from, bytes, pieces: bytes / storedBytes, probes: together });
+export function planGramLookups(shape: GramFilterShape, folded: Uint8Array): GramLookup[] {
+  const lookups = new Map<number, { piece: GramPiece; bits: number[] }>();
+  for (const { piece, bit } of planProbes(shape, folded)) {
+    const known = lookups.get(piece.offset);
+    if (known === undefined) lookups.set(piece.offset, { piece, bits: [bit] });
+    else known.bits.push(bit);
   }
-  return reads.sort((a, b) => b.probes.length - a.probes.length);
+  return [...lookups.values()].sort((a, b) => b.bits.length - a.bits.length);
 }
 
-/** Whether all bits of a read are set in `stored`, the bytes read. A damaged piece rules nothing out; `verify` reports it. */
-export function mayHaveAll({ offset, probes }: GramRead, stored: Uint8Array): boolean {
-  let checked = -1;
-  let bitmap: Uint8Array | null = null;
-  for (const { piece, bit } of probes) {
-    if (piece.offset !== checked) {
-      const from = piece.offset - offset;
-      bitmap = checkedPiece(stored.subarray(from, from + piece.storedBytes), piece);
-      checked = piece.offset;
-    }
-    if (bitmap !== null && !isBitSet(bitmap, bit)) return false;
-  }
-  return true;
+/** Whether all bits are set in the piece that begins at offset `at`. */
+export function mayHaveAll({ bits }: GramLookup, bytes: Uint8Array, at: number): boolean {
+  return bits.every((bit) => isBitSet(bytes, at * 8 + bit));
 }

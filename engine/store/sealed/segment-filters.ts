@@ -7,7 +7,7 @@ import {
   shapeOfNumber,
   type GramFilterShape,
 } from './gram-filter.js';
-import { checksumsOf, stripeBytes, valueFilterBytes } from './value-filter.js';
+import { stripeBytes, valueFilterBytes } from './value-filter.js';
 
 /** The place and shape of a gram filter. */
 export interface GramFilterPlace extends GramFilterShape {
@@ -83,7 +83,6 @@ export function isPossible(
   const grams = gramFilters.every(
     (place) => place.rowGroup < rowGroups && isOfType(place.field, ['string']) && isPossibleShape(place),
   );
-  const isWhole = (blocks: number): boolean => blocks >= 1 && blocks <= blocksMax;
   const values = valueFilters.every(
     ({ rowGroup, field, blocks }) =>
       rowGroup < rowGroups && isOfType(field, ['string', 'int']) && isWhole(blocks),
@@ -98,60 +97,8 @@ export function isPossible(
 /** Far more blocks than the filter of a row group has. */
 const blocksMax = (64 * 1024 * 1024) / filterBlockBytes;
 
-/** The filters of a segment by field and row group. */
-export class SegmentFilters {
-  /** The checksums of value filters that were read. With them, looking up a value takes one read. */
-  readonly checksums = new Map<ValueFilterPlace, Uint8Array>();
-  readonly #rowGroups: number;
-  readonly #fields: ReadonlySet<number>;
-  readonly #gramFilters: ReadonlyMap<number, GramFilterPlace>;
-  readonly #valueFilters: ReadonlyMap<number, ValueFilterPlace>;
-  readonly #sketches: ReadonlyMap<number, SketchPlace>;
-
-  constructor({ gramFilters, valueFilters, sketches }: FilterPlaces, rowGroups: number) {
-    const keyed = <Place extends { field: number; rowGroup: number }>(
-      places: readonly Place[],
-    ): Map<number, Place> =>
-      new Map(places.map((place) => [place.field * rowGroups + place.rowGroup, place]));
-    this.#rowGroups = rowGroups;
-    this.#fields = new Set([...gramFilters, ...valueFilters, ...sketches].map(({ field }) => field));
-    this.#gramFilters = keyed(gramFilters);
-    this.#valueFilters = keyed(valueFilters);
-    this.#sketches = new Map(sketches.map((place) => [place.field, place]));
-  }
-
-  get rowGroups(): number {
-    return this.#rowGroups;
-  }
-
-  /** Bytes of the checksums of all value filters. */
-  get checksumBytes(): number {
-    let bytes = 0;
-    for (const { blocks } of this.#valueFilters.values()) bytes += checksumsOf(blocks).bytes;
-    return bytes;
-  }
-
-  /** Fields for which a row group has a filter. */
-  get fields(): ReadonlySet<number> {
-    return this.#fields;
-  }
-
-  /** Whether any row group has a filter for a field. */
-  has(field: number): boolean {
-    return this.#fields.has(field);
-  }
-
-  gramFilter(field: number, rowGroup: number): GramFilterPlace | undefined {
-    return this.#gramFilters.get(field * this.#rowGroups + rowGroup);
-  }
-
-  valueFilter(field: number, rowGroup: number): ValueFilterPlace | undefined {
-    return this.#valueFilters.get(field * this.#rowGroups + rowGroup);
-  }
-
-  sketches(field: number): SketchPlace | undefined {
-    return this.#sketches.get(field);
-  }
+function isWhole(blocks: number): boolean {
+  return blocks >= 1 && blocks <= blocksMax;
 }
 
 // The summary of a segment precedes its footer and has the places of its filters, so that filters can be asked without reading the footer.
@@ -198,37 +145,85 @@ export function encodeSummary(
   return bytes;
 }
 
-/** Decodes the summary of a segment with `rowGroups` row groups; null if it is damaged or describes impossible filters. */
+/** The filters of one field of a segment, by row group. */
+export interface FieldFilters {
+  readonly sketches: SketchPlace | undefined;
+  readonly values: readonly (ValueFilterPlace | undefined)[];
+  readonly grams: readonly (GramFilterPlace | undefined)[];
+}
+
+/** The places of a segment's filters by field, as its summary has them. A field's places are decoded when they are first asked for. */
+export class SegmentFilters {
+  /** The summary. It has to stay valid. */
+  readonly summary: Uint8Array;
+  readonly rowGroups: number;
+  readonly #view: DataView;
+  /** For each field the offsets of its rows in the summary. */
+  readonly #rows = new Map<number, number[]>();
+  readonly #fields = new Map<number, FieldFilters>();
+
+  constructor(summary: Uint8Array, rowGroups: number) {
+    this.summary = summary;
+    this.rowGroups = rowGroups;
+    this.#view = new DataView(summary.buffer, summary.byteOffset, summary.length);
+    for (let at = headBytes; at < summary.length - checksumBytes; at += rowBytes) {
+      const field = this.#view.getUint32(at + 4, true);
+      const rows = this.#rows.get(field);
+      if (rows === undefined) this.#rows.set(field, [at]);
+      else rows.push(at);
+    }
+  }
+
+  /** The filters of a field; null if no row group has one. */
+  of(field: number): FieldFilters | null {
+    const known = this.#fields.get(field);
+    if (known !== undefined) return known;
+    const rows = this.#rows.get(field);
+    if (rows === undefined) return null;
+    const found = this.#decode(field, rows);
+    this.#fields.set(field, found);
+    return found;
+  }
+
+  #decode(field: number, rows: readonly number[]): FieldFilters {
+    let sketches: SketchPlace | undefined;
+    const values: (ValueFilterPlace | undefined)[] = [];
+    const grams: (GramFilterPlace | undefined)[] = [];
+    for (const at of rows) {
+      const { kind, rowGroup, offset, shape } = summaryRow(this.#view, at);
+      if (kind === kinds.sketches) sketches = { field, offset, stripes: shape };
+      else if (kind === kinds.values) values[rowGroup] = { rowGroup, field, offset, blocks: shape };
+      else grams[rowGroup] = { rowGroup, field, offset, ...shapeOfNumber(shape) };
+    }
+    return { sketches, values, grams };
+  }
+}
+
+function summaryRow(
+  view: DataView,
+  at: number,
+): { kind: number; rowGroup: number; offset: number; shape: number } {
+  return {
+    kind: view.getUint32(at, true),
+    rowGroup: view.getUint32(at + 8, true),
+    offset: view.getUint32(at + 12, true) + view.getUint32(at + 16, true) * 2 ** 32,
+    shape: view.getUint32(at + 20, true),
+  };
+}
+
+/** The filters that the summary of a segment with `rowGroups` row groups names; null if it is damaged or describes impossible filters. */
 export function decodeSummary(bytes: Uint8Array, rowGroups: number): SegmentFilters | null {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const end = bytes.length - checksumBytes;
   if (end < headBytes || magic.some((byte, i) => bytes[i] !== byte)) return null;
   const count = view.getUint32(4, true);
-  if (headBytes + count * rowBytes !== end || view.getUint32(end, true) !== crc32(bytes.subarray(0, end)))
-    return null;
-  const gramFilters: GramFilterPlace[] = [];
-  const valueFilters: ValueFilterPlace[] = [];
-  const sketches: SketchPlace[] = [];
+  if (headBytes + count * rowBytes !== end || view.getUint32(8, true) !== rowGroups) return null;
+  if (view.getUint32(end, true) !== crc32(bytes.subarray(0, end))) return null;
   for (let at = headBytes; at < end; at += rowBytes) {
-    const field = view.getUint32(at + 4, true);
-    const rowGroup = view.getUint32(at + 8, true);
-    const offset = view.getUint32(at + 12, true) + view.getUint32(at + 16, true) * 2 ** 32;
-    const shape = view.getUint32(at + 20, true);
-    switch (view.getUint32(at, true)) {
-      case kinds.grams:
-        gramFilters.push({ rowGroup, field, offset, ...shapeOfNumber(shape) });
-        break;
-      case kinds.values:
-        valueFilters.push({ rowGroup, field, offset, blocks: shape });
-        break;
-      case kinds.sketches:
-        sketches.push({ field, offset, stripes: shape });
-        break;
-      default:
-        return null;
-    }
+    const { kind, rowGroup, shape } = summaryRow(view, at);
+    if (kind < kinds.grams || kind > kinds.sketches) return null;
+    if (kind !== kinds.sketches && rowGroup >= rowGroups) return null;
+    if (!(kind === kinds.grams ? isPossibleShape(shapeOfNumber(shape)) : isWhole(shape))) return null;
   }
-  const places = { gramFilters, valueFilters, sketches };
-  const isOurs = view.getUint32(8, true) === rowGroups && isPossible(places, rowGroups, () => true);
-  return isOurs ? new SegmentFilters(places, rowGroups) : null;
+  return new SegmentFilters(bytes, rowGroups);
 }

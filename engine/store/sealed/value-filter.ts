@@ -147,12 +147,6 @@ function pieceNumber(index: number, headerBytes: number, end: number): ValuePiec
   };
 }
 
-/** The place of the checksums of a filter's blocks, which are contiguous. The offset counts from the start of the filter. */
-export function checksumsOf(blocks: number): { readonly offset: number; readonly bytes: number } {
-  const offset = bloomFilterBytes(blocks) + checksumBytes;
-  return { offset, bytes: valueFilterBytes(blocks) - offset };
-}
-
 /** The piece with a value's block, and the offset of the block in the piece. */
 export function probeOf(
   blocks: number,

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { caseCount, fc, isWhole } from '../cases.js';
 import type { Predicate } from '../../engine/scan/plan/query.js';
-import { heap } from '../../engine/memory/arena.js';
 import type { SegmentEntry } from '../../engine/store/manifest/manifest.js';
-import { ruling } from '../../engine/store/sealed/segment-rulings.js';
+import { ruling, SegmentRulings, type Ruling } from '../../engine/store/sealed/segment-rulings.js';
 import type { FilterQuestion } from '../../engine/store/sealed/filter-question.js';
-import { keepFilters, keptRuling, type KeptOfField } from '../../engine/store/sealed/kept-filters.js';
+import { FilterEvaluator, type PieceSource } from '../../engine/store/sealed/filter-evaluator.js';
+import { checkPiece, type FilterPiece } from '../../engine/store/sealed/filter-piece.js';
 import { decodeSummary, filterParts } from '../../engine/store/sealed/segment-filters.js';
 import { makeSchema, type Schema } from '../../engine/terms/schema.js';
 import { batchFromRows, type Value } from '../model/rows.js';
@@ -42,14 +42,32 @@ function filtersOf({ entry, bytes }: Sealed) {
   return decodeSummary(bytes.subarray(footerOffset - summaryBytes, footerOffset), rowGroupRows.length)!;
 }
 
-/** The filters of the field in memory, read from `bytes`. */
-function keptOf(segment: Sealed, bytes = segment.bytes): KeptOfField {
-  const filters = filtersOf(segment);
-  const read = (offset: number, length: number): Uint8Array => bytes.subarray(offset, offset + length);
-  return {
-    values: keepFilters('values', filters, 0, heap, read),
-    grams: keepFilters('grams', filters, 0, heap, read),
+/** All pieces of the kinds that are in memory, read from `bytes`. */
+function piecesOf(
+  bytes: Uint8Array,
+  kinds: readonly FilterPiece['kind'][] = ['sketches', 'values', 'grams'],
+): PieceSource {
+  return ({ kind, offset, bytes: length, checksumOffset }) => {
+    if (!kinds.includes(kind)) return null;
+    const checksum = bytes.subarray(checksumOffset, checksumOffset + 4);
+    const stored = Uint8Array.of(...bytes.subarray(offset, offset + length), ...checksum);
+    checkPiece(stored, stored.length);
+    return { bytes: stored, at: 0 };
   };
+}
+
+/** What the pieces in memory say of a row group, and whether others could say more. */
+function said(
+  segment: Sealed,
+  question: FilterQuestion,
+  rowGroup: number,
+  source = piecesOf(segment.bytes),
+): { said: Ruling; isTold: boolean } {
+  const filters = filtersOf(segment);
+  const rulings = new SegmentRulings(filters.rowGroups, 1);
+  rulings.set(rowGroup, ruling.mayMatch);
+  const [left] = new FilterEvaluator([question]).evaluate(filters, [0], [rowGroup], rulings, source);
+  return { said: rulings.of(rowGroup), isTold: left! < 0 };
 }
 
 function questionOf(schema: Schema, predicate: Predicate): FilterQuestion {
@@ -102,22 +120,22 @@ function predicatesOf(type: 'string' | 'int', groups: readonly (readonly Value[]
   return [...wholes.map(exact), ...sets, ...parts];
 }
 
-describe('filters in memory', () => {
+describe('pieces of filters in memory', () => {
   test('give the same verdict for every row group as the filters in the file', async () => {
     let ruledOut = 0;
     await fc.assert(
       fc.asyncProperty(stored, async ({ type, index, groups }) => {
         const segment = await sealed(type, index, groups);
-        const kept = keptOf(segment);
         const { directory, entry, schema } = segment;
         const rowGroups = (await openSegment(directory, entry, schema)).rowGroups(schema);
         for (const predicate of predicatesOf(type, groups)) {
           const [question] = questionsOf(schema, predicate);
           if (question === undefined) continue;
           for (const [i, rowGroup] of rowGroups.entries()) {
-            const said = keptRuling(kept, i, question.asked);
-            expect(said, `${predicate.kind} of ${type}`).toBe(await rulingOf(rowGroup, [question]));
-            if (said !== ruling.mayMatch) ruledOut++;
+            const expected = await rulingOf(rowGroup, [question]);
+            const name = `${predicate.kind} of ${type}`;
+            expect(said(segment, question, i), name).toEqual({ said: expected, isTold: true });
+            if (expected !== ruling.mayMatch) ruledOut++;
           }
         }
       }),
@@ -126,16 +144,20 @@ describe('filters in memory', () => {
     if (isWhole) expect(ruledOut).toBeGreaterThan(100);
   });
 
-  test('give no verdict while a filter that could rule out the row group is not in memory', async () => {
+  test('give no verdict while a piece that could rule out the row group is missing', async () => {
     const ids = [0, 1].map((group) => Array.from({ length: 300 }, (_, i) => `${group}/${i * 7919}/of many`));
     const segment = await sealed('string', true, ids);
-    const { values, grams } = keptOf(segment);
-    const of = (predicate: Predicate) => questionOf(segment.schema, predicate).asked;
-    const whole = of(exact('nobody has this id'));
-    expect(keptRuling({ values: null, grams }, 0, whole)).toBeNull();
-    expect(keptRuling({ values, grams: null }, 0, whole)).toBe(ruling.byValue);
-    expect(keptRuling({ values, grams: null }, 0, of(like('which nobody has')))).toBeNull();
-    expect(keptRuling({ values: null, grams }, 0, of(like('which nobody has')))).toBe(ruling.byGram);
+    const of = (predicate: Predicate, ...kinds: FilterPiece['kind'][]) =>
+      said(segment, questionOf(segment.schema, predicate), 0, piecesOf(segment.bytes, kinds));
+    const unknown = { said: ruling.mayMatch, isTold: false };
+    const byValue = { said: ruling.byValue, isTold: true };
+    expect(of(exact('nobody has this id'), 'grams')).toEqual(unknown);
+    expect(of(exact('nobody has this id'), 'values')).toEqual(byValue);
+    expect(of(exact(ids[0]![7]!), 'values')).toEqual(unknown);
+    expect(of(exact(ids[0]![7]!), 'values', 'sketches')).toEqual({ said: ruling.mayMatch, isTold: true });
+    expect(of(oneOf(['nobody has this id', ids[0]![7]!]), 'values')).toEqual(unknown);
+    expect(of(like('which nobody has'), 'values', 'sketches')).toEqual(unknown);
+    expect(of(like('which nobody has'), 'grams')).toEqual({ said: ruling.byGram, isTold: true });
   });
 
   test('rule nothing out if the file is damaged', async () => {
@@ -152,12 +174,12 @@ describe('filters in memory', () => {
         for (let at = offset; at < offset + bytes; at += 11) {
           const flipped = segment.bytes.slice();
           flipped[at]! ^= 1 << (at & 7);
-          const kept = keptOf(segment, flipped);
+          const source = piecesOf(flipped);
           for (const [group, values] of groups.entries()) {
             const value = values[at % values.length]!;
             for (const predicate of type === 'int' ? [exact(value)] : [exact(value), like(String(value))]) {
-              const { asked } = questionOf(segment.schema, predicate);
-              expect(keptRuling(kept, group, asked), `byte ${at}`).toBe(ruling.mayMatch);
+              const question = questionOf(segment.schema, predicate);
+              expect(said(segment, question, group, source).said, `byte ${at}`).toBe(ruling.mayMatch);
             }
           }
         }

@@ -5,8 +5,8 @@ import * as arrow from 'apache-arrow';
 import { afterAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { ArchiveFolder } from '../../../engine/archive/archive-folder.js';
 import type { OpenOptions } from '../../../engine/archive/open-options.js';
-import { rehearse } from '../../../engine/archive/rehearsal.js';
 import { Store } from '../../../engine/archive/store.js';
+import { warmUp } from '../../../engine/archive/warm-up.js';
 import { makeSchema, WorkerPool, type Schema } from '../../../engine/index.js';
 import type { Query, ScanStats } from '../../../engine/scan/plan/query.js';
 import { tableOf } from '../../foreign/arrow-tables.js';
@@ -56,17 +56,17 @@ async function ask(store: Store): Promise<{ rows: number; stats: ScanStats }> {
   return { rows, stats };
 }
 
-describe('a rehearsal', () => {
+describe('a warm-up', () => {
   it('has read what the first query for the newest records reads', async () => {
-    for (const rehearses of [false, true]) {
+    for (const isWarm of [false, true]) {
       const archive = await open();
       const store = await stored(archive, 'texts', texts);
-      if (rehearses) await rehearse(store.context.state, workers, never);
-      // A replaced file can be removed although the rehearsal has read it.
+      if (isWarm) expect(await warmUp(store.context.state, workers, never)).toBe(true);
+      // A replaced file can be removed although the warm-up has read it.
       expect(store.context.state.pinnedBefore(Infinity)).toBe(false);
       const { rows, stats } = await ask(store);
       expect(rows).toBe(100);
-      if (rehearses) expect(stats.bytesRead).toBe(0);
+      if (isWarm) expect(stats.bytesRead).toBe(0);
       else expect(stats.bytesRead).toBeGreaterThan(0);
       await archive.close();
     }
@@ -82,7 +82,7 @@ describe('a rehearsal', () => {
   });
 
   it('reads no files of other programs, which may be far away', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'logstrata-rehearsal-'));
+    const folder = mkdtempSync(join(tmpdir(), 'logstrata-warm-up-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const path = join(folder, 'a.arrow');
     const table = tableOf({ n: { type: new arrow.Int32(), values: [1, 2, 3] } }, 3);
@@ -91,7 +91,7 @@ describe('a rehearsal', () => {
     const store = await stored(archive, 'attached', makeSchema([{ name: 'n', type: 'int' }]));
     const add = { path, format: 'arrow' as const, constants: {} };
     expect((await store.attach({ adds: [add], moves: [], removes: [] })).problems).toEqual([]);
-    expect(rehearse(store.context.state, workers, never)).toBeUndefined();
+    expect(await warmUp(store.context.state, workers, never)).toBe(false);
     expect((await ask(store)).rows).toBe(3);
     await archive.close();
   });
@@ -114,7 +114,7 @@ describe('a rehearsal', () => {
     const from = 4 + entry.headerBytes;
     await file.write(from, new Uint8Array(entry.footerOffset - from).fill(0xa5));
     await file.close();
-    await rehearse(store.context.state, workers, never);
+    await warmUp(store.context.state, workers, never);
     await expect(ask(store)).rejects.toMatchObject({ code: 'damaged' });
     await archive.close();
   });

@@ -1,0 +1,54 @@
+import { kernelsOver } from '../kernels/kernels.js';
+import { sharedMemory } from '../memory/shared-memory.js';
+import { executeScan } from '../scan/execute.js';
+import type { Query } from '../scan/plan/query.js';
+import type { AgentState } from '../store/reading/agent-state.js';
+import { probeTask } from '../store/sealed/probe-task.js';
+import type { WorkerPool } from '../workers/worker-pool.js';
+
+/** Number of runs at the end of the records that are queried. */
+const warmedRuns = 8;
+/** A text that no record contains. It is long enough for filters of all kinds to be asked. */
+const absentText = 'logstrata warm-up 4c0e5d7b92f8';
+
+/** Begins all threads: that takes longer than most answers. One that can't be begun now is begun for the first job that needs it. */
+export async function beginThreads(workers: WorkerPool): Promise<void> {
+  kernelsOver(sharedMemory());
+  const nothing = { questions: [], firsts: [], segments: [], rulings: new Uint8Array(0), range: null };
+  await workers.begin(probeTask, nothing).catch(() => undefined);
+}
+
+/**
+ * Asks an agent for its newest records, and for a text that no record contains, before a user asks anything. That has the code compiled,
+ * here and on the threads, and reads summaries and pieces of filters of the newest segments. Never rejects: a query that fails here fails
+ * for its user too.
+ *
+ * @returns whether the agent has records, and none that may be on another machine, so that it was asked
+ */
+export async function warmUp(state: AgentState, workers: WorkerPool, signal: AbortSignal): Promise<boolean> {
+  try {
+    const query = newestRecords(state);
+    if (query === null) return false;
+    for (const predicates of [[], [{ kind: 'anywhere', isAbsent: false, value: absentText } as const]]) {
+      const { lines } = executeScan(state.snapshot(), { ...query, predicates }, { workers, signal });
+      for await (const _ of lines);
+    }
+  } catch {
+    // The archive is closed, or is damaged where these queries read it.
+  }
+  return true;
+}
+
+function newestRecords(state: AgentState): Query | null {
+  if (state.damage !== undefined) return null;
+  const { runs, release } = state.snapshot();
+  const first = Math.max(0, runs.length - warmedRuns);
+  const newest = Array.from({ length: runs.length - first }, (_, i) => runs.at(first + i)!);
+  release();
+  const [from] = newest;
+  const isElsewhere =
+    state.attached.runs().length > 0 || newest.some(({ rowGroup }) => rowGroup.far !== undefined);
+  if (from === undefined || isElsewhere) return null;
+  const after = { partition: from.partition, ordinal: from.firstOrdinal - 1 };
+  return { limit: 100, after, last: true, predicates: [] };
+}

@@ -1,0 +1,181 @@
+import { filtersKeptOfQueryBytesMax, probesOfJobMax, probesOfJobMin } from '../../terms/limits.js';
+import { probedBytesOfRowGroup } from '../../terms/thread-limits.js';
+import type { RangeSpace } from '../../parquet/column-space.js';
+import { FilterEvaluator } from '../sealed/filter-evaluator.js';
+import type { FilterQuestion } from '../sealed/filter-question.js';
+import { pieceStoredBytesMax } from '../sealed/gram-filter.js';
+import { probeTask, type ProbeAnswers, type ProbedSegment, type ProbeJob } from '../sealed/probe-task.js';
+import type { SegmentRulings } from '../sealed/segment-rulings.js';
+import type { BufferPool } from './buffer-pool.js';
+import { PieceRange, type SegmentPieces } from './kept-pieces.js';
+import type { QueryThreads } from './query-threads.js';
+import type { ReadCounters } from './read-counters.js';
+
+/** Row groups of one segment to ask the filters about, and the rulings that receive the answers. */
+export interface AskedSegment {
+  readonly segment: ProbedSegment;
+  readonly rowGroups: readonly number[];
+  readonly rulings: SegmentRulings;
+  /** Receives the pieces that are read. */
+  readonly pieces: SegmentPieces;
+  readonly pool: BufferPool;
+}
+
+/** The segments that were asked about in one turn of the event loop. */
+interface ProbeTurn {
+  readonly asked: AskedSegment[];
+  readonly answered: Promise<void>;
+}
+
+/** Has threads ask filters for one query, and keeps the pieces that they read in the buffer pool. */
+export class FilterThreads {
+  readonly #threads: QueryThreads;
+  /** The turn that is still collecting segments; null until the next call of `probe`. */
+  #turn: ProbeTurn | null = null;
+  #evaluator: FilterEvaluator | null = null;
+  /** Bytes of pieces that this query may still keep. */
+  #bytesLeft = filtersKeptOfQueryBytesMax;
+
+  constructor(threads: QueryThreads) {
+    this.#threads = threads;
+  }
+
+  /** Answers the questions of the query from pieces in memory. */
+  evaluator(questions: readonly FilterQuestion[]): FilterEvaluator {
+    if (this.#evaluator?.questions !== questions) this.#evaluator = new FilterEvaluator(questions);
+    return this.#evaluator;
+  }
+
+  /**
+   * Does what `AskableFilters.ask` says, on threads. All requests of one turn of the event loop are sent together, because asking a filter
+   * takes far less time than handing a job to a thread.
+   */
+  probe(asked: AskedSegment, questions: readonly FilterQuestion[], counters: ReadCounters): Promise<void> {
+    this.#turn ??= this.#beginTurn(questions, counters);
+    this.#turn.asked.push(asked);
+    return this.#turn.answered;
+  }
+
+  #beginTurn(questions: readonly FilterQuestion[], counters: ReadCounters): ProbeTurn {
+    const asked: AskedSegment[] = [];
+    const answered = this.#probeAll(asked, questions, counters);
+    this.#threads.track(answered);
+    return { asked, answered };
+  }
+
+  async #probeAll(
+    asked: readonly AskedSegment[],
+    questions: readonly FilterQuestion[],
+    counters: ReadCounters,
+  ): Promise<void> {
+    await Promise.resolve();
+    this.#turn = null;
+    const rowGroups = asked.reduce((sum, segment) => sum + segment.rowGroups.length, 0);
+    const each = Math.ceil(rowGroups / this.#threads.count);
+    const shares = [...sharesOf(asked, Math.min(probesOfJobMax, Math.max(probesOfJobMin, each)))];
+    await Promise.all(shares.map((share) => this.#probeShare(this.evaluator(questions), share, counters)));
+  }
+
+  async #probeShare(
+    evaluator: FilterEvaluator,
+    share: readonly AskedSegment[],
+    counters: ReadCounters,
+  ): Promise<void> {
+    try {
+      const { questions, firsts } = evaluator;
+      const segments = share.map(({ segment }) => segment);
+      const job = { questions, firsts, segments, rulings: askedOf(share), range: null };
+      const answers = await this.#keeping(job, share);
+      evaluator.firsts = answers.firsts;
+      counters.gramPiecesRead += answers.gramPiecesRead;
+      counters.valuePiecesRead += answers.valuePiecesRead;
+      counters.bytesRead += answers.bytesRead;
+      let at = 0;
+      for (const { rowGroups, rulings } of share) {
+        rulings.take(rowGroups, answers.rulings.subarray(at));
+        at += rulings.bytes.length;
+      }
+    } catch (error) {
+      for (const { rowGroups, rulings } of share) rulings.fail(rowGroups, error);
+    }
+  }
+
+  /** Has a thread do a job. What it reads stays in the pool, if that has room now: nothing waits for it. */
+  async #keeping(job: ProbeJob, share: readonly AskedSegment[]): Promise<ProbeAnswers> {
+    const { pool } = share[0]!;
+    const rowGroups = share.reduce((sum, segment) => sum + segment.rowGroups.length, 0);
+    const run = (range: ProbeJob['range']): Promise<ProbeAnswers> =>
+      this.#threads.run(probeTask, { ...job, range }, [], rowGroups * probedBytesOfRowGroup);
+    const sizeBytes = Math.min(this.#bytesLeft, pool.filterBytesMax, readBytesMax(job, rowGroups));
+    const pieces = new PieceRange(pool);
+    let answers: Promise<ProbeAnswers> | undefined;
+    if (sizeBytes < pieceStoredBytesMax) return run(null);
+    const keeping = pool.keepFilters(pieces.keys[0], sizeBytes, {
+      fill: async (space) => {
+        answers = run(space.memory.rangeAt(space.address, sizeBytes));
+        keepPieces(await answers, share, pieces, space);
+      },
+      onGone: () => pieces.gone(),
+    });
+    if (keeping === null) return run(null);
+    this.#bytesLeft -= sizeBytes;
+    await keeping;
+    pieces.dropIfEmpty();
+    const { keptBytes } = await answers!;
+    this.#bytesLeft += sizeBytes - keptBytes;
+    return answers!;
+  }
+}
+
+/** Upper bound of what a job usually reads: two pieces for a text, and the sketches and one piece in eight for a value. */
+function readBytesMax({ questions, segments }: ProbeJob, rowGroups: number): number {
+  let bytes = 0;
+  for (const { asked } of questions)
+    for (const { hash } of asked) bytes += (hash === null ? 2 : 1 / 8) * pieceStoredBytesMax * rowGroups;
+  for (const { summary, rowGroupCount } of segments)
+    bytes += questions.length * rowGroupCount * 64 + ('offset' in summary ? summary.bytes : 0);
+  return Math.ceil(bytes) + pieceStoredBytesMax;
+}
+
+function keepPieces(
+  { kept, keptBytes }: ProbeAnswers,
+  share: readonly AskedSegment[],
+  pieces: PieceRange,
+  space: RangeSpace,
+): void {
+  space.filled(Math.max(1, keptBytes));
+  const bytes = space.memory.bytesAt({ address: space.address, sizeBytes: keptBytes });
+  for (let i = 0; i < kept.length; i += 3)
+    pieces.add(share[kept[i]!]!.pieces, kept[i + 1]!, bytes, kept[i + 2]!);
+}
+
+/** Splits requests into shares of `rowGroupsEach` row groups, one job each. The last share may be smaller. */
+function* sharesOf(asked: readonly AskedSegment[], rowGroupsEach: number): Generator<AskedSegment[]> {
+  let share: AskedSegment[] = [];
+  let room = rowGroupsEach;
+  for (const segment of asked) {
+    const { rowGroups } = segment;
+    for (let from = 0; from < rowGroups.length;) {
+      const to = Math.min(rowGroups.length, from + room);
+      share.push({ ...segment, rowGroups: rowGroups.slice(from, to) });
+      room -= to - from;
+      from = to;
+      if (room > 0) continue;
+      yield share;
+      share = [];
+      room = rowGroupsEach;
+    }
+  }
+  if (share.length > 0) yield share;
+}
+
+/** The rulings of the segments one after another, with `mayMatch` for each row group that is asked about. */
+function askedOf(share: readonly AskedSegment[]): Uint8Array<ArrayBuffer> {
+  const together = new Uint8Array(share.reduce((sum, { rulings }) => sum + rulings.bytes.length, 0));
+  let at = 0;
+  for (const { rowGroups, rulings } of share) {
+    together.set(rulings.bytesAsking(rowGroups), at);
+    at += rulings.bytes.length;
+  }
+  return together;
+}
