@@ -7,7 +7,7 @@ import type { SegmentEntry } from '../../engine/store/manifest/manifest.js';
 import type { RowGroup } from '../../engine/store/reading/snapshot.js';
 import { decodeSummary, encodeSummary } from '../../engine/store/sealed/segment-filters.js';
 import { ruling, type Ruling } from '../../engine/store/sealed/segment-rulings.js';
-import { bloomBlocks, bloomHeader, bloomHeaderBytes } from '../../engine/parquet/bloom-filter.js';
+import { bloomHeader, bloomHeaderBytes } from '../../engine/parquet/bloom-filter.js';
 import { hashIntegers } from '../../engine/kernels/value-filter.js';
 import {
   buildValueFilter,
