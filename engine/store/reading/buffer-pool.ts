@@ -22,6 +22,8 @@ export interface ColumnRequest {
   readonly key: string;
   /** Upper bound of the bytes that `load` allocates in its space, working memory included. */
   readonly sizeBytes: number;
+  /** Set where the request is for filters instead of a column: called when the pool drops them. */
+  readonly onGone?: () => void;
   /** Decodes the column into `space`. */
   load(space: ColumnSpace): Promise<Column>;
 }
@@ -45,33 +47,14 @@ interface Entry {
   decoded: Column | null;
   /** Whether the entry was dropped from the pool. Its memory is freed once `pins` is 0. */
   isGone: boolean;
-  /** Called when the pool drops filters; null for a column. */
-  readonly onGone: (() => void) | null;
-}
-
-/** How memory for filters is filled, and who is told that the pool drops them. */
-export interface KeptFilters {
-  fill(space: RangeSpace): Promise<void>;
-  onGone(): void;
+  /** Called when the pool drops filters; undefined for a column. */
+  readonly onGone: (() => void) | undefined;
 }
 
 /** The decoded columns of one list of keys. */
 interface Group {
   readonly entries: readonly Entry[];
   readonly columns: Column[];
-}
-
-/** Stands for filters, which are no column. */
-const noColumn: Column = {
-  kind: 'bytes',
-  length: 0,
-  offsets: new Uint32Array(1),
-  bytes: new Uint8Array(0),
-  validity: null,
-};
-
-function isKept(entry: Entry): boolean {
-  return !entry.isGone;
 }
 
 /** A requested column, decoded or being decoded. */
@@ -164,7 +147,8 @@ export class BufferPool {
    */
   decodedNow(keys: readonly string[]): readonly Column[] | null {
     const known = this.#groups.get(keys);
-    const group = known !== undefined && known.entries.every(isKept) ? known : this.#decoded(keys);
+    const group =
+      known !== undefined && known.entries.every(({ isGone }) => !isGone) ? known : this.#decoded(keys);
     if (group === null) return null;
     if (this.#lastTouched === group) return group.columns;
     this.#groups.set(keys, group);
@@ -254,35 +238,26 @@ export class BufferPool {
     const bytes = memory.sizeOf(this.#taken(address));
     const decoded = copy(new RangeSpace(memory, address, bytes).kept);
     const column = Promise.resolve(decoded);
-    const entry: Entry = { key, address, bytes, pins: 0, column, decoded, isGone: false, onGone: null };
+    const entry: Entry = { key, address, bytes, pins: 0, column, decoded, isGone: false, onGone: undefined };
     this.#entries.set(key, entry);
     this.#used.again.add(entry);
     this.#lastTouched = null;
   }
 
-  /** Bytes that filters may take. */
-  get filterBytesMax(): number {
-    return Math.floor(this.#bytesMax * filtersKeptShare);
-  }
-
-  /**
-   * Begins to fill memory with filters, evicting columns if needed, and beyond the share of filters those that were unused for longest. Null
-   * where there is no room now, or while calls wait for memory. The promise never rejects; it resolves once filling has succeeded or failed.
-   */
-  keepFilters(key: string, sizeBytes: number, { fill, onGone }: KeptFilters): Promise<void> | null {
+  /** Begins to load filters, and evicts others for them. Null where there is no room now. Never rejects; resolves once loading has ended. */
+  keepFilters(request: ColumnRequest): Promise<void> | null {
+    const spareBytes = this.#bytesMax * filtersKeptShare - alignedBytes(request.sizeBytes);
     if (this.#isClosed || this.#waiters.length > 0) return null;
     for (const entry of this.#used.again) {
-      if (this.#filterBytes + alignedBytes(sizeBytes) <= this.filterBytesMax) break;
-      if (entry.onGone !== null && entry.pins === 0) this.#drop(entry);
+      if (this.#filterBytes <= spareBytes) break;
+      if (entry.onGone !== undefined && entry.pins === 0) this.#drop(entry);
     }
-    if (this.#filterBytes + alignedBytes(sizeBytes) > this.filterBytesMax) return null;
-    const address = this.#allocate(sizeBytes);
+    const address = this.#filterBytes > spareBytes ? null : this.#allocate(request.sizeBytes);
     if (address === null) return null;
     const lease = new ColumnLease();
-    const load = (space: ColumnSpace): Promise<Column> => fill(space as RangeSpace).then(() => noColumn);
-    this.#load({ key, sizeBytes, load }, address, 'again', lease, onGone);
+    this.#load(request, address, 'again', lease);
     const release = (): void => lease.release();
-    return this.#entries.get(key)!.column.then(release, release);
+    return this.#entries.get(request.key)!.column.then(release, release);
   }
 
   /** Drops the entries whose key begins with `prefix`. The memory of pinned entries is freed when their last pin is released. */
@@ -390,21 +365,15 @@ export class BufferPool {
   }
 
   /** Begins to decode a column at `address`, or on the heap where that is null, and pins it for the lease. */
-  #load(
-    request: ColumnRequest,
-    address: number | null,
-    use: ColumnUse,
-    lease: ColumnLease,
-    onGone: (() => void) | null = null,
-  ): void {
-    const { key } = request;
+  #load(request: ColumnRequest, address: number | null, use: ColumnUse, lease: ColumnLease): void {
+    const { key, onGone } = request;
     const bytes = address === null ? 0 : this.#memory.sizeOf(address);
     const space = address === null ? null : new RangeSpace(this.#memory, address, bytes);
     const column = request.load(space ?? heapSpace);
     const entry: Entry = { key, address, bytes, pins: 0, column, decoded: null, isGone: false, onGone };
     this.#entries.set(key, entry);
     this.#lastTouched = null;
-    if (onGone !== null) this.#filterBytes += bytes;
+    if (onGone !== undefined) this.#filterBytes += bytes;
     if (address === null) this.#onHeap.add(entry);
     else this.#used[use].add(entry);
     this.#pin(entry);
@@ -438,7 +407,7 @@ export class BufferPool {
     entry.bytes -= freedBytes;
     this.#bytes -= freedBytes;
     this.#pinnedBytes -= freedBytes;
-    if (entry.onGone !== null) this.#filterBytes -= freedBytes;
+    if (entry.onGone !== undefined) this.#filterBytes -= freedBytes;
   }
 
   #pin(entry: Entry): void {
@@ -476,7 +445,7 @@ export class BufferPool {
   }
 
   #leave(entry: Entry): void {
-    if (entry.onGone !== null) this.#filterBytes -= entry.bytes;
+    if (entry.onGone !== undefined) this.#filterBytes -= entry.bytes;
     if (entry.address === null) this.#onHeap.delete(entry);
     else this.#free(entry.address);
   }

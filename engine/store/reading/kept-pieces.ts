@@ -1,16 +1,30 @@
 import type { LoadedPiece } from '../sealed/filter-piece.js';
-import type { BufferPool } from './buffer-pool.js';
+import type { Column } from '../../columns/column.js';
+import type { ColumnSpace } from '../../parquet/column-space.js';
+
+/** The part of the buffer pool that keeps filters. */
+export interface PiecePool {
+  readonly bytesMax: number;
+  keepFilters(request: {
+    readonly key: string;
+    readonly sizeBytes: number;
+    onGone(): void;
+    load(space: ColumnSpace): Promise<Column>;
+  }): Promise<void> | null;
+  decodedNow(keys: readonly string[]): unknown;
+  evict(prefix: string): void;
+}
 
 /** Pieces of filters that were read together and lie in one range of the buffer pool's memory, which evicts them together. */
 export class PieceRange {
   /** A list, because the pool looks up lists of keys. */
   readonly keys: readonly [string];
-  readonly #pool: BufferPool;
+  readonly #pool: PiecePool;
   readonly #pieces = new Set<KeptPiece>();
   #touchedBy = 0;
   #isGone = false;
 
-  constructor(pool: BufferPool) {
+  constructor(pool: PiecePool) {
     this.keys = [`filters/${++ranges}/`];
     this.#pool = pool;
   }

@@ -4,7 +4,7 @@ import type { MemoryRange } from '../../memory/shared-memory.js';
 import { LogstrataError } from '../../terms/errors.js';
 import { RangeSpace, type ColumnSpace } from '../../parquet/column-space.js';
 import { chunkTask, type ChunkJob } from './chunk-task.js';
-import { FilterThreads } from './filter-threads.js';
+import { FilterProbes } from './filter-probes.js';
 import { streamTask, type StreamJob } from './stream-task.js';
 import { pooledChunkTask, type PooledChunk } from './pooled-chunk-task.js';
 import type { JobQueue } from '../../workers/job-queue.js';
@@ -22,12 +22,13 @@ const queryEnded = new LogstrataError('cancelled', 'the query has ended');
 export class QueryThreads {
   readonly #queue: JobQueue;
   /** Asks filters. */
-  readonly filters = new FilterThreads(this);
+  readonly filters: FilterProbes;
   /** Tracked work that has not ended. */
   readonly #underWay = new Set<Promise<unknown>>();
 
   private constructor(pool: WorkerPool, signal: AbortSignal | undefined) {
     this.#queue = pool.queue(signal);
+    this.filters = new FilterProbes(this.#queue, (work) => this.track(work));
   }
 
   /** Null where the pool has no threads. */

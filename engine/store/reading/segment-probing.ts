@@ -13,9 +13,8 @@ import type { ProbedSegment } from '../sealed/probe-task.js';
 import { decodeSummary, encodeSummary, noFilters, SegmentFilters } from '../sealed/segment-filters.js';
 import { withFile, type SegmentFooter } from '../sealed/segment-file.js';
 import { ruling, SegmentRulings } from '../sealed/segment-rulings.js';
-import type { BufferPool } from './buffer-pool.js';
 import type { FilterAsk } from './filter-ask.js';
-import { SegmentPieces } from './kept-pieces.js';
+import { SegmentPieces, type PiecePool } from './kept-pieces.js';
 import type { ReadCounters } from './read-counters.js';
 
 /** What the manifest says of a file that has filters: a segment, or the index of an attached file. */
@@ -30,14 +29,14 @@ export class SegmentProbing {
   readonly #path: string;
   #absolutePath: string | undefined;
   readonly #entry: ProbedEntry;
-  readonly #pool: BufferPool;
+  readonly #pool: PiecePool;
   readonly #pieces = new SegmentPieces();
   /** The filters that the footer or a summary on the heap names. */
   #filters: SegmentFilters | undefined;
   /** The filters that the summary in the pool names. */
   #kept: { readonly summary: LoadedPiece; readonly filters: SegmentFilters } | undefined;
 
-  constructor(directory: Directory, path: string, entry: ProbedEntry, pool: BufferPool) {
+  constructor(directory: Directory, path: string, entry: ProbedEntry, pool: PiecePool) {
     this.#directory = directory;
     this.#path = path;
     this.#entry = entry;

@@ -1,14 +1,20 @@
-import { filtersKeptOfQueryBytesMax, probesOfJobMax, probesOfJobMin } from '../../terms/limits.js';
+import { alignedBytes, alignmentBytes } from '../../memory/allocator.js';
+import {
+  filtersKeptOfQueryBytesMax,
+  filtersKeptShare,
+  probesOfJobMax,
+  probesOfJobMin,
+} from '../../terms/limits.js';
 import { probedBytesOfRowGroup } from '../../terms/thread-limits.js';
-import type { RangeSpace } from '../../parquet/column-space.js';
+import type { Column } from '../../columns/column.js';
+import type { ColumnSpace, RangeSpace } from '../../parquet/column-space.js';
 import { FilterEvaluator } from '../sealed/filter-evaluator.js';
 import type { FilterQuestion } from '../sealed/filter-question.js';
 import { pieceStoredBytesMax } from '../sealed/gram-filter.js';
 import { probeTask, type ProbeAnswers, type ProbedSegment, type ProbeJob } from '../sealed/probe-task.js';
 import type { SegmentRulings } from '../sealed/segment-rulings.js';
-import type { BufferPool } from './buffer-pool.js';
-import { PieceRange, type SegmentPieces } from './kept-pieces.js';
-import type { QueryThreads } from './query-threads.js';
+import { PieceRange, type PiecePool, type SegmentPieces } from './kept-pieces.js';
+import type { JobQueue } from '../../workers/job-queue.js';
 import type { ReadCounters } from './read-counters.js';
 
 /** Row groups of one segment to ask the filters about, and the rulings that receive the answers. */
@@ -18,7 +24,7 @@ export interface AskedSegment {
   readonly rulings: SegmentRulings;
   /** Receives the pieces that are read. */
   readonly pieces: SegmentPieces;
-  readonly pool: BufferPool;
+  readonly pool: PiecePool;
 }
 
 /** The segments that were asked about in one turn of the event loop. */
@@ -28,16 +34,19 @@ interface ProbeTurn {
 }
 
 /** Has threads ask filters for one query, and keeps the pieces that they read in the buffer pool. */
-export class FilterThreads {
-  readonly #threads: QueryThreads;
+export class FilterProbes {
+  readonly #queue: JobQueue;
+  readonly #track: (work: Promise<unknown>) => void;
   /** The turn that is still collecting segments; null until the next call of `probe`. */
   #turn: ProbeTurn | null = null;
   #evaluator: FilterEvaluator | null = null;
   /** Bytes of pieces that this query may still keep. */
   #bytesLeft = filtersKeptOfQueryBytesMax;
 
-  constructor(threads: QueryThreads) {
-    this.#threads = threads;
+  /** @param track is told of work that uses the query's files */
+  constructor(queue: JobQueue, track: (work: Promise<unknown>) => void) {
+    this.#queue = queue;
+    this.#track = track;
   }
 
   /** Answers the questions of the query from pieces in memory. */
@@ -59,7 +68,7 @@ export class FilterThreads {
   #beginTurn(questions: readonly FilterQuestion[], counters: ReadCounters): ProbeTurn {
     const asked: AskedSegment[] = [];
     const answered = this.#probeAll(asked, questions, counters);
-    this.#threads.track(answered);
+    this.#track(answered);
     return { asked, answered };
   }
 
@@ -71,7 +80,7 @@ export class FilterThreads {
     await Promise.resolve();
     this.#turn = null;
     const rowGroups = asked.reduce((sum, segment) => sum + segment.rowGroups.length, 0);
-    const each = Math.ceil(rowGroups / this.#threads.count);
+    const each = Math.ceil(rowGroups / this.#queue.threads);
     const shares = [...sharesOf(asked, Math.min(probesOfJobMax, Math.max(probesOfJobMin, each)))];
     await Promise.all(shares.map((share) => this.#probeShare(this.evaluator(questions), share, counters)));
   }
@@ -105,18 +114,19 @@ export class FilterThreads {
     const { pool } = share[0]!;
     const rowGroups = share.reduce((sum, segment) => sum + segment.rowGroups.length, 0);
     const run = (range: ProbeJob['range']): Promise<ProbeAnswers> =>
-      this.#threads.run(probeTask, { ...job, range }, [], rowGroups * probedBytesOfRowGroup);
-    const sizeBytes = Math.min(this.#bytesLeft, pool.filterBytesMax, readBytesMax(job, rowGroups));
+      this.#queue.run(probeTask, { ...job, range }, [], rowGroups * probedBytesOfRowGroup);
+    const roomBytes = alignedBytes(pool.bytesMax * filtersKeptShare) - alignmentBytes;
+    const sizeBytes = Math.min(this.#bytesLeft, roomBytes, readBytesMax(job, rowGroups));
     const pieces = new PieceRange(pool);
     let answers: Promise<ProbeAnswers> | undefined;
     if (sizeBytes < pieceStoredBytesMax) return run(null);
-    const keeping = pool.keepFilters(pieces.keys[0], sizeBytes, {
-      fill: async (space) => {
-        answers = run(space.memory.rangeAt(space.address, sizeBytes));
-        keepPieces(await answers, share, pieces, space);
-      },
-      onGone: () => pieces.gone(),
-    });
+    const load = async (space: ColumnSpace): Promise<Column> => {
+      const { memory, address } = space as RangeSpace;
+      answers = run(memory.rangeAt(address, sizeBytes));
+      return keepPieces(await answers, share, pieces, space as RangeSpace);
+    };
+    const onGone = (): void => pieces.gone();
+    const keeping = pool.keepFilters({ key: pieces.keys[0], sizeBytes, onGone, load });
     if (keeping === null) return run(null);
     this.#bytesLeft -= sizeBytes;
     await keeping;
@@ -142,11 +152,13 @@ function keepPieces(
   share: readonly AskedSegment[],
   pieces: PieceRange,
   space: RangeSpace,
-): void {
+): Column {
   space.filled(Math.max(1, keptBytes));
   const bytes = space.memory.bytesAt({ address: space.address, sizeBytes: keptBytes });
   for (let i = 0; i < kept.length; i += 3)
     pieces.add(share[kept[i]!]!.pieces, kept[i + 1]!, bytes, kept[i + 2]!);
+  // To the pool, they are a column without rows.
+  return { kind: 'bytes', length: 0, offsets: new Uint32Array(1), bytes, validity: null };
 }
 
 /** Splits requests into shares of `rowGroupsEach` row groups, one job each. The last share may be smaller. */
