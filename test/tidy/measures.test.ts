@@ -10,12 +10,12 @@ import { root } from './source-files.js';
 
 /** What each measure may be. A change that lowers a measure lowers its number here. */
 const most: Readonly<Record<string, number>> = {
-  'lines from a plan to an answer': 13_730,
-  'task modules': 22,
+  'lines from a plan to an answer': 13_560,
+  'task modules': 19,
   'steps that wait in generators': 16,
   'promises or none': 102,
   'classes that queue, lend or limit': 16,
-  'named limits': 222,
+  'named limits': 216,
   'files that a query passes': 48,
 };
 
