@@ -22,9 +22,9 @@ class ZstdModule extends ZSTDDecoder {
    * The package calls this method without `this`, so the instance is stored in a variable of this module. The package needs its own
    * reference, set by `super._init`, when memory grows.
    */
-  override _init(result: { instance: { exports: unknown } }): void {
+  override _init(...[result]: Parameters<ZSTDDecoder['_init']>): void {
     super._init(result);
-    instantiated = result.instance.exports as ZstdLibrary;
+    instantiated = (result as { instance: { exports: unknown } }).instance.exports as ZstdLibrary;
   }
 }
 
