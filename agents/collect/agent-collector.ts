@@ -318,10 +318,24 @@ export class AgentCollector {
   private take(file: FollowedFile, identity: Identity): void {
     file.observe({ kind: 'identified', identity, asOf: this.asOf });
     if (identity.kind === 'follow') {
+      const { key } = identity.position;
+      for (const other of this.files)
+        if (key !== null && other !== file && other.position?.key === key)
+          other.observe({ kind: 'continued' });
       if (identity.cutBack !== undefined) this.tellCutBack(file, identity.cutBack);
+      if (identity.isRewritten === true) this.tellRewritten(file);
       this.truncations.recover(file, identity.known, identity.head);
     }
     if (identity.kind === 'packed') this.truncations.recover(file, identity.source.known, identity.head);
+  }
+
+  private tellRewritten({ path, state }: FollowedFile): void {
+    const { sizeBytes } = state.status;
+    this.options.log.warn(
+      { agent: this.name, file: path, bytes: sizeBytes },
+      'a log begins before the last line that was stored under its name, but that line was not found in it, as when its beginning ' +
+        `was removed: all its ${sizeBytes} bytes are read, and lines of it may be stored twice`,
+    );
   }
 
   private tellCutBack(file: FollowedFile, { known, offset, isDated }: CutBack): void {

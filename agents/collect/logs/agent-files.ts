@@ -117,7 +117,9 @@ export class AgentFiles {
 
   private add(found: Sighting, nowMs: number): FollowedFile {
     const { inode } = found.status;
-    const file = new FollowedFile(inode, found, nowMs, !this.isSurveyed);
+    const isNamed = ({ path, isGone }: FollowedFile): boolean => path === found.path && !isGone;
+    const replaced = this.isSurveyed ? [...this.byInode.values()].find(isNamed) : undefined;
+    const file = new FollowedFile(inode, found, nowMs, !this.isSurveyed, replaced?.inode ?? null);
     this.byInode.set(inode, file);
     return file;
   }

@@ -23,7 +23,8 @@ export interface CutBack {
   readonly isBeginning: boolean;
 }
 
-interface Line {
+/** Place of a line in a text. */
+export interface Line {
   readonly start: number;
   readonly end: number;
 }
@@ -106,7 +107,8 @@ async function lineStart(handle: LogHandle, offset: number): Promise<number> {
   return found < 0 ? 0 : from + found + 1;
 }
 
-function linesOf(bytes: Uint8Array, beginsInLine: boolean): Line[] {
+/** The lines of a text. With `beginsInLine`, it begins inside a line, which is left out. */
+export function linesOf(bytes: Uint8Array, beginsInLine: boolean): Line[] {
   const lines: Line[] = [];
   let start = beginsInLine ? bytes.indexOf(lineFeed) + 1 : 0;
   while (start < bytes.length) {
@@ -119,7 +121,7 @@ function linesOf(bytes: Uint8Array, beginsInLine: boolean): Line[] {
 }
 
 /** The time of each line; null for a line that has none, or is not a record. */
-async function timesOf(
+export async function timesOf(
   bytes: Uint8Array,
   lines: readonly Line[],
   { settings, captures, nowMs }: LineTimes,

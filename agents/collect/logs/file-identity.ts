@@ -1,4 +1,4 @@
-import { type Checkpoint, checkpointKey } from '../../../engine/index.js';
+import { type Checkpoint, checkpointKey, placementField } from '../../../engine/index.js';
 import { sha256 } from '../../sources/sha256.js';
 import { tailBytesMax } from '../../sources/content-reader.js';
 import type { RecordEnds } from '../../lines/record-ends.js';
@@ -7,11 +7,12 @@ import { candidatesOf, headBytesMax, isBeginningOf } from '../../sources/source-
 import { isCompressed } from '../../sources/source-reader.js';
 import type { DecodeSettings } from '../../frames/decode-task.js';
 import { CompressedSource } from './compressed-source.js';
-import { findCutBack } from './cut-back.js';
+import { findCutBack, type LineTimes } from './cut-back.js';
 import type { FollowedFile } from './followed-file.js';
 import type { FileStatus, LogHandle } from './log-files.js';
 import type { Identity } from './log-state.js';
 import { readAt } from './read-at.js';
+import { findTrimmed } from './trimmed-log.js';
 import { beginning, positionOf, type SourcePosition } from './source-position.js';
 
 /** What identification needs besides the file itself. */
@@ -78,26 +79,22 @@ export async function identify(
   if (ownPosition !== null) return { kind: 'follow', ...ownPosition, head };
   const ofName = own.filter(({ path }) => context.baseOf(path) === file.name.base);
   const isQuiet = context.nowMs - file.state.unchangedSinceMs >= quietMs;
-  const cutBack = await findCutBack(handle, status, ofName, {
-    settings: context.settings,
-    captures: file.name.captures,
-    nowMs: context.nowMs,
-  });
+  const { settings, nowMs } = context;
+  const reading = { settings, captures: file.name.captures, nowMs };
+  const cutBack = await findCutBack(handle, status, ofName, reading);
   // All that is there is stored, and it was changed just now: the log may be written anew from its beginning.
   if (cutBack?.isBeginning === true && !isQuiet) return { kind: 'waiting' };
-  if (cutBack !== null) {
-    const { known, offset } = cutBack;
-    const tail = await tailBefore(handle, offset);
-    const endsInLine = offset > 0 && tail.at(-1) !== 0x0a;
-    const position = positionOf({ ...known, offset, endsInLine }, head, tail, status.sizeBytes);
-    return { kind: 'follow', position: { ...position, key: checkpointKey(known) }, known, head, cutBack };
-  }
+  if (cutBack !== null)
+    return { kind: 'follow', ...(await storedTo(handle, status, head, cutBack)), head, cutBack };
   // Another file continues the content that this process stored.
   if (file.isGone && file.state.hasStored) return { kind: 'done' };
   if (file.rotated && isCopyOfPresent(file, head, context)) return { kind: 'waiting' };
   const free = freeCandidates(file, head, context);
-  const position = await longestMatch(handle, status, head, free);
-  if (position !== null) return { kind: 'follow', ...position, head };
+  const found =
+    (await longestMatch(handle, status, head, free)) ??
+    (await findMoved(file, handle, status, head, reading, context));
+  if (found !== null && found !== 'lost')
+    return isReadOn(found.known, file, context) ? { kind: 'waiting' } : { kind: 'follow', ...found, head };
   if (await isStoredBeginning(file, handle, status, head, context)) return { kind: 'done' };
   if (isHistory(file, status, context)) return { kind: 'history' };
   // Lines that came after the first survey are new, however many they are.
@@ -106,7 +103,56 @@ export async function identify(
   const start = isLimited ? await lastLines(handle, thereBytes, head, context.limitLines) : beginning;
   // A rotated generation that nobody has followed was written while the service was down.
   const unseenTo = file.rotated ? status.sizeBytes : 0;
-  return { kind: 'follow', position: { ...start, unseenTo }, known: null, head };
+  return {
+    kind: 'follow',
+    position: { ...start, unseenTo },
+    known: null,
+    head,
+    isRewritten: found === 'lost',
+  };
+}
+
+/** Finds the last stored line of a log of the same path in a log that has lost its beginning. */
+async function findMoved(
+  file: FollowedFile,
+  handle: LogHandle,
+  status: FileStatus,
+  head: Uint8Array,
+  reading: LineTimes,
+  context: IdentityContext,
+): Promise<{ position: SourcePosition; known: Checkpoint } | 'lost' | null> {
+  if (file.rotated) return null;
+  const before = context.checkpoints.filter(
+    (one) =>
+      one.contentHash === null && one.path === file.path && (isOwn(one, file) || isFree(one, file, context)),
+  );
+  const trimmed = await findTrimmed(handle, status.sizeBytes, before, reading);
+  return trimmed === null || trimmed === 'lost' ? trimmed : storedTo(handle, status, head, trimmed);
+}
+
+/** Position of a file whose content up to `offset` is stored, although not all of it is where a checkpoint says. */
+async function storedTo(
+  handle: LogHandle,
+  { sizeBytes }: FileStatus,
+  head: Uint8Array,
+  { known, offset }: { readonly known: Checkpoint; readonly offset: number },
+): Promise<{ position: SourcePosition; known: Checkpoint }> {
+  const tail = await tailBefore(handle, offset);
+  const endsInLine = offset > 0 && tail.at(-1) !== 0x0a;
+  const samples = await samplesTo(handle, offset);
+  const position = positionOf({ ...known, offset, endsInLine, samples }, head, tail, sizeBytes);
+  return { position: { ...position, key: checkpointKey(known) }, known };
+}
+
+/**
+ * Whether the file that `file` replaces is still read. What it had before it was replaced is read once a round has passed,
+ * and `file` may have the same lines.
+ */
+function isReadOn(known: Checkpoint, file: FollowedFile, { files }: IdentityContext): boolean {
+  const before = files.get(known.inode ?? '')?.followed ?? null;
+  if (before?.position.key !== checkpointKey(known)) return false;
+  const { seenBytes, position, rest } = before;
+  return file.kind === 'new' || seenBytes - position.offset > (rest?.bytes ?? 0);
 }
 
 async function identifyCompressed(file: FollowedFile, context: IdentityContext): Promise<Identity> {
@@ -153,16 +199,27 @@ function freeCandidates(file: FollowedFile, head: Uint8Array, context: IdentityC
     const { inode, headBytes } = candidate;
     if (inode === undefined) return true;
     // A new log may begin with the same few lines as a removed one; that alone does not make it the same.
-    if (!file.rotated && context.removed.has(inode) && headBytes < headBytesMax) return false;
+    const isNew = !file.rotated && context.removed.has(inode) && headBytes < headBytesMax;
+    if (isNew && !isReplaced(candidate, file, context)) return false;
     return isFree(candidate, file, context);
   });
 }
 
+/** Whether `file` has taken the name of the file that a checkpoint was made for, and is that log if it has its content. */
+function isReplaced({ inode, headBytes }: Checkpoint, file: FollowedFile, context: IdentityContext): boolean {
+  const holder = context.files.get(inode ?? '');
+  if (file.rotated || holder === undefined || !holder.isGone || holder.path !== file.path) return false;
+  if (headBytes === headBytesMax) return true;
+  // A few lines may also begin a new log, unless they have times and the name was never without a file.
+  return file.replaces === inode && placementField(context.settings.definition.schema) >= 0;
+}
+
 /** Whether the file that a checkpoint was made for is another one than `file` and does not have that content any more. */
-function isFree(candidate: Checkpoint, file: FollowedFile, { files }: IdentityContext): boolean {
+function isFree(candidate: Checkpoint, file: FollowedFile, context: IdentityContext): boolean {
   const { inode, offset } = candidate;
   if (inode === undefined || isOwn(candidate, file)) return false;
-  const holder = files.get(inode);
+  if (isReplaced(candidate, file, context)) return true;
+  const holder = context.files.get(inode);
   if (holder === undefined || holder === file || holder.kind === 'done') return true;
   if (holder.position !== null) return holder.position.key !== checkpointKey(candidate);
   return holder.state.status.sizeBytes < offset;

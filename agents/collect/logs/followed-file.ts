@@ -23,6 +23,8 @@ export class FollowedFile implements HandleHolder {
     sighting: Sighting,
     nowMs: number,
     wasThere: boolean,
+    /** The file whose name it has taken, if that file had the name until it appeared. */
+    readonly replaces: string | null,
   ) {
     this.#state = firstState(sighting, nowMs, wasThere);
   }

@@ -98,6 +98,8 @@ export type Identity =
       readonly head: Uint8Array;
       /** Set where the file has lost its end, of which some had been stored. */
       readonly cutBack?: CutBack;
+      /** Whether it begins before the last line that was stored under its name, but does not have that line. */
+      readonly isRewritten?: boolean;
     }
   | { readonly kind: 'packed'; readonly source: CompressedSource; readonly head: Uint8Array }
   | { readonly kind: 'done' | 'history' | 'waiting' };
@@ -149,6 +151,8 @@ export type Observation =
   | { readonly kind: 'written' }
   /** The content that was read is not there any more. */
   | { readonly kind: 'replaced' }
+  /** Another file has taken its name and its content, and continues what is stored of it. */
+  | { readonly kind: 'continued' }
   /** It is unknown up to where the file is stored: it has to be identified again. */
   | { readonly kind: 'doubted' }
   | { readonly kind: 'failed'; readonly message: string; readonly nowMs: number }
@@ -214,6 +218,10 @@ export function next(state: LogState, observation: Observation): Step {
       return { state: { ...state, mayHaveMore: true } };
     case 'replaced':
       return leave({ ...state, mayHaveMore: true, hasStored: false, thereBytes: 0 }, { kind: 'new' });
+    case 'continued':
+      // Its last line may be complete in the other file. Else its program may still write to it.
+      if (content.kind !== 'follow' || content.rest !== null) return leave(state, { kind: 'done' });
+      return { state: { ...state, content: { ...content, position: { ...content.position, key: null } } } };
     case 'doubted':
       if (content.kind === 'history') return { state };
       return leave({ ...state, mayHaveMore: true }, { kind: 'new' });

@@ -1,0 +1,129 @@
+import { appendFileSync, closeSync, openSync, renameSync, writeFileSync, writeSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { closeAtEnd } from '../agents/load/temporary.js';
+import { follow, type FollowedFolder, lineOf, lines, range, type FollowOptions } from './followed-folder.js';
+
+const warningsOf = ({ log }: FollowedFolder): string[] =>
+  log.filter(({ level }) => level === 'warn').map(({ message }) => message);
+
+/** A stored log with this content. */
+async function stored(content: string, options: FollowOptions = {}): Promise<FollowedFolder> {
+  const followed = await follow({ startMs: Date.UTC(2026, 10, 25), ...options });
+  writeFileSync(followed.path('web.log'), content);
+  await followed.collect();
+  return followed;
+}
+
+/** Puts a new file in the place of the log, as rsync and editors do. */
+function replace(followed: FollowedFolder, content: string): void {
+  writeFileSync(followed.path('next'), content);
+  renameSync(followed.path('next'), followed.path('web.log'));
+}
+
+const isRunning = [
+  { when: 'while the server runs', isDown: false },
+  { when: 'while it is down', isDown: true },
+];
+
+/** Changes the log. */
+async function change(followed: FollowedFolder, isDown: boolean, what: () => void): Promise<void> {
+  if (isDown) await followed.stop();
+  what();
+  if (isDown) await followed.start();
+  await followed.settle();
+}
+
+describe.each(isRunning)('a log that is replaced by a longer copy of itself $when', ({ isDown }) => {
+  it.each([1, 40, 3000])('repeats and loses nothing (%d lines)', async (count) => {
+    const followed = await stored(lines(0, count));
+    await change(followed, isDown, () => replace(followed, lines(0, count + 1)));
+    expect(await followed.numbers()).toEqual(range(0, count + 1));
+    appendFileSync(followed.path('web.log'), lines(count + 1, count + 3));
+    await followed.settle();
+    expect(await followed.numbers()).toEqual(range(0, count + 3));
+    expect(warningsOf(followed)).toEqual([]);
+  });
+
+  it('is one source, however often it is replaced', async () => {
+    const followed = await stored(lines(0, 40));
+    for (let count = 41; count < 46; count++)
+      await change(followed, isDown, () => replace(followed, lines(0, count)));
+    expect(await followed.numbers()).toEqual(range(0, 45));
+    const { checkpoints } = await followed.store.sources();
+    expect(checkpoints.filter(({ headBytes }) => headBytes > 0)).toHaveLength(1);
+  });
+
+  it('is read on in the line in which the copy before it ended', async () => {
+    const followed = await stored(`${lines(0, 40)}${lineOf(40).slice(0, 30)}`);
+    await change(followed, isDown, () => replace(followed, lines(0, 42)));
+    expect(await followed.numbers()).toEqual(range(0, 42));
+  });
+});
+
+it('lines that both the replaced log and the copy have are stored once', async () => {
+  const followed = await stored(lines(0, 40));
+  appendFileSync(followed.path('web.log'), lines(40, 50));
+  replace(followed, lines(0, 60));
+  await followed.settle();
+  expect(await followed.numbers()).toEqual(range(0, 60));
+});
+
+it('lines that a program still writes to the replaced log are stored', async () => {
+  const followed = await stored(lines(0, 40));
+  const writer = openSync(followed.path('web.log'), 'a');
+  closeAtEnd(() => Promise.resolve(closeSync(writer)));
+  replace(followed, lines(0, 50));
+  await followed.collect();
+  await followed.collect();
+  writeSync(writer, lines(50, 55));
+  await followed.settle();
+  expect(await followed.numbers()).toEqual(range(0, 55));
+});
+
+const long = (n: number): string => `${lineOf(n)} ${'x'.repeat(900)}`;
+const longLines = (from: number, to: number): string =>
+  range(from, to)
+    .map((n) => `${long(n)}\n`)
+    .join('');
+
+describe.each(isRunning)('a log whose beginning is removed $when', ({ isDown }) => {
+  describe.each([
+    { how: 'by another file', put: replace },
+    {
+      how: 'in place',
+      put: (followed: FollowedFolder, content: string) => writeFileSync(followed.path('web.log'), content),
+    },
+  ])('$how', ({ put }) => {
+    it.each([
+      { content: lines, from: 0, to: 100 },
+      { content: lines, from: 0, to: 30_000 },
+      { content: longLines, from: 0, to: 100 },
+    ])('is read on after the last stored line ($to lines)', async ({ content, from, to }) => {
+      const followed = await stored(content(from, to));
+      await change(followed, isDown, () => put(followed, content(to - 50, to + 20)));
+      expect(await followed.numbers()).toEqual(range(0, to + 20));
+      appendFileSync(followed.path('web.log'), content(to + 20, to + 25));
+      await followed.settle();
+      expect(await followed.numbers()).toEqual(range(0, to + 25));
+      await followed.stop();
+      await followed.start();
+      await followed.settle();
+      expect(await followed.numbers()).toEqual(range(0, to + 25));
+      expect(warningsOf(followed)).toEqual([]);
+    });
+
+    it('is read as a whole, and reported, if the last stored line is gone too', async () => {
+      const followed = await stored(lines(0, 100));
+      await change(followed, isDown, () => put(followed, `${lines(50, 90)}${lines(100, 110)}`));
+      expect(await followed.numbers()).toEqual([...range(0, 110), ...range(50, 90)].sort((a, b) => a - b));
+      expect(warningsOf(followed)).toEqual([expect.stringContaining('lines of it may be stored twice')]);
+    });
+
+    it('is a new log, about which nothing is said, if all its lines are later', async () => {
+      const followed = await stored(lines(0, 100));
+      await change(followed, isDown, () => put(followed, lines(100, 130)));
+      expect(await followed.numbers()).toEqual(range(0, 130));
+      expect(warningsOf(followed)).toEqual([]);
+    });
+  });
+});
