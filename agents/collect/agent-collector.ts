@@ -13,11 +13,11 @@ import { FileAttempts } from './logs/file-attempts.js';
 import type { FollowedFile } from './logs/followed-file.js';
 import { decodeSettings } from '../frames/decode-task.js';
 import { decodeLines } from '../frames/lent-decoding.js';
-import type { CutBack } from './logs/cut-back.js';
 import { commitFrame, type CommitTarget } from './frame-commit.js';
 import { LineProblems } from './line-problems.js';
 import { newStopFlag, setStopFlag } from '../decode/stop-flag.js';
 import { gatherPacked } from './gather-packed.js';
+import { reportIdentity, reportLost } from './logs/identity-report.js';
 import { GoneSources } from './logs/gone-sources.js';
 import type { LineFrame } from './line-frame.js';
 import { LineGathering, type Gathered } from './line-gathering.js';
@@ -89,6 +89,8 @@ export class AgentCollector {
   private readonly goneSources: GoneSources;
   /** Whether the agent is followed for the first time ever, in this process. */
   private isFirst = false;
+  /** Whether files that were rotated beside the targets of links have been looked for. */
+  private hasRecalled = false;
   /** The file to begin the next round with: the first one that found no room in the last frame. */
   private nextFile: FollowedFile | undefined;
   /** Whether the folder has symbolic links, whose changes watching the folder does not show; as of the last survey. */
@@ -200,6 +202,12 @@ export class AgentCollector {
   async identify(): Promise<void> {
     try {
       if (this.checkpoints === null) await this.learn();
+      if (!this.hasRecalled) {
+        const known = this.checkpoints!;
+        const lost = await this.folder.recall(known, this.options.now());
+        this.hasRecalled = true;
+        reportLost(this.options.log, this.name, [...this.files], lost, known);
+      }
       await this.identifyNew();
     } catch (error) {
       await this.startOver();
@@ -293,7 +301,7 @@ export class AgentCollector {
 
   private async identityOf(file: FollowedFile): Promise<Identity> {
     const { handles, now, limitLines } = this.options;
-    const handle = await handles.use(file, file.path);
+    const handle = await handles.use(file, file.place);
     const status = await handle.status();
     if (status.inode !== file.inode) {
       // The name leads to another file by now.
@@ -322,33 +330,10 @@ export class AgentCollector {
       for (const other of this.files)
         if (key !== null && other !== file && other.position?.key === key)
           other.observe({ kind: 'continued' });
-      if (identity.cutBack !== undefined) this.tellCutBack(file, identity.cutBack);
-      if (identity.isRewritten === true) this.tellRewritten(file);
+      reportIdentity(this.options.log, this.name, file, identity);
       this.truncations.recover(file, identity.known, identity.head);
     }
     if (identity.kind === 'packed') this.truncations.recover(file, identity.source.known, identity.head);
-  }
-
-  private tellRewritten({ path, state }: FollowedFile): void {
-    const { sizeBytes } = state.status;
-    this.options.log.warn(
-      { agent: this.name, file: path, bytes: sizeBytes },
-      'a log begins before the last line that was stored under its name, but that line was not found in it, as when its beginning ' +
-        `was removed: all its ${sizeBytes} bytes are read, and lines of it may be stored twice`,
-    );
-  }
-
-  private tellCutBack(file: FollowedFile, { known, offset, isDated }: CutBack): void {
-    const { sizeBytes } = file.state.status;
-    const facts = { agent: this.name, file: file.path, bytes: sizeBytes, stored: known.offset, from: offset };
-    const since = isDated
-      ? 'where its lines become newer than the stored ones'
-      : 'at its end, because its lines have no time that shows which are new';
-    this.options.log.warn(
-      facts,
-      `a log has lost its end, of which some was stored, as in a power cut: ${known.offset} bytes are stored, it now has ${sizeBytes}; ` +
-        `reading continues at byte ${offset}, ${since}`,
-    );
   }
 
   /** Reads on in every file that may have grown. Returns whether there is more than the frame holds. */
@@ -410,7 +395,7 @@ export class AgentCollector {
     isAlone: boolean,
   ): Promise<Gathered> {
     const takeRest = this.silence.mayEndHere(file, nowMs);
-    return this.options.handles.whileOpen(file, file.path, (handle) =>
+    return this.options.handles.whileOpen(file, file.place, (handle) =>
       new LineGathering(file, handle, frame, scratch, this.ends, isAlone).run({ takeRest, nowMs }),
     );
   }

@@ -182,7 +182,7 @@ async function store(
     records: part.position.records + part.rows,
     rejected: part.position.rejected + part.rejected.length,
   }));
-  const checkpoints = parts.map(({ file, path }, i) => checkpointAt(positions[i]!, file.state.status, path));
+  const checkpoints = parts.map(({ file, path }, i) => checkpointAt(positions[i]!, { ...file.state, path }));
   const inputBytes = parts.reduce(
     (sum, { file, position }) => sum + position.offset - file.position!.offset,
     0,

@@ -82,7 +82,7 @@ async function checkpointOf(path: string, offset: number): Promise<Checkpoint | 
       const head = await readAt(handle, 0, Math.min(headBytesMax, offset));
       const tailBytes = Math.min(tailBytesMax, offset);
       const tail = await readAt(handle, offset - tailBytes, tailBytes);
-      return checkpointAt(positionBehind(beginning, head, offset, tail), status, path);
+      return checkpointAt(positionBehind(beginning, head, offset, tail), { path, status, target: null });
     } finally {
       await handle.close();
     }

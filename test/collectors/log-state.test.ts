@@ -17,7 +17,7 @@ import { beginning } from '../../agents/collect/logs/source-position.js';
 const name = { name: 'web.log', base: 'web.log', direct: true, captures: new Map<string, string>() };
 const rotatedName = { ...name, name: 'web.log.1', direct: false };
 const status = { inode: '7', sizeBytes: 100, modifiedMs: 5000, bornMs: null, isFile: true, links: 1 };
-const sighting = { path: '/logs/web.log', name, status };
+const sighting = { path: '/logs/web.log', name, status, target: null };
 
 const begun = Buffer.from('some');
 const at60 = { ...beginning, offset: 60, head: begun };

@@ -1,4 +1,6 @@
-import { basename } from 'node:path';
+import { basename, dirname, join } from 'node:path';
+import type { Checkpoint } from '../../../engine/index.js';
+import { unrotatedName } from '../../patterns/file-captures.js';
 import { inLanes } from '../../sources/lanes.js';
 import { isWithin, ownFilesReason, realPlace } from '../../sources/own-files.js';
 import { SourceError, systemCode } from '../../sources/source-error.js';
@@ -9,6 +11,9 @@ import type { Sighting } from './log-state.js';
 
 /** Limit on the files of one agent that are followed; the state of each takes some kilobytes. */
 export const filesMax = 20_000;
+
+/** File systems store times in steps of up to two seconds, and Linux takes them from a clock that is some milliseconds late. */
+export const timeSlackMs = 2000;
 
 /** Number of paths that are looked at concurrently: as many as Node's pool has threads. */
 const lanes = 4;
@@ -106,8 +111,44 @@ export class AgentFiles {
     if (found === null || 'reason' in found) return false;
     const known = this.byInode.get(found.status.inode);
     if (known === undefined || known.path !== found.path || known.isGone) return false;
-    known.observe({ kind: 'seen', ...found, nowMs });
+    known.observe({ kind: 'seen', ...found, target: known.state.target, nowMs });
     return true;
+  }
+
+  /**
+   * Finds the files of checkpoints that a symbolic link led to and that were rotated beside its target meanwhile, and later
+   * generations there. They are read like files that were renamed out of the folder. Returns the checkpoints of which nothing
+   * was found.
+   */
+  async recall(checkpoints: readonly Checkpoint[], nowMs: number): Promise<Checkpoint[]> {
+    const lost: Checkpoint[] = [];
+    for (const each of checkpoints) {
+      if (each.target === undefined || each.contentHash !== null || this.byInode.has(each.inode!)) continue;
+      const found = await this.besideTarget(each, each.target);
+      if (found.length === 0) lost.push(each);
+      for (const sighting of found) {
+        if (this.byInode.has(sighting.status.inode) || this.byInode.size >= filesMax) continue;
+        this.add(sighting, nowMs).observe({ kind: 'missed', nowMs });
+      }
+    }
+    return lost;
+  }
+
+  private async besideTarget({ path, inode, lastTimeMs }: Checkpoint, target: string): Promise<Sighting[]> {
+    const folder = dirname(target);
+    const found: Sighting[] = [];
+    for (const entry of await this.files.list(folder).catch(() => [])) {
+      const suffix = entry.name.slice(basename(target).length);
+      const isRotated = entry.name.startsWith(basename(target)) && unrotatedName(`x${suffix}`) === 'x';
+      const name = isRotated ? this.names.read(`${basename(path)}${suffix}`) : null;
+      const place = join(folder, entry.name);
+      const status = name === null ? null : await this.files.status(place).catch(() => null);
+      if (name === null || status?.isFile !== true) continue;
+      const isLater = suffix !== '' && status.modifiedMs >= (lastTimeMs ?? 0) - timeSlackMs;
+      if (status.inode !== inode && !isLater) continue;
+      found.push({ path: `${this.directory}/${name.name}`, name, status, target: place });
+    }
+    return found;
   }
 
   /** The name before rotation of the log at a path; undefined where the name is not one of the agent's. */
@@ -127,7 +168,9 @@ export class AgentFiles {
   private async matching(): Promise<FolderEntry[]> {
     try {
       // The folder may have become a link into the data folder after the agent's file was read.
-      const reason = await this.whyOwn(this.directory);
+      const { ownFolder, directory } = this;
+      const reason =
+        ownFolder === undefined ? null : this.whyOwn(directory, await this.files.realPath(directory));
       if (reason !== null) throw new SourceError('invalid', reason, { path: this.directory });
       const entries = await this.files.list(this.directory);
       return entries.filter(({ name }) => this.names.read(name) !== null);
@@ -138,9 +181,9 @@ export class AgentFiles {
   }
 
   /** Why a path is not followed: it leads into the archive's own folder. Null where it does not. */
-  private async whyOwn(path: string): Promise<string | null> {
-    const { files, ownFolder } = this;
-    if (ownFolder === undefined || !isWithin(await files.realPath(path), ownFolder)) return null;
+  private whyOwn(path: string, realPath: string): string | null {
+    const { ownFolder } = this;
+    if (ownFolder === undefined || !isWithin(realPath, ownFolder)) return null;
     return `${path} is inside the data folder ${ownFolder}: ${ownFilesReason}`;
   }
 
@@ -156,8 +199,9 @@ export class AgentFiles {
           path,
           reason: `${path} is skipped: it is a folder, a named pipe or a device, not a file`,
         };
-      const reason = isLink ? await this.whyOwn(path) : null;
-      return reason === null ? { path, name, status } : { path, reason };
+      const target = isLink ? await this.files.realPath(path) : null;
+      const reason = target === null ? null : this.whyOwn(path, target);
+      return reason === null ? { path, name, status, target } : { path, reason };
     } catch (error) {
       if (systemCode(error) === 'ENOENT' && entryName.includes(replacementCharacter))
         throw new Error('its name is not UTF-8; rename it', { cause: error });

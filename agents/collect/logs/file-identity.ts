@@ -6,13 +6,14 @@ import { samplesOf } from '../../sources/content-samples.js';
 import { candidatesOf, headBytesMax, isBeginningOf } from '../../sources/source-identity.js';
 import { isCompressed } from '../../sources/source-reader.js';
 import type { DecodeSettings } from '../../frames/decode-task.js';
+import { timeSlackMs } from './agent-files.js';
 import { CompressedSource } from './compressed-source.js';
 import { findCutBack, type LineTimes } from './cut-back.js';
 import type { FollowedFile } from './followed-file.js';
 import type { FileStatus, LogHandle } from './log-files.js';
 import type { Identity } from './log-state.js';
 import { readAt } from './read-at.js';
-import { findTrimmed } from './trimmed-log.js';
+import { findTrimmed, timesIn } from './trimmed-log.js';
 import { beginning, positionOf, type SourcePosition } from './source-position.js';
 
 /** What identification needs besides the file itself. */
@@ -50,9 +51,6 @@ export interface TruncatedSource {
 
 /** A compressed file, or one that is shorter than it was, is read only after it has not changed for this long: it may still be written. */
 const quietMs = 2000;
-
-/** File systems store times in steps of up to two seconds, and Linux takes them from a clock that is some milliseconds late. */
-const timeSlackMs = 2000;
 
 const readPieceBytes = 64 * 1024;
 
@@ -166,18 +164,25 @@ async function identifyCompressed(file: FollowedFile, context: IdentityContext):
     // It is too short for now: its writer has just begun.
     return { kind: 'waiting' };
   }
+  const head = await CompressedSource.head(file.place);
   const candidates = candidatesOf(context.checkpoints, head);
   const own = candidates.filter((one) => isOwn(one, file));
   // Stored completely, so it need not be decompressed again after each start.
   if (own.some(({ packedBytes }) => packedBytes === status.sizeBytes)) return { kind: 'done' };
   if (candidates.length === 0 && isHistory(file, status, context)) return { kind: 'history' };
   if (!isQuiet) return { kind: 'waiting' };
+  // Beside the target of a link, a generation from before the agent may have been compressed since.
+  const { settings, nowMs, firstStartMs } = context;
+  const reading = { settings, captures: file.name.captures, nowMs };
+  const [firstMs = Infinity] = file.state.target === null ? [] : await timesIn(head, reading);
+  if (candidates.length === 0 && firstMs < firstStartMs) return { kind: 'history' };
+  if (context.nowMs - unchangedSinceMs < quietMs) return { kind: 'waiting' };
   if (own.length === 0 && isCopyOfPresent(file, head, context)) return { kind: 'waiting' };
   const known = [...own, ...freeCandidates(file, head, context)];
   const wholes = wholesOf(file, context);
   return {
     kind: 'packed',
-    source: await CompressedSource.open(file.path, known, wholes, context.ends),
+    source: await CompressedSource.open(file.place, known, wholes, context.ends),
     head,
   };
 }

@@ -51,6 +51,11 @@ export class FollowedFile implements HandleHolder {
     return this.#state.path;
   }
 
+  /** The path by which it is opened. */
+  get place(): string {
+    return this.#state.target ?? this.#state.path;
+  }
+
   get name(): LogName {
     return this.#state.name;
   }

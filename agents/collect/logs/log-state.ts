@@ -10,6 +10,8 @@ export interface Sighting {
   readonly path: string;
   readonly name: LogName;
   readonly status: FileStatus;
+  /** Where the file lies, if the path only leads to it: a symbolic link, or a name that stands for a file elsewhere. Else null. */
+  readonly target: string | null;
 }
 
 /** The identity of a log's content, and how far it is stored. */
@@ -171,11 +173,12 @@ const retryLongestMs = 60_000;
 
 /** State of a file that is seen for the first time. `wasThere` says that it existed when the agent was first followed. */
 export function firstState(sighting: Sighting, nowMs: number, wasThere: boolean): LogState {
-  const { path, name, status } = sighting;
+  const { path, name, status, target } = sighting;
   return {
     path,
     name,
     status,
+    target,
     goneSinceMs: null,
     movedMs: 0,
     unchangedSinceMs: nowMs,
@@ -244,11 +247,11 @@ export function next(state: LogState, observation: Observation): Step {
   }
 }
 
-function seen(state: LogState, { path, name, status }: Sighting, nowMs: number): LogState {
+function seen(state: LogState, { path, name, status, target }: Sighting, nowMs: number): LogState {
   const { sizeBytes, modifiedMs } = state.status;
   const hasChanged = status.sizeBytes !== sizeBytes || status.modifiedMs !== modifiedMs;
   const hasReturned = state.goneSinceMs !== null;
-  const hasMoved = state.path !== path;
+  const hasMoved = state.path !== path || state.target !== target;
   const content = contentWhenSeen(state.content, status.sizeBytes, hasChanged || hasReturned);
   // Nothing has changed, as with most logs of a large folder in each survey: allocate no new state.
   if (!hasChanged && !hasReturned && !hasMoved) return withContent(state, content);
@@ -257,6 +260,7 @@ function seen(state: LogState, { path, name, status }: Sighting, nowMs: number):
     path,
     name,
     status,
+    target,
     goneSinceMs: null,
     unchangedSinceMs: hasChanged ? nowMs : state.unchangedSinceMs,
     movedMs: hasMoved ? nowMs : state.movedMs,

@@ -4,7 +4,7 @@ import { contentTail, tailBytesMax } from '../../sources/content-reader.js';
 import { grownSamples, samplesTo } from '../../sources/content-samples.js';
 import { headBytesMax, headIdentity } from '../../sources/source-identity.js';
 
-import type { FileStatus } from './log-files.js';
+import type { Sighting } from './log-state.js';
 
 /** Up to where a source is stored, and the bytes by which it is recognised there. Immutable: taking lines gives a new one. */
 export interface SourcePosition {
@@ -102,9 +102,9 @@ export function grownHead(head: Uint8Array, bytes: Uint8Array): Uint8Array {
 /** The checkpoint to commit for a position. */
 export function checkpointAt(
   position: SourcePosition,
-  { inode, bornMs }: Pick<FileStatus, 'inode' | 'bornMs'>,
-  path: string,
+  { path, status, target }: Pick<Sighting, 'path' | 'status' | 'target'>,
 ): Checkpoint {
+  const { inode, bornMs } = status;
   const { offset, head, tail, samples, endsInLine, key, lastTimeMs, records, rejected, packedBytes } =
     position;
   return {
@@ -119,6 +119,7 @@ export function checkpointAt(
     endsInLine,
     ...(key === null ? {} : { continues: key }),
     path,
+    ...(target === null ? {} : { target }),
     lastTimeMs,
     records,
     rejected,

@@ -57,7 +57,7 @@ export async function findTrimmed(
 }
 
 /** The times of the lines that have one. */
-async function timesIn(bytes: Uint8Array, reading: LineTimes): Promise<number[]> {
+export async function timesIn(bytes: Uint8Array, reading: LineTimes): Promise<number[]> {
   const times = await timesOf(bytes, linesOf(bytes, false), reading);
   return times.filter((timeMs) => timeMs !== null);
 }

@@ -375,6 +375,7 @@ export function readCheckpoint(item: JsonObject): Checkpoint {
     ...(item['packedBytes'] === undefined ? {} : { packedBytes: countField(item, 'packedBytes') }),
     endsInLine: flagField(item, 'endsInLine'),
     path: textField(item, 'path'),
+    ...(item['target'] === undefined ? {} : { target: textField(item, 'target') }),
     lastTimeMs: timeOrNullField(item, 'lastTimeMs'),
     records: countField(item, 'records'),
     rejected: countField(item, 'rejected'),

@@ -110,6 +110,8 @@ export interface Checkpoint {
   readonly continues?: string | undefined;
   /** Last known path, for messages. */
   readonly path: string;
+  /** Where the file was, if that path was a symbolic link. */
+  readonly target?: string | undefined;
   /** Placement time of the last record (ms); null for none. The next record gets it if its own time cannot be read. */
   readonly lastTimeMs: number | null;
   readonly records: number;
