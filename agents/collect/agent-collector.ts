@@ -8,7 +8,7 @@ import { CollectTally, type CollectStatus } from './logs/collect-counts.js';
 import type { CollectLog } from './logs/collect-log.js';
 import { CollectPauses } from './collect-pauses.js';
 import { findStart, markStart } from './logs/follow-start.js';
-import { identify } from './logs/file-identity.js';
+import { continues, identify } from './logs/file-identity.js';
 import { FileAttempts } from './logs/file-attempts.js';
 import type { FollowedFile } from './logs/followed-file.js';
 import { decodeSettings } from '../frames/decode-task.js';
@@ -204,7 +204,7 @@ export class AgentCollector {
       if (this.checkpoints === null) await this.learn();
       if (!this.hasRecalled) {
         const known = this.checkpoints!;
-        const lost = await this.folder.recall(known, this.options.now());
+        const lost = await this.folder.recall(known, this.firstStartMs, this.options.now());
         this.hasRecalled = true;
         reportLost(this.options.log, this.name, [...this.files], lost, known);
       }
@@ -326,10 +326,8 @@ export class AgentCollector {
   private take(file: FollowedFile, identity: Identity): void {
     file.observe({ kind: 'identified', identity, asOf: this.asOf });
     if (identity.kind === 'follow') {
-      const { key } = identity.position;
       for (const other of this.files)
-        if (key !== null && other !== file && other.position?.key === key)
-          other.observe({ kind: 'continued' });
+        if (continues(file, identity, other)) other.observe({ kind: 'continued' });
       reportIdentity(this.options.log, this.name, file, identity);
       this.truncations.recover(file, identity.known, identity.head);
     }

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 
-/** Content is sampled every 32 bytes up to here, because a log may be short, and then at steps of an eighth of the offset. */
+/** Content is sampled every 16 bytes up to here, because a log may be short, and then at steps of an eighth of the offset. */
 const denseBytes = 2048;
-const stepBytes = 32;
+const stepBytes = 16;
 
 /** Bytes before an offset that its sample covers: a line of a log, with its time. */
 const sampledBytes = 128;
 
-/** Characters of each sample. One alone distinguishes little, but a log of a few lines has several. */
-const characters = 2;
+/** Characters of each sample, 18 bits. */
+const characters = 3;
 
 /** Stands for a sample whose bytes were not at hand. */
 const unknown = '.'.repeat(characters);

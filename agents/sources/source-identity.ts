@@ -46,7 +46,7 @@ export function candidatesOf(checkpoints: readonly Checkpoint[], head: Uint8Arra
 
 /**
  * Whether content that begins with `head` and has the given samples is a beginning of a longer source, as far as the
- * samples of both show. They do not show it for content of less than 32 bytes.
+ * samples of both show. They do not show it for content of less than 16 bytes.
  */
 export function isBeginningOf(whole: Checkpoint, head: Uint8Array, samples: string): boolean {
   const beginsAlike = candidatesOf([whole], head).length > 0;

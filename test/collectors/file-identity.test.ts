@@ -257,3 +257,63 @@ it('a file without a name adds nothing once a copy has continued its content', a
   await followed.collect();
   expect(await followed.numbers()).toEqual([...range(0, 44), 900, 900]);
 });
+
+describe('logs that all begin with the same banner', () => {
+  const banner = `${'='.repeat(2000)}\n`;
+
+  it.each([
+    { name: 'web.log.1', pack: (content: string) => content },
+    { name: 'web.log.1.gz', pack: (content: string) => gzipSync(content) },
+  ])('are distinguished by what follows it: $name is read while the log is there', async ({ name, pack }) => {
+    const followed = await follow();
+    writeFileSync(followed.path('web.log'), `${banner}${lines(10, 20)}`);
+    await followed.collect();
+    writeFileSync(followed.path(name), pack(`${banner}${lines(0, 10)}`));
+    for (let i = 0; i < 3; i++) {
+      followed.pass(3000);
+      await followed.collect();
+    }
+    expect(await followed.numbers()).toEqual(range(0, 20));
+  });
+
+  it('do not hide a copy of the log that has the number of a removed one', async () => {
+    const inodes = new Map<string, string>();
+    const followed = await follow({
+      files: changedStatus(({ inode }) => ({
+        inode: inodes.get(inode) ?? inode,
+        bornMs: null,
+      })),
+    });
+    const log = followed.path('web.log.1');
+    writeFileSync(`${log}.gz`, gzipSync(`${banner}${lines(0, 3)}`));
+    await followed.settle();
+    const { inode } = await realLogFiles.status(`${log}.gz`);
+    // Both files exist before the first one is removed, so that neither gets its number.
+    writeFileSync(log, `${banner}${lines(3, 4)}`);
+    writeFileSync(followed.path('next'), gzipSync(`${banner}${lines(3, 4)}`));
+    inodes.set((await realLogFiles.status(followed.path('next'))).inode, inode);
+    unlinkSync(`${log}.gz`);
+    await followed.settle();
+    renameSync(followed.path('next'), `${log}.gz`);
+    await followed.settle();
+    expect(await followed.numbers()).toEqual(range(0, 4));
+  });
+});
+
+it('a log with the number of a removed one of another name does not hide what is stored of that', async () => {
+  const inodes = new Map<string, string>();
+  const followed = await follow({
+    files: changedStatus(({ inode }) => ({ inode: inodes.get(inode) ?? inode })),
+  });
+  const db = followed.path('db.log');
+  writeFileSync(db, lines(0, 1));
+  const { inode } = await realLogFiles.status(db);
+  await followed.load('db.log');
+  // The copy exists before the log is removed, so that it cannot get the same number.
+  writeFileSync(followed.path('next'), lines(0, 1));
+  renameSync(followed.path('next'), db);
+  writeFileSync(followed.path('web.log'), lines(1, 2));
+  inodes.set((await realLogFiles.status(followed.path('web.log'))).inode, inode);
+  await followed.settle();
+  expect(await followed.numbers()).toEqual([0, 1]);
+});

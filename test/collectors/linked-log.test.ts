@@ -1,57 +1,7 @@
-import {
-  appendFileSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  unlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
-import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
+import { appendFileSync, unlinkSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { Container } from './container.js';
 import { follow, lines, range, type FollowedFolder } from './followed-folder.js';
-
-/** The log that a link leads to, as a container's: in a folder that is not followed. */
-class Container {
-  readonly log: string;
-  private rotations = 0;
-
-  constructor(
-    readonly followed: FollowedFolder,
-    name = 'one',
-  ) {
-    const folder = join(followed.directory, '..', `pod-${name}`);
-    mkdirSync(folder);
-    this.log = join(folder, '0.log');
-    writeFileSync(this.log, '');
-  }
-
-  /** Makes the link lead to this log. */
-  link(): void {
-    rmSync(this.followed.path('web.log'), { force: true });
-    symlinkSync(this.log, this.followed.path('web.log'));
-  }
-
-  write(from: number, to: number): void {
-    appendFileSync(this.log, lines(from, to));
-  }
-
-  /** Puts the log aside as container runtimes do. Returns its new path. */
-  rotate(): string {
-    const path = `${this.log}.20261128-10101${this.rotations++}`;
-    renameSync(this.log, path);
-    writeFileSync(this.log, '');
-    return path;
-  }
-}
-
-function compress(path: string): void {
-  writeFileSync(`${path}.gz`, gzipSync(readFileSync(path)));
-  unlinkSync(path);
-}
 
 async function linked(): Promise<Container> {
   // The records' times are not later than the clock, as those of a container that is followed.
@@ -81,7 +31,7 @@ describe('the target of a link that is rotated beside itself while the server is
     await restart(container, () => {
       container.write(40, 45);
       const path = container.rotate();
-      if (isCompressed) compress(path);
+      if (isCompressed) container.compress(path);
       container.write(45, 50);
     });
     expect(await followed.numbers()).toEqual(range(0, 50));
@@ -97,8 +47,8 @@ describe('the target of a link that is rotated beside itself while the server is
       container.write(40, 45);
       const first = container.rotate();
       container.write(45, 50);
-      compress(first);
-      compress(container.rotate());
+      container.compress(first);
+      container.compress(container.rotate());
       container.write(50, 55);
       container.rotate();
       container.write(55, 60);
@@ -116,7 +66,7 @@ describe('the target of a link that is rotated beside itself while the server is
     await followed.collect();
     await followed.stop();
     appendFileSync(path, lines(45, 50));
-    compress(path);
+    container.compress(path);
     await followed.start();
     await followed.settle();
     expect(await followed.numbers()).toEqual(range(0, 50));
@@ -131,6 +81,31 @@ describe('the target of a link that is rotated beside itself while the server is
       other.write(45, 50);
     });
     expect(await container.followed.numbers()).toEqual(range(0, 50));
+  });
+
+  it('is read although the server stops again before it is read, and later lines are stored', async () => {
+    const container = await linked();
+    await container.followed.stop();
+    container.compress(container.rotateWith(40, 45));
+    container.write(45, 50);
+    await container.followed.start();
+    await container.followed.collect();
+    container.followed.pass(1000);
+    await restart(container, () => container.followed.pass(10_000));
+    expect(await container.followed.numbers()).toEqual(range(0, 50));
+  });
+
+  it('is read although nothing of it was stored before', async () => {
+    const followed = await follow({ startMs: Date.UTC(2026, 10, 20) });
+    const container = new Container(followed);
+    container.link();
+    await followed.collect();
+    await restart(container, () => {
+      container.write(0, 5);
+      container.rotate();
+      container.write(5, 10);
+    });
+    expect(await followed.numbers()).toEqual(range(0, 10));
   });
 
   it('is reported with what is stored of it if it is gone', async () => {
@@ -154,11 +129,11 @@ describe('the target of a link that is rotated beside itself while the server is
     container.link();
     container.write(0, 40);
     const old = container.rotate();
-    utimesSync(old, Date.UTC(2026, 10, 20) / 1000, Date.UTC(2026, 10, 20) / 1000);
+    container.stamp(old, Date.UTC(2026, 10, 20));
     container.write(4000, 4040);
     await followed.settle();
     await restart(container, () => {
-      compress(old);
+      container.compress(old);
       container.write(4040, 4045);
       container.rotate();
       container.write(4045, 4050);
@@ -173,7 +148,7 @@ it('the target of a link that is rotated while the server runs is read once', as
   const path = container.rotate();
   container.write(45, 50);
   await container.followed.settle();
-  await restart(container, () => compress(path));
+  await restart(container, () => container.compress(path));
   expect(await container.followed.numbers()).toEqual(range(0, 50));
   expect(warningsOf(container.followed)).toEqual([]);
 });

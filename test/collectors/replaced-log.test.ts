@@ -68,6 +68,41 @@ it('lines that both the replaced log and the copy have are stored once', async (
   expect(await followed.numbers()).toEqual(range(0, 60));
 });
 
+it('lines that both the replaced log and its end have are stored once', async () => {
+  const followed = await stored(lines(0, 40));
+  appendFileSync(followed.path('web.log'), lines(40, 50));
+  replace(followed, lines(20, 60));
+  await followed.settle();
+  expect(await followed.numbers()).toEqual(range(0, 60));
+});
+
+it('lines of both are stored once if nothing was stored before', async () => {
+  const followed = await stored('');
+  appendFileSync(followed.path('web.log'), lines(0, 1));
+  replace(followed, lines(0, 2));
+  await followed.settle();
+  expect(await followed.numbers()).toEqual(range(0, 2));
+});
+
+it('a record that waits for its end in both is stored once', async () => {
+  const file = { multiline: { start: '^2026-', timeoutMs: 20_000, linesMax: 50, bytesMax: 64 * 1024 } };
+  const followed = await stored(lines(0, 1), { file });
+  replace(followed, lines(0, 2));
+  await followed.settle();
+  expect(await followed.numbers()).toEqual(range(0, 2));
+});
+
+it('lines of both that follow loaded ones are stored once', async () => {
+  const followed = await follow();
+  writeFileSync(followed.path('web.log'), lines(0, 40));
+  await followed.load('web.log');
+  await followed.collect();
+  appendFileSync(followed.path('web.log'), lines(40, 50));
+  replace(followed, lines(0, 60));
+  await followed.settle();
+  expect(await followed.numbers()).toEqual(range(0, 60));
+});
+
 it('lines that a program still writes to the replaced log are stored', async () => {
   const followed = await stored(lines(0, 40));
   const writer = openSync(followed.path('web.log'), 'a');

@@ -120,23 +120,36 @@ export class AgentFiles {
    * generations there. They are read like files that were renamed out of the folder. Returns the checkpoints of which nothing
    * was found.
    */
-  async recall(checkpoints: readonly Checkpoint[], nowMs: number): Promise<Checkpoint[]> {
+  async recall(
+    checkpoints: readonly Checkpoint[],
+    firstStartMs: number,
+    nowMs: number,
+  ): Promise<Checkpoint[]> {
     const lost: Checkpoint[] = [];
+    for (const { path, inode, state } of [...this.byInode.values()])
+      if (state.target !== null)
+        await this.addBeside(state.target, { path, inode, lastTimeMs: null }, firstStartMs, nowMs);
     for (const each of checkpoints) {
-      if (each.target === undefined || each.contentHash !== null || this.byInode.has(each.inode!)) continue;
-      const found = await this.besideTarget(each, each.target);
-      if (found.length === 0) lost.push(each);
-      for (const sighting of found) {
-        if (this.byInode.has(sighting.status.inode) || this.byInode.size >= filesMax) continue;
-        this.add(sighting, nowMs).observe({ kind: 'missed', nowMs });
-      }
+      if (each.target === undefined || each.contentHash !== null) continue;
+      // Another file may have its inode number by now.
+      const isThere = this.byInode.has(each.inode!);
+      if (!(await this.addBeside(each.target, each, firstStartMs, nowMs)) && !isThere) lost.push(each);
     }
     return lost;
   }
 
-  private async besideTarget({ path, inode, lastTimeMs }: Checkpoint, target: string): Promise<Sighting[]> {
+  /**
+   * Adds a log and its other generations since the agent was first followed, where they lie beside `target`. Returns whether
+   * the log itself may be among them.
+   */
+  private async addBeside(
+    target: string,
+    { path, inode, lastTimeMs }: Pick<Checkpoint, 'path' | 'inode' | 'lastTimeMs'>,
+    firstStartMs: number,
+    nowMs: number,
+  ): Promise<boolean> {
     const folder = dirname(target);
-    const found: Sighting[] = [];
+    let isFound = false;
     for (const entry of await this.files.list(folder).catch(() => [])) {
       const suffix = entry.name.slice(basename(target).length);
       const isRotated = entry.name.startsWith(basename(target)) && unrotatedName(`x${suffix}`) === 'x';
@@ -144,11 +157,15 @@ export class AgentFiles {
       const place = join(folder, entry.name);
       const status = name === null ? null : await this.files.status(place).catch(() => null);
       if (name === null || status?.isFile !== true) continue;
-      const isLater = suffix !== '' && status.modifiedMs >= (lastTimeMs ?? 0) - timeSlackMs;
-      if (status.inode !== inode && !isLater) continue;
-      found.push({ path: `${this.directory}/${name.name}`, name, status, target: place });
+      const isIt = status.inode === inode;
+      const sinceMs = status.modifiedMs + timeSlackMs;
+      isFound ||= isIt || (suffix !== '' && sinceMs >= (lastTimeMs ?? 0));
+      if (!isIt && (suffix === '' || sinceMs < firstStartMs)) continue;
+      if (this.byInode.has(status.inode) || this.byInode.size >= filesMax) continue;
+      const sighting = { path: `${this.directory}/${name.name}`, name, status, target: place };
+      this.add(sighting, nowMs).observe({ kind: 'missed', nowMs });
     }
-    return found;
+    return isFound;
   }
 
   /** The name before rotation of the log at a path; undefined where the name is not one of the agent's. */

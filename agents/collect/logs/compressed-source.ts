@@ -10,6 +10,8 @@ const lineFeed = 0x0a;
 
 /** Bytes of content that are decompressed in one turn, after which other files have theirs: more than lines have, except one without an end. */
 const turnBytes = 32 * 1024 * 1024;
+/** Limit on the content by which a file is compared with one that is still read. */
+const sampledBytesMax = 64 * 1024;
 
 /** A compressed generation, which is read to its end once. */
 export class CompressedSource {
@@ -39,6 +41,17 @@ export class CompressedSource {
     const { reader, head } = await openFromStart(path);
     await reader.close();
     return head;
+  }
+
+  /** Samples the first bytes of the decompressed content. Throws `SourceError`. */
+  static async samples(path: string): Promise<string> {
+    const { reader, content } = await openFromStart(path);
+    try {
+      await content.skipTo(sampledBytesMax, () => {});
+      return content.samples();
+    } finally {
+      await reader.close();
+    }
   }
 
   /**

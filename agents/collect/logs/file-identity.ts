@@ -2,7 +2,7 @@ import { type Checkpoint, checkpointKey, placementField } from '../../../engine/
 import { sha256 } from '../../sources/sha256.js';
 import { tailBytesMax } from '../../sources/content-reader.js';
 import type { RecordEnds } from '../../lines/record-ends.js';
-import { samplesOf } from '../../sources/content-samples.js';
+import { alike, samplesOf } from '../../sources/content-samples.js';
 import { candidatesOf, headBytesMax, isBeginningOf } from '../../sources/source-identity.js';
 import { isCompressed } from '../../sources/source-reader.js';
 import type { DecodeSettings } from '../../frames/decode-task.js';
@@ -72,6 +72,9 @@ export async function identify(
   if (status.sizeBytes === 0) return { kind: 'waiting' };
   const head = await readAt(handle, 0, Math.min(headBytesMax, status.sizeBytes));
   if (isCompressed(head)) return identifyCompressed(file, context);
+  // What the file whose name it has taken had until then is read first: both may have the same lines.
+  const before = context.files.get(file.replaces ?? '')?.followed ?? null;
+  if (file.kind === 'new' && before !== null && beginsWith(head, before.begun)) return { kind: 'waiting' };
   const own = candidatesOf(context.checkpoints, head).filter((one) => isOwn(one, file));
   const ownPosition = await longestMatch(handle, status, head, own);
   if (ownPosition !== null) return { kind: 'follow', ...ownPosition, head };
@@ -86,13 +89,14 @@ export async function identify(
     return { kind: 'follow', ...(await storedTo(handle, status, head, cutBack)), head, cutBack };
   // Another file continues the content that this process stored.
   if (file.isGone && file.state.hasStored) return { kind: 'done' };
-  if (file.rotated && isCopyOfPresent(file, head, context)) return { kind: 'waiting' };
+  if (file.rotated && (await isCopyOfPresent(file, head, context, () => samplesTo(handle, status.sizeBytes))))
+    return { kind: 'waiting' };
   const free = freeCandidates(file, head, context);
   const found =
     (await longestMatch(handle, status, head, free)) ??
     (await findMoved(file, handle, status, head, reading, context));
   if (found !== null && found !== 'lost')
-    return isReadOn(found.known, file, context) ? { kind: 'waiting' } : { kind: 'follow', ...found, head };
+    return isUnread(found.known, file, context) ? { kind: 'waiting' } : { kind: 'follow', ...found, head };
   if (await isStoredBeginning(file, handle, status, head, context)) return { kind: 'done' };
   if (isHistory(file, status, context)) return { kind: 'history' };
   // Lines that came after the first survey are new, however many they are.
@@ -142,15 +146,32 @@ async function storedTo(
   return { position: { ...position, key: checkpointKey(known) }, known };
 }
 
-/**
- * Whether the file that `file` replaces is still read. What it had before it was replaced is read once a round has passed,
- * and `file` may have the same lines.
- */
-function isReadOn(known: Checkpoint, file: FollowedFile, { files }: IdentityContext): boolean {
+/** Whether a file that was identified goes on where another one was read to. */
+export function continues(
+  file: FollowedFile,
+  { position: { key, offset }, head }: Extract<Identity, { kind: 'follow' }>,
+  other: FollowedFile,
+): boolean {
+  if (other === file || other.followed === null) return false;
+  const { position, begun } = other.followed;
+  if (key !== null || position.key !== null) return position.key === key;
+  // Nothing of it is stored, or only by a load, and its last line waits for its end.
+  return file.replaces === other.inode && position.offset === offset && beginsWith(head, begun);
+}
+
+/** Whether the file that a checkpoint was made for may have lines that are not stored. */
+function isUnread(known: Checkpoint, { kind, replaces }: FollowedFile, { files }: IdentityContext): boolean {
   const before = files.get(known.inode ?? '')?.followed ?? null;
-  if (before?.position.key !== checkpointKey(known)) return false;
+  // What a load has stored of it has no key there.
+  const key = before?.position.key ?? checkpointKey(known);
+  if (before === null || key !== checkpointKey(known)) return false;
   const { seenBytes, position, rest } = before;
-  return file.kind === 'new' || seenBytes - position.offset > (rest?.bytes ?? 0);
+  const isNew = kind === 'new' && replaces === known.inode;
+  return isNew || seenBytes - position.offset > (rest?.bytes ?? 0);
+}
+
+function beginsWith(head: Uint8Array, begun: Uint8Array): boolean {
+  return Buffer.compare(begun, head.subarray(0, begun.length)) === 0;
 }
 
 async function identifyCompressed(file: FollowedFile, context: IdentityContext): Promise<Identity> {
@@ -164,6 +185,7 @@ async function identifyCompressed(file: FollowedFile, context: IdentityContext):
     // It is too short for now: its writer has just begun.
     return { kind: 'waiting' };
   }
+  const { settings, nowMs, firstStartMs } = context;
   const head = await CompressedSource.head(file.place);
   const candidates = candidatesOf(context.checkpoints, head);
   const own = candidates.filter((one) => isOwn(one, file));
@@ -172,19 +194,17 @@ async function identifyCompressed(file: FollowedFile, context: IdentityContext):
   if (candidates.length === 0 && isHistory(file, status, context)) return { kind: 'history' };
   if (!isQuiet) return { kind: 'waiting' };
   // Beside the target of a link, a generation from before the agent may have been compressed since.
-  const { settings, nowMs, firstStartMs } = context;
   const reading = { settings, captures: file.name.captures, nowMs };
   const [firstMs = Infinity] = file.state.target === null ? [] : await timesIn(head, reading);
   if (candidates.length === 0 && firstMs < firstStartMs) return { kind: 'history' };
-  if (context.nowMs - unchangedSinceMs < quietMs) return { kind: 'waiting' };
-  if (own.length === 0 && isCopyOfPresent(file, head, context)) return { kind: 'waiting' };
+  if (nowMs - unchangedSinceMs < quietMs) return { kind: 'waiting' };
+  const samples = await CompressedSource.samples(file.place);
+  const isKnown = own.some((one) => alike(one.samples ?? '', samples).differs === Infinity);
+  const isCopy = !isKnown && (await isCopyOfPresent(file, head, context, () => Promise.resolve(samples)));
+  if (isCopy) return { kind: 'waiting' };
   const known = [...own, ...freeCandidates(file, head, context)];
-  const wholes = wholesOf(file, context);
-  return {
-    kind: 'packed',
-    source: await CompressedSource.open(file.place, known, wholes, context.ends),
-    head,
-  };
+  const source = await CompressedSource.open(file.place, known, wholesOf(file, context), context.ends);
+  return { kind: 'packed', source, head };
 }
 
 function isHistory(file: FollowedFile, status: FileStatus, context: IdentityContext): boolean {
@@ -227,6 +247,9 @@ function isFree(candidate: Checkpoint, file: FollowedFile, context: IdentityCont
   const holder = context.files.get(inode);
   if (holder === undefined || holder === file || holder.kind === 'done') return true;
   if (holder.position !== null) return holder.position.key !== checkpointKey(candidate);
+  // It may only have the number of that file.
+  const base = context.baseOf(candidate.path);
+  if (!isOwn(candidate, holder) || (base !== undefined && base !== holder.name.base)) return true;
   return holder.state.status.sizeBytes < offset;
 }
 
@@ -243,17 +266,26 @@ function wholesOf(file: FollowedFile, context: IdentityContext): Checkpoint[] {
  * Whether another file that is still read begins alike. Then this file is a copy of that one, and is looked at again once
  * that one is gone.
  */
-function isCopyOfPresent(file: FollowedFile, head: Uint8Array, context: IdentityContext): boolean {
+async function isCopyOfPresent(
+  file: FollowedFile,
+  head: Uint8Array,
+  context: IdentityContext,
+  takeSamples: () => Promise<string>,
+): Promise<boolean> {
   const stored = new Set(candidatesOf(context.checkpoints, head).map(({ inode }) => inode));
+  let samples: string | undefined;
   for (const other of context.files.values()) {
     if (other === file || other.name.base !== file.name.base) continue;
     // The other file has not been identified yet, but some of it is stored: it is identified first.
     if (other.kind === 'new' && stored.has(other.inode)) return true;
     if (other.followed === null) continue;
     // `begun` includes lines that are not stored yet, as of a file that waits for the end of its record.
-    const { begun } = other.followed;
+    const { begun, position } = other.followed;
     const bytes = Math.min(begun.length, head.length);
-    if (bytes > 0 && Buffer.compare(begun.subarray(0, bytes), head.subarray(0, bytes)) === 0) return true;
+    if (bytes === 0 || Buffer.compare(begun.subarray(0, bytes), head.subarray(0, bytes)) !== 0) continue;
+    // All logs of a program may begin with the same banner.
+    samples ??= await takeSamples();
+    if (alike(position.samples, samples).differs === Infinity) return true;
   }
   return false;
 }

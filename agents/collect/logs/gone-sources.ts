@@ -1,6 +1,8 @@
+import { dirname } from 'node:path';
 import { type AgentStore, type Checkpoint, checkpointKey } from '../../../engine/index.js';
 import type { CollectLog } from './collect-log.js';
 import { findStart, forgetSources } from './follow-start.js';
+import type { LogFiles } from './log-files.js';
 import type { FollowedFile } from './followed-file.js';
 
 /** Interval at which long-gone sources are searched. */
@@ -12,7 +14,7 @@ const knownMs = 90 * 24 * 3_600_000;
 /** … and for this long after it was found to be gone, because the records of a log may already be old when it is read. */
 const absentMs = 24 * 3_600_000;
 
-/** Limit on remembered gone sources: each has a checkpoint, which takes about 0.7 kilobytes of every manifest. */
+/** Limit on remembered gone sources: each has a checkpoint, which takes about a kilobyte of every manifest. */
 const goneSourcesMax = 10_000;
 
 /** Limit on the sources that one commit forgets. */
@@ -21,6 +23,7 @@ const forgottenMax = 1000;
 /** Options of forgetting gone sources. */
 export interface GoneSourcesOptions {
   readonly store: AgentStore;
+  readonly files: LogFiles;
   readonly now: () => number;
   readonly log: CollectLog;
 }
@@ -55,10 +58,21 @@ export class GoneSources {
       .filter(isCollected)
       .map((checkpoint) => ({ checkpoint, key: checkpointKey(checkpoint) }))
       .filter(({ checkpoint, key }) => !byInode.has(checkpoint.inode!) && !inUse.has(key));
-    const sources = this.oldest(gone, nowMs);
+    const oldest = this.oldest(gone, nowMs);
+    const isKept = await Promise.all(oldest.map(({ target }) => this.mayBeThere(target)));
+    const sources = oldest.filter((_, i) => !isKept[i]);
     if (sources.length === 0) return;
     await forgetSources(store, findStart(checkpoints)!, sources);
     log.info({ agent: this.agent, sources: sources.length }, 'logs removed long ago were forgotten');
+  }
+
+  /** Whether a log that a link led to may still be beside the link's target, under a rotated name: it would be stored again. */
+  private async mayBeThere(target: string | undefined): Promise<boolean> {
+    if (target === undefined) return false;
+    return this.options.files.list(dirname(target)).then(
+      () => true,
+      () => false,
+    );
   }
 
   private oldest(gone: { checkpoint: Checkpoint; key: string }[], nowMs: number): Checkpoint[] {
