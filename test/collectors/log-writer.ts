@@ -6,12 +6,15 @@ import {
   openSync,
   readFileSync,
   renameSync,
+  statSync,
   truncateSync,
   unlinkSync,
   writeFileSync,
   writeSync,
 } from 'node:fs';
-import { gzipSync } from 'node:zlib';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { zstd } from '../agents/load/compressed.js';
+import { Container } from './container.js';
 import { lineOf, type FollowedFolder } from './followed-folder.js';
 
 /** Changes of the logs, of the service, or of the clock. */
@@ -22,11 +25,35 @@ export type Step =
   | { readonly kind: 'rename'; readonly name: string; readonly late: number }
   | { readonly kind: 'copy'; readonly name: string }
   | { readonly kind: 'gzip'; readonly name: string }
+  | {
+      readonly kind: 'pack';
+      readonly name: string;
+      readonly by: Packer;
+      readonly late: number;
+      readonly seen: boolean;
+    }
+  | { readonly kind: 'repack'; readonly name: string; readonly by: Packer; readonly over: boolean }
+  | { readonly kind: 'replace'; readonly name: string; readonly added: number }
+  | { readonly kind: 'trim'; readonly name: string; readonly added: number; readonly inPlace: boolean }
+  | {
+      readonly kind: 'rotateTarget';
+      readonly times: number;
+      readonly packed: boolean;
+      readonly isDown: boolean;
+    }
   | { readonly kind: 'recreate'; readonly name: string }
   | { readonly kind: 'leave'; readonly name: string }
   | { readonly kind: 'restart'; readonly crash: boolean }
   | { readonly kind: 'load'; readonly name: string }
   | { readonly kind: 'pass'; readonly seconds: number };
+
+/** What makes the copy of a rotated log that takes its place. */
+export type Packer = 'gzip' | 'zstd' | 'copy';
+
+const packed = (by: Packer, content: Buffer, level: number): Buffer =>
+  by === 'gzip' ? gzipSync(content, { level }) : by === 'zstd' ? zstd(content) : content;
+
+const endings = { gzip: '.gz', zstd: '.zst', copy: '' };
 
 /** Writes and rotates logs as programs and logrotate do, and knows every line that it wrote. */
 export class LogWriter {
@@ -34,11 +61,18 @@ export class LogWriter {
   /** Lines that were begun, by name. */
   private readonly begun = new Map<string, string>();
   private readonly away = new Set<string>();
+  /** Names whose generation `.1` has a program that may still write to it: it is no copy. */
+  private readonly renamed = new Set<string>();
+  private container: Container | undefined;
 
-  /** @param textOf the text of record `n`, without the end of its last line */
+  /**
+   * @param textOf the text of record `n`, without the end of its last line
+   * @param banner what each log begins with
+   */
   constructor(
     private readonly followed: FollowedFolder,
     private readonly textOf: (n: number) => string = lineOf,
+    private readonly banner = '',
   ) {}
 
   async take(step: Step): Promise<void> {
@@ -57,6 +91,16 @@ export class LogWriter {
         return this.copyTruncate(step.name);
       case 'gzip':
         return this.gzip(step.name);
+      case 'pack':
+        return this.pack(step);
+      case 'repack':
+        return this.repack(step);
+      case 'replace':
+        return this.replace(step.name, step.added);
+      case 'trim':
+        return this.trim(step);
+      case 'rotateTarget':
+        return this.rotateTarget(step);
       case 'recreate':
         return this.recreate(step.name);
       case 'leave':
@@ -96,7 +140,16 @@ export class LogWriter {
     if (this.away.has(name)) return;
     const line = this.begun.get(name) ?? this.nextLine();
     this.begun.delete(name);
-    appendFileSync(this.log(name), `${line}\n`);
+    this.append(name, `${line}\n`);
+  }
+
+  private append(name: string, text: string): void {
+    const isNew = !existsSync(this.log(name)) || statSync(this.log(name)).size === 0;
+    appendFileSync(this.log(name), isNew ? `${this.banner}${text}` : text);
+  }
+
+  private newLines(count: number): string {
+    return Array.from({ length: count }, () => `${this.nextLine()}\n`).join('');
   }
 
   private begin(name: string): void {
@@ -104,7 +157,7 @@ export class LogWriter {
     const line = this.nextLine();
     // The cut is in the last line, because lines with their ends may count as a complete record after a while.
     const cut = line.lastIndexOf('\n') + 4;
-    appendFileSync(this.log(name), line.slice(0, cut));
+    this.append(name, line.slice(0, cut));
     this.begun.set(name, line.slice(cut));
   }
 
@@ -117,14 +170,15 @@ export class LogWriter {
     const rest = this.begun.get(name);
     if (rest !== undefined) writeSync(handle, `${rest}\n`);
     this.begun.delete(name);
-    for (let i = 0; i < late; i++) writeSync(handle, `${this.nextLine()}\n`);
+    writeSync(handle, this.newLines(late));
     closeSync(handle);
+    this.renamed.add(name);
   }
 
   private shift(name: string): void {
     const places = [...Array(60).keys()].reverse();
     for (const k of places) {
-      for (const ending of ['', '.gz']) {
+      for (const ending of Object.values(endings)) {
         const from = `${this.log(name)}.${k}${ending}`;
         if (existsSync(from)) renameSync(from, `${this.log(name)}.${k + 1}${ending}`);
       }
@@ -134,6 +188,7 @@ export class LogWriter {
   private copyTruncate(name: string): void {
     if (this.away.has(name) || this.begun.has(name) || !existsSync(this.log(name))) return;
     this.shift(name);
+    this.renamed.delete(name);
     copyFileSync(this.log(name), `${this.log(name)}.1`);
     truncateSync(this.log(name));
   }
@@ -143,6 +198,89 @@ export class LogWriter {
     if (!existsSync(from)) return;
     writeFileSync(`${from}.gz`, gzipSync(readFileSync(from)));
     unlinkSync(from);
+    this.renamed.delete(name);
+  }
+
+  /** Makes a copy in the place of the last generation, while its program still writes lines that the copy lacks. */
+  private async pack({ name, by, late, seen }: Extract<Step, { kind: 'pack' }>): Promise<void> {
+    if (!existsSync(`${this.log(name)}.1`)) return;
+    if (by === 'copy') this.shift(name);
+    const from = `${this.log(name)}.${by === 'copy' ? 2 : 1}`;
+    // From here on the server has it open, and can read what is written before it is removed.
+    await this.followed.collect();
+    const isOpen = [...this.followed.collector.files].some(
+      ({ path, kind }) => path === from && kind === 'follow',
+    );
+    const copy = packed(by, readFileSync(from), 6);
+    if (this.renamed.delete(name) && isOpen) appendFileSync(from, this.newLines(late));
+    if (seen) await this.followed.collect();
+    writeFileSync(`${this.log(name)}.1${endings[by]}`, copy);
+    if (!seen) await this.followed.collect();
+    unlinkSync(from);
+    await this.followed.collectAll();
+  }
+
+  /** Compresses the newest compressed generation anew. */
+  private async repack({ name, by, over }: Extract<Step, { kind: 'repack' }>): Promise<void> {
+    const generations = [...Array(60).keys()].map((k) => `${this.log(name)}.${k}`);
+    const path = generations.find((each) => existsSync(`${each}.gz`));
+    if (path === undefined || existsSync(`${path}${endings[by]}`) !== (by === 'gzip')) return;
+    const anew = packed(by, gunzipSync(readFileSync(`${path}.gz`)), 1);
+    writeFileSync(over ? `${path}.gz` : `${path}.next`, anew);
+    if (over) return;
+    const to = `${path}${endings[by]}`;
+    renameSync(`${path}.next`, to);
+    await this.followed.collect();
+    if (to !== `${path}.gz`) unlinkSync(`${path}.gz`);
+  }
+
+  /** Puts a longer copy in the place of a log. */
+  private replace(name: string, added: number): void {
+    if (this.away.has(name) || this.begun.has(name) || !existsSync(this.log(name))) return;
+    this.put(name, `${readFileSync(this.log(name), 'utf8')}${this.newLines(added)}`);
+  }
+
+  private put(name: string, content: string): void {
+    const next = this.followed.path(`${name}.next`);
+    writeFileSync(next, content);
+    renameSync(next, this.log(name));
+  }
+
+  /** Removes the beginning of a stored log of which enough is left to find the last stored line in it. */
+  private async trim({ name, added, inPlace }: Extract<Step, { kind: 'trim' }>): Promise<void> {
+    if (this.away.has(name) || this.begun.has(name) || !existsSync(this.log(name))) return;
+    await this.followed.collectAll();
+    const content = readFileSync(this.log(name), 'utf8');
+    const kept = content.slice(content.indexOf('\n2026-', content.length - 2500) + 1);
+    if (content.length < 4000 || !kept.startsWith('2026-')) return;
+    const trimmed = `${kept}${this.newLines(added + 1)}`;
+    if (inPlace) writeFileSync(this.log(name), trimmed);
+    else this.put(name, trimmed);
+    await this.followed.collectAll();
+  }
+
+  /** Rotates the log that the link `web.log` leads to beside itself. */
+  private async rotateTarget({
+    times,
+    packed,
+    isDown,
+  }: Extract<Step, { kind: 'rotateTarget' }>): Promise<void> {
+    if (this.away.has('web') || this.begun.has('web')) return;
+    if (this.container === undefined) {
+      if (existsSync(this.log('web'))) return;
+      this.container = new Container(this.followed);
+      this.container.link();
+    }
+    await this.followed.collect();
+    if (isDown) await this.followed.stop();
+    for (let i = 0; i < (isDown ? times : 1); i++) {
+      appendFileSync(this.container.log, this.newLines(i + 1));
+      if (!isDown) await this.followed.collect();
+      const path = this.container.rotate();
+      if (packed) this.container.compress(path);
+    }
+    if (isDown) await this.followed.start();
+    await this.followed.collect();
   }
 
   /** Removes a stored log and starts another one, often with the same inode number. */
@@ -150,7 +288,7 @@ export class LogWriter {
     if (this.away.has(name) || this.begun.has(name) || !existsSync(this.log(name))) return;
     await this.followed.collectAll();
     unlinkSync(this.log(name));
-    writeFileSync(this.log(name), '');
+    writeFileSync(this.log(name), this.banner);
   }
 
   private leaveOrReturn(name: string): void {
