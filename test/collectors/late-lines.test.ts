@@ -130,6 +130,19 @@ it('a copy that was made before the last lines is known after a restart, however
   expect(await followed.numbers()).toEqual(range(0, 10));
 });
 
+it('a copy that lacks the last lines is known although a load had stored only its first line', async () => {
+  const followed = await follow();
+  const log = followed.path('web.log.1');
+  writeFileSync(log, lines(0, 1));
+  await followed.load('web.log.1');
+  appendFileSync(log, lines(1, 3));
+  await followed.collect();
+  writeFileSync(followed.path('web.log.2'), lines(0, 2));
+  unlinkSync(log);
+  await followed.settle();
+  expect(await followed.numbers()).toEqual(range(0, 3));
+});
+
 it('a generation that only begins like a longer one that is gone is read', async () => {
   const banner = `${'='.repeat(1500)}\n`;
   const followed = await follow();

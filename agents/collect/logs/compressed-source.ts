@@ -10,6 +10,7 @@ const lineFeed = 0x0a;
 
 /** Bytes of content that are decompressed in one turn, after which other files have theirs: more than lines have, except one without an end. */
 const turnBytes = 32 * 1024 * 1024;
+
 /** Limit on the content by which a file is compared with one that is still read. */
 const sampledBytesMax = 64 * 1024;
 

@@ -95,9 +95,11 @@ export async function identify(
   const found =
     (await longestMatch(handle, status, head, free)) ??
     (await findMoved(file, handle, status, head, reading, context));
+  // A copy that lacks the last lines may also begin like what was stored before these.
+  const isWhole = found !== null && found !== 'lost' && found.position.offset === status.sizeBytes;
+  if (!isWhole && (await isStoredBeginning(file, handle, status, head, context))) return { kind: 'done' };
   if (found !== null && found !== 'lost')
     return isUnread(found.known, file, context) ? { kind: 'waiting' } : { kind: 'follow', ...found, head };
-  if (await isStoredBeginning(file, handle, status, head, context)) return { kind: 'done' };
   if (isHistory(file, status, context)) return { kind: 'history' };
   // Lines that came after the first survey are new, however many they are.
   const { thereBytes } = file.state;
@@ -175,18 +177,17 @@ function beginsWith(head: Uint8Array, begun: Uint8Array): boolean {
 }
 
 async function identifyCompressed(file: FollowedFile, context: IdentityContext): Promise<Identity> {
-  const { status, unchangedSinceMs } = file.state;
-  const isQuiet = context.nowMs - unchangedSinceMs >= quietMs;
+  const { status, unchangedSinceMs, target } = file.state;
+  const { settings, nowMs, firstStartMs } = context;
+  const isQuiet = nowMs - unchangedSinceMs >= quietMs;
   let head: Uint8Array;
   try {
-    head = await CompressedSource.head(file.path);
+    head = await CompressedSource.head(file.place);
   } catch (error) {
     if (isQuiet) throw error;
     // It is too short for now: its writer has just begun.
     return { kind: 'waiting' };
   }
-  const { settings, nowMs, firstStartMs } = context;
-  const head = await CompressedSource.head(file.place);
   const candidates = candidatesOf(context.checkpoints, head);
   const own = candidates.filter((one) => isOwn(one, file));
   // Stored completely, so it need not be decompressed again after each start.
@@ -195,9 +196,8 @@ async function identifyCompressed(file: FollowedFile, context: IdentityContext):
   if (!isQuiet) return { kind: 'waiting' };
   // Beside the target of a link, a generation from before the agent may have been compressed since.
   const reading = { settings, captures: file.name.captures, nowMs };
-  const [firstMs = Infinity] = file.state.target === null ? [] : await timesIn(head, reading);
+  const [firstMs = Infinity] = target === null ? [] : await timesIn(head, reading);
   if (candidates.length === 0 && firstMs < firstStartMs) return { kind: 'history' };
-  if (nowMs - unchangedSinceMs < quietMs) return { kind: 'waiting' };
   const samples = await CompressedSource.samples(file.place);
   const isKnown = own.some((one) => alike(one.samples ?? '', samples).differs === Infinity);
   const isCopy = !isKnown && (await isCopyOfPresent(file, head, context, () => Promise.resolve(samples)));

@@ -71,13 +71,17 @@ export interface FolderWatch {
   close(): void;
 }
 
+/** Devices whose file systems keep the time of a file's creation. Elsewhere, Node gives 0 or the time of the last change. */
+const keepBirths = new Set<number>();
+
 function statusOf(stats: Stats): FileStatus {
+  const { dev, birthtimeMs } = stats;
+  if (birthtimeMs > 0 && birthtimeMs < stats.ctimeMs) keepBirths.add(dev);
   return {
     inode: inodeOf(stats),
     sizeBytes: stats.size,
     modifiedMs: stats.mtimeMs,
-    // Where the file system keeps no such time, Node gives 0 or the time of the last change.
-    bornMs: stats.birthtimeMs > 0 && stats.birthtimeMs < stats.ctimeMs ? Math.floor(stats.birthtimeMs) : null,
+    bornMs: keepBirths.has(dev) ? Math.floor(birthtimeMs) : null,
     isFile: stats.isFile(),
     links: stats.nlink,
   };
