@@ -212,7 +212,7 @@ export class FollowedFolder {
 
   /** Collects until nothing is left that only time brings: pauses end, and copies are recognised. */
   async settle(): Promise<void> {
-    for (let i = 0; i < 6; i++) {
+    for (let i = 0; i < 8; i++) {
       await this.collect();
       this.pass(i === 4 ? 700_000 : 10_000);
     }

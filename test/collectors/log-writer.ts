@@ -235,9 +235,12 @@ export class LogWriter {
   }
 
   /** Puts a longer copy in the place of a log. */
-  private replace(name: string, added: number): void {
+  private async replace(name: string, added: number): Promise<void> {
     if (this.away.has(name) || this.begun.has(name) || !existsSync(this.log(name))) return;
-    this.put(name, `${readFileSync(this.log(name), 'utf8')}${this.newLines(added)}`);
+    const content = readFileSync(this.log(name), 'utf8');
+    this.put(name, `${content}${this.newLines(added)}`);
+    // A short one must be seen in the place of the log: elsewhere, it could be a new log that begins alike.
+    if (content.length < 1100) await this.followed.collectAll();
   }
 
   private put(name: string, content: string): void {
