@@ -4,7 +4,7 @@ import { contentTail, tailBytesMax } from '../../sources/content-reader.js';
 import { grownSamples, samplesTo } from '../../sources/content-samples.js';
 import { headBytesMax, headIdentity } from '../../sources/source-identity.js';
 
-import type { Sighting } from './log-state.js';
+import type { FileStatus } from './log-files.js';
 
 /** Up to where a source is stored, and the bytes by which it is recognised there. Immutable: taking lines gives a new one. */
 export interface SourcePosition {
@@ -102,7 +102,11 @@ export function grownHead(head: Uint8Array, bytes: Uint8Array): Uint8Array {
 /** The checkpoint to commit for a position. */
 export function checkpointAt(
   position: SourcePosition,
-  { path, status, target }: Pick<Sighting, 'path' | 'status' | 'target'>,
+  {
+    path,
+    status,
+    target,
+  }: { readonly path: string; readonly status: FileStatus; readonly target: string | null },
 ): Checkpoint {
   const { inode, bornMs } = status;
   const { offset, head, tail, samples, endsInLine, key, lastTimeMs, records, rejected, packedBytes } =
