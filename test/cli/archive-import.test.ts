@@ -139,9 +139,10 @@ describe('text files of an archive', () => {
     const folder = archiveFolder();
     // So long that the hashed beginning does not reach the end of the file.
     const long = gzipSync(
-      Array.from({ length: 10 }, (_, n) => `{"n":${n},"x":"${randomBytes(60_000).toString('hex')}"}\n`).join(
-        '',
-      ),
+      Array.from(
+        { length: 10 },
+        (_, n) => `{"t":${base + n * hour},"n":${n},"x":"${randomBytes(60_000).toString('hex')}"}\n`,
+      ).join(''),
     );
     put(folder, 'region=eu/a.log.2.gz', long, 48);
     const first = await serve(folder);
