@@ -13,7 +13,17 @@ export class FarClusterBed {
     readonly servers: readonly (readonly ClickHouseServer[])[],
   ) {}
 
-  static async start(shards: number, replicas: number): Promise<FarClusterBed> {
+  /** Starts the servers. Another program may take a port that was free a moment before: then all of them try others. */
+  static async start(shards: number, replicas: number, attempts = 3): Promise<FarClusterBed> {
+    try {
+      return await FarClusterBed.startOnce(shards, replicas);
+    } catch (error) {
+      if (attempts === 1) throw error;
+      return FarClusterBed.start(shards, replicas, attempts - 1);
+    }
+  }
+
+  private static async startOnce(shards: number, replicas: number): Promise<FarClusterBed> {
     const folder = await mkdtemp(join(tmpdir(), 'logstrata-far-'));
     const zookeeper = replicas > 1 ? await ZooKeeper.make(join(folder, 'zookeeper')) : undefined;
     const servers: ClickHouseServer[][] = [];
