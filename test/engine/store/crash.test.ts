@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isLong } from '../../cases.js';
+import { isLong, isWhole } from '../../cases.js';
 import { batchFromRows } from '../../model/rows.js';
 import { formatCursor } from '../../../engine/terms/cursor.js';
 import { LogstrataError } from '../../../engine/terms/errors.js';
@@ -135,7 +135,7 @@ describe('a crash', () => {
     expect(whole.finished).toBe(true);
     const steps = whole.directory.mutations;
     expect(steps).toBeGreaterThan(100);
-    const stride = isLong ? 1 : 3;
+    const stride = isLong ? 1 : isWhole ? 3 : 7;
     for (let step = 1; step <= steps; step += stride) {
       const end = await live(new MemoryDirectory({ crashAtOperation: step, seed: step }));
       expect(end.finished).toBe(false);
@@ -148,7 +148,7 @@ describe('a crash', () => {
     const whole = await live(new MemoryDirectory());
     const left = whole.directory.crash('lost');
     const steps = await countSteps(whole.directory.crash('lost'));
-    for (let step = 1; step <= steps; step += isLong ? 1 : 4) {
+    for (let step = 1; step <= steps; step += isLong ? 1 : isWhole ? 4 : 9) {
       const again = whole.directory.crash('lost', { crashAtOperation: step });
       await openOn(again)
         .then((archive) => archive.agent('web', schema))
@@ -190,7 +190,7 @@ describe('a load', () => {
 describe('a failing disk', () => {
   it('fails the commit that it affects, keeps committed records, and accepts commits again afterwards', async () => {
     const steps = (await live(new MemoryDirectory())).directory.mutations;
-    for (let step = 1; step <= steps; step += isLong ? 1 : 3) {
+    for (let step = 1; step <= steps; step += isLong ? 1 : isWhole ? 3 : 7) {
       const end = await live(new MemoryDirectory({ failAtOperation: step, seed: step }));
       end.directory.setFaults({});
       await survive(end.directory.crash('kept'), end);
@@ -200,7 +200,7 @@ describe('a failing disk', () => {
   it('whose sync fails, and which loses power after a restart, keeps all records that were shown to clients', async () => {
     const steps = (await live(new MemoryDirectory())).directory.mutations;
     const modes: CrashMode[] = ['lost', { seed: 3 }];
-    for (let step = 1; step <= steps; step += isLong ? 1 : 3) {
+    for (let step = 1; step <= steps; step += isLong ? 1 : isWhole ? 3 : 7) {
       const plan = { failAtOperation: step, failedSyncStays: true, seed: step };
       // The process ends with its next step, before it can record how much of its file is durable or report the failure.
       const endsAtOnce = step % 2 === 1;
