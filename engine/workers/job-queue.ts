@@ -5,9 +5,7 @@ import type { Task } from './task.js';
 /** A job that no thread has taken yet. */
 export interface WaitingJob {
   readonly queue: JobQueue;
-  /** URL of the module that exports `work`. */
-  readonly module: string;
-  readonly isLong: boolean;
+  readonly task: Pick<Task<never, unknown>, 'module' | 'name' | 'isLong'>;
   readonly job: unknown;
   readonly transfer: readonly ArrayBuffer[];
   readonly resolve: (result: unknown) => void;
@@ -82,8 +80,7 @@ export class JobQueue {
     return new Promise<Result>((resolve, reject) => {
       this.waiting.push({
         queue: this,
-        module: task.module.href,
-        isLong: task.isLong === true,
+        task,
         job,
         transfer,
         resolve: (result) => resolve(result as Result),

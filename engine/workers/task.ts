@@ -4,10 +4,12 @@ export interface Finished<Result> {
   readonly transfer: readonly ArrayBuffer[];
 }
 
-/** Work for a thread: a function that a module exports as `work`. Jobs and results must be plain data, because they are copied between threads. */
+/** Work for a thread: a function that a module exports. Jobs and results must be plain data, because they are copied between threads. */
 export interface Task<Job, Result> {
   /** URL of the built module, which the thread imports. */
   readonly module: URL;
+  /** The name that the module exports the function by; `work` if absent. */
+  readonly name?: string;
   /** Whether a job takes tens of milliseconds or more. Its thread then gets no further job before it has answered. */
   readonly isLong?: boolean;
   /** The same function, for running it on the calling thread. */

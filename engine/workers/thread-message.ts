@@ -11,8 +11,9 @@ export interface JobMessage {
 /** A job that is sent to a thread. */
 export interface JobRequest {
   readonly id: number;
-  /** URL of the module that exports `work`. */
+  /** URL of the module, and the name that it exports the function of the task by. */
   readonly module: string;
+  readonly name: string;
   readonly job: unknown;
 }
 

@@ -5,7 +5,7 @@ import type { Task } from './task.js';
 import { failureOf, type JobMessage, type JobReply, type JobRequest } from './thread-message.js';
 
 /**
- * The main module of a worker thread. It imports the module that a job names and answers with the result of its `work`, one job after
+ * The main module of a worker thread. It imports the module that a job names and answers with the result of its function, one job after
  * another. It imports no tasks statically, so that this folder does not depend on the folders that define tasks.
  */
 
@@ -44,13 +44,14 @@ async function answerAll({ jobs, scratch }: JobMessage): Promise<void> {
 async function answer({
   id,
   module,
+  name,
   job,
 }: JobRequest): Promise<{ reply: JobReply; buffers: readonly ArrayBuffer[] }> {
   const startMs = performance.now();
   const took = (): number => performance.now() - startMs;
   try {
-    const { work } = (await import(module)) as Pick<Task<unknown, unknown>, 'work'>;
-    const { result, transfer } = await work(job);
+    const exported = (await import(module)) as Readonly<Record<string, Task<unknown, unknown>['work']>>;
+    const { result, transfer } = await exported[name]!(job);
     return { reply: { id, ms: took(), result }, buffers: transfer };
   } catch (error) {
     return { reply: { id, ms: took(), failure: failureOf(error) }, buffers: [] };

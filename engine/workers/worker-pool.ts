@@ -89,11 +89,11 @@ export class WorkerPool implements JobRunner {
    * Starts all threads that have not started, and has each run one job. A thread loads its modules with its first job, which takes a
    * hundred milliseconds. Resolves when all are done; throws the error of the task.
    */
-  async begin<Job>({ module }: Task<Job, unknown>, job: Job): Promise<void> {
+  async begin<Job>(task: Task<Job, unknown>, job: Job): Promise<void> {
     const begun: Promise<unknown>[] = [];
     while (!this.closed && this.started.length < this.threads) {
       const thread = this.start();
-      const first = { queue: this.own, module: module.href, isLong: true, job, transfer: [] };
+      const first = { queue: this.own, task: { ...task, isLong: true }, job, transfer: [] };
       begun.push(new Promise((resolve, reject) => this.hand(thread, [{ ...first, resolve, reject }])));
     }
     await Promise.all(begun);
@@ -135,7 +135,10 @@ export class WorkerPool implements JobRunner {
   private threadBusyWith(queue: JobQueue): Thread | undefined {
     if (this.turns.length > 1) return undefined;
     return this.started.find(({ jobs, messages }) => {
-      return messages.size === 1 && [...jobs.values()].every((job) => job.queue === queue && !job.isLong);
+      return (
+        messages.size === 1 &&
+        [...jobs.values()].every((job) => job.queue === queue && job.task.isLong !== true)
+      );
     });
   }
 
@@ -144,7 +147,7 @@ export class WorkerPool implements JobRunner {
    * Where other queues wait, jobs are sent one by one.
    */
   private together(queue: JobQueue): number {
-    if (this.turns.length > 0 || queue.waiting[0]!.isLong) return 1;
+    if (this.turns.length > 0 || queue.waiting[0]!.task.isLong === true) return 1;
     const share = Math.ceil(queue.waiting.length / Math.max(1, this.threads));
     return Math.max(1, Math.min(share, Math.floor(batchMs / queue.jobMs)));
   }
@@ -154,7 +157,9 @@ export class WorkerPool implements JobRunner {
     this.nextId += waiting.length;
     thread.scratch ??= sharedMemory().allocate(threadScratchBytes);
     const message: JobMessage = {
-      jobs: waiting.map(({ module, job }, i) => ({ id: first + i, module, job })),
+      jobs: waiting.map(({ task: { module, name = 'work' }, job }, i) => {
+        return { id: first + i, module: module.href, name, job };
+      }),
       scratch: { address: thread.scratch ?? 0, bytes: thread.scratch === null ? 0 : threadScratchBytes },
     };
     try {

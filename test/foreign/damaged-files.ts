@@ -2,8 +2,8 @@ import { writeFile } from 'node:fs/promises';
 import { expect } from 'vitest';
 import { fc } from '../cases.js';
 import type { ForeignFile, ForeignFormat } from '../../engine/foreign/foreign-file.js';
-import { decodeForeignTask } from '../../engine/foreign/reading/decode-task.js';
 import { describeForeignTask } from '../../engine/foreign/reading/describe-task.js';
+import { importTask } from '../../engine/store/imported/import-tasks.js';
 import { LogstrataError } from '../../engine/terms/errors.js';
 import { GuardedThread } from '../../engine/workers/guarded-thread.js';
 import { readingOf } from './reading.js';
@@ -84,7 +84,11 @@ export async function readDamagedCopies(
           for (const column of rows === 0 ? [] : file!.columns.slice(0, 20).keys()) {
             const read = readingOf(file!, copyPath, column, rowGroup);
             // A row group may claim any number of rows.
-            await attempt(thread.run(decodeForeignTask, { ...read, spans: read.spans.slice(0, 100) }, about));
+            const job = {
+              read: { ...read, spans: read.spans.slice(0, 100) },
+              change: { unit: null, conversion: 'none' as const, type: read.column.type },
+            };
+            await attempt(thread.run(importTask, job, about));
           }
         expect(process.memoryUsage().rss).toBeLessThan(bytesMax);
       }),

@@ -11,7 +11,7 @@ import { root } from './source-files.js';
 /** What each measure may be. A change that lowers a measure lowers its number here. */
 const most: Readonly<Record<string, number>> = {
   'lines from a plan to an answer': 13_560,
-  'task modules': 19,
+  'task modules': 13,
   'steps that wait in generators': 16,
   'promises or none': 102,
   'classes that queue, lend or limit': 16,

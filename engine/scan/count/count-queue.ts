@@ -129,7 +129,6 @@ export class CountQueue {
     if ((time === null) !== (toCount.time === null) || (value === null) !== (toCount.value === null))
       return null;
     const job = {
-      sink: 'counts' as const,
       ...toCount,
       time,
       value,

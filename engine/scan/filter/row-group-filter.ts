@@ -176,7 +176,6 @@ export class RowGroupFilter {
     remaining: RemainingRows,
   ): Promise<NarrowedRows> {
     const narrowed = await threads.run(matchesTask, {
-      sink: 'matches',
       predicates: asked.map(({ predicate }) => predicate),
       mode,
       layouts,

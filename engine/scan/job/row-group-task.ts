@@ -1,6 +1,6 @@
 import { columnAt, wordsPerLayout, type ColumnLayout } from '../../columns/column-layout.js';
 import type { KernelBlock } from '../../kernels/json-rows.js';
-import { onLentMemory, type SharedMemory } from '../../memory/shared-memory.js';
+import { onLentMemory } from '../../memory/shared-memory.js';
 import type { LineFormat } from '../../terms/line-format.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
 import { unpackParts, writeParts, type PackedParts } from './line-parts.js';
@@ -10,14 +10,8 @@ import type { PreparedPredicate } from './predicate.js';
 import { RemainingRows } from './remaining-rows.js';
 import { countRows, type RowCounts, type RowsToCount } from './row-counts.js';
 
-/**
- * Work on rows of a row group whose columns are in the memory that the asking thread has lent: to find those that match, to write them as
- * lines, or to count them. A job keeps nothing. The same functions do the same work on the asking thread.
- */
-export type RowGroupJob =
-  | ({ readonly sink: 'matches' } & MatchesJob)
-  | ({ readonly sink: 'lines' } & LinesJob)
-  | ({ readonly sink: 'counts' } & CountsJob);
+// Work on rows of a row group whose columns are in the memory that the asking thread has lent: to find those that match, to write them as
+// lines, or to count them. A job keeps nothing. The same functions do the same work on the asking thread.
 
 /** Predicates to evaluate on rows. */
 export interface MatchesJob {
@@ -70,62 +64,65 @@ export interface CountsJob extends Omit<RowsToCount, 'time' | 'value'> {
   readonly memoryBytes: number;
 }
 
-/** Does a job. Runs on a thread. */
-export function work(job: RowGroupJob): Finished<NarrowedRows | readonly WrittenPiece[] | RowCounts> {
-  return onLentMemory((memory): Finished<NarrowedRows | readonly WrittenPiece[] | RowCounts> => {
-    switch (job.sink) {
-      case 'matches':
-        return findMatches(job, memory);
-      case 'lines':
-        return writeLines(job, memory);
-      case 'counts':
-        return count(job, memory);
-    }
+/** Runs on a thread: finds the rows that match. */
+export function findMatches(job: MatchesJob): Finished<NarrowedRows> {
+  const { predicates, mode, layouts, memoryBytes, rows, firstRow, endRow } = job;
+  return onLentMemory((memory) => {
+    const buffer = memory.bufferUpTo(memoryBytes);
+    const remaining = new RemainingRows(rows, { firstRow, endRow, units: 1 });
+    if (job.bits !== null) remaining.keep(job.bits);
+    const asked = predicates.map((predicate, i) => ({
+      predicate,
+      column: columnAt(buffer, layouts, i * wordsPerLayout),
+    }));
+    const narrowed = narrow(asked, mode, remaining);
+    const selection = remaining.selection();
+    if (selection.kind !== 'bits') return { result: { ...narrowed, bits: null }, transfer: [] };
+    const bits = selection.bits as Uint8Array<ArrayBuffer>;
+    return { result: { ...narrowed, bits }, transfer: [bits.buffer] };
   });
 }
 
-function findMatches(job: MatchesJob, memory: SharedMemory): Finished<NarrowedRows> {
-  const { predicates, mode, layouts, memoryBytes, rows, firstRow, endRow } = job;
-  const buffer = memory.bufferUpTo(memoryBytes);
-  const remaining = new RemainingRows(rows, { firstRow, endRow, units: 1 });
-  if (job.bits !== null) remaining.keep(job.bits);
-  const asked = predicates.map((predicate, i) => ({
-    predicate,
-    column: columnAt(buffer, layouts, i * wordsPerLayout),
-  }));
-  const narrowed = narrow(asked, mode, remaining);
-  const selection = remaining.selection();
-  if (selection.kind !== 'bits') return { result: { ...narrowed, bits: null }, transfer: [] };
-  const bits = selection.bits as Uint8Array<ArrayBuffer>;
-  return { result: { ...narrowed, bits }, transfer: [bits.buffer] };
-}
-
-function writeLines(job: LinesJob, memory: SharedMemory): Finished<readonly WrittenPiece[]> {
+/** Runs on a thread: writes rows as lines. */
+export function writeLines(job: LinesJob): Finished<readonly WrittenPiece[]> {
   const { format, block, columnCount, fixedBytes, cells, parts, pieceBytes } = job;
-  const table = { format, block, columnCount, fixedBytes, columns: null };
-  const written = writeParts(table, unpackParts(parts), pieceBytes, new CellSpace(memory, cells));
-  const result = written.map(({ bytes, rows }) => ({
-    piece: memory.holds(bytes) ? bytes.length : bytes,
-    rows,
-  }));
-  const onHeap = result.map(({ piece }) => piece).filter((piece) => typeof piece !== 'number');
-  return { result, transfer: buffersOf(onHeap) };
+  return onLentMemory((memory) => {
+    const table = { format, block, columnCount, fixedBytes, columns: null };
+    const written = writeParts(table, unpackParts(parts), pieceBytes, new CellSpace(memory, cells));
+    const result = written.map(({ bytes, rows }) => ({
+      piece: memory.holds(bytes) ? bytes.length : bytes,
+      rows,
+    }));
+    const onHeap = result.map(({ piece }) => piece).filter((piece) => typeof piece !== 'number');
+    return { result, transfer: buffersOf(onHeap) };
+  });
 }
 
-function count({ time, value, memoryBytes, ...rest }: CountsJob, memory: SharedMemory): Finished<RowCounts> {
-  const buffer = memory.bufferUpTo(memoryBytes);
-  const columnOf = (layout: ColumnLayout | null) => (layout === null ? null : columnAt(buffer, layout));
-  const result = countRows({ ...rest, time: columnOf(time), value: columnOf(value) });
-  const { ranges, valueCounts, firstRows, pairs } = result;
-  const lists = [ranges, valueCounts, firstRows, pairs].filter((list) => list !== null);
-  return { result, transfer: buffersOf(lists) };
+/** Runs on a thread: counts rows. */
+export function count({ time, value, memoryBytes, ...rest }: CountsJob): Finished<RowCounts> {
+  return onLentMemory((memory) => {
+    const buffer = memory.bufferUpTo(memoryBytes);
+    const columnOf = (layout: ColumnLayout | null) => (layout === null ? null : columnAt(buffer, layout));
+    const result = countRows({ ...rest, time: columnOf(time), value: columnOf(value) });
+    const { ranges, valueCounts, firstRows, pairs } = result;
+    const lists = [ranges, valueCounts, firstRows, pairs].filter((list) => list !== null);
+    return { result, transfer: buffersOf(lists) };
+  });
 }
 
-/** The three kinds of jobs, which threads do with one module. */
-export const matchesTask: Task<MatchesJob & { sink: 'matches' }, NarrowedRows> = taskOf();
-export const linesTask: Task<LinesJob & { sink: 'lines' }, readonly WrittenPiece[]> = taskOf();
-export const countsTask: Task<CountsJob & { sink: 'counts' }, RowCounts> = taskOf();
-
-function taskOf<Job extends RowGroupJob, Result>(): Task<Job, Result> {
-  return { module: builtModule(import.meta.url), work: (job) => work(job) as Finished<Result> };
-}
+/** The three kinds of jobs. */
+export const matchesTask: Task<MatchesJob, NarrowedRows> = {
+  module: builtModule(import.meta.url),
+  name: 'findMatches',
+  work: findMatches,
+};
+export const linesTask: Task<LinesJob, readonly WrittenPiece[]> = {
+  module: builtModule(import.meta.url),
+  name: 'writeLines',
+  work: writeLines,
+};
+export const countsTask: Task<CountsJob, RowCounts> = {
+  module: builtModule(import.meta.url),
+  name: 'count',
+  work: count,
+};

@@ -240,7 +240,6 @@ export class LineWriter {
     try {
       const { block, columnCount, fixedBytes, format } = table;
       const pieces = await threads!.run(linesTask, {
-        sink: 'lines',
         block,
         columnCount,
         fixedBytes,

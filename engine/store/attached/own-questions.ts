@@ -3,7 +3,7 @@ import type { ValueHash } from '../../parquet/bloom-filter.js';
 import { physicalType } from '../../parquet/format.js';
 import type { Asked, FilterQuestion } from '../sealed/filter-question.js';
 import type { ColumnSource } from './column-source.js';
-import type { OwnQuestion } from './own-filter-task.js';
+import type { OwnQuestion } from './span-tasks.js';
 
 /**
  * The questions of a query that the file's own Bloom filters can answer: those for whole values, in columns whose stored values equal the

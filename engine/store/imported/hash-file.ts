@@ -3,7 +3,7 @@ import { finishXxh64, hashText, newLanes } from '../../kernels/xxh64.js';
 import type { FileToAttach } from '../attached/attached-file.js';
 import type { ForeignWork } from '../attached/foreign-work.js';
 import { fileStamp } from '../attached/same-file.js';
-import { hashTask } from './hash-task.js';
+import { hashTask } from './import-tasks.js';
 
 /** Number of bytes that a thread hashes in one task, so that other tasks can run in between. A multiple of the hash's stripe. */
 const portionBytes = 16 * 1024 * 1024;

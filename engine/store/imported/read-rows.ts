@@ -12,7 +12,7 @@ import type { ForeignWork } from '../attached/foreign-work.js';
 import { assertAnswerable, placingSource } from '../attached/plan-file.js';
 import { fileStamp, type FileStamp } from '../attached/same-file.js';
 import { spansOf } from '../attached/spans.js';
-import { importTask, type ImportedSpan, type ImportedSpans } from './import-task.js';
+import { importTask, type ImportedSpan, type ImportedSpans } from './import-tasks.js';
 
 /** A foreign file whose rows are to be imported. */
 export type FileToImport = FileToAttach;

@@ -2,7 +2,7 @@ import type { Column } from '../../columns/column.js';
 import { sortedPageRowsMax } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
-import { chunkTask } from '../reading/chunk-task.js';
+import { chunkTask } from '../reading/chunk-tasks.js';
 import type { Directory } from '../disk/directory.js';
 import type { WrittenSegment } from '../sealed/sealed-segment-writer.js';
 import {

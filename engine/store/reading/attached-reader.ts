@@ -6,13 +6,18 @@ import type { AttachedFile, FileIdentity } from '../attached/attached-file.js';
 import { columnSource, type ColumnSource } from '../attached/column-source.js';
 import type { Description } from '../attached/descriptions.js';
 import { ForeignWork, type ColumnOfFile, type ForeignMeans } from '../attached/foreign-work.js';
-import { ownFilterTask } from '../attached/own-filter-task.js';
 import { ownQuestions } from '../attached/own-questions.js';
 import type { FilterQuestion } from '../sealed/filter-question.js';
 import { nearChunks } from '../attached/near-chunks.js';
-import { searchTask } from '../attached/search-task.js';
 import type { SpanPlacement } from '../attached/span-placements.js';
-import { spanTask, type ReadSpans, type SpanJob, type SpanOrder } from '../attached/span-task.js';
+import {
+  ownFilterTask,
+  searchTask,
+  spanTask,
+  type ReadSpans,
+  type SpanJob,
+  type SpanOrder,
+} from '../attached/span-tasks.js';
 import { spansOf, type FileSpan } from '../attached/spans.js';
 import type { QueryThreads } from './query-threads.js';
 import type { ReadCounters } from './read-counters.js';

@@ -21,7 +21,7 @@ import type { Description, Descriptions } from '../attached/descriptions.js';
 import type { Directory } from '../disk/directory.js';
 import { isSameReading } from '../attached/file-index.js';
 import { decodePlacements, type SpanPlacement } from '../attached/span-placements.js';
-import type { ReadSpans } from '../attached/span-task.js';
+import type { ReadSpans } from '../attached/span-tasks.js';
 import { spansOfFile, type FileSpan } from '../attached/spans.js';
 import type { ForeignMeans } from '../attached/foreign-work.js';
 import { AttachedReader, type ColumnReading } from './attached-reader.js';

@@ -1,16 +1,8 @@
-import type { Column } from '../../columns/column.js';
-import { columnAt, layoutEnd } from '../../columns/column-layout.js';
-import type { MemoryRange } from '../../memory/shared-memory.js';
 import { LogstrataError } from '../../terms/errors.js';
-import { RangeSpace, type ColumnSpace } from '../../parquet/column-space.js';
-import { chunkTask, type ChunkJob } from './chunk-task.js';
 import { FilterProbes } from './filter-probes.js';
-import { streamTask, type StreamJob } from './stream-task.js';
-import { pooledChunkTask, type PooledChunk } from './pooled-chunk-task.js';
 import type { JobQueue } from '../../workers/job-queue.js';
 import type { Task } from '../../workers/task.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
-import type { ReadCounters } from './read-counters.js';
 
 /** The error of jobs that are dropped when their query ends. Made once: its stack trace costs more than the rest of ending a query. */
 const queryEnded = new LogstrataError('cancelled', 'the query has ended');
@@ -38,22 +30,6 @@ export class QueryThreads {
 
   get count(): number {
     return this.#queue.threads;
-  }
-
-  /** Has a thread read a column chunk and decode it into `space`. */
-  async readColumn(job: ChunkJob, space: ColumnSpace): Promise<Column> {
-    const { bytes } = job.chunk;
-    if (!(space instanceof RangeSpace)) return this.#queue.run(chunkTask, job, [], bytes);
-    const pooled = { ...job, range: rangeOf(space) };
-    return filledColumn(space, await this.#queue.run(pooledChunkTask, pooled, [], bytes));
-  }
-
-  /** Has a thread search a column chunk without keeping it; returns whether the chunk may hold one of the needles. */
-  async searchStreamed(job: StreamJob, counters: ReadCounters): Promise<boolean> {
-    counters.columnsDecoded++;
-    const { mayHold, bytesRead } = await this.#queue.run(streamTask, job, [], job.chunk.bytes);
-    counters.bytesRead += bytesRead;
-    return mayHold;
   }
 
   /**
@@ -86,14 +62,4 @@ export class QueryThreads {
   end(): void {
     this.#queue.end(queryEnded);
   }
-}
-
-function rangeOf({ memory, address, sizeBytes }: RangeSpace): MemoryRange {
-  return memory.rangeAt(address, sizeBytes);
-}
-
-/** The column that a thread has decoded into a space. */
-function filledColumn(space: RangeSpace, { layout, columnBytes }: PooledChunk): Column {
-  space.filled(columnBytes);
-  return columnAt(space.memory.bufferUpTo(layoutEnd(layout)), layout);
 }

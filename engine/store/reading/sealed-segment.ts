@@ -23,6 +23,7 @@ import { openSegment } from '../disk/removal-name.js';
 import type { SegmentEntry } from '../manifest/manifest.js';
 import type { AskableFilters, FilterAsk } from './filter-ask.js';
 import { SegmentProbing } from './segment-probing.js';
+import { readChunk, searchStored } from './chunk-tasks.js';
 import { notStored } from '../sealed/filter-question.js';
 import {
   decodeConverted,
@@ -340,7 +341,7 @@ class SealedRowGroup implements OpenRowGroup {
       counters.bytesRead += chunk.bytes;
       const file = this.#segment.absolutePath;
       if (this.#threads !== null && file !== undefined)
-        return this.#threads.readColumn({ file, chunk, conversion, type }, space);
+        return readChunk(this.#threads, { file, chunk, conversion, type }, space);
       const bytes = space.working(chunk.bytes);
       await reading.use((open) => readBytesInto(open, chunk.offset, bytes));
       return decodeConverted(bytes, chunk, { conversion, type }, this.#footer.decompress, space);
@@ -374,7 +375,7 @@ class SealedRowGroup implements OpenRowGroup {
     if (!this.#segment.isToStream(this.#key(field), uncompressedBytes)) return null;
     const address = { rowGroup: this.#index, column: stored + 1 };
     const chunk = storedChunk(this.#footer, address, this.#segment.path);
-    return this.#threads.searchStreamed({ file, chunk, needles }, counters);
+    return searchStored(this.#threads, { file, chunk, needles }, counters);
   }
 
   isInMemory(field: number): boolean {

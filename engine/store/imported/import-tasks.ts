@@ -8,13 +8,16 @@ import {
 } from '../../columns/column.js';
 import { copyColumn } from '../../columns/copy-column.js';
 import { plainColumn } from '../../columns/take.js';
-import type { ForeignRead, PageTable } from '../../foreign/foreign-file.js';
+import type { ForeignPlace, ForeignRead, PageTable } from '../../foreign/foreign-file.js';
 import { decodeForeign } from '../../foreign/reading/decode-foreign.js';
+import { readForeignBytes } from '../../foreign/source/foreign-bytes.js';
+import { addStripes, stripeBytes } from '../../kernels/xxh64.js';
 import { heap } from '../../memory/arena.js';
-import { LogstrataError } from '../../terms/errors.js';
-import { valueBytesMax } from '../../terms/limits.js';
+import { DamageError, LogstrataError } from '../../terms/errors.js';
+import { valueBytesMax, verifyPieceBytes } from '../../terms/limits.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
 import { changeColumn, type ValueChange } from '../attached/column-source.js';
+import { OpenFiles } from '../disk/open-files.js';
 
 /** A column of a foreign file that is to be imported, and how its values are converted. */
 export interface ImportJob {
@@ -45,7 +48,7 @@ export interface ImportedSpan {
 const exampleCharactersMax = 60;
 
 /** Reads and decodes a column. Throws as `decodeForeign` does, and `limit` for a value that is too long to be stored. */
-export async function work({ read, change }: ImportJob): Promise<Finished<ImportedSpans>> {
+export async function importSpans({ read, change }: ImportJob): Promise<Finished<ImportedSpans>> {
   const { spans, pages, replaced } = await decodeForeign(read);
   const imported = spans.map(({ span, column: stored }): ImportedSpan => {
     const changed = plainColumn(changeColumn(stored, change));
@@ -87,9 +90,58 @@ function lostValues(
   return { unreadable, example };
 }
 
+/** Bytes [from, to) of a file to hash. They are whole stripes, except at the end of the file. */
+export interface HashJob extends ForeignPlace {
+  readonly from: number;
+  readonly to: number;
+  /** State of the hash over the preceding bytes. */
+  readonly lanes: Uint32Array;
+}
+
+/** The state of the hash after a job. */
+export interface HashedBytes {
+  readonly lanes: Uint32Array;
+  /** The bytes after the last whole stripe. */
+  readonly rest: Uint8Array;
+}
+
+/** Reads and hashes bytes. Throws `damaged` if the file ends before `to`, and as `readForeignBytes` does. */
+export function hashBytes({ path, copy, from, to, lanes }: HashJob): Finished<HashedBytes> {
+  const files = new OpenFiles(1);
+  try {
+    let rest = new Uint8Array(0);
+    for (let at = from; at < to; at += verifyPieceBytes) {
+      const piece = new Uint8Array(Math.min(verifyPieceBytes, to - at));
+      const read = readForeignBytes({ path, copy }, at, piece, files);
+      if (read < piece.length)
+        throw new DamageError(
+          `${path}, at byte ${at + read}: the file ends here: it is shorter than before`,
+          {
+            path,
+            offset: at + read,
+          },
+        );
+      addStripes(lanes, piece);
+      rest = piece.slice(piece.length - (piece.length % stripeBytes));
+    }
+    return { result: { lanes, rest }, transfer: [] };
+  } finally {
+    files.close();
+  }
+}
+
 /** Reads a column for an import on a thread. */
 export const importTask: Task<ImportJob, ImportedSpans> = {
   module: builtModule(import.meta.url),
+  name: 'importSpans',
   isLong: true,
-  work,
+  work: importSpans,
+};
+
+/** Hashes bytes of a file on a thread. */
+export const hashTask: Task<HashJob, HashedBytes> = {
+  module: builtModule(import.meta.url),
+  name: 'hashBytes',
+  isLong: true,
+  work: hashBytes,
 };

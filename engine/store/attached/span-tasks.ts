@@ -1,0 +1,174 @@
+import { arraysOf, columnBytes, type Column } from '../../columns/column.js';
+import { takeColumnRows } from '../../columns/take.js';
+import type { ForeignFormat, ForeignPlace, ForeignRead, PageTable } from '../../foreign/foreign-file.js';
+import { askOwnFilter, type OwnFilter } from '../../foreign/parquet/own-filter.js';
+import { searchParquet, type SearchedSpans } from '../../foreign/parquet/search-parquet.js';
+import { decodeForeign } from '../../foreign/reading/decode-foreign.js';
+import { BlockSearch, searchRoomBytes } from '../../kernels/block-search.js';
+import type { KernelNeedle } from '../../kernels/needle.js';
+import { bufferBytes } from '../../memory/allocator.js';
+import { withKeptScratch } from '../../memory/scratch.js';
+import type { ValueHash } from '../../parquet/bloom-filter.js';
+import { DamageError } from '../../terms/errors.js';
+import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
+import type { FileIdentity } from './attached-file.js';
+import { changeColumn, type ValueChange } from './column-source.js';
+import { hourOrder, type PlacedBy } from './row-order.js';
+import { assertSameFile } from './same-file.js';
+
+/** A column of an attached file that is to be read, and how its values are converted. */
+export interface SpanJob {
+  readonly read: ForeignRead;
+  readonly attached: FileIdentity;
+  readonly change: ValueChange;
+  /** crc32 of the column chunk's bytes when it was indexed; null if unknown. */
+  readonly checksum: number | null;
+  /** How to put the rows in the order of their positions; null if the spans of the row group are in order. */
+  readonly order: SpanOrder | null;
+}
+
+/** What is needed to put the rows of a row group's spans in the order of their positions. */
+export interface SpanOrder {
+  /** The column that placed the rows. It is read in the same way as the requested column. */
+  readonly placedBy: PlacedBy;
+  /** By span: the placement time (ms) of the row before it; null if the span's first row has a time, or if there is no row before it. */
+  readonly previousMs: readonly (number | null)[];
+  /** By span: whether its rows are in the order of their positions already. */
+  readonly isOrdered: readonly boolean[];
+}
+
+/** The wanted span, and others that were decoded with it. */
+export interface ReadSpans {
+  readonly spans: readonly { readonly span: number; readonly column: Column; readonly bytes: number }[];
+  readonly pages: PageTable | null;
+  readonly bytesRead: number;
+}
+
+/** Reads and decodes a column. Throws `DamageError` for a file that has changed, is gone or is malformed. */
+export async function readSpans({
+  read,
+  attached,
+  change,
+  checksum,
+  order,
+}: SpanJob): Promise<Finished<ReadSpans>> {
+  await assertSameFile(read.path, read.format, attached);
+  const decoded = await decodeForeign(read);
+  if (checksum !== null && decoded.checksum !== null && checksum !== decoded.checksum) {
+    const { path, column, chunk, rowGroup } = read;
+    throw new DamageError(
+      `${path}, at byte ${chunk.offset}: column "${column.name}" of row group ${rowGroup} has changed since it was indexed`,
+      { path, offset: chunk.offset, column: column.name, rowGroup },
+    );
+  }
+  let { bytesRead } = decoded;
+  const spans: ReadSpans['spans'][number][] = [];
+  for (const { span, column: stored } of decoded.spans) {
+    let column = changeColumn(stored, change);
+    if (order !== null && !order.isOrdered[span]!) {
+      const rows = await hourOrder(order.placedBy, read, span, order.previousMs[span]!);
+      bytesRead += rows.bytesRead;
+      column = takeColumnRows(column, rows.order);
+    }
+    spans.push({ span, column, bytes: columnBytes(column) });
+  }
+  const arrays = spans.flatMap(({ column }) => arraysOf(column));
+  return { result: { spans, pages: decoded.pages, bytesRead }, transfer: buffersOf(arrays) };
+}
+
+/** A column of strings of an attached file to be searched. Every value that matches contains one of the needles. */
+export interface SearchJob {
+  readonly read: ForeignRead;
+  readonly attached: FileIdentity;
+  readonly needles: readonly KernelNeedle[];
+}
+
+/** Searches a column without keeping it. Throws `DamageError` for a file that has changed, is gone or is malformed. */
+export async function searchSpans({ read, attached, needles }: SearchJob): Promise<Finished<SearchedSpans>> {
+  await assertSameFile(read.path, read.format, attached);
+  const found = await searchParquet(read, needles);
+  if (found !== null) return { result: found, transfer: [] };
+  const { spans, bytesRead } = await decodeForeign(read);
+  const searched = spans.map(({ span, column }) => ({ span, mayHold: mayHold(column, needles) }));
+  return { result: { spans: searched, bytesRead }, transfer: [] };
+}
+
+/** Whether the concatenated bytes of all values contain a needle. Also true if there is no memory for the search. */
+function mayHold(column: Column, needles: readonly KernelNeedle[]): boolean {
+  const values = column.kind === 'dictionary' ? column.values : column;
+  if (values.kind !== 'bytes') return true;
+  const { offsets, length, bytes } = values;
+  const text = bytes.subarray(offsets[0], offsets[length]);
+  if (text.length === 0) return false;
+  const textBytes = bufferBytes(text.length);
+  return withKeptScratch(textBytes + searchRoomBytes(needles), 0, (kept) => {
+    if (kept === null) return true;
+    const block = kept.subarray(0, text.length);
+    block.set(text);
+    const search = new BlockSearch(block, null, needles, kept.subarray(textBytes));
+    return search.search(text.length) !== 'none';
+  });
+}
+
+/** Values that are looked up in the Bloom filters that an attached file itself has, for one row group. */
+export interface OwnFilterJob extends ForeignPlace {
+  readonly format: ForeignFormat;
+  readonly attached: FileIdentity;
+  readonly questions: readonly OwnQuestion[];
+}
+
+/** A column's filter, and hashes of values. A row can only match if its column has one of these values. */
+export interface OwnQuestion {
+  readonly filter: OwnFilter;
+  readonly hashes: readonly ValueHash[];
+}
+
+/** Whether no row can match, and what was read to find out. */
+export interface OwnFilterAnswers {
+  readonly isRuledOut: boolean;
+  readonly bytesRead: number;
+  readonly piecesRead: number;
+}
+
+/** Asks the filters, until one has none of its values. Throws `DamageError` for a file that has changed or is gone. */
+export async function askOwnFilters({
+  path,
+  copy,
+  format,
+  attached,
+  questions,
+}: OwnFilterJob): Promise<Finished<OwnFilterAnswers>> {
+  await assertSameFile(path, format, attached);
+  let bytesRead = 0;
+  let piecesRead = 0;
+  let isRuledOut = false;
+  for (const { filter, hashes } of questions) {
+    const answer = askOwnFilter({ path, copy }, filter, hashes);
+    bytesRead += answer.bytesRead;
+    piecesRead += answer.piecesRead;
+    isRuledOut = !answer.mayHave;
+    if (isRuledOut) break;
+  }
+  return { result: { isRuledOut, bytesRead, piecesRead }, transfer: [] };
+}
+
+/** Reads and decodes a span of a column on a thread. */
+export const spanTask: Task<SpanJob, ReadSpans> = {
+  module: builtModule(import.meta.url),
+  name: 'readSpans',
+  work: readSpans,
+};
+
+/** Searches a column of a row group on a thread. */
+export const searchTask: Task<SearchJob, SearchedSpans> = {
+  module: builtModule(import.meta.url),
+  name: 'searchSpans',
+  work: searchSpans,
+};
+
+/** Asks a file's own filters on a thread. */
+export const ownFilterTask: Task<OwnFilterJob, OwnFilterAnswers> = {
+  module: builtModule(import.meta.url),
+  name: 'askOwnFilters',
+  work: askOwnFilters,
+};
