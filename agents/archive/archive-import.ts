@@ -3,6 +3,7 @@ import { type AgentStore, type ObjectStorage, type WorkerPool } from '../../engi
 import type { CollectLog } from '../collect/logs/collect-log.js';
 import type { WakeUp } from '../collect/logs/wake-up.js';
 import type { AgentDefinition, ArchiveInput } from '../definition/definition.js';
+import { EqualFiles } from '../load/equal-files.js';
 import { loadFiles } from '../load/load.js';
 import type { FileReport } from '../load/load-report.js';
 import type { OpenFile } from '../sources/opened-file.js';
@@ -62,9 +63,11 @@ export class ArchiveImport {
   private readonly tally: ImportTally;
   private readonly openFile: OpenFile;
   private readonly fields: GrowingFields;
+  private readonly equals: EqualFiles;
 
   constructor(private readonly options: ImportOptions) {
     this.openFile = openerOf(options.objects);
+    this.equals = new EqualFiles(new Set(), this.openFile);
     this.fields = new GrowingFields(options);
     this.problems = new FileProblems(options.definition.name, options.log);
     this.tally = new ImportTally(options.definition.name, options.log);
@@ -114,6 +117,7 @@ export class ArchiveImport {
 
   private forgetGone(files: readonly FoundFile[]): void {
     const paths = new Set(files.map(({ path }) => path));
+    this.equals.found(paths);
     for (const path of this.attempts.keys()) {
       if (paths.has(path)) continue;
       this.attempts.delete(path);
@@ -159,6 +163,7 @@ export class ArchiveImport {
       files: [file.path],
       formats: new Map([[file.path, file.format]]),
       openFile: this.openFile,
+      equals: this.equals,
       // What a load asks about is not stored without an answer; the file is a problem until then.
       acceptUntimed: () => Promise.resolve(false),
       onEvent: (event) => this.tally.event(event),

@@ -8,7 +8,7 @@ import {
   type LogstrataError,
 } from '../../engine/index.js';
 import { joinUnreadable } from '../decode/value-counters.js';
-import { folderKeys, folderOfGlob } from '../patterns/folder-keys.js';
+import { archiveKeys, isOtherFolder } from '../decode/path-captures.js';
 import { sha256 } from '../sources/sha256.js';
 import { tailBytesMax } from '../sources/content-reader.js';
 import { absolutePath } from '../sources/opened-file.js';
@@ -19,7 +19,7 @@ import { asUntil, nullsIn, type FileJob, type ReadFile, type ReadSettings } from
 
 /**
  * Reads the rows of a Parquet or Arrow file into a load unit, with the same values that queries of such a file in place
- * give. Commits nothing. A file whose bytes are stored already, whatever its name, is `known`.
+ * give. Commits nothing. A file whose bytes are stored already, whatever its name, is `known`; `EqualFiles` says of which.
  *
  * Throws `SourceError` for a problem of this file; other errors are the storage's.
  */
@@ -53,6 +53,7 @@ export async function readColumnPartInto(
 
 class ColumnFileReading {
   private readonly file: FileToImport;
+  private readonly isOther: (path: string) => boolean;
   private lastTimeMs: number | null = null;
   /** The error with which the storage failed, as opposed to errors of the file. */
   private storageFailure: unknown;
@@ -64,9 +65,7 @@ class ColumnFileReading {
     format: ForeignFormat,
   ) {
     const { reader } = source;
-    const { archive } = settings.definition;
-    const folders = archive!.globs.map(({ glob }) => folderOfGlob(archive!.folder, glob));
-    const keys = folderKeys(job.namedAs ?? job.path, folders);
+    const keys = archiveKeys(settings.definition.archive, job.namedAs ?? job.path);
     const { etag, fileBytes: bytes } = reader;
     const mtimeMs = Math.floor(reader.modifiedMs);
     this.file = {
@@ -75,19 +74,21 @@ class ColumnFileReading {
       ...(etag === undefined ? {} : { object: { bytes, mtimeMs, etag } }),
       constants: Object.fromEntries(keys),
     };
+    this.isOther = isOtherFolder(settings.definition, job.path);
     job.tally.fileBytes = bytes;
   }
 
   async run(): Promise<ReadFile> {
-    const { job, source } = this;
+    const { job, source, isOther } = this;
     const { head, reader } = source;
     this.requireUnpacked();
     const contentHash = await this.hash();
-    const candidates = candidatesOf(job.checkpoints, head);
-    const isKnown = candidates.some(
+    const candidates = candidatesOf(job.checkpoints, head, isOther);
+    const equal = candidates.filter(
       (known) => known.offset === reader.fileBytes && known.contentHash === contentHash,
     );
-    if (isKnown) return { outcome: 'known', head, checkpoint: null, part: null };
+    if (await job.equals?.isStored(this.file.path, reader.inode, equal))
+      return { outcome: 'known', head, checkpoint: null, part: null };
     await this.requireWhole(candidates);
     const footerHash = await this.readRows();
     await reader.requireSameFile();
@@ -177,13 +178,16 @@ class ColumnFileReading {
     onProgress(phase, fraction);
   }
 
-  /** Ids of the attached files whose rows these are: those with the same footer, and those attached under the same path. */
+  /**
+   * Ids of the attached files whose rows these are: the one that is attached under the same path, and those with the same
+   * footer that are not at their paths any more.
+   */
   private async attached(footerHash: string): Promise<readonly string[]> {
-    const { path } = this.file;
+    const { job, file, isOther } = this;
+    const isMoved = (other: { path: string; footerHash: string }): boolean =>
+      other.footerHash === footerHash && job.equals?.isThere(other.path) !== true && !isOther(other.path);
     const attached = await this.settings.store.attachedFiles();
-    return attached
-      .filter((other) => other.path === path || other.footerHash === footerHash)
-      .map(({ id }) => id);
+    return attached.filter((other) => other.path === file.path || isMoved(other)).map(({ id }) => id);
   }
 
   /** Calls `work`; turns its errors into `SourceError` where they are problems of this file alone. */

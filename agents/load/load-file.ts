@@ -18,11 +18,12 @@ import type { SourceReader } from '../sources/source-reader.js';
 import { decodeSettings } from '../frames/decode-task.js';
 import type { AgentDefinition } from '../definition/definition.js';
 import { joinUnreadable, type UnreadableField } from '../decode/value-counters.js';
-import { pathCaptures } from '../decode/path-captures.js';
+import { isOtherFolder, pathCaptures } from '../decode/path-captures.js';
 import { FileLines, type FileFrame, type FrameConsumer } from '../frames/file-lines.js';
 import { fileWritten } from './file-years.js';
 import type { DecodedBatch } from '../frames/lent-decoding.js';
 import { toRejectedLines, type RejectedPlaces } from '../frames/rejected-lines.js';
+import type { EqualFiles } from './equal-files.js';
 import type { LoadProgress } from './load-report.js';
 import { noRecordError } from './no-record-error.js';
 import { unrotatedName } from '../patterns/file-captures.js';
@@ -112,6 +113,8 @@ export interface FileJob {
   readonly source: number;
   /** Checkpoints by which the file may be recognised; empty to store it whatever is known. */
   readonly checkpoints: readonly Checkpoint[];
+  /** Tells equal columnar files apart; absent where all of the file is read. */
+  readonly equals?: EqualFiles;
   /** Returns the unit's session, which begins when there is something to store. */
   readonly session: () => Promise<LoadSession>;
   readonly tally: FileTally;
@@ -150,7 +153,11 @@ export async function readFileInto(settings: ReadSettings, job: FileJob): Promis
     ({ contentHash, samples, path }) =>
       contentHash === null && samples !== undefined && unrotatedName(path) === name,
   );
-  const source = await openAtKnownEnd(job.path, job.checkpoints, onPiece, settings.openFile, wholes);
+  const source = await openAtKnownEnd(job.path, job.checkpoints, onPiece, {
+    openFile: settings.openFile,
+    wholes,
+    isOther: isOtherFolder(settings.definition, job.path),
+  });
   try {
     return await new FileReading(settings, job, source).run();
   } finally {

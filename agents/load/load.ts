@@ -16,6 +16,7 @@ import {
   type ReadSettings,
 } from './load-file.js';
 import { readColumnsInto } from './column-file.js';
+import { EqualFiles } from './equal-files.js';
 import { formatOf } from './file-format.js';
 import { Restoring } from './load-lost.js';
 import { LoadJournal, type JournalItem } from './load-journal.js';
@@ -34,6 +35,11 @@ export interface LoadFilesOptions extends ReadSettings {
   readonly codec?: Codec | undefined;
   /** Also store records older than the agent's retention period, for that period from now on. */
   readonly beyondRetention?: boolean | undefined;
+  /**
+   * Where the files are those of an archive: tells equal ones apart. Absent: a file whose content is stored is known, whatever
+   * its path.
+   */
+  readonly equals?: EqualFiles | undefined;
   readonly onEvent?: ((event: LoadEvent) => void) | undefined;
   /** Called for a file none of whose records has a readable time; returns whether to store it nevertheless. If absent, it is stored. */
   readonly acceptUntimed?: ((file: UntimedFile) => Promise<boolean>) | undefined;
@@ -90,9 +96,11 @@ interface FileInLoad extends JournalItem {
 class FilesLoad {
   private readonly journal: LoadJournal;
   private readonly lost: Restoring;
+  private readonly equals: EqualFiles;
   private stopped: LogstrataError | null = null;
 
   constructor(private readonly options: LoadFilesOptions) {
+    this.equals = options.equals ?? new EqualFiles(undefined, options.openFile);
     this.lost = new Restoring(options);
     this.journal = new LoadJournal(options.files.length, options.onEvent);
   }
@@ -201,6 +209,7 @@ class FilesLoad {
       path: item.path,
       source: item.index,
       checkpoints: this.options.again === true ? [] : checkpoints,
+      equals: this.equals,
       session: unit.session,
       tally: item.tally,
       onProgress: (phase: LoadProgress['phase'], fraction: number) =>
@@ -211,6 +220,8 @@ class FilesLoad {
         ? await readFileInto(this.options, job)
         : await readColumnsInto(this.options, job, format);
     await this.requireTimes(item);
+    if (item.read.checkpoint !== null && this.options.again !== true)
+      item.read = { ...item.read, checkpoint: asCopy(item.read.checkpoint, checkpoints) };
   }
 
   /** Throws `invalid` for a file without a single readable time, unless it is accepted. */
@@ -284,4 +295,15 @@ class FilesLoad {
 
 function checkpointPlace(checkpoint: Checkpoint): string {
   return `${checkpointKey(checkpoint)}@${checkpoint.offset}`;
+}
+
+/** Numbers the checkpoint of a file whose content another file has that is stored as a source of its own. */
+function asCopy(checkpoint: Checkpoint, others: readonly Checkpoint[]): Checkpoint {
+  const equal = others.filter(
+    (other) => other.contentHash === checkpoint.contentHash && checkpointKey(other) !== checkpoint.continues,
+  );
+  const keys = new Set(equal.map(checkpointKey));
+  let copy: number | undefined;
+  while (keys.has(checkpointKey({ ...checkpoint, copy }))) copy = (copy ?? 0) + 1;
+  return copy === undefined ? checkpoint : { ...checkpoint, copy };
 }

@@ -33,12 +33,16 @@ export function keysOfGlob(glob: string): string[] {
  * outermost counts; of a key that occurs twice, the last. Empty where none of `folders` contains the file.
  */
 export function folderKeys(path: string, folders: readonly string[]): ReadonlyMap<string, string | null> {
-  const keys = new Map<string, string | null>();
   const place = isObjectPath(path) ? path : resolve(path);
   const holding = folders.filter((folder) => place.startsWith(folder.endsWith('/') ? folder : `${folder}/`));
   const outermost = holding.toSorted((a, b) => a.length - b.length)[0];
-  if (outermost === undefined) return keys;
-  for (const part of place.slice(outermost.length).split('/').slice(0, -1)) {
+  return outermost === undefined ? new Map() : keysIn(place.slice(outermost.length));
+}
+
+/** The keys and values of all `key=value` folders of a path. */
+export function keysIn(path: string): Map<string, string | null> {
+  const keys = new Map<string, string | null>();
+  for (const part of path.split('/').slice(0, -1)) {
     const equals = part.indexOf('=');
     if (equals <= 0) continue;
     const value = unescaped(part.slice(equals + 1));

@@ -28,8 +28,16 @@ export function headIdentity(head: Uint8Array): Pick<Checkpoint, 'headHash' | 'h
   return { headHash: sha256(head), headBytes: head.length };
 }
 
-/** The checkpoints that may belong to a source that begins with `head`, by ascending offset. */
-export function candidatesOf(checkpoints: readonly Checkpoint[], head: Uint8Array): Checkpoint[] {
+/**
+ * The checkpoints that may belong to a source that begins with `head`, by ascending offset.
+ *
+ * @param isOther whether the file of a checkpoint is another one for its path alone
+ */
+export function candidatesOf(
+  checkpoints: readonly Checkpoint[],
+  head: Uint8Array,
+  isOther: (path: string) => boolean = () => false,
+): Checkpoint[] {
   const hashes = new Map<number, string>();
   const hashOf = (bytes: number): string => {
     const known = hashes.get(bytes) ?? sha256(head.subarray(0, bytes));
@@ -41,6 +49,7 @@ export function candidatesOf(checkpoints: readonly Checkpoint[], head: Uint8Arra
       ({ headBytes, headHash }) =>
         headBytes > 0 && headBytes <= head.length && headHash === hashOf(headBytes),
     )
+    .filter(({ path }) => !isOther(path))
     .sort((a, b) => a.offset - b.offset);
 }
 
@@ -56,6 +65,18 @@ export function isBeginningOf(whole: Checkpoint, head: Uint8Array, samples: stri
   return to > 0 && differs === Infinity && (beginsAlike || whole.headBytes > head.length);
 }
 
+/** Options of `openAtKnownEnd`. */
+export interface KnownEndOptions {
+  readonly openFile?: OpenFile | undefined;
+  /**
+   * Sources of which the file may hold only the beginning. If it does, it is positioned at its end, which is before the
+   * offset of the checkpoint that is returned.
+   */
+  readonly wholes?: readonly Checkpoint[];
+  /** See `candidatesOf`. */
+  readonly isOther?: (path: string) => boolean;
+}
+
 /**
  * Opens a file at the end of its archived content. The content is hashed from its beginning, whatever the file's name and
  * compression; of the checkpoints whose content the file has, the longest wins. A checkpoint without a content hash (a
@@ -66,22 +87,21 @@ export function isBeginningOf(whole: Checkpoint, head: Uint8Array, samples: stri
  *
  * @param checkpoints empty for a file that is to be stored whatever is known of it
  * @param onPiece called repeatedly while known content is skipped
- * @param wholes sources of which the file may hold only the beginning. If it does, it is positioned at its end, which is
- * before the offset of the checkpoint that is returned
  */
 export async function openAtKnownEnd(
   path: string,
   checkpoints: readonly Checkpoint[],
   onPiece: (reader: SourceReader, content: ContentReader) => void,
-  openFile?: OpenFile,
-  wholes: readonly Checkpoint[] = [],
+  { openFile, wholes = [], isOther }: KnownEndOptions = {},
 ): Promise<PositionedSource> {
   const first = await openFromStart(path, openFile);
   try {
     const { head, content, reader } = first;
     const ofHead = grownSamples('', 0, new Uint8Array(0), head);
     const likely = wholes.filter((whole) => isBeginningOf(whole, head, ofHead));
-    const candidates = candidatesOf(checkpoints, head).filter(({ offset }) => mayReach(reader, offset));
+    const candidates = candidatesOf(checkpoints, head, isOther).filter(({ offset }) =>
+      mayReach(reader, offset),
+    );
     const found = await matches(content, candidates, () => onPiece(reader, content));
     const known = found.at(-1) ?? null;
     const longest = Math.max(0, ...likely.map(({ offset }) => offset));

@@ -1,4 +1,12 @@
-import { copyFileSync, mkdirSync, readFileSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { ImportStatus } from '../../agents/archive/import-status.js';
@@ -94,12 +102,16 @@ describe('Parquet files that are imported', () => {
       expect(without(records)).toEqual(without(await answer(folder, 'lies', ...words)));
       if (words.length === 0) expect(users(records)).toEqual(upTo(3100));
     }
-    copyFileSync(join(folder, 'lake/day=1/a.parquet'), join(folder, 'lake/day=2/copy.parquet'));
+    renameSync(join(folder, 'lake/day=1/a.parquet'), join(folder, 'lake/day=1/moved.parquet'));
     const again = await run(folder, ['load', 'web']);
     expect(again).toMatchObject({ code: 0 });
     expect(again.stdout).toContain('nothing to do: everything is already stored');
     const { stdout } = await run(folder, ['stats', 'web']);
     expect(stdout).toMatch(/^records +3,100 /m);
+    // In the folder of another day it has other records, as in place.
+    copyFileSync(join(folder, 'lake/day=1/moved.parquet'), join(folder, 'lake/day=2/copy.parquet'));
+    expect((await run(folder, ['load', 'web'])).stdout).toContain('3,000 records of 1 file stored');
+    expect(await answer(folder, 'web', 'day__eq=2', '--fields', 'timestamp')).toHaveLength(3100);
     expect(await run(folder, ['load', 'web', '-'])).toMatchObject({ code: 1 });
   });
 

@@ -65,7 +65,7 @@ export class CompressedSource {
     wholes: readonly Checkpoint[],
     ends: RecordEnds,
   ): Promise<CompressedSource> {
-    const source = await openAtKnownEnd(path, checkpoints, () => {}, undefined, wholes);
+    const source = await openAtKnownEnd(path, checkpoints, () => {}, { wholes });
     const { reader, content, head } = source;
     // The checkpoint of a longer source stays, because that source may return.
     const isBeginning = content.offset < (source.known?.offset ?? 0);

@@ -123,13 +123,18 @@ export class CommittedValues {
 /**
  * The key of a source's checkpoint. A source is identified by the hash of its beginning and, where its stored content was hashed, by that
  * hash too, since different files may begin alike (a banner, a licence, column headings). A file that is followed is not hashed as a whole:
- * it is identified by its beginning, its inode, and the offset and hash of the last bytes stored.
+ * it is identified by its beginning, its inode, and the offset and hash of the last bytes stored. Equal files that are sources of their own
+ * are numbered.
  */
 export function checkpointKey(
-  checkpoint: Pick<Checkpoint, 'headHash' | 'headBytes' | 'contentHash' | 'offset' | 'inode' | 'tailHash'>,
+  checkpoint: Pick<
+    Checkpoint,
+    'headHash' | 'headBytes' | 'contentHash' | 'offset' | 'inode' | 'tailHash' | 'copy'
+  >,
 ): string {
-  const { headBytes, headHash, contentHash, inode } = checkpoint;
-  if (contentHash !== null || inode === undefined) return `${headBytes}:${headHash}:${contentHash ?? ''}`;
+  const { headBytes, headHash, contentHash, inode, copy } = checkpoint;
+  if (contentHash !== null || inode === undefined)
+    return `${headBytes}:${headHash}:${contentHash ?? ''}${copy === undefined ? '' : `:${copy}`}`;
   return `${headBytes}:${headHash}::${inode}:${checkpoint.offset}:${checkpoint.tailHash ?? ''}`;
 }
 

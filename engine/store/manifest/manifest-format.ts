@@ -373,6 +373,7 @@ export function readCheckpoint(item: JsonObject): Checkpoint {
     ...(item['inode'] === undefined ? {} : { inode: textField(item, 'inode') }),
     ...(item['bornMs'] === undefined ? {} : { bornMs: timeField(item, 'bornMs') }),
     ...(item['packedBytes'] === undefined ? {} : { packedBytes: countField(item, 'packedBytes') }),
+    ...(item['copy'] === undefined ? {} : { copy: countField(item, 'copy') }),
     endsInLine: flagField(item, 'endsInLine'),
     path: textField(item, 'path'),
     ...(item['target'] === undefined ? {} : { target: textField(item, 'target') }),

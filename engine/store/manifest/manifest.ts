@@ -104,6 +104,8 @@ export interface Checkpoint {
   readonly packedInode?: string | undefined;
   /** Length of the compressed file, if the source is compressed and its content ends at `offset`; else absent. */
   readonly packedBytes?: number | undefined;
+  /** Number of the source among those with the same content that are sources of their own: 1 for the second. Absent: it is the first. */
+  readonly copy?: number | undefined;
   /** Whether the stored content ends inside a line that had no line end yet. */
   readonly endsInLine: boolean;
   /** `checkpointKey` of the checkpoint that this one continues and replaces; absent when the source was read from its start. */

@@ -115,6 +115,7 @@ async function loadShown(
 ): Promise<number> {
   return withWorkers(settings, 'write', 'load', flags.workers, async (archive, workers) => {
     const { definition, files, formats, refused } = await chosenFiles(archive, written, named);
+    const archived = named === 'rejected' ? [] : named.found.map(({ path }) => path);
     const store = await archive.agent(definition.name, definition.schema, retentionOf(definition));
     const display = new LoadDisplay();
     const { beyondRetention, codec, again, merge } = flags;
@@ -130,7 +131,9 @@ async function loadShown(
         display.stop();
         return flags.force === true || askAboutUntimed(file);
       };
-      const chosen = { ...options, again, merge, formats, acceptUntimed };
+      const { EqualFiles } = await import('../../../agents/load/equal-files.js');
+      const equals = archived.length === 0 ? undefined : new EqualFiles(new Set(archived), openFile);
+      const chosen = { ...options, again, merge, formats, equals, acceptUntimed };
       summary = await loadIntoStore(store, definition, files, settings, chosen);
     }
     display.stop();
