@@ -126,14 +126,7 @@ export type { OverCount, Taken } from './store/manifest/retention-policy.js';
 export { encodeBorder, schemaTag } from './reader/border.js';
 export type { RowsAnswer, RowsQuestion } from './reader/rows-between.js';
 export type { DoorQuestion, WriterDoor } from './reader/writer-door.js';
-export {
-  borderBytesMax,
-  farAnswerBytesMax,
-  farAskMsMax,
-  farConnectMsMax,
-  farRowsMax,
-  readerLagMsMax,
-} from './terms/far-limits.js';
+export { connectMsMax, farAskMsMax, readerLagMsMax } from './terms/far-limits.js';
 
 // Records on their way in.
 export type {
@@ -225,23 +218,30 @@ export {
   type ErrorPlace,
 } from './terms/errors.js';
 export {
+  answerBytesMax,
   calendarEndMs,
   calendarFromMs,
   configBytesMax,
+  connectionsMax,
   countBucketsMax,
   countTopMax,
-  fieldsMax,
   fieldTextBytesMax,
+  fieldsMax,
   graceMsDefault,
-  jsonDepthMax,
-  largeFileBytesMin,
+  idleMs,
   int64Max,
   int64Min,
+  jsonDepthMax,
+  largeFileBytesMin,
   lineBytesMax,
+  maintenanceIntervalMs,
+  messageBytesMax,
   predicatesMax,
   queryTimeoutMsDefault,
   rowGroupBytesMax,
   rowGroupRowsMax,
+  shownCharactersMax,
+  unansweredMax,
   valueBytesMax,
   workerFileBytesMin,
   workersMax,

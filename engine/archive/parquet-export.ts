@@ -1,7 +1,7 @@
 import type { AgentStore } from './archive.js';
 import { sliceBatch, wholeBatches } from '../columns/take.js';
 import type { RecordBatch } from '../columns/column.js';
-import { exportRunsMax, rowGroupBytesMax, rowGroupRowsMax, segmentRowGroupsMax } from '../terms/limits.js';
+import { runsOfFileMax, rowGroupBytesMax, rowGroupRowsMax, segmentRowGroupsMax } from '../terms/limits.js';
 import type { Query } from '../scan/plan/query.js';
 import type { SelectedRows } from '../scan/selected-rows.js';
 import { makeSchema, type Schema } from '../terms/schema.js';
@@ -94,7 +94,7 @@ class ExportFiles {
       const isFull =
         this.#pendingRows === rowGroupRowsMax || this.#pendingBytes > rowGroupBytesMax - rowBytes;
       if (isFull) await this.#endRowGroup();
-      if (this.#runs.length >= exportRunsMax) await this.#endFile();
+      if (this.#runs.length >= runsOfFileMax) await this.#endFile();
     }
   }
 

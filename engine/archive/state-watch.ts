@@ -1,4 +1,4 @@
-import { statePollMs } from '../terms/limits.js';
+import { pollMs } from '../terms/limits.js';
 import type { StateChanges } from '../store/reading/state-changes.js';
 
 /** How a state comes to know of commits of other processes. */
@@ -24,7 +24,7 @@ export class StateWatch {
   listen(call: () => void): () => void {
     const end = this.#changes.listen(call);
     this.#listeners++;
-    this.#timer ??= setInterval(() => this.#look(), statePollMs).unref();
+    this.#timer ??= setInterval(() => this.#look(), pollMs).unref();
     let isOver = false;
     return () => {
       if (isOver) return;

@@ -1,11 +1,11 @@
-import { hotBytesMax, hotRowsMax, spareHotBytesMax } from '../terms/limits.js';
+import { rowGroupBytesMax, rowGroupRowsMax, spareHotBytesMax } from '../terms/limits.js';
 import type { Schema } from '../terms/schema.js';
 import { BatchBuilder } from './batch-builder.js';
 
 /** Builders with less memory are not kept, because new ones are made quickly. */
 const keptBytesMin = 1024 * 1024;
 /** Rows and bytes of a hot file when it is sealed. */
-const usual = { rows: hotRowsMax, bytes: hotBytesMax };
+const usual = { rows: rowGroupRowsMax, bytes: rowGroupBytesMax };
 
 function typesOf({ fields }: Schema): string {
   return fields.map(({ type }) => type).join();

@@ -2,12 +2,12 @@ import { columnBytes } from '../columns/column.js';
 import { makeColumnBuilder, type BuilderState, type ColumnBuilder } from '../columns/column-builder.js';
 import { heap } from '../memory/arena.js';
 import { LogstrataError } from '../terms/errors.js';
-import { foreignSiblingBytesMax, foreignSpanBytesMax } from '../terms/limits.js';
+import { foreignAtOnceBytesMax, foreignSpanBytesMax } from '../terms/limits.js';
 import type { DecodedSpan, ForeignRead } from './foreign-file.js';
 
 /**
  * Builds the columns of spans from rows that are decoded one by one from the first row of the row group: the wanted span,
- * and other spans while they fit into `foreignSiblingBytesMax`.
+ * and other spans while they fit into `foreignAtOnceBytesMax`.
  */
 export class SpanColumns {
   /** The complete spans so far. */
@@ -47,7 +47,7 @@ export class SpanColumns {
           'limit',
           `more than ${foreignSpanBytesMax} bytes in ${this.#state.rows} rows`,
         );
-      this.#siblingBytes = foreignSiblingBytesMax;
+      this.#siblingBytes = foreignAtOnceBytesMax;
       this.#builder = null;
     }
     const { from, to } = spans[this.#span]!;
@@ -67,7 +67,7 @@ export class SpanColumns {
     const firstRows = span === undefined ? 0 : span.to - span.from;
     this.#state = { rows: 0, arena: heap, firstRows, usual: null };
     const isWanted = this.#span === wanted;
-    this.#bytesMax = isWanted ? foreignSpanBytesMax : foreignSiblingBytesMax - this.#siblingBytes;
+    this.#bytesMax = isWanted ? foreignSpanBytesMax : foreignAtOnceBytesMax - this.#siblingBytes;
     const isOfUse = span !== undefined && this.#bytesMax > 0;
     this.#builder = isOfUse ? makeColumnBuilder(column.type, this.#state) : null;
   }

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path/posix';
 import { isLogstrataError, LogstrataError } from '../terms/errors.js';
-import { verifyPieceBytes } from '../terms/limits.js';
+import { filePieceBytes } from '../terms/limits.js';
 import { isSameData } from '../store/disk/checked-json.js';
 import type { Directory } from '../store/disk/directory.js';
 import { keepPredecessor, placeManifest, readNewestManifest } from '../store/manifest/manifest-file.js';
@@ -225,7 +225,7 @@ async function copyFile(
     try {
       for (let at = from; at < bytes;) {
         options.signal?.throwIfAborted();
-        const piece = await reading.read(at, Math.min(verifyPieceBytes, bytes - at));
+        const piece = await reading.read(at, Math.min(filePieceBytes, bytes - at));
         if (piece.length === 0) throw shorterThanCommitted(source, path, at, bytes);
         await writing.write(at, piece);
         at += piece.length;

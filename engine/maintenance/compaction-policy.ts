@@ -1,7 +1,7 @@
 import { dayNumber, hourMs, importedPartition } from '../terms/cursor.js';
 import {
-  compactionBytesMax,
-  compactionSegmentsMax,
+  rowGroupBytesMax,
+  mergedAtOnceMax,
   retiredShareMax,
   rowGroupRowsMax,
   segmentFanIn,
@@ -148,7 +148,7 @@ function mergeable(segments: readonly SegmentEntry[]): SegmentEntry[] {
   let bytes = 0;
   for (const segment of segments) {
     const openBytes = segment.bytes / segment.rowGroupRows.length;
-    const isTooMuch = chosen.length === compactionSegmentsMax || bytes + openBytes > compactionBytesMax;
+    const isTooMuch = chosen.length === mergedAtOnceMax || bytes + openBytes > rowGroupBytesMax;
     if (chosen.length >= 2 && isTooMuch) break;
     chosen.push(segment);
     bytes += openBytes;

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import { DamageError, LogstrataError } from '../terms/errors.js';
-import { footerBytesMax } from '../terms/limits.js';
+import { metadataBytesMax } from '../terms/limits.js';
 import { readFooter } from '../parquet/footer-reader.js';
 import { FormatError, magic, tailBytes } from '../parquet/format.js';
 import { placementField, type Schema } from '../terms/schema.js';
@@ -65,7 +65,7 @@ async function footerAtEnd(open: ReadableFile): Promise<StoredFooter> {
     throw new DamageError('it does not end with "PAR1"', {});
   const structureBytes = new DataView(tail.buffer, tail.byteOffset, tailBytes).getUint32(0, true);
   const footerBytes = structureBytes + tailBytes;
-  if (footerBytes > Math.min(bytes, footerBytesMax))
+  if (footerBytes > Math.min(bytes, metadataBytesMax))
     throw new DamageError(`it claims a footer of ${footerBytes} bytes`, {});
   const footerOffset = bytes - footerBytes;
   return { footerOffset, stored: await readBytes(open, footerOffset, footerBytes) };

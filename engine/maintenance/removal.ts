@@ -1,7 +1,7 @@
 import { columnValue } from '../columns/column.js';
 import { hourMs } from '../terms/cursor.js';
 import { LogstrataError } from '../terms/errors.js';
-import { rewritePoolBytesMax } from '../terms/limits.js';
+import { heldBytesMax } from '../terms/limits.js';
 import { placementField } from '../terms/schema.js';
 import type { Directory } from '../store/disk/directory.js';
 import type { Committer } from '../store/manifest/committer.js';
@@ -323,7 +323,7 @@ async function changeByTimes(
   const [since, until] = [sinceMs ?? -Infinity, untilMs ?? Infinity];
   if (timeMaxMs < since || timeMinMs >= until || entry.runs.at(-1)!.partition < from) return [];
   if (isFarOnly(entry)) throw notNear(state.agent);
-  const pool = new BufferPool(rewritePoolBytesMax);
+  const pool = new BufferPool(heldBytesMax);
   const segment = await SealedSegment.open(directory, `${state.agent}/${entry.file}`, entry, schema, pool);
   const counters = newReadCounters();
   try {

@@ -3,7 +3,7 @@ import type { BatchRows } from '../columns/take.js';
 import { ColumnLease } from '../store/reading/column-lease.js';
 import type { Column, RecordBatch } from '../columns/column.js';
 import { LogstrataError } from '../terms/errors.js';
-import { rewritePoolBytesMax } from '../terms/limits.js';
+import { heldBytesMax } from '../terms/limits.js';
 import type { RowGroup, SnapshotRun } from '../store/reading/snapshot.js';
 import type { Schema } from '../terms/schema.js';
 import { runsOfSegment } from '../store/reading/agent-state.js';
@@ -55,7 +55,7 @@ export async function rewriteSegments(
   { directory, workers, signal, footers }: RewritePlace,
   job: RewriteJob,
 ): Promise<readonly SegmentEntry[]> {
-  const pool = new BufferPool(rewritePoolBytesMax);
+  const pool = new BufferPool(heldBytesMax);
   const rowGroups = new DecodedRowGroups(job.schema, pool);
   const sources: SealedSegment[] = [];
   const { agent, id, schema, schemaVersion, codec, segments } = job;

@@ -5,7 +5,8 @@ import { columnOfField } from '../store/far/far-sql.js';
 import { fieldColumn, nativeBlock, unsignedColumn } from '../store/far/native-writer.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
 import { positionToInt64, type Position } from '../terms/cursor.js';
-import { writerAnswerBytes, farRowsMax } from '../terms/far-limits.js';
+import { farAnswerBytes } from '../terms/far-limits.js';
+import { rowGroupRowsMax } from '../terms/limits.js';
 import type { Schema } from '../terms/schema.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 
@@ -15,7 +16,7 @@ export interface RowsQuestion {
   readonly from: Position;
   readonly to: Position;
   readonly direction: 'forward' | 'backward';
-  /** Rows at most. A value above `farRowsMax` counts as `farRowsMax`. */
+  /** Rows at most. A value above `rowGroupRowsMax` counts as `rowGroupRowsMax`. */
   readonly limit: number;
   readonly predicates: readonly Predicate[];
   /** Indexes of the requested fields in the schema, ascending. */
@@ -46,7 +47,7 @@ export async function rowsBetween(
   settings: { readonly signal?: AbortSignal | undefined; readonly workers?: WorkerPool | undefined },
 ): Promise<RowsAnswer> {
   const { from, to, direction, predicates, fields } = question;
-  const limit = Math.min(question.limit, farRowsMax);
+  const limit = Math.min(question.limit, rowGroupRowsMax);
   const isForward = direction === 'forward';
   const query = {
     after: { partition: from.partition, ordinal: from.ordinal - 1 },
@@ -63,14 +64,14 @@ export async function rowsBetween(
   for await (const selected of selectRows(takeSnapshot, query, settings)) {
     for (const block of blocksOf(selected, fields, schema)) {
       // When an answer is full, the rows nearest to the end that the request begins at are kept.
-      if (isForward && bytes >= writerAnswerBytes) isCut = true;
+      if (isForward && bytes >= farAnswerBytes) isCut = true;
       else {
         kept.push(block);
         bytes += block.bytes.length;
         rows += block.rows;
       }
     }
-    while (!isForward && kept.length > 1 && bytes - kept[0]!.bytes.length >= writerAnswerBytes) {
+    while (!isForward && kept.length > 1 && bytes - kept[0]!.bytes.length >= farAnswerBytes) {
       const gone = kept.shift()!;
       bytes -= gone.bytes.length;
       rows -= gone.rows;
@@ -96,7 +97,7 @@ function* blocksOf(
     1,
     batch.columns.reduce((sum, column) => sum + bytesOf(column), 0) / batch.length,
   );
-  const blockRows = Math.max(1, Math.floor(writerAnswerBytes / 4 / rowBytes));
+  const blockRows = Math.max(1, Math.floor(farAnswerBytes / 4 / rowBytes));
   for (let from = 0; from < batch.length; from += blockRows) {
     const to = Math.min(batch.length, from + blockRows);
     const columns = fields.map((field, i) => {

@@ -1,9 +1,15 @@
 // Every limit of the engine, with its reason. The unit is the last word of a name.
 
-/** Maximum rows of a row group. With 32 Ki rows files are 2 % larger; with 128 Ki they are 1.6 % smaller, but the unit of scanning doubles. */
+/**
+ * Maximum rows of a row group. A hot segment is sealed at this many, and becomes exactly one row group; a question to the cluster asks for at most as
+ * many. With 32 Ki rows files are 2 % larger; with 128 Ki they are 1.6 % smaller, but the unit of scanning doubles.
+ */
 export const rowGroupRowsMax = 64 * 1024;
 
-/** Maximum decoded bytes of a row group, so that it always fits the memory that a query reserves. */
+/**
+ * Maximum decoded bytes of a row group, so that it always fits the memory that a query reserves, and of a hot segment, which becomes one. Compaction
+ * holds compressed row groups of at most this many bytes at once, one of each segment.
+ */
 export const rowGroupBytesMax = 64 * 1024 * 1024;
 
 /** Maximum entries of a dictionary, so that its codes fit 16 bits, which the scan kernels read. */
@@ -12,14 +18,13 @@ export const dictionaryEntriesMax = 64 * 1024;
 /** Maximum row groups of a sealed segment, so that its footer stays small and rewriting it stays a short job. */
 export const segmentRowGroupsMax = 64;
 
-/** A hot segment is sealed at this many rows or bytes, and becomes exactly one row group. */
-export const hotRowsMax = rowGroupRowsMax;
-export const hotBytesMax = rowGroupBytesMax;
-
 /** Memory of sealed hot rows that is kept for reuse, for all agents: as much as the largest possible hot segment takes, or two common ones. */
 export const spareHotBytesMax = 96 * 1024 * 1024;
 
-/** One value of a string field. A longer line is rejected (and kept) before it gets here. */
+/**
+ * One value of a string field. A longer line is rejected (and kept) before it gets here. A kept line fits too: it takes six bytes for each of its own
+ * if JSON escapes them all, its reason and its place.
+ */
 export const valueBytesMax = 16 * 1024 * 1024;
 
 /** One line of input. Longer ones are rejected and kept. */
@@ -53,15 +58,16 @@ export const poolMemoryShareDefault = 1 / 4;
 export const poolScatteredShare = 1 / 2;
 export const poolScatteredBytesMin = 16 * 1024 * 1024;
 
-/** Queries that wait for memory for decoded columns. More than a server runs at once; a limit for programs that embed the engine. */
-export const poolWaitersMax = 1000;
+/** Queries that wait for memory, or jobs of one query or load that no thread has taken. Each queues few, so more are a bug of the caller. */
+export const waitingMax = 4096;
 
 /** Whole answers of one piece that are kept for each state, for others that ask the same: a few logs that many clients watch. */
 export const knownAnswersMax = 16;
 
 /**
  * A piece of an answer that is passed to the caller: all the memory that a slow client keeps occupied. A page of a hundred records fits, and a socket
- * is written that much at a time.
+ * is written that much at a time. The main thread packs so much with gzip itself, in half a millisecond; packing on another thread would take two
+ * round trips, one for the bytes and one for the end, and wait there for reads and syncs of files.
  */
 export const answerBytesMax = 64 * 1024;
 
@@ -81,8 +87,11 @@ export const ordinalMax = 2 ** 40 - 1;
 /** Partitions have 24 bits: hours since the epoch, up to the year 3883. */
 export const partitionMax = 2 ** 24 - 1;
 
-/** Rows that loading keeps in memory until it knows their order: those in the sort window, and sorted runs before they are spilled to disk. */
-export const sortMemoryBytesMax = 32 * 1024 * 1024;
+/**
+ * Rows that one work keeps in memory besides the row group it writes: a load until it knows their order (in the sort window, and as sorted runs before
+ * they are spilled to disk), a rewriting in its columns (more come from the heap), and a backward search in the cluster.
+ */
+export const heldBytesMax = 32 * 1024 * 1024;
 
 /**
  * Memory that loads lend to threads: lines, columns that wait to be sorted, and encoded row groups. It holds some ten jobs of the largest common size
@@ -90,8 +99,8 @@ export const sortMemoryBytesMax = 32 * 1024 * 1024;
  */
 export const leasedBytesMax = 768 * 1024 * 1024;
 
-/** Sorted runs that are merged at once. More runs are first merged into fewer, so that their pages fit in memory together. */
-export const sortRunsMergedMax = 64;
+/** Sorted runs, or segments, that are merged at once. More runs are first merged into fewer, so that their pages fit in memory together. */
+export const mergedAtOnceMax = 64;
 
 /**
  * Rows of a load that belong before rows already written. Up to this many get segments of their own, and each may split a run of positions, which
@@ -100,10 +109,13 @@ export const sortRunsMergedMax = 64;
 export const lateRowsMax = 4096;
 
 /**
- * A page of a spilled run, in bytes and rows. While runs are merged, `sortRunsMergedMax` pages are in memory, and as many again from which a row
- * group was gathered.
+ * Bytes of a file that are read, checked, searched or written at a time, so that a piece and its decompressed form stay in the nearest caches
+ * meanwhile. Also a page of a spilled run: while runs are merged, `mergedAtOnceMax` pages are in memory, and as many again from which a row group was
+ * gathered.
  */
-export const sortedPageBytes = 256 * 1024;
+export const filePieceBytes = 256 * 1024;
+
+/** Rows of a page of a sorted run, which has at most `filePieceBytes` if the rows are long. */
 export const sortedPageRowsMax = 4096;
 
 /**
@@ -118,20 +130,18 @@ export const mergingDepthMax = 1;
  */
 export const finishingDepthMax = 4;
 
-/** Rejected lines that are buffered in memory before they are written. */
-export const rejectedBufferBytesMax = 1024 * 1024;
-
-/** A rejected line in its file: six bytes for each of its own if JSON escapes them all, its reason and its place. */
-export const rejectedEntryBytesMax = 8 * 1024 * 1024;
-
 /** All rejected lines of an agent that are kept, unless configured otherwise. Few are needed to correct a pattern. */
 export const rejectedBytesMaxDefault = 256 * 1024 * 1024;
 
 /** How long (ms) a loader may block other commits between reserving its ordinals and publishing. */
 export const reservationMsMax = 120_000;
 
-/** A manifest in memory and on disk. 100 000 segments stay far below it, and a damaged size cannot exhaust the memory. */
-export const manifestBytesMax = 256 * 1024 * 1024;
+/**
+ * What describes files and is read as a whole: a manifest (100 000 segments stay far below it), a list of attached files (those whose rows are in no
+ * order of time have megabytes of placements each), the footer of a segment that no manifest describes (64 row groups of 1000 fields stay below it)
+ * or of a foreign file. A damaged size cannot exhaust the memory.
+ */
+export const metadataBytesMax = 256 * 1024 * 1024;
 
 /**
  * Runs of positions that a manifest keeps of loads: a year of two logs that are loaded daily fits, in about a megabyte. Each manifest is rewritten as
@@ -142,21 +152,29 @@ export const loadRunsMax = 32_768;
 /** Number of runs that take as many bytes as the manifest's entry of a loaded source. */
 export const loadSourceRuns = 16;
 
-/** One encoded batch of a hot file, which is read and checked as a whole. */
+/** One encoded batch of a hot file, or on its way to the writer. It is read and checked as a whole. */
 export const hotBatchBytesMax = 256 * 1024 * 1024;
 
-/** A hot file. It is sealed at `hotBytesMax`, which its last batch may exceed. It is read as a whole after a crash. */
-export const hotFileBytesMax = hotBytesMax + hotBatchBytesMax;
+/** A hot file. It is sealed at `rowGroupBytesMax`, which its last batch may exceed. It is read as a whole after a crash. */
+export const hotFileBytesMax = rowGroupBytesMax + hotBatchBytesMax;
 
-/** A frame between processes: a batch for the writer, or a description. */
-export const frameJsonBytesMax = 64 * 1024 * 1024;
-export const framePayloadBytesMax = hotBatchBytesMax;
+/**
+ * What another process or machine says in one message, which is in memory as a whole: a description, what the writer tells a reader about one agent
+ * (200,000 units), or rows. An answer of the cluster with more is cut off, and asked for again in smaller parts.
+ */
+export const messageBytesMax = 64 * 1024 * 1024;
 
-/** Unanswered requests of one process to the writer. The writer reads no more until one is answered. */
-export const channelRequestsMax = 64;
+/** Unanswered requests on one connection: of a process to the writer, or pipelined over HTTP. Its socket is not read until one is answered. */
+export const unansweredMax = 64;
 
-/** Processes connected to the writer. One machine has far fewer readers and loaders. */
-export const channelConnectionsMax = 1000;
+/** Open connections to the writer, and on node:http. Each may hold unanswered requests, and over HTTP a piece of an answer. */
+export const connectionsMax = 2000;
+
+/** A file or a connection that nobody has used for this long (ms) is closed, and a guarded thread without a job ends. */
+export const idleMs = 5000;
+
+/** Text of others that is shown in a message, a label or a list. The rest is cut off. */
+export const shownCharactersMax = 200;
 
 /**
  * A decompressed page of a sealed segment: a row group's bytes, plus one value that exceeded its limit, plus the overhead of the encoding. A larger
@@ -176,7 +194,7 @@ export const graceMsDefault = 3_600_000;
 /** Maximum duration (ms) of a query, unless configured otherwise. Removed files are kept that long for other processes. */
 export const queryTimeoutMsDefault = 60_000;
 
-/** How often (ms) the writer checks for a day that has ended and for files to remove, and a waiting server for the lock. */
+/** How often (ms) the writer checks for a day that has ended and for files to remove, a waiting server for the lock, and a server its answers. */
 export const maintenanceIntervalMs = 1000;
 
 /**
@@ -185,31 +203,23 @@ export const maintenanceIntervalMs = 1000;
  */
 export const upkeepMsMax = 5 * 60_000;
 
-/** Segments that are merged at once, and the compressed bytes of one row group of each. */
-export const compactionSegmentsMax = 32;
-export const compactionBytesMax = 64 * 1024 * 1024;
-
-/** Memory for decoded columns that compaction reuses: two row groups of common size. More comes from the heap. */
-export const rewritePoolBytesMax = 32 * 1024 * 1024;
-
-/** A configuration file, which is read as a whole. A longer one is a log or an archive that was named by mistake. */
+/** A configuration file or a certificate (a chain of ten has 20 KiB), read as a whole. A longer one is a log or an archive named by mistake. */
 export const configBytesMax = 1024 * 1024;
 
-/** Bytes that are read at once while a file is verified. */
-export const verifyPieceBytes = 1024 * 1024;
-
-/** Runs in one exported file. The footer holds them, and scattered matches have a run each. Further runs begin another file. */
-export const exportRunsMax = 256 * 1024;
+/**
+ * Runs of one exported file, whose footer holds them (scattered matches have a run each; further runs begin another file), or of one import. Each gap
+ * in the cursors of an import ends a run, and the manifest, which is rewritten with each commit, takes some 30 bytes per run.
+ */
+export const runsOfFileMax = 256 * 1024;
 
 /** An answer that takes this many rows of a row group does not cache its columns: writing the rows takes longer than decoding. */
 export const bulkRowsMin = 16 * 1024;
 
 /**
- * An answer writes this many rows on its own thread before others help, and only leaves at least `lineJobRowsMin` rows to them: handing rows over
+ * An answer writes this many rows on its own thread before others help, and only leaves at least as many rows to them: handing rows over
  * takes tens of microseconds, writing a row a fraction of one.
  */
 export const inlineRowsMax = 512;
-export const lineJobRowsMin = 512;
 
 /** Jobs of one answer whose lines wait for the client. As many again are being written. */
 export const lineJobsMax = 8;
@@ -219,10 +229,9 @@ export const lineJobsOfAllMax = 32;
 
 /**
  * How long (ms) an answer keeps its turn while others wait: long enough to write megabytes, so that the columns of a row group are decoded once for
- * many lines. And how long while its client reads nothing, which a client that keeps pace does not reach.
+ * many lines. It keeps it no longer while its client reads nothing, which a client that keeps pace does not reach.
  */
 export const turnMs = 150;
-export const turnPatienceMs = 100;
 
 /** Answers that keep their memory while their clients are slow: a megabyte each, if a search has found rows in many row groups. */
 export const idleScansMax = 64;
@@ -235,9 +244,6 @@ export const inlineFilterBytesMax = 8 * 1024 * 1024;
 
 /** A column of strings of at least this many bytes is streamed on a thread, and not kept, the first time it is searched. */
 export const streamedBytesMin = 1024 * 1024;
-
-/** Size of the pieces in which it is read, so that a piece and its decompressed form stay in the nearest caches while they are searched. */
-export const streamedPieceBytes = 256 * 1024;
 
 /**
  * A dictionary with at least this many strings gets a filter in memory, of one or two bytes per string (the dictionary itself takes six and more),
@@ -254,9 +260,6 @@ export const workersMax = 64;
 
 /** How long (ms) jobs may take together that a thread is sent in one message: it takes no other job meanwhile, and none of them can be dropped. */
 export const batchMs = 2;
-
-/** Jobs of one query or load that no thread has taken. Queries and loads only queue a few jobs ahead, so more are a bug. */
-export const jobsWaitingMax = 4096;
 
 /**
  * Row groups whose filters are asked in one job: at least this many if there are, because a probe takes microseconds and a job tens of them. And at
@@ -276,17 +279,20 @@ export const filtersKeptOfQueryBytesMax = 16 * 1024 * 1024;
 export const probeReadBytes = 64 * 1024;
 
 /**
- * Files that a worker thread keeps open, and for how long (ms) without use: those of a year of days, because opening a file takes longer than reading
- * from it. Far below the default limit of a process.
+ * Files that a worker thread keeps open: those of a year of days, because opening a file takes longer than reading from it. Far below the default
+ * limit of a process.
  */
 export const openFilesMax = 512;
-export const openFilesIdleMs = 5000;
 
 /**
- * Row groups whose filters a scan asks about at once: one at first, which suffices for many queries, then this many times the number already passed.
+ * How many times as much a search goes through with its next question, so that a rare match takes few questions and a frequent one little work.
+ */
+export const searchGrowth = 8;
+
+/**
+ * Row groups whose filters a scan asks about at once: one at first, which suffices for many queries, then `searchGrowth` times the number already passed.
  * Asking takes a microsecond or some per row group, a round trip to the threads about a hundred.
  */
-export const probesAheadFactor = 8;
 export const probesAheadMax = 8192;
 
 /** Row groups that a scan prepares ahead of the one whose rows it takes. Each one that waits holds at most a bitmap. */
@@ -344,11 +350,8 @@ export const diskFreeShareMin = 0.1;
  */
 export const retiredShareMax = 1 / 6;
 
-/** The footer of a segment that no manifest describes. 64 row groups of 1000 fields stay below it. */
-export const footerBytesMax = 256 * 1024 * 1024;
-
-/** The header of a segment. 1000 fields with names of a hundred characters stay below it. */
-export const segmentHeaderBytesMax = 1024 * 1024;
+/** The header of a segment (1000 fields with names of a hundred characters stay below it), or of a page of a foreign file with long bounds. */
+export const headerBytesMax = 1024 * 1024;
 
 /** Runs with which the encoder of a segment's header starts before it drops some to fit. More never fit. */
 export const segmentHeaderRunsMax = 4096;
@@ -359,24 +362,23 @@ export const segmentHeaderRunsMax = 4096;
  */
 export const repairOrdinalStep = 2 ** 32;
 
-/** The footer of a foreign file. With thousands of row groups it has some megabytes. */
-export const foreignFooterBytesMax = 64 * 1024 * 1024;
-
 /** Columns of a foreign file, including nested ones. An agent takes a thousand of them at most. */
 export const foreignColumnsMax = 10_000;
 
-/** Column chunks of a foreign file, whose description takes some hundred bytes of memory each. */
-export const foreignChunksMax = 1_000_000;
+/** Column chunks of a foreign file, or spans of an attached one (65 thousand million rows), at some hundred bytes of memory each. */
+export const foreignPartsMax = 1_000_000;
 
 /** Values of a page of a foreign file, including those of lists and missing ones. A page of nulls encodes all of them in a few bytes. */
 export const foreignPageValuesMax = 16 * 1024 * 1024;
 
-/** The header of a page, which may have long bounds. */
-export const foreignPageHeaderBytesMax = 1024 * 1024;
-
-/** Decoded bytes of one column of a span of a foreign file, and of neighbouring spans that are decoded along with it. */
+/** Decoded bytes of one column of a span of a foreign file. */
 export const foreignSpanBytesMax = 256 * 1024 * 1024;
-export const foreignSiblingBytesMax = 64 * 1024 * 1024;
+
+/**
+ * Bytes of a foreign file that are taken along with those that are wanted: decoded ones of neighbouring spans, and the rest of a column chunk that is
+ * read at once. Most chunks are smaller, and each thread reads one.
+ */
+export const foreignAtOnceBytesMax = 64 * 1024 * 1024;
 
 /** Bytes of all columns of a span to be imported. It is in memory as a whole, while the next one is read. */
 export const importSpanBytesMax = 512 * 1024 * 1024;
@@ -394,14 +396,8 @@ export const foreignHashedBuffersMax = 16 * 1024;
 export const guardedMsMax = 30_000;
 export const guardedHeapMb = 384;
 
-/** How long (ms) such a thread stays without a job. */
-export const guardedIdleMs = 10_000;
-
 /** Attached files of one list, which is rewritten when one of them changes, with some hundred bytes for each. */
 export const attachedFilesOfListMax = 256;
-
-/** A list of attached files. Files whose rows are in no order of time have megabytes of placements each. */
-export const attachedListBytesMax = 256 * 1024 * 1024;
 
 /** Tables of the pages of column chunks that are kept for an attached file. */
 export const attachedPageTablesMax = 4096;
@@ -411,12 +407,6 @@ export const describedChunksMax = 200_000;
 
 /** Pages of a column chunk of a foreign file. Common pages have at least 8 KiB, and a chunk rarely more than a gigabyte. */
 export const foreignPagesMax = 256 * 1024;
-
-/** A foreign column chunk up to this size is read at once if all of it is read. Most are smaller, and each thread reads one. */
-export const foreignChunkReadMax = 64 * 1024 * 1024;
-
-/** Spans of an attached file: 65 thousand million rows. */
-export const attachedSpansMax = 1_000_000;
 
 /** Placements of an agent's attached files: some 18 million runs, at some sixty bytes of memory each. 10⁸ rows scattered over a year fit. */
 export const attachedPlacementsBytesMax = 48 * 1024 * 1024;
@@ -462,5 +452,8 @@ export const threadScratchBytes = 4 * 1024 * 1024;
 export const countRowsForOneMax = 8;
 export const countNumberedBytesMax = 8 * 1024 * 1024;
 
-/** How often (ms) followers check the state of a writer in another process: a small part of the second that a record may take. */
-export const statePollMs = 200;
+/**
+ * How often (ms) followers check the state of a writer in another process, and shipping that of the replicas: a small part of the second that a record
+ * may take.
+ */
+export const pollMs = 200;

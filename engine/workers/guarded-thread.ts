@@ -1,6 +1,6 @@
 import { orDeadline } from '../terms/deadline.js';
 import { LogstrataError, isLogstrataError } from '../terms/errors.js';
-import { guardedHeapMb, guardedIdleMs, guardedMsMax } from '../terms/limits.js';
+import { guardedHeapMb, idleMs, guardedMsMax } from '../terms/limits.js';
 import { Mutex } from './mutex.js';
 import type { Task } from './task.js';
 import { WorkerPool } from './worker-pool.js';
@@ -19,7 +19,7 @@ export interface GuardLimits {
   readonly idleMs: number;
 }
 
-const limitsDefault: GuardLimits = { msMax: guardedMsMax, heapMb: guardedHeapMb, idleMs: guardedIdleMs };
+const limitsDefault: GuardLimits = { msMax: guardedMsMax, heapMb: guardedHeapMb, idleMs: idleMs };
 
 /**
  * A thread for tasks on foreign bytes, which may be crafted to take forever or all memory. A job that exceeds a limit is ended together

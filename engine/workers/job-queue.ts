@@ -1,5 +1,5 @@
 import { LogstrataError, isLogstrataError } from '../terms/errors.js';
-import { jobsWaitingMax } from '../terms/limits.js';
+import { waitingMax } from '../terms/limits.js';
 import type { Task } from './task.js';
 
 /** A job that no thread has taken yet. */
@@ -74,8 +74,8 @@ export class JobQueue {
   ): Promise<Result> {
     if (this.#ended !== undefined) throw this.#ended;
     if (this.#pool.threads === 0 || this.#isLittle(readBytes)) return (await task.work(job)).result;
-    if (this.waiting.length >= jobsWaitingMax) {
-      throw new LogstrataError('limit', `${jobsWaitingMax} jobs are already waiting for the worker threads`);
+    if (this.waiting.length >= waitingMax) {
+      throw new LogstrataError('limit', `${waitingMax} jobs are already waiting for the worker threads`);
     }
     return new Promise<Result>((resolve, reject) => {
       this.waiting.push({

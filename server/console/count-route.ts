@@ -1,7 +1,7 @@
+import { answerBytesMax } from '../../engine/index.js';
 import type { Caller } from '../access/caller.js';
 import { countCsv, countJson } from '../counts/count-answer.js';
 import { countProblem, parseCountRequest, type CountRequest } from '../counts/count-request.js';
-import { packedAtOnceBytesMax } from '../http/http-limits.js';
 import type { ResponseHead, TransportRequest, TransportResponse } from '../http/transport.js';
 import { acceptsGzip } from '../request/accept-encoding.js';
 import type { RequestTarget } from '../request/request-check.js';
@@ -128,7 +128,7 @@ function send(
   body: Uint8Array,
   packs: boolean,
 ): Promise<void> | undefined {
-  if (!packs || body.length > packedAtOnceBytesMax) return response.send(head, body);
+  if (!packs || body.length > answerBytesMax) return response.send(head, body);
   return response.send(
     { ...head, headers: { ...head.headers, 'Content-Encoding': 'gzip' } },
     gzippedAtOnce(body),

@@ -1,4 +1,10 @@
-import { farRowsMax, schemaTag, type Position, type RowsQuestion, type Schema } from '../../engine/index.js';
+import {
+  rowGroupRowsMax,
+  schemaTag,
+  type Position,
+  type RowsQuestion,
+  type Schema,
+} from '../../engine/index.js';
 import type { Caller } from '../access/caller.js';
 import { badParameter, ProblemError } from '../http/problem.js';
 import type { TransportRequest, TransportResponse } from '../http/transport.js';
@@ -75,7 +81,7 @@ function parseRows(rawQuery: string, schema: Schema, timezone: string, now: numb
     from: positionOf('from', one('from')),
     to: positionOf('to', one('to')),
     direction,
-    limit: countOf('limit', one('limit'), farRowsMax),
+    limit: countOf('limit', one('limit'), rowGroupRowsMax),
     predicates,
     fields:
       one('fields') === ''

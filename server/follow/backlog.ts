@@ -1,5 +1,5 @@
 import { LogstrataError, type Scan, type ScanOptions, type SeenState } from '../../engine/index.js';
-import { followBacklogBytesMax, followBacklogOpenMs, followBacklogPatienceMs } from '../http/http-limits.js';
+import { followKeptBytesMax, followBacklogOpenMs, followBacklogPatienceMs } from '../http/http-limits.js';
 import { TimedPieces } from '../pace/timed-pieces.js';
 import { EventLog, type LogRoom } from './event-log.js';
 import { eventsOf, type RecordEvents } from './record-events.js';
@@ -41,7 +41,7 @@ export interface BacklogReader {
 
 /**
  * Records that clients catch up on: those of one state after one position. One scan reads them for all readers, whenever the first of them
- * needs more. At first all events are kept, for readers that come later. After `followBacklogOpenMs`, or beyond `followBacklogBytesMax`, only
+ * needs more. At first all events are kept, for readers that come later. After `followBacklogOpenMs`, or beyond `followKeptBytesMax`, only
  * those are kept that some reader has not taken yet. If these too are as many, the scan waits for the slow readers, but not for long: after
  * that, they miss events, and each of them has to read the rest of the state by itself.
  */
@@ -169,9 +169,9 @@ export class Backlog {
 
   /** Waits until slow readers have taken so much that less than the bound is kept, or drops events that they have not taken. */
   async #waitForRoom(): Promise<void> {
-    if (this.#log.bytes < followBacklogBytesMax) return;
+    if (this.#log.bytes < followKeptBytesMax) return;
     this.#closeEntry();
-    if (this.#log.bytes < followBacklogBytesMax) return;
+    if (this.#log.bytes < followKeptBytesMax) return;
     const startMs = performance.now();
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, this.#patienceMs);
@@ -182,13 +182,13 @@ export class Backlog {
     });
     this.#onRoom = undefined;
     this.#patienceMs = Math.max(0, this.#patienceMs - (performance.now() - startMs));
-    if (this.#log.bytes >= followBacklogBytesMax) this.shrink(followBacklogBytesMax / 2);
+    if (this.#log.bytes >= followKeptBytesMax) this.shrink(followKeptBytesMax / 2);
   }
 
   #dropTaken(): void {
     let end = this.#log.end;
     for (const { next } of this.#readers) end = Math.min(end, next);
     this.#log.dropBefore(end);
-    if (this.#log.bytes < followBacklogBytesMax) this.#onRoom?.();
+    if (this.#log.bytes < followKeptBytesMax) this.#onRoom?.();
   }
 }

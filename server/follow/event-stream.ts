@@ -1,4 +1,4 @@
-import { followCommentMs, followFarewellMs, followRetryMs } from '../http/http-limits.js';
+import { silenceMsMax, farewellMs, followRetryMs } from '../http/http-limits.js';
 import type { ResponseHead, TransportResponse } from '../http/transport.js';
 import type { WatchedAnswer } from '../pace/answer-watch.js';
 
@@ -64,8 +64,7 @@ export class EventStream {
 
   /** Sends a comment if nothing was sent for a while. None is needed while the client still has a write to take. */
   comment(nowMs: number): void {
-    const silenceMs = Math.min(followCommentMs, this.#response.silenceMsMax);
-    if (this.isWriting || nowMs - this.#lastMs < silenceMs) return;
+    if (this.isWriting || nowMs - this.#lastMs < silenceMsMax) return;
     this.write(comment)?.catch(ignore);
   }
 
@@ -78,7 +77,7 @@ export class EventStream {
       this.#finish(farewell);
       return;
     }
-    const timer = setTimeout(() => this.#response.break(), followFarewellMs).unref();
+    const timer = setTimeout(() => this.#response.break(), farewellMs).unref();
     this.#writing.then(
       () => {
         clearTimeout(timer);

@@ -7,7 +7,7 @@ import {
   type Schema,
   type SeenState,
 } from '../../engine/index.js';
-import { followGatherMs, followLogBytesMax, followPatienceMs } from '../http/http-limits.js';
+import { followGatherMs, followKeptBytesMax, followPatienceMs } from '../http/http-limits.js';
 import { TimedPieces } from '../pace/timed-pieces.js';
 import { Backlogs } from './backlogs.js';
 import { EventLog, type LogRoom } from './event-log.js';
@@ -165,7 +165,7 @@ export class FollowGroup {
         const events = eventsOf(piece);
         bytes += events.bytes.length;
         this.#publish(reading, events);
-        if (bytes > followLogBytesMax / 2) patienceMs = await this.#waitForMembers(patienceMs);
+        if (bytes > followKeptBytesMax / 2) patienceMs = await this.#waitForMembers(patienceMs);
       }
       if (bytes > 0) this.#publish(reading, null);
     } finally {
@@ -178,7 +178,7 @@ export class FollowGroup {
     this.log.add({ reading, events });
     for (const member of [...this.#members]) member.take();
     this.#dropTaken();
-    this.shrink(followLogBytesMax);
+    this.shrink(followKeptBytesMax);
     this.#room.check();
   }
 
@@ -188,7 +188,7 @@ export class FollowGroup {
    */
   async #waitForMembers(patienceMs: number): Promise<number> {
     const startMs = performance.now();
-    const isLong = (): boolean => this.log.bytes > followLogBytesMax / 2;
+    const isLong = (): boolean => this.log.bytes > followKeptBytesMax / 2;
     let leftMs = patienceMs;
     while (isLong() && leftMs > 0 && !this.#isOver) {
       await delay(Math.min(followGatherMs, leftMs));

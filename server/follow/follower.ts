@@ -1,7 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { assert, formatCursor, parseCursor, type Query, type SeenState } from '../../engine/index.js';
+import {
+  assert,
+  formatCursor,
+  parseCursor,
+  type Query,
+  type SeenState,
+  answerBytesMax,
+} from '../../engine/index.js';
 import { clientGoneError } from '../http/client-gone.js';
-import { followWriteBytesMax } from '../http/http-limits.js';
 import { type ProblemError, problemOf } from '../http/problem.js';
 import type { Permits } from '../pace/permits.js';
 import type { BacklogState } from './backlog.js';
@@ -206,7 +212,7 @@ export class Follower implements GroupMember {
     const { log } = this.group;
     while (this.next < log.end && !this.stream.isWriting) {
       const pieces: Buffer[] = [];
-      for (let bytes = 0; this.next < log.end && bytes < followWriteBytesMax;) {
+      for (let bytes = 0; this.next < log.end && bytes < answerBytesMax;) {
         const piece = this.#takeEntry(log.at(this.next++));
         if (piece === null) continue;
         pieces.push(piece);

@@ -1,7 +1,6 @@
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
-import { fileSystemError, LogstrataError, readBounded } from '../../engine/index.js';
-import { pemBytesMax } from './http-limits.js';
+import { fileSystemError, LogstrataError, readBounded, configBytesMax } from '../../engine/index.js';
 
 /** Paths of two PEM files: a server's certificate followed by the intermediate certificates, and its private key. */
 export interface CertificateFiles {
@@ -69,12 +68,12 @@ export function validityWarning(
 function readPem(path: string, what: string, waits: boolean): Buffer {
   let bytes: Buffer;
   try {
-    bytes = readBounded(path, pemBytesMax, waits);
+    bytes = readBounded(path, configBytesMax, waits);
   } catch (cause) {
     throw fileSystemError(cause, `read ${what}`, path);
   }
-  if (bytes.length > pemBytesMax)
-    throw problem(path, `${path} has more than ${pemBytesMax} bytes, too many for a certificate`);
+  if (bytes.length > configBytesMax)
+    throw problem(path, `${path} has more than ${configBytesMax} bytes, too many for a certificate`);
   return bytes;
 }
 

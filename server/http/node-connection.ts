@@ -1,6 +1,7 @@
+import { unansweredMax } from '../../engine/index.js';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { halfClosedTimeoutMs, pipelinedRequestsMax } from './http-limits.js';
+import { farewellMs } from './http-limits.js';
 import type { OpenConnection } from './open-connections.js';
 
 /** The state of the transport that its connections read. */
@@ -51,10 +52,10 @@ export class NodeConnection implements OpenConnection {
       return;
     }
     this.#waiting++;
-    if (this.#waiting >= pipelinedRequestsMax) this.#socket.pause();
+    if (this.#waiting >= unansweredMax) this.#socket.pause();
     before.on('close', () => {
       this.#waiting--;
-      if (this.#waiting < pipelinedRequestsMax) this.#socket.resume();
+      if (this.#waiting < unansweredMax) this.#socket.resume();
       if (!this.#socket.destroyed && !this.isClosing) begin();
     });
   }
@@ -76,7 +77,7 @@ export class NodeConnection implements OpenConnection {
 
   /**
    * Watches a client that has closed its side of the connection. It may still read, or it may have gone. If it has gone, the next write
-   * resets the connection. If nothing is written for `halfClosedTimeoutMs`, the client is treated as gone.
+   * resets the connection. If nothing is written for `farewellMs`, the client is treated as gone.
    */
   #watchHalfClosed(): void {
     const socket = this.#socket;
@@ -84,7 +85,7 @@ export class NodeConnection implements OpenConnection {
     const timer = setInterval(() => {
       if (socket.writableLength === 0 && socket.bytesWritten === writtenBytes) socket.destroy();
       writtenBytes = socket.bytesWritten;
-    }, halfClosedTimeoutMs);
+    }, farewellMs);
     socket.on('close', () => clearInterval(timer));
   }
 

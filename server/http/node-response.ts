@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { assert } from '../../engine/index.js';
 import { clientGoneError } from './client-gone.js';
-import { lingerBytesMax, lingerTimeoutMs } from './http-limits.js';
+import { farewellMs } from './http-limits.js';
 import type { NodeConnection } from './node-connection.js';
 import type { ResponseHead, TransportResponse } from './transport.js';
 
@@ -9,7 +9,6 @@ const ignore = (): void => undefined;
 
 /** One answer on node:http. Bodies are handed to the operating system without a copy. */
 export class NodeResponse implements TransportResponse {
-  readonly silenceMsMax = Infinity;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #connection: NodeConnection;
@@ -113,22 +112,18 @@ export class NodeResponse implements TransportResponse {
   }
 
   /**
-   * Ends the response only after the request's body has been read and dropped, up to a bound. Node closes the socket when the response
+   * Ends the response only after the request's body has been read and dropped, for a limited time. Node closes the socket when the response
    * ends, and unread bytes would reset the connection before the client has read the answer.
    */
   #endBehindRequest(body: Uint8Array | null): void {
     const request = this.#request;
     if (body !== null) this.#response.write(body);
-    let dropped = 0;
     const end = (): void => {
       clearTimeout(timer);
       this.#response.end();
     };
-    const timer = setTimeout(end, lingerTimeoutMs);
-    request.on('data', (chunk: Buffer) => {
-      dropped += chunk.length;
-      if (dropped > lingerBytesMax) end();
-    });
+    const timer = setTimeout(end, farewellMs);
+    request.resume();
     request.on('end', end);
     request.on('close', end);
   }

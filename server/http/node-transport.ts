@@ -1,9 +1,10 @@
+import { connectionsMax, idleMs } from '../../engine/index.js';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import { tlsVersionMin, type Certificate } from './certificate.js';
-import { connectionsMax, headBytesMax, headTimeoutMs, idleTimeoutMs } from './http-limits.js';
+import { headBytesMax, headTimeoutMs } from './http-limits.js';
 import { listenOn } from './listen.js';
 import { NodeConnection } from './node-connection.js';
 import type { NodeTransportState } from './node-connection.js';
@@ -21,7 +22,7 @@ const serverOptions = {
   requireHostHeader: false,
   headersTimeout: headTimeoutMs,
   requestTimeout: headTimeoutMs,
-  keepAliveTimeout: idleTimeoutMs,
+  keepAliveTimeout: idleMs,
   connectionsCheckingInterval: 1000,
   noDelay: true,
 };

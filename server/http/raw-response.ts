@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { lingerBytesMax, lingerTimeoutMs } from './http-limits.js';
+import { farewellMs } from './http-limits.js';
 import { problemBody, reasonPhrase } from './problem.js';
 import type { ProblemError } from './problem.js';
 
@@ -25,16 +25,11 @@ export function rawProblem(problem: ProblemError): Buffer {
  * dropped for a while: closing a socket with unread bytes resets it, and the client would lose the answer that says what was wrong.
  */
 export function closeAfterReading(socket: Socket, words?: Buffer): void {
-  let dropped = 0;
   let timer: NodeJS.Timeout | undefined;
   // The time counts from the moment at which the operating system has everything. Until then the client may be slow.
-  socket.on('finish', () => (timer = setTimeout(() => socket.destroy(), lingerTimeoutMs)));
+  socket.on('finish', () => (timer = setTimeout(() => socket.destroy(), farewellMs)));
   socket.on('close', () => clearTimeout(timer));
   socket.on('end', () => socket.destroy());
-  socket.on('data', (chunk: Buffer) => {
-    dropped += chunk.length;
-    if (dropped > lingerBytesMax) socket.destroy();
-  });
   socket.resume();
   if (words === undefined) socket.end();
   else socket.end(words);

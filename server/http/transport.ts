@@ -49,8 +49,6 @@ export interface ResponseHead {
 
 /** Answers one request: either `send`, or `write` any number of times and then `end`, or `break`. */
 export interface TransportResponse {
-  /** The transport may break off a response that has begun and sends nothing for longer than this. */
-  readonly silenceMsMax: number;
   /** Whether the client has gone away before the response has ended. */
   readonly isGone: boolean;
   /** Calls `call` when the client goes away before the response has ended, at once if it has gone already. Replaces an earlier `call`. */

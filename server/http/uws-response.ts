@@ -1,6 +1,6 @@
-import { assert } from '../../engine/index.js';
+import { assert, answerBytesMax } from '../../engine/index.js';
 import { clientGoneError } from './client-gone.js';
-import { uwsBehindWriteBytesMax, uwsSilenceMsMax, uwsWriteBytesMax } from './http-limits.js';
+import { silenceMsMax, uwsBehindWriteBytesMax } from './http-limits.js';
 import { reasonPhrase } from './problem.js';
 import type { UwsHttpResponse } from './uws-binary.js';
 import type { ResponseHead, TransportRequest, TransportResponse } from './transport.js';
@@ -14,7 +14,6 @@ export interface UwsTransportState {
 
 /** One answer on uWebSockets.js, which copies the bytes of a write that the operating system does not take at once. */
 export class UwsResponse implements TransportResponse {
-  readonly silenceMsMax = uwsSilenceMsMax;
   readonly #response: UwsHttpResponse;
   readonly #transport: UwsTransportState;
   readonly #isHead: boolean;
@@ -114,7 +113,7 @@ export class UwsResponse implements TransportResponse {
   /** Writes a piece from `offset` for as long as the operating system takes all of it. Returns where it stopped; undefined at the end. */
   #writeWhile(head: ResponseHead, piece: Uint8Array, offset: number): number | undefined {
     for (let at = offset; at < piece.length;) {
-      const end = at + (this.#isBehind ? uwsBehindWriteBytesMax : uwsWriteBytesMax);
+      const end = at + (this.#isBehind ? uwsBehindWriteBytesMax : answerBytesMax);
       this.#response.cork(() => {
         if (!this.#isBegun) this.#writeHead(head);
         this.#isBehind = !this.#response.write(piece.subarray(at, end));

@@ -1,5 +1,5 @@
+import { shownCharactersMax } from '../../engine/index.js';
 import type { CollectStatus } from '../../agents/collect/logs/collect-counts.js';
-import { reasonCharactersMax } from '../http/http-limits.js';
 import type { Metric, Sample } from './metric.js';
 import type { ServerFigures } from './server-figures.js';
 
@@ -25,7 +25,7 @@ function byAgent(
 
 /** The part of a reason for rejecting a line that many lines share: what follows a colon is about the one line. */
 function kindOf(reason: string): string {
-  return reason.split(':', 1)[0]!.slice(0, reasonCharactersMax);
+  return reason.split(':', 1)[0]!.slice(0, shownCharactersMax);
 }
 
 function* rejectedByReason({ collecting }: ServerFigures): Generator<Sample> {

@@ -1,6 +1,6 @@
 import type { ServerSettings } from '../../agents/definition/config.js';
-import { LogstrataError } from '../../engine/index.js';
-import { answerWatchMs, clientRateWindowMs } from '../http/http-limits.js';
+import { LogstrataError, maintenanceIntervalMs } from '../../engine/index.js';
+import { clientRateWindowMs } from '../http/http-limits.js';
 
 /** The lowest rate at which a client may take an answer (bytes a second), and the longest time that an answer may take. */
 type AnswerLimits = Pick<ServerSettings, 'clientRateMin' | 'answerTimeoutMs'>;
@@ -24,7 +24,7 @@ export class AnswerWatch {
     const answer = new WatchedAnswer(this.#limits, performance.now(), cut, () => this.#forget(answer));
     this.#answers.add(answer);
     // One timer serves all answers. It does not keep the process alive.
-    this.#timer ??= setInterval(() => this.#check(), answerWatchMs).unref();
+    this.#timer ??= setInterval(() => this.#check(), maintenanceIntervalMs).unref();
     return answer;
   }
 

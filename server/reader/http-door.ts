@@ -1,10 +1,9 @@
 import http from 'node:http';
 import https from 'node:https';
 import {
-  borderBytesMax,
-  farAnswerBytesMax,
+  messageBytesMax,
   farAskMsMax,
-  farConnectMsMax,
+  connectMsMax,
   formatCursor,
   isAgentName,
   LogstrataError,
@@ -92,7 +91,7 @@ export class HttpDoor implements WriterDoor {
       `fields=${fields.join(',')}`,
       ...filterText(predicates, schema),
     ];
-    const asked = { bytesMax: farAnswerBytesMax, timeoutMs: farAskMsMax, signal };
+    const asked = { bytesMax: messageBytesMax, timeoutMs: farAskMsMax, signal };
     const { headers, body } = await this.#ask(`/api/rows/${agent}?${parts.join('&')}`, asked);
     const more = headers['logstrata-more'];
     if (more !== 'yes' && more !== 'no') throw this.#failure('does not say whether there are more rows');
@@ -192,7 +191,7 @@ export class HttpDoor implements WriterDoor {
 }
 
 /** Limits of requests with a short response. */
-const short: Asked = { bytesMax: borderBytesMax, timeoutMs: farConnectMsMax };
+const short: Asked = { bytesMax: messageBytesMax, timeoutMs: connectMsMax };
 
 /** The writer has closed a reused connection before it answered. */
 class IdleConnectionError extends Error {}

@@ -1,5 +1,5 @@
 import type { ReadableStore, Query, Schema } from '../../engine/index.js';
-import { knownQueriesMax, knownQueryCharactersMax } from '../http/http-limits.js';
+import { knownQueriesMax } from '../http/http-limits.js';
 
 /** A request target that was parsed, and the store that it asks. */
 export interface ParsedTarget {
@@ -20,7 +20,6 @@ export class KnownQueries {
   }
 
   keep(target: string, understood: ParsedTarget): void {
-    if (target.length > knownQueryCharactersMax) return;
     this.#known.delete(target);
     this.#known.set(target, understood);
     if (this.#known.size <= knownQueriesMax) return;

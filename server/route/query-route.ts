@@ -4,6 +4,7 @@ import {
   type LogstrataError,
   type Query,
   type Scan,
+  answerBytesMax,
 } from '../../engine/index.js';
 import { anybody, type Caller } from '../access/caller.js';
 import { acceptsGzip } from '../request/accept-encoding.js';
@@ -17,7 +18,7 @@ import { asksToFollow, followedQuery } from '../follow/follow-request.js';
 import type { Followers, FollowRequest } from '../follow/followers.js';
 import { corsHeaders, preflightHeaders, withVary } from './cors.js';
 import { gzipped, gzippedAtOnce } from './gzip.js';
-import { packedAtOnceBytesMax, wholeAnswerBytesMax } from '../http/http-limits.js';
+import { wholeAnswerBytesMax } from '../http/http-limits.js';
 import { KnownQueries, type ParsedTarget } from '../request/known-queries.js';
 import { ProblemError, problemOf } from '../http/problem.js';
 import { PacedResponse } from '../pace/paced-response.js';
@@ -269,7 +270,7 @@ export class QueryRoute {
       return this.#stream(wanted, pieces, first, ownHead);
     }
     if (first !== undefined && packs) {
-      if (first.length > packedAtOnceBytesMax) return this.#stream(wanted, pieces, first, ownHead);
+      if (first.length > answerBytesMax) return this.#stream(wanted, pieces, first, ownHead);
       await response.send(packed(ownHead), gzippedAtOnce(first));
     } else {
       const sending = response.send(ownHead, first ?? nothing);

@@ -1,5 +1,6 @@
+import { shownCharactersMax } from '../../engine/index.js';
 import type { ScanStats } from '../../engine/index.js';
-import { slowFiltersMax, slowQueriesMax, slowValueCharactersMax } from '../http/http-limits.js';
+import { slowFiltersMax, slowQueriesMax } from '../http/http-limits.js';
 import { percentDecode } from '../request/percent.js';
 
 /** A slow query, as it is logged and shown to operators. */
@@ -11,7 +12,7 @@ export interface SlowQuery {
   readonly agent: string;
   /** The client that the query is counted for: an IPv4 address, or the /64 of an IPv6 address. */
   readonly client: string;
-  /** The parameters of the query as `name=value`, decoded, each cut to `slowValueCharactersMax`. */
+  /** The parameters of the query as `name=value`, decoded, each cut to `shownCharactersMax`. */
   readonly parameters: readonly string[];
   /** Number of parameters beyond `slowFiltersMax`, which are not shown. */
   readonly parametersLeftOut: number;
@@ -112,5 +113,5 @@ function shownParameters(rawQuery: string): Pick<SlowQuery, 'parameters' | 'para
 }
 
 function cut(text: string): string {
-  return text.length <= slowValueCharactersMax ? text : `${text.slice(0, slowValueCharactersMax)}…`;
+  return text.length <= shownCharactersMax ? text : `${text.slice(0, shownCharactersMax)}…`;
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, expect, it, vi } from 'vitest';
-import { openFilesIdleMs } from '../../engine/terms/limits.js';
+import { idleMs } from '../../engine/terms/limits.js';
 import { OpenFiles } from '../../engine/store/disk/open-files.js';
 import { root } from '../tidy/source-files.js';
 
@@ -55,11 +55,11 @@ it('closes files that were not used for a while', () => {
   try {
     const files = new OpenFiles(10);
     text(files, paths[0]!, 0, 1);
-    vi.advanceTimersByTime(openFilesIdleMs * 1.25);
+    vi.advanceTimersByTime(idleMs * 1.25);
     text(files, paths[1]!, 0, 1);
-    vi.advanceTimersByTime(openFilesIdleMs * 0.75);
+    vi.advanceTimersByTime(idleMs * 0.75);
     expect(files.count).toBe(1);
-    vi.advanceTimersByTime(openFilesIdleMs);
+    vi.advanceTimersByTime(idleMs);
     expect(files.count).toBe(0);
     expect(vi.getTimerCount()).toBe(0);
   } finally {

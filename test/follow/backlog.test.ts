@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { ArchiveFolder } from '../../engine/archive/archive-folder.js';
 import type { AgentStore, Query, ScanOptions, SeenState } from '../../engine/index.js';
 import { formatCursor, parseCursor } from '../../engine/terms/cursor.js';
-import { followBacklogBytesMax, followNearRecords } from '../../server/http/http-limits.js';
+import { followKeptBytesMax, followNearRecords } from '../../server/http/http-limits.js';
 import { append, noon, openOn, schema } from '../engine/store/memory-archive.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { ClientDouble } from './client-double.js';
@@ -11,7 +11,7 @@ import { follow, followersOf, settled } from './followed-store.js';
 const first = '0'.repeat(16);
 const recordBytes = 10_000;
 /** Records that take three times what a backlog keeps. */
-const many = Math.ceil((3 * followBacklogBytesMax) / recordBytes);
+const many = Math.ceil((3 * followKeptBytesMax) / recordBytes);
 
 let archive: ArchiveFolder;
 let store: AgentStore;
@@ -147,7 +147,7 @@ it('a client that takes nothing neither holds up the others nor loses or repeats
   };
   await settled(quick, note);
   expect(scans.length).toBe(1);
-  expect(most).toBeLessThan(followBacklogBytesMax + 1024 * 1024);
+  expect(most).toBeLessThan(followKeptBytesMax + 1024 * 1024);
   // The slow client has no place yet; this record is after whatever it is sent, and these are before all of it.
   await add(1);
   await add(2, 10, noon - 3 * 3_600_000);

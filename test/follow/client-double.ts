@@ -44,7 +44,6 @@ export class EventReader {
 
 /** The client's side of an answer. It takes data at once, or stops taking it for a while. */
 export class ClientDouble implements TransportResponse {
-  readonly silenceMsMax = Infinity;
   readonly reader = new EventReader();
   isGone = false;
   isEnded = false;

@@ -4,7 +4,7 @@ import type { AgentStore, ScanOptions, SeenState } from '../../engine/index.js';
 import type { Query } from '../../engine/scan/plan/query.js';
 import { makeSchema } from '../../engine/terms/schema.js';
 import { EventStream } from '../../server/follow/event-stream.js';
-import { followLogBytesMax } from '../../server/http/http-limits.js';
+import { followKeptBytesMax } from '../../server/http/http-limits.js';
 import { ProblemError } from '../../server/http/problem.js';
 import { AnswerWatch } from '../../server/pace/answer-watch.js';
 import type { ArchiveFolder } from '../../engine/archive/archive-folder.js';
@@ -125,8 +125,8 @@ it('disconnects a client that takes no data, and buffers no more for it than the
     most = Math.max(most, followers.keptBytes);
   }
   expect(followers.count).toBe(1);
-  expect(most).toBeGreaterThan(followLogBytesMax / 2);
-  expect(most).toBeLessThanOrEqual(followLogBytesMax);
+  expect(most).toBeGreaterThan(followKeptBytesMax / 2);
+  expect(most).toBeLessThanOrEqual(followKeptBytesMax);
   // Nothing is buffered for it any more; one write is still on its way.
   expect(followers.keptBytes).toBe(0);
   expect(slow.waitingBytes).toBeLessThan(500_000);
@@ -188,15 +188,15 @@ it('reports a failure, and ends the stream', async () => {
   expect(followers.count).toBe(0);
 });
 
-it('sends a sign of life at most every 15 seconds if there are no records', () => {
+it('sends a sign of life at most every 5 seconds if there are no records', () => {
   const client = new ClientDouble();
   const watched = new AnswerWatch({ clientRateMin: 0, answerTimeoutMs: Infinity }).begin(() => undefined);
   const stream = new EventStream(client, { status: 200, headers: {} }, watched);
   stream.begin();
   const nowMs = performance.now();
   for (const [afterMs, comments] of [
-    [14_000, 0],
-    [15_100, 1],
+    [4_500, 0],
+    [5_100, 1],
   ] as const) {
     stream.comment(nowMs + afterMs);
     expect(client.reader.comments).toBe(comments);

@@ -15,7 +15,7 @@ import type { ArchiveFolder } from '../../engine/archive/archive-folder.js';
 import { openCompressor } from '../../engine/parquet/compression.js';
 import type { Query } from '../../engine/scan/plan/query.js';
 import type { ObjectStorage } from '../../engine/store/objects/object-storage.js';
-import { objectBlockBytes } from '../../engine/terms/object-limits.js';
+import { objectBlockBytes } from '../../engine/terms/far-limits.js';
 import { makeSchema } from '../../engine/terms/schema.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { answer, openOn } from '../engine/store/memory-archive.js';

@@ -7,7 +7,7 @@ import type { AgentStore } from '../../engine/archive/archive.js';
 import { openArchive } from '../../engine/archive/open-archive.js';
 import { openBackupObjects } from '../../engine/archive/backup-objects.js';
 import type { BackupResult } from '../../engine/maintenance/backup.js';
-import { objectPartBytes } from '../../engine/terms/object-limits.js';
+import { objectPartBytes } from '../../engine/terms/far-limits.js';
 import { run } from '../cli/here.js';
 import { workFolder } from '../cli/process.js';
 import { append, answer, load, noon, openOn, schema } from '../engine/store/memory-archive.js';

@@ -6,7 +6,7 @@ import { readForeignBytes } from '../../engine/foreign/source/foreign-bytes.js';
 import { runsOf } from '../../engine/store/objects/block-fetching.js';
 import type { ObjectSettings, ObjectStorage } from '../../engine/store/objects/object-storage.js';
 import { LogstrataError } from '../../engine/terms/errors.js';
-import { objectBlockBytes } from '../../engine/terms/object-limits.js';
+import { attemptsMax, objectBlockBytes } from '../../engine/terms/far-limits.js';
 import { storageOf } from './object-storage.js';
 import { accessKey, S3Server, type SeenRequest } from './s3-server.js';
 
@@ -180,7 +180,7 @@ describe('objects', () => {
       return Promise.reject(new LogstrataError('absent', 'of the test', { path, offset: 0 }));
     });
     await expect(reading).rejects.toMatchObject({ code: 'io', path: some.path });
-    expect(some.server.seen).toHaveLength(3);
+    expect(some.server.seen).toHaveLength(attemptsMax);
   });
 });
 

@@ -8,7 +8,7 @@ import { decodeBorder, encodeBorder, type Border, type BorderUnit } from '../../
 import type { DoorQuestion, WriterDoor } from '../../engine/reader/writer-door.js';
 import type { RowsAnswer } from '../../engine/reader/rows-between.js';
 import type { AgentStore } from '../../engine/archive/archive.js';
-import { farRowsMax } from '../../engine/terms/far-limits.js';
+import { rowGroupRowsMax } from '../../engine/terms/limits.js';
 import { takeRows } from '../../engine/columns/take.js';
 
 /** Units that are claimed to be in a far tier, which only the readers know of: their rows come from the writer. */
@@ -69,7 +69,7 @@ export class LyingCluster implements FarSource {
     this.asked++;
     const runs = this.#runsOf(copies);
     const fields = schema.fields.map(({ name }) => shown.fields.findIndex((field) => field.name === name));
-    const whole = { from, to, direction: 'forward' as const, limit: farRowsMax, predicates: [], fields };
+    const whole = { from, to, direction: 'forward' as const, limit: rowGroupRowsMax, predicates: [], fields };
     const { bytes } = await this.#store.rowsBetween(whole);
     const all = readNative(bytes, schema, schema.fields.map(columnOfField));
     const own = [...all.ordinals.keys()].filter((row) =>

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { WatchedAnswer } from '../../server/pace/answer-watch.js';
 import { TrustedProxies } from '../../server/request/client-address.js';
-import { connectionsMax } from '../../server/http/http-limits.js';
+import { connectionsMax } from '../../engine/terms/limits.js';
 import { OpenConnections, type OpenConnection } from '../../server/http/open-connections.js';
 import { describeOnTransports, logged, serve } from './running.js';
 import { piece, ScriptedStore, until } from './scripted-store.js';

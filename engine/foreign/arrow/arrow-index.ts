@@ -1,6 +1,6 @@
 import { FormatError } from '../../parquet/format.js';
 import { LogstrataError } from '../../terms/errors.js';
-import { foreignChunksMax, foreignFooterBytesMax } from '../../terms/limits.js';
+import { foreignPartsMax, metadataBytesMax } from '../../terms/limits.js';
 import type { ForeignPlace } from '../foreign-file.js';
 import { FactsCache } from '../facts-cache.js';
 import { withForeignSource, type ForeignSource } from '../source/foreign-source.js';
@@ -175,15 +175,15 @@ class IndexReader {
   }
 
   #bound(content: FlatTable): void {
-    if (this.#batches.length * (this.#fields?.length ?? 0) > foreignChunksMax)
+    if (this.#batches.length * (this.#fields?.length ?? 0) > foreignPartsMax)
       content.fail(`the file has ${this.#batches.length} batches, more than can be read`);
   }
 
   async #readHeader(offset: number, length: number): Promise<Uint8Array> {
     this.#headerBytes += length;
-    if (this.#headerBytes > foreignFooterBytesMax)
+    if (this.#headerBytes > metadataBytesMax)
       throw new FormatError(
-        `the footer and the message headers have more than ${foreignFooterBytesMax} bytes`,
+        `the footer and the message headers have more than ${metadataBytesMax} bytes`,
         offset,
       );
     const header = await this.source.read(offset, length);

@@ -1,7 +1,7 @@
 import { crc32 } from '../../kernels/crc32.js';
 import { FormatError } from '../../parquet/format.js';
 import { LogstrataError } from '../../terms/errors.js';
-import { verifyPieceBytes } from '../../terms/limits.js';
+import { filePieceBytes } from '../../terms/limits.js';
 import type { DecodedSpans, ForeignChunk, ForeignPlace, ForeignRead } from '../foreign-file.js';
 import { withErrorsNamed } from '../reading-errors.js';
 import { readForeignBytes } from '../source/foreign-bytes.js';
@@ -74,8 +74,8 @@ function leafTypes(node: SchemaNode): LeafNode['type'][] {
 /** The crc32 of a column chunk. Its pages have just been read, so it comes from the system's cache. */
 function checksumOf(place: ForeignPlace, { offset, bytes }: ForeignChunk): number {
   let checksum = 0;
-  for (let at = 0; at < bytes; at += verifyPieceBytes) {
-    const piece = new Uint8Array(Math.min(verifyPieceBytes, bytes - at));
+  for (let at = 0; at < bytes; at += filePieceBytes) {
+    const piece = new Uint8Array(Math.min(filePieceBytes, bytes - at));
     if (readForeignBytes(place, offset + at, piece) < piece.length)
       throw new FormatError('the file ends here: it is shorter than before', offset + at);
     checksum = crc32(piece, checksum);

@@ -2,7 +2,7 @@ import { crc32 } from '../../kernels/crc32.js';
 import { FormatError, encoding, pageType } from '../../parquet/format.js';
 import { readThrift, type ThriftBounds, type ThriftFields } from '../../parquet/thrift-reader.js';
 import { LogstrataError } from '../../terms/errors.js';
-import { foreignPageHeaderBytesMax, foreignPageValuesMax, pageBytesMax } from '../../terms/limits.js';
+import { headerBytesMax, foreignPageValuesMax, pageBytesMax } from '../../terms/limits.js';
 import type { ForeignChunk, ForeignPlace } from '../foreign-file.js';
 import { missingBytesMax } from '../parquet/chunk-bytes.js';
 import { readForeignBytes } from '../source/foreign-bytes.js';
@@ -88,7 +88,7 @@ export class PageReader {
   }
 
   #readHeader(): { fields: ThriftFields; bodyAt: number } {
-    const rest = Math.min(this.#end - this.#at, foreignPageHeaderBytesMax);
+    const rest = Math.min(this.#end - this.#at, headerBytesMax);
     for (let bytes = Math.min(rest, headerBytesUsual); ; bytes = rest) {
       try {
         const { fields, end } = readThrift(this.#read(this.#at, bytes), 0, headerBounds);

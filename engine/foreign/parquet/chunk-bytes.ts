@@ -1,7 +1,7 @@
 import { crc32 } from '../../kernels/crc32.js';
 import { FormatError } from '../../parquet/format.js';
 import { OpenFiles } from '../../store/disk/open-files.js';
-import { foreignChunkReadMax, verifyPieceBytes } from '../../terms/limits.js';
+import { foreignAtOnceBytesMax, filePieceBytes } from '../../terms/limits.js';
 import type { ForeignChunk, ForeignPlace } from '../foreign-file.js';
 import { readForeignBytes } from '../source/foreign-bytes.js';
 
@@ -44,16 +44,16 @@ export class ChunkBytes {
    */
   readWhole(): number {
     const { offset, bytes } = this.#chunk;
-    if (bytes <= foreignChunkReadMax) return crc32(this.#keep(offset, bytes));
+    if (bytes <= foreignAtOnceBytesMax) return crc32(this.#keep(offset, bytes));
     let checksum = 0;
-    for (let done = 0; done < bytes; done += verifyPieceBytes)
-      checksum = crc32(this.#read(offset + done, Math.min(verifyPieceBytes, bytes - done)), checksum);
+    for (let done = 0; done < bytes; done += filePieceBytes)
+      checksum = crc32(this.#read(offset + done, Math.min(filePieceBytes, bytes - done)), checksum);
     return checksum;
   }
 
   /** Reads the bytes [at, end) at once and keeps them in memory; does nothing where they are too many. Throws as `bytesAt` does. */
   readAhead(at: number, end: number): void {
-    if (end - at > foreignChunkReadMax) return;
+    if (end - at > foreignAtOnceBytesMax) return;
     this.#check(at, end - at);
     this.#keep(at, end - at);
   }

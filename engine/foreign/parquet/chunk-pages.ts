@@ -7,12 +7,7 @@ import {
   type AnyPageHeader,
 } from '../../parquet/page-header.js';
 import { readThrift, type ThriftBounds } from '../../parquet/thrift-reader.js';
-import {
-  foreignPageHeaderBytesMax,
-  foreignPagesMax,
-  foreignPageValuesMax,
-  pageBytesMax,
-} from '../../terms/limits.js';
+import { headerBytesMax, foreignPagesMax, foreignPageValuesMax, pageBytesMax } from '../../terms/limits.js';
 import type { ForeignRead, PageTable, RowSpan } from '../foreign-file.js';
 import type { ChunkBytes } from './chunk-bytes.js';
 
@@ -123,7 +118,7 @@ function isData(page: Page): page is Page<AnyDataPageHeader> {
 
 /** Reads the header of the page at offset `at`; header and body end at `end` at the latest. */
 function readPage(bytes: ChunkBytes, at: number, end = bytes.end): Page {
-  const most = Math.min(end - at, foreignPageHeaderBytesMax);
+  const most = Math.min(end - at, headerBytesMax);
   for (let length = Math.min(most, headerBytesUsual); ; length = Math.min(most, 2 * length)) {
     try {
       const { fields, end: headerBytes } = readThrift(bytes.bytesAt(at, length), 0, headerBounds);

@@ -2,7 +2,7 @@ import { withDistinctNames } from '../distinct-names.js';
 import { FormatError, magic, physicalType, tailBytes } from '../../parquet/format.js';
 import { readThrift, type ThriftBounds, type ThriftFields } from '../../parquet/thrift-reader.js';
 import { LogstrataError } from '../../terms/errors.js';
-import { foreignFooterBytesMax, int64Max } from '../../terms/limits.js';
+import { metadataBytesMax, int64Max } from '../../terms/limits.js';
 import type {
   ForeignChunk,
   ForeignColumn,
@@ -94,7 +94,7 @@ async function findFooter(source: ForeignSource): Promise<{ footer: Uint8Array; 
     throw new FormatError(`the footer has ${footerBytes} bytes${problem}`, size - tailBytes);
   };
   if (footerAt < magic.length) refuse(`, but the file has only ${size}`);
-  if (footerBytes > foreignFooterBytesMax) refuse(`, more than the maximum of ${foreignFooterBytesMax}`);
+  if (footerBytes > metadataBytesMax) refuse(`, more than the maximum of ${metadataBytesMax}`);
   if (footerBytes + tailBytes > tail.length)
     return { footer: await source.read(footerAt, footerBytes), footerAt };
   return { footer: tail.subarray(tail.length - tailBytes - footerBytes, tail.length - tailBytes), footerAt };

@@ -1,6 +1,6 @@
 import { codecNumber, encoding } from '../../parquet/format.js';
 import type { ThriftFields } from '../../parquet/thrift-reader.js';
-import { foreignChunksMax } from '../../terms/limits.js';
+import { foreignPartsMax } from '../../terms/limits.js';
 import type { ForeignChunk, ForeignRowGroup } from '../foreign-file.js';
 import { offsetIndexBytesMax } from './offset-index.js';
 import { chunkFacts, nothingKnown } from './chunk-bounds.js';
@@ -36,7 +36,7 @@ export class RowGroupReader {
 
   /** Adds the next row group. Throws `FormatError` where it contradicts the schema or reaches beyond the file. */
   add(group: ThriftFields, index: number, length: number): void {
-    if (length * this.columns.length > foreignChunksMax)
+    if (length * this.columns.length > foreignPartsMax)
       group.fail(
         `the file has ${length} row groups of ${this.columns.length} columns, more than can be read`,
       );

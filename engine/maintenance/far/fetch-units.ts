@@ -1,6 +1,7 @@
 import { hourMs, importedPartition, type Position } from '../../terms/cursor.js';
 import { LogstrataError } from '../../terms/errors.js';
-import { farAnswerBytes, farRowsMax } from '../../terms/far-limits.js';
+import { farAnswerBytes } from '../../terms/far-limits.js';
+import { rowGroupRowsMax } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
 import type { FarAnswer, FarCluster } from '../../store/far/far-cluster.js';
 import type { Directory } from '../../store/disk/directory.js';
@@ -129,7 +130,7 @@ async function* pagesOf(
   const last = runs.at(-1)!;
   const to = { partition: last.partition, ordinal: last.firstOrdinal + last.rows - 1 };
   const pageRows = Math.floor(farAnswerBytes / Math.max(1, copy.bytes / copy.rows));
-  const limit = Math.max(1, Math.min(farRowsMax, pageRows));
+  const limit = Math.max(1, Math.min(rowGroupRowsMax, pageRows));
   let from: Position | null = runStart(runs[0]!);
   while (from !== null) {
     const question = { agent, shard: copy.shard, copies: [copy], from, to, limit, condition: null, schema };

@@ -18,8 +18,8 @@ import { SealedSegment } from '../../store/reading/sealed-segment.js';
 import type { RowGroup } from '../../store/reading/snapshot.js';
 import { positionToInt64 } from '../../terms/cursor.js';
 import { LogstrataError } from '../../terms/errors.js';
-import { farInsertMsMax, farReplicasMsMax, farReplicasPollMs } from '../../terms/far-limits.js';
-import { rewritePoolBytesMax } from '../../terms/limits.js';
+import { farAskMsMax } from '../../terms/far-limits.js';
+import { heldBytesMax, pollMs } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
 
 /** How often to check whether a column has been replicated to a replica. */
@@ -115,7 +115,7 @@ async function getsColumn(
   for (let look = 1; ; look++) {
     if ((await columnsThere(cluster, url, agent)).has(name)) return true;
     if (look === looks) return false;
-    await delay(farReplicasPollMs);
+    await delay(pollMs);
   }
 }
 
@@ -137,7 +137,7 @@ async function sendRows(
   { unit, attempt, shard }: FarAttempt,
 ): Promise<Sent> {
   const { directory, cluster, agent, schema, signal, onRows, bytesPerSecond } = context;
-  const pool = new BufferPool(rewritePoolBytesMax);
+  const pool = new BufferPool(heldBytesMax);
   const segment = await SealedSegment.open(directory, `${agent}/${entry.file}`, entry, schema, pool);
   const checksum = new FarChecksum(schema);
   const names = ['_cursor', '_unit', '_attempt', ...schema.fields.map(columnOfField)].map(quotedName);
@@ -157,7 +157,7 @@ async function sendRows(
       bytes += body.length;
       await inserting;
       inserting = cluster
-        .command(url, sql, { body, timeoutMs: farInsertMsMax, signal })
+        .command(url, sql, { body, timeoutMs: farAskMsMax, signal })
         .then(() => onRows?.(rowGroup.rows));
       // The error is thrown where the promise is awaited.
       inserting.catch(() => undefined);
@@ -247,14 +247,14 @@ async function countOn(
   url: string,
   copy: ShippedRows,
 ): Promise<void> {
-  const deadlineMs = performance.now() + farReplicasMsMax;
+  const deadlineMs = performance.now() + farAskMsMax;
   for (;;) {
     if (signal?.aborted === true) throw new LogstrataError('cancelled', 'shipping was stopped');
     const rows = (await cluster.partRows(url, agent, [copy], signal)).get(copy.attempt) ?? 0;
     if (rows === copy.rows) break;
     if (rows > copy.rows || performance.now() > deadlineMs)
       throw new FarFailure('refused', url, `it has ${rows} of ${copy.rows} rows of attempt ${copy.attempt}`);
-    await delay(farReplicasPollMs, undefined, { signal }).catch(() => undefined);
+    await delay(pollMs, undefined, { signal }).catch(() => undefined);
   }
   const checksum = await checksumThere(cluster, url, agent, schema, copy);
   if (checksum !== copy.checksum)

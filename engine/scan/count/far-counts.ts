@@ -5,7 +5,7 @@ import type { FarCounted, FarCountQuestion, FarCountUnit } from '../../store/far
 import type { FarRows } from '../../store/far/far-rows.js';
 import type { FarCopy } from '../../store/manifest/far-copy.js';
 import type { OrdinalRun } from '../../store/manifest/manifest.js';
-import { farCountBucketsMax, farCountRangesMax, farUnitsMax } from '../../terms/far-limits.js';
+import { farPartsMax } from '../../terms/far-limits.js';
 import type { Field, Schema } from '../../terms/schema.js';
 import { areFiltered, farCondition, isExactCondition } from '../far/far-condition.js';
 import type { PreparedPredicates } from '../job/predicate.js';
@@ -114,9 +114,9 @@ function askingsOf(units: readonly PlannedUnit[], wish: FarCountWish): readonly 
   for (const all of groups.values()) {
     const isPartial = ({ rows, copy }: PlannedUnit): boolean => rows !== copy.rows;
     const ranges = all.reduce((sum, unit) => sum + (isPartial(unit) ? unit.runs.length : 0), 0);
-    if (ranges > farCountRangesMax) return null;
-    for (let at = 0; at < all.length; at += farUnitsMax) {
-      const some = all.slice(at, at + farUnitsMax);
+    if (ranges > farPartsMax) return null;
+    for (let at = 0; at < all.length; at += farPartsMax) {
+      const some = all.slice(at, at + farPartsMax);
       const asking = askingOf(some[0]!, wish);
       if (asking === null) return null;
       const asked = some.map((unit) => ({ copy: unit.copy, runs: isPartial(unit) ? unit.runs : null }));
@@ -162,7 +162,7 @@ async function countGroup(
   let buckets: readonly TimeBucket[] | null = null;
   if (time !== null) {
     const times = await source.times(whole, time, signal);
-    buckets = times === null ? [] : bucketsBetween(query.time!.buckets, ...times, farCountBucketsMax);
+    buckets = times === null ? [] : bucketsBetween(query.time!.buckets, ...times, farPartsMax);
     if (buckets === null) return null;
   }
   const starts = buckets?.map(({ from }) => BigInt(from)) ?? [];

@@ -6,7 +6,7 @@ import type { AskableFilters } from '../../store/reading/filter-ask.js';
 import type { ReadCounters } from '../../store/reading/read-counters.js';
 import type { OpenRowGroup, RowGroup } from '../../store/reading/snapshot.js';
 import { assert } from '../../terms/assert.js';
-import { lineJobRowsMin } from '../../terms/limits.js';
+import { inlineRowsMax } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
 import type { RowRange } from '../plan/plan.js';
 import { PlacedColumns } from './placed-columns.js';
@@ -111,7 +111,7 @@ export class FarPage implements RowGroup, OpenRowGroup {
   /** For many rows the columns are copied to shared memory while the lease holds them, so that threads can read them. */
   columns(fields: readonly number[], _: ReadCounters, lease: ColumnLease): Column[] {
     const columns = fields.map((field) => this.#column(field));
-    return this.rows < lineJobRowsMin ? columns : columns.map((column) => this.#placed.hold(column, lease));
+    return this.rows < inlineRowsMax ? columns : columns.map((column) => this.#placed.hold(column, lease));
   }
 
   #column(field: number): Column {

@@ -3,13 +3,8 @@ import type { FarCopy } from '../../store/manifest/far-copy.js';
 import type { OrdinalRun } from '../../store/manifest/manifest.js';
 import type { Position } from '../../terms/cursor.js';
 import { isLogstrataError, LogstrataError } from '../../terms/errors.js';
-import {
-  farRowsMax,
-  farUnitsMax,
-  farUnitsOfWriter,
-  farWindowGrowth,
-  farWindowRows,
-} from '../../terms/far-limits.js';
+import { farPartsMax, farUnitsOfWriter, farWindowRows } from '../../terms/far-limits.js';
+import { rowGroupRowsMax, searchGrowth } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
 import type { PreparedPredicates } from '../job/predicate.js';
 import type { RowGroupFilter, ScanWork } from '../filter/row-group-filter.js';
@@ -81,7 +76,7 @@ export class FarReader {
     this.#filter = filter;
     this.#work = work;
     this.#wish = wish;
-    this.#windowRows = farWindowRows * (findsWholeTexts(wish.predicates) ? farWindowGrowth ** 2 : 1);
+    this.#windowRows = farWindowRows * (findsWholeTexts(wish.predicates) ? searchGrowth ** 2 : 1);
     const { signal } = work.pace;
     if (signal?.aborted === true) this.#onAbort();
     else signal?.addEventListener('abort', this.#onAbort, { once: true });
@@ -228,13 +223,13 @@ export class FarReader {
   #partsFrom(index: number, limit: number): { parts: Map<string, StreamPart>; last: number } {
     const { runs, first, end } = this.#plan;
     const step = this.#isForward ? 1 : -1;
-    const rowsMax = this.#isFiltered ? this.#windowRows : Math.min(limit, pagesOfWindow * farRowsMax);
-    this.#windowRows *= farWindowGrowth;
+    const rowsMax = this.#isFiltered ? this.#windowRows : Math.min(limit, pagesOfWindow * rowGroupRowsMax);
+    this.#windowRows *= searchGrowth;
     const parts = new Map<string, StreamPart>();
     let rows = 0;
     let units = 0;
     let last = index;
-    for (let i = index; i >= first && i < end && rows < rowsMax && units < farUnitsMax; i += step) {
+    for (let i = index; i >= first && i < end && rows < rowsMax && units < farPartsMax; i += step) {
       const { far } = runs.at(i)!.rowGroup;
       const range = far === undefined ? null : rangeOfRun(this.#plan, i);
       if (far === undefined || range === null) continue;

@@ -3,7 +3,8 @@ import type { FarRows, SourceQuestion } from '../../store/far/far-rows.js';
 import type { FarCopy } from '../../store/manifest/far-copy.js';
 import type { OrdinalRun } from '../../store/manifest/manifest.js';
 import { comparePositions, type Position } from '../../terms/cursor.js';
-import { farAnswerBytes, farRowsMax } from '../../terms/far-limits.js';
+import { farAnswerBytes } from '../../terms/far-limits.js';
+import { rowGroupRowsMax } from '../../terms/limits.js';
 import type { Predicate } from '../../terms/predicate.js';
 import type { Schema } from '../../terms/schema.js';
 import { FarPage } from './far-page.js';
@@ -56,7 +57,7 @@ export class FarStream {
       bytes += copy.bytes;
     }
     const rowBytes = Math.max(1, bytes / Math.max(1, rows));
-    this.#pageRows = Math.max(1, Math.min(farRowsMax, Math.floor(farAnswerBytes / rowBytes)));
+    this.#pageRows = Math.max(1, Math.min(rowGroupRowsMax, Math.floor(farAnswerBytes / rowBytes)));
   }
 
   /** Asks for the first page, with at most `limit` rows. */

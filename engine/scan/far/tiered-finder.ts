@@ -1,5 +1,6 @@
 import type { Position } from '../../terms/cursor.js';
-import { farKeptBytesMax, farKeptRowsMax } from '../../terms/far-limits.js';
+import { farKeptRowsMax } from '../../terms/far-limits.js';
+import { heldBytesMax } from '../../terms/limits.js';
 import { MatchFinder } from '../filter/match-finder.js';
 import type { RowGroupFilter, ScanWork } from '../filter/row-group-filter.js';
 import type { Matches } from '../job/selection.js';
@@ -151,7 +152,7 @@ class TieredFinder implements Finder {
         pages.add(rowGroup);
         bytes += rowGroup.bytes;
       }
-      if (bytes > farKeptBytesMax) isKept = false;
+      if (bytes > heldBytesMax) isKept = false;
       if (isKept) kept.push(oldest);
       else {
         kept.length = 0;

@@ -1,5 +1,5 @@
 import { assert } from '../../terms/assert.js';
-import { probesAheadFactor, probesAheadMax, rowGroupRowsMax, rowGroupsAheadMax } from '../../terms/limits.js';
+import { searchGrowth, probesAheadMax, rowGroupRowsMax, rowGroupsAheadMax } from '../../terms/limits.js';
 import { throwIfAborted } from '../../store/reading/pace.js';
 import { UnitWalk } from '../plan/plan.js';
 import type { RowGroupShare, ScanPlan, ScanUnit, Walk } from '../plan/plan.js';
@@ -149,7 +149,7 @@ export class MatchFinder {
     const { pruning } = this.#filter;
     const { threads, pace } = this.#work;
     const isAlone = threads === null || !pruning.asks;
-    const count = isAlone ? 1 : Math.min(probesAheadMax, Math.max(1, probesAheadFactor * this.#gone));
+    const count = isAlone ? 1 : Math.min(probesAheadMax, Math.max(1, searchGrowth * this.#gone));
     for (; this.#considered < count; this.#considered++) {
       const { rowGroup } = this.#unitsAhead;
       if (rowGroup === undefined) break;

@@ -1,4 +1,4 @@
-import { idleScansMax, lineJobsMax, lineJobsOfAllMax, turnMs, turnPatienceMs } from '../../terms/limits.js';
+import { idleScansMax, lineJobsMax, lineJobsOfAllMax, turnMs } from '../../terms/limits.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import { throwIfAborted } from '../../store/reading/pace.js';
 
@@ -42,7 +42,7 @@ interface Waiter {
 
 /**
  * Bounds the memory of all long answers together. Only a few of them at a time write lines ahead, and they take turns. While others wait,
- * an answer whose client has not asked for more for `turnPatienceMs` is paused.
+ * an answer whose client has not asked for more for `turnMs` is paused.
  */
 export class AnswerTurns {
   #free: number;
@@ -140,7 +140,7 @@ export class AnswerTurns {
   }
 
   /**
-   * Pauses idle scans that hold a turn, once their client has taken nothing for `turnPatienceMs`, as many as answers wait. Sets a timer for
+   * Pauses idle scans that hold a turn, once their client has taken nothing for `turnMs`, as many as answers wait. Sets a timer for
    * the next check while answers wait.
    */
   #watch(): void {
@@ -149,7 +149,7 @@ export class AnswerTurns {
     for (const [scan, sinceMs] of this.#idle) {
       if (this.#coming >= this.#wanted) return;
       if (scan.turn === null) continue;
-      const leftMs = sinceMs + turnPatienceMs - nowMs;
+      const leftMs = sinceMs + turnMs - nowMs;
       if (leftMs > 0) {
         this.#timer = setTimeout(() => {
           this.#timer = undefined;

@@ -1,12 +1,6 @@
 import { columnBytes, type Column } from '../../columns/column.js';
 import { sharedMemory } from '../../memory/shared-memory.js';
-import {
-  bulkRowsMin,
-  cellsOfBlock,
-  inlineRowsMax,
-  lineJobRowsMin,
-  rowGroupBytesMax,
-} from '../../terms/limits.js';
+import { bulkRowsMin, cellsOfBlock, inlineRowsMax, rowGroupBytesMax } from '../../terms/limits.js';
 import { ColumnLease } from '../../store/reading/column-lease.js';
 import { newReadCounters } from '../../store/reading/read-counters.js';
 import type { RowGroup } from '../../store/reading/snapshot.js';
@@ -129,7 +123,7 @@ export class LineWriter {
     const { rowGroup } = matches.unit;
     const rows = matches.take;
     // Handing over few rows takes longer than writing them here, unless the answer is long already.
-    const isMany = rows >= bulkRowsMin || (rows >= lineJobRowsMin && this.#rows >= inlineRowsMax);
+    const isMany = rows >= bulkRowsMin || (rows >= inlineRowsMax && this.#rows >= inlineRowsMax);
     const isForThreads = isMany && this.#work.threads !== null;
     this.#rows += rows;
     // They are not held, because this answer may wait for its client before it uses them.

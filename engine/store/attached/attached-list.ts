@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { DamageError, isLogstrataError } from '../../terms/errors.js';
-import { attachedListBytesMax, partitionMax } from '../../terms/limits.js';
+import { metadataBytesMax, partitionMax } from '../../terms/limits.js';
 import {
   asObject,
   choiceField,
@@ -75,7 +75,7 @@ export async function readAttachedList(
 async function readWhole(directory: Directory, path: string, bytes: number): Promise<Uint8Array> {
   const file = await directory.openRead(path);
   try {
-    return await file.read(0, Math.min(bytes, attachedListBytesMax) + 1);
+    return await file.read(0, Math.min(bytes, metadataBytesMax) + 1);
   } finally {
     await file.close();
   }

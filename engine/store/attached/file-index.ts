@@ -1,5 +1,5 @@
 import type { Bounds } from '../../parquet/statistics.js';
-import { attachedListBytesMax, statisticsBytesMax } from '../../terms/limits.js';
+import { metadataBytesMax, statisticsBytesMax } from '../../terms/limits.js';
 import type { Field } from '../../terms/schema.js';
 import {
   countField,
@@ -82,7 +82,7 @@ export async function readFacts(
     const from = index.summaryOffset + index.summaryBytes;
     const file = await directory.openRead(path);
     const bytes = await file
-      .read(from, Math.min(index.bytes - from, attachedListBytesMax))
+      .read(from, Math.min(index.bytes - from, metadataBytesMax))
       .finally(() => file.close());
     const object = parseJsonObject(decodeCheckedText(factsText, bytes), 'the index');
     const fields = objectsField(object, 'fields', (item) => readField(item, spans, rowGroups));

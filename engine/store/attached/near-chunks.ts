@@ -1,5 +1,5 @@
 import type { ForeignFile } from '../../foreign/foreign-file.js';
-import { objectGapBytesMax, objectRequestBytesMax } from '../../terms/object-limits.js';
+import { objectGapBytesMax, objectRequestBytesMax } from '../../terms/far-limits.js';
 import type { ByteRange } from '../objects/object-storage.js';
 
 /**

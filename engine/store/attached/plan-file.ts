@@ -1,7 +1,7 @@
 import type { ForeignFile, ForeignRowGroup } from '../../foreign/foreign-file.js';
 import { partitionOfTime } from '../../terms/cursor.js';
 import { LogstrataError } from '../../terms/errors.js';
-import { attachedSpansMax, rowGroupRowsMax } from '../../terms/limits.js';
+import { foreignPartsMax, rowGroupRowsMax } from '../../terms/limits.js';
 import { placementField, type Field, type Schema } from '../../terms/schema.js';
 import type { FilePlan, FileToAttach } from './attached-file.js';
 import { columnSource, type ColumnSource } from './column-source.js';
@@ -168,7 +168,7 @@ function placementOf(spans: readonly SpanHours[]): Pick<FilePlan, 'hours' | 'pla
 /** Throws `limit` if the footer of a file claims more rows than fit in memory, since each span takes memory. */
 export function assertAnswerable(path: string, { rowGroups }: ForeignFile): void {
   const spans = rowGroups.reduce((sum, { rows }) => sum + Math.ceil(rows / rowGroupRowsMax), 0);
-  if (spans <= attachedSpansMax) return;
+  if (spans <= foreignPartsMax) return;
   const rows = rowGroups.reduce((sum, group) => sum + group.rows, 0);
   const message = `${path} claims ${rows} rows in ${rowGroups.length} row groups, more than can be attached`;
   throw new LogstrataError('limit', message, { path });

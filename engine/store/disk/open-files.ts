@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { LogstrataError } from '../../terms/errors.js';
-import { openFilesIdleMs, openFilesMax } from '../../terms/limits.js';
+import { idleMs, openFilesMax } from '../../terms/limits.js';
 import { fileSystemError, hasSystemCode, problemOfKind } from './file-system-error.js';
 import { removalName } from './removal-name.js';
 
@@ -61,7 +61,7 @@ export class OpenFiles {
     while (this.#files.size >= this.#filesMax) this.#closeOldest();
     const descriptor = this.#openNew(path);
     this.#files.set(path, { descriptor, usedMs: performance.now() });
-    this.#timer ??= setInterval(() => this.#closeUnused(), openFilesIdleMs).unref();
+    this.#timer ??= setInterval(() => this.#closeUnused(), idleMs).unref();
     return descriptor;
   }
 
@@ -84,7 +84,7 @@ export class OpenFiles {
   }
 
   #closeUnused(): void {
-    const sinceMs = performance.now() - openFilesIdleMs;
+    const sinceMs = performance.now() - idleMs;
     for (const [path, { usedMs }] of this.#files) if (usedMs < sinceMs) this.#close(path);
     if (this.#files.size > 0) return;
     clearInterval(this.#timer);

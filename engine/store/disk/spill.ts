@@ -1,7 +1,7 @@
 import { assert } from '../../terms/assert.js';
 import type { RecordBatch } from '../../columns/column.js';
 import { DamageError } from '../../terms/errors.js';
-import { sortedPageBytes, sortedPageRowsMax } from '../../terms/limits.js';
+import { filePieceBytes, sortedPageRowsMax } from '../../terms/limits.js';
 import { sliceBatch } from '../../columns/take.js';
 import { packBatch, packedBytes, unpackBatch } from '../../columns/packed-batch.js';
 import type { Directory, ReadableFile, WritableFile } from './directory.js';
@@ -52,10 +52,10 @@ export function memoryRun(pages: readonly SortedPage[], order: number): SortedRu
   };
 }
 
-/** Number of rows for which a page has about `sortedPageBytes`. Pages are small because a page of each run that is merged must fit in memory. */
+/** Number of rows for which a page has about `filePieceBytes`. Pages are small because a page of each run that is merged must fit in memory. */
 function pageRows({ batch, bytes }: SortedPage): number {
   const rowBytes = Math.max(1, bytes / Math.max(1, batch.length));
-  return Math.max(1, Math.min(sortedPageRowsMax, Math.floor(sortedPageBytes / rowBytes)));
+  return Math.max(1, Math.min(sortedPageRowsMax, Math.floor(filePieceBytes / rowBytes)));
 }
 
 /**

@@ -2,13 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { LogstrataError, isLogstrataError } from '../../terms/errors.js';
 import { comparePositions, type Position } from '../../terms/cursor.js';
-import {
-  farAnswerBytesMax,
-  farAskMsMax,
-  farConnectMsMax,
-  farRetryMs,
-  farRoundsMax,
-} from '../../terms/far-limits.js';
+import { attemptsMax, connectMsMax, farAskMsMax, retryMs } from '../../terms/far-limits.js';
+import { messageBytesMax } from '../../terms/limits.js';
 import type { Field, Schema } from '../../terms/schema.js';
 import type { FarCopy } from '../manifest/far-copy.js';
 import type { OrdinalRun } from '../manifest/manifest.js';
@@ -204,7 +199,7 @@ export class FarCluster {
     return rows;
   }
 
-  /** Calls `ask` with the replicas of a shard, one after another, until one succeeds, in up to `farRoundsMax` rounds. Throws `unavailable`. */
+  /** Calls `ask` with the replicas of a shard, one after another, until one succeeds, in up to `attemptsMax` rounds. Throws `unavailable`. */
   async anyReplica<T>(
     shard: number,
     signal: AbortSignal | undefined,
@@ -212,8 +207,8 @@ export class FarCluster {
   ): Promise<T> {
     const urls = this.urlsOf(shard);
     const failures = new Map<string, string>();
-    for (let round = 0; round < farRoundsMax; round++) {
-      if (round > 0) await delay(farRetryMs * 2 ** round, undefined, { signal }).catch(() => undefined);
+    for (let round = 0; round < attemptsMax; round++) {
+      if (round > 0) await delay(retryMs * 2 ** round, undefined, { signal }).catch(() => undefined);
       for (let i = 0; i < urls.length; i++) {
         signal?.throwIfAborted();
         const replica = (this.#preferred[shard]! + i) % urls.length;
@@ -264,7 +259,7 @@ export class FarCluster {
     const { settings, signal, timeoutMs = farAskMsMax } = options;
     const queryId = `logstrata-${randomBytes(8).toString('hex')}`;
     try {
-      const bounds = { bytesMax: farAnswerBytesMax, timeoutMs };
+      const bounds = { bytesMax: messageBytesMax, timeoutMs };
       return await this.#transport.ask(url, { sql, queryId, settings, signal, ...bounds });
     } catch (error) {
       if (!(error instanceof FarFailure) || error.kind === 'long') this.#kill(url, queryId);
@@ -285,7 +280,7 @@ export class FarCluster {
   #kill(url: string, queryId: string): void {
     const sql = `KILL QUERY WHERE query_id = ${textLiteral(Buffer.from(queryId))} ASYNC`;
     const killing: Promise<void> = this.#transport
-      .ask(url, { sql, bytesMax: textLine, timeoutMs: farConnectMsMax })
+      .ask(url, { sql, bytesMax: textLine, timeoutMs: connectMsMax })
       .then(
         () => undefined,
         // Ignored: an unreachable server ends a query by itself when nobody reads its answer.

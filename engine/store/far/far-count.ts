@@ -1,5 +1,5 @@
 import type { RecordBatch } from '../../columns/column.js';
-import { farRowsMax } from '../../terms/far-limits.js';
+import { rowGroupRowsMax } from '../../terms/limits.js';
 import type { Field, Schema } from '../../terms/schema.js';
 import type { FarCopy } from '../manifest/far-copy.js';
 import type { OrdinalRun } from '../manifest/manifest.js';
@@ -42,7 +42,7 @@ export const countedName = '_rows';
 const rangeName = '_range';
 
 /** Limit on the groups of an answer. With this many, further groups may have been cut off. */
-export const farGroupsMax = farRowsMax;
+export const farGroupsMax = rowGroupRowsMax;
 
 /** The columns of the answer after the counts, with their names. */
 export function countedColumns({ time, value }: Pick<FarCountQuestion, 'time' | 'value'>): {

@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream';
 import type * as ClickHouse from '@clickhouse/client';
 import { LogstrataError } from '../../terms/errors.js';
-import { farConnectionsMax, farMessageMax } from '../../terms/far-limits.js';
+import { serverRequestsMax } from '../../terms/far-limits.js';
+import { shownCharactersMax } from '../../terms/limits.js';
 import { hasSystemCode } from '../disk/file-system-error.js';
 
 /** Credentials for the servers. */
@@ -118,7 +119,7 @@ class ClickHouseTransport implements FarTransport {
         url,
         username,
         password,
-        max_open_connections: farConnectionsMax,
+        max_open_connections: serverRequestsMax,
         // Effectively no timeout: each statement has its own.
         request_timeout: 2 ** 31 - 1,
         compression: { request: false, response: false },
@@ -165,7 +166,7 @@ function failureOf(url: string, error: unknown): FarFailure {
   const system = (error as { code?: unknown }).code;
   const isServer = error instanceof Error && (/^\s*Code: \d+/.test(text) || error.name === 'ClickHouseError');
   const isSpoken = isServer || (/DB::Exception/.test(text) && typeof system !== 'string');
-  const message = (text.split('\n')[0] ?? '').slice(0, farMessageMax);
+  const message = (text.split('\n')[0] ?? '').slice(0, shownCharactersMax);
   const said = text.startsWith(message) && message !== '' ? message : 'it could not be reached';
   return new FarFailure(isSpoken ? 'refused' : 'unreachable', url, said, error);
 }

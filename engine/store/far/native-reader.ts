@@ -10,7 +10,7 @@ import {
 } from '../../columns/column.js';
 import { bitmapBytes } from '../../kernels/bitmap.js';
 import { LogstrataError } from '../../terms/errors.js';
-import { farRowsMax } from '../../terms/far-limits.js';
+import { rowGroupRowsMax } from '../../terms/limits.js';
 import type { FieldType, Schema } from '../../terms/schema.js';
 import { farTypes } from './native-writer.js';
 
@@ -47,7 +47,7 @@ export function readNative(
   let rowCount = 0;
   while (!input.isAtEnd) {
     const columns = input.count(names.length + 1);
-    const rows = input.count(farRowsMax);
+    const rows = input.count(rowGroupRowsMax);
     // An empty block.
     if (columns === 0 && rows === 0) continue;
     if (columns !== names.length + 1) throw input.damage(`${columns} columns, not ${names.length + 1}`);
@@ -58,7 +58,7 @@ export function readNative(
       return input.values(type, rows);
     });
     rowCount += rows;
-    if (rowCount > farRowsMax) throw input.damage(`more than ${farRowsMax} rows`);
+    if (rowCount > rowGroupRowsMax) throw input.damage(`more than ${rowGroupRowsMax} rows`);
     blocks.push({ ...positions, batch: { length: rows, columns: read } });
   }
   return blocks.length === 1 ? blocks[0]! : together(blocks, schema, rowCount);

@@ -14,7 +14,7 @@ import { readForeignBytes } from '../../foreign/source/foreign-bytes.js';
 import { addStripes, stripeBytes } from '../../kernels/xxh64.js';
 import { heap } from '../../memory/arena.js';
 import { DamageError, LogstrataError } from '../../terms/errors.js';
-import { valueBytesMax, verifyPieceBytes } from '../../terms/limits.js';
+import { valueBytesMax, filePieceBytes } from '../../terms/limits.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
 import { changeColumn, type ValueChange } from '../attached/column-source.js';
 import { OpenFiles } from '../disk/open-files.js';
@@ -110,8 +110,8 @@ export function hashBytes({ path, copy, from, to, lanes }: HashJob): Finished<Ha
   const files = new OpenFiles(1);
   try {
     let rest = new Uint8Array(0);
-    for (let at = from; at < to; at += verifyPieceBytes) {
-      const piece = new Uint8Array(Math.min(verifyPieceBytes, to - at));
+    for (let at = from; at < to; at += filePieceBytes) {
+      const piece = new Uint8Array(Math.min(filePieceBytes, to - at));
       const read = readForeignBytes({ path, copy }, at, piece, files);
       if (read < piece.length)
         throw new DamageError(

@@ -2,8 +2,7 @@ import type { RecordBatch } from '../../columns/column.js';
 import { dayNumber, formatCursor, hourMs, importedPartition, partitionOfTime } from '../../terms/cursor.js';
 import { LogstrataError } from '../../terms/errors.js';
 import { everyStep } from '../../terms/every-step.js';
-import { importedRunsMax } from '../../terms/import-limits.js';
-import { ordinalMax, rowGroupRowsMax } from '../../terms/limits.js';
+import { ordinalMax, rowGroupRowsMax, runsOfFileMax } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import type { Codec } from '../../parquet/compression.js';
@@ -106,10 +105,10 @@ export class CursorLoad implements CursorSession {
     }
     if (first > this.last + 1) this.runs++;
     this.last = last;
-    if (this.runs <= importedRunsMax) return;
+    if (this.runs <= runsOfFileMax) return;
     throw new LogstrataError(
       'limit',
-      `the cursors have more than ${importedRunsMax} gaps, the maximum. Nothing was stored`,
+      `the cursors have more than ${runsOfFileMax} gaps, the maximum. Nothing was stored`,
     );
   }
 

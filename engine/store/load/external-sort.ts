@@ -1,4 +1,4 @@
-import { rowGroupBytesMax, rowGroupRowsMax, sortMemoryBytesMax } from '../../terms/limits.js';
+import { rowGroupBytesMax, rowGroupRowsMax, heldBytesMax } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
 import type { Directory } from '../disk/directory.js';
 import { mergedPages } from './gathered-rows.js';
@@ -8,7 +8,7 @@ import { memoryRun, SpillFile, type SortedPage, type SortedRun } from '../disk/s
 
 /**
  * Sorts any number of rows by time in bounded memory. Pages are gathered into sorted runs of a row group's size; once the runs exceed
- * `sortMemoryBytesMax`, further ones are written to a file. In the end all runs are merged.
+ * `heldBytesMax`, further ones are written to a file. In the end all runs are merged.
  */
 export class ExternalSort {
   private pending: SortedPage[] = [];
@@ -44,7 +44,7 @@ export class ExternalSort {
     if (this.pendingRows === 0) return;
     const pages = ascendAll(this.pending) ? this.pending : [sortPage(joinPages(this.schema, this.pending))];
     const order = this.runs.length;
-    if (this.memoryBytes + this.pendingBytes <= sortMemoryBytesMax) {
+    if (this.memoryBytes + this.pendingBytes <= heldBytesMax) {
       this.memoryBytes += this.pendingBytes;
       this.runs.push(memoryRun(pages, order));
     } else {

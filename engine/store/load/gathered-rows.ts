@@ -1,5 +1,5 @@
 import type { RecordBatch } from '../../columns/column.js';
-import { sortMemoryBytesMax } from '../../terms/limits.js';
+import { heldBytesMax } from '../../terms/limits.js';
 import type { MemoryRange } from '../../memory/shared-memory.js';
 import type { Schema } from '../../terms/schema.js';
 import type { PageSlice } from './merge-runs.js';
@@ -145,5 +145,5 @@ export async function* mergedPages(
 }
 
 function isFull(gathered: GatheredRows, rowsMore: number, rowsMax: number): boolean {
-  return gathered.rows + rowsMore > rowsMax || gathered.bytes >= sortMemoryBytesMax;
+  return gathered.rows + rowsMore > rowsMax || gathered.bytes >= heldBytesMax;
 }

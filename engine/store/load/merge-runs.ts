@@ -1,4 +1,4 @@
-import { sortRunsMergedMax } from '../../terms/limits.js';
+import { mergedAtOnceMax } from '../../terms/limits.js';
 import type { SortedPage, SortedRun } from '../disk/spill.js';
 
 /** Number of slices that a merge yields together, because a step of an async generator costs as much as many rows. */
@@ -130,7 +130,7 @@ export function overlap(runs: readonly SortedRun[]): number {
 }
 
 /**
- * Merges runs until at most `sortRunsMergedMax` overlap at any moment. Each merge takes runs of consecutive `order`, so equal times keep
+ * Merges runs until at most `mergedAtOnceMax` overlap at any moment. Each merge takes runs of consecutive `order`, so equal times keep
  * the order of their sources.
  */
 export async function reduceRuns(
@@ -138,10 +138,10 @@ export async function reduceRuns(
   write: (slices: AsyncIterable<readonly PageSlice[]>, order: number) => Promise<SortedRun>,
 ): Promise<readonly SortedRun[]> {
   let current = [...runs].sort((a, b) => a.order - b.order);
-  while (overlap(current) > sortRunsMergedMax) {
+  while (overlap(current) > mergedAtOnceMax) {
     const merged: SortedRun[] = [];
-    for (let i = 0; i < current.length; i += sortRunsMergedMax) {
-      const group = current.slice(i, i + sortRunsMergedMax);
+    for (let i = 0; i < current.length; i += mergedAtOnceMax) {
+      const group = current.slice(i, i + mergedAtOnceMax);
       merged.push(group.length === 1 ? group[0]! : await write(mergeRuns(group), group[0]!.order));
     }
     current = merged;

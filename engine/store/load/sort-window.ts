@@ -1,4 +1,4 @@
-import { rowGroupRowsMax, sortMemoryBytesMax, sortedPageRowsMax } from '../../terms/limits.js';
+import { rowGroupRowsMax, heldBytesMax, sortedPageRowsMax } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
 import { mergeRuns } from './merge-runs.js';
 import { mergedPages } from './gathered-rows.js';
@@ -24,9 +24,9 @@ export class SortWindow {
     return this.#releasedMs;
   }
 
-  /** Whether the window has twice the rows of a row group, or `sortMemoryBytesMax`. */
+  /** Whether the window has twice the rows of a row group, or `heldBytesMax`. */
   get isFull(): boolean {
-    return this.#rows >= 2 * rowGroupRowsMax || this.#bytes >= sortMemoryBytesMax;
+    return this.#rows >= 2 * rowGroupRowsMax || this.#bytes >= heldBytesMax;
   }
 
   /** Adds a page whose rows ascend and are not before `releasedMs`. */
@@ -38,7 +38,7 @@ export class SortWindow {
 
   /** Releases the first rows in order of time, until half of the window is left. */
   async release(): Promise<SortedPage[]> {
-    return this.#releaseDownTo(rowGroupRowsMax, sortMemoryBytesMax / 2);
+    return this.#releaseDownTo(rowGroupRowsMax, heldBytesMax / 2);
   }
 
   /** Releases all rows in order of time. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { DamageError, LogstrataError, isLogstrataError } from '../../terms/errors.js';
-import { manifestBytesMax } from '../../terms/limits.js';
+import { metadataBytesMax } from '../../terms/limits.js';
 import { isSameData } from '../disk/checked-json.js';
 import type { Directory } from '../disk/directory.js';
 import { decodeManifest, encodeManifest } from './manifest-format.js';
@@ -115,8 +115,8 @@ async function readWhole(directory: Directory, path: string): Promise<Uint8Array
   const file = await directory.openRead(path);
   try {
     const sizeBytes = await file.size();
-    if (sizeBytes > manifestBytesMax) {
-      throw new LogstrataError('limit', `${place(directory, path)} has more than ${manifestBytesMax} bytes`, {
+    if (sizeBytes > metadataBytesMax) {
+      throw new LogstrataError('limit', `${place(directory, path)} has more than ${metadataBytesMax} bytes`, {
         path: place(directory, path),
       });
     }
@@ -141,7 +141,7 @@ export async function publishManifest(
   manifest: Manifest,
 ): Promise<void> {
   const bytes = encodeManifest(manifest);
-  if (bytes.length > manifestBytesMax) {
+  if (bytes.length > metadataBytesMax) {
     throw new LogstrataError('limit', `the manifest of ${manifest.agent} would have ${bytes.length} bytes`);
   }
   assertReadsBack(manifest, bytes);

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import { DamageError, LogstrataError } from '../../terms/errors.js';
-import { rejectedBufferBytesMax, rejectedEntryBytesMax, verifyPieceBytes } from '../../terms/limits.js';
+import { filePieceBytes, valueBytesMax } from '../../terms/limits.js';
 import { countField, parseJsonObject, textField, timeField } from '../disk/checked-json.js';
 import type { RejectedLine } from './commit.js';
 import type { Directory, WritableFile } from '../disk/directory.js';
@@ -38,7 +38,7 @@ export class RejectedFile {
     this.pending.push(text);
     this.pendingBytes += text.length;
     this.lineCount++;
-    if (this.pendingBytes >= rejectedBufferBytesMax) await this.flush();
+    if (this.pendingBytes >= filePieceBytes) await this.flush();
   }
 
   /** Writes the buffered lines, without syncing. */
@@ -94,7 +94,7 @@ function decodeRejectedLine(text: string): RejectedLine {
 }
 
 /**
- * Reads the committed bytes of a file, in pieces of at most `verifyPieceBytes`. Throws `damaged` if the file is shorter, and after the last
+ * Reads the committed bytes of a file, in pieces of at most `filePieceBytes`. Throws `damaged` if the file is shorter, and after the last
  * piece if the checksum differs.
  */
 export async function* rejectedPieces(
@@ -106,7 +106,7 @@ export async function* rejectedPieces(
   try {
     let checksum = 0;
     for (let at = 0; at < entry.bytes;) {
-      const piece = await file.read(at, Math.min(verifyPieceBytes, entry.bytes - at));
+      const piece = await file.read(at, Math.min(filePieceBytes, entry.bytes - at));
       if (piece.length === 0) {
         throw new DamageError(`${path} ends at byte ${at}, but ${entry.bytes} bytes were written`, {
           path,
@@ -136,7 +136,7 @@ export async function wholeLines(
     let { lines, checksum } = whole;
     const sizeBytes = await file.size();
     for (let at = 0; at < sizeBytes;) {
-      const piece = await file.read(at, Math.min(verifyPieceBytes, sizeBytes - at));
+      const piece = await file.read(at, Math.min(filePieceBytes, sizeBytes - at));
       for (const byte of piece) if (byte === lineFeed) lines++;
       const end = piece.lastIndexOf(lineFeed) + 1;
       const atEnd = crc32(piece.subarray(0, end), checksum);
@@ -168,7 +168,7 @@ export async function* readRejectedLines(
     }
     offset += start;
     rest = bytes.subarray(start);
-    if (rest.length > rejectedEntryBytesMax) throw unendedLine(path, offset);
+    if (rest.length > valueBytesMax) throw unendedLine(path, offset);
     yield lines;
   }
   if (rest.length > 0) throw unendedLine(path, offset);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { LocalCopy } from '../../foreign/foreign-file.js';
 import { assert } from '../../terms/assert.js';
 import { isLogstrataError } from '../../terms/errors.js';
-import { objectBlockBytes } from '../../terms/object-limits.js';
+import { objectBlockBytes } from '../../terms/far-limits.js';
 import type { Directory } from '../disk/directory.js';
 import { openRealDirectory } from '../disk/real-directory.js';
 import { encodeBlock } from './object-blocks.js';

@@ -3,8 +3,8 @@ import {
   objectBlockBytes,
   objectGapBytesMax,
   objectRequestBytesMax,
-  objectRequestsMax,
-} from '../../terms/object-limits.js';
+  serverRequestsMax,
+} from '../../terms/far-limits.js';
 import type { BlockCache } from './block-cache.js';
 import { blockBytes } from './object-blocks.js';
 import type { ObjectVersion } from './object-client.js';
@@ -20,7 +20,8 @@ export interface BlockRun {
 }
 
 const gapBlocksMax = objectGapBytesMax / objectBlockBytes;
-const runBlocksMax = objectRequestBytesMax / objectBlockBytes;
+/** Blocks of one request. */
+export const runBlocksMax = objectRequestBytesMax / objectBlockBytes;
 
 /** Blocks of one object that were asked for in the same turn of the event loop. */
 interface Gathering {
@@ -37,7 +38,7 @@ interface Gathering {
 export class BlockFetching {
   readonly #cache: BlockCache;
   readonly #read: ReadRange;
-  readonly #requests = new Semaphore(objectRequestsMax);
+  readonly #requests = new Semaphore(serverRequestsMax);
   /** By the name of the version's folder. */
   readonly #gatherings = new Map<string, Gathering>();
   /** By folder and block. */

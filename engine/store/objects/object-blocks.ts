@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { LocalCopy } from '../../foreign/foreign-file.js';
 import { LogstrataError } from '../../terms/errors.js';
-import { objectBlockBytes, objectBlocksKept } from '../../terms/object-limits.js';
+import { objectBlockBytes, objectBlocksKept } from '../../terms/far-limits.js';
 import { readBounded } from '../disk/bounded-file.js';
 import { fileSystemError, hasSystemCode } from '../disk/file-system-error.js';
 

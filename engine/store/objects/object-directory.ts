@@ -1,6 +1,6 @@
 import { assert } from '../../terms/assert.js';
 import { LogstrataError } from '../../terms/errors.js';
-import { objectPartBytes } from '../../terms/object-limits.js';
+import { objectPartBytes } from '../../terms/far-limits.js';
 import type { Directory, DiskSpace, ReadableFile, WritableFile } from '../disk/directory.js';
 import type { ObjectParts } from './object-parts.js';
 import type { FoundObject, ObjectStorage } from './object-storage.js';

@@ -1,14 +1,13 @@
 import type { ForeignPlace, LocalCopy } from '../../foreign/foreign-file.js';
 import { DamageError, isLogstrataError, LogstrataError } from '../../terms/errors.js';
 import {
-  objectBlockAttemptsMax,
+  attemptsMax,
   objectBlockBytes,
-  objectBlocksAheadMax,
   objectCacheBytesDefault,
   objectPagesMax,
-} from '../../terms/object-limits.js';
+} from '../../terms/far-limits.js';
 import { BlockCache } from './block-cache.js';
-import { BlockFetching } from './block-fetching.js';
+import { BlockFetching, runBlocksMax } from './block-fetching.js';
 import { blocksOf } from './object-blocks.js';
 import type { ObjectClient, ObjectStamp, ObjectVersion } from './object-client.js';
 import { objectPath, objectPlace } from './object-path.js';
@@ -191,7 +190,7 @@ class NeededBlocks {
     const block = Math.floor(error.offset! / objectBlockBytes);
     const attempts = (this.#attempts.get(block) ?? 0) + 1;
     this.#attempts.set(block, attempts);
-    if (attempts > objectBlockAttemptsMax) {
+    if (attempts > attemptsMax) {
       const message = `${path}: its fetched parts disappear at once from ${this.#copy.folder}: check that disk, and whether another process removes files there`;
       throw new LogstrataError('io', message, { path, cause: error });
     }
@@ -202,7 +201,7 @@ class NeededBlocks {
     }
     const from = block * objectBlockBytes;
     this.add([{ from, to: from + this.#ahead * objectBlockBytes }]);
-    this.#ahead = Math.min(objectBlocksAheadMax, 2 * this.#ahead);
+    this.#ahead = Math.min(runBlocksMax, 2 * this.#ahead);
   }
 
   release(): void {

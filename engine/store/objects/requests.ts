@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { LogstrataError, type ErrorCode } from '../../terms/errors.js';
-import { objectAttemptsMax, objectRequestMsMax, objectRetryMs } from '../../terms/object-limits.js';
+import { attemptsMax, objectRequestMsMax, retryMs } from '../../terms/far-limits.js';
 import { ObjectFailure } from './object-client.js';
 
 /** Limits of a request and its retries. */
@@ -14,8 +14,8 @@ export interface RequestLimits {
 
 export const requestLimitsDefault: RequestLimits = {
   msMax: objectRequestMsMax,
-  attemptsMax: objectAttemptsMax,
-  retryMs: objectRetryMs,
+  attemptsMax,
+  retryMs,
 };
 
 /**

@@ -1,6 +1,6 @@
 import type * as S3 from '@aws-sdk/client-s3';
 import { LogstrataError } from '../../terms/errors.js';
-import { objectConnectMsMax, objectRequestMsMax, objectRequestsMax } from '../../terms/object-limits.js';
+import { connectMsMax, objectRequestMsMax, serverRequestsMax } from '../../terms/far-limits.js';
 import { hasSystemCode } from '../disk/file-system-error.js';
 import type { ListedObject, ObjectClient, ObjectPage, ObjectStamp, PartOf } from './object-client.js';
 import { ObjectFailure } from './object-client.js';
@@ -48,10 +48,10 @@ export async function openS3Client(settings: S3Settings): Promise<ObjectClient> 
     // There is no checksum of a range, and some services cannot say so.
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: {
-      connectionTimeout: objectConnectMsMax,
+      connectionTimeout: connectMsMax,
       requestTimeout: objectRequestMsMax,
-      httpAgent: { keepAlive: true, maxSockets: objectRequestsMax },
-      httpsAgent: { keepAlive: true, maxSockets: objectRequestsMax },
+      httpAgent: { keepAlive: true, maxSockets: serverRequestsMax },
+      httpsAgent: { keepAlive: true, maxSockets: serverRequestsMax },
     },
   });
   return new S3ObjectClient(sdk, client);

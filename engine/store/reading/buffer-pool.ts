@@ -9,7 +9,7 @@ import {
   poolBytesMax,
   poolScatteredBytesMin,
   poolScatteredShare,
-  poolWaitersMax,
+  waitingMax,
 } from '../../terms/limits.js';
 import { heapSpace, RangeSpace, type ColumnSpace } from '../../parquet/column-space.js';
 import { ColumnLease } from './column-lease.js';
@@ -453,10 +453,10 @@ export class BufferPool {
   /** Queues a request until there is memory for it. It pins nothing while it waits. */
   #wait(requests: readonly ColumnRequest[], use: ColumnUse, lease: ColumnLease): Promise<RequestedColumn[]> {
     lease.onWait?.();
-    if (this.#waiters.length >= poolWaitersMax) {
+    if (this.#waiters.length >= waitingMax) {
       throw new LogstrataError(
         'limit',
-        `${poolWaitersMax} queries are already waiting for memory: give the cache more than ${this.#bytesMax} bytes (--cache), or run fewer queries at once`,
+        `${waitingMax} queries are already waiting for memory: give the cache more than ${this.#bytesMax} bytes (--cache), or run fewer queries at once`,
       );
     }
     const { signal } = lease;

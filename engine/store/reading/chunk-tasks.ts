@@ -12,7 +12,7 @@ import { RangeSpace, type ColumnSpace } from '../../parquet/column-space.js';
 import { openDecompressor } from '../../parquet/compression.js';
 import { FormatError } from '../../parquet/format.js';
 import { readPageHeader } from '../../parquet/page-header.js';
-import { pageBytesMax, streamedPieceBytes } from '../../terms/limits.js';
+import { pageBytesMax, filePieceBytes } from '../../terms/limits.js';
 import type { FieldType } from '../../terms/schema.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
 import { openFiles } from '../disk/open-files.js';
@@ -134,7 +134,7 @@ function searchPieces(
   let checksum = 0;
   let done = 0;
   while (done < bytes.length) {
-    const piece = bytes.subarray(done, done + streamedPieceBytes);
+    const piece = bytes.subarray(done, done + filePieceBytes);
     const read = openFiles.read(file, chunk.offset + done, piece);
     if (read < piece.length) return { mayHold: true, bytesRead: done + read };
     checksum = crc32(piece, checksum);

@@ -1,6 +1,6 @@
 import { DamageError, isLogstrataError, LogstrataError } from '../../terms/errors.js';
 import type { AgentState, HotFile } from './agent-state.js';
-import { verifyPieceBytes } from '../../terms/limits.js';
+import { filePieceBytes } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
 import type { Directory, ReadableFile, WritableFile } from '../disk/directory.js';
 import { readHotSegment } from '../hot/hot-segment-file.js';
@@ -163,8 +163,8 @@ async function makeDurable(
 
 async function copyFrom(source: ReadableFile, target: WritableFile, from: number): Promise<void> {
   const end = await source.size();
-  for (let at = from; at < end; at += verifyPieceBytes)
-    await target.write(at, await source.read(at, Math.min(verifyPieceBytes, end - at)));
+  for (let at = from; at < end; at += filePieceBytes)
+    await target.write(at, await source.read(at, Math.min(filePieceBytes, end - at)));
 }
 
 /** Removes what crashes leave behind: unfinished units, files that no manifest names, and rejected lines of failed commits. */

@@ -1,7 +1,7 @@
 import { crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
 import { assert } from '../../terms/assert.js';
 import { DamageError } from '../../terms/errors.js';
-import { segmentHeaderBytesMax, segmentHeaderRunsMax } from '../../terms/limits.js';
+import { headerBytesMax, segmentHeaderRunsMax } from '../../terms/limits.js';
 import { magic } from '../../parquet/format.js';
 import type { Schema } from '../../terms/schema.js';
 import { asObject, countField, countsField, parseJsonObject } from '../disk/checked-json.js';
@@ -116,7 +116,7 @@ export async function readHeader(file: ReadableFile): Promise<SegmentHeader | nu
   const bytes = uint32At(head, 4);
   const recordEnd = fixedBytes + uint32At(head, 8);
   const end = bytes - checksumBytes;
-  if (bytes > segmentHeaderBytesMax || recordEnd > end) return null;
+  if (bytes > headerBytesMax || recordEnd > end) return null;
   const stored = await file.read(magic.length, bytes);
   if (stored.length < bytes || crc32(stored.subarray(0, end)) !== uint32At(stored, end)) return null;
   try {

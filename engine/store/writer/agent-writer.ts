@@ -4,7 +4,12 @@ import type { RecordBatch } from '../../columns/column.js';
 import { assertOrdinalsLeft } from '../../terms/cursor.js';
 import { LogstrataError } from '../../terms/errors.js';
 import { everyStep } from '../../terms/every-step.js';
-import { hotBytesMax, hotRowsMax, rejectedBytesMaxDefault, reservationMsMax } from '../../terms/limits.js';
+import {
+  rowGroupBytesMax,
+  rowGroupRowsMax,
+  rejectedBytesMaxDefault,
+  reservationMsMax,
+} from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import {
@@ -256,20 +261,20 @@ export class AgentWriter implements AttachingCommitter {
       if (batch.length + extras.rejected.length + extras.checkpoints.length === 0) {
         return { records: 0, rejected: 0, rejectedKept: 0, lastTimeMs };
       }
-      if (batch.length > hotRowsMax) {
+      if (batch.length > rowGroupRowsMax) {
         throw new LogstrataError(
           'limit',
-          `a commit has ${batch.length} records, more than the maximum of ${hotRowsMax}`,
+          `a commit has ${batch.length} records, more than the maximum of ${rowGroupRowsMax}`,
         );
       }
-      const full = (this.open?.hot.rows.rowCount ?? 0) + batch.length > hotRowsMax;
+      const full = (this.open?.hot.rows.rowCount ?? 0) + batch.length > rowGroupRowsMax;
       if (full || this.dayHasEnded(nowMs)) await this.sealAll();
       const open = this.open ?? (await this.openHot(nowMs));
       const linesBefore = open.hot.rejected?.lines ?? 0;
       await this.commitBatch(open, placed.batch, placed.runs, extras);
       const rejectedKept = (open.hot.rejected?.lines ?? 0) - linesBefore;
       this.claims.appended(extras.checkpoints);
-      if (this.state.hotRowCount >= hotRowsMax || open.bytes >= hotBytesMax) await this.sealAll();
+      if (this.state.hotRowCount >= rowGroupRowsMax || open.bytes >= rowGroupBytesMax) await this.sealAll();
       return { records: batch.length, rejected: extras.rejected.length, rejectedKept, lastTimeMs };
     });
   }

@@ -1,12 +1,12 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { channelConnectionsMax } from '../../terms/limits.js';
+import { connectionsMax } from '../../terms/limits.js';
 import { hasSystemCode } from '../disk/file-system-error.js';
 
 /** Creates a socket at `path`, which must not exist, and listens. Rejects with the system's error. */
 export function listenAt(path: string, accept: (socket: Socket) => void): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer(accept);
-    server.maxConnections = channelConnectionsMax;
+    server.maxConnections = connectionsMax;
     server.once('error', reject);
     server.listen({ path }, () => {
       // The listening socket must not keep the process alive.

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
 import { LogstrataError } from '../../terms/errors.js';
-import { channelRequestsMax, frameJsonBytesMax, framePayloadBytesMax } from '../../terms/limits.js';
+import { unansweredMax, messageBytesMax, hotBatchBytesMax } from '../../terms/limits.js';
 import { encodeFrame, FrameReader, type Frame, type FrameBounds } from './frame.js';
 import { decodeError, encodeError } from './remote-error.js';
 
-const bounds: FrameBounds = { jsonBytesMax: frameJsonBytesMax, payloadBytesMax: framePayloadBytesMax };
+const bounds: FrameBounds = { jsonBytesMax: messageBytesMax, payloadBytesMax: hotBatchBytesMax };
 
 /** Limits before the hello, so that an unknown process cannot use much memory. */
 const helloBounds: FrameBounds = { jsonBytesMax: 4096, payloadBytesMax: 0 };
@@ -162,14 +162,14 @@ class ServerConnection implements ChannelConnection {
       this.#socket.destroy();
       return;
     }
-    if (this.#requests >= channelRequestsMax) this.#socket.pause();
+    if (this.#requests >= unansweredMax) this.#socket.pause();
   }
 
   #begin(frame: Frame): void {
     this.#requests++;
     void this.#answer(frame).finally(() => {
       this.#requests--;
-      if (this.#requests < channelRequestsMax) this.#socket.resume();
+      if (this.#requests < unansweredMax) this.#socket.resume();
       this.#endWhenIdle();
     });
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { caseCount, fc } from '../../cases.js';
 import { queryDuckDb } from '../../oracle/duckdb.js';
-import { exportRunsMax } from '../../../engine/terms/limits.js';
+import { runsOfFileMax } from '../../../engine/terms/limits.js';
 import { exportParquet } from '../../../engine/archive/parquet-export.js';
 import { makeSchema } from '../../../engine/terms/schema.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
@@ -129,7 +129,7 @@ describe('exportParquet', () => {
     const folder = outputFolder();
     const archive = await openOn(new MemoryDirectory());
     const store = await archive.agent('a', makeSchema([{ name: 'odd', type: 'int' }]));
-    const rows = 2 * exportRunsMax + 2000;
+    const rows = 2 * runsOfFileMax + 2000;
     await load(
       store,
       Array.from({ length: rows }, (_, i) => [BigInt(i & 1)]),

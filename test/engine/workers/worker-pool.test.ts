@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { DamageError, LogstrataError } from '../../../engine/terms/errors.js';
-import { jobsWaitingMax } from '../../../engine/terms/limits.js';
+import { waitingMax } from '../../../engine/terms/limits.js';
 import { InOrder, mapInOrder } from '../../../engine/workers/in-order.js';
 import type { JobQueue } from '../../../engine/workers/job-queue.js';
 import type { Task } from '../../../engine/workers/task.js';
@@ -215,7 +215,7 @@ describe('a worker pool', () => {
     const pool = poolOf(1);
     const gate = new Int32Array(new SharedArrayBuffer(4));
     const queue = pool.queue();
-    const jobs = Array.from({ length: jobsWaitingMax + 2 }, () => queue.run(task, { kind: 'hold', gate }));
+    const jobs = Array.from({ length: waitingMax + 2 }, () => queue.run(task, { kind: 'hold', gate }));
     await expect(queue.run(task, { kind: 'where' })).rejects.toMatchObject({ code: 'limit' });
     open(gate);
     await Promise.all(jobs);
