@@ -12,11 +12,10 @@ import { canResume } from '../answer.js';
 import { finderOf, nearFinder } from '../far/tiered-finder.js';
 import { preparePredicates, type PreparedPredicate, type PreparedPredicates } from '../job/predicate.js';
 import { RowGroupFilter } from '../filter/row-group-filter.js';
-import type { CountQuery, Counts } from '../plan/count.js';
+import type { CountQuery, Counts, TimeBucket } from '../plan/count.js';
 import { planScan, type ScanPlan } from '../plan/plan.js';
 import { RowGroupWalk } from '../plan/row-group-walk.js';
 import { indexOfRuns } from '../plan/run-index.js';
-import { Cells } from './cells.js';
 import { CountMemory } from './count-memory.js';
 import { CountQueue, type CountWork } from './count-queue.js';
 import { countFar, tallyFar, type FarGroupCount } from './far-counts.js';
@@ -84,6 +83,7 @@ class Count {
   readonly #schema: Schema;
   readonly #query: CountQuery;
   readonly #work: CountWork;
+  readonly #memory: CountMemory;
   readonly #predicates: PreparedPredicates;
   readonly #plan: ScanPlan;
   readonly #tally: Tally;
@@ -96,29 +96,33 @@ class Count {
     this.#schema = schema;
     this.#query = query;
     this.#work = work;
+    this.#memory = memory;
     this.#predicates = preparePredicates(whole, schema);
     this.#plan = planScan(runs, { ...whole, after: query.after });
     const { values } = query;
-    const table = values === undefined ? null : new ValueTable(memory, schema.fields[values.field]!.name);
     const span = spanMs(this.#plan, this.#predicates.onField, query);
-    this.#tally = new Tally(table, query.time === undefined ? 0 : (values?.top ?? 0), span);
+    this.#tally = new Tally(this.#newTable(), query.time === undefined ? 0 : (values?.top ?? 0), span);
     work.stats.runs = this.#plan.end - this.#plan.first;
     work.stats.rowGroups = this.#plan.rowGroups;
   }
 
   async run(): Promise<Counts> {
     const { predicates, time, values } = this.#query;
-    const isSum = time === undefined && values === undefined;
     // Without predicates the plan knows the number of records.
-    if (isSum && predicates.length === 0) return { count: this.#plan.rows, stats: this.#work.stats };
-    const count = await this.#pass(null);
+    if (this.#isSum && predicates.length === 0) return { count: this.#plan.rows, stats: this.#work.stats };
+    const count = await this.#pass(this.#tally);
     const top = this.#top();
-    if (time !== undefined && values !== undefined) await this.#countCells(top);
-    return this.#counts(count, top);
+    const cells = time === undefined || values === undefined ? this.#tally : await this.#countCells(top);
+    return this.#counts(count, top, cells);
   }
 
-  /** Walks all matches and counts them into the tally. Returns the number of matches. */
-  async #pass(columnOf: Int32Array | null): Promise<number> {
+  /** Whether only the number of records is asked for. */
+  get #isSum(): boolean {
+    return this.#query.time === undefined && this.#query.values === undefined;
+  }
+
+  /** Walks all matches and counts them into a tally. Returns the number of matches. */
+  async #pass(tally: Tally): Promise<number> {
     const { time, values } = this.#query;
     const filter = new RowGroupFilter(this.#schema, this.#predicates, this.#work);
     const fields = [time, values].flatMap((by) => (by === undefined ? [] : [by.field]));
@@ -128,23 +132,22 @@ class Count {
       far === null
         ? finderOf(this.#plan, filter, this.#work, wish, RowGroupWalk)
         : nearFinder(this.#plan, filter, this.#work, RowGroupWalk);
-    const queue = new CountQueue(this.#query, this.#tally, this.#work, columnOf);
-    const isSum = time === undefined && values === undefined;
+    const queue = new CountQueue(this.#query, tally, this.#work);
     let count = 0;
     for (const group of far ?? []) {
-      count += tallyFar(this.#tally, group, this.#query, columnOf);
-      this.#tally.assertCellsFit();
+      count += tallyFar(tally, group);
+      tally.assertCellsFit();
     }
     try {
       for await (const { unit, selection, take } of finder.matches(Number.MAX_SAFE_INTEGER)) {
         count += take;
-        if (isSum) continue;
+        if (this.#isSum) continue;
         const open = await unit.rowGroup.open(this.#work.threads, this.#work.stats);
         await queue.add(rowGroupCount(this.#query, this.#schema, open, unit, selection, take));
-        this.#tally.assertCellsFit();
+        tally.assertCellsFit();
       }
       await queue.finish();
-      this.#tally.assertCellsFit();
+      tally.assertCellsFit();
     } finally {
       await queue.drop();
     }
@@ -168,27 +171,43 @@ class Count {
   }
 
   /**
-   * Makes the cells of the tally those of the answer: one column for each value of `top`, in that order. Counts again where the first pass
-   * had too many cells.
+   * The tally whose cells are those of the answer: one column for each value of `top`, in that order. Counts again where the first pass had
+   * too many cells.
    */
-  async #countCells(top: readonly number[]): Promise<void> {
-    const tally = this.#tally;
-    const columnOf = new Int32Array(tally.values!.size).fill(-1);
-    top.forEach((value, column) => (columnOf[value] = column));
-    if (!tally.cells.isFull) return tally.cells.choose(top);
-    tally.cells = new Cells();
-    await this.#pass(columnOf);
-    assert(!tally.cells.isFull, 'the cells of an answer have room');
+  async #countCells(top: readonly number[]): Promise<Tally> {
+    const first = this.#tally;
+    if (!first.cells.isFull) {
+      first.cells.choose(top);
+      return first;
+    }
+    const table = this.#newTable()!;
+    for (const value of top) {
+      const bytes = first.values!.valueOf(value);
+      table.add(bytes, 0, bytes.length);
+    }
+    const again = new Tally(table, 0, 0, first);
+    await this.#pass(again);
+    assert(!again.cells.isFull, 'the cells of an answer have room');
+    return again;
   }
 
-  #counts(count: number, top: readonly number[]): Counts {
-    const { buckets, bucketCounts, timeNulls, valueNulls, values: table, cells } = this.#tally;
+  #newTable(): ValueTable | null {
+    const { values } = this.#query;
+    return values === undefined
+      ? null
+      : new ValueTable(this.#memory, this.#schema.fields[values.field]!.name);
+  }
+
+  /** @param again the tally whose cells have a column for each value of `top` */
+  #counts(count: number, top: readonly number[], again: Tally): Counts {
+    const { buckets, bucketCounts, timeNulls, valueNulls, values: table } = this.#tally;
     const { time, values } = this.#query;
+    const cells = ({ from }: TimeBucket, column: number) => again.cells.of(again.bucketFrom(from)!, column);
     const order = buckets.map((_, bucket) => bucket).sort((a, b) => buckets[a]!.from - buckets[b]!.from);
     const bucketsCounted = order.map((bucket) => ({
       ...buckets[bucket]!,
       count: bucketCounts[bucket]!,
-      ...(values === undefined ? {} : { values: top.map((_, column) => cells.of(bucket, column)) }),
+      ...(values === undefined ? {} : { values: top.map((_, column) => cells(buckets[bucket]!, column)) }),
     }));
     const type = values === undefined ? 'string' : this.#schema.fields[values.field]!.type;
     const topCounted = top.map((value) => ({

@@ -179,17 +179,8 @@ function firstOf([first]: readonly FarCountUnit[]): OrdinalRun {
   return first?.runs?.[0] ?? { partition: 0, firstOrdinal: 1, rows: 0 };
 }
 
-/**
- * Adds the counts of servers to a tally. Returns the number of rows that they are.
- *
- * @param columnOf null in the first pass; in the second, which only counts values by bucket, the column of each value or -1
- */
-export function tallyFar(
-  tally: Tally,
-  { counted, buckets, hasValues }: FarGroupCount,
-  { time, values }: CountQuery,
-  columnOf: Int32Array | null,
-): number {
+/** Adds the counts of servers to a tally. Returns the number of rows that they are. */
+export function tallyFar(tally: Tally, { counted, buckets, hasValues }: FarGroupCount): number {
   const { batch, rows } = counted;
   const ranges = buckets === null ? undefined : batch.columns[0];
   const source = hasValues ? new ValueBytes(plainColumn(batch.columns.at(-1)!)) : null;
@@ -199,16 +190,11 @@ export function tallyFar(
     if (count === 0) continue;
     sum += count;
     const range = ranges === undefined ? null : columnValue(ranges, i);
-    const bucket = range === null ? -1 : tally.bucketOf(buckets![Number(range)]!);
-    const value = source === null || !isValid(validity, i) ? -1 : source.add(tally.values!, i);
-    if (columnOf === null) {
-      if (bucket >= 0) tally.countBucket(bucket, count);
-      else if (time !== undefined) tally.timeNulls += count;
-      if (value >= 0) tally.values!.count(value, count);
-      else if (values !== undefined) tally.valueNulls += count;
-    }
-    const column = columnOf === null || value < 0 ? value : columnOf[value]!;
-    if (bucket >= 0 && column >= 0) tally.cells.add(bucket, column, count);
+    const bucket = range === null ? -1 : tally.countBucket(buckets![Number(range)]!, count);
+    const value = source === null || !isValid(validity, i) ? -1 : tally.countValue(source, i, count);
+    if (bucket < 0) tally.timeNulls += count;
+    if (value < 0) tally.valueNulls += count;
+    if (bucket >= 0 && value >= 0) tally.cells.add(bucket, value, count);
   }
   return sum;
 }

@@ -1,35 +1,36 @@
-import { assert } from '../../terms/assert.js';
-import { countBucketsMax } from '../../terms/limits.js';
-import type { Schema } from '../../terms/schema.js';
+import type { PlainColumn } from '../../columns/column.js';
 import type { ZoneMap } from '../../columns/zone-map.js';
 import { andRange, bitmapBytes, setRange } from '../../kernels/bitmap.js';
 import type { CountedRows } from '../../kernels/count.js';
 import type { OpenRowGroup } from '../../store/reading/snapshot.js';
+import { countBucketsMax } from '../../terms/limits.js';
+import type { Schema } from '../../terms/schema.js';
 import type { CountQuery, TimeBucket } from '../plan/count.js';
 import type { ScanUnit } from '../plan/plan.js';
 import type { Selection } from '../job/selection.js';
 import { bucketOfTime, bucketsBetween } from './time-ranges.js';
 
-/**
- * What is known of a field in a row group before its column is read: it is null in all rows, it has one bucket or value in all rows, or the
- * column has to be read.
- */
-export type Known<One> =
-  { readonly kind: 'null' } | { readonly kind: 'one'; readonly one: One } | { readonly kind: 'column' };
-
-/** The counted rows of a row group, and what has to be read for that. */
-export interface RowGroupCount {
+/** The counted rows of a row group, and what has to be read to count them. */
+export interface RowGroupCount extends TimesOfGroup, ValuesOfGroup {
   readonly open: OpenRowGroup;
-  /** Number of rows in the row group. */
-  readonly rows: number;
   readonly counted: CountedRows;
   /** Number of rows that are counted. */
   readonly count: number;
-  /** Null where the query does not count by it. */
-  readonly time: Known<TimeBucket> | null;
-  readonly value: Known<bigint | Uint8Array> | null;
-  /** The buckets that its times may be in, where the column has to be read; null where they are too many or not known. */
+}
+
+interface TimesOfGroup {
+  readonly readsTime: boolean;
+  /**
+   * The buckets that the times may be in, ascending; null where they are too many or not known. Where the column need not be read, all rows
+   * are in the only bucket, or no row has a time if there is none.
+   */
   readonly buckets: readonly TimeBucket[] | null;
+}
+
+interface ValuesOfGroup {
+  readonly readsValue: boolean;
+  /** Where the column need not be read: the value of all rows, as a column of one row; null where no row has a value. */
+  readonly value: PlainColumn | null;
 }
 
 /** Finds out what the zone maps of a row group tell. Reads no columns. */
@@ -41,37 +42,36 @@ export function rowGroupCount(
   selection: Selection,
   count: number,
 ): RowGroupCount {
-  const { rows } = unit.rowGroup;
   const counted = countedRows(unit, selection);
-  const { time, buckets } = timeOf(query, open);
-  return { open, rows, counted, count, time, value: valueOf(query, schema, open), buckets };
+  return { open, counted, count, ...timesOf(query, open), ...valuesOf(query, schema, open) };
 }
 
-function timeOf({ time }: CountQuery, open: OpenRowGroup): Pick<RowGroupCount, 'time' | 'buckets'> {
-  if (time === undefined) return { time: null, buckets: null };
-  const zone = open.zone(time.field);
-  if (isAllNull(zone)) return { time: { kind: 'null' }, buckets: null };
+function timesOf({ time }: CountQuery, open: OpenRowGroup): TimesOfGroup {
+  const zone = time === undefined ? null : open.zone(time.field);
+  if (time === undefined || isAllNull(zone)) return { readsTime: false, buckets: [] };
   if (typeof zone?.min !== 'bigint' || typeof zone.max !== 'bigint')
-    return { time: { kind: 'column' }, buckets: null };
+    return { readsTime: true, buckets: null };
   const first = bucketOfTime(time.buckets, zone.min);
-  if (zone.nullCount === 0 && BigInt(first.until) > zone.max)
-    return { time: { kind: 'one', one: first }, buckets: null };
-  const buckets = bucketsBetween(time.buckets, zone.min, zone.max, countBucketsMax);
-  return { time: { kind: 'column' }, buckets };
+  if (zone.nullCount === 0 && BigInt(first.until) > zone.max) return { readsTime: false, buckets: [first] };
+  return { readsTime: true, buckets: bucketsBetween(time.buckets, zone.min, zone.max, countBucketsMax) };
 }
 
-function valueOf({ values }: CountQuery, schema: Schema, open: OpenRowGroup): RowGroupCount['value'] {
-  if (values === undefined) return null;
-  const zone = open.zone(values.field);
-  if (isAllNull(zone)) return { kind: 'null' };
+function valuesOf({ values }: CountQuery, schema: Schema, open: OpenRowGroup): ValuesOfGroup {
+  const zone = values === undefined ? null : open.zone(values.field);
+  if (values === undefined || isAllNull(zone)) return { readsValue: false, value: null };
   // Files of other programs may have NaN and infinite floats, which become null here. Their bounds and null counts don't include these.
-  if (zone === null || zone.nullCount > 0 || schema.fields[values.field]!.type === 'float')
-    return { kind: 'column' };
-  const { min, max } = zone;
-  if (min instanceof Uint8Array && max instanceof Uint8Array && Buffer.compare(min, max) === 0)
-    return { kind: 'one', one: min };
-  if (typeof min === 'bigint' && min === max) return { kind: 'one', one: min };
-  return { kind: 'column' };
+  const isKnown = zone?.nullCount === 0 && schema.fields[values.field]!.type !== 'float';
+  const value = isKnown ? onlyValue(zone) : null;
+  return { readsValue: value === null, value };
+}
+
+/** The value that all rows have, as a column of one row; null where the bounds differ. */
+function onlyValue({ min, max }: ZoneMap): PlainColumn | null {
+  const one = { length: 1, validity: null };
+  if (typeof min === 'bigint' && min === max) return { kind: 'int64', ...one, values: BigInt64Array.of(min) };
+  if (!(min instanceof Uint8Array && max instanceof Uint8Array && Buffer.compare(min, max) === 0))
+    return null;
+  return { kind: 'bytes', ...one, bytes: min, offsets: Uint32Array.of(0, min.length) };
 }
 
 function isAllNull(zone: ZoneMap | null): boolean {
@@ -98,7 +98,6 @@ function countedRows({ rowGroup, ranges }: ScanUnit, selection: Selection): Coun
 function bitmapOf(selection: Selection, rows: number): Uint8Array {
   if (selection.kind === 'bits') return selection.bits;
   const bits = new Uint8Array(bitmapBytes(rows));
-  assert(selection.kind !== 'all', 'all rows have no bitmap of their own');
   if (selection.kind === 'rows') for (const row of selection.rows) bits[row >> 3]! |= 1 << (row & 7);
   return bits;
 }

@@ -1,4 +1,9 @@
-import { calendarEndMs, calendarFromMs } from '../../terms/limits.js';
+import { isValid, type Column } from '../../columns/column.js';
+import { plainColumn } from '../../columns/take.js';
+import { extremeRows } from '../../columns/zone-map.js';
+import type { CountedRows } from '../../kernels/count.js';
+import { assert } from '../../terms/assert.js';
+import { calendarEndMs, calendarFromMs, countBucketsMax } from '../../terms/limits.js';
 import type { TimeBucket, TimeBuckets } from '../plan/count.js';
 
 const calendarFrom = BigInt(calendarFromMs);
@@ -30,4 +35,36 @@ export function bucketsBetween(
     time = BigInt(bucket.until);
     if (time > max) return found;
   }
+}
+
+/** The buckets that the times of counted rows may be in, ascending. */
+export function bucketsOfRows(
+  buckets: TimeBuckets,
+  column: Column,
+  { bits, from, to }: CountedRows,
+): readonly TimeBucket[] {
+  const plain = plainColumn(column);
+  assert(plain.kind === 'int64', `a column of ${plain.kind} holds no times`);
+  const { values, validity } = plain;
+  const extremes = extremeRows(plain);
+  if (extremes === null) return [];
+  const between = bucketsBetween(
+    buckets,
+    values[extremes.least]!,
+    values[extremes.greatest]!,
+    countBucketsMax,
+  );
+  if (between !== null) return between;
+  // Most of the buckets between are empty, or the count is going to fail.
+  const found = new Map<number, TimeBucket>();
+  let bucket: TimeBucket = { from: 0, until: 0 };
+  for (let row = from; row < to; row++) {
+    if (!isValid(bits, row) || !isValid(validity, row)) continue;
+    const time = Number(values[row]!);
+    // Doubles represent the ends of buckets exactly, so that rounding cannot move a time to another bucket.
+    if (time >= bucket.from && time < bucket.until) continue;
+    bucket = bucketOfTime(buckets, values[row]!);
+    found.set(bucket.from, bucket);
+  }
+  return [...found.values()].sort((a, b) => a.from - b.from);
 }

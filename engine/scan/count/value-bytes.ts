@@ -1,16 +1,14 @@
 import { assertNever } from '../../terms/assert.js';
 import { isValid, type Column, type PlainColumn } from '../../columns/column.js';
+import { takeColumn } from '../../columns/take.js';
+import { bitmapBytes } from '../../kernels/bitmap.js';
 import type { FieldType } from '../../terms/schema.js';
+import { numberedOf } from '../job/row-counts.js';
 import type { CountedValue } from '../plan/count.js';
 import type { ValueTable } from './value-table.js';
 
 const zero = new Uint8Array(8);
 const text = new TextDecoder('utf-8', { ignoreBOM: true });
-
-/** The bytes of an integer in the form that a column has. */
-export function integerBytes(value: bigint): Uint8Array {
-  return new Uint8Array(BigInt64Array.of(value).buffer);
-}
 
 /** The values of a column in the form that a `ValueTable` takes, by row. */
 export class ValueBytes {
@@ -28,32 +26,47 @@ export class ValueBytes {
 
   /** The number of the value of a row. A new value gets a number. */
   add(table: ValueTable, row: number): number {
+    const [bytes, from, to] = this.#of(row);
+    return table.add(bytes, from, to);
+  }
+
+  /** The number of the value of a row; -1 where it has none. */
+  find(table: ValueTable, row: number): number {
+    const [bytes, from, to] = this.#of(row);
+    return table.find(bytes, from, to);
+  }
+
+  #of(row: number): [bytes: Uint8Array, from: number, to: number] {
     const column = this.#column;
-    if (column.kind === 'bytes')
-      return table.add(this.#bytes, column.offsets[row]!, column.offsets[row + 1]!);
+    if (column.kind === 'bytes') return [this.#bytes, column.offsets[row]!, column.offsets[row + 1]!];
     // −0 and +0 are one value.
-    if (column.kind === 'float64' && column.values[row] === 0) return table.add(zero, 0, 8);
-    return table.add(this.#bytes, 8 * row, 8 * row + 8);
+    if (column.kind === 'float64' && column.values[row] === 0) return [zero, 0, 8];
+    return [this.#bytes, 8 * row, 8 * row + 8];
   }
 }
 
-/** The number of the value of each of the rows; -1 for null. New values get numbers. Each entry of a dictionary is looked up once. */
-export function valuesOfRows(column: Column, rows: Uint32Array, table: ValueTable): Int32Array {
-  const { validity } = column;
-  const found = new Int32Array(rows.length);
-  const source = new ValueBytes(column.kind === 'dictionary' ? column.values : column);
-  const known = column.kind === 'dictionary' ? new Int32Array(column.values.length).fill(-1) : null;
-  for (let i = 0; i < rows.length; i++) {
-    const row = rows[i]!;
-    if (!isValid(validity, row)) found[i] = -1;
-    else if (column.kind !== 'dictionary' || known === null) found[i] = source.add(table, row);
-    else {
-      const code = column.codes[row]!;
-      if (known[code]! < 0) known[code] = source.add(table, code);
-      found[i] = known[code]!;
-    }
+/** The values of a column that a table has, as a column with a dictionary. The others become null. */
+export function knownValues(column: Column, table: ValueTable): Column {
+  const { length, validity } = column;
+  const { codes, entries, firstRows } = numberedOf(column);
+  const values = column.kind === 'dictionary' ? column.values : column;
+  const source = new ValueBytes(values);
+  const known: number[] = [];
+  const knownOf = new Int32Array(entries);
+  for (let code = 0; code < entries; code++) {
+    const row = firstRows === null ? code : firstRows[code]!;
+    knownOf[code] = source.find(table, row) < 0 ? -1 : known.push(row) - 1;
   }
-  return found;
+  const knownCodes = new Uint16Array(length);
+  const isKnown = new Uint8Array(bitmapBytes(length));
+  for (let row = 0; row < length; row++) {
+    const code = isValid(validity, row) ? knownOf[codes[row]!]! : -1;
+    if (code < 0) continue;
+    knownCodes[row] = code;
+    isKnown[row >> 3]! |= 1 << (row & 7);
+  }
+  const dictionary = takeColumn(values, Uint32Array.from(known));
+  return { kind: 'dictionary', length, values: dictionary, codes: knownCodes, validity: isKnown };
 }
 
 /** Decodes a value of a field from its bytes. */
