@@ -317,3 +317,34 @@ it('a log with the number of a removed one of another name does not hide what is
   await followed.settle();
   expect(await followed.numbers()).toEqual([0, 1]);
 });
+
+it.each([
+  { name: 'web.log.1.gz', pack: (content: Buffer) => gzipSync(content) },
+  { name: 'web.log.2', pack: (content: Buffer) => content },
+])('a copy ($name) that has the number of a log that was loaded adds nothing', async ({ name, pack }) => {
+  const inodes = new Map<string, string>();
+  const followed = await follow({
+    files: changedStatus(({ inode }) => ({ inode: inodes.get(inode) ?? inode })),
+  });
+  const log = followed.path('web.log');
+  writeFileSync(log, lines(0, 1));
+  const { inode } = await realLogFiles.status(log);
+  await followed.load('web.log');
+  const content = Buffer.from(lines(0, 2));
+  // All files exist before the first one is removed, so that none gets its number.
+  for (const [to, text] of [
+    ['web.log.1', content],
+    ['copy', pack(content)],
+    ['next', ''],
+  ] as const)
+    writeFileSync(followed.path(to), text);
+  inodes.set((await realLogFiles.status(followed.path('copy'))).inode, inode);
+  renameSync(followed.path('next'), log);
+  await followed.collect();
+  expect(await followed.numbers()).toEqual([0, 1]);
+  renameSync(followed.path('copy'), followed.path(name));
+  await followed.settle();
+  unlinkSync(followed.path('web.log.1'));
+  await followed.settle();
+  expect(await followed.numbers()).toEqual([0, 1]);
+});

@@ -53,6 +53,20 @@ describe.each(isRunning)('a log that is replaced by a longer copy of itself $whe
     expect(checkpoints.filter(({ headBytes }) => headBytes > 0)).toHaveLength(1);
   });
 
+  it.each([1, 40])('is one source, also if the copies have nothing new (%d lines)', async (count) => {
+    const followed = await stored(lines(0, count));
+    const steps = [count, count, count + 1, count + 1];
+    await change(followed, isDown, () => {});
+    for (const lineCount of steps) {
+      if (isDown) await followed.stop();
+      replace(followed, lines(0, lineCount));
+      if (isDown) await followed.start();
+      // The files before it are still open.
+      await followed.collectAll();
+    }
+    expect(await followed.numbers()).toEqual(range(0, count + 1));
+  });
+
   it('is read on in the line in which the copy before it ended', async () => {
     const followed = await stored(`${lines(0, 40)}${lineOf(40).slice(0, 30)}`);
     await change(followed, isDown, () => replace(followed, lines(0, 42)));

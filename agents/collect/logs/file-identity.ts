@@ -161,15 +161,25 @@ export function continues(
   return file.replaces === other.inode && position.offset === offset && beginsWith(head, begun);
 }
 
-/** Whether the file that a checkpoint was made for may have lines that are not stored. */
-function isUnread(known: Checkpoint, { kind, replaces }: FollowedFile, { files }: IdentityContext): boolean {
-  const before = files.get(known.inode ?? '')?.followed ?? null;
+/** Whether the file that continues a checkpoint may have lines that are not stored. */
+function isUnread(known: Checkpoint, { kind, replaces }: FollowedFile, context: IdentityContext): boolean {
+  const holder = holderOf(known, context);
+  const before = holder?.followed ?? null;
   // What a load has stored of it has no key there.
   const key = before?.position.key ?? checkpointKey(known);
   if (before === null || key !== checkpointKey(known)) return false;
   const { seenBytes, position, rest } = before;
-  const isNew = kind === 'new' && replaces === known.inode;
+  const isNew = kind === 'new' && replaces === holder!.inode;
   return isNew || seenBytes - position.offset > (rest?.bytes ?? 0);
+}
+
+/** The file that continues the content of a checkpoint: it may be a copy of the file that the checkpoint was made for. */
+function holderOf(checkpoint: Checkpoint, { files }: IdentityContext): FollowedFile | undefined {
+  const madeFor = files.get(checkpoint.inode ?? '');
+  const key = checkpointKey(checkpoint);
+  if (madeFor?.position?.key === key) return madeFor;
+  for (const each of files.values()) if (each.position?.key === key) return each;
+  return madeFor;
 }
 
 function beginsWith(head: Uint8Array, begun: Uint8Array): boolean {
@@ -212,8 +222,13 @@ function isHistory(file: FollowedFile, status: FileStatus, context: IdentityCont
   return file.rotated && !file.name.direct && status.modifiedMs < newest;
 }
 
+/** Whether following this very file made a checkpoint. A load's checkpoint is of content, wherever that lies. */
+function isOwn(checkpoint: Checkpoint, file: FollowedFile): boolean {
+  return checkpoint.contentHash === null && isMadeFor(checkpoint, file);
+}
+
 /** Whether a checkpoint was made for this very file: a removed file's number is given to another one, the time of its creation is not. */
-function isOwn({ inode, bornMs }: Checkpoint, { inode: ofFile, state }: FollowedFile): boolean {
+function isMadeFor({ inode, bornMs }: Checkpoint, { inode: ofFile, state }: FollowedFile): boolean {
   const nowBornMs = state.status.bornMs;
   return inode === ofFile && (bornMs === undefined || nowBornMs === null || bornMs === nowBornMs);
 }
@@ -224,33 +239,33 @@ function freeCandidates(file: FollowedFile, head: Uint8Array, context: IdentityC
     const { inode, headBytes } = candidate;
     if (inode === undefined) return true;
     // A new log may begin with the same few lines as a removed one; that alone does not make it the same.
-    const isNew = !file.rotated && context.removed.has(inode) && headBytes < headBytesMax;
+    const isNew =
+      !file.rotated && inode !== file.inode && context.removed.has(inode) && headBytes < headBytesMax;
     if (isNew && !isReplaced(candidate, file, context)) return false;
     return isFree(candidate, file, context);
   });
 }
 
-/** Whether `file` has taken the name of the file that a checkpoint was made for, and is that log if it has its content. */
-function isReplaced({ inode, headBytes }: Checkpoint, file: FollowedFile, context: IdentityContext): boolean {
-  const holder = context.files.get(inode ?? '');
+/** Whether `file` has taken the name of the file that continues a checkpoint, and is that log if it has its content. */
+function isReplaced(candidate: Checkpoint, file: FollowedFile, context: IdentityContext): boolean {
+  const holder = holderOf(candidate, context);
   if (file.rotated || holder === undefined || !holder.isGone || holder.path !== file.path) return false;
-  if (headBytes === headBytesMax) return true;
+  if (candidate.headBytes === headBytesMax) return true;
   // A few lines may also begin a new log, unless they have times and the name was never without a file.
-  return file.replaces === inode && placementField(context.settings.definition.schema) >= 0;
+  return file.replaces === holder.inode && placementField(context.settings.definition.schema) >= 0;
 }
 
-/** Whether the file that a checkpoint was made for is another one than `file` and does not have that content any more. */
+/** Whether the file that continues a checkpoint is another one than `file` and does not have that content any more. */
 function isFree(candidate: Checkpoint, file: FollowedFile, context: IdentityContext): boolean {
-  const { inode, offset } = candidate;
-  if (inode === undefined || isOwn(candidate, file)) return false;
+  if (candidate.inode === undefined || isOwn(candidate, file)) return false;
   if (isReplaced(candidate, file, context)) return true;
-  const holder = context.files.get(inode);
+  const holder = holderOf(candidate, context);
   if (holder === undefined || holder === file || holder.kind === 'done') return true;
   if (holder.position !== null) return holder.position.key !== checkpointKey(candidate);
   // It may only have the number of that file.
   const base = context.baseOf(candidate.path);
-  if (!isOwn(candidate, holder) || (base !== undefined && base !== holder.name.base)) return true;
-  return holder.state.status.sizeBytes < offset;
+  if (!isMadeFor(candidate, holder) || (base !== undefined && base !== holder.name.base)) return true;
+  return holder.state.status.sizeBytes < candidate.offset;
 }
 
 /** Followed logs of this name that are gone. A rotated file may hold the beginning of one: a copy that was made too early. */
@@ -258,7 +273,7 @@ function wholesOf(file: FollowedFile, context: IdentityContext): Checkpoint[] {
   if (!file.rotated) return [];
   return context.checkpoints.filter(
     (one) =>
-      one.contentHash === null && isFree(one, file, context) && context.baseOf(one.path) === file.name.base,
+      one.contentHash === null && context.baseOf(one.path) === file.name.base && isFree(one, file, context),
   );
 }
 

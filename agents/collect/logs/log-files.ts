@@ -74,9 +74,13 @@ export interface FolderWatch {
 /** Devices whose file systems keep the time of a file's creation. Elsewhere, Node gives 0 or the time of the last change. */
 const keepBirths = new Set<number>();
 
+function learnBirths({ dev, birthtimeMs, ctimeMs }: Stats): void {
+  if (birthtimeMs > 0 && birthtimeMs < ctimeMs) keepBirths.add(dev);
+}
+
 function statusOf(stats: Stats): FileStatus {
   const { dev, birthtimeMs } = stats;
-  if (birthtimeMs > 0 && birthtimeMs < stats.ctimeMs) keepBirths.add(dev);
+  learnBirths(stats);
   return {
     inode: inodeOf(stats),
     sizeBytes: stats.size,
@@ -132,11 +136,12 @@ function emptySync(path: string, inode: string, sizeBytes: number): boolean {
 
 /** The file system of this machine. */
 export const realLogFiles: LogFiles = {
-  list: async (folder) =>
-    (await readdir(folder, { withFileTypes: true })).map((entry) => ({
-      name: entry.name,
-      isLink: entry.isSymbolicLink(),
-    })),
+  list: async (folder) => {
+    const entries = await readdir(folder, { withFileTypes: true });
+    // A log may have been created and written in one tick of the clock, which looks the same as a file system that keeps no births.
+    learnBirths(await stat(folder));
+    return entries.map((entry) => ({ name: entry.name, isLink: entry.isSymbolicLink() }));
+  },
   status: async (path) => statusOf(await stat(path)),
   // Without O_NONBLOCK, opening a named pipe waits for a writer.
   open: async (path) => new RealHandle(await open(path, constants.O_RDONLY | constants.O_NONBLOCK)),
