@@ -276,6 +276,21 @@ describe('logs that all begin with the same banner', () => {
     expect(await followed.numbers()).toEqual(range(0, 20));
   });
 
+  it.each([
+    { name: 'web.log.1', pack: (content: string) => content },
+    { name: 'web.log.1.gz', pack: (content: string) => gzipSync(content) },
+  ])('do not keep $name waiting while the log has no more than the banner', async ({ name, pack }) => {
+    const followed = await follow();
+    writeFileSync(followed.path('web.log'), banner);
+    await followed.collect();
+    writeFileSync(followed.path(name), pack(`${banner}${lines(0, 10)}`));
+    await followed.settle();
+    expect(await followed.numbers()).toEqual(range(0, 10));
+    appendFileSync(followed.path('web.log'), lines(10, 20));
+    await followed.settle();
+    expect(await followed.numbers()).toEqual(range(0, 20));
+  });
+
   it('do not hide a copy of the log that has the number of a removed one', async () => {
     const inodes = new Map<string, string>();
     const followed = await follow({

@@ -115,6 +115,29 @@ it.each([1, 8, 200])('a compressed log is known in another compression (%d lines
   expect(await followed.numbers()).toEqual([...range(0, count), 900]);
 });
 
+it('two compressions of a log that was still open are known once it is closed', async () => {
+  const followed = await follow();
+  const path = followed.path('web.log.1');
+  writeFileSync(path, lines(0, 20));
+  await followed.settle();
+  writeFileSync(`${path}.gz`, gzipSync(lines(0, 20)));
+  writeFileSync(`${path}.zst`, zstd(lines(0, 20)));
+  await followed.collect();
+  unlinkSync(path);
+  await followed.settle();
+  expect(await followed.numbers()).toEqual(range(0, 20));
+});
+
+it('two compressions of a log that was never read are read once', async () => {
+  const followed = await follow();
+  await followed.collect();
+  const path = followed.path('web.log.1');
+  writeFileSync(`${path}.gz`, gzipSync(lines(0, 20)));
+  writeFileSync(`${path}.zst`, zstd(lines(0, 20)));
+  await followed.settle();
+  expect(await followed.numbers()).toEqual(range(0, 20));
+});
+
 it('a copy that was made before the last lines is known after a restart, however short', async () => {
   const followed = await follow();
   const log = followed.path('web.log');

@@ -34,7 +34,7 @@ const followed: FollowedContent = {
 const rest = { bytes: 8, sinceMs: 1500, endsInLine: true };
 // The state does not depend on the source.
 const source = { position: at60 } as unknown as CompressedSource;
-const packed: LogContent = { kind: 'packed', position: at60, asOf: 3, source };
+const packed: LogContent = { kind: 'packed', position: at60, asOf: 3, begun, source };
 
 /** A file first seen at 1000, with everything about it known. */
 function log(content: LogContent, changes: Partial<LogState> = {}): LogState {

@@ -225,7 +225,10 @@ export class LogWriter {
     const generations = [...Array(60).keys()].map((k) => `${this.log(name)}.${k}`);
     const path = generations.find((each) => existsSync(`${each}.gz`));
     if (path === undefined || existsSync(`${path}${endings[by]}`) !== (by === 'gzip')) return;
-    const anew = packed(by, gunzipSync(readFileSync(`${path}.gz`)), 1);
+    const content = readFileSync(`${path}.gz`);
+    // It may have been packed by another one before.
+    if (content[0] !== 0x1f) return;
+    const anew = packed(by, gunzipSync(content), 1);
     writeFileSync(over ? `${path}.gz` : `${path}.next`, anew);
     if (over) return;
     const to = `${path}${endings[by]}`;

@@ -106,6 +106,23 @@ it('a record that waits for its end in both is stored once', async () => {
   expect(await followed.numbers()).toEqual(range(0, 2));
 });
 
+it('a record that waits for its end in both is stored once if the copy is loaded', async () => {
+  const file = { multiline: { start: '^2026-', timeoutMs: 20_000, linesMax: 50, bytesMax: 64 * 1024 } };
+  const followed = await stored(lines(0, 40), { file });
+  replace(followed, lines(0, 40));
+  await followed.load('web.log');
+  await followed.settle();
+  expect(await followed.numbers()).toEqual(range(0, 40));
+});
+
+it('lines that were written anew to both, unnoticed, are stored once', async () => {
+  const followed = await stored(lines(0, 1));
+  writeFileSync(followed.path('web.log'), lines(1, 2));
+  replace(followed, lines(1, 2));
+  await followed.settle();
+  expect(await followed.numbers()).toEqual(range(0, 2));
+});
+
 it('lines of both that follow loaded ones are stored once', async () => {
   const followed = await follow();
   writeFileSync(followed.path('web.log'), lines(0, 40));

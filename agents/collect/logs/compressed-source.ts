@@ -14,6 +14,12 @@ const turnBytes = 32 * 1024 * 1024;
 /** Limit on the content by which a file is compared with one that is still read. */
 const sampledBytesMax = 64 * 1024;
 
+/** What shows whether a content is a copy of another one: samples of it, and how long it is at least. */
+export interface SampledContent {
+  readonly samples: string;
+  readonly bytes: number;
+}
+
 /** A compressed generation, which is read to its end once. */
 export class CompressedSource {
   private held: Frame | null | undefined;
@@ -45,11 +51,11 @@ export class CompressedSource {
   }
 
   /** Samples the first bytes of the decompressed content. Throws `SourceError`. */
-  static async samples(path: string): Promise<string> {
+  static async sampled(path: string): Promise<SampledContent> {
     const { reader, content } = await openFromStart(path);
     try {
       await content.skipTo(sampledBytesMax, () => {});
-      return content.samples();
+      return { samples: content.samples(), bytes: content.offset };
     } finally {
       await reader.close();
     }

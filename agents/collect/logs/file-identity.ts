@@ -7,11 +7,11 @@ import { candidatesOf, headBytesMax, isBeginningOf } from '../../sources/source-
 import { isCompressed } from '../../sources/source-reader.js';
 import type { DecodeSettings } from '../../frames/decode-task.js';
 import { timeSlackMs } from './agent-files.js';
-import { CompressedSource } from './compressed-source.js';
+import { CompressedSource, type SampledContent } from './compressed-source.js';
 import { findCutBack, type LineTimes } from './cut-back.js';
 import type { FollowedFile } from './followed-file.js';
 import type { FileStatus, LogHandle } from './log-files.js';
-import type { Identity } from './log-state.js';
+import type { FollowedContent, Identity } from './log-state.js';
 import { readAt } from './read-at.js';
 import { findTrimmed, timesIn } from './trimmed-log.js';
 import { beginning, positionOf, type SourcePosition } from './source-position.js';
@@ -25,8 +25,6 @@ export interface IdentityContext {
   readonly baseOf: (path: string) => string | undefined;
   /** Inodes of files that were seen to be removed: a new file under their name is another one. */
   readonly removed: ReadonlySet<string>;
-  /** Contents that were truncated while they were read. */
-  readonly truncated: readonly TruncatedSource[];
   /** When the agent was first followed: older generations are history. */
   readonly firstStartMs: number;
   /** Number of last lines to take of what existed when the agent was first followed; 0 for all. */
@@ -72,9 +70,7 @@ export async function identify(
   if (status.sizeBytes === 0) return { kind: 'waiting' };
   const head = await readAt(handle, 0, Math.min(headBytesMax, status.sizeBytes));
   if (isCompressed(head)) return identifyCompressed(file, context);
-  // What the file whose name it has taken had until then is read first: both may have the same lines.
-  const before = context.files.get(file.replaces ?? '')?.followed ?? null;
-  if (file.kind === 'new' && before !== null && beginsWith(head, before.begun)) return { kind: 'waiting' };
+  if (waitsForReplaced(file, head, context)) return { kind: 'waiting' };
   const own = candidatesOf(context.checkpoints, head).filter((one) => isOwn(one, file));
   const ownPosition = await longestMatch(handle, status, head, own);
   if (ownPosition !== null) return { kind: 'follow', ...ownPosition, head };
@@ -89,8 +85,13 @@ export async function identify(
     return { kind: 'follow', ...(await storedTo(handle, status, head, cutBack)), head, cutBack };
   // Another file continues the content that this process stored.
   if (file.isGone && file.state.hasStored) return { kind: 'done' };
-  if (file.rotated && (await isCopyOfPresent(file, head, context, () => samplesTo(handle, status.sizeBytes))))
-    return { kind: 'waiting' };
+  const { sizeBytes } = status;
+  const sampled = async (): Promise<SampledContent> => ({
+    samples: await samplesTo(handle, sizeBytes),
+    // One that may still grow may have been copied from what the other one has gained.
+    bytes: isQuiet ? sizeBytes : 0,
+  });
+  if (file.rotated && (await isCopyOfPresent(file, head, context, sampled))) return { kind: 'waiting' };
   const free = freeCandidates(file, head, context);
   const found =
     (await longestMatch(handle, status, head, free)) ??
@@ -148,17 +149,41 @@ async function storedTo(
   return { position: { ...position, key: checkpointKey(known) }, known };
 }
 
-/** Whether a file that was identified goes on where another one was read to. */
+/** Whether a file that was identified goes on where another one was read to, or behind. */
 export function continues(
   file: FollowedFile,
-  { position: { key, offset }, head }: Extract<Identity, { kind: 'follow' }>,
+  { position, head }: Extract<Identity, { kind: 'follow' }>,
   other: FollowedFile,
 ): boolean {
   if (other === file || other.followed === null) return false;
-  const { position, begun } = other.followed;
-  if (key !== null || position.key !== null) return position.key === key;
-  // Nothing of it is stored, or only by a load, and its last line waits for its end.
-  return file.replaces === other.inode && position.offset === offset && beginsWith(head, begun);
+  const { position: before, begun } = other.followed;
+  if (position.key !== null && before.key === position.key) return true;
+  // A load may have stored more of the copy that took the other one's place.
+  return (
+    file.replaces === other.inode &&
+    before.offset <= position.offset &&
+    beginsWith(head, begun) &&
+    alike(before.samples, position.samples).differs === Infinity
+  );
+}
+
+/** Whether the file whose name this one has taken is read first, because both may have the same lines. */
+function waitsForReplaced(
+  { kind, replaces }: FollowedFile,
+  head: Uint8Array,
+  { files }: IdentityContext,
+): boolean {
+  const before = files.get(replaces ?? '');
+  const content = before?.followed ?? null;
+  if (content === null) return false;
+  // A file without a name may have been written anew since it was last read.
+  if (kind === 'new' && before!.isGone) return true;
+  return (kind === 'new' || hasUnread(content)) && beginsWith(head, content.begun);
+}
+
+/** Whether there are lines that can be read, besides those that wait for the end of their record. */
+function hasUnread({ seenBytes, position, rest }: FollowedContent): boolean {
+  return seenBytes - position.offset > (rest?.bytes ?? 0);
 }
 
 /** Whether the file that continues a checkpoint may have lines that are not stored. */
@@ -168,9 +193,8 @@ function isUnread(known: Checkpoint, { kind, replaces }: FollowedFile, context: 
   // What a load has stored of it has no key there.
   const key = before?.position.key ?? checkpointKey(known);
   if (before === null || key !== checkpointKey(known)) return false;
-  const { seenBytes, position, rest } = before;
   const isNew = kind === 'new' && replaces === holder!.inode;
-  return isNew || seenBytes - position.offset > (rest?.bytes ?? 0);
+  return isNew || hasUnread(before);
 }
 
 /** The file that continues the content of a checkpoint: it may be a copy of the file that the checkpoint was made for. */
@@ -208,9 +232,9 @@ async function identifyCompressed(file: FollowedFile, context: IdentityContext):
   const reading = { settings, captures: file.name.captures, nowMs };
   const [firstMs = Infinity] = target === null ? [] : await timesIn(head, reading);
   if (candidates.length === 0 && firstMs < firstStartMs) return { kind: 'history' };
-  const samples = await CompressedSource.samples(file.place);
-  const isKnown = own.some((one) => alike(one.samples ?? '', samples).differs === Infinity);
-  const isCopy = !isKnown && (await isCopyOfPresent(file, head, context, () => Promise.resolve(samples)));
+  const sampled = await CompressedSource.sampled(file.place);
+  const isKnown = own.some((one) => alike(one.samples ?? '', sampled.samples).differs === Infinity);
+  const isCopy = !isKnown && (await isCopyOfPresent(file, head, context, () => Promise.resolve(sampled)));
   if (isCopy) return { kind: 'waiting' };
   const known = [...own, ...freeCandidates(file, head, context)];
   const source = await CompressedSource.open(file.place, known, wholesOf(file, context), context.ends);
@@ -285,22 +309,25 @@ async function isCopyOfPresent(
   file: FollowedFile,
   head: Uint8Array,
   context: IdentityContext,
-  takeSamples: () => Promise<string>,
+  sample: () => Promise<SampledContent>,
 ): Promise<boolean> {
   const stored = new Set(candidatesOf(context.checkpoints, head).map(({ inode }) => inode));
-  let samples: string | undefined;
+  let sampled: SampledContent | undefined;
   for (const other of context.files.values()) {
     if (other === file || other.name.base !== file.name.base) continue;
     // The other file has not been identified yet, but some of it is stored: it is identified first.
     if (other.kind === 'new' && stored.has(other.inode)) return true;
-    if (other.followed === null) continue;
+    // A damaged copy keeps no other one waiting.
+    if (other.beingRead === null || (other.kind === 'packed' && other.state.failure !== null)) continue;
     // `begun` includes lines that are not stored yet, as of a file that waits for the end of its record.
-    const { begun, position } = other.followed;
+    const { begun, position } = other.beingRead;
     const bytes = Math.min(begun.length, head.length);
     if (bytes === 0 || Buffer.compare(begun.subarray(0, bytes), head.subarray(0, bytes)) !== 0) continue;
     // All logs of a program may begin with the same banner.
-    samples ??= await takeSamples();
-    if (alike(position.samples, samples).differs === Infinity) return true;
+    sampled ??= await sample();
+    // It is no copy of a shorter log. What it has of one that is gone was stored from that one.
+    const isLonger = !other.isGone && sampled.bytes > (other.followed?.seenBytes ?? Infinity);
+    if (!isLonger && alike(position.samples, sampled.samples).differs === Infinity) return true;
   }
   return false;
 }

@@ -49,6 +49,8 @@ export interface PackedContent {
   readonly kind: 'packed';
   readonly position: SourcePosition;
   readonly asOf: number;
+  /** The first bytes of the content; at most `headBytesMax`. */
+  readonly begun: Uint8Array;
   readonly source: CompressedSource;
 }
 
@@ -293,7 +295,13 @@ function contentOf(identity: Identity, asOf: number, sizeBytes: number): LogCont
       return { kind: 'follow', position, asOf, ...seenNow, rest: null, searchedTo: 0 };
     }
     case 'packed':
-      return { kind: 'packed', position: identity.source.position, asOf, source: identity.source };
+      return {
+        kind: 'packed',
+        position: identity.source.position,
+        asOf,
+        begun: identity.head,
+        source: identity.source,
+      };
     default:
       return { kind: identity.kind };
   }
