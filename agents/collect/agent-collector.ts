@@ -314,6 +314,7 @@ export class AgentCollector {
       files: this.folder.byInode,
       baseOf: (path) => this.folder.baseOf(path),
       removed: this.removed,
+      truncated: this.truncations.sources,
       firstStartMs: this.firstStartMs,
       limitLines: this.isFirst ? limitLines : 0,
       nowMs: now(),

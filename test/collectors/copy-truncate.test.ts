@@ -189,3 +189,24 @@ describe('copy and truncate', () => {
     expect(await followed.numbers()).toEqual([...stored, 20, 21]);
   });
 });
+
+it.each([
+  { how: 'copied and truncated', isCopied: true, isDown: false },
+  { how: 'copied and truncated while the server is down', isCopied: true, isDown: true },
+  { how: 'truncated', isCopied: false, isDown: false },
+])('a log that is $how, and so far has only what every log begins with, lost no end', async (how) => {
+  const banner = `${'='.repeat(1100)}\n`;
+  const followed = await follow();
+  const log = followed.path('web.log');
+  writeFileSync(log, `${banner}${lines(0, 3)}`);
+  await followed.collect();
+  if (how.isDown) await followed.stop();
+  if (how.isCopied) copyFileSync(log, `${log}.1`);
+  const line = `${lineOf(3)}\n`;
+  writeFileSync(log, `${banner}${line.slice(0, 3)}`);
+  if (how.isDown) await followed.start();
+  await followed.settle();
+  appendFileSync(log, line.slice(3));
+  await followed.settle();
+  expect(await followed.numbers()).toEqual(range(0, 4));
+});

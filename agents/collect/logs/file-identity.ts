@@ -25,6 +25,8 @@ export interface IdentityContext {
   readonly baseOf: (path: string) => string | undefined;
   /** Inodes of files that were seen to be removed: a new file under their name is another one. */
   readonly removed: ReadonlySet<string>;
+  /** Contents that were truncated while they were read. */
+  readonly truncated: readonly TruncatedSource[];
   /** When the agent was first followed: older generations are history. */
   readonly firstStartMs: number;
   /** Number of last lines to take of what existed when the agent was first followed; 0 for all. */
@@ -74,13 +76,18 @@ export async function identify(
   const own = candidatesOf(context.checkpoints, head).filter((one) => isOwn(one, file));
   const ownPosition = await longestMatch(handle, status, head, own);
   if (ownPosition !== null) return { kind: 'follow', ...ownPosition, head };
-  const ofName = own.filter(({ path }) => context.baseOf(path) === file.name.base);
+  // If another file has all of a content, the log did not lose its end but was copied and truncated.
+  const ofName = own.filter(
+    (one) =>
+      context.baseOf(one.path) === file.name.base && [file, undefined].includes(holderOf(one, context)),
+  );
   const isQuiet = context.nowMs - file.state.unchangedSinceMs >= quietMs;
   const { settings, nowMs } = context;
   const reading = { settings, captures: file.name.captures, nowMs };
   const cutBack = await findCutBack(handle, status, ofName, reading);
   // All that is there is stored, and it was changed just now: the log may be written anew from its beginning.
-  if (cutBack?.isBeginning === true && !isQuiet) return { kind: 'waiting' };
+  if (cutBack?.isBeginning === true && (!isQuiet || wasTruncated(cutBack.known, context)))
+    return { kind: 'waiting' };
   if (cutBack !== null)
     return { kind: 'follow', ...(await storedTo(handle, status, head, cutBack)), head, cutBack };
   // Another file continues the content that this process stored.
@@ -115,6 +122,11 @@ export async function identify(
     head,
     isRewritten: found === 'lost',
   };
+}
+
+/** Whether the content of a checkpoint was truncated while it was followed, which no power cut does. */
+function wasTruncated(known: Checkpoint, { truncated }: IdentityContext): boolean {
+  return truncated.some(({ key }) => key === checkpointKey(known));
 }
 
 /** Finds the last stored line of a log of the same path in a log that has lost its beginning. */
