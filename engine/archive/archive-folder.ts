@@ -6,7 +6,7 @@ import { agentFigures, poolFigures, type ArchiveFigures } from './archive-figure
 import { agentTroubles, diskTroubles, lockTroubles, type Trouble } from './archive-troubles.js';
 import { isLogstrataError, LogstrataError } from '../terms/errors.js';
 import { everyStep } from '../terms/every-step.js';
-import { maintenanceIntervalMs } from '../terms/limits.js';
+import { maintenanceIntervalMs, upkeepMsMax } from '../terms/limits.js';
 import { AgentRetention, type RetentionOutlook } from '../maintenance/agent-retention.js';
 import type { Retention, RetentionEvent } from '../store/manifest/retention-change.js';
 import { FarBackground } from '../maintenance/far/far-background.js';
@@ -32,12 +32,12 @@ import { cleanUp, readCommitted, readStoredSchema, type Heads } from '../store/r
 import { RemoteCommitter } from '../store/writer/remote-committer.js';
 import { Removals } from '../store/writer/removals.js';
 import { Store } from './store.js';
-import { UpkeepRounds } from './upkeep-rounds.js';
 import { beginThreads, warmUp } from './warm-up.js';
 import type { ChannelOperation } from '../store/writer/writer-channel.js';
 import type { WriterLink, WriterLock } from '../store/writer/writer-link.js';
 import { refused, writerOperations } from '../store/writer/writer-operations.js';
 import type { RepairOptions } from '../maintenance/repair-context.js';
+import { SharedWork } from '../terms/shared-work.js';
 
 /** How often, and how long, a writer that is stopping is asked again until it has gone. */
 const writerRetryMs = 20;
@@ -79,16 +79,17 @@ export class ArchiveFolder implements Archive {
   /** Those of them that are open. */
   private readonly agentsOpen: OpenAgent[] = [];
   private lock: WriterLock | undefined;
-  /** The lock is being tried for. */
-  private locking: Promise<void> | undefined;
+  private readonly locking = new SharedWork(() => this.takeLock());
   private readStatus: () => unknown = () => undefined;
   /** Other processes can commit through this one. */
   private serving = false;
-  private takingOver: Promise<void> | undefined;
   private link: WriterLink | undefined;
-  private connecting: Promise<WriterLink | undefined> | undefined;
+  private readonly connecting = new SharedWork(() => this.neighbours.connect());
   private timer: NodeJS.Timeout | undefined;
-  private readonly upkeep = new UpkeepRounds(() => this.maintainOnce());
+  /** One round at a time. It waits for the commits of every agent, so one that does not end says that they don't. */
+  private readonly upkeep = new SharedWork(() => this.maintainOnce());
+  /** Takes the lock if no other process has it. What fails behind that is tried again the next time. */
+  private readonly takingOver = new SharedWork(() => this.becomeWriter());
   private lastWarning: string | undefined;
   private readonly folders: AgentFolders;
   private closed = false;
@@ -154,10 +155,7 @@ export class ArchiveFolder implements Archive {
   /** The link to the writer of another process, made anew where it has gone; undefined when there is no writer. */
   private async writerLink(): Promise<WriterLink | undefined> {
     if (this.link?.alive) return this.link;
-    this.connecting ??= this.neighbours.connect().finally(() => {
-      this.connecting = undefined;
-    });
-    this.link = await this.connecting;
+    this.link = await this.connecting.run();
     return this.link;
   }
 
@@ -169,7 +167,7 @@ export class ArchiveFolder implements Archive {
     for (let attempt = 1; ; attempt++) {
       const link = this.lock === undefined ? await this.writerLink() : undefined;
       // The link may be to the lock that this very process has taken meanwhile, which nobody answers for yet.
-      await this.locking?.catch(() => undefined);
+      await this.locking.settled();
       if (link === undefined || this.lock !== undefined) return undefined;
       try {
         return await ask(link);
@@ -289,7 +287,7 @@ export class ArchiveFolder implements Archive {
       agent.removals = removals;
       store.context.access = {
         follows: false,
-        refresh: () => undefined,
+        refresh: () => Promise.resolve(),
         committer: () => Promise.resolve(writer),
       };
     });
@@ -312,7 +310,7 @@ export class ArchiveFolder implements Archive {
     for (let attempt = 1; attempt <= writerAttemptsMax; attempt++) {
       const answer = await this.askWriter(ask);
       if (answer !== undefined) return answer;
-      await this.tryToBecomeWriter();
+      await this.takingOver.run();
       if (this.lock !== undefined) return here();
     }
     throw new LogstrataError('locked', `other processes keep taking the lock on ${this.location}`, {
@@ -331,7 +329,7 @@ export class ArchiveFolder implements Archive {
   private async maintainOnce(): Promise<void> {
     try {
       // A server that began while a load was the writer becomes it once that has ended; a load when it has to commit.
-      if (this.settings.mode === 'write' && this.settings.role === 'serve') await this.tryToBecomeWriter();
+      if (this.settings.mode === 'write' && this.settings.role === 'serve') await this.takingOver.run();
       if (this.lock === undefined) return;
       for (const opening of this.opened.values()) {
         const agent = await opening;
@@ -396,22 +394,9 @@ export class ArchiveFolder implements Archive {
     return (await this.background?.runOnce(this.backgroundAgents())) ?? false;
   }
 
-  /** Takes the lock if no other process has it. What fails behind that is tried again the next time. */
-  private tryToBecomeWriter(): Promise<void> {
-    this.takingOver ??= this.becomeWriter().finally(() => {
-      this.takingOver = undefined;
-    });
-    return this.takingOver;
-  }
-
   private async becomeWriter(): Promise<void> {
     if (this.serving || this.link?.alive) return;
-    if (this.lock === undefined) {
-      this.locking = this.takeLock();
-      await this.locking.finally(() => {
-        this.locking = undefined;
-      });
-    }
+    if (this.lock === undefined) await this.locking.run();
     if (this.lock === undefined) return;
     for (const opening of this.opened.values()) await this.takeOver(await opening);
     this.serve(this.lock);
@@ -458,7 +443,7 @@ export class ArchiveFolder implements Archive {
   }
 
   isWell(): boolean {
-    return this.upkeep.isWell;
+    return this.upkeep.runningMs < upkeepMsMax;
   }
 
   async writerStatus(): Promise<unknown> {
@@ -471,7 +456,7 @@ export class ArchiveFolder implements Archive {
     this.closed = true;
     clearInterval(this.timer);
     await everyStep([
-      () => this.upkeep.current,
+      () => this.upkeep.settled(),
       () => this.background?.stop(),
       () => this.shipping?.stop(),
       () => this.warming.abort(),

@@ -100,7 +100,7 @@ export interface ReadableStore {
   /** A snapshot of the newest committed state. In a process that does not write, it looks for a newer state first. */
   snapshot(): Promise<Snapshot>;
   /** Starts a query on the newest state. Its errors come from `lines`. The writer knows the newest state, and returns no promise. */
-  scan(query: Query, options?: ScanOptions): Scan | Promise<Scan>;
+  scan(query: Query, options?: ScanOptions): Promise<Scan>;
   /**
    * Calls `call` soon after records become visible or the fields change. Returns a function that ends this. When another process
    * writes, its state is polled while there are listeners.

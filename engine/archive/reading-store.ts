@@ -25,8 +25,8 @@ export interface ReadableState {
 
 /** How a store gets its agent's newest state. */
 export interface ReadingAccess {
-  /** Looks for a newer state. Returns undefined when the known state is already new enough. */
-  refresh(): Promise<void> | undefined;
+  /** Looks for a newer state, unless the known one is new enough. */
+  refresh(): Promise<void>;
   /** Whether another process writes: it may remove files that a snapshot of this process still needs. */
   readonly follows: boolean;
 }
@@ -58,17 +58,14 @@ export class ReadingStore<Context extends ReadingContext = ReadingContext> imple
     return this.context.state.snapshot();
   }
 
-  scan(query: Query, options: ScanOptions = {}): Scan | Promise<Scan> {
-    const { access, workers } = this.context;
+  scan(query: Query, options: ScanOptions = {}): Promise<Scan> {
+    const { workers } = this.context;
     // The options are copied one by one: a spread gives the object another hidden class, and code that then reads it runs
     // slower; this costs more time than a short answer takes.
     const { signal, pieceBytes, bytesMax, lends, joins, onTurn } = options;
     const settings = { signal, pieceBytes, bytesMax, lends, joins, onTurn, workers };
     const { schema } = this;
-    if (access.follows) return this.scanFollowing(() => this.newestOf(schema), query, settings);
-    const refreshing = access.refresh();
-    if (refreshing === undefined) return executeScan(this.snapshotOf(schema), query, settings);
-    return refreshing.then(() => executeScan(this.snapshotOf(schema), query, settings));
+    return this.scanOf(() => this.newestOf(schema), query, settings);
   }
 
   onChange(call: () => void): () => void {
@@ -97,24 +94,19 @@ export class ReadingStore<Context extends ReadingContext = ReadingContext> imple
     return { scan: executeScan(added, query, { ...settings, takeRest }), state };
   }
 
-  async scanSeen(query: Query, seen: SeenState, options: ScanOptions = {}): Promise<Scan> {
-    const { access, workers } = this.context;
-    const take = async (): Promise<Snapshot> => {
-      await access.refresh();
-      return withinRuns(this.snapshotOf(seen.schema), seen.runs);
-    };
-    const settings = { ...options, workers };
-    if (access.follows) return this.scanFollowing(take, query, settings);
-    return executeScan(await take(), query, settings);
+  scanSeen(query: Query, seen: SeenState, options: ScanOptions = {}): Promise<Scan> {
+    const take = async (): Promise<Snapshot> => withinRuns(await this.newestOf(seen.schema), seen.runs);
+    return this.scanOf(take, query, { ...options, workers: this.context.workers });
   }
 
-  /** A scan in a process that is not the writer: where a file is gone, it continues in the newest state, with the records of the first one. */
-  private async scanFollowing(
-    take: () => Promise<Snapshot>,
-    query: Query,
-    settings: ScanSettings,
-  ): Promise<Scan> {
+  /**
+   * A scan of the state that `take` returns. In a process that is not the writer, where a file is gone, it continues in the newest state, with the
+   * records of the first one.
+   */
+  private async scanOf(take: () => Promise<Snapshot>, query: Query, settings: ScanSettings): Promise<Scan> {
+    const { follows } = this.context.access;
     const snapshot = await take();
+    if (!follows) return executeScan(snapshot, query, settings);
     const takeRest = async (): Promise<Snapshot> => withinRuns(await take(), snapshot.runs);
     return executeScan(snapshot, query, { ...settings, takeRest });
   }

@@ -3,7 +3,7 @@ import type { StateChanges } from '../store/reading/state-changes.js';
 
 /** How a state comes to know of commits of other processes. */
 export interface WatchedAccess {
-  refresh(): Promise<void> | undefined;
+  refresh(): Promise<void>;
   /** Another process may commit. */
   readonly follows: boolean;
 }
@@ -39,6 +39,6 @@ export class StateWatch {
   #look(): void {
     const access = this.#access();
     // What fails is told by the next scan.
-    if (access.follows) access.refresh()?.catch(() => undefined);
+    if (access.follows) access.refresh().catch(() => undefined);
   }
 }

@@ -152,7 +152,7 @@ export class Store extends ReadingStore<StoreContext> implements AgentStore {
   async beginCursorLoad(options: Pick<LoadOptions, 'codec'> = {}): Promise<CursorSession> {
     const { directory, state, now, codec, workers, access } = this.context;
     const committer = await access.committer();
-    const refresh = async (): Promise<void> => this.context.access.refresh();
+    const { refresh } = this;
     const means = { directory, state, now, workers, refresh, codec: options.codec ?? codec };
     return CursorLoad.begin({ ...means, committer });
   }
@@ -236,7 +236,7 @@ export class Store extends ReadingStore<StoreContext> implements AgentStore {
 
   async compact(options: CompactOptions = {}): Promise<CompactResult> {
     const committer = await this.context.access.committer();
-    const refresh = async () => this.context.access.refresh();
+    const { refresh } = this;
     return compactAgent({ ...this.context, committer, refresh }, options);
   }
 
@@ -267,7 +267,7 @@ export class Store extends ReadingStore<StoreContext> implements AgentStore {
     return verifyFar(this.context.state, this.farTier().cluster, options);
   }
 
-  private readonly refresh = async (): Promise<void> => this.context.access.refresh();
+  private readonly refresh = (): Promise<void> => this.context.access.refresh();
 
   private farTier(): FarTier {
     const { far } = this.context;
@@ -283,7 +283,7 @@ export class Store extends ReadingStore<StoreContext> implements AgentStore {
 
   async backup(target: BackupFolder, options: BackupOptions = {}): Promise<BackupResult> {
     const { directory, state } = this.context;
-    const refresh = () => this.context.access.refresh();
+    const { refresh } = this;
     return backupAgent({ directory, state, refresh }, target.directory, options);
   }
 
@@ -305,7 +305,7 @@ export class Store extends ReadingStore<StoreContext> implements AgentStore {
   private async removalContext(): Promise<RemovalContext> {
     const { directory, state, workers, now } = this.context;
     const committer = await this.context.access.committer();
-    const refresh = async () => this.context.access.refresh();
+    const { refresh } = this;
     return { directory, state, workers, committer, refresh, partitionNow: partitionOfTime(now()) };
   }
 

@@ -9,6 +9,7 @@ import { CompactionTally, type CompactionCounts } from './compaction-tally.js';
 import { proposeRewrite } from './compaction-policy.js';
 import { rewriteSegments } from './rewrite.js';
 import { rewriteTask } from './rewrite-task.js';
+import { SharedWork } from '../terms/shared-work.js';
 
 /** An agent that this process writes. */
 export interface BackgroundAgent {
@@ -49,7 +50,7 @@ export class BackgroundCompaction {
   /** Index of the agent that is looked at first, so that a busy agent does not keep the others waiting. */
   private turn = 0;
   private nextMs = 0;
-  private running: Promise<boolean> | undefined;
+  private readonly work = new SharedWork((agents: readonly BackgroundAgent[]) => this.next(agents));
 
   constructor(private readonly options: BackgroundOptions) {
     this.workers = new WorkerPool(options.threads);
@@ -81,16 +82,13 @@ export class BackgroundCompaction {
 
   /** Starts a rewrite if one is due and none is running. Never throws, and returns at once. For a timer. */
   tick(agents: readonly BackgroundAgent[]): void {
-    if (this.running !== undefined || performance.now() < this.nextMs) return;
+    if (this.work.isRunning || performance.now() < this.nextMs) return;
     void this.runOnce(agents);
   }
 
   /** Does the next rewrite, if there is one, and returns whether there was. */
   runOnce(agents: readonly BackgroundAgent[]): Promise<boolean> {
-    this.running ??= this.next(agents).finally(() => {
-      this.running = undefined;
-    });
-    return this.running;
+    return this.work.run(agents);
   }
 
   private async next(agents: readonly BackgroundAgent[]): Promise<boolean> {
@@ -160,6 +158,6 @@ export class BackgroundCompaction {
   async stop(): Promise<void> {
     this.stopping.abort();
     await this.workers.close();
-    await this.running;
+    await this.work.settled();
   }
 }

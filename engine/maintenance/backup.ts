@@ -41,7 +41,7 @@ export interface BackupSource {
   readonly directory: Directory;
   readonly state: AgentState;
   /** Refreshes the state to the newest committed one. */
-  readonly refresh: () => Promise<void> | undefined;
+  readonly refresh: () => Promise<void>;
 }
 
 /** A file of a committed state. */

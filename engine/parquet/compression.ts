@@ -3,6 +3,7 @@ import type * as zstdWasm from '@bokuweb/zstd-wasm';
 import { lz4Compress, lz4Decompress } from '../kernels/lz4.js';
 import { LogstrataError } from '../terms/errors.js';
 import type { ZstdLibrary } from './zstd-library.js';
+import { once } from '../terms/shared-work.js';
 
 /** Compresses a page. The result may be in `room`, which must have `lz4BytesMax` bytes. */
 export type Compress = (bytes: Uint8Array, room: Uint8Array) => Uint8Array;
@@ -27,13 +28,13 @@ const compressionLevelParameter = 100;
 
 const nodeZstd: NodeZstd | null = 'zstdCompressSync' in zlib ? (zlib as unknown as NodeZstd) : null;
 
-let wasmReady: Promise<typeof zstdWasm> | undefined;
+const wasmReady = once(loadWasm);
 
 /** The compressor of `codec`, ready to be called. */
 export async function openCompressor(codec: Codec): Promise<Compress> {
   if (codec === 'lz4') return compressLz4;
   if (nodeZstd !== null) return (bytes) => compressByNode(nodeZstd, bytes);
-  const wasm = await (wasmReady ??= loadWasm());
+  const wasm = await wasmReady();
   return (bytes) => wasm.compress(bytes, zstdLevel);
 }
 

@@ -1,5 +1,6 @@
 import { ZSTDDecoder } from 'zstddec/stream';
 import { assert } from '../terms/assert.js';
+import { once } from '../terms/shared-work.js';
 
 /** The functions of libzstd (`zstd.h`) that are used, compiled to WebAssembly. Pointers and sizes have 32 bits. */
 export interface ZstdLibrary {
@@ -30,13 +31,8 @@ class ZstdModule extends ZSTDDecoder {
 
 let instantiated: ZstdLibrary | undefined;
 
-let loading: Promise<ZstdLibrary> | undefined;
-
 /** libzstd, instantiated once per thread. */
-export function loadZstd(): Promise<ZstdLibrary> {
-  loading ??= instantiate();
-  return loading;
-}
+export const loadZstd: () => Promise<ZstdLibrary> = once(instantiate);
 
 async function instantiate(): Promise<ZstdLibrary> {
   await new ZstdModule().init();

@@ -74,13 +74,9 @@ export class ReaderState {
     return { schema: this.#schema, runs: this.#runs, release: () => {} };
   }
 
-  /** Requests a new border when the known one is too old, and returns undefined when it is not. Concurrent callers share one request. */
-  refresh(): Promise<void> | undefined {
+  /** Requests a new border when the known one is too old. Concurrent callers share one request. */
+  async refresh(): Promise<void> {
     const sinceMs = this.#now() - this.#lagMsMax;
-    return this.#asOfMs >= sinceMs ? undefined : this.#refreshSince(sinceMs);
-  }
-
-  async #refreshSince(sinceMs: number): Promise<void> {
     while (this.#asOfMs < sinceMs) {
       // A request that was sent before `sinceMs` may bring a border that is too old: then another one is sent after it.
       this.#asking ??= this.#ask();

@@ -1,7 +1,7 @@
 import { orDeadline } from '../terms/deadline.js';
 import { LogstrataError, isLogstrataError } from '../terms/errors.js';
 import { guardedHeapMb, idleMs, guardedMsMax } from '../terms/limits.js';
-import { Mutex } from './mutex.js';
+import { Semaphore } from './semaphore.js';
 import type { Task } from './task.js';
 import { WorkerPool } from './worker-pool.js';
 
@@ -30,7 +30,7 @@ const limitsDefault: GuardLimits = { msMax: guardedMsMax, heapMb: guardedHeapMb,
  */
 export class GuardedThread {
   readonly #limits: GuardLimits;
-  readonly #turns = new Mutex();
+  readonly #turns = new Semaphore(1);
   #pool: WorkerPool | undefined;
   #idle: NodeJS.Timeout | undefined;
   #closed = false;

@@ -36,27 +36,27 @@ export class FailedTokens {
   }
 
   /**
-   * Counts a wrong token. Throws `refusal` at once, or returns a promise that rejects with `refusal` after a delay. Throws 429
-   * where too many refusals are being delayed already.
+   * Counts a wrong token. Returns what it is answered with: `refusal`, delayed if the client has sent many, or 429 where too many refusals
+   * are being delayed already.
    *
    * @param nowMs milliseconds of a clock that never goes back
    */
-  refuse(client: string, refusal: ProblemError, nowMs: number): Promise<never> {
+  refuse(client: string, refusal: ProblemError, nowMs: number): ProblemError {
     const failing = this.#count(client, nowMs);
     const beyond = failing.failures - failuresAtOnce;
-    if (beyond <= 0) throw refusal;
+    if (beyond <= 0) return refusal;
     if (this.#slowed >= slowedAnswersMax || failing.slowed >= slowedAnswersOfClientMax)
-      throw new ProblemError(429, 'too many requests with wrong tokens', { headers: { 'Retry-After': '2' } });
+      return new ProblemError(429, 'too many requests with wrong tokens', {
+        headers: { 'Retry-After': '2' },
+      });
     this.#slowed++;
     failing.slowed++;
-    const delayMs = Math.min(failureDelayMsMax, failureDelayMs * 2 ** (beyond - 1));
-    return new Promise((_resolve, reject) => {
-      setTimeout(() => {
-        this.#slowed--;
-        failing.slowed--;
-        reject(refusal);
-      }, delayMs);
-    });
+    refusal.delayMs = Math.min(failureDelayMsMax, failureDelayMs * 2 ** (beyond - 1));
+    setTimeout(() => {
+      this.#slowed--;
+      failing.slowed--;
+    }, refusal.delayMs).unref();
+    return refusal;
   }
 
   #count(client: string, nowMs: number): FailingClient {

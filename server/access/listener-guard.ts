@@ -57,21 +57,20 @@ export class ListenerGuard {
   }
 
   /**
-   * Returns the caller of a request. Throws 401; where the client has sent many wrong tokens, returns a promise that rejects with
-   * the 401 after a delay.
+   * Returns the caller of a request. Throws 401, which is to be answered after its delay.
    *
    * @param authorization the header; undefined where the request has none
    * @param client address under which wrong tokens are counted
    * @param nowMs milliseconds since the epoch, which decide whether a token has expired
    */
-  identify(authorization: string | undefined, client: string, nowMs: number): Caller | Promise<never> {
+  identify(authorization: string | undefined, client: string, nowMs: number): Caller {
     if (!this.isClosed) return this.#anybody;
     const text = authorization === undefined ? undefined : bearerOf(authorization);
     if (text === undefined) throw tokenNeeded();
     const known = this.#find(text);
     if (known !== undefined && isInForce(known.token, nowMs)) return known.caller;
     this.failures++;
-    return this.#failed.refuse(client, wrongToken(known?.token), performance.now());
+    throw this.#failed.refuse(client, wrongToken(known?.token), performance.now());
   }
 
   /**

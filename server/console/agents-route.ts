@@ -22,7 +22,7 @@ export class AgentsRoute implements ConsoleRoute {
     response: TransportResponse,
     _target: RequestTarget,
     caller: Caller,
-  ): Promise<void> | undefined {
+  ): Promise<void> {
     const agents = [...this.#agents.keys()].filter((agent) => caller.may(agent));
     return sendJson(response, { agents: agents.sort() });
   }

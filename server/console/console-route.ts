@@ -4,7 +4,7 @@ import type { RequestTarget } from '../request/request-check.js';
 
 /**
  * Answers the requests for one path of the console, or for all paths below it. The router has checked the request; `target` is its path and
- * query. `answer` returns a promise that resolves when the response has ended, or undefined if it has ended already. An error that it
+ * query. The promise of `answer` resolves when the response has ended. An error that it
  * throws or rejects with is answered as a problem, so it may fail only before the first byte of the response.
  */
 export interface ConsoleRoute {
@@ -18,7 +18,7 @@ export interface ConsoleRoute {
     response: TransportResponse,
     target: RequestTarget,
     caller: Caller,
-  ): Promise<void> | undefined;
+  ): Promise<void>;
 }
 
 /** The routes by path. A path that ends with a slash also stands for all paths below it that no longer path covers. */

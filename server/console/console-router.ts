@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { isLogstrataError } from '../../engine/index.js';
 import { anybody, stranger, type Caller } from '../access/caller.js';
 import type { ListenerGuard } from '../access/listener-guard.js';
@@ -49,24 +50,19 @@ export class ConsoleRouter {
   }
 
   readonly handle: RequestHandler = (request, response) => {
-    try {
-      this.#answer(request, response)?.catch((error: unknown) => this.#fail(request, response, error));
-    } catch (error) {
-      this.#fail(request, response, error);
-    }
+    this.#answer(request, response).catch((error: unknown) => this.#fail(request, response, error));
   };
 
-  #answer(request: TransportRequest, response: TransportResponse): Promise<void> | undefined {
+  // Async, so that what a route throws is a rejection.
+  async #answer(request: TransportRequest, response: TransportResponse): Promise<void> {
     const probe = routeOf(request.rawPath, this.#options.probes);
     const target = checkRequest(request, probe === undefined ? this.#rules : probeRules);
     if (probe !== undefined) {
-      const prober = this.#prober(request);
-      return prober instanceof Promise ? prober : probe.answer(request, response, target, prober);
+      return probe.answer(request, response, target, this.#prober(request));
     }
     const path = decoded(target.rawPath);
     const route = this.#routes === undefined ? this.#pageOf(path) : routeOf(path, this.#routes);
     const caller = route?.rights === 'none' ? anybody : this.#identify(request);
-    if (caller instanceof Promise) return caller;
     if (route === undefined)
       throw this.#routes === undefined
         ? new ProblemError(503, 'the archive is being opened', { headers: { 'Retry-After': '1' } })
@@ -82,20 +78,21 @@ export class ConsoleRouter {
   }
 
   /** The caller of a probe. Most probes send no token and are answered all the same; a wrong token is refused. */
-  #prober(request: TransportRequest): Caller | Promise<never> {
+  #prober(request: TransportRequest): Caller {
     const hasNone = request.header('authorization') === undefined;
     return hasNone && this.#options.guard?.isClosed === true ? stranger : this.#identify(request);
   }
 
-  #identify(request: TransportRequest): Caller | Promise<never> {
+  #identify(request: TransportRequest): Caller {
     const { guard, proxies } = this.#options;
     const client = proxies.clientOf(request.remoteAddress, () => request.header('x-forwarded-for'));
     return guard?.identify(request.header('authorization'), client, Date.now()) ?? anybody;
   }
 
-  #fail(request: TransportRequest, response: TransportResponse, error: unknown): void {
-    if (response.isGone) return;
+  async #fail(request: TransportRequest, response: TransportResponse, error: unknown): Promise<void> {
     const problem = problemOf(error);
+    if (problem.delayMs > 0) await delay(problem.delayMs);
+    if (response.isGone) return;
     if (problem.status === 500)
       this.#options.log(`${request.rawPath} of the console failed: ${describe(error)}`);
     sendProblem(response, problem);

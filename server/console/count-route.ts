@@ -51,7 +51,7 @@ export class CountRoute implements ConsoleRoute {
     response: TransportResponse,
     { rawPath, rawQuery }: RequestTarget,
     caller: Caller,
-  ): Promise<void> | undefined {
+  ): Promise<void> {
     const { name, found: agent } = agentOfPath(rawPath, 'count', caller, this.#agents);
     const { timezone, now } = this.#options;
     const asked = parseCountRequest(rawQuery, { schema: agent.store.schema, timezone, now: now() });
@@ -127,7 +127,7 @@ function send(
   head: ResponseHead,
   body: Uint8Array,
   packs: boolean,
-): Promise<void> | undefined {
+): Promise<void> {
   if (!packs || body.length > answerBytesMax) return response.send(head, body);
   return response.send(
     { ...head, headers: { ...head.headers, 'Content-Encoding': 'gzip' } },

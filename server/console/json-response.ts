@@ -7,6 +7,6 @@ const head: ResponseHead = {
 };
 
 /** Answers 200 with a value as JSON. */
-export function sendJson(response: TransportResponse, value: unknown): Promise<void> | undefined {
+export function sendJson(response: TransportResponse, value: unknown): Promise<void> {
   return response.send(head, Buffer.from(`${JSON.stringify(value)}\n`));
 }

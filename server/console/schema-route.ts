@@ -23,7 +23,7 @@ export class SchemaRoute implements ConsoleRoute {
     response: TransportResponse,
     { rawPath }: RequestTarget,
     caller: Caller,
-  ): Promise<void> | undefined {
+  ): Promise<void> {
     const { name, found: agent } = agentOfPath(rawPath, 'schema', caller, this.#agents);
     return sendJson(response, { name, schema: shownFields(agent.definition) });
   }

@@ -11,7 +11,7 @@ export class SlowRoute implements ConsoleRoute {
     this.#slow = slow;
   }
 
-  answer(_request: TransportRequest, response: TransportResponse): Promise<void> | undefined {
+  answer(_request: TransportRequest, response: TransportResponse): Promise<void> {
     return sendJson(response, { slow: this.#slow.list() });
   }
 }

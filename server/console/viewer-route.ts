@@ -14,7 +14,7 @@ export class ViewerRoute implements PageRoute {
     return path === '/' || path.startsWith('/assets/');
   }
 
-  answer(request: TransportRequest, response: TransportResponse): Promise<void> | undefined {
+  answer(request: TransportRequest, response: TransportResponse): Promise<void> {
     this.#files ??= readViewerFiles();
     const file = this.#files.get(request.rawPath);
     if (file === undefined) throw nothingThere();

@@ -3,6 +3,7 @@ import type { ResponseHead, TransportResponse } from '../http/transport.js';
 import type { WatchedAnswer } from '../pace/answer-watch.js';
 
 const ignore = (): void => undefined;
+const done = Promise.resolve();
 const comment = Buffer.from(':\n\n');
 const beginning = Buffer.from(`retry: ${followRetryMs}\n\n`);
 
@@ -16,8 +17,9 @@ export class EventStream {
   readonly #response: TransportResponse;
   readonly #head: ResponseHead;
   readonly #watched: WatchedAnswer;
-  /** The write that the client has not taken yet. */
-  #writing: Promise<void> | undefined;
+  /** The last write, which the client has not taken yet while `isWriting`. */
+  #writing = done;
+  #isWriting = false;
   /** Time of the last write, by `performance.now()`. */
   #lastMs = performance.now();
   #isEnded = false;
@@ -32,30 +34,31 @@ export class EventStream {
 
   /** Whether the client has not taken the last write yet. */
   get isWriting(): boolean {
-    return this.#writing !== undefined;
+    return this.#isWriting;
   }
 
   /** Sends the head, and tells the client how long to wait before it reconnects. */
   begin(): void {
-    this.write(beginning)?.catch(ignore);
+    this.write(beginning).catch(ignore);
   }
 
   /**
-   * Writes after the write that is still pending, if there is one. Returns undefined when nothing has to be waited for; otherwise a promise
-   * that resolves once the client has taken the bytes, and rejects when the client has gone.
+   * Writes after the write that is still pending, if there is one. Resolves once the client has taken the bytes, and rejects when it has
+   * gone.
    */
-  write(bytes: Uint8Array): Promise<void> | undefined {
-    if (this.#writing !== undefined) return this.#writing.then(() => this.write(bytes));
-    if (this.#isEnded) return undefined;
+  write(bytes: Uint8Array): Promise<void> {
+    if (this.#isWriting) return this.#writing.then(() => this.write(bytes));
+    if (this.#isEnded) return done;
     this.#lastMs = performance.now();
     const writing = this.#response.write(this.#head, bytes);
-    if (writing === undefined) {
+    if (!this.#response.isWaiting) {
       this.#watched.took(bytes.length, this.#lastMs);
-      return undefined;
+      return writing;
     }
+    this.#isWriting = true;
     this.#watched.waits(bytes.length, this.#lastMs);
     this.#writing = writing.then(() => {
-      this.#writing = undefined;
+      this.#isWriting = false;
       this.#watched.took(bytes.length, performance.now());
       this.onFree();
     });
@@ -65,7 +68,7 @@ export class EventStream {
   /** Sends a comment if nothing was sent for a while. None is needed while the client still has a write to take. */
   comment(nowMs: number): void {
     if (this.isWriting || nowMs - this.#lastMs < silenceMsMax) return;
-    this.write(comment)?.catch(ignore);
+    this.write(comment).catch(ignore);
   }
 
   /** Ends the stream after the pending write, with `farewell` as the last event. A client that does not take that write is cut off. */
@@ -73,7 +76,7 @@ export class EventStream {
     if (this.#isEnded) return;
     this.#isEnded = true;
     this.#watched.end();
-    if (this.#writing === undefined) {
+    if (!this.#isWriting) {
       this.#finish(farewell);
       return;
     }
@@ -89,7 +92,7 @@ export class EventStream {
 
   #finish(farewell: Buffer | null): void {
     if (this.#response.isGone) return;
-    if (farewell !== null) this.#response.write(this.#head, farewell)?.catch(ignore);
+    if (farewell !== null) this.#response.write(this.#head, farewell).catch(ignore);
     this.#response.end();
   }
 }

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
+  type Semaphore,
   assert,
   formatCursor,
   parseCursor,
@@ -9,7 +10,6 @@ import {
 } from '../../engine/index.js';
 import { clientGoneError } from '../http/client-gone.js';
 import { type ProblemError, problemOf } from '../http/problem.js';
-import type { Permits } from '../pace/permits.js';
 import type { BacklogState } from './backlog.js';
 import type { BacklogPlace } from './backlogs.js';
 import type { LogEntry } from './event-log.js';
@@ -35,7 +35,7 @@ export interface FollowerWork {
   readonly followed: Followed;
   readonly stream: EventStream;
   /** Bound how many followers look for the first records of a scan at once. */
-  readonly permits: Permits;
+  readonly permits: Semaphore;
   readonly timeoutMs: number;
   /** Why the client may not follow any longer at `nowMs` (ms since the epoch); null while it may. */
   readonly objection: (nowMs: number) => ProblemError | null;
@@ -112,7 +112,7 @@ export class Follower implements GroupMember {
     const { backlogs } = this.group;
     const place = backlogs.wait(query);
     this.#place = place;
-    const givePermit = await this.#takePermit();
+    const givePermit = await this.#work.permits.acquire();
     let seen: SeenState | null;
     let isUntouched = true;
     try {
@@ -156,7 +156,7 @@ export class Follower implements GroupMember {
     begin: (onTurn: (waits: boolean) => void) => BacklogPlace,
     take: (events: RecordEvents) => Buffer | null,
   ): Promise<SeenState> {
-    const givePermit = await this.#takePermit();
+    const givePermit = await this.#work.permits.acquire();
     try {
       if (this.#isOver) throw clientGoneError();
       this.#place = begin(onWait(givePermit));
@@ -167,17 +167,6 @@ export class Follower implements GroupMember {
       givePermit();
       this.group.backlogs.leave(this.#place!);
     }
-  }
-
-  /** Waits for a permit. Returns what gives it back; further calls do nothing. */
-  async #takePermit(): Promise<() => void> {
-    const { permits } = this.#work;
-    await permits.take();
-    let isTaken = true;
-    return () => {
-      if (isTaken) permits.give();
-      isTaken = false;
-    };
   }
 
   /**
@@ -220,7 +209,7 @@ export class Follower implements GroupMember {
       }
       if (pieces.length === 0) continue;
       // A write that fails means that the client has gone, which `whenGone` reports.
-      this.stream.write(pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces))?.catch(ignore);
+      this.stream.write(pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces)).catch(ignore);
     }
   }
 

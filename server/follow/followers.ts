@@ -1,10 +1,9 @@
 import type { ServerSettings } from '../../agents/definition/config.js';
-import { isLogstrataError, type ReadableStore, type Query } from '../../engine/index.js';
+import { Semaphore, isLogstrataError, type ReadableStore, type Query } from '../../engine/index.js';
 import { catchUpsMax, followLogsBytesMax } from '../http/http-limits.js';
 import { ProblemError } from '../http/problem.js';
 import type { ResponseHead, TransportResponse } from '../http/transport.js';
 import { AnswerWatch } from '../pace/answer-watch.js';
-import { Permits } from '../pace/permits.js';
 import type { LogBudget } from './event-log.js';
 import { EventStream } from './event-stream.js';
 import { FollowGroup } from './follow-group.js';
@@ -44,7 +43,7 @@ export interface FollowRequest {
 export class Followers {
   readonly #options: FollowOptions;
   readonly #watch: AnswerWatch;
-  readonly #permits = new Permits(catchUpsMax);
+  readonly #permits = new Semaphore(catchUpsMax);
   readonly #budget: LogBudget = { bytes: 0 };
   readonly #groups = new Map<string, FollowGroup>();
   readonly #followers = new Set<Follower>();

@@ -6,6 +6,7 @@ import type { NodeConnection } from './node-connection.js';
 import type { ResponseHead, TransportResponse } from './transport.js';
 
 const ignore = (): void => undefined;
+const done = Promise.resolve();
 
 /** One answer on node:http. Bodies are handed to the operating system without a copy. */
 export class NodeResponse implements TransportResponse {
@@ -27,6 +28,10 @@ export class NodeResponse implements TransportResponse {
     response.on('error', ignore);
   }
 
+  get isWaiting(): boolean {
+    return this.#waiter !== undefined;
+  }
+
   get isGone(): boolean {
     return this.#request.socket.destroyed && !this.#response.writableFinished;
   }
@@ -37,8 +42,8 @@ export class NodeResponse implements TransportResponse {
     else this.#watch();
   }
 
-  send(head: ResponseHead, body: Uint8Array | null): Promise<void> | undefined {
-    if (this.isGone) return undefined;
+  send(head: ResponseHead, body: Uint8Array | null): Promise<void> {
+    if (this.isGone) return done;
     const response = this.#response;
     assert(!response.headersSent, 'a response is sent once');
     this.#writeHead(head, body?.length);
@@ -46,12 +51,12 @@ export class NodeResponse implements TransportResponse {
     if (head.closes === true && !this.#request.complete) this.#endBehindRequest(sent);
     else if (sent === null) response.end();
     else response.end(sent);
-    if (response.writableFinished) return undefined;
+    if (response.writableFinished) return done;
     this.#limitWait();
     return new Promise((resolve) => response.on('close', resolve));
   }
 
-  write(head: ResponseHead, piece: Uint8Array): Promise<void> | undefined {
+  write(head: ResponseHead, piece: Uint8Array): Promise<void> {
     if (this.isGone) return Promise.reject(clientGoneError());
     const { socket } = this.#request;
     socket.cork();
@@ -60,7 +65,7 @@ export class NodeResponse implements TransportResponse {
     this.#response.write(piece, () => this.#confirm());
     socket.uncork();
     // The operating system has taken all of it.
-    if (socket.writableLength === 0) return undefined;
+    if (socket.writableLength === 0) return done;
     this.#watch();
     this.#limitWait();
     return new Promise((resolve, reject) => (this.#waiter = { resolve, reject }));

@@ -61,6 +61,8 @@ export class ProblemError extends LogstrataError {
   readonly headers: Readonly<Record<string, string>>;
   readonly closes: boolean;
   readonly members: Readonly<Record<string, unknown>>;
+  /** How long (ms) the answer is held back, so that guessing tokens is slow. */
+  delayMs = 0;
 
   constructor(status: ProblemStatus, detail: string, extras: ProblemExtras = {}) {
     super(codes[status], detail, { cause: extras.cause });

@@ -49,22 +49,23 @@ export interface ResponseHead {
 
 /** Answers one request: either `send`, or `write` any number of times and then `end`, or `break`. */
 export interface TransportResponse {
+  /** Whether the last `write` waits for the client. */
+  readonly isWaiting: boolean;
   /** Whether the client has gone away before the response has ended. */
   readonly isGone: boolean;
   /** Calls `call` when the client goes away before the response has ended, at once if it has gone already. Replaces an earlier `call`. */
   whenGone(call: () => void): void;
   /**
    * Sends a complete response with its Content-Length. For `HEAD` only the head is sent. With `null` there is neither a body nor a
-   * Content-Length (204, or a `HEAD` for which no body was made). Once it has returned undefined, or the promise has resolved, the bytes of
-   * the body have been handed to the operating system or copied, or the client has gone.
+   * Content-Length (204, or a `HEAD` for which no body was made). Once the promise has resolved, the bytes of the body have been handed to
+   * the operating system or copied, or the client has gone.
    */
-  send(head: ResponseHead, body: Uint8Array | null): Promise<void> | undefined;
+  send(head: ResponseHead, body: Uint8Array | null): Promise<void>;
   /**
-   * Writes a part of the body, and before the first part the head. Returns undefined, or resolves, when the bytes have been handed to the
-   * operating system or copied and the client keeps pace: no more than this piece waits on our side. Rejects `cancelled` when the client
-   * has gone.
+   * Writes a part of the body, and before the first part the head. Resolves when the bytes have been handed to the operating system or copied
+   * and the client keeps pace: no more than this piece waits on our side. Rejects `cancelled` when the client has gone.
    */
-  write(head: ResponseHead, piece: Uint8Array): Promise<void> | undefined;
+  write(head: ResponseHead, piece: Uint8Array): Promise<void>;
   /** Ends a body that `write` began. */
   end(): void;
   /** Breaks the connection, so that the client can't take a part of the answer for the whole. Does nothing if the client has gone. */

@@ -1,6 +1,6 @@
 import { assert, answerBytesMax } from '../../engine/index.js';
 import { clientGoneError } from './client-gone.js';
-import { silenceMsMax, uwsBehindWriteBytesMax } from './http-limits.js';
+import { uwsBehindWriteBytesMax } from './http-limits.js';
 import { reasonPhrase } from './problem.js';
 import type { UwsHttpResponse } from './uws-binary.js';
 import type { ResponseHead, TransportRequest, TransportResponse } from './transport.js';
@@ -11,6 +11,8 @@ export interface UwsTransportState {
   /** Called when the answer has ended or its client has gone. `isKept` says that uWebSockets.js still holds bytes of the answer. */
   finished(isKept: boolean): void;
 }
+
+const done = Promise.resolve();
 
 /** One answer on uWebSockets.js, which copies the bytes of a write that the operating system does not take at once. */
 export class UwsResponse implements TransportResponse {
@@ -40,6 +42,10 @@ export class UwsResponse implements TransportResponse {
     response.onAborted(() => this.#leave());
   }
 
+  get isWaiting(): boolean {
+    return this.#goOn !== undefined;
+  }
+
   get isGone(): boolean {
     return this.#isGone;
   }
@@ -49,8 +55,8 @@ export class UwsResponse implements TransportResponse {
     if (this.#isGone) call();
   }
 
-  send(head: ResponseHead, body: Uint8Array | null): Promise<void> | undefined {
-    if (this.#isEnded) return undefined;
+  send(head: ResponseHead, body: Uint8Array | null): Promise<void> {
+    if (this.#isEnded) return done;
     assert(!this.#isBegun, 'a response is sent once');
     if (head.closes === true) return this.#refuse(head, body!);
     let isDone = true;
@@ -62,7 +68,7 @@ export class UwsResponse implements TransportResponse {
     });
     if (isDone) {
       this.#finish(false);
-      return undefined;
+      return done;
     }
     return this.#sendRest(body!);
   }
@@ -104,10 +110,10 @@ export class UwsResponse implements TransportResponse {
     });
   }
 
-  write(head: ResponseHead, piece: Uint8Array): Promise<void> | undefined {
+  write(head: ResponseHead, piece: Uint8Array): Promise<void> {
     if (this.#isEnded) return Promise.reject(clientGoneError());
     const offset = this.#writeWhile(head, piece, 0);
-    return offset === undefined ? undefined : this.#writeRest(head, piece, offset);
+    return offset === undefined ? done : this.#writeRest(head, piece, offset);
   }
 
   /** Writes a piece from `offset` for as long as the operating system takes all of it. Returns where it stopped; undefined at the end. */

@@ -133,26 +133,25 @@ export class Slot {
   }
 
   /**
-   * Asks for a slot. Returns undefined if the scan has one at once; otherwise a promise that resolves when it has one, however long that
-   * takes.
+   * Asks for a slot. Resolves when the scan has one, however long that takes. Takes it before it returns if one is free.
    */
-  enter(): Promise<void> | undefined {
-    if (this.#state !== 'away') return undefined;
+  async enter(): Promise<void> {
+    if (this.#state !== 'away') return;
     if (this.#admission.tryEnter(this.#share)) {
       this.#state = 'running';
-      return undefined;
+      return;
     }
     this.#state = 'waiting';
-    return new Promise((resolve) => this.#wait(() => resolve()));
+    await new Promise<void>((resolve) => this.#wait(resolve));
   }
 
   /**
    * Like `enter`, for an answer that has sent nothing yet. If no slot becomes free within `admissionWaitMs`, ends the answer and rejects
    * with a `ProblemError` (429).
    */
-  enterFirst(): Promise<void> | undefined {
+  enterFirst(): Promise<void> {
     const entering = this.enter();
-    if (entering === undefined) return undefined;
+    if (this.#state !== 'waiting') return entering;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.end();

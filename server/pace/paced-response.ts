@@ -19,19 +19,16 @@ export class PacedResponse {
   }
 
   /** Like `TransportResponse.write`, but the promise resolves only when the client keeps pace and the scan has a slot again. */
-  write(head: ResponseHead, piece: Uint8Array): Promise<void> | undefined {
+  async write(head: ResponseHead, piece: Uint8Array): Promise<void> {
     const writing = this.#response.write(head, piece);
-    if (writing !== undefined) return this.#wait(writing, piece.length);
-    this.watched.took(piece.length, performance.now());
-    return undefined;
-  }
-
-  async #wait(writing: Promise<void>, bytes: number): Promise<void> {
-    this.watched.waits(bytes, performance.now());
-    this.#slot.leave();
+    const { isWaiting } = this.#response;
+    if (isWaiting) {
+      this.watched.waits(piece.length, performance.now());
+      this.#slot.leave();
+    }
     await writing;
-    this.watched.took(bytes, performance.now());
-    await this.#slot.enter();
+    this.watched.took(piece.length, performance.now());
+    if (isWaiting) await this.#slot.enter();
   }
 
   end(): void {

@@ -17,7 +17,7 @@ export class TimedPieces {
   /** Made when the scan asks for its signal, or when it has to be stopped. Short scans end before either happens. */
   #abort: AbortController | undefined;
   readonly #signal = (): AbortSignal => this.#controller().signal;
-  #beginning: Promise<Scan> | undefined;
+  #beginning: Promise<Scan> | null = null;
   #pieces: AsyncIterator<Uint8Array> | undefined;
   /** The same pieces, if the scan knows which one is the last. */
   #ending: PieceIterator | undefined;
@@ -53,10 +53,9 @@ export class TimedPieces {
   }
 
   /** Starts the scan. The time that this takes counts too. */
-  async start(begin: (signal: () => AbortSignal) => Scan | Promise<Scan>): Promise<Scan> {
-    const begun = begin(this.#signal);
-    if (begun instanceof Promise) this.#beginning = begun;
-    const scan = begun instanceof Promise ? await this.#within(begun) : begun;
+  async start(begin: (signal: () => AbortSignal) => Promise<Scan>): Promise<Scan> {
+    this.#beginning = begin(this.#signal);
+    const scan = await this.#within(this.#beginning);
     this.stats = scan.stats;
     if ('isAtEnd' in scan.lines) this.#ending = scan.lines;
     this.#pieces = scan.lines[Symbol.asyncIterator]();

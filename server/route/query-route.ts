@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import {
   type ReadableStore,
   isLogstrataError,
@@ -92,17 +93,18 @@ export class QueryRoute {
     try {
       await this.#answer(request, response, startMs, target, caller);
     } catch (error) {
-      this.#fail(request, response, error, startMs);
+      await this.#fail(request, response, error, startMs);
     }
   }
 
-  #answer(
+  // Async, so that what it throws is a rejection.
+  async #answer(
     request: TransportRequest,
     response: TransportResponse,
     startMs: number,
     checked: RequestTarget | undefined,
     known: Caller | undefined,
-  ): Promise<void> | undefined {
+  ): Promise<void> {
     this.#admission.assertOpen();
     const target = checked ?? checkRequest(request, this.#rules);
     if (request.method === 'OPTIONS') {
@@ -111,7 +113,6 @@ export class QueryRoute {
     }
     const client = this.#proxies.clientOf(request.remoteAddress, () => request.header('x-forwarded-for'));
     const caller = known ?? this.#identify(request, client);
-    if (caller instanceof Promise) return caller;
     const { agent, store, query } = this.#read(target, caller);
     if (asksToFollow(request)) {
       const { objection } = caller;
@@ -130,7 +131,7 @@ export class QueryRoute {
     return this.#run({ asked, store, query, head, packs, isWhole, response, slot, broken: null });
   }
 
-  #identify(request: TransportRequest, client: string): Caller | Promise<never> {
+  #identify(request: TransportRequest, client: string): Caller {
     const { guard, now } = this.#options;
     return guard?.identify(request.header('authorization'), client, now()) ?? anybody;
   }
@@ -140,7 +141,7 @@ export class QueryRoute {
     request: TransportRequest,
     response: TransportResponse,
     startMs: number,
-  ): Promise<void> | undefined {
+  ): Promise<void> {
     const head = streamHead(this.#cors(request));
     const onBegin = (): void => this.tally.answered(200, performance.now() - startMs);
     if (request.method !== 'HEAD') return this.#followers.follow({ ...asked, head, response, onBegin });
@@ -148,12 +149,18 @@ export class QueryRoute {
     return response.send({ ...head, closes: false }, null);
   }
 
-  #fail(request: TransportRequest, response: TransportResponse, error: unknown, startMs: number): void {
+  async #fail(
+    request: TransportRequest,
+    response: TransportResponse,
+    error: unknown,
+    startMs: number,
+  ): Promise<void> {
+    const problem = problemOf(error);
+    if (problem.delayMs > 0) await delay(problem.delayMs);
     if (response.isGone) {
       this.tally.broken.client_gone++;
       return;
     }
-    const problem = problemOf(error);
     this.tally.answered(problem.status, performance.now() - startMs);
     this.#logOurs(problem, error);
     sendProblem(response, problem, withVary(this.#cors(request), 'Accept-Encoding'));
@@ -199,11 +206,8 @@ export class QueryRoute {
 
   /** Rejects only before the first byte of the answer. */
   async #run(wanted: AnswerPlan): Promise<void> {
-    const entering = wanted.slot.enterFirst();
-    if (entering !== undefined) {
-      wanted.response.whenGone(() => wanted.slot.end());
-      await entering;
-    }
+    wanted.response.whenGone(() => wanted.slot.end());
+    await wanted.slot.enterFirst();
     const pieces = new TimedPieces(this.#options.queryTimeoutMs);
     wanted.response.whenGone(() => pieces.interrupt(clientGoneError()));
     try {

@@ -297,7 +297,7 @@ describe('the channel to the writer', () => {
     let finish: (() => void) | undefined;
     const { connectOne, end } = await serving({
       hold: (_args, _payload, connection) => {
-        connection.onClose(() => void events.push('released'));
+        connection.onClose(() => Promise.resolve(void events.push('released')));
         return Promise.resolve('held');
       },
       publish: async () => {
@@ -308,7 +308,7 @@ describe('the channel to the writer', () => {
       },
       late: async (_args, _payload, connection) => {
         await delay(20);
-        connection.onClose(() => void events.push('late released'));
+        connection.onClose(() => Promise.resolve(void events.push('late released')));
       },
     });
     const link = await connectOne();
@@ -348,7 +348,7 @@ describe('the channel to the writer', () => {
     let isWaiting = false;
     const { connectOne, stop, end } = await serving({
       hold: (_args, _payload, connection) => {
-        connection.onClose(() => release!());
+        connection.onClose(() => Promise.resolve(release!()));
         return Promise.resolve(null);
       },
       wait: () => {

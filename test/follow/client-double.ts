@@ -60,17 +60,21 @@ export class ClientDouble implements TransportResponse {
     this.#whenGone = call;
   }
 
-  send(): undefined {
+  get isWaiting(): boolean {
+    return this.#goOn !== undefined;
+  }
+
+  send(): never {
     throw new Error('a stream is written piece by piece');
   }
 
-  write(head: ResponseHead, piece: Uint8Array): Promise<void> | undefined {
+  write(head: ResponseHead, piece: Uint8Array): Promise<void> {
     if (this.#goOn !== undefined) throw new Error('one piece is written after another');
     if (this.isGone || this.isEnded) return Promise.reject(clientGoneError());
     this.head = head;
     if (!this.#isStopped) {
       this.reader.feed(Buffer.from(piece).toString());
-      return undefined;
+      return Promise.resolve();
     }
     this.waitingBytes = piece.length;
     this.#written.push(Buffer.from(piece).toString());

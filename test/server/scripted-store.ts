@@ -62,10 +62,7 @@ export class ScriptedStore implements ReadableStore {
     this.schema = schema;
   }
 
-  /** Scans begin without a wait, like those of a writer. */
-  isAtOnce = false;
-
-  scan(query: Query, options: ScanOptions = {}): Scan | Promise<Scan> {
+  scan(query: Query, options: ScanOptions = {}): Promise<Scan> {
     this.lastQuery = query;
     const signal = signalOf(options.signal);
     this.lastSignal = signal;
@@ -75,8 +72,7 @@ export class ScriptedStore implements ReadableStore {
       this.#play(script, signal),
       Array.isArray(script) ? script.length : Infinity,
     );
-    const scan = { lines, stats: newScanStats() };
-    return this.isAtOnce ? scan : Promise.resolve(scan);
+    return Promise.resolve({ lines, stats: newScanStats() });
   }
 
   /** Counts are not scripted. */

@@ -83,8 +83,7 @@ function lenders(): Measure {
   return { name: 'classes that queue, lend or limit', definition, value: found.length, found };
 }
 
-const lends =
-  /(Queue|Turns?|Lease|AnswerCells|Pool|Budget|Slot|Admission|Permits|Mutex|InOrder|Threads|Space)$/;
+const lends = /(Queue|Turns?|Lease|AnswerCells|Pool|Budget|Slot|Admission|Semaphore|InOrder|Threads|Space)$/;
 
 function limits(): Measure {
   const files = sourcesBelow(['engine/terms', 'server/http']).filter(({ path }) =>

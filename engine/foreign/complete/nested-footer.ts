@@ -11,7 +11,9 @@ export interface NestedFooter {
   readonly rowGroups: readonly ForeignRowGroup[];
 }
 
-const footers = new FactsCache((place) => withParquetFooter(place, readNestedFooter));
+const footers = new FactsCache((place) =>
+  withParquetFooter(place, async (footer, footerAt) => readNestedFooter(footer, footerAt)),
+);
 
 /** Returns the footer of a Parquet file, cached per thread. Throws as `readParquetFile` does. */
 export async function nestedFooterOf(place: ForeignPlace): Promise<NestedFooter> {

@@ -58,7 +58,7 @@ async function sampleOf(chunks: readonly ForeignChunk[], source: ForeignSource):
 /** Calls `read` with the footer of a Parquet file and its offset. Throws as `readParquetFile` does, also for a `FormatError` of `read`. */
 export async function withParquetFooter<T>(
   place: ForeignPlace,
-  read: (footer: Uint8Array, footerAt: number, source: ForeignSource) => T | Promise<T>,
+  read: (footer: Uint8Array, footerAt: number, source: ForeignSource) => Promise<T>,
 ): Promise<T> {
   return await withForeignSource(place, async (source) => {
     const { footer, footerAt } = await findFooter(source);

@@ -7,6 +7,7 @@ import { WorkerPool } from '../../workers/worker-pool.js';
 import type { FarTier } from './far-tier.js';
 import { freeAndDrop, shipNext, type FarAgent, type Ship } from './ship-agent.js';
 import { shipTask } from './ship-task.js';
+import { SharedWork } from '../../terms/shared-work.js';
 
 /** What has been shipped for an agent since the process started. */
 export interface FarCounts {
@@ -48,7 +49,7 @@ export class FarBackground {
   readonly #patience = new Map<string, { readonly untilMs: number; readonly told: string }>();
   /** Files of each agent that cannot be read, which are not tried again. `verify` reports them. */
   readonly #damaged = new Map<string, ReadonlySet<string>>();
-  #running: Promise<void> | undefined;
+  readonly #work = new SharedWork((agents: readonly FarAgent[]) => this.#runAll(agents));
   #isStopping = false;
 
   constructor(options: FarBackgroundOptions) {
@@ -61,16 +62,14 @@ export class FarBackground {
 
   /** Starts shipping if it is not running. Never throws, and returns at once. For a timer. */
   tick(agents: readonly FarAgent[]): void {
-    this.#running ??= this.#runAll(agents).finally(() => {
-      this.#running = undefined;
-    });
+    void this.#work.run(agents);
   }
 
   /** Stops shipping. The current attempt is abandoned, and its rows are dropped later. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     await this.#workers.close();
-    await this.#running;
+    await this.#work.settled();
   }
 
   /** Repeats until no agent has anything to ship. */

@@ -6,6 +6,7 @@ import { objectBlockBytes } from '../../terms/far-limits.js';
 import type { Directory } from '../disk/directory.js';
 import { openRealDirectory } from '../disk/real-directory.js';
 import { encodeBlock } from './object-blocks.js';
+import { once, SharedWork } from '../../terms/shared-work.js';
 
 /** Share of the cache that is freed when it is full. Evicting single blocks would make it full again at once. */
 const freedShare = 1 / 16;
@@ -20,8 +21,9 @@ export class BlockCache {
   /** Files, `<folder of the version>/<block>`, least recently used first. */
   readonly #blocks = new Set<string>();
   readonly #pins = new Map<string, number>();
-  #directory: Promise<Directory> | undefined;
-  #evicting: Promise<void> | undefined;
+  /** Opens the cache's folder. Blocks of an earlier process are found again, in no particular order of use. */
+  readonly #open = once(() => this.#find());
+  readonly #eviction = new SharedWork((directory: Directory) => this.#evict(directory));
 
   constructor(folder: string, bytesMax: number) {
     this.#folder = folder;
@@ -73,7 +75,7 @@ export class BlockCache {
     await directory.remove(file);
     await writeNew(directory, file, name, encodeBlock(name, block, bytes));
     this.#blocks.add(file);
-    if (this.bytes > this.#bytesMax) await (this.#evicting ??= this.#evict(directory));
+    if (this.bytes > this.#bytesMax) await this.#eviction.run(directory);
   }
 
   async #evict(directory: Directory): Promise<void> {
@@ -88,13 +90,6 @@ export class BlockCache {
     }
     for (const folder of folders)
       if ((await directory.list(folder)).length === 0) await directory.removeDirectory(folder);
-    this.#evicting = undefined;
-  }
-
-  /** Opens the cache's folder. Blocks of an earlier process are found again, in no particular order of use. */
-  #open(): Promise<Directory> {
-    this.#directory ??= this.#find();
-    return this.#directory;
   }
 
   async #find(): Promise<Directory> {

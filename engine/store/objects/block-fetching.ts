@@ -1,4 +1,5 @@
 import type { LocalCopy } from '../../foreign/foreign-file.js';
+import { Semaphore } from '../../workers/semaphore.js';
 import {
   objectBlockBytes,
   objectGapBytesMax,
@@ -8,7 +9,6 @@ import {
 import type { BlockCache } from './block-cache.js';
 import { blockBytes } from './object-blocks.js';
 import type { ObjectVersion } from './object-client.js';
-import { Semaphore } from './requests.js';
 
 /** Reads the bytes [from, to) of a version of an object. */
 type ReadRange = (version: ObjectVersion, from: number, to: number) => Promise<Uint8Array>;

@@ -66,26 +66,3 @@ function codeOf({ status }: ObjectFailure): ErrorCode {
   if (status === 404) return 'not_found';
   return status === 412 ? 'conflict' : 'io';
 }
-
-/** Limits the number of requests that run at once. Further ones wait in order. */
-export class Semaphore {
-  #free: number;
-  readonly #waiting: (() => void)[] = [];
-
-  constructor(count: number) {
-    this.#free = count;
-  }
-
-  /** Runs `work` once fewer than the limit run. */
-  async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#free > 0) this.#free--;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    try {
-      return await work();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#free++;
-      else next();
-    }
-  }
-}

@@ -1,12 +1,17 @@
 import type { AgentState } from './agent-state.js';
 import type { Directory } from '../disk/directory.js';
-import { Mutex } from '../../workers/mutex.js';
+import { Semaphore } from '../../workers/semaphore.js';
 import { readCommitted, type Heads } from './recovery.js';
+import { SharedWork } from '../../terms/shared-work.js';
 
 /** Keeps an agent's state up to date with what the writer of another process commits, until this process becomes the writer. */
 export class Follower {
-  private readonly reading = new Mutex();
-  private refreshing: Promise<void> | undefined;
+  private readonly reading = new Semaphore(1);
+  private readonly refreshing = new SharedWork(() =>
+    this.reading.run(async () => {
+      if (!this.ended) await readCommitted(this.directory, this.state, this.heads);
+    }),
+  );
   private ended = false;
 
   constructor(
@@ -17,14 +22,7 @@ export class Follower {
 
   /** Updates the state to the newest committed one. Concurrent calls share one reading. */
   refresh(): Promise<void> {
-    this.refreshing ??= this.reading
-      .run(async () => {
-        if (!this.ended) await readCommitted(this.directory, this.state, this.heads);
-      })
-      .finally(() => {
-        this.refreshing = undefined;
-      });
-    return this.refreshing;
+    return this.refreshing.run();
   }
 
   /**

@@ -44,7 +44,7 @@ import { hotEntriesForManifest, sealHotFiles } from './seal.js';
 import { publishManifest, readNewestManifest } from '../manifest/manifest-file.js';
 import { type Manifest, type OrdinalRun, type RetentionPolicy } from '../manifest/manifest.js';
 import { changeFar, type FarChanges } from '../manifest/far-changes.js';
-import { Mutex } from '../../workers/mutex.js';
+import { Semaphore } from '../../workers/semaphore.js';
 import { OpenHotFile } from './open-hot-file.js';
 import { nextManifest } from './next-manifest.js';
 import { publishedRecords } from './published-records.js';
@@ -76,7 +76,7 @@ const dayMs = 86_400_000;
  */
 export class AgentWriter implements AttachingCommitter {
   readonly tally = new CommitTally();
-  private readonly commits = new Mutex();
+  private readonly commits = new Semaphore(1);
   private readonly units = new Map<string, WriterUnit>();
   private open: OpenHotFile | undefined;
   /** Set after a failed commit, when only the disk tells whether the manifest was published. The next commit reads it first (`settle`). */

@@ -20,7 +20,7 @@ const noPayload = new Uint8Array(0);
 /** The connection of another process, as seen by the operations that it requests. */
 export interface ChannelConnection {
   /** Runs `work` once the connection has ended for any reason and its requests are done; at once if it has ended already. */
-  onClose(work: () => Promise<void> | void): void;
+  onClose(work: () => Promise<void>): void;
 }
 
 /** Handles a request. The result is encoded as JSON. Errors are sent to the other process with their code. */
@@ -66,7 +66,10 @@ export class ChannelServer {
       this.#perform(name, args, payload, self),
     );
     this.#connections.add(connection);
-    connection.onClose(() => void this.#connections.delete(connection));
+    connection.onClose(() => {
+      this.#connections.delete(connection);
+      return Promise.resolve();
+    });
   }
 
   async #perform(
@@ -111,7 +114,7 @@ class ServerConnection implements ChannelConnection {
   readonly #reader = new FrameReader(helloBounds);
   readonly #hello: (args: unknown) => Promise<unknown>;
   readonly #perform: Perform;
-  readonly #atEnd: (() => Promise<void> | void)[] = [];
+  readonly #atEnd: (() => Promise<void>)[] = [];
   readonly #ended: Promise<void>;
   #resolveEnded: () => void = () => {};
   #isKnown = false;
@@ -139,7 +142,7 @@ class ServerConnection implements ChannelConnection {
     });
   }
 
-  onClose(work: () => Promise<void> | void): void {
+  onClose(work: () => Promise<void>): void {
     if (this.#isEnding) void this.#runAtEnd(work);
     else this.#atEnd.push(work);
   }
@@ -206,7 +209,7 @@ class ServerConnection implements ChannelConnection {
     void Promise.all(this.#atEnd.map((work) => this.#runAtEnd(work))).then(this.#resolveEnded);
   }
 
-  async #runAtEnd(work: () => Promise<void> | void): Promise<void> {
+  async #runAtEnd(work: () => Promise<void>): Promise<void> {
     try {
       await work();
     } catch {

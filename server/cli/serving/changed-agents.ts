@@ -30,7 +30,7 @@ export interface ChangedAgentsOptions {
 export class ChangedAgents implements Rereadable {
   constructor(private readonly options: ChangedAgentsOptions) {}
 
-  fingerprint(): string {
+  async fingerprint(): Promise<string> {
     return fingerprintOf(this.options.folder);
   }
 

@@ -34,7 +34,7 @@ export class OwnCertificate implements Rereadable {
     this.#listeners.push(listener);
   }
 
-  fingerprint(): string {
+  async fingerprint(): Promise<string> {
     const { cert, key } = this.#files;
     return `${fingerprintOfFile(cert)} ${fingerprintOfFile(key)}`;
   }

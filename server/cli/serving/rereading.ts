@@ -6,7 +6,7 @@ export type RereadCause = 'SIGHUP' | 'watch';
 /** A part of the configuration that a running server can read again. */
 export interface Rereadable {
   /** A text that differs whenever the source has changed. */
-  fingerprint(): string | Promise<string>;
+  fingerprint(): Promise<string>;
   /** Reads the source again and applies it. Never rejects: errors are logged, and the previous state stays. */
   reread(cause: RereadCause): Promise<void>;
   /** Tries again what has failed. Called now and then. Never rejects. */

@@ -82,12 +82,12 @@ async function operandWords(typed: TypedWords, agents: KnownAgents, last: string
   return argument === undefined ? [] : wordsOf(argument, typed, agents, last);
 }
 
-function wordsOf(
+async function wordsOf(
   argument: Argument,
   typed: TypedWords,
   agents: KnownAgents,
   last: string,
-): Promise<Candidates> | Candidates {
+): Promise<Candidates> {
   if (argument.argChoices !== undefined) return choices(argument.argChoices);
   switch (argument.name()) {
     case 'agent':

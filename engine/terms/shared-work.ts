@@ -1,0 +1,40 @@
+/** Work that its callers share: who asks for it while it is under way gets the same result. */
+export class SharedWork<Parameters extends readonly unknown[], Result> {
+  readonly #work: (...parameters: Parameters) => Promise<Result>;
+  #running: Promise<Result> | null = null;
+  #sinceMs = 0;
+
+  constructor(work: (...parameters: Parameters) => Promise<Result>) {
+    this.#work = work;
+  }
+
+  /** How long the work under way has lasted (ms); 0 if none is. */
+  get runningMs(): number {
+    return this.#running === null ? 0 : performance.now() - this.#sinceMs;
+  }
+
+  get isRunning(): boolean {
+    return this.#running !== null;
+  }
+
+  /** Begins the work, or joins what is under way. */
+  run(...parameters: Parameters): Promise<Result> {
+    if (this.#running !== null) return this.#running;
+    this.#sinceMs = performance.now();
+    this.#running = this.#work(...parameters).finally(() => {
+      this.#running = null;
+    });
+    return this.#running;
+  }
+
+  /** Resolves when no work is under way, whatever has come of it. */
+  async settled(): Promise<void> {
+    await this.#running?.catch(() => undefined);
+  }
+}
+
+/** Makes something at the first call, and returns the same at further calls. */
+export function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | null = null;
+  return () => (made ??= make());
+}
