@@ -44,16 +44,14 @@ interface StreamPart {
   readonly runs: OrdinalRun[];
 }
 
-/** Consecutive rows of the answer that are in one page: the row spans of its runs, in the direction of the plan. */
-interface Gathered {
-  readonly page: FarPage;
-  readonly spans: RowSpan[];
-}
-
+/** Rows of a page that are in one run. */
 interface RowSpan {
   readonly from: number;
   readonly to: number;
+  readonly hasFurther: boolean;
 }
+
+const noRows: RowSpan = { from: 0, to: 0, hasFurther: false };
 
 /**
  * Reads the far runs of a plan in its direction. Neighbouring runs are asked for together as a window: each shard that has rows of them
@@ -107,55 +105,55 @@ export class FarReader {
    * They may be more than `limit`, which returns the number of rows that are still wanted.
    */
   async *matches(first: number, end: number, limit: () => number): AsyncGenerator<Matches, void> {
-    let gathered: Gathered | null = null;
+    const runs = this.#runs(first, end);
+    let found = 0;
+    for (let run = runs.next(); run.done !== true;) {
+      const stream = this.#streamOf(run.value.index, limit());
+      const page = await stream.page(limit());
+      const spans: RowSpan[] = [];
+      let isLeft = false;
+      // All runs with rows in this page, unless rows of another page come between.
+      while (!isLeft && run.done !== true && this.#streamOf(run.value.index, limit()) === stream) {
+        const { index, range } = run.value;
+        const span = page === null ? noRows : this.#rowsOf(page, range);
+        spans.push(span);
+        found += span.to - span.from;
+        isLeft = !span.hasFurther;
+        if (page !== null && isLeft && (this.#isFiltered || found < range.rows)) break;
+        // Without predicates every row must be answered. A missing row is an error, so that an answer is never silently short.
+        if (!this.#isFiltered && found !== range.rows) throw this.#rowsAt(index).lacking(found, range);
+        found = 0;
+        run = runs.next();
+      }
+      if (isLeft) stream.leave();
+      const matches = page === null ? null : await this.#matchesOf(page, spans);
+      if (matches !== null) yield matches;
+      if (limit() <= 0) return;
+    }
+  }
+
+  /** The runs [first, end) with rows of the plan, in its direction. */
+  *#runs(first: number, end: number): Generator<{ readonly index: number; readonly range: RowRange }, void> {
     for (let k = 0; k < end - first; k++) {
       const index = this.#isForward ? first + k : end - 1 - k;
       const range = rangeOfRun(this.#plan, index);
-      if (range === null) continue;
-      const stream = this.#streamOf(index, limit());
-      let found = 0;
-      for (;;) {
-        const page = await stream.page(limit());
-        if (page === null) break;
-        const { from, to, isOver } = this.#rowsOf(page, range);
-        found += to - from;
-        if (gathered !== null && gathered.page !== page) {
-          const matches = await this.#matchesOf(gathered);
-          if (matches !== null) yield matches;
-          gathered = null;
-        }
-        gathered ??= { page, spans: [] };
-        if (from < to) gathered.spans.push({ from, to });
-        if (isOver) break;
-        stream.leave();
-        const matches = await this.#matchesOf(gathered);
-        if (matches !== null) yield matches;
-        gathered = null;
-        if (limit() <= 0) return;
-        if (!this.#isFiltered && found >= range.rows) break;
-      }
-      // Without predicates every row must be answered. A missing row is an error, so that an answer is never silently short.
-      if (!this.#isFiltered && found !== range.rows) throw this.#rowsAt(index).lacking(found, range);
+      if (range !== null) yield { index, range };
     }
-    const matches = gathered === null ? null : await this.#matchesOf(gathered);
-    if (matches !== null) yield matches;
   }
 
-  /**
-   * The rows of a page that are in a range. `isOver` is true where the page has rows beyond the range, so that no later page has rows of
-   * it.
-   */
-  #rowsOf(page: FarPage, range: RowRange): RowSpan & { readonly isOver: boolean } {
+  /** The rows of a page that are in a range. `hasFurther` is true where the page has rows beyond it, so that no later page has rows of it. */
+  #rowsOf(page: FarPage, range: RowRange): RowSpan {
     const { partition, firstOrdinal, rows } = range;
     const from = page.rowsBefore(partition, firstOrdinal, false);
     const to = page.rowsBefore(partition, firstOrdinal + rows - 1, true);
-    const edge = this.#isForward ? page.rows : 0;
-    return { from, to, isOver: this.#isForward ? to < edge : from > edge };
+    return { from, to, hasFurther: this.#isForward ? to < page.rows : from > 0 };
   }
 
-  /** The matches among the rows that were gathered from a page; null where there are none. */
-  async #matchesOf({ page, spans }: Gathered): Promise<Matches | null> {
-    if (spans.length === 0) return null;
+  /** The matches among spans of a page, given in the direction of the plan; null where there are none. */
+  async #matchesOf(page: FarPage, spans: readonly RowSpan[]): Promise<Matches | null> {
+    const ascending = this.#isForward ? spans : spans.toReversed();
+    const ranges = ascending.flatMap(({ from, to }) => page.ranges(from, to));
+    if (ranges.length === 0) return null;
     let selection = this.#selections.get(page);
     if (selection === undefined) {
       const share = { firstRow: 0, endRow: page.rows, units: 1 };
@@ -164,8 +162,6 @@ export class FarReader {
     }
     const pause = this.#work.pace.pause();
     if (pause !== undefined) await pause;
-    const ascending = this.#isForward ? spans : spans.reverse();
-    const ranges = ascending.flatMap(({ from, to }) => page.ranges(from, to));
     const take = countSelected(selection, ranges);
     return take === 0 ? null : { unit: { rowGroup: page, ranges }, selection, skip: 0, take };
   }
@@ -190,30 +186,26 @@ export class FarReader {
     const streams = new Map<string, FarStream>();
     const { schema, predicates, fields } = this.#wish;
     const { direction } = this.#plan;
-    for (const [group, part] of parts) {
-      const { far, from, to } = part;
-      const { stored } = far;
-      const condition = farCondition(predicates, schema, stored);
-      const asked = askedFields(fields, schema, stored);
-      const copies = [...part.copies.values()];
+    for (const [group, { far, copies, from, to, rows, runs }] of parts) {
       const question = {
-        far,
-        copies,
+        agent: far.agent,
+        shard: far.copy?.shard ?? 0,
+        copies: [...copies.values()],
         from,
         to,
         direction,
-        condition,
-        asked,
-        schema,
+        condition: farCondition(predicates, schema, far.stored),
         predicates: predicates.asked,
-        expected: this.#isFiltered ? undefined : this.#isForward ? part.runs : part.runs.toReversed(),
+        schema: askedFields(fields, schema, far.stored),
+        shown: schema,
+        expected: this.#isFiltered ? undefined : this.#isForward ? runs : runs.toReversed(),
       };
-      const stream = new FarStream(question, this.#ending.signal, ({ bytes }) => {
-        this.#work.stats.bytesRead += bytes;
-      });
       // Without predicates no more rows are wanted than the part has live rows. Rows that are no longer live may lie between them; then the
       // stream asks for a further page.
-      stream.begin(this.#isFiltered ? limit : Math.min(limit, part.rows));
+      const wanted = this.#isFiltered ? limit : Math.min(limit, rows);
+      const stream = new FarStream(far, question, wanted, this.#ending.signal, ({ bytes }) => {
+        this.#work.stats.bytesRead += bytes;
+      });
       streams.set(group, stream);
     }
     return { first: Math.min(index, last), end: Math.max(index, last) + 1, streams };

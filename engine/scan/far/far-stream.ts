@@ -1,38 +1,22 @@
 import type { FarAnswer } from '../../store/far/far-cluster.js';
 import type { FarRows, SourceQuestion } from '../../store/far/far-rows.js';
-import type { FarCopy } from '../../store/manifest/far-copy.js';
-import type { OrdinalRun } from '../../store/manifest/manifest.js';
 import { comparePositions, type Position } from '../../terms/cursor.js';
 import { farAnswerBytes } from '../../terms/far-limits.js';
 import { rowGroupRowsMax } from '../../terms/limits.js';
-import type { Predicate } from '../../terms/predicate.js';
-import type { Schema } from '../../terms/schema.js';
 import { FarPage } from './far-page.js';
 
 /** Factor by which each further page of a stream may be longer. */
 const pageGrowth = 4;
 
-/** What one stream asks for. */
-export interface StreamQuestion {
-  readonly far: FarRows;
-  readonly copies: readonly FarCopy[];
-  /** Both ends are inclusive. */
-  readonly from: Position;
-  readonly to: Position;
-  readonly direction: 'forward' | 'backward';
-  readonly condition: string | null;
-  readonly predicates: readonly Predicate[];
-  readonly asked: Schema;
-  readonly schema: Schema;
-  /** All rows of the answer, ascending; undefined where predicates select among them. */
-  readonly expected: readonly OrdinalRun[] | undefined;
-}
+/** What one stream asks for: the first rows of its range in its direction, both ends inclusive, as many as a page has. */
+export type StreamQuestion = Omit<SourceQuestion, 'limit'>;
 
 /**
  * The rows of one shard between two positions, page by page in one direction. The next page is asked for as soon as the one before has
  * arrived, so that it is on its way while that one is written.
  */
 export class FarStream {
+  readonly #far: FarRows;
   readonly #question: StreamQuestion;
   readonly #signal: AbortSignal;
   readonly #onPage: (page: FarPage) => void;
@@ -45,54 +29,46 @@ export class FarStream {
   #rest: { readonly from: Position; readonly to: Position } | null;
   #page: FarPage | null = null;
 
-  constructor(question: StreamQuestion, signal: AbortSignal, onPage: (page: FarPage) => void) {
+  /** Asks for the first page, with at most `limit` rows. */
+  constructor(
+    far: FarRows,
+    question: StreamQuestion,
+    limit: number,
+    signal: AbortSignal,
+    onPage: (page: FarPage) => void,
+  ) {
+    this.#far = far;
     this.#question = question;
     this.#signal = signal;
     this.#onPage = onPage;
-    this.#rest = { from: question.from, to: question.to };
-    let rows = 0;
-    let bytes = 0;
-    for (const copy of question.copies) {
-      rows += copy.rows;
-      bytes += copy.bytes;
-    }
+    this.#rest = question;
+    const rows = question.copies.reduce((sum, copy) => sum + copy.rows, 0);
+    const bytes = question.copies.reduce((sum, copy) => sum + copy.bytes, 0);
     const rowBytes = Math.max(1, bytes / Math.max(1, rows));
     this.#pageRows = Math.max(1, Math.min(rowGroupRowsMax, Math.floor(farAnswerBytes / rowBytes)));
-  }
-
-  /** Asks for the first page, with at most `limit` rows. */
-  begin(limit: number): void {
-    this.#size = Math.min(limit, this.#pageRows);
-    this.#ask();
+    this.#ask(limit);
   }
 
   /** The current page, or the next one where there is none; null at the end. `limit` is the number of rows wanted from here on. */
   async page(limit: number): Promise<FarPage | null> {
     if (this.#page !== null) return this.#page;
-    if (this.#next === null) this.#askMore(limit);
+    if (this.#next === null) this.#ask(limit);
     if (this.#next === null) return null;
     const answer = await this.#next;
     this.#next = null;
     const { length } = answer.batch;
     this.#rest = answer.isCut && length > 0 ? this.#behind(answer) : null;
     if (length === 0) return null;
-    const { far, schema, asked } = this.#question;
-    this.#page = new FarPage(`far/${far.agent}`, schema, asked, far.stored, answer);
+    const { agent, stored } = this.#far;
+    this.#page = new FarPage(`far/${agent}`, this.#question.shown, this.#question.schema, stored, answer);
     this.#onPage(this.#page);
-    if (limit > length) this.#askMore(limit - length);
+    if (limit > length) this.#ask(limit - length);
     return this.#page;
   }
 
   /** Ends the use of the current page. */
   leave(): void {
     this.#page = null;
-  }
-
-  /** Asks for the next page. Pages grow, because many rows turned out not to match. */
-  #askMore(limit: number): void {
-    if (this.#rest === null) return;
-    this.#size = Math.min(this.#pageRows, Math.max(limit, this.#size * pageGrowth));
-    this.#ask();
   }
 
   /** The range after the rows of an answer, in the direction of the stream; null where it is empty. */
@@ -106,23 +82,14 @@ export class FarStream {
     return { from, to: { ...last, ordinal: last.ordinal - 1 } };
   }
 
-  #ask(): void {
-    const { far, copies, direction, condition, predicates, asked, schema, expected } = this.#question;
-    const question: SourceQuestion = {
-      agent: far.agent,
-      shard: far.copy?.shard ?? 0,
-      copies,
-      ...this.#rest!,
-      direction,
-      limit: this.#size,
-      condition,
-      predicates,
-      schema: asked,
-      shown: schema,
-      expected,
-    };
+  /** Asks for the next page. Pages grow, because many rows turned out not to match. */
+  #ask(limit: number): void {
+    if (this.#rest === null) return;
+    const { from, to } = this.#rest;
     this.#rest = null;
-    this.#next = far.source().ask(question, this.#signal);
+    this.#size = Math.min(this.#pageRows, Math.max(limit, this.#size * pageGrowth));
+    const question = { ...this.#question, from, to, limit: this.#size };
+    this.#next = this.#far.source().ask(question, this.#signal);
     // Mark the promise as handled: a failure is thrown when the page is asked for, which may never happen.
     this.#next.catch(() => undefined);
   }

@@ -11,10 +11,9 @@ import { areFiltered, fieldsOf } from './far-condition.js';
 import { FarPage } from './far-page.js';
 import { FarReader, type FarWish } from './far-reader.js';
 
-/** Runs [first, end) of a plan that are all in the far tier, or all in files or hot. */
+/** A part of a plan whose runs are all in the far tier, or all in files or hot. */
 interface Stretch {
-  readonly first: number;
-  readonly end: number;
+  readonly part: ScanPlan;
   readonly isFar: boolean;
 }
 
@@ -45,13 +44,18 @@ export function nearFinder(
 ): Finder {
   return {
     async *matches(limit) {
-      for (const { first, end, isFar } of stretchesOf(plan)) {
+      for (const { part, isFar } of stretchesOf(plan)) {
         if (isFar) continue;
-        const near = new MatchFinder({ ...plan, first, end }, filter, work, Units);
-        for await (const matches of near.matches(limit)) yield matches;
+        for await (const matches of new MatchFinder(part, filter, work, Units).matches(limit)) yield matches;
       }
     },
   };
+}
+
+/** The last matches, newest first, or null where they are too many to keep, and the position of the first of them. */
+interface LastMatches {
+  readonly kept: Matches[] | null;
+  readonly start: Position;
 }
 
 /**
@@ -84,24 +88,37 @@ class TieredFinder implements Finder {
   async *matches(limit: number): AsyncGenerator<Matches, void> {
     let plan = this.#plan;
     if (plan.direction === 'backward') {
-      let start: Position;
-      if (areFiltered(this.#wish.predicates)) {
-        const kept = await this.#last(limit);
-        for (let next = kept.matches?.pop(); next !== undefined; next = kept.matches?.pop()) yield next;
-        if (kept.matches !== null) return;
-        start = kept.start;
-      } else start = startOfLast(plan, limit);
-      plan = this.#from(start);
+      const isFiltered = areFiltered(this.#wish.predicates);
+      const { kept, start } = isFiltered
+        ? await this.#last(limit)
+        : { kept: null, start: startOfLast(plan, limit) };
+      for (let next = kept?.pop(); next !== undefined; next = kept?.pop()) yield next;
+      if (kept !== null) return;
+      plan = planScan(plan.runs, {
+        after: { ...start, ordinal: start.ordinal - 1 },
+        before: plan.before,
+        limit: 0,
+        predicates: [],
+      });
     }
-    const reader = new FarReader(plan, this.#filter, this.#work, this.#wish);
+    for await (const matches of this.#found(plan, this.#wish, limit)) yield matches;
+  }
+
+  /** Yields the first `limit` matches in the direction of the plan. */
+  async *#found(plan: ScanPlan, wish: FarWish, limit: number): AsyncGenerator<Matches, void> {
+    const reader = new FarReader(plan, this.#filter, this.#work, wish);
     let left = limit;
     try {
-      for (const stretch of stretchesOf(plan)) {
+      for (const { part, isFar } of stretchesOf(plan)) {
         if (left === 0) return;
-        for await (const matches of this.#matchesOf(stretch, plan, reader, () => left)) {
+        const found = isFar
+          ? reader.matches(part.first, part.end, () => left)
+          : new MatchFinder(part, this.#filter, this.#work, this.#Units).found(left);
+        for await (const matches of found) {
           const take = Math.min(left, matches.take);
           left -= take;
-          if (take > 0) yield take === matches.take ? matches : { ...matches, take };
+          const skipped = plan.direction === 'forward' ? 0 : matches.take - take;
+          if (take > 0) yield { ...matches, skip: matches.skip + skipped, take };
         }
       }
     } finally {
@@ -109,89 +126,44 @@ class TieredFinder implements Finder {
     }
   }
 
-  #matchesOf(
-    { first, end, isFar }: Stretch,
-    plan: ScanPlan,
-    reader: FarReader,
-    left: () => number,
-  ): AsyncGenerator<Matches, void> {
-    if (isFar) return reader.matches(first, end, left);
-    return this.#near({ ...plan, first, end }).matches(left());
-  }
-
-  /** The plan for reading forward from a position on. */
-  #from({ partition, ordinal }: Position): ScanPlan {
-    const { runs, before } = this.#plan;
-    const after = { partition, ordinal: ordinal - 1 };
-    return planScan(runs, { after, before, limit: 0, predicates: [] });
-  }
-
-  #near(plan: ScanPlan): MatchFinder {
-    return new MatchFinder(plan, this.#filter, this.#work, this.#Units);
-  }
-
-  /** The last matches, newest first; null where they are too many to keep. `start` is the position of the first of them. */
-  async #last(limit: number): Promise<{ readonly matches: Matches[] | null; readonly start: Position }> {
-    const plan = this.#plan;
+  async #last(limit: number): Promise<LastMatches> {
     const isLong = limit > farKeptRowsMax;
-    const fields = isLong ? fieldsOf(this.#wish.predicates) : this.#wish.fields;
-    const reader = new FarReader(plan, this.#filter, this.#work, { ...this.#wish, fields });
-    const kept: Matches[] = [];
+    const wish = isLong ? { ...this.#wish, fields: fieldsOf(this.#wish.predicates) } : this.#wish;
     const pages = new Set<FarPage>();
-    let left = limit;
+    let kept: Matches[] | null = isLong ? null : [];
     let bytes = 0;
-    let isKept = !isLong;
     let oldest: Matches | null = null;
-    const take = (matches: Matches): void => {
-      const count = Math.min(left, matches.take);
-      if (count === 0) return;
-      left -= count;
-      oldest = { ...matches, skip: matches.skip + matches.take - count, take: count };
+    for await (const matches of this.#found(this.#plan, wish, limit)) {
+      oldest = matches;
       const { rowGroup } = matches.unit;
+      if (kept === null) continue;
       if (rowGroup instanceof FarPage && !pages.has(rowGroup)) {
         pages.add(rowGroup);
         bytes += rowGroup.bytes;
       }
-      if (bytes > heldBytesMax) isKept = false;
-      if (isKept) kept.push(oldest);
-      else {
-        kept.length = 0;
-        pages.clear();
-      }
-    };
-    try {
-      for (const { first, end, isFar } of stretchesOf(plan)) {
-        if (left === 0) break;
-        if (isFar) for await (const matches of reader.matches(first, end, () => left)) take(matches);
-        else for (const matches of await this.#near({ ...plan, first, end }).newest(left)) take(matches);
-      }
-    } finally {
-      reader.close();
+      kept.push(matches);
+      if (bytes <= heldBytesMax) continue;
+      kept = null;
+      pages.clear();
     }
-    if (oldest === null) return { matches: [], start: { partition: 0, ordinal: 0 } };
-    return { matches: isKept ? kept : null, start: positionOfFirst(oldest) };
+    if (oldest === null) return { kept: [], start: { partition: 0, ordinal: 0 } };
+    return { kept, start: positionOfFirst(oldest) };
   }
 }
 
 /** The stretches of a plan, in its direction. */
-function* stretchesOf({ runs, first, end, direction }: ScanPlan): Generator<Stretch> {
-  const isFarAt = (index: number): boolean => runs.at(index)!.rowGroup.far !== undefined;
-  if (direction === 'forward') {
-    for (let from = first; from < end;) {
-      const isFar = isFarAt(from);
-      let to = from + 1;
-      while (to < end && isFarAt(to) === isFar) to++;
-      yield { first: from, end: to, isFar };
-      from = to;
-    }
-    return;
-  }
-  for (let to = end; to > first;) {
-    const isFar = isFarAt(to - 1);
-    let from = to - 1;
-    while (from > first && isFarAt(from - 1) === isFar) from--;
-    yield { first: from, end: to, isFar };
-    to = from;
+function* stretchesOf(plan: ScanPlan): Generator<Stretch> {
+  const isFarAt = (index: number): boolean => plan.runs.at(index)!.rowGroup.far !== undefined;
+  for (let { first, end } = plan; first < end;) {
+    const isForward = plan.direction === 'forward';
+    const isFar = isFarAt(isForward ? first : end - 1);
+    let from = isForward ? first : end - 1;
+    let to = from + 1;
+    if (isForward) while (to < end && isFarAt(to) === isFar) to++;
+    else while (from > first && isFarAt(from - 1) === isFar) from--;
+    yield { part: { ...plan, first: from, end: to }, isFar };
+    if (isForward) first = to;
+    else end = from;
   }
 }
 

@@ -62,38 +62,31 @@ export class MatchFinder {
 
   /** Yields the matches of an answer of `limit` rows, in the order of the answer. */
   async *matches(limit: number): AsyncGenerator<Matches, void> {
-    if (this.#plan.direction === 'backward') {
-      const newest = await this.newest(limit);
-      // Each is removed from the list before it is yielded, so that a long answer frees memory as it proceeds.
-      for (let matches = newest.pop(); matches !== undefined; matches = newest.pop()) yield matches;
-      return;
+    const isForward = this.#plan.direction === 'forward';
+    const newest: Matches[] = [];
+    for await (const matches of this.found(limit)) {
+      if (isForward) yield matches;
+      else newest.push(matches);
     }
+    // Each is removed from the list before it is yielded, so that a long answer frees memory as it proceeds.
+    for (let matches = newest.pop(); matches !== undefined; matches = newest.pop()) yield matches;
+  }
+
+  /** Yields the first `limit` matches in the direction of the plan: backward, those are the last, newest unit first. */
+  async *found(limit: number): AsyncGenerator<Matches, void> {
+    const isForward = this.#plan.direction === 'forward';
     for (let left = limit; left > 0;) {
       const next = await this.#next();
       if (next === undefined) return;
       const { unit, selection } = next;
-      const take = Math.min(left, countSelected(selection, unit.ranges));
-      if (take === 0) continue;
-      yield { unit, selection, skip: 0, take };
-      left -= take;
-    }
-  }
-
-  /** Finds the last `limit` matches. Returns them newest unit first. */
-  async newest(limit: number): Promise<Matches[]> {
-    const found: Matches[] = [];
-    for (let left = limit; left > 0;) {
-      const next = await this.#next();
-      if (next === undefined) break;
-      const { unit, selection } = next;
       const count = countSelected(selection, unit.ranges);
       if (count === 0) continue;
       const take = Math.min(left, count);
-      const compact = compactSelection(selection, unit.ranges, count);
-      found.push({ unit, selection: compact, skip: count - take, take });
       left -= take;
+      if (isForward) yield { unit, selection, skip: 0, take };
+      else
+        yield { unit, selection: compactSelection(selection, unit.ranges, count), skip: count - take, take };
     }
-    return found;
   }
 
   /** The next unit that the filters and bounds have not ruled out, with its matches; undefined at the end. */
