@@ -3,7 +3,7 @@ import type { FarRows, FarSource, SourceQuestion } from '../store/far/far-rows.j
 import { columnOfField } from '../store/far/far-sql.js';
 import { readNative } from '../store/far/native-reader.js';
 import type { OrdinalRun } from '../store/manifest/manifest.js';
-import { FarRowGroup, rowsOfCopy } from '../store/reading/far-segment.js';
+import { FarRowGroup, rowsOfCopy } from '../store/reading/far-row-group.js';
 import type { Snapshot, SnapshotRun } from '../store/reading/snapshot.js';
 import { StateChanges } from '../store/reading/state-changes.js';
 import { compareByPosition } from '../store/runs/run-list.js';

@@ -21,7 +21,7 @@ import {
   type RejectedEntry,
   type SegmentEntry,
 } from '../manifest/manifest.js';
-import { FarSegment } from './far-segment.js';
+import { FarRowGroup, rowsOfCopy } from './far-row-group.js';
 import type { FarSource } from '../far/far-rows.js';
 import { SealedSegment } from './sealed-segment.js';
 import { StateChanges } from './state-changes.js';
@@ -50,7 +50,8 @@ interface Closable {
 
 interface OpenSegment {
   readonly entry: SegmentEntry;
-  readonly segment: SealedSegment | FarSegment;
+  /** Null where the rows are only in the far tier, so that there is no file. Then there is one row group. */
+  readonly segment: SealedSegment | null;
   readonly rowGroups: readonly RowGroup[];
 }
 
@@ -101,7 +102,7 @@ export class AgentState {
   show(schema: Schema): void {
     this.shown = schema;
     for (const [file, { entry, segment }] of this.sealed)
-      this.sealed.set(file, { entry, segment, rowGroups: segment.rowGroups(schema) });
+      if (segment !== null) this.sealed.set(file, { entry, segment, rowGroups: segment.rowGroups(schema) });
     this.attached.show(schema);
     this.mergeSealed();
     this.changes.tell();
@@ -137,7 +138,7 @@ export class AgentState {
     });
     for (const { entry } of this.hotFiles) previousHot.delete(entry.file);
     const gone: Closable[] = [...this.sealed].flatMap(([file, { segment }]) =>
-      sealed.get(file)?.segment === segment ? [] : [segment],
+      segment === null || sealed.get(file)?.segment === segment ? [] : [segment],
     );
     this.sealed = sealed;
     this.newest = manifest;
@@ -162,7 +163,9 @@ export class AgentState {
   private mergeSealed(): void {
     const sealed = [...this.sealed.values()]
       .flatMap(({ entry, segment, rowGroups }) =>
-        segment instanceof FarSegment ? segment.runs(entry) : runsOfSegment(entry, rowGroups),
+        segment === null
+          ? liveRuns(entry).map((run) => ({ ...run, rowGroup: rowGroups[0]! }))
+          : runsOfSegment(entry, rowGroups),
       )
       .sort(compareRuns);
     this.sealedRuns = mergeRuns(this.attached.runs(), sealed);
@@ -172,8 +175,8 @@ export class AgentState {
   private async openSegment(manifest: Manifest, entry: SegmentEntry): Promise<OpenSegment> {
     const schema = schemaOf(manifest, entry.schemaVersion);
     if (isFarOnly(entry)) {
-      const segment = new FarSegment(this.agent, entry, schema, this.far);
-      return { entry, segment, rowGroups: segment.rowGroups() };
+      const rows = rowsOfCopy(this.agent, entry.far!, entry.schemaVersion, schema, this.far);
+      return { entry, segment: null, rowGroups: [new FarRowGroup(entry, rows)] };
     }
     const path = `${this.agent}/${entry.file}`;
     const segment = await SealedSegment.open(this.directory, path, entry, schema, this.pool);
@@ -240,10 +243,6 @@ export class AgentState {
     return this.newest === undefined ? new Set() : namedFiles(this.newest, this.hotRejected());
   }
 
-  segments(): OpenSegment[] {
-    return [...this.sealed.values()];
-  }
-
   /**
    * Takes a snapshot of the newest state. Files that leave the manifest stay readable until every snapshot that saw them is released.
    * Throws the state's damage.
@@ -296,7 +295,7 @@ export class AgentState {
   }
 
   async close(): Promise<void> {
-    for (const { segment } of this.sealed.values()) await segment.close();
+    for (const { segment } of this.sealed.values()) await segment?.close();
     for (const closable of this.retired) await closable.close();
     this.attached.close();
     this.sealed.clear();

@@ -115,9 +115,32 @@ export class AttachedSegment {
 
   /** The spans in the order of the file, with the fields of `target`. */
   rowGroups(target: Schema): RowGroup[] {
-    const times = this.#hasTimes(target) ? this.#file : null;
+    const hasTimes = this.#hasTimes(target);
     const filters = this.#filters(target);
-    return this.spans.map((span, index) => new AttachedRowGroup(this, target, span, index, times, filters));
+    const pathOf = (): string => this.#file.path;
+    return this.spans.map((span, index) => {
+      const rows = span.to - span.from;
+      const keys = target.fields.map((field) => this.poolKey(index, field));
+      const source = { segment: this, target, span, index, rows, keys };
+      const bounds = hasTimes ? spanBounds(this.#file, this.placements[index]!) : null;
+      return {
+        rows,
+        // A file may be renamed while it is attached.
+        get file() {
+          return pathOf();
+        },
+        index,
+        hot: false,
+        timeMinMs: bounds?.min ?? null,
+        timeMaxMs: bounds?.max ?? null,
+        isOpen: () => this.described !== undefined,
+        filters,
+        open: (threads = null) =>
+          this.described === undefined
+            ? this.#describe(threads).then((read) => new OpenSpan(source, read, threads))
+            : new OpenSpan(source, this.described, threads),
+      };
+    });
   }
 
   /** Whether the field that places new records placed these rows too. */
@@ -158,7 +181,7 @@ export class AttachedSegment {
     return this.#descriptions.known(this.#file.id);
   }
 
-  describe(threads: QueryThreads | null): Promise<Description> {
+  #describe(threads: QueryThreads | null): Promise<Description> {
     return this.#descriptions.read(this.#file, this.reader.work(threads));
   }
 
@@ -219,52 +242,15 @@ function sizeBytesOf(column: Column): number {
   return arraysOf(column).reduce((sum, { byteLength }) => sum + bufferBytes(byteLength), 0);
 }
 
-class AttachedRowGroup implements RowGroup {
-  readonly rows: number;
-  readonly index: number;
-  readonly hot = false;
-  readonly timeMinMs: number | null;
-  readonly timeMaxMs: number | null;
+/** What a span is opened from. Shared by all openings of it, so that keys are made once. */
+interface SpanSource {
   readonly segment: AttachedSegment;
   readonly target: Schema;
   readonly span: FileSpan;
+  readonly index: number;
+  readonly rows: number;
+  /** The pool's key for each field. */
   readonly keys: readonly string[];
-  readonly filters: AskableFilters;
-
-  /** @param times the file, where its bounds are those of the field that places records */
-  constructor(
-    segment: AttachedSegment,
-    target: Schema,
-    span: FileSpan,
-    index: number,
-    times: AttachedFile | null,
-    filters: AskableFilters,
-  ) {
-    this.segment = segment;
-    this.filters = filters;
-    this.target = target;
-    this.span = span;
-    this.index = index;
-    this.rows = span.to - span.from;
-    const bounds = times === null ? null : spanBounds(times, segment.placements[index]!);
-    this.timeMinMs = bounds?.min ?? null;
-    this.timeMaxMs = bounds?.max ?? null;
-    this.keys = target.fields.map((field) => segment.poolKey(index, field));
-  }
-
-  get file(): string {
-    return this.segment.file.path;
-  }
-
-  isOpen(): boolean {
-    return this.segment.described !== undefined;
-  }
-
-  open(threads: QueryThreads | null = null): OpenRowGroup | Promise<OpenRowGroup> {
-    const { described } = this.segment;
-    if (described !== undefined) return new OpenSpan(this, described, threads);
-    return this.segment.describe(threads).then((read) => new OpenSpan(this, read, threads));
-  }
 }
 
 /** Bounds of the times in a span: those of its hours where no time was clamped, else those of the file. */
@@ -280,12 +266,12 @@ function spanBounds(
 }
 
 class OpenSpan implements OpenRowGroup {
-  readonly #rowGroup: AttachedRowGroup;
+  readonly #rowGroup: SpanSource;
   readonly #description: Description;
   readonly #threads: QueryThreads | null;
   readonly #sources: (ColumnSource | undefined)[] = [];
 
-  constructor(rowGroup: AttachedRowGroup, description: Description, threads: QueryThreads | null) {
+  constructor(rowGroup: SpanSource, description: Description, threads: QueryThreads | null) {
     this.#rowGroup = rowGroup;
     this.#description = description;
     this.#threads = threads;

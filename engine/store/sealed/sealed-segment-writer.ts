@@ -133,19 +133,8 @@ export class SegmentWriter {
     this.#rowGroups.push({ rows, chunks: stored });
   }
 
-  async #writeChunk(chunk: EncodedChunk): Promise<WrittenChunk> {
-    const { bytes, dictionaryPageBytes, uncompressedBytes, dataEncoding, rows, nullCount, bounds, checksum } =
-      chunk;
-    const place = {
-      offset: this.#position,
-      bytes: bytes.length,
-      dictionaryPageBytes,
-      uncompressedBytes,
-      dataEncoding,
-      rows,
-      nullCount,
-      bounds,
-    };
+  async #writeChunk({ bytes, checksum, ...chunk }: EncodedChunk): Promise<WrittenChunk> {
+    const place = { ...chunk, offset: this.#position, bytes: bytes.length };
     await this.#write(bytes);
     return { place, checksum };
   }

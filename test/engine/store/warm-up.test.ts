@@ -109,7 +109,7 @@ describe('a warm-up', () => {
   it('leaves damage to the query that a user asks', async () => {
     const archive = await open();
     const store = await stored(archive, 'texts', texts);
-    const { entry } = store.context.state.segments()[0]!;
+    const entry = store.context.state.manifest!.segments[0]!;
     const file = await directory.openWrite(`texts/${entry.file}`);
     const from = 4 + entry.headerBytes;
     await file.write(from, new Uint8Array(entry.footerOffset - from).fill(0xa5));

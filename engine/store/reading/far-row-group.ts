@@ -2,31 +2,9 @@ import { LogstrataError } from '../../terms/errors.js';
 import type { Schema } from '../../terms/schema.js';
 import type { FarRows, FarSource } from '../far/far-rows.js';
 import type { FarCopy } from '../manifest/far-copy.js';
-import { liveRuns, type OrdinalRun, type SegmentEntry } from '../manifest/manifest.js';
+import type { OrdinalRun, SegmentEntry } from '../manifest/manifest.js';
 import type { AskableFilters } from './filter-ask.js';
-import type { OpenRowGroup, RowGroup, SnapshotRun } from './snapshot.js';
-
-/** A segment whose rows are only in the far tier. It has one row group for plans, and no file to open. */
-export class FarSegment {
-  readonly #group: FarRowGroup;
-
-  constructor(agent: string, entry: SegmentEntry, stored: Schema, source: FarSource | undefined) {
-    this.#group = new FarRowGroup(entry, rowsOfCopy(agent, entry.far!, entry.schemaVersion, stored, source));
-  }
-
-  rowGroups(): readonly RowGroup[] {
-    return [this.#group];
-  }
-
-  /** The live runs of `entry`, not split into row groups. */
-  runs(entry: SegmentEntry): SnapshotRun[] {
-    return liveRuns(entry).map((run) => ({ ...run, rowGroup: this.#group }));
-  }
-
-  close(): void {
-    // Nothing is held.
-  }
-}
+import type { OpenRowGroup, RowGroup } from './snapshot.js';
 
 /** How to read the rows of a segment's copy in the far tier. Only the copy that the manifest names counts. */
 export function rowsOfCopy(
