@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { caseCount, fc } from '../cases.js';
 import { countSnapshot } from '../../engine/scan/count/count.js';
 import { countsTask } from '../../engine/scan/job/row-group-task.js';
-import type { Counts, CountQuery } from '../../engine/scan/plan/count.js';
+import type { CountBound, Counts, CountQuery } from '../../engine/scan/plan/count.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
 import type { Directory } from '../../engine/store/disk/directory.js';
 import { openRealDirectory } from '../../engine/store/disk/real-directory.js';
@@ -20,6 +20,8 @@ import type { Dataset } from '../model/dataset.js';
 import { makeSnapshot, type Layout } from '../model/model-snapshot.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { numbered } from './numbered.js';
+import { openSegment, sealBatches } from '../parquet/segment-sample.js';
+import { runsOfSegment } from '../../engine/store/reading/agent-state.js';
 import { storeSnapshot, type StoredLayout } from './stored-snapshot.js';
 
 /** Some of the times are outside of any calendar, and some at its limits. */
@@ -311,6 +313,68 @@ describe('a count with too many results', () => {
       expect(opened).toBeGreaterThanOrEqual(3);
       expect(opened).toBeLessThanOrEqual(3 + 2 * 2 + 1);
     }
+  });
+
+  /** The number of row groups of a snapshot that are opened by a count that is refused. */
+  async function openedUntil(
+    bound: CountBound,
+    snapshot: Snapshot,
+    query: CountQuery,
+    by?: WorkerPool,
+  ): Promise<number> {
+    const { runs } = snapshot;
+    const rowGroups = new Set(Array.from({ length: runs.length }, (_, i) => runs.at(i)!.rowGroup));
+    const opens = [...rowGroups].map((rowGroup) => vi.spyOn(rowGroup, 'open'));
+    await expect(count(snapshot, query, by)).rejects.toMatchObject({ bound });
+    const opened = opens.filter(({ mock }) => mock.calls.length > 0).length;
+    for (const open of opens) open.mockRestore();
+    return opened;
+  }
+
+  it('by buckets ends at the bound, also if all of the following records are in memory', async () => {
+    const dataset = spread(25_000, 3, 1000);
+    const stored = { segments: 4, stretch: 250, rowGroupRows: 250, hotRecords: 0, codec: 'lz4' } as const;
+    const pool = new BufferPool(1 << 26);
+    const snapshot = await storeSnapshot(directory, `set-${files++}`, dataset, stored, pool);
+    const query = { predicates: [], time: { field: 0, buckets: steps(1000) } };
+    const all = {
+      predicates: [],
+      time: { field: 0, buckets: steps(7_000_000) },
+      values: { field: 1, top: 3 },
+    };
+    await count(snapshot, all);
+    for (const by of [undefined, workers, workers]) {
+      const opened = await openedUntil('buckets', snapshot, query, by);
+      expect(opened).toBeGreaterThan(40);
+      expect(opened).toBeLessThanOrEqual(41 + 2 * 2 + 1);
+    }
+    pool.close();
+  });
+
+  it('by values ends at the bound, whether or not the records are in memory', async () => {
+    // 2 Mi values are in the first 32 of 40 row groups.
+    const numbers = makeSchema([{ name: 'id', type: 'int' }]);
+    const rows = 64 * 1024;
+    const batches = Array.from({ length: 40 }, (_, group) => {
+      const values = new BigInt64Array(rows);
+      const halves = new Uint32Array(values.buffer);
+      for (let i = 0; i < rows; i++) halves[2 * i] = group * rows + i;
+      return { length: rows, columns: [{ kind: 'int64' as const, length: rows, values, validity: null }] };
+    });
+    const path = `set-${files++}.parquet`;
+    const runs = [{ partition: 482136, firstOrdinal: 1, firstRow: 0, rows: 40 * rows }];
+    const entry = await sealBatches(directory, path, numbers, batches, 'lz4', runs);
+    const pool = new BufferPool(1 << 26);
+    const segment = await openSegment(directory, entry, numbers, pool);
+    const ofSegment = runsOfSegment(entry, segment.rowGroups(numbers));
+    const snapshot = { schema: numbers, runs: ofSegment, release: () => {} };
+    const query = { predicates: [], values: { field: 0, top: 10 } };
+    for (const by of [workers, workers]) {
+      const opened = await openedUntil('values', snapshot, query, by);
+      expect(opened).toBeGreaterThan(32);
+      expect(opened).toBeLessThanOrEqual(33 + 2 * 2 + 1);
+    }
+    pool.close();
   });
 
   it('by values for each bucket makes a second pass for the returned values', async () => {

@@ -1,7 +1,7 @@
 import { columnBytes, type Column } from '../../columns/column.js';
 import { sharedLayout } from '../../columns/column-layout.js';
 import { sharedMemory } from '../../memory/shared-memory.js';
-import { countCellsMax, countPairsOfRowGroupMax, rowGroupsAheadMax } from '../../terms/limits.js';
+import { countCellsMax, countPairsOfRowGroupMax } from '../../terms/limits.js';
 import { InOrder } from '../../workers/in-order.js';
 import { withLease } from '../../store/reading/column-lease.js';
 import type { CountQuery, TimeBucket } from '../plan/count.js';
@@ -27,8 +27,7 @@ export class CountQueue {
   readonly #query: CountQuery;
   readonly #tally: Tally;
   readonly #work: CountWork;
-  /** The row groups that are being read and counted, and those in memory that are being counted. */
-  readonly #reading: InOrder;
+  /** The row groups that are being read and counted: so few that a count which is refused has begun few that it does not need. */
   readonly #counting: InOrder;
   /** Bytes of the columns that this thread has counted. */
   #inlineBytes = 0;
@@ -37,8 +36,7 @@ export class CountQueue {
     this.#query = query;
     this.#tally = tally;
     this.#work = work;
-    this.#reading = new InOrder(work.threads === null ? 0 : 2 * work.threads.count);
-    this.#counting = new InOrder(work.threads === null ? 0 : rowGroupsAheadMax);
+    this.#counting = new InOrder(work.threads === null ? 0 : 2 * work.threads.count);
   }
 
   /** Adds a row group. Each call must be awaited before the next. */
@@ -49,19 +47,16 @@ export class CountQueue {
     ];
     const isInMemory = fields.every((field) => group.open.isInMemory(field));
     if (isInMemory && this.#isInline(fields)) return this.#count(group, fields, true);
-    const running = isInMemory ? this.#counting : this.#reading;
-    return running.add(() => this.#count(group, fields, false), nothingMore);
+    return this.#counting.add(() => this.#count(group, fields, false), nothingMore);
   }
 
   /** Waits until all row groups have been counted. */
   async finish(): Promise<void> {
-    await this.#reading.drain();
     await this.#counting.drain();
   }
 
   /** Waits for the row groups that are being counted, and ignores failures. */
   async drop(): Promise<void> {
-    await this.#reading.drop();
     await this.#counting.drop();
   }
 
