@@ -125,7 +125,7 @@ export type { OverCount, Taken } from './store/manifest/retention-policy.js';
 // Readers on other machines.
 export { encodeBorder, schemaTag } from './reader/border.js';
 export type { RowsAnswer, RowsQuestion } from './reader/rows-between.js';
-export type { DoorQuestion, WriterDoor } from './reader/writer-door.js';
+export type { DoorQuestion, WriterAgents, WriterDoor } from './reader/writer-door.js';
 export { connectMsMax, farAskMsMax, readerLagMsMax } from './terms/far-limits.js';
 
 // Records on their way in.

@@ -178,17 +178,26 @@ async function requireDatabase(path: string): Promise<void> {
   const head = Buffer.alloc(100);
   let bytes = 0;
   let read = 0;
+  let isPipe = false;
   try {
     const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
-      bytes = (await file.stat()).size;
-      ({ bytesRead: read } = await file.read(head, 0, head.length, 0));
+      const stats = await file.stat();
+      bytes = stats.size;
+      isPipe = !stats.isFile() && !stats.isDirectory();
+      if (!isPipe) ({ bytesRead: read } = await file.read(head, 0, head.length, 0));
     } finally {
       await file.close();
     }
   } catch (error) {
     throw describeSystemError(error, path);
   }
+  if (isPipe)
+    throw new SourceError(
+      'invalid',
+      `${path} is a pipe or a device, and SQLite reads a database in any order: write it to a file first`,
+      { path },
+    );
   if (read < head.length || head.toString('latin1', 0, magic.length) !== magic)
     throw new SourceError('invalid', `${path} is not an SQLite database`, { path });
   // Page size (1 means 65536) and number of pages; the latter is valid only where the two change counters agree

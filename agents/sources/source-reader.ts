@@ -2,6 +2,7 @@ import { isObjectPath } from '../../engine/index.js';
 import { PeekedSource, type ByteSource } from './byte-source.js';
 import { GzipSource } from './gzip-source.js';
 import { openOnDisk, type OpenedFile, type OpenFile } from './opened-file.js';
+import { shellPath } from './shell-path.js';
 import { describeSystemError, SourceError } from './source-error.js';
 import { ZstdSource } from './zstd-source.js';
 
@@ -150,7 +151,7 @@ export class SourceReader {
 
   /** A shell command that prints the content. */
   get unpackCommand(): string {
-    const name = `'${this.path.replaceAll("'", `'\\''`)}'`;
+    const name = shellPath(this.path);
     const bytes = isObjectPath(this.path) ? `aws s3 cp ${name} - | ` : '';
     const file = bytes === '' ? ` ${name}` : '';
     switch (this.compression) {

@@ -1,6 +1,6 @@
 import type { Border } from '../reader/border.js';
 import { ReaderState } from '../reader/reader-state.js';
-import type { WriterDoor } from '../reader/writer-door.js';
+import type { WriterAgents, WriterDoor } from '../reader/writer-door.js';
 import type { FarSource } from '../store/far/far-rows.js';
 import { noCounters, nothingRetired, type OrdinalRun } from '../store/manifest/manifest.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
@@ -38,9 +38,9 @@ export class ReaderArchive {
     return this.#options.door.address;
   }
 
-  /** Names of the agents that the writer answers for, sorted. Throws `unavailable`. */
-  async agents(): Promise<string[]> {
-    return [...(await this.#options.door.agents())].sort();
+  /** The agents of the writer. Throws `unavailable`. */
+  agents(): Promise<WriterAgents> {
+    return this.#options.door.agents();
   }
 
   /** The store of one agent. This asks the writer nothing: queries on the store throw when the writer can't be reached. */

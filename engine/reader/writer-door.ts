@@ -11,6 +11,14 @@ export interface DoorQuestion extends RowsQuestion {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** The agents of a writer. */
+export interface WriterAgents {
+  /** Names of the agents that the writer answers for. */
+  readonly served: readonly string[];
+  /** By name, why the writer has left out an agent. */
+  readonly leftOut: ReadonlyMap<string, string>;
+}
+
 /**
  * A reader's connection to the writer on another machine. Each method throws `unavailable`, with the writer's address, when the
  * writer can't be reached or refuses.
@@ -18,8 +26,7 @@ export interface DoorQuestion extends RowsQuestion {
 export interface WriterDoor {
   /** The writer's address, for messages. */
   readonly address: string;
-  /** Names of the agents that the writer answers for. */
-  agents(): Promise<readonly string[]>;
+  agents(): Promise<WriterAgents>;
   /** The agent's current border, encoded by `encodeBorder`. `knownTag` is the tag of the units that the reader has; null for none. */
   border(agent: string, knownTag: string | null): Promise<string>;
   rows(question: DoorQuestion): Promise<RowsAnswer>;

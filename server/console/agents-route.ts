@@ -6,8 +6,8 @@ import type { ConsoleRoute } from './console-route.js';
 import { sendJson } from './json-response.js';
 
 /**
- * `GET /api/agents`: the names of the agents that are served, in the format of the public service: `{"agents":["app","nginx"]}`. A caller
- * whose token is for some agents gets only those.
+ * `GET /api/agents`: the names of the agents that are served, in the format of the public service: `{"agents":["app","nginx"]}`. Where
+ * agents are left out, `leftOut` says why, by name. A caller whose token is for some agents gets only those.
  */
 export class AgentsRoute implements ConsoleRoute {
   readonly rights = 'by agent';
@@ -24,6 +24,8 @@ export class AgentsRoute implements ConsoleRoute {
     caller: Caller,
   ): Promise<void> {
     const agents = [...this.#agents.keys()].filter((agent) => caller.may(agent));
-    return sendJson(response, { agents: agents.sort() });
+    const leftOut = [...(this.#agents.leftOut ?? [])].filter(([agent]) => caller.may(agent));
+    const reasons = leftOut.length === 0 ? {} : { leftOut: Object.fromEntries(leftOut) };
+    return sendJson(response, { agents: agents.sort(), ...reasons });
   }
 }

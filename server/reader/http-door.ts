@@ -9,6 +9,7 @@ import {
   LogstrataError,
   type DoorQuestion,
   type RowsAnswer,
+  type WriterAgents,
   type WriterDoor,
 } from '../../engine/index.js';
 import { filterText } from './filter-text.js';
@@ -66,11 +67,18 @@ export class HttpDoor implements WriterDoor {
     this.#agent.destroy();
   }
 
-  async agents(): Promise<readonly string[]> {
+  async agents(): Promise<WriterAgents> {
     const { body } = await this.#ask('/api/agents', short);
-    const { agents } = jsonOf(body) as { agents?: unknown };
-    if (Array.isArray(agents) && agents.every((name) => typeof name === 'string' && isAgentName(name)))
-      return agents as string[];
+    const { agents, leftOut = {} } = jsonOf(body) as { agents?: unknown; leftOut?: unknown };
+    if (Array.isArray(agents) && agents.every((name) => typeof name === 'string' && isAgentName(name))) {
+      const reasons = Object.entries(leftOut ?? {}).filter(([name]) => isAgentName(name));
+      return {
+        served: agents as string[],
+        leftOut: new Map(
+          reasons.map(([name, reason]) => [name, String(reason).slice(0, detailCharactersMax)]),
+        ),
+      };
+    }
     throw this.#failure('does not list its agents: is this the console of a Logstrata server?');
   }
 

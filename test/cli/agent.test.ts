@@ -32,6 +32,13 @@ describe('agent new', () => {
     expect(recordsOf(stdout)).toMatchObject([{ method: null, request: '', status: 400 }]);
   });
 
+  it('names a log with a line end in its name in commands that can be pasted', async () => {
+    const folder = folderWithLog('two\nlines.log', logs['combined']!);
+    const { stdout } = await run(folder, ['agent', 'new', 'odd', '--log', 'logs/two\nlines.log']);
+    expect(stdout).toContain(`  logstrata check odd --file $'logs/two\\012lines.log'\n`);
+    expect(stdout).toContain(`  logstrata load odd $'logs/two\\012lines.log'\n`);
+  });
+
   it('reports lines that contain terminal colours', async () => {
     const folder = folderWithLog(
       'app.log',

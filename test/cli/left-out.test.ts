@@ -150,3 +150,17 @@ it('an agent whose files become those of a table is left out until they no longe
   });
   await archive.close();
 });
+
+it('an agent that is left out is named by a server that collects nothing', async () => {
+  const folder = folderWithoutLake();
+  const archive = await openArchive(join(folder, 'data/store'), { mode: 'write', role: 'serve' });
+  const served = await openAgents(archive, readAgents(join(folder, 'agents')).agents);
+  const settings = { config: parseConfig('', 'config.yaml') } as Settings;
+  const log = { info: () => {}, warn: () => {}, error: () => {} };
+  await whileCollecting(archive, served, settings, { follow: false }, log, async () => {
+    const { stderr } = await run(folder, ['stats']);
+    const reason = `the folder ${join(folder, 'lake')} is not there`;
+    expect(stderr).toMatch(new RegExp(`^problem: lake is not served: .*${reason}$`, 'm'));
+  });
+  await archive.close();
+});

@@ -7,7 +7,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import sqlite from 'node-sqlite3-wasm';
@@ -45,6 +45,16 @@ const importFugo = (folder: string, ...words: string[]): Promise<Finished> =>
 async function allOf(folder: string, agent = 'web'): Promise<object[]> {
   return recordsOf((await run(folder, ['query', agent, '--limit', '1000000'])).stdout);
 }
+
+itUnless(missingProgram('mkfifo'), 'a pipe in the place of a database is refused', async () => {
+  const folder = webFolder();
+  execFileSync('mkfifo', [join(folder, 'fugo.db')]);
+  const { code, stderr } = await importFugo(folder);
+  expect(code).toBe(1);
+  expect(stderr).toBe(
+    'logstrata: fugo.db is a pipe or a device, and SQLite reads a database in any order: write it to a file first\n',
+  );
+});
 
 describe('an import', () => {
   it('keeps the cursor and the values of every record', async () => {

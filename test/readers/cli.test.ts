@@ -55,9 +55,18 @@ it('answers like the writer, names it while it is unreachable, and recovers with
     expect(away.headers.get('retry-after')).toBe('1');
     expect(await away.json()).toMatchObject({ detail: expect.stringContaining(console) as string });
   }
+  // Its writer leaves out an agent, and the reader says the same of it.
+  writeFileSync(join(folder, 'agents/lake.yaml'), "archive: { path: '../lake/*.parquet' }\n");
   const second = start(folder, serve);
   await second.shows('serving ');
-  await expect.poll(async () => (await fetchAlone(`${at.operators}/readyz`)).status).toBe(200);
+  const reason = expect.stringContaining(`the folder ${join(folder, 'lake')} is not there`) as string;
+  const troubles = async (): Promise<unknown> => (await fetchAlone(`${at.operators}/readyz`)).json();
+  await expect.poll(troubles).toMatchObject({ reasons: [{ agent: 'lake', reason }] });
+  for (const url of [`${at.route}/api/query/lake`, `${at.operators}/api/schema/lake`]) {
+    const answer = await fetchAlone(url);
+    expect([answer.status, await answer.json()]).toMatchObject([503, { detail: reason }]);
+  }
+  expect((await fetchAlone(`${at.route}/api/query/lakes`)).status).toBe(404);
   expect((await fetchAlone(`${at.route}/api/query/nginx?limit=1`)).status).toBe(200);
   reader.child.kill('SIGTERM');
   const ended = await reader.finished;

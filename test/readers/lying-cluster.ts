@@ -5,7 +5,7 @@ import { readNative } from '../../engine/store/far/native-reader.js';
 import type { FarCopy } from '../../engine/store/manifest/far-copy.js';
 import type { OrdinalRun, Run } from '../../engine/store/manifest/manifest.js';
 import { decodeBorder, encodeBorder, type Border, type BorderUnit } from '../../engine/reader/border.js';
-import type { DoorQuestion, WriterDoor } from '../../engine/reader/writer-door.js';
+import type { DoorQuestion, WriterAgents, WriterDoor } from '../../engine/reader/writer-door.js';
 import type { RowsAnswer } from '../../engine/reader/rows-between.js';
 import type { AgentStore } from '../../engine/archive/archive.js';
 import { rowGroupRowsMax } from '../../engine/terms/limits.js';
@@ -111,7 +111,7 @@ export class LyingDoor implements WriterDoor {
     this.#random = random;
   }
 
-  agents(): Promise<readonly string[]> {
+  agents(): Promise<WriterAgents> {
     return this.#door.agents();
   }
 

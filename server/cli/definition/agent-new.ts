@@ -6,6 +6,7 @@ import { pathOf } from '../../../agents/recognise/log-names.js';
 import { recognise } from '../../../agents/recognise/recognise.js';
 import { readSample } from '../../../agents/recognise/sample.js';
 import type { Trial } from '../../../agents/recognise/trial.js';
+import { shellPath } from '../../../agents/sources/shell-path.js';
 import { fileSystemError, isAgentName, LogstrataError } from '../../../engine/index.js';
 import { readSettings, type GlobalFlags, type Settings } from '../options/settings.js';
 import { exitDone, exitFailed, UsageError } from '../output/failure.js';
@@ -177,7 +178,7 @@ function describeFields({ definition, first }: Trial): string[] {
 }
 
 function nextSteps(name: string, log: readonly string[]): string[] {
-  const shown = log.map((file) => (/^[\w./-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`));
+  const shown = log.map((file) => (/^[\w./-]+$/.test(file) ? file : shellPath(file)));
   const files = shown.length > 3 ? `${shown[0]!} …` : shown.join(' ');
   const generations = log.length === 1 && basename(log[0]!).includes('*') ? files : rotated(shown);
   return [
@@ -193,6 +194,6 @@ function nextSteps(name: string, log: readonly string[]): string[] {
 
 /** A pattern for the log and its rotated files, quoted so that the shell does not expand it. */
 function rotated(shown: readonly string[]): string {
-  if (shown.length > 1 || shown[0]!.startsWith("'")) return shown.join(' ');
+  if (shown.length > 1 || /^\$?'/.test(shown[0]!)) return shown.join(' ');
   return `'${shown[0]!}*'`;
 }

@@ -19,7 +19,8 @@ export async function checkWriter(reader: ReaderConfig): Promise<CheckedWriter> 
     const workers = new WorkerPool(0);
     const archive = await openReader({ door, cluster: undefined, lagMsMax: reader.lagMs, workers });
     const agents = [];
-    for (const name of await archive.agents()) agents.push({ name, ...(await archive.counts(name)) });
+    const { served } = await archive.agents();
+    for (const name of served.toSorted()) agents.push({ name, ...(await archive.counts(name)) });
     return { writer: reader.writer, agents };
   } finally {
     door.close();

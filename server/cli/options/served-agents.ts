@@ -21,7 +21,7 @@ export interface ServedAgent {
 }
 
 /** The agents that a server answers for, by name. */
-export class ServedAgents extends Map<string, ServedAgent> {
+export class ServedAgents<Agent = ServedAgent> extends Map<string, Agent> {
   /**
    * By name, why an agent whose file is valid can't be served: the files of its archive are not there, or can't be used. Every other agent is
    * served. Requests for it are answered with the reason, and it is tried again now and then (`ChangedAgents`).

@@ -22,7 +22,11 @@ export async function whileCollecting<T>(
   log: CollectLog,
   run: (begin: BeginCollecting) => Promise<T>,
 ): Promise<T> {
-  if (!flags.follow) return run(() => undefined);
+  const leftOut = (): Pick<ServerStatus, 'leftOut'> => ({ leftOut: Object.fromEntries(served.leftOut) });
+  if (!flags.follow) {
+    archive.provideStatus(leftOut);
+    return run(() => undefined);
+  }
   // A pool of its own: new lines must not wait for sealing, compaction or scans.
   const workers = new WorkerPool(Math.min(collectThreadsMax, flags.workers ?? workersDefault()));
   const { limit, flushMs, tailTimeoutMs } = config.fileInput;
@@ -53,7 +57,7 @@ export async function whileCollecting<T>(
     collecting: collection.status(),
     importing: collection.importing(),
     attaching: collection.attaching(),
-    leftOut: Object.fromEntries(served.leftOut),
+    ...leftOut(),
   }));
   for (const agent of served.values()) await collection.add(agent);
   try {

@@ -7,11 +7,14 @@ import {
   openReader,
   WorkerPool,
   workersDefault,
+  type ArchiveFigures,
   type ReaderArchive,
+  type Trouble,
 } from '../../../engine/index.js';
 import type { ConsoleAgent } from '../../console/console-agent.js';
 import { isLoopback } from '../../http/listen.js';
 import { withFar } from '../options/far-tier.js';
+import { ServedAgents } from '../options/served-agents.js';
 import { openWriterDoor } from '../options/writer-door.js';
 import { packageVersion } from '../options/package-root.js';
 import { exitDone } from '../output/failure.js';
@@ -29,7 +32,7 @@ const firstLookMs = 500;
 
 /** The agents of the writer, kept up to date. */
 class ReaderAgents {
-  readonly served = new Map<string, ConsoleAgent>();
+  readonly served = new ServedAgents<ConsoleAgent>();
   readonly #archive: ReaderArchive;
   readonly #log: CollectLog;
   #trouble = '';
@@ -42,7 +45,10 @@ class ReaderAgents {
   /** Updates the agents from the writer. Returns whether it answered. Logs a problem once, and logs when it is over. */
   async look(): Promise<boolean> {
     try {
-      const names = new Set(await this.#archive.agents());
+      const { served, leftOut } = await this.#archive.agents();
+      const names = new Set(served.toSorted());
+      this.served.leftOut.clear();
+      for (const [name, reason] of leftOut) this.served.leftOut.set(name, reason);
       for (const name of this.served.keys())
         if (!names.has(name)) {
           this.served.delete(name);
@@ -152,7 +158,16 @@ async function answer(
   await printLines(await describeReadableRecords(archive, agents));
   const server = await startAnswering(served, run);
   if (ownConsole !== undefined) {
-    const live = { archive, server, workers, collection: undefined, access, version: packageVersion() };
+    const troubles = async (): Promise<Trouble[]> => [...(await archive.troubles()), ...served.troubles];
+    const figures = (): Promise<ArchiveFigures> => archive.figures();
+    const live = {
+      archive: { figures, troubles },
+      server,
+      workers,
+      collection: undefined,
+      access,
+      version: packageVersion(),
+    };
     await openRoutes(ownConsole, served, undefined, { ...live, settings: settings.config.server });
   }
   const rereading = new Rereading([new ChangedTokens(access, log), ...certificates.all], (work) =>

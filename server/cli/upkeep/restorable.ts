@@ -1,5 +1,5 @@
 import type { Restorable } from '../../../engine/index.js';
-import { shellWord, shownLine } from '../../../agents/decode/line-text.js';
+import { shellPath } from '../../../agents/sources/shell-path.js';
 import { formatCounted } from '../output/figures.js';
 
 /** Maximum number of loads that are listed; the JSON output has all. */
@@ -8,8 +8,7 @@ const loadsShownMax = 20;
 /** Lines with the commands that restore lost records, and the number of records of each. */
 export function describeRestorable(agent: string, restorable: readonly Restorable[]): string[] {
   const lines = restorable.slice(0, loadsShownMax).map(({ records, paths }) => {
-    const words = paths.map((path) => shellWord(Buffer.from(path)) ?? shownLine(Buffer.from(path)));
-    const command = ['logstrata load', agent, ...words].join(' ');
+    const command = ['logstrata load', agent, ...paths.map(shellPath)].join(' ');
     return `lost     ${agent}: ${formatCounted(records, 'record')}; to restore them: ${command}`;
   });
   const more = restorable.length - loadsShownMax;

@@ -6,6 +6,8 @@ import { describe, expect, test } from 'vitest';
 import { expandFiles } from '../../../agents/load/load-paths.js';
 import { fileCaptures } from '../../../agents/patterns/file-captures.js';
 import { shellWord, shownLine } from '../../../agents/decode/line-text.js';
+import { shellPath } from '../../../agents/sources/shell-path.js';
+import { itUnless, missingProgram } from '../../needs.js';
 import { temporaryFolder } from './temporary.js';
 
 async function folderWith(...names: string[]): Promise<string> {
@@ -116,5 +118,28 @@ describe('a line in a message', () => {
     const word = shellWord(Buffer.from(line))!;
     expect(execFileSync('sh', ['-c', `printf %s ${word}`]).toString()).toBe(line);
     expect(shellWord(Buffer.from('with\ta tab'))).toBeNull();
+  });
+});
+
+describe('a path in a command', () => {
+  const names = [
+    '/var/log/a-1.log',
+    "it's $HOME.log",
+    'line\nend.log',
+    'bell\u0007 \u001b[31m\u202e7\\8\'".log',
+  ];
+
+  test('is one word without control characters', () => {
+    expect(names.map(shellPath)).toEqual([
+      `'/var/log/a-1.log'`,
+      `'it'\\''s $HOME.log'`,
+      `$'line\\012end.log'`,
+      `$'bell\\007 \\033[31m\\342\\200\\2567\\\\8\\'".log'`,
+    ]);
+  });
+
+  itUnless(missingProgram('bash'), 'is what a shell reads from it', () => {
+    for (const name of names)
+      expect(execFileSync('bash', ['-c', `printf %s ${shellPath(name)}`]).toString()).toBe(name);
   });
 });
