@@ -324,7 +324,7 @@ async function changeByTimes(
   if (timeMaxMs < since || timeMinMs >= until || entry.runs.at(-1)!.partition < from) return [];
   if (isFarOnly(entry)) throw notNear(state.agent);
   const pool = new BufferPool(heldBytesMax);
-  const segment = await SealedSegment.open(directory, `${state.agent}/${entry.file}`, entry, schema, pool);
+  const segment = new SealedSegment(directory, `${state.agent}/${entry.file}`, entry, schema, pool);
   const counters = newReadCounters();
   try {
     const removed: Run[] = [];
@@ -349,7 +349,7 @@ async function changeByTimes(
     }
     return removed.length === 0 ? [] : [{ entry, removed, rows: rowsOf(removed) }];
   } finally {
-    await segment.close();
+    segment.close();
     pool.close();
   }
 }

@@ -71,7 +71,7 @@ export async function rewriteSegments(
     for (const entry of job.segments) {
       const path = `${job.agent}/${entry.file}`;
       const footer = footers?.get(entry.file);
-      const segment = await SealedSegment.open(directory, path, entry, job.schema, pool, footer);
+      const segment = new SealedSegment(directory, path, entry, job.schema, pool, footer);
       sources.push(segment);
       for (const run of runsOfSegment(entry, segment.rowGroups(job.schema)))
         for (const left of removed.missing(run)) runs.push({ ...run, ...left });
@@ -89,7 +89,7 @@ export async function rewriteSegments(
   } finally {
     await merged.abort();
     rowGroups.release();
-    for (const source of sources) await source.close();
+    for (const source of sources) source.close();
     pool.close();
   }
 }

@@ -4,7 +4,6 @@ import { addRun, type Run } from '../store/manifest/manifest.js';
 import { withLease } from '../store/reading/column-lease.js';
 import { newScanStats } from './execute.js';
 import { finderOf } from './far/tiered-finder.js';
-import { oneAhead } from './one-ahead.js';
 import { canResume } from './answer.js';
 import { Pace } from '../store/reading/pace.js';
 import { planScan } from './plan/plan.js';
@@ -70,11 +69,31 @@ async function* rowsOfSnapshot(
   try {
     const work = { stats: newScanStats(), pace: new Pace(signal), threads };
     const pieces = rowsFound(snapshot, query, work);
-    yield* threads === null ? pieces : oneAhead(pieces);
+    for await (const rows of threads === null ? pieces : oneAhead(pieces)) yield rows;
   } finally {
     threads?.end();
     await threads?.underWay();
     snapshot.release();
+  }
+}
+
+/**
+ * Yields the elements of `source`, making each while the caller works on the one before. Ending early waits for the element in progress.
+ */
+async function* oneAhead<T>(source: AsyncGenerator<T>): AsyncGenerator<T> {
+  let next = source.next();
+  try {
+    for (;;) {
+      const result = await next;
+      if (result.done === true) return;
+      next = source.next();
+      // Mark the promise as handled: the caller may never ask for the element, and then nobody sees the failure.
+      next.catch(() => undefined);
+      yield result.value;
+    }
+  } finally {
+    await next.catch(() => undefined);
+    await source.return(undefined);
   }
 }
 

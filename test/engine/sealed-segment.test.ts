@@ -213,7 +213,7 @@ describe('reading', () => {
       valuePiecesRead: 0,
     });
     for (const column of columns) expect(valuesOf(column)).toEqual(valuesOf(columns[0]!));
-    await segment.close();
+    segment.close();
     await columnOf(open, 1, counters);
     expect(counters.columnsDecoded).toBe(2);
   });

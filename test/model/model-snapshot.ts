@@ -112,7 +112,8 @@ export class ModelRowGroup implements RowGroup, OpenRowGroup {
   rows = 0;
   timeMinMs: number | null = null;
   timeMaxMs: number | null = null;
-  opened = 0;
+  /** How often it was opened. */
+  opens = 0;
   /** Fields whose columns were requested. */
   readonly fieldsRead = new Set<number>();
   readonly #schema: Schema;
@@ -159,18 +160,17 @@ export class ModelRowGroup implements RowGroup, OpenRowGroup {
     this.timeMaxMs = Math.max(...times.map(Number));
   }
 
-  open(): OpenRowGroup | Promise<OpenRowGroup> {
-    const isOpen = this.isOpen();
-    this.opened++;
-    return isOpen ? this : Promise.resolve(this);
+  async open(): Promise<OpenRowGroup> {
+    this.opens++;
+    return this;
   }
 
   zone(field: number): ZoneMap | null {
     return this.#zones[field]!;
   }
 
-  isOpen(): boolean {
-    return this.opened > 0 && this.index % 2 === 0;
+  opened(): OpenRowGroup | null {
+    return this.opens > 0 && this.index % 2 === 0 ? this : null;
   }
 
   /** Whether the field has a gram filter that rules out all of the texts. */
@@ -185,15 +185,13 @@ export class ModelRowGroup implements RowGroup, OpenRowGroup {
     });
   }
 
-  columns(fields: readonly number[], counters: ReadCounters): Column[] | Promise<Column[]> {
-    const isInMemory = fields.every((field) => this.isInMemory(field));
+  async columns(fields: readonly number[], counters: ReadCounters): Promise<Column[]> {
     for (const field of fields) {
       if (this.fieldsRead.has(field)) counters.columnsCached++;
       else counters.columnsDecoded++;
       this.fieldsRead.add(field);
     }
-    const columns = fields.map((field) => this.#columns[field]!);
-    return isInMemory ? columns : Promise.resolve(columns);
+    return fields.map((field) => this.#columns[field]!);
   }
 
   isInMemory(field: number): boolean {

@@ -53,13 +53,13 @@ export async function sealBatches(
   return { ...written, file: path, schemaVersion: 1, replaces: [] };
 }
 
-export function openSegment(
+export async function openSegment(
   directory: Directory,
   entry: SegmentEntry,
   schema: Schema,
   pool = new BufferPool(1 << 28),
 ): Promise<SealedSegment> {
-  return SealedSegment.open(directory, entry.file, entry, schema, pool);
+  return new SealedSegment(directory, entry.file, entry, schema, pool);
 }
 
 export const noReads = newReadCounters;

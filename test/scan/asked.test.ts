@@ -81,7 +81,7 @@ async function run(
   const watched = (rowGroup: RowGroup): RowGroup => ({
     ...rowGroup,
     filters: watchedFilters(rowGroup),
-    isOpen: () => false,
+    opened: () => null,
     open: (threads, counters) => {
       opened.add(rowGroup);
       return rowGroup.open(threads, counters);

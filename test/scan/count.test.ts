@@ -309,7 +309,7 @@ describe('a count with too many results', () => {
         bound: 'cells',
       });
       // Those before the bound: 1,049 buckets with 1,000 values. Threads have begun a few more.
-      const opened = snapshot.rowGroups.filter((rowGroup) => rowGroup.opened > 0).length;
+      const opened = snapshot.rowGroups.filter((rowGroup) => rowGroup.opens > 0).length;
       expect(opened).toBeGreaterThanOrEqual(3);
       expect(opened).toBeLessThanOrEqual(3 + 2 * 2 + 1);
     }

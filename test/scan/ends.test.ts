@@ -98,6 +98,10 @@ function watched(snapshot: StoredSnapshot, onOpen: (rowGroup: RowGroup) => void)
   const known = new Map<RowGroup, RowGroup>();
   const watch = (rowGroup: RowGroup): RowGroup => ({
     ...rowGroup,
+    opened: (threads) => {
+      onOpen(rowGroup);
+      return rowGroup.opened(threads);
+    },
     open: (threads) => {
       onOpen(rowGroup);
       return rowGroup.open(threads);

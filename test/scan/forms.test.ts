@@ -61,7 +61,7 @@ function vanishing(snapshot: Snapshot, left: { rowGroups: number }): Snapshot {
       open: { value: open },
     }) as RowGroup;
     // Private members belong to the row group itself.
-    for (const name of ['isOpen', 'isInMemory', 'zone', 'columns'] as const) {
+    for (const name of ['opened', 'isInMemory', 'zone', 'columns'] as const) {
       const member: unknown = Reflect.get(rowGroup, name);
       if (typeof member === 'function')
         Object.defineProperty(made, name, { value: member.bind(rowGroup) as unknown });

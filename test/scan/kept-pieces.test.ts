@@ -66,7 +66,7 @@ describe('filters that are asked again', () => {
     expect(ruledOut(kept)).toBe(ruledOut(first.stats));
     expect(ruledOut(kept)).toBeGreaterThan(rowGroups - 10);
     expect(columns.bytes).toBe(heldBytes);
-    for (const segment of stored.segments) await segment.close();
+    for (const segment of stored.segments) segment.close();
     expect(columns.bytes).toBe(0);
     columns.close();
   });
@@ -84,7 +84,7 @@ describe('filters that are asked again', () => {
       }
       expect(columns.bytes).toBeLessThanOrEqual(256 * 1024);
     }
-    for (const segment of stored.segments) await segment.close();
+    for (const segment of stored.segments) segment.close();
     expect(columns.bytes).toBe(0);
     columns.close();
   });

@@ -18,7 +18,7 @@ function rowGroup(index: number): RowGroup {
     hot: false,
     timeMinMs: null,
     timeMaxMs: null,
-    isOpen: () => false,
+    opened: () => null,
     filters: { rowGroups: 1000, ask: () => null },
     open: () => Promise.reject(new Error('a plan reads nothing')),
   };

@@ -22,7 +22,7 @@ class ColdStore {
   async ask(query: Query, options: ScanOptions = {}): Promise<{ text: string; stats: ScanStats }> {
     this.#stored ??= storeSnapshot(new MemoryDirectory(), 'cold', dataset, layout, this.#pool);
     const snapshot = await this.#stored;
-    for (const segment of snapshot.segments) await segment.close();
+    for (const segment of snapshot.segments) segment.close();
     for (const { rowGroup } of snapshot.runs) await rowGroup.open();
     const { lines, stats } = executeScan(snapshot, query, options);
     const pieces: Uint8Array[] = [];

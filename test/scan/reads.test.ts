@@ -51,7 +51,7 @@ async function run(
 }
 
 function opened(snapshot: ModelSnapshot): number[] {
-  return snapshot.rowGroups.filter((group) => group.opened > 0).map((group) => group.index);
+  return snapshot.rowGroups.filter((group) => group.opens > 0).map((group) => group.index);
 }
 
 function decoded(snapshot: ModelSnapshot): number[] {

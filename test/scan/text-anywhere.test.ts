@@ -196,7 +196,7 @@ describe('the filters of row groups for a text in any string field', () => {
     const nowhere = query(anywhere('which nobody wrote'));
     const stats = await matches(added.snapshot, nowhere, added.dataset);
     expect(stats).toMatchObject({ rowGroupsPrunedByGram: rowGroups, columnsDecoded: 0 });
-    expect(added.segment.some((rowGroup) => rowGroup.isOpen())).toBe(false);
+    expect(added.segment.some((rowGroup) => rowGroup.opened() !== null)).toBe(false);
     const changed = await opened([time, message, { ...status, type: 'string' }], (record, i) => [
       ...record.values,
       String(i % 700),

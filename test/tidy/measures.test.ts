@@ -10,10 +10,10 @@ import { root } from './source-files.js';
 
 /** What each measure may be. A change that lowers a measure lowers its number here. */
 const most: Readonly<Record<string, number>> = {
-  'lines from a plan to an answer': 13_560,
+  'lines from a plan to an answer': 13_450,
   'task modules': 13,
-  'steps that wait in generators': 16,
-  'promises or none': 45,
+  'steps that wait in generators': 8,
+  'promises or none': 28,
   'classes that queue, lend or limit': 15,
   'named limits': 162,
   'files that a query passes': 43,

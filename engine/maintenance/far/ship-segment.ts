@@ -138,7 +138,7 @@ async function sendRows(
 ): Promise<Sent> {
   const { directory, cluster, agent, schema, signal, onRows, bytesPerSecond } = context;
   const pool = new BufferPool(heldBytesMax);
-  const segment = await SealedSegment.open(directory, `${agent}/${entry.file}`, entry, schema, pool);
+  const segment = new SealedSegment(directory, `${agent}/${entry.file}`, entry, schema, pool);
   const checksum = new FarChecksum(schema);
   const names = ['_cursor', '_unit', '_attempt', ...schema.fields.map(columnOfField)].map(quotedName);
   const sql = `INSERT INTO ${tableName(cluster.settings, agent)} (${names.join(', ')}) FORMAT Native`;
@@ -169,7 +169,7 @@ async function sendRows(
   } finally {
     // Wait, because the attempt may be dropped after a failure, and none of its rows may arrive later.
     await inserting.catch(() => undefined);
-    await segment.close();
+    segment.close();
     pool.close();
   }
 }

@@ -70,8 +70,7 @@ export class CountQueue {
     const { pace, stats, onWait } = this.#work;
     return withLease({ signal: pace.signal, onWait }, async (lease) => {
       const columns = fields.length === 0 ? [] : await group.open.columns(fields, stats, lease);
-      const pause = pace.pause();
-      if (pause !== undefined) await pause;
+      await pace.pause();
       const time = group.readsTime ? columns[0]! : null;
       const column = group.readsValue ? columns.at(-1)! : null;
       const value = column === null ? null : this.#counted(column);

@@ -92,11 +92,11 @@ export class FarPage implements RowGroup, OpenRowGroup {
     return ranges;
   }
 
-  isOpen(): boolean {
-    return true;
+  opened(): OpenRowGroup {
+    return this;
   }
 
-  open(): OpenRowGroup {
+  async open(): Promise<OpenRowGroup> {
     return this;
   }
 
@@ -109,7 +109,7 @@ export class FarPage implements RowGroup, OpenRowGroup {
   }
 
   /** For many rows the columns are copied to shared memory while the lease holds them, so that threads can read them. */
-  columns(fields: readonly number[], _: ReadCounters, lease: ColumnLease): Column[] {
+  async columns(fields: readonly number[], _: ReadCounters, lease: ColumnLease): Promise<Column[]> {
     const columns = fields.map((field) => this.#column(field));
     return this.rows < inlineRowsMax ? columns : columns.map((column) => this.#placed.hold(column, lease));
   }

@@ -160,8 +160,7 @@ export class FarReader {
       selection = await this.#filter.look(page, share);
       this.#selections.set(page, selection);
     }
-    const pause = this.#work.pace.pause();
-    if (pause !== undefined) await pause;
+    await this.#work.pace.pause();
     const take = countSelected(selection, ranges);
     return take === 0 ? null : { unit: { rowGroup: page, ranges }, selection, skip: 0, take };
   }

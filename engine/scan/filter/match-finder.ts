@@ -10,8 +10,6 @@ import type { RowGroup } from '../../store/reading/snapshot.js';
 
 interface BegunRowGroup {
   readonly share: RowGroupShare;
-  /** The matching rows, once they are being looked for. They are kept because a row group may have several units. */
-  selection: Promise<Selection> | null;
   unitsLeft: number;
 }
 
@@ -35,6 +33,8 @@ export class MatchFinder {
   readonly #work: ScanWork;
   /** Row groups of the units that were taken, while they have units left. */
   readonly #begunRowGroups = new Map<RowGroup, BegunRowGroup>();
+  /** The matching rows that were looked for. They are kept because a row group may have several units. */
+  readonly #selections = new Map<RowGroup, Promise<Selection>>();
   /** Units that were taken, the next one first. */
   readonly #begun: ScanUnit[] = [];
   readonly #units: Walk;
@@ -92,8 +92,7 @@ export class MatchFinder {
   /** The next unit that the filters and bounds have not ruled out, with its matches; undefined at the end. */
   async #next(): Promise<SelectedUnit | undefined> {
     const { pace, stats } = this.#work;
-    const pause = pace.pause();
-    if (pause !== undefined) await pause;
+    await pace.pause();
     const startMs = performance.now();
     await this.#takeUnits();
     this.#lookAhead();
@@ -123,8 +122,7 @@ export class MatchFinder {
       if (pruning.isRuledOut(rowGroup)) {
         this.#units.skip();
         this.#gone++;
-        const pause = this.#gone % unitsBetweenPauses === 0 ? pace.pause() : undefined;
-        if (pause !== undefined) await pause;
+        if (this.#gone % unitsBetweenPauses === 0) await pace.pause();
         continue;
       }
       // The query may have been aborted during the last wait.
@@ -146,8 +144,7 @@ export class MatchFinder {
     for (; this.#considered < count; this.#considered++) {
       const { rowGroup } = this.#unitsAhead;
       if (rowGroup === undefined) break;
-      const pause = this.#considered % unitsBetweenPauses === 0 ? pace.pause() : undefined;
-      if (pause !== undefined) await pause;
+      if (this.#considered % unitsBetweenPauses === 0) await pace.pause();
       throwIfAborted(pace.signal);
       pruning.consider(rowGroup);
       this.#unitsAhead.skip();
@@ -162,27 +159,31 @@ export class MatchFinder {
     if (this.#begunRowGroups.has(rowGroup)) return;
     assert(rowGroup.rows <= rowGroupRowsMax, `${rowGroup.file} has a row group of ${rowGroup.rows} rows`);
     const share = this.#units.shareOf(rowGroup);
-    this.#begunRowGroups.set(rowGroup, { share, selection: null, unitsLeft: share.units });
+    this.#begunRowGroups.set(rowGroup, { share, unitsLeft: share.units });
   }
 
   /** Has threads look at row groups before their rows are needed, in their order. */
   #lookAhead(): void {
     for (const { rowGroup } of this.#begun) {
-      const begun = this.#begunRowGroups.get(rowGroup)!;
-      if (begun.selection !== null) continue;
+      if (this.#selections.has(rowGroup)) continue;
       if (!this.#filter.isForThreads(rowGroup)) return;
-      begun.selection = this.#filter.look(rowGroup, begun.share);
-      begun.selection.catch(() => undefined);
-      this.#work.threads!.track(begun.selection);
+      const selection = this.#filter.look(rowGroup, this.#begunRowGroups.get(rowGroup)!.share);
+      selection.catch(() => undefined);
+      this.#selections.set(rowGroup, selection);
+      this.#work.threads!.track(selection);
     }
   }
 
   #selectionOf(rowGroup: RowGroup): Promise<Selection> {
     const begun = this.#begunRowGroups.get(rowGroup);
     assert(begun !== undefined, 'a unit is given after it was taken');
-    begun.selection ??= this.#filter.look(rowGroup, begun.share);
+    const selection = this.#selections.get(rowGroup) ?? this.#filter.look(rowGroup, begun.share);
+    this.#selections.set(rowGroup, selection);
     begun.unitsLeft--;
-    if (begun.unitsLeft === 0) this.#begunRowGroups.delete(rowGroup);
-    return begun.selection;
+    if (begun.unitsLeft === 0) {
+      this.#begunRowGroups.delete(rowGroup);
+      this.#selections.delete(rowGroup);
+    }
+    return selection;
   }
 }

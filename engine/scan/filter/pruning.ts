@@ -175,10 +175,8 @@ export class Pruning {
    */
   #rulingInMemory(rowGroup: RowGroup): Ruling {
     if (this.#isApartInTime(rowGroup)) return ruling.byTime;
-    if (this.#isForAll || !rowGroup.isOpen()) return ruling.mayMatch;
-    const open = rowGroup.open(this.#threads, this.#stats);
-    const isRuledOut = !(open instanceof Promise) && this.#leftByZones(open) === null;
-    return isRuledOut ? ruling.byZone : ruling.mayMatch;
+    const open = this.#isForAll ? null : rowGroup.opened(this.#threads);
+    return open !== null && this.#leftByZones(open) === null ? ruling.byZone : ruling.mayMatch;
   }
 
   /**
@@ -212,8 +210,7 @@ export class Pruning {
       stats.rowGroupsPrunedByGram++;
       return none;
     }
-    const byFile = this.asks ? (open.isRuledOutByFile?.(this.#questions, stats) ?? null) : null;
-    if (byFile !== null && (await byFile)) {
+    if (this.asks && (await open.isRuledOutByFile?.(this.#questions, stats)) === true) {
       stats.rowGroupsPrunedByValue++;
       return none;
     }

@@ -36,8 +36,7 @@ export async function readingEstimate(
   let sureRows = 0;
   while (walk.rowGroup !== undefined && sureRows < limit) {
     const { rowGroup } = walk;
-    const pause = pace.pause();
-    if (pause !== undefined) await pause;
+    await pace.pause();
     if (rowGroup.far !== undefined) {
       // The far tier's cluster reads the rows itself. Only the matching rows come over the network.
       const { rowBytes } = rowGroup.far;

@@ -65,9 +65,8 @@ export class RowGroupFilter {
   isForThreads(rowGroup: RowGroup): boolean {
     const { threads } = this.#work;
     if (threads === null || this.#fields.length === 0) return false;
-    const open = rowGroup.isOpen() ? rowGroup.open(threads) : null;
-    const isInMemory =
-      open !== null && !(open instanceof Promise) && this.#fields.every((field) => open.isInMemory(field));
+    const open = rowGroup.opened(threads);
+    const isInMemory = open !== null && this.#fields.every((field) => open.isInMemory(field));
     return isInMemory ? this.#inlineBytes <= 0 : this.#reading < 2 * threads.count;
   }
 
@@ -113,8 +112,7 @@ export class RowGroupFilter {
     const { stats, pace, onWait } = this.#work;
     let narrowedBy: NarrowedBy = 'dictionary';
     for (let next = 0; next < predicates.length && remaining.count > 0;) {
-      const pause = pace.pause();
-      if (pause !== undefined) await pause;
+      await pace.pause();
       const [first] = predicates.slice(next);
       if (!(await mayMatchStreamed(first!.streamed, first!.predicate.field, open, stats))) {
         narrowedBy = 'values';

@@ -44,10 +44,9 @@ export async function mayMatchStreamed(
   counters: ReadCounters,
 ): Promise<boolean> {
   if (search.needles.length === 0 || !isRare(search)) return true;
-  const searching = open.searchStreamed?.(field, search.needles, counters) ?? null;
-  if (searching === null) return true;
+  const mayMatch = (await open.searchStreamed?.(field, search.needles, counters)) ?? null;
+  if (mayMatch === null) return true;
   search.searched++;
-  const mayMatch = await searching;
   if (mayMatch) search.mayMatch++;
   return mayMatch;
 }

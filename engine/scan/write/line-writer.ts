@@ -93,8 +93,7 @@ export class LineWriter {
     let isOver = false;
     try {
       for (;;) {
-        const pause = pace.pause();
-        if (pause !== undefined) await pause;
+        await pace.pause();
         if (source === null && !isOver) {
           coming = comingOf(this.#next(found));
           // What has been written is given before matches or columns are waited for.

@@ -67,7 +67,7 @@ export class ExternalSort {
    *
    * @param before a run whose rows come before all added ones of the same time
    */
-  async *sorted(before?: SortedRun): AsyncGenerator<readonly PageSlice[]> {
+  async sorted(before?: SortedRun): Promise<AsyncGenerator<readonly PageSlice[]>> {
     await this.endRun();
     const all = before === undefined ? this.runs : [before, ...this.runs];
     this.runs = [];
@@ -75,7 +75,7 @@ export class ExternalSort {
       const spill = await this.spill();
       return spill.writeRun(mergedPages(this.schema, slices, rowGroupRowsMax), order);
     });
-    yield* mergeRuns(runs);
+    return mergeRuns(runs);
   }
 
   /** Closes the spill file. It is removed with the unit's folder. */

@@ -302,7 +302,7 @@ export class LoadUnit implements LoadSession {
   ): Promise<void> {
     let rows = 0;
     let told = 0;
-    for await (const slices of this.sort.sorted(written)) {
+    for await (const slices of await this.sort.sorted(written)) {
       await assembly.add(slices);
       for (const { from, to } of slices) rows += to - from;
       if (rows - told >= rowGroupRowsMax) {

@@ -134,7 +134,7 @@ export class RestoreUnit implements LoadSession {
     }
     const days = new Days((partition) => this.segmentsOf(partition));
     try {
-      for await (const slices of this.sort.sorted()) {
+      for await (const slices of await this.sort.sorted()) {
         for (const slice of slices) await placeSlice(slice, next, left, days);
       }
       return await days.finish();

@@ -45,7 +45,7 @@ const retiredHotMax = 2;
 
 /** Something that is closed once no snapshot needs it. */
 interface Closable {
-  close(): void | Promise<void>;
+  close(): void;
 }
 
 interface OpenSegment {
@@ -124,7 +124,7 @@ export class AgentState {
       const before = this.sealed.get(entry.file);
       // Its live rows may have changed. It is opened anew only where its rows have moved to the far tier or back.
       const isSame = before !== undefined && isFarOnly(before.entry) === isFarOnly(entry);
-      sealed.set(entry.file, isSame ? { ...before, entry } : await this.openSegment(manifest, entry));
+      sealed.set(entry.file, isSame ? { ...before, entry } : this.openSegment(manifest, entry));
     }
     const previousHot = new Map(this.hotFiles.map((hot) => [hot.entry.file, hot]));
     this.hotFiles = manifest.hot.map((entry) => {
@@ -172,19 +172,19 @@ export class AgentState {
     this.currentRuns = undefined;
   }
 
-  private async openSegment(manifest: Manifest, entry: SegmentEntry): Promise<OpenSegment> {
+  private openSegment(manifest: Manifest, entry: SegmentEntry): OpenSegment {
     const schema = schemaOf(manifest, entry.schemaVersion);
     if (isFarOnly(entry)) {
       const rows = rowsOfCopy(this.agent, entry.far!, entry.schemaVersion, schema, this.far);
       return { entry, segment: null, rowGroups: [new FarRowGroup(entry, rows)] };
     }
     const path = `${this.agent}/${entry.file}`;
-    const segment = await SealedSegment.open(this.directory, path, entry, schema, this.pool);
+    const segment = new SealedSegment(this.directory, path, entry, schema, this.pool);
     return { entry, segment, rowGroups: segment.rowGroups(this.schema) };
   }
 
   private closeWhenUnpinned(closable: Closable): void {
-    if (this.pins.size === 0) void closable.close();
+    if (this.pins.size === 0) closable.close();
     else this.retired.push(closable);
   }
 
@@ -270,7 +270,7 @@ export class AgentState {
     if (count > 0) this.pins.set(generation, count);
     else this.pins.delete(generation);
     if (this.pins.size === 0) {
-      for (const closable of this.retired) void closable.close();
+      for (const closable of this.retired) closable.close();
       this.retired = [];
     }
     if (this.retiredHot.length > 0) this.giveBackHot();
@@ -294,9 +294,9 @@ export class AgentState {
     return mergeRuns(this.sealedRuns, hotRuns);
   }
 
-  async close(): Promise<void> {
-    for (const { segment } of this.sealed.values()) await segment?.close();
-    for (const closable of this.retired) await closable.close();
+  close(): void {
+    for (const { segment } of this.sealed.values()) segment?.close();
+    for (const closable of this.retired) closable.close();
     this.attached.close();
     this.sealed.clear();
     this.retired = [];

@@ -142,19 +142,19 @@ export class AttachedReader {
     return (await begun).get(index)!;
   }
 
-  /** Whether the file's own filters rule out the span's row group; null where none can be asked. Spans of a row group share one answer. */
-  isRuledOut(
+  /** Whether the file's own filters rule out the span's row group. Spans of a row group share one answer. */
+  async isRuledOut(
     reading: Pick<ColumnReading, 'file' | 'description' | 'span' | 'threads' | 'counters'>,
     questions: readonly FilterQuestion[],
     sourceOf: (field: number) => ColumnSource,
-  ): Promise<boolean> | null {
+  ): Promise<boolean> {
     const { file, description, span, threads, counters } = reading;
     let known = this.#ownAnswers.get(questions);
     if (known === undefined) this.#ownAnswers.set(questions, (known = new Map()));
     const before = known.get(span.rowGroup);
     if (before !== undefined) return before;
     const asked = ownQuestions(questions, description.file, span.rowGroup, sourceOf);
-    if (asked.length === 0) return null;
+    if (asked.length === 0) return false;
     const { path, format } = file;
     const attached = identityOf(file);
     const ranges = asked.map(({ filter: { offset, bytes } }) => ({

@@ -133,12 +133,11 @@ export class AttachedSegment {
         hot: false,
         timeMinMs: bounds?.min ?? null,
         timeMaxMs: bounds?.max ?? null,
-        isOpen: () => this.described !== undefined,
         filters,
-        open: (threads = null) =>
-          this.described === undefined
-            ? this.#describe(threads).then((read) => new OpenSpan(source, read, threads))
-            : new OpenSpan(source, this.described, threads),
+        opened: (threads = null) =>
+          this.described === undefined ? null : new OpenSpan(source, this.described, threads),
+        open: async (threads = null) =>
+          new OpenSpan(source, this.described ?? (await this.#describe(threads)), threads),
       };
     });
   }
@@ -320,10 +319,10 @@ class OpenSpan implements OpenRowGroup {
     return { nullCount: zone.nullCount, rows, ...boundValues(zone.bounds, type) };
   }
 
-  isRuledOutByFile(questions: readonly FilterQuestion[], counters: ReadCounters): Promise<boolean> | null {
+  async isRuledOutByFile(questions: readonly FilterQuestion[], counters: ReadCounters): Promise<boolean> {
     const { segment, span } = this.#rowGroup;
     // The index has filters of its own, with checksums.
-    if (this.#description.facts !== null) return null;
+    if (this.#description.facts !== null) return false;
     const reading = {
       file: segment.file,
       description: this.#description,
@@ -339,12 +338,12 @@ class OpenSpan implements OpenRowGroup {
     return segment.pool.hasDecoded(keys[field]!);
   }
 
-  columns(
+  async columns(
     fields: readonly number[],
     counters: ReadCounters,
     lease: ColumnLease,
     use: ColumnUse = 'again',
-  ): Column[] | Promise<Column[]> {
+  ): Promise<Column[]> {
     const { segment, keys } = this.#rowGroup;
     const wanted = fields.map((field) => keys[field]!);
     const columns = segment.pool.pinDecoded(wanted, use, lease);
@@ -353,11 +352,11 @@ class OpenSpan implements OpenRowGroup {
     return columns;
   }
 
-  searchStreamed(
+  async searchStreamed(
     field: number,
     needles: readonly KernelNeedle[],
     counters: ReadCounters,
-  ): Promise<boolean> | null {
+  ): Promise<boolean | null> {
     const { segment, target, span, keys } = this.#rowGroup;
     const source = this.#source(field);
     // What a filter of the index has not ruled out is likely there.

@@ -56,8 +56,8 @@ export class FarRowGroup implements RowGroup {
     this.timeMaxMs = timeMaxMs;
   }
 
-  isOpen(): boolean {
-    return false;
+  opened(): null {
+    return null;
   }
 
   open(): Promise<OpenRowGroup> {

@@ -138,11 +138,11 @@ class HotRowGroup implements RowGroup, OpenRowGroup {
     private readonly owner: HotRows,
   ) {}
 
-  isOpen(): boolean {
-    return true;
+  opened(): OpenRowGroup {
+    return this;
   }
 
-  open(): OpenRowGroup {
+  async open(): Promise<OpenRowGroup> {
     return this;
   }
 
@@ -154,7 +154,7 @@ class HotRowGroup implements RowGroup, OpenRowGroup {
     return true;
   }
 
-  columns(fields: readonly number[]): Column[] {
+  async columns(fields: readonly number[]): Promise<Column[]> {
     assert(!this.owner.isGivenBack, 'hot rows are read while a snapshot holds them');
     return fields.map((field) => this.#column(field));
   }

@@ -1,6 +1,7 @@
 import type { Column } from '../../columns/column.js';
 import type { KernelNeedle } from '../../kernels/needle.js';
 import { streamedBytesMin } from '../../terms/limits.js';
+import { SharedWork } from '../../terms/shared-work.js';
 import type { ColumnLease } from './column-lease.js';
 import { placementField, type Schema } from '../../terms/schema.js';
 import type { QueryThreads } from './query-threads.js';
@@ -52,17 +53,28 @@ export class SealedSegment {
   readonly #entry: SegmentEntry;
   readonly #schema: Schema;
   readonly #pool: BufferPool;
-  #footer: Promise<SegmentFooter> | undefined;
-  /** The settled value of `#footer`; undefined until it has been read. */
-  #footerRead: SegmentFooter | undefined;
+  readonly #reading = new SharedWork(async (counters?: ReadCounters) => {
+    if (counters !== undefined) counters.bytesRead += this.#entry.footerBytes;
+    return (this.#footer = await withFile(this.#directory, this.#path, (file) =>
+      readSegmentFooter(file, this.#entry, this.#schema),
+    ));
+  });
+  /** The footer, once it has been read. */
+  #footer: SegmentFooter | undefined;
   readonly #probing: SegmentProbing;
 
-  private constructor(
+  /**
+   * `schema` is the one that the segment was written with. Reads nothing from the file, so damage is reported by the first read.
+   *
+   * @param footer replaces the file's own footer where that cannot be read
+   */
+  constructor(
     directory: Directory,
     path: string,
     entry: SegmentEntry,
     schema: Schema,
     pool: BufferPool,
+    footer?: SegmentFooter,
   ) {
     this.#directory = directory;
     this.#path = path;
@@ -70,25 +82,7 @@ export class SealedSegment {
     this.#schema = schema;
     this.#pool = pool;
     this.#probing = new SegmentProbing(directory, path, entry, pool);
-  }
-
-  /**
-   * `schema` is the one that the segment was written with. Reads nothing from the file, so damage is reported by the first read.
-   *
-   * @param footer replaces the file's own footer where that cannot be read
-   */
-  static open(
-    directory: Directory,
-    path: string,
-    entry: SegmentEntry,
-    schema: Schema,
-    pool: BufferPool,
-    footer?: SegmentFooter,
-  ): Promise<SealedSegment> {
-    const segment = new SealedSegment(directory, path, entry, schema, pool);
-    if (footer !== undefined) segment.#footer = Promise.resolve(footer);
-    segment.#footerRead = footer;
-    return Promise.resolve(segment);
+    this.#footer = footer;
   }
 
   get path(): string {
@@ -122,19 +116,18 @@ export class SealedSegment {
         hot: false,
         timeMinMs: hasTimes ? this.#entry.timeMinMs : null,
         timeMaxMs: hasTimes ? this.#entry.timeMaxMs : null,
-        isOpen: () => this.#footerRead !== undefined,
         filters,
-        open: (threads = null, counters) =>
-          this.#footerRead === undefined
-            ? this.footer(counters).then((footer) => new SealedRowGroup(source, footer, threads))
-            : new SealedRowGroup(source, this.#footerRead, threads),
+        opened: (threads = null) =>
+          this.#footer === undefined ? null : new SealedRowGroup(source, this.#footer, threads),
+        open: async (threads = null, counters) =>
+          new SealedRowGroup(source, this.#footer ?? (await this.footer(counters)), threads),
       };
     });
   }
 
   #askFilters(ask: FilterAsk, storedFields: readonly number[]): Promise<void> | null {
-    if (this.#entry.summaryBytes > 0 || this.#footerRead !== undefined)
-      return this.#probing.ask(ask, storedFields, this.#footerRead);
+    if (this.#entry.summaryBytes > 0 || this.#footer !== undefined)
+      return this.#probing.ask(ask, storedFields, this.#footer);
     // Segments written before summaries existed name their filters in the footer.
     const asking = this.footer(ask.counters)
       .then((footer) => this.#probing.ask(ask, storedFields, footer))
@@ -157,17 +150,8 @@ export class SealedSegment {
    * The footer, read and checked on the first call and cached. Its bytes are added to the counters of that call alone. Throws
    * `DamageError`; after a failure the next call reads it again.
    */
-  footer(counters?: ReadCounters): Promise<SegmentFooter> {
-    if (this.#footer !== undefined) return this.#footer;
-    if (counters !== undefined) counters.bytesRead += this.#entry.footerBytes;
-    this.#footer = this.withFile((file) => readSegmentFooter(file, this.#entry, this.#schema)).then(
-      (footer) => (this.#footerRead = footer),
-      (error: unknown) => {
-        this.#footer = undefined;
-        throw error;
-      },
-    );
-    return this.#footer;
+  async footer(counters?: ReadCounters): Promise<SegmentFooter> {
+    return this.#footer ?? this.#reading.run(counters);
   }
 
   /** Pins columns and counts them, if all of them are in the pool; else returns null. */
@@ -216,17 +200,11 @@ export class SealedSegment {
     return this.#probing.absolutePath;
   }
 
-  withFile<T>(use: (file: ReadableFile) => Promise<T>): Promise<T> {
-    return withFile(this.#directory, this.#path, use);
-  }
-
   /** Frees what the segment holds in memory. The file is not touched. */
-  close(): Promise<void> {
+  close(): void {
     this.#footer = undefined;
-    this.#footerRead = undefined;
     this.#probing.forget();
     this.#pool.evict(this.#poolPrefix());
-    return Promise.resolve();
   }
 
   #poolPrefix(): string {
@@ -296,15 +274,15 @@ class SealedRowGroup implements OpenRowGroup {
     return convertZone(stored, source.conversion);
   }
 
-  columns(
+  async columns(
     fields: readonly number[],
     counters: ReadCounters,
     lease: ColumnLease,
     use: ColumnUse = 'again',
-  ): Column[] | Promise<Column[]> {
+  ): Promise<Column[]> {
     const keys = fields.map((field) => this.#key(field));
     const decoded = this.#segment.pinDecoded(keys, counters, lease, use);
-    return decoded ?? this.#read(fields, counters, lease, use);
+    return decoded ?? (await this.#read(fields, counters, lease, use));
   }
 
   async #read(
@@ -359,11 +337,11 @@ class SealedRowGroup implements OpenRowGroup {
     return conversionBytesMax(rows) + readingBytesMax(chunk);
   }
 
-  searchStreamed(
+  async searchStreamed(
     field: number,
     needles: readonly KernelNeedle[],
     counters: ReadCounters,
-  ): Promise<boolean> | null {
+  ): Promise<boolean | null> {
     const { field: stored, conversion } = this.#sources[field]!;
     if (this.#threads === null || conversion !== 'none') return null;
     const { uncompressedBytes, dictionaryPageBytes } =
@@ -390,19 +368,19 @@ class SealedRowGroup implements OpenRowGroup {
 /** A segment's file that several reads share. The first read opens it; the owner calls `close` when all reads have ended. */
 class SharedFile {
   readonly #segment: SealedSegment;
-  #opening: Promise<ReadableFile> | undefined;
+  #file: ReadableFile | null = null;
+  readonly #opening = new SharedWork(async () => (this.#file = await this.#segment.openFile()));
 
   constructor(segment: SealedSegment) {
     this.#segment = segment;
   }
 
   async use<T>(read: (file: ReadableFile) => Promise<T>): Promise<T> {
-    this.#opening ??= this.#segment.openFile();
-    return read(await this.#opening);
+    return read(this.#file ?? (await this.#opening.run()));
   }
 
   async close(): Promise<void> {
-    const file = await this.#opening?.catch(() => undefined);
-    await file?.close();
+    await this.#opening.settled();
+    await this.#file?.close();
   }
 }

@@ -23,16 +23,15 @@ export interface RowGroup {
   /** Bounds of the placement field that the manifest gives without opening the file; null when unknown. */
   readonly timeMinMs: number | null;
   readonly timeMaxMs: number | null;
-  /** Whether the segment's footer is in memory, so that `open` returns without a promise. */
-  isOpen(): boolean;
+  /** The opened row group where the segment's footer is in memory already; else null. */
+  opened(threads?: QueryThreads | null): OpenRowGroup | null;
   /** The filters of the file. All row groups of a file share one object. */
   readonly filters: AskableFilters;
   /**
-   * Reads and checks the segment's footer, which is cached; returns a promise only where it has to be read. Its bytes are counted for the
-   * call that reads it. Throws `DamageError` when the footer or this row group is damaged. The opened row group reads its columns on
+   * Reads and checks the segment's footer, which is cached. Its bytes are counted for the call that reads it. Throws `DamageError` when the footer or this row group is damaged. The opened row group reads its columns on
    * `threads` where that is possible.
    */
-  open(threads?: QueryThreads | null, counters?: ReadCounters): OpenRowGroup | Promise<OpenRowGroup>;
+  open(threads?: QueryThreads | null, counters?: ReadCounters): Promise<OpenRowGroup>;
 }
 
 /**
@@ -60,25 +59,21 @@ export interface OpenRowGroup {
     field: number,
     needles: readonly KernelNeedle[],
     counters: ReadCounters,
-  ): Promise<boolean> | null;
-  /**
-   * Whether the value filters in the attached file itself rule out all rows. Adds what is read to `counters`. Null, or no such method,
-   * where the file has no filter for these questions.
-   */
-  isRuledOutByFile?(questions: readonly FilterQuestion[], counters: ReadCounters): Promise<boolean> | null;
+  ): Promise<boolean | null>;
+  /** Whether the value filters in the attached file itself rule out all rows. Adds what is read to `counters`. */
+  isRuledOutByFile?(questions: readonly FilterQuestion[], counters: ReadCounters): Promise<boolean>;
   /** Whether the column of the field is in memory. */
   isInMemory(field: number): boolean;
   /**
    * The decoded columns of these field numbers, converted to the current schema; all null where the segment has no such field. They may
-   * be read until `lease` is released. While there is no memory for them the call waits and pins none of them. Returns a promise only
-   * where it has to wait. Throws `DamageError` on a failed checksum.
+   * be read until `lease` is released. While there is no memory for them the call waits and pins none of them. Throws `DamageError` on a failed checksum.
    */
   columns(
     fields: readonly number[],
     counters: ReadCounters,
     lease: ColumnLease,
     use?: ColumnUse,
-  ): Column[] | Promise<Column[]>;
+  ): Promise<Column[]>;
 }
 
 /**

@@ -35,8 +35,7 @@ export class JoinedRuns<Group> implements RunList<Group> {
   }
 
   *[Symbol.iterator](): Iterator<PositionedRows<Group>> {
-    yield* this.#first;
-    yield* this.#second;
+    for (const runs of [this.#first, this.#second]) for (const run of runs) yield run;
   }
 }
 

@@ -82,7 +82,7 @@ async function lostOf({ entry, right }: Sample, bytes: Uint8Array): Promise<read
   if (recovered === undefined) return Array.from({ length: groups }, (_, group) => group);
   const { footer, lost } = recovered;
   const pool = new BufferPool(1 << 24);
-  const segment = await SealedSegment.open(directory, 'a.parquet', entry, schema, pool, footer);
+  const segment = new SealedSegment(directory, 'a.parquet', entry, schema, pool, footer);
   for (const [group, rowGroup] of segment.rowGroups(schema).entries()) {
     if (lost.includes(group)) continue;
     const open = await rowGroup.open();
