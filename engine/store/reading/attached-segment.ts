@@ -25,7 +25,7 @@ import type { ReadSpans } from '../attached/span-tasks.js';
 import { spansOfFile, type FileSpan } from '../attached/spans.js';
 import type { ForeignMeans } from '../attached/foreign-work.js';
 import { AttachedReader, type ColumnReading } from './attached-reader.js';
-import type { BufferPool, ColumnRequest } from './buffer-pool.js';
+import { countPinned, type BufferPool, type ColumnRequest } from './buffer-pool.js';
 import type { ColumnLease } from './column-lease.js';
 import type { FilterQuestion } from '../sealed/filter-question.js';
 import type { AskableFilters } from './filter-ask.js';
@@ -347,9 +347,12 @@ class OpenSpan implements OpenRowGroup {
     const { segment, keys } = this.#rowGroup;
     const wanted = fields.map((field) => keys[field]!);
     const columns = segment.pool.pinDecoded(wanted, use, lease);
-    if (columns === null) return this.#read(fields, counters, lease, use);
-    counters.columnsCached += columns.length;
-    return columns;
+    if (columns !== null) {
+      counters.columnsCached += columns.length;
+      return columns;
+    }
+    const requests = await Promise.all(fields.map((field) => this.#request(field, counters)));
+    return countPinned(await segment.pool.pin(requests, use, lease), counters);
   }
 
   async searchStreamed(
@@ -389,26 +392,11 @@ class OpenSpan implements OpenRowGroup {
     };
   }
 
-  async #read(
-    fields: readonly number[],
-    counters: ReadCounters,
-    lease: ColumnLease,
-    use: ColumnUse,
-  ): Promise<Column[]> {
+  /** Decodes a column before it is requested, unless it is in memory: only then is known how much memory it takes. */
+  async #request(field: number, counters: ReadCounters): Promise<ColumnRequest> {
     const { segment, keys } = this.#rowGroup;
-    const decode = (field: number) => this.#decode(field, counters);
-    const decoded = await Promise.all(
-      fields.map(async (field) => (this.isInMemory(field) ? null : decode(field))),
-    );
-    const requests = fields.map((field, i) =>
-      segment.request(keys[field]!, decoded[i]!, () => decode(field)),
-    );
-    const pinned = await segment.pool.pin(requests, use, lease);
-    decoded.forEach((column) => {
-      if (column === null) counters.columnsCached++;
-      else counters.columnsDecoded++;
-    });
-    return pinned.map(({ column }) => column);
+    const decode = (): Promise<Column> => this.#decode(field, counters);
+    return segment.request(keys[field]!, this.isInMemory(field) ? null : await decode(), decode);
   }
 
   async #decode(field: number, counters: ReadCounters): Promise<Column> {

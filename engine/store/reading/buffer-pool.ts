@@ -14,6 +14,7 @@ import {
 import { heapSpace, RangeSpace, type ColumnSpace } from '../../parquet/column-space.js';
 import { ColumnLease } from './column-lease.js';
 import { throwIfAborted } from './pace.js';
+import type { ReadCounters } from './read-counters.js';
 import type { ColumnUse } from './snapshot.js';
 import { StreamedColumns } from './streamed-columns.js';
 
@@ -34,6 +35,14 @@ export interface PinnedColumn {
   readonly cached: boolean;
 }
 
+/** Counts columns by where they came from, and returns them. */
+export function countPinned(pinned: readonly PinnedColumn[], counters: ReadCounters): Column[] {
+  const cached = pinned.filter((each) => each.cached).length;
+  counters.columnsCached += cached;
+  counters.columnsDecoded += pinned.length - cached;
+  return pinned.map(({ column }) => column);
+}
+
 interface Entry {
   readonly key: string;
   /** Address in the shared memory; null where the column is on the heap. */
@@ -49,12 +58,6 @@ interface Entry {
   isGone: boolean;
   /** Called when the pool drops filters; undefined for a column. */
   readonly onGone: (() => void) | undefined;
-}
-
-/** The decoded columns of one list of keys. */
-interface Group {
-  readonly entries: readonly Entry[];
-  readonly columns: Column[];
 }
 
 /** A requested column, decoded or being decoded. */
@@ -83,9 +86,6 @@ export class BufferPool {
   readonly #entries = new Map<string, Entry>();
   /** The entries in shared memory, by use, least recently used first. */
   readonly #used: Readonly<Record<ColumnUse, Set<Entry>>> = { once: new Set(), again: new Set() };
-  readonly #groups = new WeakMap<readonly string[], Group>();
-  /** The group that was used last. Its entries are the most recent already, so using it again need not reorder them. */
-  #lastTouched: Group | null = null;
   /** Entries on the heap. */
   readonly #onHeap = new Set<Entry>();
   readonly #waiters: Waiter[] = [];
@@ -129,36 +129,6 @@ export class BufferPool {
 
   /** Pins the columns of `keys` if all of them are decoded; else returns null and pins none. */
   pinDecoded(keys: readonly string[], use: ColumnUse, lease: ColumnLease): Column[] | null {
-    const group = this.#decoded(keys);
-    if (group === null) return null;
-    for (const entry of group.entries) {
-      this.#pin(entry);
-      if (use === 'again') this.#touch(entry);
-    }
-    lease.add(() => {
-      for (const entry of group.entries) this.#unpin(entry);
-    });
-    return group.columns;
-  }
-
-  /**
-   * Returns the columns of `keys` if all of them are decoded; else null. They are not pinned: the caller may read them only until it
-   * yields to the event loop. The same `keys` array gives the same result array as long as the columns stay in the pool.
-   */
-  decodedNow(keys: readonly string[]): readonly Column[] | null {
-    const known = this.#groups.get(keys);
-    const group =
-      known !== undefined && known.entries.every(({ isGone }) => !isGone) ? known : this.#decoded(keys);
-    if (group === null) return null;
-    if (this.#lastTouched === group) return group.columns;
-    this.#groups.set(keys, group);
-    for (const entry of group.entries) this.#touch(entry);
-    this.#lastTouched = group;
-    return group.columns;
-  }
-
-  /** Null where a column is missing or still being decoded. */
-  #decoded(keys: readonly string[]): Group | null {
     const entries: Entry[] = [];
     const columns: Column[] = [];
     for (const key of keys) {
@@ -167,7 +137,22 @@ export class BufferPool {
       entries.push(entry);
       columns.push(entry.decoded);
     }
-    return { entries, columns };
+    for (const entry of entries) {
+      this.#pin(entry);
+      if (use === 'again') this.#touch(entry);
+    }
+    lease.add(() => {
+      for (const entry of entries) this.#unpin(entry);
+    });
+    return columns;
+  }
+
+  /** Keeps the entries of `keys` from being evicted before others. */
+  touch(keys: readonly string[]): void {
+    for (const key of keys) {
+      const entry = this.#entries.get(key);
+      if (entry !== undefined) this.#touch(entry);
+    }
   }
 
   /**
@@ -241,7 +226,6 @@ export class BufferPool {
     const entry: Entry = { key, address, bytes, pins: 0, column, decoded, isGone: false, onGone: undefined };
     this.#entries.set(key, entry);
     this.#used.again.add(entry);
-    this.#lastTouched = null;
   }
 
   /** Begins to load filters, and evicts others for them. Null where there is no room now. Never rejects; resolves once loading has ended. */
@@ -372,7 +356,6 @@ export class BufferPool {
     const column = request.load(space ?? heapSpace);
     const entry: Entry = { key, address, bytes, pins: 0, column, decoded: null, isGone: false, onGone };
     this.#entries.set(key, entry);
-    this.#lastTouched = null;
     if (onGone !== undefined) this.#filterBytes += bytes;
     if (address === null) this.#onHeap.add(entry);
     else this.#used[use].add(entry);
@@ -427,7 +410,6 @@ export class BufferPool {
 
   /** Moves an entry to the end of the eviction order. */
   #touch(entry: Entry): void {
-    this.#lastTouched = null;
     if (entry.address === null) return;
     this.#used.once.delete(entry);
     this.#used.again.delete(entry);

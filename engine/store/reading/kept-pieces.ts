@@ -11,7 +11,7 @@ export interface PiecePool {
     onGone(): void;
     load(space: ColumnSpace): Promise<Column>;
   }): Promise<void> | null;
-  decodedNow(keys: readonly string[]): unknown;
+  touch(keys: readonly string[]): void;
   evict(prefix: string): void;
 }
 
@@ -51,7 +51,7 @@ export class PieceRange {
   touch(query: number): void {
     if (this.#touchedBy === query) return;
     this.#touchedBy = query;
-    this.#pool.decodedNow(this.keys);
+    this.#pool.touch(this.keys);
   }
 
   /** Forgets the pieces: the pool has dropped the range. */

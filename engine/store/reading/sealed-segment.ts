@@ -10,7 +10,7 @@ import type { ZoneMap } from '../../columns/zone-map.js';
 import { decodingBytesMax, readingBytesMax } from '../../parquet/chunk-decoder.js';
 import type { ColumnSpace } from '../../parquet/column-space.js';
 import { boundValues } from '../../parquet/statistics.js';
-import type { BufferPool, ColumnRequest } from './buffer-pool.js';
+import { countPinned, type BufferPool, type ColumnRequest } from './buffer-pool.js';
 import {
   conversionBytesMax,
   conversionOf,
@@ -89,6 +89,10 @@ export class SealedSegment {
     return this.#path;
   }
 
+  get pool(): BufferPool {
+    return this.#pool;
+  }
+
   /** The row groups in file order. They show the fields of `target`, whatever schema the segment was written with. */
   rowGroups(target: Schema): RowGroup[] {
     const sources = target.fields.map((field): FieldSource => {
@@ -154,45 +158,8 @@ export class SealedSegment {
     return this.#footer ?? this.#reading.run(counters);
   }
 
-  /** Pins columns and counts them, if all of them are in the pool; else returns null. */
-  pinDecoded(
-    keys: readonly string[],
-    counters: ReadCounters,
-    lease: ColumnLease,
-    use: ColumnUse,
-  ): Column[] | null {
-    const columns = this.#pool.pinDecoded(keys, use, lease);
-    if (columns !== null) counters.columnsCached += columns.length;
-    return columns;
-  }
-
-  /** Pins columns, loads those that are missing, and counts both. */
-  async pin(
-    requests: readonly ColumnRequest[],
-    counters: ReadCounters,
-    lease: ColumnLease,
-    use: ColumnUse,
-  ): Promise<Column[]> {
-    const pinned = await this.#pool.pin(requests, use, lease);
-    for (const { cached } of pinned) {
-      if (cached) counters.columnsCached++;
-      else counters.columnsDecoded++;
-    }
-    return pinned.map(({ column }) => column);
-  }
-
-  /** Whether a search should stream a column instead of keeping it in the pool. */
-  isToStream(key: string, sizeBytes: number): boolean {
-    return this.#pool.isToStream(key, sizeBytes);
-  }
-
   openFile(): Promise<ReadableFile> {
     return openSegment(this.#directory, this.#path);
-  }
-
-  /** Whether the column of a key is in the pool. */
-  isPooled(key: string): boolean {
-    return this.#pool.hasDecoded(key);
   }
 
   /** Absolute path of the file; undefined where other threads cannot read it. */
@@ -280,22 +247,21 @@ class SealedRowGroup implements OpenRowGroup {
     lease: ColumnLease,
     use: ColumnUse = 'again',
   ): Promise<Column[]> {
-    const keys = fields.map((field) => this.#key(field));
-    const decoded = this.#segment.pinDecoded(keys, counters, lease, use);
-    return decoded ?? (await this.#read(fields, counters, lease, use));
-  }
-
-  async #read(
-    fields: readonly number[],
-    counters: ReadCounters,
-    lease: ColumnLease,
-    use: ColumnUse,
-  ): Promise<Column[]> {
+    const { pool } = this.#segment;
+    const decoded = pool.pinDecoded(
+      fields.map((field) => this.#key(field)),
+      use,
+      lease,
+    );
+    if (decoded !== null) {
+      counters.columnsCached += decoded.length;
+      return decoded;
+    }
     // All columns of this call are read through one open file.
     const reading = new SharedFile(this.#segment);
     try {
       const requests = fields.map((field) => this.#request(field, counters, reading));
-      return await this.#segment.pin(requests, counters, lease, use);
+      return countPinned(await pool.pin(requests, use, lease), counters);
     } finally {
       await reading.close();
     }
@@ -350,14 +316,14 @@ class SealedRowGroup implements OpenRowGroup {
     if (!isLong || this.#footer.footer.codec !== 'lz4') return null;
     const file = this.#segment.absolutePath;
     if (file === undefined) return null;
-    if (!this.#segment.isToStream(this.#key(field), uncompressedBytes)) return null;
+    if (!this.#segment.pool.isToStream(this.#key(field), uncompressedBytes)) return null;
     const address = { rowGroup: this.#index, column: stored + 1 };
     const chunk = storedChunk(this.#footer, address, this.#segment.path);
     return searchStored(this.#threads, { file, chunk, needles }, counters);
   }
 
   isInMemory(field: number): boolean {
-    return this.#segment.isPooled(this.#key(field));
+    return this.#segment.pool.hasDecoded(this.#key(field));
   }
 
   #key(field: number): string {
