@@ -4,6 +4,7 @@ import { answerBytesMax } from '../terms/limits.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import { turnsOf, type AnswerTurns, type PausableScan, type Turn } from './write/answer-turns.js';
 import { finderOf } from './far/tiered-finder.js';
+import { framedPiece, frameOf, nothing, type Frame } from './frame.js';
 import { LineWriter, type HeldPiece } from './write/line-writer.js';
 import { Pace, signalOf, throwIfAborted } from '../store/reading/pace.js';
 import { copyOf } from './job/piece-space.js';
@@ -31,6 +32,8 @@ export interface AnswerSettings extends Pick<
    * changes, so the answer is the same.
    */
   readonly takeRest?: (() => Promise<Snapshot>) | undefined;
+  /** Called with a lent answer of one piece, whose bytes then never change. */
+  readonly keep?: ((whole: Uint8Array) => void) | undefined;
 }
 
 const attemptsMax = 10;
@@ -54,6 +57,8 @@ export class Answer implements PieceIterator, PausableScan {
   /** The query for the records after the last pause; the whole query where there was none. */
   #rest: Query;
   readonly #settings: AnswerSettings;
+  /** What the format puts around the lines. */
+  readonly #frame: Frame | null;
   readonly #signal: AbortSignal | undefined;
   readonly #turns: AnswerTurns;
   #threads: QueryThreads | null;
@@ -69,6 +74,8 @@ export class Answer implements PieceIterator, PausableScan {
   #attempt = 1;
   #isReleased = false;
   #isTaken = false;
+  /** Whether a piece has been given. */
+  #isBegun = false;
   isAtEnd = false;
 
   /** Takes over the snapshot. */
@@ -79,6 +86,7 @@ export class Answer implements PieceIterator, PausableScan {
     this.#query = query;
     this.#rest = query;
     this.#settings = settings;
+    this.#frame = frameOf(query, snapshot.schema);
     this.#signal = signalOf(signal);
     this.#turns = turnsOf(workers);
     this.#threads = QueryThreads.of(workers, this.#signal);
@@ -205,18 +213,23 @@ export class Answer implements PieceIterator, PausableScan {
 
   /** Returns a piece, and notes it where it is lent. Otherwise the reader gets a copy. */
   #give(piece: HeldPiece): IteratorResult<Uint8Array, void> {
+    const { lends, keep } = this.#settings;
+    const isWhole = piece.isLast && !this.#isBegun;
+    const framed = framedPiece(this.#frame, piece.bytes, !this.#isBegun, piece.isLast);
+    this.#isBegun = true;
     this.isAtEnd = piece.isLast;
     // A reader that goes on in another state asks for what comes after the last record that it has.
     if (this.#settings.takeRest !== undefined)
       this.#rest = restOfQuery(this.#query, this.stats.rowsReturned, lastPosition(piece.bytes, this.#query));
-    if (this.#settings.lends !== true) {
-      const bytes = copyOf(piece.bytes);
+    if (lends !== true || (isWhole && keep !== undefined)) {
+      const value = framed === piece.bytes ? copyOf(framed) : framed;
       piece.free();
-      return { done: false, value: bytes };
+      if (isWhole) keep?.(value);
+      return { done: false, value };
     }
     this.#lent = piece;
     if (!piece.isLast) this.#turns.idle(this);
-    return { done: false, value: piece.bytes };
+    return { done: false, value: framed };
   }
 
   /** Called when the reader is done with the piece that it was lent. */
@@ -227,9 +240,12 @@ export class Answer implements PieceIterator, PausableScan {
     this.#lent = null;
   }
 
+  /** Ends the answer. Where no piece was known to be the last one, what the format puts after the lines is a piece. */
   #end(): IteratorResult<Uint8Array, void> {
     this.#release();
-    return { done: true, value: undefined };
+    const rest = this.isAtEnd ? nothing : framedPiece(this.#frame, nothing, !this.#isBegun, true);
+    this.isAtEnd = true;
+    return rest.length === 0 ? { done: true, value: undefined } : { done: false, value: rest };
   }
 
   #over(): IteratorResult<Uint8Array, void> {

@@ -1,6 +1,5 @@
 import { answerBytesMax, knownAnswersMax } from '../terms/limits.js';
 import { Answer, type AnswerSettings } from './answer.js';
-import { framed } from './framed-lines.js';
 import type { Query, ScanStats } from './plan/query.js';
 import type { PieceIterator, Scan, ScanOptions } from './plan/scan.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
@@ -41,100 +40,45 @@ export type ScanSettings = ScanOptions & AnswerSettings;
  * `LogstrataError`; and whatever reading the row groups throws. Nothing is read before the first `next`.
  */
 export function executeScan(snapshot: Snapshot, query: Query, settings: ScanSettings = {}): Scan {
-  const { schema } = snapshot;
-  const { joins, lends } = settings;
-  const shares = joins === true && lends === true;
-  const known = shares ? knownAnswer(snapshot, query) : undefined;
   const stats = newScanStats();
-  if (known !== undefined) {
+  if (settings.joins !== true || settings.lends !== true)
+    return { stats, lines: new Answer(snapshot, query, settings, stats) };
+  const { runs, schema } = snapshot;
+  const known = ofStates.get(runs)?.get(query);
+  if (known?.schema === schema) {
     snapshot.release();
-    return { stats: Object.assign(stats, known.stats), lines: new WholeAnswer(known) };
+    return { stats: Object.assign(stats, known.stats), lines: wholeAnswer(known.bytes) };
   }
-  const lines = framed(new Answer(snapshot, query, settings, stats), query, schema);
-  return { stats, lines: shares ? new SharedAnswer(lines, snapshot, query, stats) : lines };
+  // Most pages are asked for once, and copying one takes longer than writing it.
+  const isAgain = asked.has(query);
+  asked.add(query);
+  const keep = (bytes: Uint8Array): void => {
+    const answers = ofStates.get(runs) ?? new Map<Query, KnownAnswer>();
+    if (answers.size === knownAnswersMax || bytes.length > answerBytesMax) return;
+    const { rowsReturned, rowGroups } = stats;
+    answers.set(query, { schema, bytes, stats: { runs: stats.runs, rowGroups, rowsReturned } });
+    ofStates.set(runs, answers);
+  };
+  const answer = new Answer(snapshot, query, isAgain ? { ...settings, keep } : settings, stats);
+  return { stats, lines: answer };
 }
 
 /** A whole answer in one piece. Nobody changes the bytes, so callers may cache what they derive from them. */
 interface KnownAnswer {
-  readonly query: Query;
   readonly schema: Snapshot['schema'];
   readonly bytes: Uint8Array;
   readonly stats: Pick<ScanStats, 'runs' | 'rowGroups' | 'rowsReturned'>;
 }
 
-/** The last short answers on each state, oldest first. A new state has other runs. */
-const ofStates = new WeakMap<Snapshot['runs'], KnownAnswer[]>();
-
-/** The answer that was given to the same query (the same object) on the same state; undefined where it is not known. */
-function knownAnswer({ runs, schema }: Snapshot, query: Query): KnownAnswer | undefined {
-  return ofStates.get(runs)?.find((known) => known.query === query && known.schema === schema);
-}
-
-/** Keeps an answer, in place of the oldest one where there are `knownAnswersMax`. */
-function keepAnswer(runs: Snapshot['runs'], answer: KnownAnswer): void {
-  const known = ofStates.get(runs) ?? [];
-  if (known.length === knownAnswersMax) known.shift();
-  known.push(answer);
-  ofStates.set(runs, known);
-}
+/** Short answers on each state to the first queries that were asked again. A new state has other runs. */
+const ofStates = new WeakMap<Snapshot['runs'], Map<Query, KnownAnswer>>();
+/** The queries (the same object) that were asked. */
+const asked = new WeakSet<Query>();
 
 /** An answer that was given before. */
-class WholeAnswer implements PieceIterator {
-  readonly isAtEnd = true;
-  #bytes: Uint8Array | null;
-
-  constructor({ bytes }: KnownAnswer) {
-    this.#bytes = bytes;
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this;
-  }
-
-  async next(): Promise<IteratorResult<Uint8Array, void>> {
-    const bytes = this.#bytes;
-    this.#bytes = null;
-    return bytes === null ? { done: true, value: undefined } : { done: false, value: bytes };
-  }
-
-  async return(): Promise<IteratorResult<Uint8Array, void>> {
-    this.#bytes = null;
-    return { done: true, value: undefined };
-  }
-}
-
-/** An answer that is kept for the same query on the same state if it turns out to be short. */
-class SharedAnswer implements PieceIterator {
-  readonly #lines: PieceIterator;
-  readonly #known: Omit<KnownAnswer, 'bytes'> & { readonly runs: Snapshot['runs'] };
-  #isBegun = false;
-
-  constructor(lines: PieceIterator, { runs, schema }: Snapshot, query: Query, stats: ScanStats) {
-    this.#lines = lines;
-    this.#known = { runs, schema, query, stats };
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this;
-  }
-
-  get isAtEnd(): boolean {
-    return this.#lines.isAtEnd;
-  }
-
-  async next(): Promise<IteratorResult<Uint8Array, void>> {
-    const result = await this.#lines.next();
-    if (this.#isBegun || result.done === true) return result;
-    this.#isBegun = true;
-    if (!this.#lines.isAtEnd || result.value.length > answerBytesMax) return result;
-    const bytes = result.value.slice();
-    const { runs, schema, query, stats } = this.#known;
-    const { rowsReturned, rowGroups } = stats;
-    keepAnswer(runs, { query, schema, bytes, stats: { runs: stats.runs, rowGroups, rowsReturned } });
-    return { done: false, value: bytes };
-  }
-
-  return(): Promise<IteratorResult<Uint8Array, void>> {
-    return this.#lines.return();
-  }
+function wholeAnswer(bytes: Uint8Array): PieceIterator {
+  const pieces = (async function* (): AsyncGenerator<Uint8Array, void> {
+    yield bytes;
+  })();
+  return Object.assign(pieces, { isAtEnd: true });
 }

@@ -69,6 +69,21 @@ describe('the pieces of an answer', () => {
     expect([most, cells.taken]).toEqual([1, 0]);
   });
 
+  it('are copied and shared where the same page is asked for again', async () => {
+    const query: Query = { limit: 70, predicates: [] };
+    const given: { bytes: Uint8Array; isLent: boolean; text: string }[] = [];
+    for (let times = 0; times < 4; times++) {
+      const lines = linesOf(query, { workers, lends: true, joins: true });
+      const bytes = (await lines.next()).value!;
+      given.push({ bytes, isLent: memory.holds(bytes), text: Buffer.from(bytes).toString() });
+      expect(lines.isAtEnd).toBe(true);
+      expect(await lines.next()).toEqual({ done: true, value: undefined });
+    }
+    expect(given.map(({ text }) => text)).toEqual(given.map(() => answerOf(dataset, query)));
+    expect(given.map(({ isLent }) => isLent)).toEqual([true, false, false, false]);
+    expect(new Set(given.slice(1).map(({ bytes }) => bytes)).size).toBe(1);
+  });
+
   it('are known to be the last one, and hold no columns', async () => {
     const level = { kind: 'string', field: 1, op: 'exact', value: 'error' } as const;
     const time = { kind: 'int', field: 0, op: 'gte', value: 1_735_689_600_100n } as const;

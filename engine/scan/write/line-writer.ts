@@ -41,6 +41,7 @@ interface Source {
 /** The table of a row group, while its columns are held in memory. */
 interface HeldTable extends WrittenTable {
   readonly columns: readonly Column[];
+  readonly bytes: number;
   readonly lease: ColumnLease;
 }
 
@@ -277,13 +278,12 @@ export class LineWriter {
       return known;
     }
     const held = await this.#hold(rowGroup, rows);
-    const bytes = bytesOf(held);
     for (const other of this.#tables.keys()) {
-      if (this.#tablesBytes + bytes <= rowGroupBytesMax) break;
+      if (this.#tablesBytes + held.bytes <= rowGroupBytesMax) break;
       this.#forget(other);
     }
     this.#tables.set(rowGroup, held);
-    this.#tablesBytes += bytes;
+    this.#tablesBytes += held.bytes;
     return held;
   }
 
@@ -295,7 +295,7 @@ export class LineWriter {
   #forget(rowGroup: RowGroup): void {
     const held = this.#tables.get(rowGroup)!;
     this.#tables.delete(rowGroup);
-    this.#tablesBytes -= bytesOf(held);
+    this.#tablesBytes -= held.bytes;
     held.lease.release();
   }
 
@@ -313,7 +313,8 @@ export class LineWriter {
       stats.columnsDecoded += counters.columnsDecoded;
       if (!this.#counted.has(rowGroup)) stats.columnsCached += counters.columnsCached;
       this.#counted.add(rowGroup);
-      return { ...writtenTable(columns, this.#fields), columns, lease };
+      const bytes = columns.reduce((sum, column) => sum + columnBytes(column), 0);
+      return { ...writtenTable(columns, this.#fields), columns, bytes, lease };
     } catch (error) {
       lease.release();
       throw error;
@@ -334,10 +335,6 @@ export class LineWriter {
     if (ended.length === 0) this.#releaseTurn();
     else this.#work.threads!.track(Promise.all(ended).then(() => this.#releaseTurn()));
   }
-}
-
-function bytesOf({ columns }: HeldTable): number {
-  return columns.reduce((sum, column) => sum + columnBytes(column), 0);
 }
 
 function comingOf<T>(promise: Promise<T>): Coming<T> {
