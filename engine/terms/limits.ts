@@ -61,8 +61,8 @@ export const poolScatteredBytesMin = 16 * 1024 * 1024;
 /** Queries that wait for memory, or jobs of one query or load that no thread has taken. Each queues few, so more are a bug of the caller. */
 export const waitingMax = 4096;
 
-/** Whole answers of one piece that are kept for each state, for others that ask the same: a few logs that many clients watch. */
-export const knownAnswersMax = 16;
+/** Whole answers of one piece that are kept for each state, for others that ask the same: the pages of logs that many clients watch. 8 MiB at most. */
+export const knownAnswersMax = 128;
 
 /**
  * A piece of an answer that is passed to the caller: all the memory that a slow client keeps occupied. A page of a hundred records fits, and a socket
@@ -275,8 +275,8 @@ export const probesOfJobMax = 2048;
 export const filtersKeptShare = 1 / 4;
 export const filtersKeptOfQueryBytesMax = 16 * 1024 * 1024;
 
-/** Buffer into which a thread reads pieces of filters and stripes of sketches. Larger reads are rare, and get memory of their own. */
-export const probeReadBytes = 64 * 1024;
+/** What memory is reserved for where a whole filter of a row group is read. Hardly any is larger; one that has no room is read piece by piece. */
+export const wholeFilterBytes = 544 * 1024;
 
 /**
  * Files that a worker thread keeps open: those of a year of days, because opening a file takes longer than reading from it. Far below the default

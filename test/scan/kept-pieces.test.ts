@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -6,6 +6,7 @@ import { executeScan } from '../../engine/scan/execute.js';
 import type { Predicate, Query, ScanStats } from '../../engine/scan/plan/query.js';
 import { openRealDirectory } from '../../engine/store/disk/real-directory.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
+import { filterParts } from '../../engine/store/sealed/segment-filters.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { answerOf } from '../model/answer.js';
 import { numbered } from './numbered.js';
@@ -37,6 +38,56 @@ const set = (...values: string[]): Predicate => ({
   kind: 'set',
   field: 2,
   members: values.map((value) => message('exact', value)) as never,
+});
+
+/** Four row groups whose filters have many pieces each, in two segments. */
+const large = numbered(16_000);
+const largeLayout = { segments: 2, stretch: 4000, rowGroupRows: 4000, hotRecords: 0, codec: 'lz4' } as const;
+/** A whole value and a part of one; no other record has either. */
+const needlesOf = (i: number): Predicate[] => {
+  const text = large.records[i]!.values[2] as string;
+  return [message('exact', text), message('like', text.slice(4, 18))];
+};
+const numbers = Array.from({ length: 8 }, (_, i) => 1000 + 1987 * i);
+
+describe('filters that are asked for needles that nobody asked for before', () => {
+  it.each(['exact', 'like'] as const)('are soon in memory as a whole: %s', async (op) => {
+    const columns = new BufferPool(1 << 27);
+    const directory = await openRealDirectory(folder);
+    const stored = await storeSnapshot(directory, `needles-${op}`, large, largeLayout, columns);
+    const pieces: number[] = [];
+    for (const i of numbers) {
+      const query = { limit: 10, predicates: [needlesOf(i)[op === 'exact' ? 0 : 1]!] };
+      const { text, stats } = await ask(stored, query);
+      expect(text).toBe(answerOf(large, query));
+      pieces.push(piecesOf(stats));
+    }
+    // As few as possible are read for the first one; then whole filters, until all of them are in memory.
+    expect(pieces[0]).toBeGreaterThan(0);
+    expect(Math.max(...pieces)).toBeGreaterThan(2 * pieces[0]!);
+    expect(pieces.slice(4)).toEqual(numbers.slice(4).map(() => 0));
+    columns.close();
+  });
+
+  it('rule nothing out if they are damaged', async () => {
+    const columns = new BufferPool(1 << 27);
+    const directory = await openRealDirectory(folder);
+    const stored = await storeSnapshot(directory, 'damaged', large, largeLayout, columns);
+    for (const segment of stored.segments) {
+      const parts = filterParts((await segment.footer()).metadata, 2);
+      const bytes = readFileSync(join(folder, segment.path));
+      expect(parts.length).toBeGreaterThanOrEqual(5);
+      for (const { offset, bytes: length } of parts) bytes.fill(0, offset + length / 2, offset + length);
+      writeFileSync(join(folder, segment.path), bytes);
+    }
+    for (const i of numbers) {
+      for (const predicate of needlesOf(i)) {
+        const query = { limit: 10, predicates: [predicate] };
+        expect((await ask(stored, query)).text).toBe(answerOf(large, query));
+      }
+    }
+    columns.close();
+  });
 });
 
 describe('filters that are asked again', () => {

@@ -4,6 +4,7 @@ import {
   filtersKeptShare,
   probesOfJobMax,
   probesOfJobMin,
+  wholeFilterBytes,
 } from '../../terms/limits.js';
 import { probedBytesOfRowGroup } from '../../terms/thread-limits.js';
 import type { Column } from '../../columns/column.js';
@@ -82,19 +83,20 @@ export class FilterProbes {
     const rowGroups = asked.reduce((sum, segment) => sum + segment.rowGroups.length, 0);
     const each = Math.ceil(rowGroups / this.#queue.threads);
     const shares = [...sharesOf(asked, Math.min(probesOfJobMax, Math.max(probesOfJobMin, each)))];
-    await Promise.all(shares.map((share) => this.#probeShare(this.evaluator(questions), share, counters)));
+    const bytesMax = this.#bytesLeft / shares.length;
+    const evaluator = this.evaluator(questions);
+    await Promise.all(shares.map((share) => this.#probeShare(evaluator, share, bytesMax, counters)));
   }
 
   async #probeShare(
     evaluator: FilterEvaluator,
     share: readonly AskedSegment[],
+    bytesMax: number,
     counters: ReadCounters,
   ): Promise<void> {
     try {
       const { questions, firsts } = evaluator;
-      const segments = share.map(({ segment }) => segment);
-      const job = { questions, firsts, segments, rulings: askedOf(share), range: null };
-      const answers = await this.#keeping(job, share);
+      const answers = await this.#keeping({ questions, firsts, rulings: askedOf(share) }, share, bytesMax);
       evaluator.firsts = answers.firsts;
       counters.gramPiecesRead += answers.gramPiecesRead;
       counters.valuePiecesRead += answers.valuePiecesRead;
@@ -110,13 +112,24 @@ export class FilterProbes {
   }
 
   /** Has a thread do a job. What it reads stays in the pool, if that has room now: nothing waits for it. */
-  async #keeping(job: ProbeJob, share: readonly AskedSegment[]): Promise<ProbeAnswers> {
+  async #keeping(
+    job: Omit<ProbeJob, 'segments' | 'range'>,
+    share: readonly AskedSegment[],
+    bytesMax: number,
+  ): Promise<ProbeAnswers> {
     const { pool } = share[0]!;
-    const rowGroups = share.reduce((sum, segment) => sum + segment.rowGroups.length, 0);
-    const run = (range: ProbeJob['range']): Promise<ProbeAnswers> =>
-      this.#queue.run(probeTask, { ...job, range }, [], rowGroups * probedBytesOfRowGroup);
+    const rowGroups = share.reduce((sum, asked) => sum + asked.rowGroups.length, 0);
     const roomBytes = alignedBytes(pool.bytesMax * filtersKeptShare) - alignmentBytes;
-    const sizeBytes = Math.min(this.#bytesLeft, roomBytes, readBytesMax(job, rowGroups));
+    const sizeOf = (whole: boolean): number =>
+      Math.floor(Math.min(bytesMax, this.#bytesLeft, readBytesMax(job, share, whole)));
+    // Where there is little room, whole filters would only take the place of each other.
+    const isRoomy = 2 * sizeOf(true) <= roomBytes;
+    const sizeBytes = Math.min(roomBytes, sizeOf(isRoomy));
+    const segments = share.map(({ segment }) => {
+      return { ...segment, readsWhole: isRoomy && segment.readsWhole };
+    });
+    const run = (range: ProbeJob['range']): Promise<ProbeAnswers> =>
+      this.#queue.run(probeTask, { ...job, segments, range }, [], rowGroups * probedBytesOfRowGroup);
     const pieces = new PieceRange(pool);
     let answers: Promise<ProbeAnswers> | undefined;
     if (sizeBytes < pieceStoredBytesMax) return run(null);
@@ -125,26 +138,34 @@ export class FilterProbes {
       answers = run(memory.rangeAt(address, sizeBytes));
       return keepPieces(await answers, share, pieces, space as RangeSpace);
     };
-    const onGone = (): void => pieces.gone();
+    const onGone = (): void => void (pieces.isGone = true);
     const keeping = pool.keepFilters({ key: pieces.keys[0], sizeBytes, onGone, load });
     if (keeping === null) return run(null);
     this.#bytesLeft -= sizeBytes;
     await keeping;
-    pieces.dropIfEmpty();
+    pieces.dropIfUnused();
     const { keptBytes } = await answers!;
     this.#bytesLeft += sizeBytes - keptBytes;
     return answers!;
   }
 }
 
-/** Upper bound of what a job usually reads: two pieces for a text, and the sketches and one piece in eight for a value. */
-function readBytesMax({ questions, segments }: ProbeJob, rowGroups: number): number {
-  let bytes = 0;
-  for (const { asked } of questions)
-    for (const { hash } of asked) bytes += (hash === null ? 2 : 1 / 8) * pieceStoredBytesMax * rowGroups;
-  for (const { summary, rowGroupCount } of segments)
+/** Upper bound of what a job usually reads: whole filters, or two pieces for a text, and the sketches and one piece in eight for a value. */
+function readBytesMax(
+  { questions }: Pick<ProbeJob, 'questions'>,
+  share: readonly AskedSegment[],
+  whole: boolean,
+): number {
+  let bytes = pieceStoredBytesMax;
+  for (const { segment, rowGroups } of share) {
+    const { summary, rowGroupCount, fields, readsWhole } = segment;
     bytes += questions.length * rowGroupCount * 64 + ('offset' in summary ? summary.bytes : 0);
-  return Math.ceil(bytes) + pieceStoredBytesMax;
+    for (const { hash } of questions.flatMap(({ asked }, i) => (fields[i]! < 0 ? [] : asked))) {
+      const pieces = (hash === null ? 2 : 1 / 8) * pieceStoredBytesMax;
+      bytes += rowGroups.length * (whole && readsWhole ? wholeFilterBytes : pieces);
+    }
+  }
+  return Math.ceil(bytes);
 }
 
 function keepPieces(
@@ -155,8 +176,10 @@ function keepPieces(
 ): Column {
   space.filled(Math.max(1, keptBytes));
   const bytes = space.memory.bytesAt({ address: space.address, sizeBytes: keptBytes });
-  for (let i = 0; i < kept.length; i += 3)
-    pieces.add(share[kept[i]!]!.pieces, kept[i + 1]!, bytes, kept[i + 2]!);
+  for (let i = 0; i < kept.length; i += 4) {
+    const [segment, offset, at, length] = kept.slice(i, i + 4);
+    pieces.add(share[segment!]!.pieces, { offset: offset!, bytes, at: at!, end: offset! + length! });
+  }
   // To the pool, they are a column without rows.
   return { kind: 'bytes', length: 0, offsets: new Uint32Array(1), bytes, validity: null };
 }

@@ -1,4 +1,4 @@
-import type { LoadedPiece } from '../sealed/filter-piece.js';
+import type { FilterPiece, LoadedPiece } from '../sealed/filter-piece.js';
 import type { Column } from '../../columns/column.js';
 import type { ColumnSpace } from '../../parquet/column-space.js';
 
@@ -15,36 +15,35 @@ export interface PiecePool {
   evict(prefix: string): void;
 }
 
-/** Pieces of filters that were read together and lie in one range of the buffer pool's memory, which evicts them together. */
+/** Pieces of filters, and whole filters, that were read together and lie in one range of the buffer pool's memory, which evicts them together. */
 export class PieceRange {
   /** A list, because the pool looks up lists of keys. */
   readonly keys: readonly [string];
   readonly #pool: PiecePool;
-  readonly #pieces = new Set<KeptPiece>();
+  /** Number of pieces that are in use. */
+  #used = 0;
   #touchedBy = 0;
-  #isGone = false;
+  /** Whether the pool has dropped the range. */
+  isGone = false;
 
   constructor(pool: PiecePool) {
     this.keys = [`filters/${++ranges}/`];
     this.#pool = pool;
   }
 
-  /** Adds a piece of a segment. */
-  add(segment: SegmentPieces, offset: number, bytes: Uint8Array, at: number): void {
-    if (this.#isGone) return;
-    const piece = { range: this, segment, offset, bytes, at };
-    this.#pieces.add(piece);
-    segment.add(piece);
+  /** Adds what was read of a segment. */
+  add(segment: SegmentPieces, stretch: Stretch): void {
+    if (segment.add({ ...stretch, range: this })) this.#used++;
   }
 
-  /** Notes that a segment has no use for a piece any more. The range is dropped with its last piece. */
-  remove(piece: KeptPiece): void {
-    this.#pieces.delete(piece);
-    this.dropIfEmpty();
+  /** Notes that a segment has no use for a piece any more. */
+  remove(): void {
+    this.#used--;
+    this.dropIfUnused();
   }
 
-  dropIfEmpty(): void {
-    if (!this.#isGone && this.#pieces.size === 0) this.#pool.evict(this.keys[0]);
+  dropIfUnused(): void {
+    if (!this.isGone && this.#used === 0) this.#pool.evict(this.keys[0]);
   }
 
   /** Keeps the pool from evicting this range before others. Once for a query is enough: it takes longer than to find a piece. */
@@ -53,53 +52,62 @@ export class PieceRange {
     this.#touchedBy = query;
     this.#pool.touch(this.keys);
   }
-
-  /** Forgets the pieces: the pool has dropped the range. */
-  gone(): void {
-    this.#isGone = true;
-    for (const piece of this.#pieces) piece.segment.lose(piece);
-  }
 }
 
 let ranges = 0;
 
-interface KeptPiece extends LoadedPiece {
-  readonly range: PieceRange;
-  readonly segment: SegmentPieces;
+/** A piece or a whole filter in memory. */
+interface Stretch extends LoadedPiece {
   /** Offset in the file. */
   readonly offset: number;
+  /** Offset of its end in the file. */
+  readonly end: number;
 }
 
-/** The pieces of one segment's filters that are in the buffer pool. */
+interface KeptPiece extends Stretch {
+  readonly range: PieceRange;
+}
+
+/** The pieces of one segment's filters, and its whole filters, that are in the buffer pool. */
 export class SegmentPieces {
   /** By their offsets in the file. */
   readonly #pieces = new Map<number, KeptPiece>();
 
   /**
-   * The piece at an offset in the file, for a query by its number; null if it is not in memory. It may only be read until the caller yields
-   * to the event loop.
+   * What begins at an offset in the file, for a query by its number; null if it is not in memory. It may only be read until the caller
+   * yields to the event loop.
    */
   at(offset: number, query: number): LoadedPiece | null {
+    const piece = this.#kept(offset);
+    piece?.range.touch(query);
+    return piece ?? null;
+  }
+
+  /** A piece, or its whole filter, as `at` returns it. */
+  find({ place, offset, bytes }: FilterPiece, query: number): LoadedPiece | null {
+    const whole = this.#kept(place.offset);
+    if (whole === undefined || whole.end < offset + bytes) return this.at(offset, query);
+    whole.range.touch(query);
+    return { bytes: whole.bytes, at: whole.at + offset - place.offset };
+  }
+
+  #kept(offset: number): KeptPiece | undefined {
     const piece = this.#pieces.get(offset);
-    if (piece === undefined) return null;
-    piece.range.touch(query);
-    return piece;
+    return piece?.range.isGone === false ? piece : undefined;
   }
 
-  add(piece: KeptPiece): void {
-    const before = this.#pieces.get(piece.offset);
+  /** Adds a piece. Returns false where its range, or a whole filter, has it already. */
+  add(piece: KeptPiece): boolean {
+    const before = this.#kept(piece.offset);
+    if (before !== undefined && (before.end > piece.end || before.range === piece.range)) return false;
     this.#pieces.set(piece.offset, piece);
-    before?.range.remove(before);
-  }
-
-  lose(piece: KeptPiece): void {
-    if (this.#pieces.get(piece.offset) === piece) this.#pieces.delete(piece.offset);
+    before?.range.remove();
+    return true;
   }
 
   /** Drops all pieces: the segment is closed. */
   clear(): void {
-    const pieces = [...this.#pieces.values()];
+    for (const { range } of this.#pieces.values()) range.remove();
     this.#pieces.clear();
-    for (const piece of pieces) piece.range.remove(piece);
   }
 }

@@ -3,13 +3,12 @@ import type { SegmentEntry } from '../manifest/manifest.js';
 import { FilterEvaluator, type PieceSource } from '../sealed/filter-evaluator.js';
 import {
   checkPiece,
-  countPiece,
+  countPieces,
   pieceChecksumBytes,
   type FilterPiece,
   type LoadedPiece,
 } from '../sealed/filter-piece.js';
 import { notStored } from '../sealed/filter-question.js';
-import type { ProbedSegment } from '../sealed/probe-task.js';
 import { decodeSummary, encodeSummary, noFilters, SegmentFilters } from '../sealed/segment-filters.js';
 import { withFile, type SegmentFooter } from '../sealed/segment-file.js';
 import { ruling, SegmentRulings } from '../sealed/segment-rulings.js';
@@ -31,6 +30,11 @@ export class SegmentProbing {
   readonly #entry: ProbedEntry;
   readonly #pool: PiecePool;
   readonly #pieces = new SegmentPieces();
+  /**
+   * For each field whose filters threads have read, the first query that needed that. What later ones need is read whole, because each
+   * needle needs other pieces.
+   */
+  readonly #firstQueries = new Map<number, number>();
   /** The filters that the footer or a summary on the heap names. */
   #filters: SegmentFilters | undefined;
   /** The filters that the summary in the pool names. */
@@ -77,7 +81,8 @@ export class SegmentProbing {
   ): Promise<void> | null {
     const { rulings, questions, threads, counters } = ask;
     const evaluator = threads?.filters.evaluator(questions) ?? new FilterEvaluator(questions);
-    const known = footer === undefined ? this.#inMemory(evaluator.number) : this.filtersOf(footer);
+    const query = evaluator.number;
+    const known = footer === undefined ? this.#inMemory(query) : this.filtersOf(footer);
     const fields = questions.map(({ field }, i) => {
       const stored = storedFields[field]!;
       if (stored === notStored.atAll)
@@ -87,7 +92,12 @@ export class SegmentProbing {
     const path = this.absolutePath;
     const isAskable = fields.some((field) => field >= 0);
     if (isAskable && (threads === null || path === undefined)) return this.#askHere(ask, fields);
-    const find: PieceSource = ({ offset }) => this.#pieces.at(offset, evaluator.number);
+    let isSketched = known !== null;
+    const find: PieceSource = (piece) => {
+      const found = this.#pieces.find(piece, query);
+      if (found === null && piece.kind === 'sketches') isSketched = false;
+      return found;
+    };
     const left =
       known === null && isAskable
         ? fields
@@ -95,7 +105,10 @@ export class SegmentProbing {
     const rowGroups = ask.rowGroups.filter((rowGroup) => rulings.of(rowGroup) === ruling.mayMatch);
     if (threads === null || path === undefined) return null;
     if (rowGroups.length === 0 || left.every((field) => field < 0)) return null;
-    const segment = this.#described(path, left, known);
+    for (const field of left)
+      if (field >= 0 && !this.#firstQueries.has(field)) this.#firstQueries.set(field, query);
+    const isAgain = left.every((field) => field < 0 || this.#firstQueries.get(field) !== query);
+    const segment = { ...this.#described(path, left, known), isSketched, readsWhole: isAgain };
     const asked = { segment, rowGroups, rulings, pieces: this.#pieces, pool: this.#pool };
     return threads.filters.probe(asked, questions, counters);
   }
@@ -118,7 +131,7 @@ export class SegmentProbing {
     return { offset: footerOffset - summaryBytes, bytes: summaryBytes };
   }
 
-  #described(path: string, fields: readonly number[], known: SegmentFilters | null): ProbedSegment {
+  #described(path: string, fields: readonly number[], known: SegmentFilters | null) {
     // A copy, because memory that is shared is not copied with a message, and the pool may drop it meanwhile.
     const summary = known === null ? this.#summary : known.summary.slice();
     return { path, summary, rowGroupCount: this.#rowGroups, fields };
@@ -191,7 +204,7 @@ class FilePieces {
     const stored = new Uint8Array(bytes + pieceChecksumBytes);
     stored.set(first);
     stored.set(rest, first.length);
-    countPiece(piece, first.length + rest.length, this.#counters);
+    countPieces(piece, 1, first.length + rest.length, this.#counters);
     checkPiece(stored, first.length + rest.length);
     this.#read.set(offset, { kind, bytes: stored, at: 0 });
     return true;

@@ -96,17 +96,17 @@ export class FilterEvaluator {
 
   /** Whether the sketches of row groups may have the value; undefined if there are none, and null if they are missing. */
   #askSketches(
-    sketches: SketchPlace | undefined,
+    place: SketchPlace | undefined,
     rowGroups: number,
     hash: ValueHash | null,
     among: readonly number[],
     source: PieceSource,
   ): readonly boolean[] | null | undefined {
-    if (hash === null || sketches === undefined) return undefined;
+    if (hash === null || place === undefined) return undefined;
     const stored = stripeBytes(rowGroups);
     const bytes = rowGroups * filterBlockBytes;
-    const offset = sketches.offset + stripeOf(hash, sketches.stripes) * stored;
-    const stripe = source({ kind: 'sketches', offset, bytes, checksumOffset: offset + bytes });
+    const offset = place.offset + stripeOf(hash, place.stripes) * stored;
+    const stripe = source({ kind: 'sketches', place, offset, bytes, checksumOffset: offset + bytes });
     return (
       stripe &&
       among.map((rowGroup) => isInSketch(stripe.bytes, stripe.at + rowGroup * filterBlockBytes, hash))
@@ -138,7 +138,7 @@ export class FilterEvaluator {
     const { piece, at } = probeOf(place.blocks, hash);
     const offset = place.offset + piece.offset;
     const checksumOffset = place.offset + piece.checksumOffset;
-    const found = source({ kind: 'values', offset, bytes: piece.bytes, checksumOffset });
+    const found = source({ kind: 'values', place, offset, bytes: piece.bytes, checksumOffset });
     if (found === null) return null;
     return isInBlock(found.bytes, found.at + at, hash) ? ruling.mayMatch : ruling.byValue;
   }
@@ -158,7 +158,7 @@ export class FilterEvaluator {
       const { piece } = lookups[number]!;
       const offset = place.offset + piece.offset;
       const bytes = piece.bitmapBytes;
-      const found = source({ kind: 'grams', offset, bytes, checksumOffset: offset + bytes });
+      const found = source({ kind: 'grams', place, offset, bytes, checksumOffset: offset + bytes });
       if (found === null) isTold = false;
       else if (!mayHaveAll(lookups[number]!, found.bytes, found.at)) {
         firsts[j] = number;

@@ -1,15 +1,21 @@
 import { crc32 } from 'node:zlib';
+import { gramFilterBytes, gramPieces } from './gram-filter.js';
+import {
+  sketchesBytes,
+  type GramFilterPlace,
+  type SketchPlace,
+  type ValueFilterPlace,
+} from './segment-filters.js';
+import { stripeBytes, valueFilterBytes, valuePieces, type CheckedRange } from './value-filter.js';
 
-/** A part of a segment's file that belongs to a filter and has a checksum. */
-export interface FilterPiece {
-  readonly kind: 'sketches' | 'values' | 'grams';
-  /** Offset in the file. */
-  readonly offset: number;
-  /** Bytes without the checksum. */
-  readonly bytes: number;
-  /** Offset of the checksum in the file. */
-  readonly checksumOffset: number;
-}
+/** A filter of a segment's file. */
+export type StoredFilter =
+  | { readonly kind: 'sketches'; readonly place: SketchPlace }
+  | { readonly kind: 'values'; readonly place: ValueFilterPlace }
+  | { readonly kind: 'grams'; readonly place: GramFilterPlace };
+
+/** A part of a filter that has a checksum. Offsets are those in the file. */
+export type FilterPiece = StoredFilter & CheckedRange;
 
 /** Where a checked piece lies in memory. */
 export interface LoadedPiece {
@@ -27,21 +33,51 @@ export interface FilterCounters {
   bytesRead: number;
 }
 
-/** Counts a piece that was read. */
-export function countPiece({ kind }: FilterPiece, bytesRead: number, counters: FilterCounters): void {
+/** Counts pieces that were read. */
+export function countPieces(
+  { kind }: StoredFilter,
+  pieces: number,
+  bytesRead: number,
+  counters: FilterCounters,
+): void {
   counters.bytesRead += bytesRead;
-  if (kind === 'grams') counters.gramPiecesRead++;
-  else counters.valuePiecesRead++;
+  if (kind === 'grams') counters.gramPiecesRead += pieces;
+  else counters.valuePiecesRead += pieces;
+}
+
+/** Bytes of a filter in the file of a segment with `rowGroups` row groups. */
+export function storedBytes({ kind, place }: StoredFilter, rowGroups: number): number {
+  if (kind === 'sketches') return sketchesBytes(place, rowGroups);
+  return kind === 'values' ? valueFilterBytes(place.blocks) : gramFilterBytes(place);
+}
+
+/** All pieces of a filter. Offsets count from its start. */
+export function piecesOf({ kind, place }: StoredFilter, rowGroups: number): readonly CheckedRange[] {
+  if (kind === 'values') return valuePieces(place.blocks);
+  if (kind === 'grams')
+    return gramPieces(place).map(({ offset, bitmapBytes }) => checkedAfter(offset, bitmapBytes));
+  const each = stripeBytes(rowGroups);
+  return Array.from({ length: place.stripes }, (_, i) => checkedAfter(i * each, each - pieceChecksumBytes));
+}
+
+/** A range that its checksum follows. */
+function checkedAfter(offset: number, bytes: number): CheckedRange {
+  return { offset, bytes, checksumOffset: offset + bytes };
+}
+
+/** Whether a range of `stored` matches its checksum there. */
+export function isWhole(stored: Uint8Array, { offset, bytes, checksumOffset }: CheckedRange): boolean {
+  const view = new DataView(stored.buffer, stored.byteOffset, stored.length);
+  return view.getUint32(checksumOffset, true) === crc32(stored.subarray(offset, offset + bytes));
 }
 
 /**
- * Checks a piece that was read together with its checksum, which follows it. A damaged one gets all bits set, so that it rules nothing out;
- * `verify` reports it. Returns whether it is whole.
+ * Checks a piece that was read, followed by its checksum. A damaged one gets all bits set, so that it rules nothing out; `verify` reports
+ * it. Returns whether it is whole.
  */
 export function checkPiece(stored: Uint8Array, bytesRead: number): boolean {
-  const end = stored.length - pieceChecksumBytes;
-  const view = new DataView(stored.buffer, stored.byteOffset, stored.length);
-  const isWhole = bytesRead === stored.length && view.getUint32(end, true) === crc32(stored.subarray(0, end));
-  if (!isWhole) stored.fill(0xff);
-  return isWhole;
+  const whole =
+    bytesRead === stored.length && isWhole(stored, checkedAfter(0, stored.length - pieceChecksumBytes));
+  if (!whole) stored.fill(0xff);
+  return whole;
 }

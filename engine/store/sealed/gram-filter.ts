@@ -415,14 +415,6 @@ export function planProbes(shape: GramFilterShape, folded: Uint8Array): GramProb
   }));
 }
 
-/** The bitmap of a stored piece; null if its checksum does not match. */
-export function checkedPiece(stored: Uint8Array, piece: GramPiece): Uint8Array | null {
-  if (stored.length !== piece.storedBytes) return null;
-  const bitmap = stored.subarray(0, piece.bitmapBytes);
-  const view = new DataView(stored.buffer, stored.byteOffset, stored.byteLength);
-  return view.getUint32(piece.bitmapBytes, true) === crc32(bitmap) ? bitmap : null;
-}
-
 /** Whether a bit of a piece is set. The bitmaps are little-endian words, so they can be read as bytes. */
 export function isBitSet(bitmap: Uint8Array, bit: number): boolean {
   return (bitmap[bit >> 3]! & (1 << (bit & 7))) !== 0;

@@ -1,16 +1,19 @@
 import { alignedBytes } from '../../memory/allocator.js';
 import { foreignMemory, type MemoryRange } from '../../memory/shared-memory.js';
-import { probeReadBytes } from '../../terms/limits.js';
 import { builtModule, type Finished, type Task } from '../../workers/task.js';
 import { openFiles } from '../disk/open-files.js';
 import { FilterEvaluator, type FirstLookups } from './filter-evaluator.js';
 import {
   checkPiece,
-  countPiece,
+  countPieces,
+  isWhole,
   pieceChecksumBytes,
+  piecesOf,
+  storedBytes,
   type FilterCounters,
   type FilterPiece,
   type LoadedPiece,
+  type StoredFilter,
 } from './filter-piece.js';
 import type { FilterQuestion } from './filter-question.js';
 import { decodeSummary, SegmentFilters } from './segment-filters.js';
@@ -25,6 +28,10 @@ export interface ProbedSegment {
   readonly rowGroupCount: number;
   /** For each question, the index of the stored field; negative if the segment need not be asked. */
   readonly fields: readonly number[];
+  /** Whether the sketches have been asked about all row groups. */
+  readonly isSketched: boolean;
+  /** Whether whole filters are read, as far as the range has room for them, instead of pieces. */
+  readonly readsWhole: boolean;
 }
 
 /** A request to ask the filters of some segments all questions of a query. */
@@ -43,14 +50,11 @@ export interface ProbeAnswers extends FilterCounters {
   /** The bytes of the job, with the answers and what rules row groups out. */
   readonly rulings: Uint8Array<ArrayBuffer>;
   readonly firsts: FirstLookups;
-  /** For each piece in the range: the segment's index in the job, the piece's offset in the file, and its offset in the range. */
+  /** For each stretch of the file in the range: the segment's index in the job, its offset in the file, its offset in the range, its bytes. */
   readonly kept: Float64Array<ArrayBuffer>;
   /** Bytes of the range from its start that have pieces. */
   readonly keptBytes: number;
 }
-
-/** Buffer for reads, allocated once, because allocating some kilobytes takes longer than the reads. */
-const lastRead = new Uint8Array(probeReadBytes);
 
 /** Reads pieces of the filters of one segment after another. */
 class PieceReader {
@@ -58,50 +62,92 @@ class PieceReader {
   readonly kept: number[] = [];
   keptBytes = 0;
   readonly #room: Uint8Array;
-  #path = '';
-  #segment = -1;
+  #index = -1;
+  #segment: ProbedSegment | undefined;
+  /** Where the whole filters of this segment are in the range, by their offsets in the file. */
+  readonly #wholes = new Map<number, number>();
 
   constructor(range: MemoryRange | null) {
     this.#room = range === null ? new Uint8Array(0) : foreignMemory(range).bytesAt(range);
   }
 
   /** Goes on with the next segment. Returns its filters; null if its summary is damaged, which `verify` reports. */
-  next({ path, summary, rowGroupCount }: ProbedSegment): SegmentFilters | null {
-    this.#path = path;
-    this.#segment++;
+  next(segment: ProbedSegment): SegmentFilters | null {
+    const { path, summary, rowGroupCount } = segment;
+    this.#segment = segment;
+    this.#index++;
+    this.#wholes.clear();
     if (summary instanceof Uint8Array) return new SegmentFilters(summary, rowGroupCount);
     const stored = this.#target(summary.bytes);
     this.counters.bytesRead += openFiles.read(path, summary.offset, stored);
     const filters = decodeSummary(stored, rowGroupCount);
-    if (filters === null) return null;
-    if (this.#keep(stored, summary.offset)) return filters;
-    return new SegmentFilters(stored.slice(), rowGroupCount);
+    if (filters !== null) this.#keep(stored, summary.offset);
+    return filters;
   }
 
   /** Reads and checks a piece. Throws the errors of reading a file. */
   readonly read = (piece: FilterPiece): LoadedPiece => {
+    const { path, isSketched, readsWhole } = this.#segment!;
     const { offset, bytes, checksumOffset } = piece;
+    if (isSketched && piece.kind === 'sketches') return { bytes: new Uint8Array(bytes).fill(0xff), at: 0 };
+    const whole = readsWhole ? this.#readWhole(piece) : null;
+    if (whole !== null) return { bytes: this.#room, at: whole + offset - piece.place.offset };
     const stored = this.#target(bytes + pieceChecksumBytes);
     const isTogether = checksumOffset === offset + bytes;
-    let done = openFiles.read(this.#path, offset, isTogether ? stored : stored.subarray(0, bytes));
-    if (!isTogether) done += openFiles.read(this.#path, checksumOffset, stored.subarray(bytes));
-    countPiece(piece, done, this.counters);
+    let done = openFiles.read(path, offset, isTogether ? stored : stored.subarray(0, bytes));
+    if (!isTogether) done += openFiles.read(path, checksumOffset, stored.subarray(bytes));
+    countPieces(piece, 1, done, this.counters);
     if (checkPiece(stored, done)) this.#keep(stored, offset);
     return { bytes: stored, at: 0 };
   };
+
+  /** Reads the value filters of row groups: sketches rule out most row groups, but other ones for each value. */
+  readValues(
+    filters: SegmentFilters,
+    questions: readonly FilterQuestion[],
+    rowGroups: readonly number[],
+  ): void {
+    for (const [i, field] of this.#segment!.fields.entries()) {
+      const values = field < 0 ? undefined : filters.of(field)?.values;
+      if (values === undefined || questions[i]!.asked.every(({ hash }) => hash === null)) continue;
+      for (const rowGroup of rowGroups) {
+        const place = values[rowGroup];
+        if (place !== undefined) this.#readWhole({ kind: 'values', place });
+      }
+    }
+  }
+
+  /** The offset in the range of a whole filter, all of which is read and checked; null if the range has no room for that. */
+  #readWhole(filter: StoredFilter): number | null {
+    const { path, rowGroupCount } = this.#segment!;
+    const { offset } = filter.place;
+    const known = this.#wholes.get(offset);
+    if (known !== undefined) return known;
+    const at = this.keptBytes;
+    const bytes = storedBytes(filter, rowGroupCount);
+    const stored = this.#room.subarray(at, at + bytes);
+    // Pieces of a file that ends too early are checked one by one.
+    if (stored.length < bytes || openFiles.read(path, offset, stored) < bytes) return null;
+    const pieces = piecesOf(filter, rowGroupCount);
+    countPieces(filter, pieces.length, bytes, this.counters);
+    for (const piece of pieces)
+      if (!isWhole(stored, piece)) stored.fill(0xff, piece.offset, piece.offset + piece.bytes);
+    this.#wholes.set(offset, at);
+    this.#keep(stored, offset);
+    return at;
+  }
 
   /** Memory to read into: the range as long as it has room. */
   #target(bytes: number): Uint8Array {
     const end = this.keptBytes + bytes;
     if (end <= this.#room.length) return this.#room.subarray(this.keptBytes, end);
-    return bytes <= lastRead.length ? lastRead.subarray(0, bytes) : new Uint8Array(bytes);
+    return new Uint8Array(bytes);
   }
 
-  #keep(stored: Uint8Array, offset: number): boolean {
-    if (stored.buffer !== this.#room.buffer) return false;
-    this.kept.push(this.#segment, offset, this.keptBytes);
+  #keep(stored: Uint8Array, offset: number): void {
+    if (stored.buffer !== this.#room.buffer) return;
+    this.kept.push(this.#index, offset, this.keptBytes, stored.length);
     this.keptBytes = Math.min(this.#room.length, this.keptBytes + alignedBytes(stored.length));
-    return true;
   }
 }
 
@@ -115,7 +161,9 @@ export function work({ questions, firsts, segments, rulings, range }: ProbeJob):
     const own = new SegmentRulings(segment.rowGroupCount, questions.length, rulings.subarray(at, end));
     at = end;
     const filters = reader.next(segment);
-    if (filters !== null) evaluator.evaluate(filters, segment.fields, own.left(), own, reader.read);
+    if (filters === null) continue;
+    if (segment.readsWhole) reader.readValues(filters, questions, own.left());
+    evaluator.evaluate(filters, segment.fields, own.left(), own, reader.read);
   }
   const { counters, keptBytes } = reader;
   const kept = Float64Array.from(reader.kept);

@@ -121,15 +121,15 @@ export function valueFilterBytes(blocks: number): number {
   return bloomFilterBytes(blocks) + (1 + pieces) * checksumBytes;
 }
 
-/** A range that one checksum covers, and the offset of the checksum. Offsets count from the start of the filter. */
-export interface ValuePiece {
+/** A range that one checksum covers, and the offset of the checksum. */
+export interface CheckedRange {
   readonly offset: number;
   readonly bytes: number;
   readonly checksumOffset: number;
 }
 
-/** The piece of the header, then those of the blocks. */
-export function valuePieces(blocks: number): ValuePiece[] {
+/** The piece of the header, then those of the blocks. Offsets count from the start of the filter. */
+export function valuePieces(blocks: number): CheckedRange[] {
   const headerBytes = bloomHeaderBytes(blocks);
   const end = headerBytes + blocks * filterBlockBytes;
   const pieces = [{ offset: 0, bytes: headerBytes, checksumOffset: end }];
@@ -138,7 +138,7 @@ export function valuePieces(blocks: number): ValuePiece[] {
   return pieces;
 }
 
-function pieceNumber(index: number, headerBytes: number, end: number): ValuePiece {
+function pieceNumber(index: number, headerBytes: number, end: number): CheckedRange {
   const offset = headerBytes + index * pieceBytes;
   return {
     offset,
@@ -151,7 +151,7 @@ function pieceNumber(index: number, headerBytes: number, end: number): ValuePiec
 export function probeOf(
   blocks: number,
   hash: ValueHash,
-): { readonly piece: ValuePiece; readonly at: number } {
+): { readonly piece: CheckedRange; readonly at: number } {
   const headerBytes = bloomHeaderBytes(blocks);
   const at = blockOfHash(hash, blocks) * filterBlockBytes;
   const end = headerBytes + blocks * filterBlockBytes;
@@ -167,14 +167,6 @@ export function hasChecksum(bytes: Uint8Array, stored: Uint8Array): boolean {
 /** Bytes of a stripe: one block of each row group's sketch, and the checksum. */
 export function stripeBytes(rowGroups: number): number {
   return rowGroups * filterBlockBytes + checksumBytes;
-}
-
-/** The blocks of a stored stripe; null if its checksum does not match. */
-export function wholeStripe(stored: Uint8Array, rowGroups: number): Uint8Array | null {
-  const end = stripeBytes(rowGroups) - checksumBytes;
-  if (stored.length !== end + checksumBytes) return null;
-  const blocks = stored.subarray(0, end);
-  return hasChecksum(blocks, stored.subarray(end)) ? blocks : null;
 }
 
 /** Index of a value's stripe. */

@@ -6,18 +6,12 @@ import type { Schema } from '../../terms/schema.js';
 import { fillCursors } from './cursor-column.js';
 import type { Directory, ReadableFile } from '../disk/directory.js';
 import { openSegment } from '../disk/removal-name.js';
-import { checkedPiece, gramPieces } from './gram-filter.js';
+import { piecesOf, type StoredFilter } from './filter-piece.js';
 import type { SegmentEntry } from '../manifest/manifest.js';
 import { decodeCheckedChunk, hasMagic, readSegmentFooter, type SegmentFooter } from './segment-file.js';
 import { describesSegment, readHeader } from './segment-header.js';
-import {
-  decodeSummary,
-  filterParts,
-  type GramFilterPlace,
-  type SketchPlace,
-  type ValueFilterPlace,
-} from './segment-filters.js';
-import { hasChecksum, stripeBytes, valuePieces, wholeStripe } from './value-filter.js';
+import { decodeSummary, filterParts } from './segment-filters.js';
+import { hasChecksum } from './value-filter.js';
 
 /** One damaged place of a segment, and what it costs. */
 export interface SegmentDamage {
@@ -86,22 +80,21 @@ async function* verifyOpenFile(
     return;
   }
   yield* verifyTiling(segment, entry);
+  const { gramFilters, valueFilters, sketches } = segment.metadata;
+  const verifyFilter = (filter: StoredFilter): AsyncGenerator<SegmentDamage> =>
+    verifyPieces(file, filter, entry.rowGroupRows.length, schema);
   let firstRow = 0;
   for (const [rowGroup, { rows, chunks }] of segment.footer.rowGroups.entries()) {
     for (let column = 0; column < chunks.length; column++) {
       yield* verifyChunk(file, segment, entry, rowGroup, column, firstRow);
     }
-    for (const place of segment.metadata.gramFilters) {
-      if (place.rowGroup === rowGroup) yield* verifyGramFilter(file, place, schema);
-    }
-    for (const place of segment.metadata.valueFilters) {
-      if (place.rowGroup === rowGroup) yield* verifyValueFilter(file, place, schema);
-    }
+    for (const place of gramFilters)
+      if (place.rowGroup === rowGroup) yield* verifyFilter({ kind: 'grams', place });
+    for (const place of valueFilters)
+      if (place.rowGroup === rowGroup) yield* verifyFilter({ kind: 'values', place });
     firstRow += rows;
   }
-  for (const place of segment.metadata.sketches) {
-    yield* verifySketches(file, place, entry.rowGroupRows.length, schema);
-  }
+  for (const place of sketches) yield* verifyFilter({ kind: 'sketches', place });
   yield* verifySummary(file, entry);
 }
 
@@ -182,47 +175,28 @@ function hasPositions(column: Column, entry: SegmentEntry, firstRow: number): bo
   return Buffer.compare(new Uint8Array(expected.buffer), new Uint8Array(column.values.buffer)) === 0;
 }
 
-async function* verifyGramFilter(
-  file: ReadableFile,
-  place: GramFilterPlace,
-  schema: Schema,
-): AsyncGenerator<SegmentDamage> {
-  const column = schema.fields[place.field]!.name;
-  for (const piece of gramPieces(place)) {
-    const offset = place.offset + piece.offset;
-    if (checkedPiece(await file.read(offset, piece.storedBytes), piece) !== null) continue;
-    const reason = `the gram filter of column "${column}" does not match its checksum: searches can't skip the row group`;
-    yield { offset, rowGroup: place.rowGroup, column, reason, costs: 'nothing' };
-  }
-}
+/** What can't be skipped where a filter is damaged. */
+const costsOfFilter = {
+  grams: 'the gram filter of column "%" does not match its checksum: searches can\'t skip the row group',
+  values: 'the value filter of column "%" does not match its checksum: filters can\'t skip the row group',
+  sketches: 'the sketches of column "%" do not match their checksum: filters can\'t skip row groups by them',
+} as const;
 
-async function* verifyValueFilter(
+async function* verifyPieces(
   file: ReadableFile,
-  place: ValueFilterPlace,
-  schema: Schema,
-): AsyncGenerator<SegmentDamage> {
-  const column = schema.fields[place.field]!.name;
-  for (const { offset, bytes, checksumOffset } of valuePieces(place.blocks)) {
-    const piece = await file.read(place.offset + offset, bytes);
-    if (hasChecksum(piece, await file.read(place.offset + checksumOffset, 4))) continue;
-    const reason = `the value filter of column "${column}" does not match its checksum: filters can't skip the row group`;
-    yield { offset: place.offset + offset, rowGroup: place.rowGroup, column, reason, costs: 'nothing' };
-  }
-}
-
-async function* verifySketches(
-  file: ReadableFile,
-  place: SketchPlace,
+  filter: StoredFilter,
   rowGroups: number,
   schema: Schema,
 ): AsyncGenerator<SegmentDamage> {
+  const { kind, place } = filter;
   const column = schema.fields[place.field]!.name;
-  const stripe = stripeBytes(rowGroups);
-  for (let i = 0; i < place.stripes; i++) {
-    const offset = place.offset + i * stripe;
-    if (wholeStripe(await file.read(offset, stripe), rowGroups) !== null) continue;
-    const reason = `the sketches of column "${column}" do not match their checksum: filters can't skip row groups by them`;
-    yield { offset, rowGroup: null, column, reason, costs: 'nothing' };
+  const rowGroup = kind === 'sketches' ? null : place.rowGroup;
+  const reason = costsOfFilter[kind].replace('%', () => column);
+  for (const { offset: at, bytes, checksumOffset } of piecesOf(filter, rowGroups)) {
+    const offset = place.offset + at;
+    const piece = await file.read(offset, bytes);
+    if (piece.length < bytes || !hasChecksum(piece, await file.read(place.offset + checksumOffset, 4)))
+      yield { offset, rowGroup, column, reason, costs: 'nothing' };
   }
 }
 
