@@ -133,6 +133,27 @@ describe('retention', () => {
     await archive.close();
   });
 
+  it('keeps an hour until all of it is past the period', async () => {
+    const minuteMs = hourMs / 60;
+    const times = [-165, -105, -75, 15].map((minutes) => noon + minutes * minuteMs);
+    let now = noon + 30 * minuteMs;
+    const archive = await openCompacting(new MemoryDirectory(), () => now);
+    const store = await archive.agent('web', schema, { ...twoDays, periodMs: 2 * hourMs });
+    for (const time of times) await load(store, [[BigInt(time), 1n, null, 'one']]);
+    const minutesLeft = async (): Promise<number[]> => {
+      await archive.retireNow();
+      const lines = (await answer(store)).trimEnd().split('\n');
+      return lines.map((line) => ((JSON.parse(line) as { time: number }).time - noon) / minuteMs);
+    };
+    // 9:15 is over; 10:15 is older than two hours, but 10:45 is not.
+    expect(await minutesLeft()).toEqual([-105, -75, 15]);
+    now = noon + 59 * minuteMs;
+    expect(await minutesLeft()).toEqual([-105, -75, 15]);
+    now = noon + 61 * minuteMs;
+    expect(await minutesLeft()).toEqual([15]);
+    await archive.close();
+  });
+
   it('leaves hot records of the oldest hour that is kept unchanged', async () => {
     let now = noon;
     const archive = await openCompacting(new MemoryDirectory(), () => now);
