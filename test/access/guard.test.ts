@@ -99,14 +99,14 @@ describe('a guard', () => {
   it('says which of its tokens has expired or was revoked', () => {
     const expired = made({ expiresMs: nowMs });
     const revoked = made({ revokedMs: nowMs, expiresMs: nowMs });
+    const early = made({ revokedMs: nowMs, expiresMs: nowMs + 1 });
     const lasting = made({ expiresMs: nowMs + 1 });
-    const guard = guardWith(expired.token, revoked.token, lasting.token);
+    const guard = guardWith(expired.token, revoked.token, early.token, lasting.token);
     expect(refusal(guard, `Bearer ${expired.text}`)?.detail).toBe(
       `the token ${expired.token.id} expired on 2026-01-15`,
     );
-    expect(refusal(guard, `Bearer ${revoked.text}`)?.detail).toBe(
-      `the token ${revoked.token.id} was revoked`,
-    );
+    for (const { token, text } of [revoked, early])
+      expect(refusal(guard, `Bearer ${text}`)?.detail).toBe(`the token ${token.id} was revoked`);
     expect(refusal(guard, `Bearer ${lasting.text}`)).toBeUndefined();
   });
 
