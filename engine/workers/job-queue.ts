@@ -2,6 +2,9 @@ import { LogstrataError, isLogstrataError } from '../terms/errors.js';
 import { waitingMax } from '../terms/limits.js';
 import type { Task } from './task.js';
 
+/** The estimate of the first job of a queue (ms). */
+const firstJobMs = 1;
+
 /** A job that no thread has taken yet. */
 export interface WaitingJob {
   readonly queue: JobQueue;
@@ -22,7 +25,10 @@ export interface JobRunner {
   announce(queue: JobQueue): void;
 }
 
-/** The jobs of one query or load. The queues of a pool take turns job by job, so that a query with few jobs does not wait for all jobs of another. */
+/**
+ * The jobs of one query or load. The next job is of the queue that has used the least time of threads, so that a query with few jobs does
+ * not wait for those of others, however many there are.
+ */
 export class JobQueue {
   /** In the order in which they were added. */
   readonly waiting: WaitingJob[] = [];
@@ -31,6 +37,8 @@ export class JobQueue {
   #ownBytes = 0;
   /** Number of jobs that threads have done, and how long they took (ms). */
   #done = 0;
+  #doneMs = 0;
+  /** Time of threads that it has used, counted from the time that others had used when it began to have jobs (ms). */
   #usedMs = 0;
   #ended: Error | undefined;
 
@@ -49,13 +57,30 @@ export class JobQueue {
 
   /** How long (ms) its jobs have taken on average; a guess before the first. */
   get jobMs(): number {
-    return this.#done === 0 ? Infinity : Math.max(this.#usedMs / this.#done, 0.01);
+    return this.#done === 0 ? Infinity : Math.max(this.#doneMs / this.#done, 0.01);
   }
 
-  /** Notes that a thread has done a job. */
-  took(ms: number): void {
-    this.#done++;
+  get usedMs(): number {
+    return this.#usedMs;
+  }
+
+  /** Makes up for the time in which it had no jobs: it does not go before the others for longer because of that. */
+  catchUp(usedMs: number): void {
+    this.#usedMs = Math.max(this.#usedMs, usedMs);
+  }
+
+  /** Notes that a thread begins a job. Its time is estimated until it is known. Returns the estimate. */
+  begins(): number {
+    const ms = this.#done === 0 ? firstJobMs : this.jobMs;
     this.#usedMs += ms;
+    return ms;
+  }
+
+  /** Notes that a thread has done a job, whose time was estimated when it began. */
+  took(ms: number, estimatedMs: number): void {
+    this.#done++;
+    this.#doneMs += ms;
+    this.#usedMs += ms - estimatedMs;
   }
 
   /**

@@ -11,8 +11,8 @@ const youngGenerationMb = 6;
 
 interface Thread {
   readonly worker: Worker;
-  /** Jobs that were sent to the thread and are not answered yet, by id. */
-  readonly jobs: Map<number, WaitingJob>;
+  /** Jobs that were sent to the thread and are not answered yet, by id, and how long they were estimated to take (ms). */
+  readonly jobs: Map<number, WaitingJob & { readonly estimatedMs: number }>;
   /** Number of the messages that they were sent in, by the last job of each. */
   readonly messages: Set<number>;
   /** Address of the memory that its kernels may use; null while it has no job, or where there is no memory. */
@@ -26,12 +26,14 @@ export function workersDefault(): number {
 
 /**
  * A pool of threads that run tasks. A thread is started when there is a job and no idle thread. It stays for further jobs, and does not
- * keep the process alive while idle. Each owner of jobs has a queue, and the queues take turns.
+ * keep the process alive while idle. Each owner of jobs has a queue, and the queues share the time of the threads.
  */
 export class WorkerPool implements JobRunner {
   private readonly started: Thread[] = [];
-  /** Queues with waiting jobs. The first one is next. */
+  /** Queues with waiting jobs. The one that has used the least time is next; of several, the first. */
   private readonly turns: JobQueue[] = [];
+  /** What the queue that was served last had used before (ms). */
+  private servedMs = 0;
   private readonly own: JobQueue;
   private nextId = 0;
   private closed = false;
@@ -102,22 +104,26 @@ export class WorkerPool implements JobRunner {
   /** Registers a queue that has one more job. */
   announce(queue: JobQueue): void {
     if (this.closed) queue.end(threadsEnded());
-    if (queue.waiting.length === 1) this.turns.push(queue);
+    if (queue.waiting.length === 1) {
+      queue.catchUp(this.servedMs);
+      this.turns.push(queue);
+    }
     this.dispatch();
   }
 
-  /** Hands out jobs, one of each queue in turn, as long as there is a thread for them. */
+  /** Hands out jobs, as long as there is a thread for them. */
   private dispatch(): void {
-    for (;;) {
-      const queue = this.turns[0];
-      if (queue === undefined) return;
-      if (queue.waiting.length === 0) {
-        this.turns.shift();
-        continue;
-      }
-      const thread = this.idleThread() ?? this.threadBusyWith(queue);
-      if (thread === undefined) return;
-      this.turns.shift();
+    while (this.turns.length > 0) {
+      let next = 0;
+      for (let i = 1; i < this.turns.length; i++)
+        if (this.turns[i]!.usedMs < this.turns[next]!.usedMs) next = i;
+      const queue = this.turns[next]!;
+      const isEmpty = queue.waiting.length === 0;
+      const thread = isEmpty ? undefined : (this.idleThread() ?? this.threadBusyWith(queue));
+      if (!isEmpty && thread === undefined) return;
+      this.turns.splice(next, 1);
+      if (thread === undefined) continue;
+      this.servedMs = queue.usedMs;
       this.hand(thread, queue.waiting.splice(0, this.together(queue)));
       if (queue.waiting.length > 0) this.turns.push(queue);
     }
@@ -175,7 +181,8 @@ export class WorkerPool implements JobRunner {
       return;
     }
     thread.worker.ref();
-    waiting.forEach((each, i) => thread.jobs.set(first + i, each));
+    for (const [i, each] of waiting.entries())
+      thread.jobs.set(first + i, { ...each, estimatedMs: each.queue.begins() });
     thread.messages.add(this.nextId - 1);
   }
 
@@ -211,7 +218,7 @@ export class WorkerPool implements JobRunner {
       if (waiting === undefined) continue;
       thread.jobs.delete(reply.id);
       thread.messages.delete(reply.id);
-      waiting.queue.took(reply.ms);
+      waiting.queue.took(reply.ms, waiting.estimatedMs);
       if ('failure' in reply) settled.push(() => waiting.reject(errorOf(reply.failure)));
       else settled.push(() => waiting.resolve(reply.result));
     }

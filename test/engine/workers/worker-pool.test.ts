@@ -14,7 +14,7 @@ import { WorkerPool } from '../../../engine/workers/worker-pool.js';
 import { root } from '../../tidy/source-files.js';
 
 interface Job {
-  readonly kind: 'where' | 'double' | 'limit' | 'damage' | 'bug' | 'exit' | 'wait' | 'hold';
+  readonly kind: 'where' | 'double' | 'limit' | 'damage' | 'bug' | 'exit' | 'wait' | 'hold' | 'spin';
   readonly values?: Float64Array;
   /** The gates that `hold` waits for. */
   readonly gate?: Int32Array;
@@ -34,6 +34,7 @@ export async function work({ kind, values, gate }) {
   if (kind === 'exit') process.exit(3);
   if (kind === 'wait') await new Promise((resolve) => setTimeout(resolve, 3_600_000));
   if (kind === 'hold') Atomics.wait(gate, 0, 0);
+  if (kind === 'spin') for (const endMs = performance.now() + values[0]; performance.now() < endMs; );
   if (kind === 'double') {
     const doubled = values.map((value) => value * 2);
     return { result: doubled, transfer: [doubled.buffer] };
@@ -155,18 +156,22 @@ describe('a worker pool', () => {
     await expect(pool.run(task, { kind: 'where' })).rejects.toMatchObject({ code: 'closed' });
   });
 
-  it('alternates between the queues of two owners, whichever came first with however many jobs', async () => {
+  it('serves the owners that have used the least time of threads first, whoever has how many jobs waiting', async () => {
     const pool = poolOf(1);
     const many = pool.queue();
-    const few = pool.queue();
+    await many.run(task, { kind: 'spin', values: Float64Array.of(300) });
+    const gate = new Int32Array(new SharedArrayBuffer(4));
+    const held = pool.run({ ...task, isLong: true }, { kind: 'hold', gate });
     const done: string[] = [];
     const give = (queue: JobQueue, name: string): Promise<unknown> =>
       queue.run(task, { kind: 'where' }).then(() => done.push(name));
-    const all = ['a0', 'a1', 'a2', 'a3', 'a4'].map((name) => give(many, name));
+    const few = pool.queue();
+    const all = ['a0', 'a1', 'a2', 'a3'].map((name) => give(many, name));
     all.push(give(few, 'b0'), give(few, 'b1'), give(pool.queue(), 'c0'));
+    open(gate);
+    await held;
     await Promise.all(all);
-    // The thread had been given a0, and a1 because no other owner was waiting at that time.
-    expect(done).toEqual(['a0', 'a1', 'a2', 'b0', 'c0', 'a3', 'b1', 'a4']);
+    expect(done).toEqual(['b0', 'c0', 'b1', 'a0', 'a1', 'a2', 'a3']);
   });
 
   it('gives a thread no job of a second owner while its first job may take long', async () => {
