@@ -10,6 +10,9 @@ import { ArchiveImport } from '../../agents/archive/archive-import.js';
 import type { ImportStatus } from '../../agents/archive/import-status.js';
 import { WakeUp } from '../../agents/collect/logs/wake-up.js';
 import { parseAgentFile } from '../../agents/definition/agent-file.js';
+import { EqualFiles } from '../../agents/load/equal-files.js';
+import { loadFiles } from '../../agents/load/load.js';
+import { openerOf } from '../../agents/sources/opened-object.js';
 import type { AgentStore } from '../../engine/archive/archive.js';
 import type { ArchiveFolder } from '../../engine/archive/archive-folder.js';
 import { openCompressor } from '../../engine/parquet/compression.js';
@@ -315,6 +318,29 @@ const textFile = [
   'fields: [{ name: time, timestamp: {} }, { name: n, type: int }, { name: host }]',
   '',
 ].join('\n');
+
+it('equal objects that are imported are objects of their own, and one that was renamed is known', async () => {
+  const own = await lake();
+  const { server } = own;
+  const definition = parseAgentFile(agentFile(', mode: import'), join(own.folder, 'copies.yaml'));
+  const store = await own.archive.agent('copies', definition.schema);
+  const openFile = openerOf(own.objects);
+  const outcomes = async (...names: string[]): Promise<string[]> => {
+    const files = names.map((name) => `s3://logs/web/${name}.parquet`);
+    const equals = new EqualFiles(new Set(files), openFile);
+    const options = { store, definition, timezone: 'UTC', now: () => nowMs, openFile };
+    const summary = await loadFiles({ ...options, files, equals });
+    return summary.files.map(({ outcome }) => outcome);
+  };
+  // All of them have the same ETag.
+  const names = ['day=1/a', 'day=1/b', 'day=2/a'];
+  for (const name of names) server.put(`web/${name}.parquet`, objectOf(0, 10), day);
+  expect(await outcomes(...names)).toEqual(['loaded', 'loaded', 'loaded']);
+  expect(await outcomes(...names)).toEqual(['known', 'known', 'known']);
+  server.remove('web/day=1/a.parquet');
+  server.put('web/day=1/moved.parquet', objectOf(0, 10), day);
+  expect(await outcomes('day=1/moved', 'day=1/b', 'day=2/a')).toEqual(['known', 'known', 'known']);
+});
 
 describe('text objects', () => {
   it('are stored once, as a stream', async () => {
