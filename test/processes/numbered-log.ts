@@ -89,8 +89,12 @@ export function range(from: number, to: number): number[] {
 }
 
 /** Polls; fails if `what` has not happened after a time that only a hang can take. */
-export async function until(condition: () => Promise<boolean> | boolean, what: string): Promise<void> {
-  const deadlineMs = Date.now() + 60_000;
+export async function until(
+  condition: () => Promise<boolean> | boolean,
+  what: string,
+  limitMs = 60_000,
+): Promise<void> {
+  const deadlineMs = Date.now() + limitMs;
   while (!(await condition())) {
     if (Date.now() > deadlineMs) throw new Error(`this did not come about: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
