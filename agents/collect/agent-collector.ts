@@ -312,6 +312,7 @@ export class AgentCollector {
     return identify(file, handle, {
       checkpoints: this.checkpoints!,
       files: this.folder.byInode,
+      opened: (other) => handles.opened(other),
       baseOf: (path) => this.folder.baseOf(path),
       removed: this.removed,
       truncated: this.truncations.sources,

@@ -89,8 +89,10 @@ export class Collection {
     if (this.agents.has(name)) throw new LogstrataError('invalid', `agent ${name} is already collected`);
     const works: Work[] = [];
     if (file !== undefined) works.push(await this.follow(definition, store));
-    if (system !== undefined)
-      works.push(this.takeFigures(new SystemCollector({ ...this.options, definition, store, system })));
+    if (system !== undefined) {
+      const task = new SystemCollector({ ...this.options, definition, store, system });
+      works.push({ run: (...args) => task.run(...args), status: () => task.status() });
+    }
     if (archive !== undefined) {
       const { dataFolder } = this.options;
       const redefine = (grown: AgentDefinition): Promise<void> => this.options.redefine(grown);
@@ -98,11 +100,13 @@ export class Collection {
         if (file === undefined) this.options.onRefused?.(name, reason);
       };
       const options = { ...this.options, definition, archive, store, dataFolder, redefine, onRefused };
-      works.push(
-        archive.mode === 'import'
-          ? importing(new ArchiveImport(options))
-          : attaching(new ArchiveAttaching(options)),
-      );
+      if (archive.mode === 'import') {
+        const task = new ArchiveImport(options);
+        works.push({ run: (...args) => task.run(...args), importing: () => task.status() });
+      } else {
+        const task = new ArchiveAttaching(options);
+        works.push({ run: (...args) => task.run(...args), attaching: () => task.status() });
+      }
     }
     if (works.length === 0) return;
     const added = works.map((work) => ({
@@ -126,13 +130,6 @@ export class Collection {
     const following = { ...options, frames, fields: definition.fields.length };
     return {
       run: (signal, wakeUp) => new AgentFollowing(collector, following, signal, wakeUp).run(),
-      status: () => collector.status(),
-    };
-  }
-
-  private takeFigures(collector: SystemCollector): Work {
-    return {
-      run: (signal, wakeUp) => collector.run(signal, wakeUp),
       status: () => collector.status(),
     };
   }
@@ -194,18 +191,4 @@ export class Collection {
 
 function begin(work: Collecting): void {
   work.running ??= work.run(work.stopping.signal, work.wakeUp);
-}
-
-function attaching(archive: ArchiveAttaching): Work {
-  return {
-    run: (signal, wakeUp) => archive.run(signal, wakeUp),
-    attaching: () => archive.status(),
-  };
-}
-
-function importing(archive: ArchiveImport): Work {
-  return {
-    run: (signal, wakeUp) => archive.run(signal, wakeUp),
-    importing: () => archive.status(),
-  };
 }

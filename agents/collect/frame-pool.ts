@@ -1,3 +1,4 @@
+import { Semaphore } from '../../engine/index.js';
 import { LineFrame } from './line-frame.js';
 
 /**
@@ -6,46 +7,30 @@ import { LineFrame } from './line-frame.js';
  */
 export class FramePool {
   private readonly spare: LineFrame[] = [];
-  private readonly waiting: ((frame: LineFrame) => void)[] = [];
-  private made = 0;
+  private readonly turns: Semaphore;
 
   /** @param isLent whether frames use memory that is shared with worker threads */
   constructor(
-    private readonly framesMax: number,
+    framesMax: number,
     private readonly isLent: boolean,
-  ) {}
+  ) {
+    this.turns = new Semaphore(framesMax);
+  }
 
   /** Calls `use` with a frame, and returns the frame to the pool afterwards. */
-  async use<T>(use: (frame: LineFrame) => Promise<T>): Promise<T> {
-    const frame = await this.take();
-    try {
-      return await use(frame);
-    } finally {
-      this.giveBack(frame);
-    }
-  }
-
-  private take(): Promise<LineFrame> {
-    const spare = this.spare.pop();
-    if (spare !== undefined) return Promise.resolve(spare);
-    if (this.made < this.framesMax) {
-      this.made++;
-      return Promise.resolve(new LineFrame(this.isLent));
-    }
-    return new Promise((resolve) => this.waiting.push(resolve));
-  }
-
-  private giveBack(frame: LineFrame): void {
-    const next = this.waiting.shift();
-    if (next === undefined) this.spare.push(frame);
-    else next(frame);
+  use<T>(use: (frame: LineFrame) => Promise<T>): Promise<T> {
+    return this.turns.run(async () => {
+      const frame = this.spare.pop() ?? new LineFrame(this.isLent);
+      try {
+        return await use(frame);
+      } finally {
+        this.spare.push(frame);
+      }
+    });
   }
 
   /** Frees the memory of the frames that are not in use. */
   close(): void {
-    for (const frame of this.spare.splice(0)) {
-      frame.close();
-      this.made--;
-    }
+    for (const frame of this.spare.splice(0)) frame.close();
   }
 }

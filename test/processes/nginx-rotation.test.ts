@@ -169,6 +169,7 @@ for (const { mode, options, buffer } of modes)
     async () => {
       const folder = numbersFolder();
       const logs = join(folder, 'logs');
+      const log = join(logs, 'access.log');
       writeFileSync(join(folder, 'agents/numbers.yaml'), agentFile);
       const nginx = await Nginx.start(folder, buffer);
       let served = await serveNumbers(folder);
@@ -177,7 +178,12 @@ for (const { mode, options, buffer } of modes)
       const handles: number[] = [];
       for (let i = 0; i < rotations; i++) {
         await nginx.moreRequests();
-        handles.push(openSync(join(logs, 'access.log'), 'r'));
+        handles.push(openSync(log, 'r'));
+        // A log that is gone before the server has opened it has nothing but its compressed copy.
+        await until(async () => {
+          const [first] = numbersIn(readFileSync(log));
+          return first !== undefined && (await served.ask(`n=${first}`)).length > 0;
+        }, 'the log is read');
         const rotated = rotate(folder, options);
         if (i === killedAt) {
           served.process.child.kill('SIGKILL');

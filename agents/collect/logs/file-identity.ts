@@ -21,6 +21,8 @@ export interface IdentityContext {
   readonly checkpoints: readonly Checkpoint[];
   /** The agent's files by inode, including this one. */
   readonly files: ReadonlyMap<string, FollowedFile>;
+  /** The handle of a file that is open; else null. */
+  readonly opened: (file: FollowedFile) => LogHandle | null;
   /** The name before rotation of the log at a path; undefined where the path is not one of the agent's. */
   readonly baseOf: (path: string) => string | undefined;
   /** Inodes of files that were seen to be removed: a new file under their name is another one. */
@@ -72,7 +74,7 @@ export async function identify(
   if (status.sizeBytes === 0) return { kind: 'waiting' };
   const head = await readAt(handle, 0, Math.min(headBytesMax, status.sizeBytes));
   if (isCompressed(head)) return identifyCompressed(file, context);
-  if (waitsForReplaced(file, head, context)) return { kind: 'waiting' };
+  if (await waitsForReplaced(file, head, context)) return { kind: 'waiting' };
   const own = candidatesOf(context.checkpoints, head).filter((one) => isOwn(one, file));
   const ownPosition = await longestMatch(handle, status, head, own);
   if (ownPosition !== null) return { kind: 'follow', ...ownPosition, head };
@@ -180,17 +182,19 @@ export function continues(
 }
 
 /** Whether the file whose name this one has taken is read first, because both may have the same lines. */
-function waitsForReplaced(
+async function waitsForReplaced(
   { kind, replaces }: FollowedFile,
   head: Uint8Array,
-  { files }: IdentityContext,
-): boolean {
+  { files, opened }: IdentityContext,
+): Promise<boolean> {
   const before = files.get(replaces ?? '');
   const content = before?.followed ?? null;
-  if (content === null) return false;
-  // A file without a name may have been written anew since it was last read.
-  if (kind === 'new' && before!.isGone) return true;
-  return (kind === 'new' || hasUnread(content)) && beginsWith(head, content.begun);
+  if (content === null || (kind !== 'new' && !hasUnread(content))) return false;
+  // It may have been written anew since it was read.
+  const handle = opened(before!);
+  const begun =
+    handle === null ? content.begun : await readAt(handle, 0, headBytesMax).catch(() => content.begun);
+  return beginsWith(head, begun);
 }
 
 /** Whether there are lines that can be read, besides those that wait for the end of their record. */

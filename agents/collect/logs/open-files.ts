@@ -19,18 +19,11 @@ export class OpenFiles {
   private readonly handles = new Map<HandleHolder, LogHandle>();
   /** Holders whose handles are being read from; these handles are not closed. */
   private readonly busy = new Set<HandleHolder>();
-  private max: number;
 
   constructor(
     private readonly files: LogFiles,
-    private readonly handlesMax: number,
-  ) {
-    this.max = handlesMax;
-  }
-
-  get count(): number {
-    return this.handles.size;
-  }
+    private max: number,
+  ) {}
 
   /** Returns the holder's handle; opens it if needed. Where the system has no more handles, closes others and tries again. */
   async use(holder: HandleHolder, path: string): Promise<LogHandle> {
@@ -75,11 +68,6 @@ export class OpenFiles {
         if (this.handles.size === before) throw error;
       }
     }
-  }
-
-  /** Restores the initial limit on handles, which a shortage of handles had lowered. */
-  recover(): void {
-    this.max = this.handlesMax;
   }
 
   private async shrink(to: number, spared: HandleHolder | undefined): Promise<void> {
