@@ -10,7 +10,9 @@ import {
 } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { realLogFiles } from '../../agents/collect/logs/log-files.js';
 import { zstd } from '../agents/load/compressed.js';
+import { changedStatus } from './faulty-files.js';
 import { follow, type FollowedFolder, lines, range } from './followed-folder.js';
 
 /** What makes the copy of a rotated log that replaces it: the name and the content of the copy. */
@@ -179,3 +181,27 @@ it('a generation that only begins like a longer one that is gone is read', async
   await followed.settle();
   expect(await followed.numbers()).toEqual(range(0, 63));
 });
+
+it.each([1, 20, 200])(
+  'a copy that lacks the last line is known if it has the number of the log (%d lines)',
+  async (count) => {
+    const inodes = new Map<string, string>();
+    // Without the time of creation, only the content shows that it is another file.
+    const files = changedStatus(({ inode }) => ({ inode: inodes.get(inode) ?? inode, bornMs: null }));
+    const followed = await follow({ files });
+    const log = followed.path('web.log.1');
+    writeFileSync(log, lines(0, count));
+    await followed.settle();
+    const { inode } = await realLogFiles.status(log);
+    writeFileSync(followed.path('copy'), gzipSync(readFileSync(log)));
+    inodes.set((await realLogFiles.status(followed.path('copy'))).inode, inode);
+    appendFileSync(log, lines(count, count + 1));
+    await followed.settle();
+    await followed.stop();
+    unlinkSync(log);
+    renameSync(followed.path('copy'), `${log}.gz`);
+    await followed.start();
+    await followed.settle();
+    expect(await followed.numbers()).toEqual(range(0, count + 1));
+  },
+);

@@ -1,4 +1,4 @@
-import { appendFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, copyFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { follow, lineOf, lines, range } from './followed-folder.js';
 
@@ -18,6 +18,20 @@ describe('loading', () => {
     expect(await followed.numbers()).toEqual(range(0, 80));
     const again = await followed.load('web.log');
     expect(again.files[0]).toMatchObject({ outcome: 'known' });
+  });
+
+  it('a copy of a followed log with lines that were not read yet stores each line once', async () => {
+    const followed = await follow();
+    const path = followed.path('web.log');
+    writeFileSync(path, lines(0, 50));
+    await followed.collect();
+    appendFileSync(path, lines(50, 60));
+    copyFileSync(path, followed.path('copy'));
+    expect((await followed.load('copy')).records).toBe(10);
+    await followed.collect();
+    appendFileSync(path, lines(60, 70));
+    await followed.collect();
+    expect(await followed.numbers()).toEqual(range(0, 70));
   });
 
   it('a line that was being written stores it once, even if another log is found in the meantime', async () => {

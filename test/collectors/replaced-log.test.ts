@@ -115,6 +115,37 @@ it('a record that waits for its end in both is stored once if the copy is loaded
   expect(await followed.numbers()).toEqual(range(0, 40));
 });
 
+it('lines that were not read before a load stored them from the copy are stored once', async () => {
+  const followed = await stored(lines(0, 1));
+  appendFileSync(followed.path('web.log'), lines(1, 40));
+  replace(followed, lines(0, 40));
+  await followed.load('web.log');
+  await followed.settle();
+  expect(await followed.numbers()).toEqual(range(0, 40));
+});
+
+it('a log that only a load has stored is read on after its beginning was removed', async () => {
+  const followed = await follow({ startMs: Date.UTC(2026, 10, 25) });
+  writeFileSync(followed.path('web.log'), lines(0, 100));
+  await followed.load('web.log');
+  await followed.collect();
+  replace(followed, lines(50, 110));
+  await followed.settle();
+  expect(await followed.numbers()).toEqual(range(0, 110));
+});
+
+it('a line that is completed after the log was renamed is stored, although the new log begins alike', async () => {
+  const followed = await stored('');
+  const log = followed.path('web.log');
+  appendFileSync(log, lines(0, 1).slice(0, 3));
+  await followed.collect();
+  appendFileSync(log, lines(0, 1).slice(3));
+  renameSync(log, `${log}.1`);
+  writeFileSync(log, lines(1, 2));
+  await followed.settle();
+  expect(await followed.numbers()).toEqual([0, 1]);
+});
+
 it('lines that were written anew to both, unnoticed, are stored once', async () => {
   const followed = await stored(lines(0, 1));
   writeFileSync(followed.path('web.log'), lines(1, 2));

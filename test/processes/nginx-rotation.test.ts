@@ -182,7 +182,7 @@ for (const { mode, options, buffer } of modes)
         // A log that is gone before the server has opened it has nothing but its compressed copy.
         await until(async () => {
           const [first] = numbersIn(readFileSync(log));
-          return first !== undefined && (await served.ask(`n=${first}`)).length > 0;
+          return first !== undefined && (await served.ask(`n__eq=${first}`)).length > 0;
         }, 'the log is read');
         const rotated = rotate(folder, options);
         if (i === killedAt) {

@@ -75,8 +75,13 @@ export async function identify(
   const head = await readAt(handle, 0, Math.min(headBytesMax, status.sizeBytes));
   if (isCompressed(head)) return identifyCompressed(file, context);
   if (await waitsForReplaced(file, head, context)) return { kind: 'waiting' };
-  const own = candidatesOf(context.checkpoints, head).filter((one) => isOwn(one, file));
-  const ownPosition = await longestMatch(handle, status, head, own);
+  const candidates = candidatesOf(context.checkpoints, head);
+  const own = candidates.filter((one) => isOwn(one, file));
+  // A load may have stored more of it from a copy.
+  const ownOrLoaded = candidates.filter(
+    (one) => own.length > 0 && (own.includes(one) || one.contentHash !== null),
+  );
+  const ownPosition = await longestMatch(handle, status, head, ownOrLoaded);
   if (ownPosition !== null) return { kind: 'follow', ...ownPosition, head };
   // If another file has all of a content, the log did not lose its end but was copied and truncated.
   const ofName = own.filter(
@@ -141,10 +146,7 @@ async function findMoved(
   context: IdentityContext,
 ): Promise<{ position: SourcePosition; known: Checkpoint } | 'lost' | null> {
   if (file.rotated) return null;
-  const before = context.checkpoints.filter(
-    (one) =>
-      one.contentHash === null && one.path === file.path && (isOwn(one, file) || isFree(one, file, context)),
-  );
+  const before = context.checkpoints.filter((one) => one.path === file.path && isFree(one, file, context));
   const trimmed = await findTrimmed(handle, status.sizeBytes, before, reading);
   return trimmed === null || trimmed === 'lost' ? trimmed : storedTo(handle, status, head, trimmed);
 }
@@ -160,7 +162,7 @@ async function storedTo(
   const endsInLine = offset > 0 && tail.at(-1) !== 0x0a;
   const samples = await samplesTo(handle, offset);
   const position = positionOf({ ...known, offset, endsInLine, samples }, head, tail, sizeBytes);
-  return { position: { ...position, key: checkpointKey(known) }, known };
+  return { position: { ...position, key: known.contentHash === null ? checkpointKey(known) : null }, known };
 }
 
 /** Whether a file that was identified goes on where another one was read to, or behind. */
@@ -174,6 +176,7 @@ export function continues(
   if (position.key !== null && before.key === position.key) return true;
   // A load may have stored more of the copy that took the other one's place.
   return (
+    other.isGone &&
     file.replaces === other.inode &&
     before.offset <= position.offset &&
     beginsWith(head, begun) &&
@@ -190,11 +193,11 @@ async function waitsForReplaced(
   const before = files.get(replaces ?? '');
   const content = before?.followed ?? null;
   if (content === null || (kind !== 'new' && !hasUnread(content))) return false;
+  if (beginsWith(head, content.begun)) return true;
   // It may have been written anew since it was read.
   const handle = opened(before!);
-  const begun =
-    handle === null ? content.begun : await readAt(handle, 0, headBytesMax).catch(() => content.begun);
-  return beginsWith(head, begun);
+  const begun = handle === null ? null : await readAt(handle, 0, headBytesMax).catch(() => null);
+  return begun !== null && beginsWith(head, begun);
 }
 
 /** Whether there are lines that can be read, besides those that wait for the end of their record. */
@@ -297,7 +300,7 @@ function isReplaced(candidate: Checkpoint, file: FollowedFile, context: Identity
 
 /** Whether the file that continues a checkpoint is another one than `file` and does not have that content any more. */
 function isFree(candidate: Checkpoint, file: FollowedFile, context: IdentityContext): boolean {
-  if (candidate.inode === undefined || isOwn(candidate, file)) return false;
+  if (candidate.inode === undefined) return false;
   if (isReplaced(candidate, file, context)) return true;
   const holder = holderOf(candidate, context);
   if (holder === undefined || holder === file || holder.kind === 'done') return true;

@@ -40,8 +40,8 @@ export class SourceClaims {
     for (const checkpoint of checkpoints) {
       const { continues, path, inode } = checkpoint;
       const gone = continues !== undefined && values.checkpoint(continues) === undefined;
-      // The file is new by its inode, but a copy of it may have been loaded.
-      const begunAs = continues === undefined ? beginningOf(checkpoint) : '';
+      // A copy of the file may have been loaded.
+      const begunAs = beginningOf(checkpoint);
       const loaded = Math.max(this.loaded.get(inode ?? '') ?? 0, this.loaded.get(begunAs) ?? 0);
       const known = Math.max(this.firstManifest, loaded);
       if (gone || (asOf !== undefined && asOf < known)) throw conflict(path);
