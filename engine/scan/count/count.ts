@@ -9,7 +9,7 @@ import { QueryThreads } from '../../store/reading/query-threads.js';
 import type { Snapshot } from '../../store/reading/snapshot.js';
 import { newScanStats } from '../execute.js';
 import { canResume } from '../answer.js';
-import { finderOf, nearFinder } from '../far/tiered-finder.js';
+import { finderOf } from '../far/tiered-finder.js';
 import { preparePredicates, type PreparedPredicate, type PreparedPredicates } from '../job/predicate.js';
 import { RowGroupFilter } from '../filter/row-group-filter.js';
 import type { CountQuery, Counts, TimeBucket } from '../plan/count.js';
@@ -128,10 +128,7 @@ class Count {
     const fields = [time, values].flatMap((by) => (by === undefined ? [] : [by.field]));
     const wish = { schema: this.#schema, predicates: this.#predicates, fields };
     const far = await this.#countFar();
-    const finder =
-      far === null
-        ? finderOf(this.#plan, filter, this.#work, wish, RowGroupWalk)
-        : nearFinder(this.#plan, filter, this.#work, RowGroupWalk);
+    const finder = finderOf(this.#plan, filter, this.#work, far === null ? wish : null, RowGroupWalk);
     const queue = new CountQueue(this.#query, tally, this.#work);
     let count = 0;
     for (const group of far ?? []) {

@@ -1,5 +1,4 @@
 import { columnValue, isValid } from '../../columns/column.js';
-import { conversionOf } from '../../columns/convert-column.js';
 import { plainColumn } from '../../columns/take.js';
 import type { FarCounted, FarCountQuestion, FarCountUnit } from '../../store/far/far-count.js';
 import type { FarRows } from '../../store/far/far-rows.js';
@@ -7,7 +6,7 @@ import type { FarCopy } from '../../store/manifest/far-copy.js';
 import type { OrdinalRun } from '../../store/manifest/manifest.js';
 import { farPartsMax } from '../../terms/far-limits.js';
 import type { Field, Schema } from '../../terms/schema.js';
-import { areFiltered, farCondition, isExactCondition } from '../far/far-condition.js';
+import { areFiltered, farCondition, isExactCondition, storedField } from '../far/far-condition.js';
 import type { PreparedPredicates } from '../job/predicate.js';
 import type { ScanWork } from '../filter/row-group-filter.js';
 import type { CountQuery, TimeBucket } from '../plan/count.js';
@@ -143,12 +142,8 @@ function askingOf(
  * The stored form of a field. Null where rows don't have it or `field` is undefined; undefined where its values would have to be converted.
  */
 function keptField(field: number | undefined, schema: Schema, stored: Schema): Field | null | undefined {
-  if (field === undefined) return null;
-  const { name, type } = schema.fields[field]!;
-  const kept = stored.fields.find((other) => other.name === name);
-  const conversion = kept === undefined ? 'toNull' : conversionOf(kept.type, type);
-  if (kept === undefined || conversion === 'toNull') return null;
-  return conversion === 'none' ? kept : undefined;
+  const kept = field === undefined ? null : storedField(field, schema, stored);
+  return kept === null || kept.conversion === 'none' ? (kept?.field ?? null) : undefined;
 }
 
 async function countGroup(

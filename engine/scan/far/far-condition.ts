@@ -1,7 +1,7 @@
 import { columnOfField, floatLiteral, intLiteral, quotedName, textLiteral } from '../../store/far/far-sql.js';
-import { conversionOf } from '../../columns/convert-column.js';
+import { conversionOf, type Conversion } from '../../columns/convert-column.js';
 import { assertNever } from '../../terms/assert.js';
-import type { Schema } from '../../terms/schema.js';
+import type { Field, Schema } from '../../terms/schema.js';
 import type { Needle } from '../job/needle.js';
 import type {
   Comparison,
@@ -47,9 +47,9 @@ export function isExactCondition(
 ): boolean {
   const predicates = [...onField, ...anywhere.flatMap(({ members }) => members)];
   return predicates.every((predicate) => {
-    const kept = keptField(predicate.field, schema, stored);
+    const kept = storedField(predicate.field, schema, stored);
     if (kept === null) return true;
-    const isExact = kept.isSame && predicate.anyOf.every(isExactComparison);
+    const isExact = kept.conversion === 'none' && predicate.anyOf.every(isExactComparison);
     return isExact && comparisonsOf(predicate, kept.column).length <= conditionLengthMax;
   });
 }
@@ -90,33 +90,37 @@ function anyOf(conditions: readonly string[]): string {
   return conditions.length === 0 ? nothing : `(${conditions.join(' OR ')})`;
 }
 
-/** The stored column of a field, and whether its values can be used without a conversion. Null where the rows have no values for it. */
-function keptField(
-  field: number,
-  schema: Schema,
-  stored: Schema,
-): { readonly column: string; readonly isSame: boolean } | null {
+/** How rows have the values of a field. */
+export interface StoredField {
+  /** The field that they were stored with, and its column in a table. */
+  readonly field: Field;
+  readonly column: string;
+  readonly conversion: Exclude<Conversion, 'toNull'>;
+}
+
+/** How rows that are stored with the fields of `stored` have a field of `schema`. Null where they have no values for it. */
+export function storedField(field: number, schema: Schema, stored: Schema): StoredField | null {
   const { name, type } = schema.fields[field]!;
   const kept = stored.fields.find((other) => other.name === name);
   const conversion = kept === undefined ? 'toNull' : conversionOf(kept.type, type);
   if (kept === undefined || conversion === 'toNull') return null;
-  return { column: quotedName(columnOfField(kept)), isSame: conversion === 'none' };
+  return { field: kept, column: quotedName(columnOfField(kept)), conversion };
 }
 
 function fieldCondition(predicate: PreparedPredicate, schema: Schema, stored: Schema): string {
-  const kept = keptField(predicate.field, schema, stored);
+  const kept = storedField(predicate.field, schema, stored);
   // Null matches no predicate.
   if (kept === null) return nothing;
-  const { column, isSame } = kept;
-  if (!isSame) return `isNotNull(${column})`;
+  const { column, conversion } = kept;
+  if (conversion !== 'none') return `isNotNull(${column})`;
   const condition = comparisonsOf(predicate, column);
   return condition.length > conditionLengthMax ? `isNotNull(${column})` : condition;
 }
 
 /** A condition that holds unless a value of the field certainly contains the text. */
 function withoutSure({ field, anyOf: [only] }: PreparedPredicate, schema: Schema, stored: Schema): string {
-  const kept = keptField(field, schema, stored);
-  if (kept?.isSame !== true || only?.kind !== 'string') return '1';
+  const kept = storedField(field, schema, stored);
+  if (kept?.conversion !== 'none' || only?.kind !== 'string') return '1';
   const without = textCondition({ ...only, outside: true }, kept.column);
   // Every value contains the empty text; only null does not.
   const condition = without === nothing ? `isNull(${kept.column})` : `ifNull(${without}, 1)`;

@@ -1,5 +1,5 @@
 import type { Column } from '../../columns/column.js';
-import { conversionOf, convertColumn, nullColumn } from '../../columns/convert-column.js';
+import { convertColumn, nullColumn } from '../../columns/convert-column.js';
 import type { FarAnswer } from '../../store/far/far-cluster.js';
 import type { ColumnLease } from '../../store/reading/column-lease.js';
 import type { AskableFilters } from '../../store/reading/filter-ask.js';
@@ -9,6 +9,7 @@ import { assert } from '../../terms/assert.js';
 import { inlineRowsMax } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
 import type { RowRange } from '../plan/plan.js';
+import { storedField } from './far-condition.js';
 import { PlacedColumns } from './placed-columns.js';
 
 /** Rows that a far tier has answered, as a row group in memory with the fields of `schema`. They ascend by position, with gaps. */
@@ -125,22 +126,16 @@ export class FarPage implements RowGroup, OpenRowGroup {
 
   #make(field: number): Column {
     const { name, type } = this.#schema.fields[field]!;
-    const kept = this.#stored.fields.find((other) => other.name === name);
-    const conversion = kept === undefined ? 'toNull' : conversionOf(kept.type, type);
-    if (conversion === 'toNull') return nullColumn(type, this.rows);
+    const kept = storedField(field, this.#schema, this.#stored);
+    if (kept === null) return nullColumn(type, this.rows);
     const place = this.#asked.fields.findIndex((other) => other.name === name);
     assert(place >= 0, `field ${name} is read, and was not asked for`);
-    return convertColumn(this.#answer.batch.columns[place]!, conversion, type);
+    return convertColumn(this.#answer.batch.columns[place]!, kept.conversion, type);
   }
 }
 
 /** The stored fields, with their stored types, that `fields` need. Fields without stored values are left out. */
 export function askedFields(fields: readonly number[], schema: Schema, stored: Schema): Schema {
-  const names = new Set(fields.map((field) => schema.fields[field]!.name));
-  return {
-    fields: stored.fields.filter((kept) => {
-      const shown = schema.fields.find(({ name }) => name === kept.name);
-      return shown !== undefined && names.has(kept.name) && conversionOf(kept.type, shown.type) !== 'toNull';
-    }),
-  };
+  const asked = fields.map((field) => storedField(field, schema, stored)?.field);
+  return { fields: stored.fields.filter((kept) => asked.includes(kept)) };
 }

@@ -22,34 +22,21 @@ export interface Finder {
   matches(limit: number): AsyncGenerator<Matches, void>;
 }
 
-/** Chooses the finder for a plan. Plans without far runs are searched as if there were no far tier. */
+/**
+ * Chooses the finder for a plan. Plans without far runs are searched as if there were no far tier.
+ *
+ * @param wish null to skip the far runs of a plan that goes forward
+ */
 export function finderOf(
   plan: ScanPlan,
   filter: RowGroupFilter,
   work: ScanWork,
-  wish: FarWish,
+  wish: FarWish | null,
   Units?: new (plan: ScanPlan) => Walk,
 ): Finder {
   return indexOfRuns(plan.runs).hasFar(plan.first, plan.end)
     ? new TieredFinder(plan, filter, work, wish, Units)
     : new MatchFinder(plan, filter, work, Units);
-}
-
-/** A finder that skips the far runs of a plan. */
-export function nearFinder(
-  plan: ScanPlan,
-  filter: RowGroupFilter,
-  work: ScanWork,
-  Units: new (plan: ScanPlan) => Walk,
-): Finder {
-  return {
-    async *matches(limit) {
-      for (const { part, isFar } of stretchesOf(plan)) {
-        if (isFar) continue;
-        for await (const matches of new MatchFinder(part, filter, work, Units).matches(limit)) yield matches;
-      }
-    },
-  };
 }
 
 /** The last matches, newest first, or null where they are too many to keep, and the position of the first of them. */
@@ -67,28 +54,27 @@ class TieredFinder implements Finder {
   readonly #plan: ScanPlan;
   readonly #filter: RowGroupFilter;
   readonly #work: ScanWork;
-  readonly #wish: FarWish;
+  readonly #wish: FarWish | null;
   readonly #Units: (new (plan: ScanPlan) => Walk) | undefined;
 
   constructor(
     plan: ScanPlan,
     filter: RowGroupFilter,
     work: ScanWork,
-    wish: FarWish,
+    wish: FarWish | null,
     Units: (new (plan: ScanPlan) => Walk) | undefined,
   ) {
     this.#plan = plan;
     this.#filter = filter;
     this.#work = work;
-    const asked = new Set([...wish.fields, ...fieldsOf(wish.predicates)]);
-    this.#wish = { ...wish, fields: [...asked] };
+    this.#wish = wish && { ...wish, fields: [...new Set([...wish.fields, ...fieldsOf(wish.predicates)])] };
     this.#Units = Units;
   }
 
   async *matches(limit: number): AsyncGenerator<Matches, void> {
     let plan = this.#plan;
     if (plan.direction === 'backward') {
-      const isFiltered = areFiltered(this.#wish.predicates);
+      const isFiltered = areFiltered(this.#wish!.predicates);
       const { kept, start } = isFiltered
         ? await this.#last(limit)
         : { kept: null, start: startOfLast(plan, limit) };
@@ -105,14 +91,15 @@ class TieredFinder implements Finder {
   }
 
   /** Yields the first `limit` matches in the direction of the plan. */
-  async *#found(plan: ScanPlan, wish: FarWish, limit: number): AsyncGenerator<Matches, void> {
-    const reader = new FarReader(plan, this.#filter, this.#work, wish);
+  async *#found(plan: ScanPlan, wish: FarWish | null, limit: number): AsyncGenerator<Matches, void> {
+    const reader = wish && new FarReader(plan, this.#filter, this.#work, wish);
     let left = limit;
     try {
       for (const { part, isFar } of stretchesOf(plan)) {
         if (left === 0) return;
+        if (isFar && reader === null) continue;
         const found = isFar
-          ? reader.matches(part.first, part.end, () => left)
+          ? reader!.matches(part.first, part.end, () => left)
           : new MatchFinder(part, this.#filter, this.#work, this.#Units).found(left);
         for await (const matches of found) {
           const take = Math.min(left, matches.take);
@@ -122,13 +109,14 @@ class TieredFinder implements Finder {
         }
       }
     } finally {
-      reader.close();
+      reader?.close();
     }
   }
 
   async #last(limit: number): Promise<LastMatches> {
     const isLong = limit > farKeptRowsMax;
-    const wish = isLong ? { ...this.#wish, fields: fieldsOf(this.#wish.predicates) } : this.#wish;
+    const whole = this.#wish!;
+    const wish = isLong ? { ...whole, fields: fieldsOf(whole.predicates) } : whole;
     const pages = new Set<FarPage>();
     let kept: Matches[] | null = isLong ? null : [];
     let bytes = 0;
