@@ -260,9 +260,7 @@ async function examineSegment(
       return;
     }
   }
-  const damages: SegmentDamage[] = [];
-  for await (const damage of verifySegment(directory, `${agent}/${file}`, entry, schema))
-    damages.push(damage);
+  const damages = await verifySegment(directory, `${agent}/${file}`, entry, schema);
   const recovered = damages.some(({ costs }) => costs === 'segment')
     ? await recoverSegment(directory, `${agent}/${file}`, entry, schema)
     : undefined;

@@ -160,7 +160,7 @@ async function verifySealed(
   totals.bytes += segment.bytes;
   totals.records += liveRows(segment);
   const schema = schemaOf(manifest, segment.schemaVersion);
-  for await (const damage of verifySegment(directory, `${agent}/${segment.file}`, segment, schema)) {
+  for (const damage of await verifySegment(directory, `${agent}/${segment.file}`, segment, schema)) {
     const { offset, rowGroup, column, reason } = damage;
     const positions = lostPositions(segment, damage);
     const records = positions.reduce((sum, range) => sum + range.records, 0);

@@ -27,14 +27,12 @@ function valuesOf(column: Column): Value[] {
   return Array.from({ length: column.length }, (_, row) => columnValue(column, row));
 }
 
-async function damagesOf(
+function damagesOf(
   directory: MemoryDirectory,
   entry: SegmentEntry,
   schema: Schema,
 ): Promise<SegmentDamage[]> {
-  const damages: SegmentDamage[] = [];
-  for await (const damage of verifySegment(directory, entry.file, entry, schema)) damages.push(damage);
-  return damages;
+  return verifySegment(directory, entry.file, entry, schema);
 }
 
 async function replaceFile(directory: MemoryDirectory, path: string, bytes: Uint8Array): Promise<void> {
