@@ -82,7 +82,9 @@ export type { FarReport } from './maintenance/far/verify-far.js';
 export type { ShipResult } from './maintenance/far/ship-agent.js';
 
 // An archive, and what it tells.
-export type { AgentStore, Archive, KnownSources, ReadableStore, ScanOfState } from './archive/archive.js';
+export type { AgentStore, KnownSources } from './archive/agent-store.js';
+export type { Archive } from './archive/archive.js';
+export type { ReadableStore, ScanOfState } from './archive/readable-store.js';
 export type { ReaderArchive, ReaderOptions } from './archive/reader-archive.js';
 export type { AgentFigures, ArchiveFigures } from './archive/archive-figures.js';
 export type { Trouble } from './archive/archive-troubles.js';

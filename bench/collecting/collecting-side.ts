@@ -6,7 +6,8 @@ import { Collection } from '../../agents/collect/collection.js';
 import { silentLog } from '../../agents/collect/logs/collect-log.js';
 import { realLogFiles } from '../../agents/collect/logs/log-files.js';
 import type { AgentDefinition } from '../../agents/definition/definition.js';
-import type { Archive, AgentStore } from '../../engine/archive/archive.js';
+import type { Archive } from '../../engine/archive/archive.js';
+import type { AgentStore } from '../../engine/archive/agent-store.js';
 import { openArchive, WorkerPool } from '../../engine/index.js';
 import type { Committed } from './lags.js';
 

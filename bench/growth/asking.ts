@@ -1,4 +1,4 @@
-import { Store } from '../../engine/archive/store.js';
+import { AgentStore } from '../../engine/archive/agent-store.js';
 import { beginThreads, warmUp } from '../../engine/archive/warm-up.js';
 import { openArchive, WorkerPool, workersDefault, type ScanStats } from '../../engine/index.js';
 import { assert } from '../../engine/terms/assert.js';
@@ -52,7 +52,7 @@ async function ask(location: string, raw: string, when: When): Promise<Asked> {
   const store = await archive.agent(name);
   const { schema } = store;
   await ready;
-  assert(store instanceof Store, 'the archive is one of the engine');
+  assert(store instanceof AgentStore, 'the archive is one of the engine');
   await warmUp(store.context.state, workers, new AbortController().signal);
   const openMs = performance.now() - startMs;
   const bounds = { timezone: 'UTC', limitMax: 1000, limitDefault: 100 };

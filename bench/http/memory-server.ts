@@ -1,6 +1,6 @@
 import { defaultConfig } from '../../agents/definition/config.js';
 import { readFileSync } from 'node:fs';
-import type { AgentStore } from '../../engine/archive/archive.js';
+import type { AgentStore } from '../../engine/archive/agent-store.js';
 import { newScanStats } from '../../engine/scan/execute.js';
 import { answerBytesMax } from '../../engine/terms/limits.js';
 import { makeSchema } from '../../engine/terms/schema.js';

@@ -3,7 +3,7 @@ import type { ColumnBuilder } from '../../engine/columns/column-builder.js';
 import { makeSchema } from '../../engine/terms/schema.js';
 import { hourMs } from '../../engine/terms/cursor.js';
 import { rowGroupRowsMax, segmentRowGroupsMax } from '../../engine/terms/limits.js';
-import { ArchiveFolder } from '../../engine/archive/archive-folder.js';
+import { Archive } from '../../engine/archive/archive.js';
 import type { CommitExtras } from '../../engine/store/manifest/commit.js';
 import type { Directory } from '../../engine/store/disk/directory.js';
 import type { Manifest, Run, SegmentEntry } from '../../engine/store/manifest/manifest.js';
@@ -56,8 +56,8 @@ function setValue(column: ColumnBuilder, value: number | string): void {
   else column.setNumber(Number(value));
 }
 
-async function openAt(directory: Directory, now: () => number): Promise<ArchiveFolder> {
-  const archive = new ArchiveFolder(
+async function openAt(directory: Directory, now: () => number): Promise<Archive> {
+  const archive = new Archive(
     directory,
     { mode: 'write', role: 'bench', now, removalDelayMs: 0, background: { threads: 0 } },
     {

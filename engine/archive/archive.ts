@@ -1,209 +1,499 @@
-import type { BackupFolder } from './backup-folder.js';
-import type { BackupOptions, BackupResult } from '../maintenance/backup.js';
-import type { RecordBatch } from '../columns/column.js';
-import type { CountQuery, Counts } from '../scan/plan/count.js';
-import type { Query } from '../scan/plan/query.js';
-import type { SelectedRows } from '../scan/selected-rows.js';
-import type { Schema } from '../terms/schema.js';
-import type { AttachOptions, AttachRequest, AttachResult } from '../store/attached/attach-files.js';
-import type { ObjectStorage } from '../store/objects/object-storage.js';
-import type { IndexOptions, IndexResult } from '../store/attached/index-files.js';
-import type { AttachedFile } from '../store/attached/attached-file.js';
-import type { HashOptions } from '../store/imported/hash-file.js';
-import type { FileToImport, ImportedRows } from '../store/imported/read-rows.js';
-import type { Border } from '../reader/border.js';
-import type { RowsAnswer, RowsQuestion } from '../reader/rows-between.js';
-import type { Snapshot } from '../store/reading/snapshot.js';
-import type { SeenState } from './seen-state.js';
-import type {
-  AppendResult,
-  CommitExtras,
-  CursorSession,
-  LoadOptions,
-  LoadSession,
-  RejectedLine,
-} from '../store/manifest/commit.js';
-import type { LostLoad } from '../store/manifest/lost-loads.js';
-import type { RemovalOptions, RemovalOutlook, RemovalWish, StoredLoad } from '../maintenance/removal.js';
-import type { RepairReport } from '../maintenance/repair.js';
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { assert } from '../terms/assert.js';
+import { agentFigures, poolFigures, type ArchiveFigures } from './archive-figures.js';
+import { agentTroubles, diskTroubles, lockTroubles, type Trouble } from './archive-troubles.js';
+import { isLogstrataError, LogstrataError } from '../terms/errors.js';
+import { everyStep } from '../terms/every-step.js';
+import { maintenanceIntervalMs, upkeepMsMax } from '../terms/limits.js';
+import { AgentRetention, type RetentionOutlook } from '../maintenance/agent-retention.js';
 import type { Retention, RetentionEvent } from '../store/manifest/retention-change.js';
-import type { Checkpoint, RejectedEntry, RetentionPolicy } from '../store/manifest/manifest.js';
-import type { Scan, ScanOptions } from '../scan/plan/scan.js';
-import type { CompactOptions, CompactResult } from '../maintenance/compaction.js';
-import type { FetchResult, FetchWish } from '../maintenance/far/fetch-units.js';
-import type { FarReport } from '../maintenance/far/verify-far.js';
-import type { ShipOptions, ShipResult } from '../maintenance/far/ship-agent.js';
-import type { VerifyOptions, VerifyReport } from '../maintenance/verify.js';
-import type { StoreStats } from '../maintenance/stats.js';
-import type { RetentionOutlook } from '../maintenance/agent-retention.js';
-import type { ArchiveFigures } from './archive-figures.js';
-import type { Trouble } from './archive-troubles.js';
+import { FarBackground } from '../maintenance/far/far-background.js';
+import type { FarTier } from '../maintenance/far/far-tier.js';
+import { repairAgent, type RepairReport } from '../maintenance/repair.js';
+import { verifyOpening, type VerifyOptions, type VerifyReport } from '../maintenance/verify.js';
+import { BackgroundCompaction, type BackgroundAgent } from '../maintenance/background.js';
+import { isAgentName, sameSchema, type Schema } from '../terms/schema.js';
+import { GuardedThread } from '../workers/guarded-thread.js';
+import { WorkerPool, workersDefault } from '../workers/worker-pool.js';
+import { AgentFolders } from '../store/manifest/agent-folders.js';
+import { AgentState } from '../store/reading/agent-state.js';
+import { AgentWriter } from '../store/writer/agent-writer.js';
+import { arrowModules } from '../store/hot/arrow-modules.js';
+import { BufferPool } from '../store/reading/buffer-pool.js';
+import type { ForeignMeans } from '../store/attached/foreign-work.js';
+import type { AttachingCommitter } from '../store/attached/change-lists.js';
+import type { Directory } from '../store/disk/directory.js';
+import { Follower } from '../store/reading/follower.js';
+import type { RetentionPolicy } from '../store/manifest/manifest.js';
+import { poolBytesDefault, settingsOf, type OpenOptions, type Settings } from './open-options.js';
+import { cleanUp, readCommitted, readStoredSchema, type Heads } from '../store/reading/recovery.js';
+import { RemoteCommitter } from '../store/writer/remote-committer.js';
+import { Removals } from '../store/writer/removals.js';
+import { AgentStore } from './agent-store.js';
+import { beginThreads, warmUp } from './warm-up.js';
+import type { ChannelOperation } from '../store/writer/writer-channel.js';
+import type { Neighbours, WriterLink, WriterLock } from '../store/writer/writer-link.js';
+import { refused, writerOperations } from '../store/writer/writer-operations.js';
 import type { RepairOptions } from '../maintenance/repair-context.js';
+import type { ObjectStorage } from '../store/objects/object-storage.js';
+import { SharedWork } from '../terms/shared-work.js';
+
+/** How often, and how long, a writer that is stopping is asked again until it has gone. */
+const writerRetryMs = 20;
+const writerAttemptsMax = 250;
+
+interface OpenAgent {
+  readonly store: AgentStore;
+  readonly state: AgentState;
+  readonly follower: Follower;
+  writer: AgentWriter | undefined;
+  removals: Removals | undefined;
+  readonly retention: AgentRetention;
+}
 
 /**
- * An open data folder: the interface that commands and the server use. In write mode this process holds the folder's lock, or
- * commits through the process that holds it. In read mode it follows the states that the writer publishes.
+ * An open data folder. In write mode this process holds the folder's lock, or commits through the process that holds it. In read mode it follows the
+ * states that the writer publishes. `openArchive` opens a real one, tests those in memory.
  */
-export interface Archive {
-  /** Absolute path of the data folder, for messages. */
-  readonly location: string;
+export class Archive {
+  private readonly settings: Settings;
+  private readonly pool: BufferPool;
+  private readonly workers: WorkerPool;
+  /** Whether the process is ready for its first query, or does not go on answering. One agent after another is tried, until one has records. */
+  private warmth: Promise<boolean> = Promise.resolve(true);
+  private readonly warming = new AbortController();
+  private readonly ownWorkers: WorkerPool | undefined;
+  private readonly foreign: ForeignMeans;
   /** The object storage that `s3://` paths refer to; undefined when none is configured. */
   readonly objects: ObjectStorage | undefined;
+  private readonly background: BackgroundCompaction | undefined;
+  private readonly far: FarTier | undefined;
+  /** Ships by itself. */
+  private readonly shipping: FarBackground | undefined;
+  private readonly opened = new Map<string, Promise<OpenAgent>>();
+  /** Those of them that are open. */
+  private readonly agentsOpen: OpenAgent[] = [];
+  private lock: WriterLock | undefined;
+  private readonly locking = new SharedWork(async () => {
+    this.lock = await this.neighbours.lock();
+  });
+  private readStatus: () => unknown = () => undefined;
+  /** Other processes can commit through this one. */
+  private serving = false;
+  private link: WriterLink | undefined;
+  /** The link to the writer of another process, made anew where it has gone; undefined when there is no writer. */
+  private readonly writerLink = new SharedWork(async () => {
+    if (this.link?.alive !== true) this.link = await this.neighbours.connect();
+    return this.link;
+  });
+  private timer: NodeJS.Timeout | undefined;
+  /** One round at a time. It waits for the commits of every agent, so one that does not end says that they don't. */
+  private readonly upkeep = new SharedWork(() => this.maintainOnce());
+  /** Takes the lock if no other process has it. What fails behind that is tried again the next time. */
+  private readonly takingOver = new SharedWork(() => this.becomeWriter());
+  private lastWarning: string | undefined;
+  private readonly folders: AgentFolders;
+  private closed = false;
+
+  constructor(
+    private readonly directory: Directory,
+    options: OpenOptions,
+    private readonly neighbours: Neighbours,
+  ) {
+    this.settings = settingsOf(options);
+    this.objects = options.objects;
+    this.foreign = { guard: new GuardedThread(), objects: options.objects };
+    this.folders = new AgentFolders(directory, this.settings.onWarning);
+    if (options.background !== undefined)
+      this.background = new BackgroundCompaction({ directory, ...this.settings, ...options.background });
+    const { far } = options;
+    this.far = far;
+    if (far !== undefined && options.background?.threads === 1)
+      this.shipping = new FarBackground({ directory, tier: far, ...this.settings });
+    this.ownWorkers = options.workers === undefined ? new WorkerPool(workersDefault()) : undefined;
+    this.workers = options.workers ?? this.ownWorkers!;
+    this.pool = new BufferPool(options.cacheBytes ?? poolBytesDefault());
+  }
+
+  /** Absolute path of the data folder, for messages. */
+  get location(): string {
+    return this.directory.location;
+  }
+
+  async start(): Promise<void> {
+    if (this.settings.mode === 'write') await this.becomeWriterOrFollow();
+    // A server does not wait for it in the middle of what it answers.
+    if (this.settings.role === 'serve') arrowModules();
+    if (this.settings.anticipates) this.warmth = beginThreads(this.workers).then(() => false);
+    this.timer = setInterval(() => void this.upkeep.run(), maintenanceIntervalMs);
+    this.timer.unref();
+  }
+
+  private async becomeWriterOrFollow(): Promise<void> {
+    try {
+      this.lock = await this.neighbours.lock();
+    } catch (error) {
+      // A server answers what is stored all the same, and takes the lock once there is room for it.
+      if (this.settings.role !== 'serve' || !isLogstrataError(error) || error.code !== 'disk_full')
+        throw error;
+      return this.warn(error.message);
+    }
+    if (this.lock !== undefined) {
+      this.serve(this.lock);
+      return;
+    }
+    const link = await this.writerLink.run();
+    if (link === undefined) return this.becomeWriterOrFollow();
+    if (link.holder.role === 'serve' && this.settings.role === 'serve') {
+      await link.close();
+      throw new LogstrataError(
+        'locked',
+        `process ${link.holder.pid} already serves ${this.location}: stop it, or use another --data folder`,
+        { path: this.location },
+      );
+    }
+  }
+
+  /**
+   * Asks the writer of another process; undefined when there is none, or it is this one. One that is stopping refuses, and
+   * has gone soon after: only then it is known who comes after it.
+   */
+  private async askWriter<T>(ask: (link: WriterLink) => Promise<T>): Promise<T | undefined> {
+    for (let attempt = 1; ; attempt++) {
+      const link = this.lock === undefined ? await this.writerLink.run() : undefined;
+      // The link may be to the lock that this very process has taken meanwhile, which nobody answers for yet.
+      await this.locking.settled();
+      if (link === undefined || this.lock !== undefined) return undefined;
+      try {
+        return await ask(link);
+      } catch (error) {
+        if (!isLogstrataError(error) || error.code !== 'closed' || attempt === writerAttemptsMax) throw error;
+      }
+      await delay(writerRetryMs);
+    }
+  }
+
   /** Names of all agents whose folder holds any of their files, even if the manifest is lost. Sorted. */
-  agents(): Promise<string[]>;
+  agents(): Promise<string[]> {
+    return this.folders.agents();
+  }
+
   /**
    * Opens the store of one agent. With `schema`, it becomes the store's current schema; in write mode this creates the store or
    * adds a schema version. Without `schema`, throws `not_found` when the store does not exist. Without `retention`, the
    * retention of an earlier call stays; if there was none, records are kept for ever.
    */
-  agent(name: string, schema?: Schema, retention?: Retention): Promise<AgentStore>;
+  async agent(name: string, schema?: Schema, retention?: Retention): Promise<AgentStore> {
+    if (this.closed) throw new LogstrataError('closed', `the archive ${this.location} is closed`);
+    if (!isAgentName(name)) {
+      throw new LogstrataError(
+        'invalid',
+        `${JSON.stringify(name)} is not a valid agent name: use letters, digits, ".", "_" and "-"`,
+      );
+    }
+    let opening = this.opened.get(name);
+    if (opening === undefined) {
+      opening = this.openAgent(name, schema);
+      this.opened.set(name, opening);
+      opening.catch(() => this.opened.delete(name));
+    }
+    const { store, writer } = await opening;
+    if (retention !== undefined) {
+      store.context.retention = retention;
+      await writer?.keepNew(retention);
+    }
+    return store;
+  }
+
   /**
    * Replaces the fields and the retention (`undefined`: none) of an open agent. Stored records stay as they are.
    * Nothing in this process may append to the agent meanwhile. After a failure the agent is as before.
    */
-  redefine(name: string, schema: Schema, retention: Retention | undefined): Promise<AgentStore>;
-  /**
-   * Puts a retention policy in force at once, in the process that writes, and removes the records that exceed it. Returns
-   * what happened. Throws `conflict` when that process has another policy for the agent, and `not_found` when the agent has no records.
-   */
-  applyRetention(name: string, policy: RetentionPolicy): Promise<readonly RetentionEvent[]>;
-  /**
-   * What a policy would remove of an agent's records. Without `policy`, this is about the policy that waits or is in force. Throws
-   * `not_found` when the agent has no records.
-   */
-  retentionOutlook(name: string, policy?: RetentionPolicy): Promise<RetentionOutlook>;
-  /** Sets the function that reads this process's status (plain data). While it is the writer, it sends it to processes that ask. */
-  provideStatus(read: () => unknown): void;
-  /** The status of the folder's writer; undefined when there is no writer, or it provides none. */
-  writerStatus(): Promise<unknown>;
+  async redefine(name: string, schema: Schema, retention: Retention | undefined): Promise<AgentStore> {
+    const store = await this.agent(name, schema, retention);
+    const agent = await this.opened.get(name)!;
+    if (!sameSchema(agent.state.schema, schema)) {
+      if (agent.writer === undefined) agent.state.show(schema);
+      else await agent.writer.takeSchema(schema);
+    }
+    agent.store.context.retention = retention;
+    agent.retention.hasten();
+    return store;
+  }
+
   /**
    * Repairs an agent's folder (`repairAgent`). The archive must be open `alone`, and the agent must not have been opened, neither here
    * nor by another process through this one. Throws `locked` when another process writes: its state would no longer match the folder.
    */
-  repair(name: string, options: RepairOptions): Promise<RepairReport>;
+  async repair(name: string, options: RepairOptions): Promise<RepairReport> {
+    assert(!this.opened.has(name), 'an agent is repaired before it is opened');
+    const { directory, workers } = this;
+    if (this.lock === undefined) {
+      const holder = this.link?.holder;
+      const who = holder === undefined ? 'another process' : `process ${holder.pid} (${holder.role})`;
+      throw new LogstrataError('locked', `${who} writes to ${this.location}: stop it before the repair`, {
+        path: this.location,
+      });
+    }
+    const { now, codec } = this.settings;
+    const id = randomBytes(6).toString('hex');
+    return repairAgent({ directory, agent: name, id, now, codec, workers }, options);
+  }
+
   /** Verifies an agent as `AgentStore.verify` does, but also when its newest manifest can't be read and it can't be opened. */
-  verify(name: string, options?: VerifyOptions): Promise<VerifyReport>;
+  verify(name: string, options: VerifyOptions = {}): Promise<VerifyReport> {
+    return verifyOpening(this.directory, name, () => this.agent(name), options);
+  }
+
+  private async openAgent(name: string, schema: Schema | undefined): Promise<OpenAgent> {
+    const shown = schema ?? (await readStoredSchema(this.directory, name));
+    const { workers, foreign } = this;
+    const { far } = this;
+    const state = new AgentState(this.directory, name, shown, this.pool, foreign, far?.cluster);
+    const { now, codec, zstdAfterMs, onRetention } = this.settings;
+    const follower = new Follower(this.directory, state, () =>
+      this.askWriter(async (link) => (await link.request('heads', { agent: name })) as Heads),
+    );
+    const access = {
+      follows: true,
+      refresh: () => follower.refresh(),
+      committer: () => this.committer(name, state.schema),
+    };
+    const means = { directory: this.directory, workers, foreign, far };
+    const store = new AgentStore({ ...means, state, access, now, codec, zstdAfterMs, retention: undefined });
+    const agent: OpenAgent = {
+      store,
+      state,
+      follower,
+      writer: undefined,
+      removals: undefined,
+      retention: new AgentRetention(state, now, onRetention),
+    };
+    if (this.lock !== undefined) await this.takeOver(agent);
+    else await follower.refresh();
+    if (state.damage !== undefined) this.settings.onWarning(`agent ${name}: ${state.damage.message}`);
+    this.agentsOpen.push(agent);
+    const { signal } = this.warming;
+    this.warmth = this.warmth.then(
+      (isWarm) => isWarm || signal.aborted || warmUp(state, this.workers, signal),
+    );
+    return agent;
+  }
+
+  /** Reads what is committed, removes what crashes have left, and commits from now on. */
+  private async takeOver(agent: OpenAgent): Promise<void> {
+    const { state, store } = agent;
+    const { now, graceMs, codec, removalDelayMs } = this.settings;
+    const { workers } = this;
+    await agent.follower.end(async () => {
+      await readCommitted(this.directory, state, () => Promise.resolve(undefined), 'writer');
+      const removals = new Removals(this.directory, state, removalDelayMs, now);
+      const writer = new AgentWriter(this.directory, state, removals, { now, graceMs, codec, workers });
+      if (state.damage === undefined) {
+        await cleanUp(this.directory, state);
+        await writer.takeSchema();
+      }
+      agent.writer = writer;
+      agent.removals = removals;
+      store.context.access = {
+        follows: false,
+        refresh: () => Promise.resolve(),
+        committer: () => Promise.resolve(writer),
+      };
+    });
+  }
+
+  /** The writer of another process, or this one where the other has gone. */
+  private async committer(name: string, schema: Schema): Promise<AttachingCommitter> {
+    if (this.settings.mode === 'read') throw new LogstrataError('invalid', 'this archive was opened to read');
+    return this.asWriter<AttachingCommitter>(
+      async (link) => {
+        const opened = (await link.request('open', { agent: name, schema })) as { schemaVersion: number };
+        return new RemoteCommitter(link, name, schema, opened.schemaVersion);
+      },
+      () => this.writerOf(name, schema),
+    );
+  }
+
+  /** Has something done by the writer of another process, or by this one where the other has gone. */
+  private async asWriter<T>(ask: (link: WriterLink) => Promise<T>, here: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; attempt <= writerAttemptsMax; attempt++) {
+      const answer = await this.askWriter(ask);
+      if (answer !== undefined) return answer;
+      await this.takingOver.run();
+      if (this.lock !== undefined) return here();
+    }
+    throw new LogstrataError('locked', `other processes keep taking the lock on ${this.location}`, {
+      path: this.location,
+    });
+  }
+
+  /** For the requests of other processes. */
+  private async writerOf(name: string, schema?: Schema): Promise<AgentWriter> {
+    await this.agent(name, schema);
+    const { writer } = await this.opened.get(name)!;
+    if (writer === undefined) throw new LogstrataError('closed', 'this process does not write any more');
+    return writer;
+  }
+
+  private async maintainOnce(): Promise<void> {
+    try {
+      // A server that began while a load was the writer becomes it once that has ended; a load when it has to commit.
+      if (this.settings.mode === 'write' && this.settings.role === 'serve') await this.takingOver.run();
+      if (this.lock === undefined) return;
+      for (const opening of this.opened.values()) {
+        const agent = await opening;
+        await agent.writer?.maintain();
+        const ahead = agent.retention.aheadWarning();
+        if (ahead !== null) this.settings.onWarning(ahead);
+        if (this.background?.isAlone === true && agent.retention.isDue)
+          await agent.retention.look(agent.writer, agent.store.context.retention);
+      }
+      if (this.background?.isAlone === true) this.background.tick(this.backgroundAgents());
+      this.shipping?.tick(this.backgroundAgents());
+      this.lastWarning = undefined;
+    } catch (error) {
+      this.warn(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  /** Tells what upkeep has met, once until it is over. */
+  private warn(message: string): void {
+    if (message !== this.lastWarning) this.settings.onWarning(message);
+    this.lastWarning = message;
+  }
+
+  /**
+   * Puts a retention policy in force at once, in the process that writes, and removes the records that exceed it. Returns
+   * what happened. Throws `conflict` when that process has another policy for the agent, and `not_found` when the agent has no records.
+   */
+  async applyRetention(name: string, policy: RetentionPolicy): Promise<readonly RetentionEvent[]> {
+    const { periodMs, bytesMax } = policy;
+    const args = { agent: name, policy: { periodMs, bytesMax } };
+    return this.asWriter(
+      async (link) => (await link.request('apply_retention', args)) as readonly RetentionEvent[],
+      () => this.applyHere(name, policy),
+    );
+  }
+
+  private async applyHere(name: string, policy: RetentionPolicy): Promise<readonly RetentionEvent[]> {
+    const writer = await this.writerOf(name);
+    const { retention, store } = await this.opened.get(name)!;
+    return retention.apply(writer, policy, store.context.retention);
+  }
+
+  /**
+   * What a policy would remove of an agent's records. Without `policy`, this is about the policy that waits or is in force. Throws
+   * `not_found` when the agent has no records.
+   */
+  async retentionOutlook(name: string, policy?: RetentionPolicy): Promise<RetentionOutlook> {
+    await this.agent(name);
+    const { store, retention } = await this.opened.get(name)!;
+    await store.context.access.refresh();
+    return retention.outlook(policy);
+  }
+
+  /** Looks at once for records that retention has an end for, in every agent. */
+  async retireNow(): Promise<void> {
+    for (const { retention, writer, store } of this.agentsOpen)
+      await retention.look(writer, store.context.retention);
+  }
+
+  private backgroundAgents(): BackgroundAgent[] {
+    return this.agentsOpen.flatMap(({ state, writer }) =>
+      writer === undefined ? [] : [{ state, committer: writer }],
+    );
+  }
+
+  /** Does the next piece of compaction at once, and says whether there was any to do. */
+  async compactNext(): Promise<boolean> {
+    return (await this.background?.runOnce(this.backgroundAgents())) ?? false;
+  }
+
+  private async becomeWriter(): Promise<void> {
+    if (this.serving || this.link?.alive) return;
+    if (this.lock === undefined) await this.locking.run();
+    if (this.lock === undefined) return;
+    for (const opening of this.opened.values()) await this.takeOver(await opening);
+    this.serve(this.lock);
+  }
+
+  private serve(lock: WriterLock): void {
+    this.serving = true;
+    const operations = writerOperations((agent, schema) => this.writerOf(agent, schema));
+    const status = (): Promise<unknown> => Promise.resolve(this.readStatus() ?? null);
+    const applyRetention: ChannelOperation = (args) => {
+      const { agent, policy } = args as { agent: string; policy: RetentionPolicy };
+      return this.applyHere(agent, policy);
+    };
+    const all = { ...operations, status, apply_retention: applyRetention };
+    const refusal = `process ${process.pid} (${this.settings.role}) has ${this.location} for itself: wait until it has ended`;
+    lock.serve(this.settings.alone ? refused(all, refusal) : all);
+  }
+
+  /** Sets the function that reads this process's status (plain data). While it is the writer, it sends it to processes that ask. */
+  provideStatus(read: () => unknown): void {
+    this.readStatus = read;
+  }
+
   /** Figures for monitoring: what the archive holds, what it has done, and the free space of its disk. */
-  figures(): Promise<ArchiveFigures>;
+  async figures(): Promise<ArchiveFigures> {
+    const { background, pool } = this;
+    const agents = this.agentsOpen.map(({ state, writer }) =>
+      agentFigures(state, writer?.tally, background?.counts(state.agent), this.shipping?.counts(state.agent)),
+    );
+    const disk = await this.directory.diskSpace();
+    return { agents, pool: poolFigures(pool), compactionThreadsBusy: background?.busy ?? 0, disk };
+  }
+
   /** The problems that keep this process from answering or storing all that it should; empty when there are none. */
-  troubles(): Promise<readonly Trouble[]>;
+  async troubles(): Promise<readonly Trouble[]> {
+    const disk = await this.directory.diskSpace();
+    const { lock, link, lastWarning, location } = this;
+    const ofLock = await lockTroubles(location, lock, link?.alive === true, lastWarning);
+    const ofAgents = this.agentsOpen.flatMap(({ state, writer }) =>
+      agentTroubles(state, writer?.tally, disk),
+    );
+    return [...ofAgents, ...diskTroubles(location, disk), ...ofLock];
+  }
+
   /** Whether upkeep rounds still end. A round waits for commits, so false means that this process's commits hang. */
-  isWell(): boolean;
+  isWell(): boolean {
+    return this.upkeep.runningMs < upkeepMsMax;
+  }
+
+  /** The status of the folder's writer; undefined when there is no writer, or it provides none. */
+  async writerStatus(): Promise<unknown> {
+    if (this.lock !== undefined) return this.readStatus();
+    return (await this.askWriter((link) => link.request('status', {}))) ?? undefined;
+  }
+
   /** Finishes pending commits, records the committed length of hot files, and releases the lock. */
-  close(): Promise<void>;
-}
+  async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    clearInterval(this.timer);
+    await everyStep([
+      () => this.upkeep.settled(),
+      () => this.background?.stop(),
+      () => this.shipping?.stop(),
+      () => this.warming.abort(),
+      () => this.warmth,
+      () => this.lock?.stopServing(),
+      () => everyStep([...this.opened.values()].map((opening) => () => this.closeAgent(opening))),
+      () => this.pool.close(),
+      () => this.foreign.guard.close(),
+      () => this.link?.close(),
+      () => this.lock?.release(),
+      () => this.ownWorkers?.close(),
+    ]);
+  }
 
-/** The queries on one agent's records: those that also a reader on another machine can answer. */
-export interface ReadableStore {
-  readonly name: string;
-  readonly schema: Schema;
-  /** A snapshot of the newest committed state. In a process that does not write, it looks for a newer state first. */
-  snapshot(): Promise<Snapshot>;
-  /** Starts a query on the newest state. Its errors come from `lines`. The writer knows the newest state, and returns no promise. */
-  scan(query: Query, options?: ScanOptions): Promise<Scan>;
-  /**
-   * Calls `call` soon after records become visible or the fields change. Returns a function that ends this. When another process
-   * writes, its state is polled while there are listeners.
-   */
-  onChange(call: () => void): () => void;
-  /** The newest state, to be compared with later ones. */
-  seen(): Promise<SeenState>;
-  /**
-   * Scans the records that the newest state has and the earlier state `seen` does not have; all records when `seen` is null. Also
-   * returns the state that it reads. Throws `conflict` when the fields have changed since `seen`.
-   */
-  scanAdded(query: Query, seen: SeenState | null, options?: ScanOptions): Promise<ScanOfState>;
-  /**
-   * Scans the records of an earlier state, as far as they are still stored. Throws `conflict` when the fields have changed since `seen`.
-   */
-  scanSeen(query: Query, seen: SeenState, options?: ScanOptions): Promise<Scan>;
-  /** Answers the same queries as `scan`, as columns instead of lines, in pieces of at most one row group. */
-  selectRows(
-    query: Query,
-    options?: { readonly signal?: AbortSignal | undefined },
-  ): AsyncIterable<SelectedRows>;
-  /** Counts the matching records exactly, by time bucket, by the values of a field, or by both. Throws as `countRecords` does. */
-  count(query: CountQuery, options?: { readonly signal?: AbortSignal | undefined }): Promise<Counts>;
-}
-
-/** One agent of an open data folder: queries, loads, upkeep and checks of its records. */
-export interface AgentStore extends ReadableStore {
-  /** Where each record of the newest state is. Readers on other machines ask for it. */
-  border(): Promise<Border>;
-  /** Records between two positions, for readers on other machines. Throws as `scan` does. */
-  rowsBetween(question: RowsQuestion, options?: Pick<ScanOptions, 'signal'>): Promise<RowsAnswer>;
-  /** The last checkpoint of each source, including those in hot batches. */
-  checkpoints(): Promise<readonly Checkpoint[]>;
-  /** The same checkpoints, with the number of the state that they come from, for `CommitExtras.asOf`. */
-  sources(): Promise<KnownSources>;
-  /** Commits rows to the hot segment, durably, in one batch. `live` and `load` differ in where a record is placed. */
-  append(batch: RecordBatch, extras: CommitExtras, placement: 'live' | 'load'): Promise<AppendResult>;
-  /** Begins a load. */
-  beginLoad(options?: LoadOptions): Promise<LoadSession>;
-  /**
-   * Reads all rows of another program's file and passes them to `take` as values of the agent's fields, to be loaded: see
-   * `readRows` in `store/imported/read-rows.ts`.
-   */
-  readRows(
-    file: FileToImport,
-    take: (rows: ImportedRows) => Promise<void>,
-    signal?: AbortSignal,
-  ): Promise<string>;
-  /** The hash of a file's bytes, in the form in which checkpoints keep the hash of a source's content. */
-  hashFile(file: FileToImport, options?: HashOptions): Promise<string>;
-  /** Begins a load of records that already have cursors. */
-  beginCursorLoad(options?: Pick<LoadOptions, 'codec'>): Promise<CursorSession>;
-  /** The loads that have lost records. A load with `LoadOptions.restores` brings them back. */
-  lostLoads(): Promise<readonly LostLoad[]>;
-  /**
-   * The files of rejected lines that a load can take over (`LoadOptions.takes`). When the hot segment names such a file, it is sealed
-   * first, so that the file no longer grows.
-   */
-  rejectedFiles(): Promise<readonly RejectedEntry[]>;
-  /** The lines of a file of rejected lines, in groups, in the file's order. Throws `damaged`, and `not_found` when the file is gone. */
-  rejectedLines(entry: RejectedEntry): AsyncIterable<readonly RejectedLine[]>;
-  /** The attached files: other programs' files that the agent answers from in place. */
-  attachedFiles(): Promise<readonly AttachedFile[]>;
-  /**
-   * Attaches files, and moves and detaches attached ones, in one commit. Reads the footer of each new file and the column that places
-   * its rows. A file that can't be read is not attached, and the result reports the problem. The files themselves do not change.
-   */
-  attach(request: AttachRequest, options?: AttachOptions): Promise<AttachResult>;
-  /** Indexes the attached files that have no index yet, or an index of other fields. */
-  indexAttached(options?: IndexOptions): Promise<IndexResult>;
-  /** Seals the hot segment and merges small segments. Cursors and answers stay the same. */
-  compact(options?: CompactOptions): Promise<CompactResult>;
-  /**
-   * Ships segments that are old enough to the far tier, and drops the local copy of those that were shipped long enough ago. Throws
-   * `invalid` when no far tier is configured, and `unavailable` with the server that refused.
-   */
-  shipFar(options?: ShipOptions): Promise<ShipResult>;
-  /** Copies units of the far tier back to this folder, where they then stay: see `fetchUnits`. Throws as `shipFar` does. */
-  fetchFar(wish: FetchWish, options?: ShipOptions): Promise<FetchResult>;
-  /** Counts the units of the far tier on each of its replicas. Throws `invalid` when no far tier is configured. */
-  verifyFar(options?: ShipOptions): Promise<FarReport>;
-  /** Reads every byte that the manifest names and compares it with its checksums. */
-  verify(options?: VerifyOptions): Promise<VerifyReport>;
-  /** Updates the agent's copy in a backup folder: see `backupAgent` in `maintenance/backup.ts`. */
-  backup(target: BackupFolder, options?: BackupOptions): Promise<BackupResult>;
-  /** The loads that still have records here, the newest last, as far back as loads are known. */
-  loads(): Promise<readonly StoredLoad[]>;
-  /** What a removal would remove. Seals the hot segment first. Throws `not_found` when the wish names a load that does not exist. */
-  removalOutlook(wish: RemovalWish): Promise<RemovalOutlook>;
-  /** Removes records, in one publication. Their positions are never given to other records. */
-  remove(wish: RemovalWish, options?: RemovalOptions): Promise<RemovalOutlook>;
-  stats(): Promise<StoreStats>;
-}
-
-/** A scan with the state that it reads. */
-export interface ScanOfState {
-  readonly scan: Scan;
-  readonly state: SeenState;
-}
-
-/** The last checkpoint of each source in one state. */
-export interface KnownSources {
-  readonly checkpoints: readonly Checkpoint[];
-  /** Number of the state that the checkpoints come from. */
-  readonly asOf: number;
+  private async closeAgent(opening: Promise<OpenAgent>): Promise<void> {
+    const agent = await opening.catch(() => undefined);
+    if (agent === undefined) return;
+    const { writer, removals, state } = agent;
+    await everyStep([() => writer?.close(), () => removals?.run('now'), () => state.close()]);
+  }
 }

@@ -1,7 +1,6 @@
 import { openRealDirectory } from '../store/disk/real-directory.js';
 import { connectToWriter, lockForWriting } from '../store/writer/writer-link.js';
-import { ArchiveFolder } from './archive-folder.js';
-import type { Archive } from './archive.js';
+import { Archive } from './archive.js';
 import type { OpenOptions } from './open-options.js';
 
 /**
@@ -11,7 +10,7 @@ import type { OpenOptions } from './open-options.js';
  */
 export async function openArchive(path: string, options: OpenOptions): Promise<Archive> {
   const directory = await openRealDirectory(path, { create: options.mode === 'write' });
-  const archive = new ArchiveFolder(directory, options, {
+  const archive = new Archive(directory, options, {
     lock: () => lockForWriting(directory.location, options.role),
     connect: () => connectToWriter(directory.location),
   });

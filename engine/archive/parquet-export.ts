@@ -1,4 +1,4 @@
-import type { AgentStore } from './archive.js';
+import type { AgentStore } from './agent-store.js';
 import { sliceBatch, wholeBatches } from '../columns/take.js';
 import type { RecordBatch } from '../columns/column.js';
 import { runsOfFileMax, rowGroupBytesMax, rowGroupRowsMax, segmentRowGroupsMax } from '../terms/limits.js';

@@ -4,7 +4,7 @@ import type { WriterAgents, WriterDoor } from '../reader/writer-door.js';
 import type { FarSource } from '../store/far/far-rows.js';
 import { noCounters, nothingRetired, type OrdinalRun } from '../store/manifest/manifest.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
-import type { ReadableStore } from './archive.js';
+import type { ReadableStore } from './readable-store.js';
 import type { AgentFigures, ArchiveFigures } from './archive-figures.js';
 import type { Trouble } from './archive-troubles.js';
 import { ReadingStore } from './reading-store.js';

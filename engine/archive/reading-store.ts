@@ -10,7 +10,7 @@ import type { StateChanges } from '../store/reading/state-changes.js';
 import { LogstrataError } from '../terms/errors.js';
 import type { Schema } from '../terms/schema.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
-import type { ReadableStore, ScanOfState } from './archive.js';
+import type { ReadableStore, ScanOfState } from './readable-store.js';
 import { SeenState } from './seen-state.js';
 import { StateWatch } from './state-watch.js';
 

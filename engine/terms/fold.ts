@@ -60,14 +60,9 @@ export function foldedBytesMax(lengthBytes: number): number {
 }
 
 /**
- * Folds the UTF-8 of `input` into `output`, which must have room for `foldedBytesMax(input.length)` bytes. Returns the number of bytes
- * written. Bytes that are not UTF-8 are copied unchanged.
+ * Folds the UTF-8 of `input[start, end)` into `output` from `at` on, which must have room for `foldedBytesMax` of its bytes. Returns the end in
+ * `output`. Bytes that are not UTF-8 are copied unchanged.
  */
-export function foldBytes(input: Uint8Array, output: Uint8Array): number {
-  return foldRange(input, 0, input.length, output, 0);
-}
-
-/** Like `foldBytes`, from `input[start, end)` to `output` from `at` on, without creating views. Returns the end in `output`. */
 export function foldRange(
   input: Uint8Array,
   start: number,

@@ -33,17 +33,3 @@ export function buffersOf(arrays: Iterable<ArrayBufferView<ArrayBufferLike>>): A
   for (const { buffer } of arrays) if (buffer instanceof ArrayBuffer) buffers.add(buffer);
   return [...buffers];
 }
-
-/** One array with the elements of all, so that a result has few buffers to transfer. `make` is the class of the arrays. */
-export function concatenated<Kind extends Uint8Array | Uint16Array | Uint32Array>(
-  arrays: readonly Kind[],
-  make: new (length: number) => Kind,
-): Kind {
-  const all = new make(arrays.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const array of arrays) {
-    all.set(array, at);
-    at += array.length;
-  }
-  return all;
-}

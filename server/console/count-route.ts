@@ -5,14 +5,12 @@ import { countProblem, parseCountRequest, type CountRequest } from '../counts/co
 import type { ResponseHead, TransportRequest, TransportResponse } from '../http/transport.js';
 import { acceptsGzip } from '../request/accept-encoding.js';
 import type { RequestTarget } from '../request/request-check.js';
-import type { Admission } from '../pace/admission.js';
-import { inSlot } from '../pace/in-slot.js';
+import { type Admission, inSlot } from '../pace/admission.js';
 import { agentOfPath } from '../route/agent-of-path.js';
-import type { QueryTally } from '../route/query-tally.js';
-import type { SlowCost, SlowQueries } from '../route/slow-queries.js';
+import type { QueryTally, SlowCost, SlowQueries } from '../route/query-tally.js';
 import { gzippedAtOnce } from '../route/gzip.js';
 import { noSniffHeaders } from '../route/problem-response.js';
-import { serverTiming } from '../route/server-timing.js';
+import { serverTiming } from '../route/answer-heads.js';
 import type { ConsoleAgent, ConsoleAgents } from './console-agent.js';
 import type { ConsoleRoute } from './console-route.js';
 

@@ -8,8 +8,7 @@ import {
 import type { Caller } from '../access/caller.js';
 import { badParameter, ProblemError } from '../http/problem.js';
 import type { TransportRequest, TransportResponse } from '../http/transport.js';
-import type { Admission } from '../pace/admission.js';
-import { inSlot } from '../pace/in-slot.js';
+import { type Admission, inSlot } from '../pace/admission.js';
 import { parsePosition, readParameters } from '../request/parameters.js';
 import type { RequestTarget } from '../request/request-check.js';
 import { agentOfPath } from '../route/agent-of-path.js';

@@ -1,5 +1,5 @@
 import type { TransportRequest, TransportResponse } from '../http/transport.js';
-import type { SlowQueries } from '../route/slow-queries.js';
+import type { SlowQueries } from '../route/query-tally.js';
 import type { ConsoleRoute } from './console-route.js';
 import { sendJson } from './json-response.js';
 

@@ -1,7 +1,6 @@
-import type { LineFormat } from '../../engine/index.js';
+import type { LineFormat, ScanStats } from '../../engine/index.js';
 import { eventStreamType } from '../follow/follow-request.js';
 import type { ResponseHead } from '../http/transport.js';
-import { corsHeaders, withVary } from './cors.js';
 import { noSniffHeaders } from './problem-response.js';
 
 /** For CSV, `header` says that the first line is a header (RFC 4180). */
@@ -44,4 +43,56 @@ export function streamHead(cors: Readonly<Record<string, string>>): ResponseHead
     ...noSniffHeaders,
   };
   return { status: 200, headers, closes: true };
+}
+
+/**
+ * The value of the header `Server-Timing` (W3C Server Timing): what the query has cost up to the first byte of the answer, when the headers
+ * are sent. `first` is the time to the first piece, `select` and `write` the parts of it spent finding and writing records. `rows` and
+ * `groups` are the rows and row groups scanned so far, `read` the bytes read. Durations are milliseconds.
+ */
+export function serverTiming(stats: ScanStats, firstMs: number): string {
+  return (
+    `first;dur=${hundredths(firstMs)}, select;dur=${hundredths(stats.selectMs)}, ` +
+    `write;dur=${hundredths(stats.writeMs)}, rows;desc="${stats.rowsScanned} scanned", ` +
+    `groups;desc="${stats.rowGroupsScanned} scanned of ${stats.rowGroups}", read;desc="${stats.bytesRead} bytes"`
+  );
+}
+
+/** A duration with two decimals. `toFixed` takes three times as long, which matters for short answers. */
+function hundredths(ms: number): string {
+  const all = Math.round(ms * 100);
+  const rest = all % 100;
+  return `${(all - rest) / 100}.${rest < 10 ? '0' : ''}${rest}`;
+}
+
+/** How long a browser may keep a preflight's answer; the answer changes only with the configuration. */
+const preflightSeconds = 600;
+
+/**
+ * The headers that let a script on another origin read the answer (the Fetch standard, "CORS protocol"). Empty without origins, when CORS
+ * is off. Caches must not give the answer for one origin to another, hence `Vary`, unless all origins get the same answer.
+ */
+export function corsHeaders(origins: readonly string[], origin: string | undefined): Record<string, string> {
+  if (origins.length === 0) return {};
+  if (origins.includes('*')) return { ...exposed, 'Access-Control-Allow-Origin': '*' };
+  if (origin === undefined || !origins.includes(origin)) return { Vary: 'Origin' };
+  return { ...exposed, 'Access-Control-Allow-Origin': origin, Vary: 'Origin' };
+}
+
+/** Without this header scripts see only a few common headers of an answer. */
+const exposed = { 'Access-Control-Expose-Headers': 'Server-Timing, Retry-After, WWW-Authenticate' };
+
+/** Further headers of the answer to a preflight. `*` allows all request headers except `Authorization`, which has to be named. */
+export function preflightHeaders(methods: readonly string[]): Record<string, string> {
+  return {
+    'Access-Control-Allow-Methods': methods.join(', '),
+    'Access-Control-Allow-Headers': '*, Authorization',
+    'Access-Control-Max-Age': String(preflightSeconds),
+  };
+}
+
+/** Adds a header name to `Vary`. */
+export function withVary(headers: Readonly<Record<string, string>>, name: string): Record<string, string> {
+  const vary = headers['Vary'];
+  return { ...headers, Vary: vary === undefined ? name : `${vary}, ${name}` };
 }

@@ -11,13 +11,19 @@ import { anybody, type Caller } from '../access/caller.js';
 import { acceptsGzip } from '../request/accept-encoding.js';
 import type { Admission, Slot } from '../pace/admission.js';
 import { agentOfPath } from './agent-of-path.js';
-import { AnswerHeads, streamHead } from './answer-heads.js';
+import {
+  AnswerHeads,
+  streamHead,
+  serverTiming,
+  corsHeaders,
+  preflightHeaders,
+  withVary,
+} from './answer-heads.js';
 import { AnswerWatch } from '../pace/answer-watch.js';
 import { TrustedProxies } from '../request/client-address.js';
 import { clientGoneError } from '../http/client-gone.js';
 import { asksToFollow, followedQuery } from '../follow/follow-request.js';
 import type { Followers, FollowRequest } from '../follow/followers.js';
-import { corsHeaders, preflightHeaders, withVary } from './cors.js';
 import { gzipped, gzippedAtOnce } from './gzip.js';
 import { wholeAnswerBytesMax } from '../http/http-limits.js';
 import { KnownQueries, type ParsedTarget } from '../request/known-queries.js';
@@ -26,10 +32,8 @@ import { PacedResponse } from '../pace/paced-response.js';
 import { noSniffHeaders, sendProblem } from './problem-response.js';
 import { checkRequest, hostsAsked, type CheckRules, type RequestTarget } from '../request/request-check.js';
 import { parseQueryRequest } from '../request/query-request.js';
-import { type BreakReason, QueryTally } from './query-tally.js';
+import { type BreakReason, QueryTally, SlowQueries } from './query-tally.js';
 import type { ServerOptions } from './server-options.js';
-import { serverTiming } from './server-timing.js';
-import { SlowQueries } from './slow-queries.js';
 import { TimedPieces } from '../pace/timed-pieces.js';
 import type { ResponseHead, TransportRequest, TransportResponse } from '../http/transport.js';
 

@@ -1,6 +1,6 @@
 import type { ServerSettings } from '../../agents/definition/config.js';
 import type { ReadableStore } from '../../engine/index.js';
-import type { SlowQuery } from './slow-queries.js';
+import type { SlowQuery } from './query-tally.js';
 import type { ListenerGuard } from '../access/listener-guard.js';
 import type { Certificate } from '../http/certificate.js';
 import type { TransportName } from '../http/transport.js';

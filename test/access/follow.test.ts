@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { ArchiveFolder } from '../../engine/archive/archive-folder.js';
+import type { Archive } from '../../engine/archive/archive.js';
 import type { AgentStore } from '../../engine/index.js';
 import { FailedTokens } from '../../server/access/failed-tokens.js';
 import { ListenerGuard } from '../../server/access/listener-guard.js';
@@ -10,7 +10,7 @@ import { until } from '../server/scripted-store.js';
 import { Wire } from '../server/wire.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 
-let archive: ArchiveFolder;
+let archive: Archive;
 let store: AgentStore;
 
 beforeEach(async () => {

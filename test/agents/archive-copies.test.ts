@@ -10,7 +10,7 @@ import type { AgentDefinition } from '../../agents/definition/definition.js';
 import { EqualFiles } from '../../agents/load/equal-files.js';
 import { loadFiles } from '../../agents/load/load.js';
 import type { LoadSummary } from '../../agents/load/load-report.js';
-import type { AgentStore } from '../../engine/archive/archive.js';
+import type { AgentStore } from '../../engine/archive/agent-store.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { answer, openOn } from '../engine/store/memory-archive.js';
 import { parquetBytes } from '../foreign/write-parquet.js';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { AgentStore } from '../../engine/archive/archive.js';
+import type { AgentStore } from '../../engine/archive/agent-store.js';
 import { openArchive, WorkerPool } from '../../engine/index.js';
 import { answer } from '../engine/store/memory-archive.js';
 import type { StoreStats } from '../../engine/maintenance/stats.js';

@@ -8,10 +8,10 @@ import { OpenFiles } from '../../agents/collect/logs/open-files.js';
 import type { AgentDefinition, FileInput, Rotation } from '../../agents/definition/definition.js';
 import { loadFiles } from '../../agents/load/load.js';
 import type { LoadSummary } from '../../agents/load/load-report.js';
-import type { AgentStore } from '../../engine/archive/archive.js';
+import type { AgentStore } from '../../engine/archive/agent-store.js';
 import { isLogstrataError } from '../../engine/terms/errors.js';
 import { makeSchema } from '../../engine/terms/schema.js';
-import type { ArchiveFolder } from '../../engine/archive/archive-folder.js';
+import type { Archive } from '../../engine/archive/archive.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { closeAtEnd, temporaryFolder } from '../agents/load/temporary.js';
@@ -105,7 +105,7 @@ export class FollowedFolder {
   disk = new MemoryDirectory();
   store!: AgentStore;
   collector!: AgentCollector;
-  private archive: ArchiveFolder | undefined;
+  private archive: Archive | undefined;
   private nowMs: number;
 
   constructor(

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { loadFiles } from '../../agents/load/load.js';
-import type { AgentStore } from '../../engine/archive/archive.js';
+import type { AgentStore } from '../../engine/archive/agent-store.js';
 import { temporaryFolder } from '../agents/load/temporary.js';
 import { FollowedFolder, lines, range } from './followed-folder.js';
 import { everyOrder, type Turn } from './turns.js';

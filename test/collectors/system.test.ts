@@ -6,7 +6,7 @@ import { parseAgentFile } from '../../agents/definition/agent-file.js';
 import { nextTick, SystemCollector } from '../../agents/collect/system-collector.js';
 import { systemFigures } from '../../agents/collect/system-figures.js';
 import type { SystemReading } from '../../agents/collect/system-reading.js';
-import type { AgentStore } from '../../engine/archive/archive.js';
+import type { AgentStore } from '../../engine/archive/agent-store.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { fetchAlone, freePort, recordsOf, run, start, workFolder } from '../cli/process.js';

@@ -1,4 +1,4 @@
-import type { AgentStore } from '../../engine/archive/archive.js';
+import type { AgentStore } from '../../engine/archive/agent-store.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { append, load, openOn, textOf } from '../engine/store/memory-archive.js';
 import type { Answerer, Commit } from './answerer.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { ArchiveFolder } from '../../engine/archive/archive-folder.js';
+import { Archive } from '../../engine/archive/archive.js';
 import { upkeepMsMax } from '../../engine/terms/limits.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 
@@ -8,7 +8,7 @@ afterEach(() => void vi.useRealTimers());
 
 it('an archive is healthy until a round of maintenance does not end', async () => {
   let hangs = false;
-  const archive = new ArchiveFolder(
+  const archive = new Archive(
     new MemoryDirectory(),
     { mode: 'write', role: 'serve' },
     {

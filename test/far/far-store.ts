@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
-import type { ArchiveFolder } from '../../engine/archive/archive-folder.js';
-import type { AgentStore } from '../../engine/archive/archive.js';
-import type { StoreContext } from '../../engine/archive/store.js';
+import type { Archive } from '../../engine/archive/archive.js';
+import type { AgentStore } from '../../engine/archive/agent-store.js';
+import type { StoreContext } from '../../engine/archive/agent-store.js';
 import type { FarTier } from '../../engine/maintenance/far/far-tier.js';
 import { freeAndDrop, shipNext, type Ship } from '../../engine/maintenance/far/ship-agent.js';
 import { shipSegment } from '../../engine/maintenance/far/ship-segment.js';
@@ -45,7 +45,7 @@ export function freshName(): string {
 /** An archive with one agent and a far tier, and the model of its records. */
 export class FarStore {
   private constructor(
-    readonly archive: ArchiveFolder,
+    readonly archive: Archive,
     readonly store: AgentStore,
     readonly model: ModelStore,
   ) {}

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import type { ArchiveFolder } from '../../engine/archive/archive-folder.js';
+import type { Archive } from '../../engine/archive/archive.js';
 import type { AgentStore, Query, ScanOptions, SeenState } from '../../engine/index.js';
 import { formatCursor, parseCursor } from '../../engine/terms/cursor.js';
 import { followKeptBytesMax, followNearRecords } from '../../server/http/http-limits.js';
@@ -13,7 +13,7 @@ const recordBytes = 10_000;
 /** Records that take three times what a backlog keeps. */
 const many = Math.ceil((3 * followKeptBytesMax) / recordBytes);
 
-let archive: ArchiveFolder;
+let archive: Archive;
 let store: AgentStore;
 let written = 0;
 /** The scans of whole states, the latest last. */

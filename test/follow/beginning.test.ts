@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import type { ArchiveFolder } from '../../engine/archive/archive-folder.js';
+import type { Archive } from '../../engine/archive/archive.js';
 import type { AgentStore, Query, ScanOptions, SeenState } from '../../engine/index.js';
 import { newScanStats } from '../../engine/scan/execute.js';
 import type { PieceIterator, Scan } from '../../engine/scan/plan/scan.js';
@@ -12,7 +12,7 @@ import { follow, followersOf, settled } from './followed-store.js';
 const first = '0'.repeat(16);
 const filtered = [{ kind: 'int', field: 1, op: 'gte', value: 0n }] as const;
 
-let archive: ArchiveFolder;
+let archive: Archive;
 let store: AgentStore;
 let written = 0;
 

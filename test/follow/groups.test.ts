@@ -7,7 +7,7 @@ import { EventStream } from '../../server/follow/event-stream.js';
 import { followKeptBytesMax } from '../../server/http/http-limits.js';
 import { ProblemError } from '../../server/http/problem.js';
 import { AnswerWatch } from '../../server/pace/answer-watch.js';
-import type { ArchiveFolder } from '../../engine/archive/archive-folder.js';
+import type { Archive } from '../../engine/archive/archive.js';
 import { append, load, noon, openOn, schema } from '../engine/store/memory-archive.js';
 import type { Value } from '../model/dataset.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
@@ -15,12 +15,12 @@ import { ClientDouble } from './client-double.js';
 import { follow, followersOf, settled } from './followed-store.js';
 
 const hourMs = 3_600_000;
-const opened: ArchiveFolder[] = [];
+const opened: Archive[] = [];
 afterEach(async () => {
   for (const archive of opened.splice(0)) await archive.close();
 });
 
-async function openStore(): Promise<{ archive: ArchiveFolder; store: AgentStore }> {
+async function openStore(): Promise<{ archive: Archive; store: AgentStore }> {
   const archive = await openOn(new MemoryDirectory());
   opened.push(archive);
   return { archive, store: await archive.agent('web', schema) };

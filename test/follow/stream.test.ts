@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { ArchiveFolder } from '../../engine/archive/archive-folder.js';
+import type { Archive } from '../../engine/archive/archive.js';
 import type { AgentStore } from '../../engine/index.js';
 import { append, noon, openOn, schema } from '../engine/store/memory-archive.js';
 import { describeOnTransports, serve } from '../server/running.js';
@@ -8,7 +8,7 @@ import { ask, Wire } from '../server/wire.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { EventReader } from './client-double.js';
 
-let archive: ArchiveFolder;
+let archive: Archive;
 let store: AgentStore;
 let written = 0;
 

@@ -9,7 +9,7 @@ import { reportArchive } from '../../agents/archive/archive-report.js';
 import { completedDefinition } from '../../agents/archive/completed-definition.js';
 import { parseAgentFile } from '../../agents/definition/agent-file.js';
 import type { AgentDefinition } from '../../agents/definition/definition.js';
-import type { AgentStore } from '../../engine/archive/archive.js';
+import type { AgentStore } from '../../engine/archive/agent-store.js';
 import type { Query } from '../../engine/scan/plan/query.js';
 import { openCompressor } from '../../engine/parquet/compression.js';
 import { makeSchema, timeUnits, type Schema, type TimeUnit } from '../../engine/terms/schema.js';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
-import type { AgentStore } from '../../engine/archive/archive.js';
+import type { AgentStore } from '../../engine/archive/agent-store.js';
 import type { Query, ScanStats, StringOp } from '../../engine/scan/plan/query.js';
 import type { FilePlan } from '../../engine/store/attached/attached-file.js';
 import { changeLists } from '../../engine/store/attached/change-lists.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
-import type { AgentStore } from '../../engine/archive/archive.js';
+import type { AgentStore } from '../../engine/archive/agent-store.js';
 import type { ForeignFile } from '../../engine/foreign/foreign-file.js';
 import { askOwnFilter } from '../../engine/foreign/parquet/own-filter.js';
 import { readForeignFile } from '../../engine/foreign/reading/read-foreign-file.js';

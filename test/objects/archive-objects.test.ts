@@ -13,8 +13,8 @@ import { parseAgentFile } from '../../agents/definition/agent-file.js';
 import { EqualFiles } from '../../agents/load/equal-files.js';
 import { loadFiles } from '../../agents/load/load.js';
 import { openerOf } from '../../agents/sources/opened-object.js';
-import type { AgentStore } from '../../engine/archive/archive.js';
-import type { ArchiveFolder } from '../../engine/archive/archive-folder.js';
+import type { AgentStore } from '../../engine/archive/agent-store.js';
+import type { Archive } from '../../engine/archive/archive.js';
 import { openCompressor } from '../../engine/parquet/compression.js';
 import type { Query } from '../../engine/scan/plan/query.js';
 import type { ObjectStorage } from '../../engine/store/objects/object-storage.js';
@@ -54,7 +54,7 @@ interface Lake {
   readonly server: S3Server;
   readonly folder: string;
   readonly directory: MemoryDirectory;
-  archive: ArchiveFolder;
+  archive: Archive;
   store: AgentStore;
   objects: ObjectStorage;
   /** Lists the archive once. */

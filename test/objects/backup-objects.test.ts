@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
-import type { AgentStore } from '../../engine/archive/archive.js';
+import type { AgentStore } from '../../engine/archive/agent-store.js';
 import { openArchive } from '../../engine/archive/open-archive.js';
 import { openBackupObjects } from '../../engine/archive/backup-objects.js';
 import type { BackupResult } from '../../engine/maintenance/backup.js';

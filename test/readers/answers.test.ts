@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
-import type { ReadableStore } from '../../engine/archive/archive.js';
+import type { ReadableStore } from '../../engine/archive/readable-store.js';
 import { ReaderArchive } from '../../engine/archive/reader-archive.js';
 import type { Query } from '../../engine/scan/plan/query.js';
 import type { Position } from '../../engine/terms/cursor.js';

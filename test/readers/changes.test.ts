@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { ArchiveFolder } from '../../engine/archive/archive-folder.js';
-import type { AgentStore, ReadableStore } from '../../engine/archive/archive.js';
+import type { Archive } from '../../engine/archive/archive.js';
+import type { AgentStore } from '../../engine/archive/agent-store.js';
+import type { ReadableStore } from '../../engine/archive/readable-store.js';
 import { ReaderArchive } from '../../engine/archive/reader-archive.js';
 import type { Query } from '../../engine/scan/plan/query.js';
 import type { DoorQuestion, WriterDoor } from '../../engine/reader/writer-door.js';
@@ -25,7 +26,7 @@ function rowsOf(count: number, from: number): Value[][] {
   ]);
 }
 
-let archive: ArchiveFolder;
+let archive: Archive;
 let writer: AgentStore;
 let bed: WriterBed;
 let door: LyingDoor;

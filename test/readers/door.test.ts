@@ -2,8 +2,8 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { caseCount, fc } from '../cases.js';
-import type { ArchiveFolder } from '../../engine/archive/archive-folder.js';
-import type { AgentStore } from '../../engine/archive/archive.js';
+import type { Archive } from '../../engine/archive/archive.js';
+import type { AgentStore } from '../../engine/archive/agent-store.js';
 import { ReaderArchive } from '../../engine/archive/reader-archive.js';
 import { decodeBorder, encodeBorder, schemaTag } from '../../engine/reader/border.js';
 import type { FieldPredicate, Predicate } from '../../engine/terms/predicate.js';
@@ -22,7 +22,7 @@ import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { WriterBed } from './writer-bed.js';
 
 const workers = new WorkerPool(0);
-let archive: ArchiveFolder;
+let archive: Archive;
 let writer: AgentStore;
 
 beforeAll(async () => {

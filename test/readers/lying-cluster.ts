@@ -7,7 +7,7 @@ import type { OrdinalRun, Run } from '../../engine/store/manifest/manifest.js';
 import { decodeBorder, encodeBorder, type Border, type BorderUnit } from '../../engine/reader/border.js';
 import type { DoorQuestion, WriterAgents, WriterDoor } from '../../engine/reader/writer-door.js';
 import type { RowsAnswer } from '../../engine/reader/rows-between.js';
-import type { AgentStore } from '../../engine/archive/archive.js';
+import type { AgentStore } from '../../engine/archive/agent-store.js';
 import { rowGroupRowsMax } from '../../engine/terms/limits.js';
 import { takeRows } from '../../engine/columns/take.js';
 

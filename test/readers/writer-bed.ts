@@ -1,5 +1,5 @@
 import { defaultConfig } from '../../agents/definition/config.js';
-import type { AgentStore } from '../../engine/archive/archive.js';
+import type { AgentStore } from '../../engine/archive/agent-store.js';
 import { startConsole, type ConsoleOptions, type RunningConsole } from '../../server/console/console.js';
 import { makeRoutes } from '../../server/console/routes.js';
 import { HttpDoor } from '../../server/reader/http-door.js';

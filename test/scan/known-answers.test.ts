@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
-import type { AgentStore } from '../../engine/archive/archive.js';
+import type { AgentStore } from '../../engine/archive/agent-store.js';
 import { sharedMemory } from '../../engine/memory/shared-memory.js';
 import { knownAnswersMax } from '../../engine/terms/limits.js';
 import type { Query, ScanStats } from '../../engine/scan/plan/query.js';

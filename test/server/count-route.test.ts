@@ -1,11 +1,11 @@
 import { gunzipSync } from 'node:zlib';
 import { expect, it, onTestFinished } from 'vitest';
-import type { AgentStore, ReadableStore } from '../../engine/archive/archive.js';
+import type { AgentStore } from '../../engine/archive/agent-store.js';
+import type { ReadableStore } from '../../engine/archive/readable-store.js';
 import { LogstrataError } from '../../engine/index.js';
 import type { CountQuery, Counts } from '../../engine/scan/plan/count.js';
 import { startConsole } from '../../server/console/console.js';
-import { QueryTally } from '../../server/route/query-tally.js';
-import { SlowQueries } from '../../server/route/slow-queries.js';
+import { QueryTally, SlowQueries } from '../../server/route/query-tally.js';
 import { CountRoute } from '../../server/console/count-route.js';
 import { Admission } from '../../server/pace/admission.js';
 import { newScanStats } from '../../engine/scan/execute.js';

@@ -1,5 +1,5 @@
 import { afterEach } from 'vitest';
-import type { ReadableStore } from '../../engine/archive/archive.js';
+import type { ReadableStore } from '../../engine/archive/readable-store.js';
 import { startServer } from '../../server/route/server.js';
 import type { RunningServer } from '../../server/route/server.js';
 import type { ServerOptions } from '../../server/route/server-options.js';

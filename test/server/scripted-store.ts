@@ -1,4 +1,4 @@
-import type { ReadableStore } from '../../engine/archive/archive.js';
+import type { ReadableStore } from '../../engine/archive/readable-store.js';
 import { newScanStats } from '../../engine/scan/execute.js';
 import { signalOf } from '../../engine/store/reading/pace.js';
 import type { Query } from '../../engine/scan/plan/query.js';

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { Durations, durationBoundsMs } from '../../server/route/query-tally.js';
-import type { SlowQuery } from '../../server/route/slow-queries.js';
+import { Durations, durationBoundsMs, type SlowQuery } from '../../server/route/query-tally.js';
 import { DamageError } from '../../engine/terms/errors.js';
 import { describeOnTransports, serve } from './running.js';
 import { piece, ScriptedStore, until } from './scripted-store.js';

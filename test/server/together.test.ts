@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
-import type { AgentStore } from '../../engine/archive/archive.js';
+import type { AgentStore } from '../../engine/archive/agent-store.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { append, noon, openOn, schema } from '../engine/store/memory-archive.js';
 import { describeOnTransports, serve } from './running.js';

@@ -6,7 +6,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { readAgentFile } from '../../agents/definition/agent-file.js';
 import { loadFiles } from '../../agents/load/load.js';
 import { loadStream } from '../../agents/load/load-stream.js';
-import type { AgentStore } from '../../engine/archive/archive.js';
+import type { AgentStore } from '../../engine/archive/agent-store.js';
 import { openArchive } from '../../engine/index.js';
 import type { NeedleOp } from '../../engine/scan/plan/query.js';
 import { answer } from '../engine/store/memory-archive.js';

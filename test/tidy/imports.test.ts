@@ -109,7 +109,7 @@ function loadedWith(start: string): Set<string> {
 }
 
 it('the engine loads Arrow only when there is a batch to write or to read', () => {
-  const loaded = [...loadedWith('engine/archive/archive-folder.ts')];
+  const loaded = [...loadedWith('engine/archive/archive.ts')];
   expect(loaded).toContain('engine/store/hot/arrow-batch.ts');
   expect(loaded.filter((name) => name.startsWith('apache-arrow'))).toEqual([]);
 });
@@ -119,7 +119,7 @@ it('the command line loads the modules of a command only when it runs', () => {
   expect(loaded).toContain('server/cli/upkeep/stats.ts');
   expect(loaded.filter((name) => !name.endsWith('.ts'))).toEqual(['commander']);
   const late = [
-    'engine/archive/archive-folder.ts',
+    'engine/archive/archive.ts',
     'agents/definition/agent-file.ts',
     'agents/collect/collection.ts',
     'server/route/server.ts',

@@ -22,11 +22,6 @@ export function parentPath(path: string): string {
   return slash < 0 ? '' : path.slice(0, slash);
 }
 
-/** The last part of `path`. */
-export function baseName(path: string): string {
-  return path.slice(path.lastIndexOf('/') + 1);
-}
-
 /** The path of `name` in the folder `path`, which may be ''. */
 export function joinPath(path: string, name: string): string {
   return path === '' || path === '.' ? name : `${path}/${name}`;

@@ -33,6 +33,14 @@ export interface WriterLock {
   release(): Promise<void>;
 }
 
+/** How an archive finds the other processes on its folder. A folder in memory has none. */
+export interface Neighbours {
+  /** The lock, or undefined when another process holds it. */
+  lock(): Promise<WriterLock | undefined>;
+  /** A link to the process that holds the lock, or undefined when there is none. */
+  connect(): Promise<WriterLink | undefined>;
+}
+
 /** A connection to the process that holds the lock. */
 export interface WriterLink extends ChannelClient {
   readonly holder: LockHolder;

@@ -6,7 +6,7 @@ import type { RunningConsole } from '../../console/console.js';
 import type { AgentsByName } from '../../route/agent-of-path.js';
 import type { RunningServer } from '../../route/server.js';
 import type { TransportChoice } from '../../route/server-options.js';
-import type { SlowQuery } from '../../route/slow-queries.js';
+import type { SlowQuery } from '../../route/query-tally.js';
 import type { ServiceManager } from '../../systemd/service-manager.js';
 import type { GlobalFlags, Settings } from '../options/settings.js';
 import type { StopSignals } from '../options/stop-signals.js';

@@ -5,7 +5,8 @@ import type { AgentDefinition, FileInput } from '../../../agents/definition/defi
 import { loadFiles, type LoadFilesOptions } from '../../../agents/load/load.js';
 import type { LoadSummary } from '../../../agents/load/load-report.js';
 import { loadStream, type LoadStreamOptions, type StreamSummary } from '../../../agents/load/load-stream.js';
-import type { Archive, AgentStore } from '../../../engine/archive/archive.js';
+import type { Archive } from '../../../engine/archive/archive.js';
+import type { AgentStore } from '../../../engine/archive/agent-store.js';
 import { openArchive, WorkerPool, workersDefault } from '../../../engine/index.js';
 import { makeSchema } from '../../../engine/terms/schema.js';
 import { closeAtEnd } from './temporary.js';

@@ -8,7 +8,7 @@ import { parseAgentFile } from '../../../agents/definition/agent-file.js';
 import type { AgentDefinition } from '../../../agents/definition/definition.js';
 import { loadFiles, type LoadFilesOptions } from '../../../agents/load/load.js';
 import type { LoadSummary } from '../../../agents/load/load-report.js';
-import type { AgentStore } from '../../../engine/archive/archive.js';
+import type { AgentStore } from '../../../engine/archive/agent-store.js';
 import type { Query } from '../../../engine/scan/plan/query.js';
 import { isLogstrataError } from '../../../engine/terms/errors.js';
 import { answer, openOn } from '../../engine/store/memory-archive.js';

@@ -6,7 +6,7 @@ import { caseCount, fc } from '../../cases.js';
 import type { AgentDefinition } from '../../../agents/definition/definition.js';
 import type { LoadFilesOptions } from '../../../agents/load/load.js';
 import type { LoadSummary } from '../../../agents/load/load-report.js';
-import type { AgentStore } from '../../../engine/archive/archive.js';
+import type { AgentStore } from '../../../engine/archive/agent-store.js';
 import { batchFromRows } from '../../model/rows.js';
 import { hourMs } from '../../../engine/terms/cursor.js';
 import { LogstrataError } from '../../../engine/terms/errors.js';

@@ -6,7 +6,7 @@ import { caseCount, fc } from '../../cases.js';
 import type { AgentDefinition } from '../../../agents/definition/definition.js';
 import { loadRejected } from '../../../agents/load/load-rejected.js';
 import type { LoadSummary } from '../../../agents/load/load-report.js';
-import type { AgentStore } from '../../../engine/archive/archive.js';
+import type { AgentStore } from '../../../engine/archive/agent-store.js';
 import type { RejectedLine } from '../../../engine/store/manifest/commit.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { WorkerPool } from '../../../engine/workers/worker-pool.js';

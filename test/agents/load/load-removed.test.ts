@@ -2,7 +2,7 @@ import { appendFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { LoadFilesOptions, UntimedFile } from '../../../agents/load/load.js';
-import type { AgentStore } from '../../../engine/archive/archive.js';
+import type { AgentStore } from '../../../engine/archive/agent-store.js';
 import { archiveAt, definitionOf, lines, load, recordsOf, rejectedOf } from './archive.js';
 import { temporaryFolder } from './temporary.js';
 

@@ -6,7 +6,7 @@ import { caseCount, fc } from '../../cases.js';
 import type { AgentDefinition } from '../../../agents/definition/definition.js';
 import { findZone, type Zone } from '../../../agents/times/zone.js';
 import { loadRejected } from '../../../agents/load/load-rejected.js';
-import type { AgentStore } from '../../../engine/archive/archive.js';
+import type { AgentStore } from '../../../engine/archive/agent-store.js';
 import { WorkerPool } from '../../../engine/workers/worker-pool.js';
 import { archiveAt, definitionOf, load, pour, recordsOf, rejectedOf } from './archive.js';
 import { gzip } from './compressed.js';

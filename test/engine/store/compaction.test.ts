@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { isLong } from '../../cases.js';
-import type { AgentStore } from '../../../engine/archive/archive.js';
+import type { AgentStore } from '../../../engine/archive/agent-store.js';
 import { parseCursor, type Position } from '../../../engine/terms/cursor.js';
 import { LogstrataError } from '../../../engine/terms/errors.js';
 import { openArchive } from '../../../engine/index.js';
 import { sharedMemory } from '../../../engine/memory/shared-memory.js';
-import type { ArchiveFolder } from '../../../engine/archive/archive-folder.js';
+import type { Archive } from '../../../engine/archive/archive.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import type { CrashMode } from '../../storage-doubles/memory-file.js';
 import type { Value } from '../../model/dataset.js';
@@ -38,7 +38,7 @@ async function fill(store: AgentStore, count: number): Promise<void> {
   await append(store, rows(20, noon, 20), 'live');
 }
 
-async function compactAll(archive: ArchiveFolder): Promise<number> {
+async function compactAll(archive: Archive): Promise<number> {
   let jobs = 0;
   while (await archive.compactNext()) jobs++;
   return jobs;
@@ -147,7 +147,7 @@ describe('compaction in the background', () => {
     const folder = mkdtempSync(join(tmpdir(), 'logstrata-compaction-'));
     afterAll(() => rmSync(folder, { recursive: true, force: true }));
     const options = { mode: 'write', role: 'serve', now: () => noon, background: { threads: 1 } } as const;
-    const archive = (await openArchive(folder, options)) as ArchiveFolder;
+    const archive = (await openArchive(folder, options)) as Archive;
     const store = await archive.agent('web', schema);
     await fill(store, 1500);
     const before = await answer(store);

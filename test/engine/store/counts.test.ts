@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
 import { seed } from '../../cases.js';
-import type { AgentStore } from '../../../engine/archive/archive.js';
+import type { AgentStore } from '../../../engine/archive/agent-store.js';
 import type { CountQuery, Counts } from '../../../engine/scan/plan/count.js';
 import { makeSchema, type Schema } from '../../../engine/terms/schema.js';
 import { parseCountRequest } from '../../../server/counts/count-request.js';

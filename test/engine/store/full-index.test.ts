@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { caseCount, fc } from '../../cases.js';
-import type { AgentStore } from '../../../engine/archive/archive.js';
+import type { AgentStore } from '../../../engine/archive/agent-store.js';
 import type { Query, ScanStats } from '../../../engine/scan/plan/query.js';
 import { makeSchema, type FieldIndex, type Schema } from '../../../engine/terms/schema.js';
 import { answerOf } from '../../model/answer.js';

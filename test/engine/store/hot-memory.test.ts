@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { seed } from '../../cases.js';
-import type { AgentStore } from '../../../engine/archive/archive.js';
+import type { AgentStore } from '../../../engine/archive/agent-store.js';
 import { batchFromRows } from '../../model/rows.js';
 import { makeSchema } from '../../../engine/terms/schema.js';
 import { HotRows } from '../../../engine/store/reading/hot-rows.js';

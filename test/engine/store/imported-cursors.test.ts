@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { AgentStore } from '../../../engine/archive/archive.js';
+import type { AgentStore } from '../../../engine/archive/agent-store.js';
 import type { Retention } from '../../../engine/store/manifest/retention-change.js';
 import type { Value } from '../../model/dataset.js';
 import { batchFromRows } from '../../model/rows.js';

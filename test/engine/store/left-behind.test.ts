@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { setImmediate } from 'node:timers/promises';
-import type { AgentStore } from '../../../engine/archive/archive.js';
+import type { AgentStore } from '../../../engine/archive/agent-store.js';
 import { batchFromRows } from '../../model/rows.js';
 import { ordinalMax } from '../../../engine/terms/limits.js';
 import { makeSchema } from '../../../engine/terms/schema.js';

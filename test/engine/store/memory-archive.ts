@@ -1,6 +1,6 @@
-import type { AgentStore } from '../../../engine/archive/archive.js';
+import type { AgentStore } from '../../../engine/archive/agent-store.js';
 import type { BackupFolder } from '../../../engine/archive/backup-folder.js';
-import { ArchiveFolder } from '../../../engine/archive/archive-folder.js';
+import { Archive } from '../../../engine/archive/archive.js';
 import type { OpenOptions } from '../../../engine/archive/open-options.js';
 import type { CommitExtras } from '../../../engine/store/manifest/commit.js';
 import type { Directory } from '../../../engine/store/disk/directory.js';
@@ -40,8 +40,8 @@ export async function openOn(
   workers: WorkerPool = noThreads,
   options: Partial<OpenOptions> = {},
   onRelease: () => void = () => {},
-): Promise<ArchiveFolder> {
-  const archive = new ArchiveFolder(
+): Promise<Archive> {
+  const archive = new Archive(
     directory,
     { mode: 'write', role: 'test', now, removalDelayMs: 0, workers, ...options },
     {
@@ -54,7 +54,7 @@ export async function openOn(
 }
 
 /** An archive that compacts one step whenever `compactNext` is called. */
-export function openCompacting(directory: Directory, now: () => number = () => noon): Promise<ArchiveFolder> {
+export function openCompacting(directory: Directory, now: () => number = () => noon): Promise<Archive> {
   return openOn(directory, now, noThreads, { background: { threads: 0 } });
 }
 
@@ -64,8 +64,8 @@ export function backupFolderOn(directory: Directory): BackupFolder {
 }
 
 /** An archive in a process that only reads, without a writer. */
-export async function openToRead(directory: Directory): Promise<ArchiveFolder> {
-  const archive = new ArchiveFolder(
+export async function openToRead(directory: Directory): Promise<Archive> {
+  const archive = new Archive(
     directory,
     { mode: 'read', role: 'test', now: () => noon },
     { lock: () => Promise.resolve(undefined), connect: () => Promise.resolve(undefined) },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { AgentStore } from '../../../engine/archive/archive.js';
-import { ArchiveFolder } from '../../../engine/archive/archive-folder.js';
+import type { AgentStore } from '../../../engine/archive/agent-store.js';
+import { Archive } from '../../../engine/archive/archive.js';
 import { batchFromRows } from '../../model/rows.js';
 import type { Checkpoint } from '../../../engine/store/manifest/manifest.js';
 import type { ChannelOperations } from '../../../engine/store/writer/writer-channel.js';
@@ -70,7 +70,7 @@ describe('a reader beside a writer', () => {
     let operations: ChannelOperations = {};
     const lock = { ...lockOfNoOther(), serve: (served: ChannelOperations) => void (operations = served) };
     const settings = { role: 'test', now: () => noon, removalDelayMs: 0, workers: noThreads };
-    const writer = new ArchiveFolder(
+    const writer = new Archive(
       directory,
       { ...settings, mode: 'write' },
       { lock: () => Promise.resolve(lock), connect: () => Promise.resolve(undefined) },
@@ -93,7 +93,7 @@ describe('a reader beside a writer', () => {
         return told;
       },
     };
-    const reader = new ArchiveFolder(
+    const reader = new Archive(
       directory,
       { ...settings, mode: 'read' },
       { lock: () => Promise.resolve(undefined), connect: () => Promise.resolve(link) },

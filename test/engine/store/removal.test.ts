@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { caseCount } from '../../cases.js';
-import type { AgentStore } from '../../../engine/archive/archive.js';
+import type { AgentStore } from '../../../engine/archive/agent-store.js';
 import type { RemovalWish } from '../../../engine/maintenance/removal.js';
 import type { Retention } from '../../../engine/store/manifest/retention-change.js';
 import { maintenanceIntervalMs } from '../../../engine/terms/limits.js';

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import type { ArchiveFolder } from '../../../engine/archive/archive-folder.js';
+import type { Archive } from '../../../engine/archive/archive.js';
 import { maintenanceIntervalMs, queryTimeoutMsDefault } from '../../../engine/terms/limits.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import type { Value } from '../../model/dataset.js';
@@ -36,7 +36,7 @@ async function opened(
   directory: MemoryDirectory,
   now: () => number,
   removalDelayMs: number,
-): Promise<ArchiveFolder> {
+): Promise<Archive> {
   return openOn(directory, now, undefined, { removalDelayMs });
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { AgentStore } from '../../../engine/archive/archive.js';
+import type { AgentStore } from '../../../engine/archive/agent-store.js';
 import { parseCursor } from '../../../engine/terms/cursor.js';
 import { LogstrataError } from '../../../engine/terms/errors.js';
 import type { RepairReport } from '../../../engine/maintenance/repair.js';

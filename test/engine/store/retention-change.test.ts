@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { AgentStore } from '../../../engine/archive/archive.js';
+import type { AgentStore } from '../../../engine/archive/agent-store.js';
 import { batchFromRows } from '../../model/rows.js';
 import { parseCursor } from '../../../engine/terms/cursor.js';
 import type { Retention, RetentionEvent } from '../../../engine/store/manifest/retention-change.js';
-import type { ArchiveFolder } from '../../../engine/archive/archive-folder.js';
+import type { Archive } from '../../../engine/archive/archive.js';
 import type { RetentionPolicy } from '../../../engine/store/manifest/manifest.js';
 import { WorkerPool } from '../../../engine/workers/worker-pool.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
@@ -23,7 +23,7 @@ class Served {
   readonly directory = new MemoryDirectory();
   nowMs = noon;
   events: RetentionEvent[] = [];
-  archive!: ArchiveFolder;
+  archive!: Archive;
   store!: AgentStore;
 
   async start(retention: Retention | undefined): Promise<void> {

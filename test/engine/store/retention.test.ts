@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { AgentStore } from '../../../engine/archive/archive.js';
+import type { AgentStore } from '../../../engine/archive/agent-store.js';
 import { formatCursor, parseCursor } from '../../../engine/terms/cursor.js';
 import { LogstrataError } from '../../../engine/terms/errors.js';
-import type { ArchiveFolder } from '../../../engine/archive/archive-folder.js';
+import type { Archive } from '../../../engine/archive/archive.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import type { CrashMode } from '../../storage-doubles/memory-file.js';
 import { batchFromRows } from '../../model/rows.js';
@@ -40,7 +40,7 @@ const cursorsOf = (text: string): string[] =>
     .slice(0, -1)
     .map((line) => line.slice(12, 28));
 
-async function opened(directory: MemoryDirectory, now = () => noon): Promise<[ArchiveFolder, AgentStore]> {
+async function opened(directory: MemoryDirectory, now = () => noon): Promise<[Archive, AgentStore]> {
   const archive = await openCompacting(directory, now);
   return [archive, await archive.agent('web', schema, twoDays)];
 }
@@ -299,7 +299,7 @@ describe('retention of rejected lines', () => {
     await session.commit({ checkpoints: [], counters: noExtras.counters });
   }
 
-  async function filled(directory: MemoryDirectory, policy: Retention): Promise<[ArchiveFolder, AgentStore]> {
+  async function filled(directory: MemoryDirectory, policy: Retention): Promise<[Archive, AgentStore]> {
     const archive = await openCompacting(directory);
     const store = await archive.agent('web', schema, policy);
     const rows = hourly(noon, 96);

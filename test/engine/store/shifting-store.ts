@@ -1,6 +1,6 @@
-import type { AgentStore } from '../../../engine/archive/archive.js';
+import type { AgentStore } from '../../../engine/archive/agent-store.js';
 import type { Query } from '../../../engine/scan/plan/query.js';
-import type { ArchiveFolder } from '../../../engine/archive/archive-folder.js';
+import type { Archive } from '../../../engine/archive/archive.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import type { CrashMode } from '../../storage-doubles/memory-file.js';
 import { between, type Random } from '../../model/random.js';
@@ -25,7 +25,7 @@ export interface Disturbances {
 
 interface Opened {
   readonly directory: MemoryDirectory;
-  readonly archive: ArchiveFolder;
+  readonly archive: Archive;
   readonly store: AgentStore;
 }
 

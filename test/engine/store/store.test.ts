@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../../cases.js';
-import type { AgentStore } from '../../../engine/archive/archive.js';
+import type { AgentStore } from '../../../engine/archive/agent-store.js';
 import { LogstrataError } from '../../../engine/terms/errors.js';
 import { batchFromRows } from '../../model/rows.js';
 import { makeSchema } from '../../../engine/terms/schema.js';
-import { ArchiveFolder } from '../../../engine/archive/archive-folder.js';
+import { Archive } from '../../../engine/archive/archive.js';
 import { checkpointKey } from '../../../engine/store/manifest/committed-values.js';
 import type { Checkpoint } from '../../../engine/store/manifest/manifest.js';
 import type { WriterLock } from '../../../engine/store/writer/writer-link.js';
@@ -225,7 +225,7 @@ describe('a server that starts on a full disk', () => {
   const full = new LogstrataError('disk_full', 'there is no room for the lock');
   const begin = (directory: MemoryDirectory, role: string, lock: () => Promise<WriterLock>) => {
     const warnings: string[] = [];
-    const archive = new ArchiveFolder(
+    const archive = new Archive(
       directory,
       { mode: 'write', role, now: () => noon, onWarning: (message) => warnings.push(message) },
       { lock, connect: () => Promise.resolve(undefined) },

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as arrow from 'apache-arrow';
 import { afterAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { ArchiveFolder } from '../../../engine/archive/archive-folder.js';
+import type { Archive } from '../../../engine/archive/archive.js';
 import type { OpenOptions } from '../../../engine/archive/open-options.js';
-import { Store } from '../../../engine/archive/store.js';
+import { AgentStore } from '../../../engine/archive/agent-store.js';
 import { warmUp } from '../../../engine/archive/warm-up.js';
 import { makeSchema, WorkerPool, type Schema } from '../../../engine/index.js';
 import type { Query, ScanStats } from '../../../engine/scan/plan/query.js';
@@ -39,17 +39,17 @@ beforeEach(async () => {
 });
 afterAll(() => workers.close());
 
-function open(options: Partial<OpenOptions> = {}): Promise<ArchiveFolder> {
+function open(options: Partial<OpenOptions> = {}): Promise<Archive> {
   return openOn(directory, () => noon, workers, options);
 }
 
-async function stored(archive: ArchiveFolder, name: string, schema: Schema): Promise<Store> {
+async function stored(archive: Archive, name: string, schema: Schema): Promise<AgentStore> {
   const store = await archive.agent(name, schema);
-  if (!(store instanceof Store)) throw new Error('the store is the engine’s own');
+  if (!(store instanceof AgentStore)) throw new Error('the store is the engine’s own');
   return store;
 }
 
-async function ask(store: Store): Promise<{ rows: number; stats: ScanStats }> {
+async function ask(store: AgentStore): Promise<{ rows: number; stats: ScanStats }> {
   const { lines, stats } = await store.scan(newest);
   let rows = 0;
   for await (const piece of lines) rows += piece.filter((byte) => byte === 10).length;

@@ -1,4 +1,3 @@
-import type { AgentStore, KnownSources } from './archive.js';
 import type { BackupFolder } from './backup-folder.js';
 import { backupAgent, type BackupOptions, type BackupResult } from '../maintenance/backup.js';
 import type { RecordBatch } from '../columns/column.js';
@@ -85,13 +84,22 @@ export interface StoreContext {
   readonly far: FarTier | undefined;
 }
 
-/** The engine's side of `AgentStore`: ties state, commits, scans and maintenance together. */
-export class Store extends ReadingStore<StoreContext> implements AgentStore {
+/** The last checkpoint of each source in one state. */
+export interface KnownSources {
+  readonly checkpoints: readonly Checkpoint[];
+  /** Number of the state that the checkpoints come from. */
+  readonly asOf: number;
+}
+
+/** One agent of an open data folder: queries, loads, upkeep and checks of its records. It ties state, commits, scans and maintenance together. */
+export class AgentStore extends ReadingStore<StoreContext> {
+  /** Where each record of the newest state is. Readers on other machines ask for it. */
   async border(): Promise<Border> {
-    await this.context.access.refresh();
+    await this.refresh();
     return borderOf(this.context.state);
   }
 
+  /** Records between two positions, for readers on other machines. Throws as `scan` does. */
   rowsBetween(question: RowsQuestion, options: Pick<ScanOptions, 'signal'> = {}): Promise<RowsAnswer> {
     const { schema } = this;
     const signal = signalOf(options.signal);
@@ -99,17 +107,18 @@ export class Store extends ReadingStore<StoreContext> implements AgentStore {
     return rowsBetween(() => this.newestOf(schema), question, schema, { signal, workers });
   }
 
+  /** The last checkpoint of each source, including those in hot batches. */
   async checkpoints(): Promise<readonly Checkpoint[]> {
     return (await this.sources()).checkpoints;
   }
 
+  /** The same checkpoints, with the number of the state that they come from, for `CommitExtras.asOf`. */
   async sources(): Promise<KnownSources> {
-    await this.context.access.refresh();
-    const { state } = this.context;
-    if (state.damage !== undefined) throw state.damage;
+    const state = await this.undamaged();
     return { checkpoints: state.values.checkpoints(), asOf: state.manifest?.number ?? 0 };
   }
 
+  /** Commits rows to the hot segment, durably, in one batch. `live` and `load` differ in where a record is placed. */
   async append(batch: RecordBatch, extras: CommitExtras, placement: 'live' | 'load'): Promise<AppendResult> {
     const committer = await this.context.access.committer();
     const periodMs = this.context.retention?.periodMs ?? null;
@@ -128,6 +137,7 @@ export class Store extends ReadingStore<StoreContext> implements AgentStore {
     extendRetention({ agent: this.name, counts, highestPartition, nowMs, beyondRetention: false }, periodMs);
   }
 
+  /** Begins a load. */
   async beginLoad(options: LoadOptions = {}): Promise<LoadSession> {
     const { directory, now, codec, workers } = this.context;
     const committer = await this.context.access.committer();
@@ -149,14 +159,18 @@ export class Store extends ReadingStore<StoreContext> implements AgentStore {
     return restores === undefined ? LoadUnit.begin(context, options) : RestoreUnit.begin(context, restores);
   }
 
+  /** Begins a load of records that already have cursors. */
   async beginCursorLoad(options: Pick<LoadOptions, 'codec'> = {}): Promise<CursorSession> {
     const { directory, state, now, codec, workers, access } = this.context;
     const committer = await access.committer();
-    const { refresh } = this;
-    const means = { directory, state, now, workers, refresh, codec: options.codec ?? codec };
+    const means = { directory, state, now, workers, refresh: this.refresh, codec: options.codec ?? codec };
     return CursorLoad.begin({ ...means, committer });
   }
 
+  /**
+   * Reads all rows of another program's file and passes them to `take` as values of the agent's fields, to be loaded: see
+   * `readRows` in `store/imported/read-rows.ts`.
+   */
   readRows(
     file: FileToImport,
     take: (rows: ImportedRows) => Promise<void>,
@@ -169,39 +183,42 @@ export class Store extends ReadingStore<StoreContext> implements AgentStore {
     );
   }
 
+  /** The hash of a file's bytes, in the form in which checkpoints keep the hash of a source's content. */
   hashFile(file: FileToImport, options: HashOptions = {}): Promise<string> {
     return this.withForeignWork(options.signal, (work) => hashFile(file, work, options));
   }
 
+  /** The loads that have lost records. A load with `LoadOptions.restores` brings them back. */
   async lostLoads(): Promise<readonly LostLoad[]> {
-    await this.context.access.refresh();
-    const { state } = this.context;
-    if (state.damage !== undefined) throw state.damage;
+    const state = await this.undamaged();
     return state.manifest === undefined ? [] : lostLoads(state.manifest);
   }
 
+  /**
+   * The files of rejected lines that a load can take over (`LoadOptions.takes`). When the hot segment names such a file, it is sealed
+   * first, so that the file no longer grows.
+   */
   async rejectedFiles(): Promise<readonly RejectedEntry[]> {
     const { state, access } = this.context;
     await access.refresh();
-    if (state.hotRejected().length > 0) {
-      await (await access.committer()).seal();
-      await this.context.access.refresh();
-    }
-    if (state.damage !== undefined) throw state.damage;
-    return state.settledRejected();
+    if (state.hotRejected().length > 0) await (await access.committer()).seal();
+    return (await this.undamaged()).settledRejected();
   }
 
+  /** The lines of a file of rejected lines, in groups, in the file's order. Throws `damaged`, and `not_found` when the file is gone. */
   rejectedLines(entry: RejectedEntry): AsyncIterable<readonly RejectedLine[]> {
     return readRejectedLines(this.context.directory, `${this.name}/${entry.file}`, entry);
   }
 
+  /** The attached files: other programs' files that the agent answers from in place. */
   async attachedFiles(): Promise<readonly AttachedFile[]> {
-    await this.context.access.refresh();
-    const { state } = this.context;
-    if (state.damage !== undefined) throw state.damage;
-    return state.attached.files();
+    return (await this.undamaged()).attached.files();
   }
 
+  /**
+   * Attaches files, and moves and detaches attached ones, in one commit. Reads the footer of each new file and the column that places
+   * its rows. A file that can't be read is not attached, and the result reports the problem. The files themselves do not change.
+   */
   async attach(request: AttachRequest, options: AttachOptions = {}): Promise<AttachResult> {
     const { access, now, workers } = this.context;
     const committer = await access.committer();
@@ -210,6 +227,7 @@ export class Store extends ReadingStore<StoreContext> implements AgentStore {
     );
   }
 
+  /** Indexes the attached files that have no index yet, or an index of other fields. */
   async indexAttached(options: IndexOptions = {}): Promise<IndexResult> {
     const { directory, access, workers } = this.context;
     const committer = await access.committer();
@@ -234,12 +252,16 @@ export class Store extends ReadingStore<StoreContext> implements AgentStore {
     }
   }
 
+  /** Seals the hot segment and merges small segments. Cursors and answers stay the same. */
   async compact(options: CompactOptions = {}): Promise<CompactResult> {
     const committer = await this.context.access.committer();
-    const { refresh } = this;
-    return compactAgent({ ...this.context, committer, refresh }, options);
+    return compactAgent({ ...this.context, committer, refresh: this.refresh }, options);
   }
 
+  /**
+   * Ships segments that are old enough to the far tier, and drops the local copy of those that were shipped long enough ago. Throws
+   * `invalid` when no far tier is configured, and `unavailable` with the server that refused.
+   */
   async shipFar(options: ShipOptions = {}): Promise<ShipResult> {
     const { directory, state, access, now } = this.context;
     const far = this.farTier();
@@ -251,6 +273,7 @@ export class Store extends ReadingStore<StoreContext> implements AgentStore {
     );
   }
 
+  /** Copies units of the far tier back to this folder, where they then stay: see `fetchUnits`. Throws as `shipFar` does. */
   async fetchFar(wish: FetchWish, options: ShipOptions = {}): Promise<FetchResult> {
     const { directory, state, access, workers } = this.context;
     const { cluster } = this.farTier();
@@ -262,6 +285,7 @@ export class Store extends ReadingStore<StoreContext> implements AgentStore {
     );
   }
 
+  /** Counts the units of the far tier on each of its replicas. Throws `invalid` when no far tier is configured. */
   async verifyFar(options: ShipOptions = {}): Promise<FarReport> {
     await this.refresh();
     return verifyFar(this.context.state, this.farTier().cluster, options);
@@ -269,35 +293,45 @@ export class Store extends ReadingStore<StoreContext> implements AgentStore {
 
   private readonly refresh = (): Promise<void> => this.context.access.refresh();
 
+  /** The newest state. Throws why it can't be read, if its manifest is damaged. */
+  private async undamaged(): Promise<AgentState> {
+    await this.refresh();
+    const { state } = this.context;
+    if (state.damage !== undefined) throw state.damage;
+    return state;
+  }
+
   private farTier(): FarTier {
     const { far } = this.context;
     if (far !== undefined) return far;
     throw new LogstrataError('invalid', 'no far tier is configured: set storage.far in config.yaml');
   }
 
+  /** Reads every byte that the manifest names and compares it with its checksums. */
   async verify(options: VerifyOptions = {}): Promise<VerifyReport> {
-    await this.context.access.refresh();
+    await this.refresh();
     const { directory, state, foreign } = this.context;
     return verifyAgent(directory, state, foreign.objects, options);
   }
 
+  /** Updates the agent's copy in a backup folder: see `backupAgent` in `maintenance/backup.ts`. */
   async backup(target: BackupFolder, options: BackupOptions = {}): Promise<BackupResult> {
     const { directory, state } = this.context;
-    const { refresh } = this;
-    return backupAgent({ directory, state, refresh }, target.directory, options);
+    return backupAgent({ directory, state, refresh: this.refresh }, target.directory, options);
   }
 
+  /** The loads that still have records here, the newest last, as far back as loads are known. */
   async loads(): Promise<readonly StoredLoad[]> {
-    await this.context.access.refresh();
-    const { manifest, damage } = this.context.state;
-    if (damage !== undefined) throw damage;
+    const { manifest } = await this.undamaged();
     return manifest === undefined ? [] : storedLoads(manifest);
   }
 
+  /** What a removal would remove. Seals the hot segment first. Throws `not_found` when the wish names a load that does not exist. */
   async removalOutlook(wish: RemovalWish): Promise<RemovalOutlook> {
     return removalOutlook(await this.removalContext(), wish);
   }
 
+  /** Removes records, in one publication. Their positions are never given to other records. */
   async remove(wish: RemovalWish, options: RemovalOptions = {}): Promise<RemovalOutlook> {
     return removeRecords(await this.removalContext(), wish, options);
   }
@@ -305,12 +339,18 @@ export class Store extends ReadingStore<StoreContext> implements AgentStore {
   private async removalContext(): Promise<RemovalContext> {
     const { directory, state, workers, now } = this.context;
     const committer = await this.context.access.committer();
-    const { refresh } = this;
-    return { directory, state, workers, committer, refresh, partitionNow: partitionOfTime(now()) };
+    return {
+      directory,
+      state,
+      workers,
+      committer,
+      refresh: this.refresh,
+      partitionNow: partitionOfTime(now()),
+    };
   }
 
   async stats(): Promise<StoreStats> {
-    await this.context.access.refresh();
+    await this.refresh();
     return agentStats(this.context.state);
   }
 }
