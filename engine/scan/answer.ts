@@ -17,7 +17,7 @@ import { lastPosition, restOfQuery } from './plan/rest.js';
 import { RowGroupFilter } from './filter/row-group-filter.js';
 import type { PieceIterator, ScanOptions } from './plan/scan.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
-import { writtenFields } from './write/written-fields.js';
+import { writtenFields } from './write/json-columns.js';
 
 /** What an answer is made with. */
 export interface AnswerSettings extends Pick<

@@ -1,7 +1,7 @@
 import { assertNever } from '../terms/assert.js';
 import type { Schema } from '../terms/schema.js';
 import type { Query } from './plan/query.js';
-import { writtenFields } from './write/written-fields.js';
+import { writtenFields } from './write/json-columns.js';
 
 /** The bytes that a format puts before and after the lines of an answer. */
 export interface Frame {

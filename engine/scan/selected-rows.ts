@@ -14,7 +14,7 @@ import { RowGroupFilter, type ScanWork } from './filter/row-group-filter.js';
 import { listSelected, type Matches } from './job/selection.js';
 import { endOfSnapshot, type Snapshot } from '../store/reading/snapshot.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
-import { writtenFields } from './write/written-fields.js';
+import { writtenFields } from './write/json-columns.js';
 
 /**
  * Matching rows of one row group as columns, with the fields that the query asks for. `runs` gives the positions of the rows; their

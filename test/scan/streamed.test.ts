@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DamageError } from '../../engine/terms/errors.js';
 import { streamedBytesMin } from '../../engine/terms/limits.js';
 import { executeScan } from '../../engine/scan/execute.js';
-import { isRare } from '../../engine/scan/filter/streamed-search.js';
+import { isRare } from '../../engine/scan/filter/ranked-predicate.js';
 import type { Query, ScanStats, StringOp } from '../../engine/scan/plan/query.js';
 import { makeSchema } from '../../engine/terms/schema.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';

@@ -13,10 +13,8 @@ import { countNarrowed, narrow, type NarrowedBy, type NarrowMode } from '../job/
 import { matchesTask, type NarrowedRows } from '../job/row-group-task.js';
 import type { PreparedPredicates } from '../job/predicate.js';
 import { Pruning, type Undecided } from './pruning.js';
-import { costOf, rank, type RankedPredicate } from './ranked-predicate.js';
-import { RemainingRows } from '../job/remaining-rows.js';
-import type { Selection } from '../job/selection.js';
-import { mayMatchStreamed } from './streamed-search.js';
+import { costOf, rank, type RankedPredicate, mayMatchStreamed } from './ranked-predicate.js';
+import { RemainingRows, type Selection } from '../job/selection.js';
 
 /** What the parts of one scan share. */
 export interface ScanWork {

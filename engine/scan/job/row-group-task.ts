@@ -7,7 +7,7 @@ import { unpackParts, writeParts, type PackedParts } from './line-parts.js';
 import { narrow, type Narrowed, type NarrowMode } from './narrowing.js';
 import { CellSpace } from './piece-space.js';
 import type { PreparedPredicate } from './predicate.js';
-import { RemainingRows } from './remaining-rows.js';
+import { RemainingRows } from './selection.js';
 import { countRows, type RowCounts, type RowsToCount } from './row-counts.js';
 
 // Work on rows of a row group whose columns are in the memory that the asking thread has lent: to find those that match, to write them as

@@ -7,12 +7,10 @@ import type { RowGroup } from '../../store/reading/snapshot.js';
 import type { ScanWork } from '../filter/row-group-filter.js';
 import type { Matches } from '../job/selection.js';
 import { jobsPerTurn, type AnswerTurns, type Turn } from './answer-turns.js';
-import { writtenTable, type WrittenTable } from './json-columns.js';
-import { JsonLines, type Piece } from '../job/json-lines.js';
-import { PartCutter, packParts, partsOf, type LinePart } from '../job/line-parts.js';
+import { writtenTable, type WrittenTable, type WrittenFields } from './json-columns.js';
+import { JsonLines, type Piece, PartCutter, packParts, partsOf, type LinePart } from '../job/line-parts.js';
 import { linesTask } from '../job/row-group-task.js';
 import { CellSpace, takeCells } from '../job/piece-space.js';
-import type { WrittenFields } from './written-fields.js';
 
 /** A piece, and the function that gives back its memory. */
 export interface HeldPiece extends Piece {
