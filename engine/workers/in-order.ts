@@ -13,7 +13,8 @@ interface Pending {
 export class InOrder {
   private pending: Pending[] = [];
 
-  constructor(private readonly depth: number) {}
+  /** @param depth may be changed before work is added */
+  constructor(public depth: number) {}
 
   /**
    * Calls `start` once fewer than `depth` pieces of work are in progress. Throws the errors of earlier work and of its consumer. `discard`

@@ -1,7 +1,7 @@
 import { columnBytes, type Column } from '../../columns/column.js';
 import { sharedLayout } from '../../columns/column-layout.js';
 import { sharedMemory } from '../../memory/shared-memory.js';
-import { countCellsMax, countPairsOfRowGroupMax } from '../../terms/limits.js';
+import { countCellsMax, countPairsOfRowGroupMax, rowGroupsAheadMax } from '../../terms/limits.js';
 import { InOrder } from '../../workers/in-order.js';
 import { withLease } from '../../store/reading/column-lease.js';
 import type { CountQuery, TimeBucket } from '../plan/count.js';
@@ -27,8 +27,9 @@ export class CountQueue {
   readonly #query: CountQuery;
   readonly #tally: Tally;
   readonly #work: CountWork;
-  /** The row groups that are being read and counted: so few that a count which is refused has begun few that it does not need. */
   readonly #counting: InOrder;
+  /** Number of row groups that have been counted. */
+  #done = 0;
   /** Bytes of the columns that this thread has counted. */
   #inlineBytes = 0;
 
@@ -36,7 +37,7 @@ export class CountQueue {
     this.#query = query;
     this.#tally = tally;
     this.#work = work;
-    this.#counting = new InOrder(work.threads === null ? 0 : 2 * work.threads.count);
+    this.#counting = new InOrder(0);
   }
 
   /** Adds a row group. Each call must be awaited before the next. */
@@ -47,6 +48,7 @@ export class CountQueue {
     ];
     const isInMemory = fields.every((field) => group.open.isInMemory(field));
     if (isInMemory && this.#isInline(fields)) return this.#count(group, fields, true);
+    this.#counting.depth = this.#depth(isInMemory);
     return this.#counting.add(() => this.#count(group, fields, false), nothingMore);
   }
 
@@ -58,6 +60,20 @@ export class CountQueue {
   /** Waits for the row groups that are being counted, and ignores failures. */
   async drop(): Promise<void> {
     await this.#counting.drop();
+  }
+
+  /**
+   * How many row groups to have counted at a time. Many short jobs cost half as much as few, because they are sent together; but a count that
+   * is refused should have begun few that it does not need. So there are as many as the bounds leave room for, if the following row groups
+   * are like those that have been counted.
+   */
+  #depth(isInMemory: boolean): number {
+    const { threads } = this.#work;
+    if (threads === null) return 0;
+    const few = 2 * threads.count;
+    if (!isInMemory || this.#done === 0) return few;
+    const left = this.#done / this.#tally.fullness - this.#done;
+    return Math.max(few, Math.min(rowGroupsAheadMax, left));
   }
 
   /** Whether this thread counts by columns itself, if they are in memory. In a second pass it looks at their values before that. */
@@ -80,6 +96,7 @@ export class CountQueue {
       if (isInline) this.#inlineBytes += isLong(job) ? Infinity : bytesOf(job);
       const counts = isInline ? countRows(job) : await this.#countThere(job);
       this.#tally.add(buckets, value?.kind === 'dictionary' ? value.values : (value ?? group.value), counts);
+      this.#done++;
     });
   }
 

@@ -47,6 +47,17 @@ export class Tally {
     );
   }
 
+  /** The part of the bound that is reached first: with 1 the count is refused. */
+  get fullness(): number {
+    const columns = Math.min(this.#columnsMax, this.values?.size ?? 0);
+    const { length } = this.buckets;
+    return Math.max(
+      length / countBucketsMax,
+      (length * columns) / countCellsMax,
+      this.first === null ? (this.values?.fullness ?? 0) : 0,
+    );
+  }
+
   /** The number of a bucket that has rows; undefined where it has none so far. */
   bucketFrom(from: number): number | undefined {
     return this.#bucketsByStart.get(from);

@@ -52,6 +52,11 @@ export class ValueTable {
     return this.#size;
   }
 
+  /** The part of the values, or of their bytes, that it may have. */
+  get fullness(): number {
+    return Math.max(this.#size / countValuesMax, this.#startOf(this.#size) / countTextBytesMax);
+  }
+
   /** The count of each value, by its number. */
   get counts(): Float64Array {
     return this.#counts.subarray(0, this.#size);
