@@ -1,10 +1,9 @@
-import { assert } from '../terms/assert.js';
+import { assert, assertNever } from '../terms/assert.js';
 import { isLogstrataError } from '../terms/errors.js';
 import { answerBytesMax } from '../terms/limits.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import { turnsOf, type AnswerTurns, type PausableScan, type Turn } from './write/answer-turns.js';
 import { finderOf } from './far/tiered-finder.js';
-import { framedPiece, frameOf, nothing, type Frame } from './frame.js';
 import { LineWriter, type HeldPiece } from './write/line-writer.js';
 import { Pace, signalOf, throwIfAborted } from '../store/reading/pace.js';
 import { copyOf } from './job/piece-space.js';
@@ -13,11 +12,13 @@ import { preparePredicates } from './job/predicate.js';
 import type { Query, ScanStats } from './plan/query.js';
 import { QueryThreads } from '../store/reading/query-threads.js';
 import { readingEstimate, tooMuchToRead } from './filter/reading-estimate.js';
-import { lastPosition, restOfQuery } from './plan/rest.js';
 import { RowGroupFilter } from './filter/row-group-filter.js';
 import type { PieceIterator, ScanOptions } from './plan/scan.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
 import { writtenFields } from './write/json-columns.js';
+import { parseCursor, type Position } from '../terms/cursor.js';
+import type { LineFormat } from '../terms/line-format.js';
+import type { Schema } from '../terms/schema.js';
 
 /** What an answer is made with. */
 export interface AnswerSettings extends Pick<
@@ -285,4 +286,105 @@ export class Answer implements PieceIterator, PausableScan {
     if (underWay === null) release();
     else underWay.then(release, release);
   }
+}
+
+const newline = 10;
+const quote = 34;
+
+/**
+ * The query for the rest of an answer of which `given` rows have been given, the last one at position `last`. Always goes forward from
+ * `last`: for a query for the newest `limit` matches, the first row that was given has already fixed where the answer begins.
+ */
+export function restOfQuery(query: Query, given: number, last: Position): Query {
+  return { ...query, after: last, limit: query.limit - given };
+}
+
+/** The position of the last record in a piece of an answer. The piece consists of whole lines of the query's format. */
+export function lastPosition(piece: Uint8Array, { form }: Query): Position {
+  const format = form?.format ?? 'jsonl';
+  const start = (format === 'csv' ? lastRecord(piece) : lastLine(piece)) + cursorAt(format);
+  return parseCursor(Buffer.from(piece.subarray(start, start + 16)).toString('latin1'))!;
+}
+
+/** Offset of the cursor in a line. */
+function cursorAt(format: LineFormat): number {
+  switch (format) {
+    case 'jsonl':
+      return '{"_cursor":"'.length;
+    case 'json':
+      return ',{"_cursor":"'.length;
+    case 'csv':
+      return 0;
+    default:
+      return assertNever(format);
+  }
+}
+
+/** Offset of the last line. */
+function lastLine(piece: Uint8Array): number {
+  return piece.lastIndexOf(newline, piece.length - 2) + 1;
+}
+
+/**
+ * Offset of the last CSV record. A line end within a quoted value has an odd number of quotes after it; the end of a record an even number.
+ */
+function lastRecord(piece: Uint8Array): number {
+  let quotes = 0;
+  for (let at = piece.length - 2; at >= 0; at--) {
+    if (piece[at] === quote) quotes++;
+    else if (piece[at] === newline && quotes % 2 === 0) return at + 1;
+  }
+  return 0;
+}
+
+/** The bytes that a format puts before and after the lines of an answer. */
+export interface Frame {
+  readonly start: Uint8Array;
+  readonly end: Uint8Array;
+  /** Length of the beginning of the first line that `start` replaces. */
+  readonly replacedBytes: number;
+}
+
+const encoder = new TextEncoder();
+export const nothing = new Uint8Array(0);
+
+/** A JSON array. Each line begins with a comma, except that the first element must have none: `[` replaces it. */
+const arrayFrame: Frame = { start: encoder.encode('['), end: encoder.encode(']'), replacedBytes: 1 };
+
+/** The frame of the answer to a query; null for JSON Lines, which has none. */
+export function frameOf(query: Query, schema: Schema): Frame | null {
+  const format = query.form?.format ?? 'jsonl';
+  switch (format) {
+    case 'jsonl':
+      return null;
+    case 'json':
+      return arrayFrame;
+    case 'csv': {
+      const names = writtenFields(schema, query).fields.map((field) => schema.fields[field]!.name);
+      // Field names contain no character that would need quotes in CSV.
+      return {
+        start: encoder.encode(`${['_cursor', ...names].join(',')}\r\n`),
+        end: nothing,
+        replacedBytes: 0,
+      };
+    }
+    default:
+      return assertNever(format);
+  }
+}
+
+/** A piece with what the format puts before the first one and after the last one; the piece itself where that is nothing. */
+export function framedPiece(
+  frame: Frame | null,
+  piece: Uint8Array,
+  isFirst: boolean,
+  isLast: boolean,
+): Uint8Array {
+  if (frame === null || !(isFirst || isLast)) return piece;
+  const { start, end, replacedBytes } = frame;
+  return Buffer.concat([
+    isFirst ? start : nothing,
+    isFirst ? piece.subarray(replacedBytes) : piece,
+    isLast ? end : nothing,
+  ]);
 }

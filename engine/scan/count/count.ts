@@ -2,7 +2,7 @@ import { assert } from '../../terms/assert.js';
 import { hourMs } from '../../terms/cursor.js';
 import { LogstrataError } from '../../terms/errors.js';
 import { countInlineBytesMax, countTopMax } from '../../terms/limits.js';
-import type { Schema } from '../../terms/schema.js';
+import type { Schema, FieldType } from '../../terms/schema.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import { Pace } from '../../store/reading/pace.js';
 import { QueryThreads } from '../../store/reading/query-threads.js';
@@ -16,13 +16,12 @@ import type { CountQuery, Counts, TimeBucket } from '../plan/count.js';
 import { planScan, type ScanPlan } from '../plan/plan.js';
 import { RowGroupWalk } from '../plan/row-group-walk.js';
 import { indexOfRuns } from '../plan/run-index.js';
-import { CountMemory } from './count-memory.js';
+import { CountMemory } from './value-table.js';
 import { CountQueue, type CountWork } from './count-queue.js';
 import { countFar, tallyFar, type FarGroupCount } from './far-counts.js';
 import { rowGroupCount } from './row-group-count.js';
 import { Tally } from './tally.js';
-import { mostFrequent } from './top.js';
-import { countedValue } from './value-bytes.js';
+import { countedValue, compareValues } from './value-bytes.js';
 import { ValueTable } from './value-table.js';
 
 /** The options of a count. */
@@ -254,4 +253,37 @@ function checkFields({ time, values }: CountQuery, { fields }: Schema): void {
   if (values === undefined) return;
   if (!Number.isInteger(values.top) || values.top < 1 || values.top > countTopMax)
     throw new LogstrataError('invalid', `top ${values.top} is not a whole number from 1 to ${countTopMax}`);
+}
+
+/** The numbers of the `top` most frequent values, by descending count and then ascending value. */
+export function mostFrequent(table: ValueTable, top: number, type: FieldType): number[] {
+  const { counts } = table;
+  const isBefore = (one: number, other: number): boolean => {
+    const more = counts[one]! - counts[other]!;
+    if (more !== 0) return more > 0;
+    return compareValues(table.valueOf(one), table.valueOf(other), type) < 0;
+  };
+  const best: number[] = [];
+  for (let value = 0; value < counts.length; value++) {
+    if (best.length === top && (top === 0 || !isBefore(value, best[top - 1]!))) continue;
+    if (best.length === top) best.pop();
+    best.splice(placeOf(value, best, isBefore), 0, value);
+  }
+  return best;
+}
+
+/** The index at which a value has to be inserted to keep the order. */
+function placeOf(
+  value: number,
+  ordered: readonly number[],
+  isBefore: (one: number, other: number) => boolean,
+): number {
+  let low = 0;
+  let high = ordered.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (isBefore(ordered[middle]!, value)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { copyBytes } from '../../terms/utf8.js';
-import { countTextBytesMax, countValuesMax } from '../../terms/limits.js';
+import { countTextBytesMax, countValuesMax, countMemoryBytesMax } from '../../terms/limits.js';
 import { CountBoundError } from '../plan/count.js';
-import type { CountMemory } from './count-memory.js';
+import { LogstrataError } from '../../terms/errors.js';
 
 const valuesAtFirst = 256;
 const textBytesAtFirst = 4096;
@@ -211,4 +211,29 @@ function scattered(hash: number): number {
 function grown<Values extends Uint32Array | Float64Array>(from: Values, to: Values): Values {
   to.set(from);
   return to;
+}
+
+let takenBytes = 0;
+
+/**
+ * The memory that one count uses, as part of a limit on all counts together. Call `release` in the `finally` of the function that made it.
+ */
+export class CountMemory {
+  #bytes = 0;
+
+  /**
+   * Takes that many bytes; a negative number gives bytes back. Throws `limit` where all counts together would exceed `countMemoryBytesMax`.
+   */
+  take(bytes: number): void {
+    if (bytes > 0 && takenBytes + bytes > countMemoryBytesMax)
+      throw new LogstrataError('limit', 'other counts use all the memory for their values: try again');
+    this.#bytes += bytes;
+    takenBytes += bytes;
+  }
+
+  /** Gives back everything that was taken. */
+  release(): void {
+    takenBytes -= this.#bytes;
+    this.#bytes = 0;
+  }
 }

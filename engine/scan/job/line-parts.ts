@@ -1,7 +1,7 @@
 import { lineBytesMax, writeJsonRows, type LineOutput, type LineTable } from '../../kernels/json-rows.js';
 import type { PieceSpace } from './piece-space.js';
 import { countInRange, listSelected, type Matches } from './selection.js';
-import { lowerBound } from '../plan/lower-bound.js';
+import { lowerBound } from '../plan/run-index.js';
 
 /** Rows of a row group and their positions: the ordinal of row `r` is `ordinalOfRow0 + r`. */
 export interface PlacedRows {

@@ -1,5 +1,5 @@
 import { countRange, listRange, andRange, bitmapBytes, flipRange, setRange } from '../../kernels/bitmap.js';
-import { lowerBound } from '../plan/lower-bound.js';
+import { lowerBound } from '../plan/run-index.js';
 import type { RowRange, ScanUnit, RowGroupShare } from '../plan/plan.js';
 
 /** The matching rows of a row group. */

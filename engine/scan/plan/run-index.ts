@@ -1,5 +1,4 @@
 import type { RowGroup, SnapshotRuns } from '../../store/reading/snapshot.js';
-import { lowerBound } from './lower-bound.js';
 
 const indexes = new WeakMap<SnapshotRuns, RunIndex>();
 
@@ -91,4 +90,16 @@ function farBefore(runs: SnapshotRuns): Uint32Array | null {
     if (before !== null) before[i + 1] = before[i]! + (isFar ? 1 : 0);
   }
   return before;
+}
+
+/** Index of the first of the ascending `values` that is not less than `value`; their length where there is none. */
+export function lowerBound(values: readonly number[] | Uint16Array | Uint32Array, value: number): number {
+  let low = 0;
+  let high = values.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (values[middle]! < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
