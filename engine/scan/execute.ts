@@ -54,7 +54,8 @@ export function executeScan(snapshot: Snapshot, query: Query, settings: ScanSett
   asked.add(query);
   const keep = (bytes: Uint8Array): void => {
     const answers = ofStates.get(runs) ?? new Map<Query, KnownAnswer>();
-    if (answers.size === knownAnswersMax || bytes.length > answerBytesMax) return;
+    if (bytes.length > answerBytesMax) return;
+    if (answers.size === knownAnswersMax) answers.delete(answers.keys().next().value!);
     const { rowsReturned, rowGroups } = stats;
     answers.set(query, { schema, bytes, stats: { runs: stats.runs, rowGroups, rowsReturned } });
     ofStates.set(runs, answers);
@@ -70,7 +71,7 @@ interface KnownAnswer {
   readonly stats: Pick<ScanStats, 'runs' | 'rowGroups' | 'rowsReturned'>;
 }
 
-/** Short answers on each state to the first queries that were asked again. A new state has other runs. */
+/** Short answers on each state to the last queries that were asked again. A new state has other runs. */
 const ofStates = new WeakMap<Snapshot['runs'], Map<Query, KnownAnswer>>();
 /** The queries (the same object) that were asked. */
 const asked = new WeakSet<Query>();
