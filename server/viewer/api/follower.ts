@@ -22,7 +22,7 @@ export interface FollowerEvents {
   failed(failure: Failure, isFinal: boolean): void;
 }
 
-/** Milliseconds without data after which the connection is considered dead. The server sends a comment every 15 s, so three are missing by then. */
+/** Milliseconds without data after which the connection is considered dead. The server sends a comment every 5 s, so several are missing by then. */
 const silenceMsMax = 45_000;
 const firstPauseMs = 500;
 const pauseMsMax = 15_000;
