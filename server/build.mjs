@@ -69,9 +69,11 @@ async function joined(entries, folder, codeSplitting) {
 }
 
 // The entries for threads: modules with a task name their own file, which threads import. The module that starts threads does so too, but
-// names the file beside it (`thread.js`), so it is not in this list.
-const tasks = [...filesBelow('engine', '.js'), ...filesBelow('agents', '.js')].filter((path) =>
-  readFileSync(join(dist, path), 'utf8').includes('module: builtModule(import.meta.url)'),
+// names the file beside it (`thread.js`), so it is not in this list. An earlier build may have left modules whose source is gone since.
+const tasks = [...filesBelow('engine', '.js'), ...filesBelow('agents', '.js')].filter(
+  (path) =>
+    existsSync(join(dist, '..', path.replace(/\.js$/, '.ts'))) &&
+    readFileSync(join(dist, path), 'utf8').includes('module: builtModule(import.meta.url)'),
 );
 const groups = [{ name: 'shared', minShareCount: 2, minSize: sharedBytesMin }];
 const copied = [
