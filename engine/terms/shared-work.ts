@@ -33,8 +33,12 @@ export class SharedWork<Parameters extends readonly unknown[], Result> {
   }
 }
 
-/** Makes something at the first call, and returns the same at further calls. */
+/** Makes something at the first call, and returns the same at further calls. What could not be made is tried again at the next call. */
 export function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | null = null;
-  return () => (made ??= make());
+  return () =>
+    (made ??= make().catch((error: unknown) => {
+      made = null;
+      throw error;
+    }));
 }
