@@ -76,12 +76,12 @@ export async function identify(
   if (await waitsForReplaced(file, head, context)) return { kind: 'waiting' };
   const candidates = candidatesOf(context.checkpoints, head);
   const own = candidates.filter((one) => isOwn(one, file));
-  // A load may have stored more of it from a copy, which may have taken its name.
-  const isLoaded = ({ contentHash, headBytes }: Checkpoint): boolean =>
-    contentHash !== null && (own.length > 0 || (file.isGone && headBytes === headBytesMax));
-  const ownOrLoaded = candidates.filter((one) => own.includes(one) || isLoaded(one));
+  // A load may have stored more of it from a copy.
+  const ownOrLoaded = candidates.filter(
+    (one) => own.length > 0 && (own.includes(one) || one.contentHash !== null),
+  );
   const ownPosition =
-    (await loadedFromLonger(file, handle, head, ownOrLoaded, context)) ??
+    (await loadedFromLonger(file, handle, head, candidates, context)) ??
     (await longestMatch(handle, status, head, ownOrLoaded));
   if (ownPosition !== null) return { kind: 'follow', ...ownPosition, head };
   // If another file has all of a content, the log did not lose its end but was copied and truncated.
@@ -157,17 +157,17 @@ async function loadedFromLonger(
   file: FollowedFile,
   handle: LogHandle,
   head: Uint8Array,
-  known: readonly Checkpoint[],
+  candidates: readonly Checkpoint[],
   { files }: IdentityContext,
 ): Promise<{ position: SourcePosition; known: Checkpoint } | null> {
   const { status } = file.state;
   const { sizeBytes } = status;
-  const loads = known.filter((one) => one.headBytes === headBytesMax && one.offset > sizeBytes);
+  const loads = candidates.filter((one) => isLongLoad(one) && one.offset > sizeBytes);
   if (!file.isGone || loads.length === 0) return null;
   const hash = new ContentHash();
   for (let at = 0; at < sizeBytes; at += readPieceBytes)
     hash.update(await readAt(handle, at, Math.min(readPieceBytes, sizeBytes - at)));
-  const own = known.findLast(({ contentHash }) => contentHash === null) ?? loads[0]!;
+  const own = candidates.findLast((one) => isOwn(one, file)) ?? loads[0]!;
   const whole: Checkpoint = { ...own, offset: sizeBytes, contentHash: hash.digest() };
   for (const { place, name, isGone } of files.values()) {
     if (isGone || name.base !== file.name.base) continue;
@@ -303,6 +303,11 @@ function isMadeFor({ inode, bornMs }: Checkpoint, { inode: ofFile, state }: Foll
   return inode === ofFile && (bornMs === undefined || nowBornMs === null || bornMs === nowBornMs);
 }
 
+/** Whether a load made a checkpoint, of enough bytes that another file that has them is a copy. */
+function isLongLoad({ contentHash, headBytes }: Checkpoint): boolean {
+  return contentHash !== null && headBytes === headBytesMax;
+}
+
 /** Checkpoints of content with this beginning that no other file continues. */
 function freeCandidates(file: FollowedFile, head: Uint8Array, context: IdentityContext): Checkpoint[] {
   return candidatesOf(context.checkpoints, head).filter((candidate) => {
@@ -328,7 +333,7 @@ function isReplaced(candidate: Checkpoint, file: FollowedFile, context: Identity
 /** Whether the file that continues a checkpoint is another one than `file` and does not have that content any more. */
 function isFree(candidate: Checkpoint, file: FollowedFile, context: IdentityContext): boolean {
   if (candidate.inode === undefined) return false;
-  if (isReplaced(candidate, file, context)) return true;
+  if (isReplaced(candidate, file, context) || (file.isGone && isLongLoad(candidate))) return true;
   const holder = holderOf(candidate, context);
   if (holder === undefined || holder === file || holder.kind === 'done') return true;
   if (holder.position !== null) return holder.position.key !== checkpointKey(candidate);
