@@ -1,7 +1,8 @@
+#!/usr/bin/env node
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { packageRoot } from '../server/cli/options.js';
+import { packageRoot } from '../server/cli/options/package-root.js';
 import { driveRequests } from './http/client.js';
 import { ServerProcess } from './http/server-process.js';
 import { spreadOf } from './spread.js';

@@ -1,4 +1,5 @@
-import { formatBytes, formatCount } from '../../server/cli/terminal.js';
+#!/usr/bin/env node
+import { formatBytes, formatCount } from '../../server/cli/output/figures.js';
 import { UsageFailure } from '../options.js';
 import { numberOption, runMeasured, type MeasuredLine } from '../report/measured-run.js';
 import { peerPackageFolder } from '../sides/peer-package.js';

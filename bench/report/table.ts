@@ -1,4 +1,5 @@
-import { formatBytes, formatCount, formatSpan, formatTable } from '../../server/cli/terminal.js';
+import { formatBytes, formatCount, formatSpan } from '../../server/cli/output/figures.js';
+import { formatTable } from '../../server/cli/output/table.js';
 import type { BenchResult, ResultLine } from '../result.js';
 import { formatAdvantage, formatFigure } from './figures.js';
 

@@ -1,7 +1,8 @@
+#!/usr/bin/env node
 import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { formatCount } from '../../server/cli/terminal.js';
+import { formatCount } from '../../server/cli/output/figures.js';
 import { formatFigure } from '../report/figures.js';
 import { numberOption, runMeasured, type FigureLine, type RunOptions } from '../report/measured-run.js';
 import { spreadOf, type Spread } from '../spread.js';

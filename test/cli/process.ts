@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { get } from 'node:http';
+import { request } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -122,12 +122,24 @@ async function isFree(port: number): Promise<boolean> {
   return isListening;
 }
 
+/**
+ * Keeps other processes that ask for a port from getting this one until this process ends, also while no server uses it. Linux has names
+ * for that which last as long as the process. Elsewhere it is only improbable that two processes get the same port.
+ */
+async function isReserved(port: number): Promise<boolean> {
+  if (process.platform !== 'linux') return true;
+  const holder = createServer().listen(`\0logstrata-test-port-${port}`).unref();
+  return new Promise((resolve) =>
+    holder.once('error', () => resolve(false)).once('listening', () => resolve(true)),
+  );
+}
+
 /** A free port of this machine that nobody else gets by chance, before it is used or while a server restarts on it. */
 export async function freePort(): Promise<number> {
   const end = firstGivenPort();
   for (;;) {
     const port = firstPort + Math.floor(Math.random() * (end - firstPort));
-    if (await isFree(port)) return port;
+    if ((await isReserved(port)) && (await isFree(port))) return port;
   }
 }
 
@@ -135,16 +147,21 @@ export async function freePort(): Promise<number> {
  * Sends a request on a connection of its own, because the server may close one that was idle for seconds just when it is used again. Does
  * not use `fetch`, which in Node 20 sometimes never settles if the server is killed at the wrong moment, with no connection left.
  */
-export function fetchAlone(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
+export function fetchAlone(
+  url: string,
+  headers: Readonly<Record<string, string>> = {},
+  posted?: string,
+): Promise<Response> {
   return new Promise((resolve, reject) => {
-    const asked = get(url, { agent: false, headers }, (answer) => {
+    const method = posted === undefined ? 'GET' : 'POST';
+    const asked = request(url, { agent: false, headers, method }, (answer) => {
       const { statusCode: status = 0, headersDistinct } = answer;
       const lines = Object.entries(headersDistinct).flatMap(([name, values = []]) =>
         values.map((value): [string, string] => [name, value]),
       );
       resolve(new Response(Readable.toWeb(answer) as ReadableStream, { status, headers: lines }));
     });
-    asked.on('error', reject);
+    asked.on('error', reject).end(posted);
   });
 }
 

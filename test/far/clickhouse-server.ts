@@ -2,8 +2,10 @@ import { existsSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fetchAlone, freePort } from '../cli/process.js';
 import { describeUnless, unlessRequired } from '../needs.js';
-import { freePorts, Program } from './processes.js';
+import { Program } from './processes.js';
 
 const serverPath = ['/usr/sbin/clickhouse-server', '/usr/bin/clickhouse-server'].find((path) =>
   existsSync(path),
@@ -33,17 +35,22 @@ export class ClickHouseServer {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  static async make(folder: string, zookeeperPort: number | null): Promise<ClickHouseServer> {
-    const [port, tcp, interserver] = await freePorts(3);
+  static async make(
+    folder: string,
+    zookeeperPort: number | null,
+    httpPort?: number,
+  ): Promise<ClickHouseServer> {
+    const port = httpPort ?? (await freePort());
+    const [tcp, interserver] = [await freePort(), await freePort()];
     await mkdir(folder, { recursive: true });
     const zookeeper =
       zookeeperPort === null
         ? ''
-        : `<zookeeper><node><host>127.0.0.1</host><port>${zookeeperPort}</port></node><session_timeout_ms>2000</session_timeout_ms></zookeeper><merge_tree><zookeeper_session_expiration_check_period>1</zookeeper_session_expiration_check_period></merge_tree>`;
+        : `<zookeeper><node><host>127.0.0.1</host><port>${zookeeperPort}</port></node><session_timeout_ms>5000</session_timeout_ms></zookeeper><merge_tree><zookeeper_session_expiration_check_period>1</zookeeper_session_expiration_check_period></merge_tree>`;
     await writeFile(
       join(folder, 'config.xml'),
-      `<yandex><logger><level>warning</level><log>${folder}/log</log><errorlog>${folder}/errors</errorlog><size>10M</size><count>1</count></logger>
-<listen_host>127.0.0.1</listen_host><http_port>${port}</http_port><tcp_port>${tcp}</tcp_port>
+      `<yandex><logger><level>warning</level><console>1</console></logger>
+<listen_host>127.0.0.1</listen_host><http_port>${port}</http_port><http_server_default_response>${folder}</http_server_default_response><tcp_port>${tcp}</tcp_port>
 <interserver_http_port>${interserver}</interserver_http_port><interserver_http_host>127.0.0.1</interserver_http_host>
 <path>${folder}/data/</path><tmp_path>${folder}/tmp/</tmp_path><user_files_path>${folder}/files/</user_files_path>
 <users_config>users.xml</users_config><default_profile>default</default_profile><default_database>default</default_database>
@@ -51,17 +58,19 @@ export class ClickHouseServer {
     );
     await writeFile(
       join(folder, 'users.xml'),
-      `<yandex><profiles><default><max_memory_usage>1000000000</max_memory_usage><max_threads>2</max_threads></default></profiles>
+      `<yandex><profiles><default><max_memory_usage>1000000000</max_memory_usage><max_threads>2</max_threads>
+<background_pool_size>4</background_pool_size><background_schedule_pool_size>4</background_schedule_pool_size></default></profiles>
 <users><default><password></password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default></users>
 <quotas><default></default></quotas></yandex>`,
     );
-    return new ClickHouseServer(folder, port!);
+    return new ClickHouseServer(folder, port);
   }
 
   async start(): Promise<this> {
     const args = [`--config-file=${join(this.folder, 'config.xml')}`];
     this.#program = new Program(serverPath!, args, this.folder);
-    await this.#program.ready(async () => (await fetch(`${this.url}/ping`)).ok);
+    // Any ClickHouse would answer a ping, but only this one answers with its folder.
+    await this.#program.ready(async () => (await (await fetchAlone(this.url)).text()) === this.folder);
     return this;
   }
 
@@ -90,10 +99,10 @@ export class ClickHouseServer {
 
   /** The text that a statement returns. */
   async ask(sql: string): Promise<string> {
-    const response = await fetch(this.url, { method: 'POST', body: sql });
-    const text = await response.text();
-    if (!response.ok) throw new Error(text);
-    return text;
+    const response = await fetchAlone(this.url, {}, sql);
+    const answer = await response.text();
+    if (!response.ok) throw new Error(answer);
+    return answer;
   }
 }
 
@@ -107,7 +116,7 @@ export class ZooKeeper {
   ) {}
 
   static async make(folder: string): Promise<ZooKeeper> {
-    const [port] = await freePorts(1);
+    const port = await freePort();
     await mkdir(folder, { recursive: true });
     const lines = [
       'tickTime=500',
@@ -115,9 +124,12 @@ export class ZooKeeper {
       `clientPort=${port}`,
       'clientPortAddress=127.0.0.1',
       'admin.enableServer=false',
+      '4lw.commands.whitelist=conf',
+      // What it has written survives a kill without that, and a busy disk would have it miss its sessions' deadlines.
+      'forceSync=no',
     ];
     await writeFile(join(folder, 'zoo.cfg'), `${lines.join('\n')}\n`);
-    return new ZooKeeper(folder, port!);
+    return new ZooKeeper(folder, port);
   }
 
   async start(): Promise<this> {
@@ -128,7 +140,7 @@ export class ZooKeeper {
       ['-Xmx128m', '-XX:TieredStopAtLevel=1', '-cp', classes, main, 'zoo.cfg'],
       this.folder,
     );
-    await this.#program.ready(() => accepts(this.port));
+    await this.#program.ready(async () => (await configurationAt(this.port)).includes(`${this.folder}/data`));
     return this;
   }
 
@@ -137,13 +149,9 @@ export class ZooKeeper {
   }
 }
 
-function accepts(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once('error', () => resolve(false));
-  });
+/** What the ZooKeeper at a port tells about itself, with its folder. */
+function configurationAt(port: number): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  socket.end('conf');
+  return text(socket);
 }

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { isLong, seed } from '../cases.js';
 import type { Query } from '../../engine/scan/plan/query.js';
@@ -7,7 +8,7 @@ import { noon, schema } from '../engine/store/memory-archive.js';
 import { seededRandom } from '../model/random.js';
 import type { Value } from '../model/dataset.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
-import { describeWithClickHouse } from './clickhouse-server.js';
+import { ClickHouseServer, describeWithClickHouse } from './clickhouse-server.js';
 import { FarClusterBed } from './far-cluster-bed.js';
 import { FarStore, freshName, tierOf, type TestTier } from './far-store.js';
 
@@ -51,6 +52,12 @@ describeWithClickHouse('a cluster of two shards with two replicas each', () => {
     const sql = `SELECT uniqExact(partition) FROM system.parts WHERE active AND table = '${agent}'`;
     return Promise.all(bed.servers.flat().map(async (server) => Number(await server.ask(sql))));
   }
+
+  it('does not take another server that has the port for the one that was started', async () => {
+    const { port } = bed.servers[1]![0]!;
+    const second = await ClickHouseServer.make(join(bed.folder, 'second'), null, port);
+    await expect(second.start()).rejects.toThrow(/has ended by itself with \d+: .*Address already in use/s);
+  });
 
   it('has each unit on every replica of one shard', async () => {
     const store = await shipped();

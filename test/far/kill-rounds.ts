@@ -32,6 +32,12 @@ const rowsMax = 300;
 const manyRows = 66_000;
 const manyRounds = 25;
 
+/**
+ * How long the server may take for what it does in the background. After a failure it tries again only after a minute, and it drops a failed
+ * attempt only once no reader can be reading it, which is after more than a minute too.
+ */
+const background = { timeout: 250_000 };
+
 /** Progress is printed after this many rounds, because all of them take hours. */
 const toldRounds = 10;
 
@@ -59,7 +65,8 @@ export async function killRounds(
     walk.begin();
     // The first round waits for a shipped unit. The round after a long segment waits until everything is shipped: no round is long enough to
     // ship it before the kill, and it would delay all newer segments.
-    if (round === 0) await expect.poll(async () => (await log.shipped()).units).toBeGreaterThan(0);
+    if (round === 0)
+      await expect.poll(async () => (await log.shipped()).units, background).toBeGreaterThan(0);
     else if (round % manyRounds === 0) await allShipped(log);
     else await delay(untilKillMs * random.fraction());
     const back = victim === 'logstrata' ? undefined : await kill(victim, random);
@@ -90,13 +97,11 @@ export async function killRounds(
   expect(units).toBeGreaterThan(0);
   // No unknown row is left, and failed attempts are dropped.
   expect(await log.verified()).toMatch(/^ok .*\n$/);
-  await expect.poll(async () => (await log.shipped()).leftovers).toBe(0);
+  await expect.poll(async () => (await log.shipped()).leftovers, background).toBe(0);
   expect(await log.verified()).toMatch(/^ok .*\n$/);
 }
 
 /** Waits until all but the newest record is shipped. */
 async function allShipped(log: ShippedLog): Promise<void> {
-  await expect
-    .poll(async () => (await log.shipped()).onlyRecords, { timeout: 250_000 })
-    .toBe(log.records - 1);
+  await expect.poll(async () => (await log.shipped()).onlyRecords, background).toBe(log.records - 1);
 }

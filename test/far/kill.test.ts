@@ -10,6 +10,9 @@ import { describeWithChdb } from './with-chdb.js';
 
 const rounds = Number(process.env['LOGSTRATA_ROUNDS'] ?? 200);
 
+/** It waits several times for what a server does only after a minute. */
+const timeout = isLong ? 3_600_000 : 1_000_000;
+
 /** Logstrata most often, ZooKeeper most rarely. */
 function victims(): Victim[] {
   const random = new Random(seed);
@@ -23,7 +26,7 @@ function victims(): Victim[] {
 describeWithClickHouse(
   'kills at random moments while records are shipped to a cluster and paged through',
   () => {
-    it(`lose and repeat no record, and units are shipped (seed ${seed})`, async () => {
+    it(`lose and repeat no record, and units are shipped (seed ${seed})`, { timeout }, async () => {
       const bed = await FarClusterBed.start(isLong ? 2 : 1, 2);
       try {
         const killed: readonly Victim[] = isLong ? victims() : ['logstrata', 'server'];
