@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { readAgentFile } from '../agents/definition/agent-file.js';
 import { createRecordDecoder } from '../agents/decode/record-decoder.js';
 import { BatchBuilder } from '../engine/columns/batch-builder.js';
-import { packageRoot } from '../server/cli/options/package-root.js';
+import { packageRoot } from '../server/cli/options.js';
 import { generateLines } from './generated-lines.js';
 import type { KernelCase } from './kernel-case.js';
 

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BenchOptions } from './options.js';
-import { packageRoot } from '../server/cli/options/package-root.js';
+import { packageRoot } from '../server/cli/options.js';
 import type { RecordSet } from './record-set.js';
 import { compareLine, type MissingPeer, type ResultLine, type Unit } from './result.js';
 import { SideClient } from './side-client.js';

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { packageRoot } from '../server/cli/options/package-root.js';
+import { packageRoot } from '../server/cli/options.js';
 import { questionIds, type QuestionId } from './question.js';
 import { peerNames, type PeerName } from './side.js';
 

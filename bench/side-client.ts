@@ -1,7 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { packageRoot } from '../server/cli/options/package-root.js';
+import { packageRoot } from '../server/cli/options.js';
 import type { SideName, SideOptions, SideReplies, SideRequest } from './side.js';
 
 interface Waiting {

@@ -1,8 +1,7 @@
-#!/usr/bin/env node
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { packageRoot } from '../server/cli/options/package-root.js';
+import { packageRoot } from '../server/cli/options.js';
 import { driveRequests } from './http/client.js';
 import { ServerProcess } from './http/server-process.js';
 import { spreadOf } from './spread.js';

@@ -1,9 +1,8 @@
-#!/usr/bin/env node
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { formatBytes, formatCount } from '../../server/cli/output/figures.js';
-import { packageRoot } from '../../server/cli/options/package-root.js';
+import { formatBytes, formatCount } from '../../server/cli/terminal.js';
+import { packageRoot } from '../../server/cli/options.js';
 import { ServerProcess } from '../http/server-process.js';
 import { numberOption, runMeasured, type MeasuredLine } from '../report/measured-run.js';
 import { folderBytes } from '../sides/folder-size.js';

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readAgentFile } from '../../agents/definition/agent-file.js';
-import { packageRoot } from '../../server/cli/options/package-root.js';
+import { packageRoot } from '../../server/cli/options.js';
 import { generateLines } from '../generated-lines.js';
 import { ServerProcess } from '../http/server-process.js';
 import { spreadOf, type Spread } from '../spread.js';

@@ -1,5 +1,4 @@
-#!/usr/bin/env node
-import { formatBytes, formatCount } from '../../server/cli/output/figures.js';
+import { formatBytes, formatCount } from '../../server/cli/terminal.js';
 import { formatFigure } from '../report/figures.js';
 import { runMeasured, type MeasuredLine } from '../report/measured-run.js';
 import { formats, measureBacklog, measureFollowing, measureQueries, type Sizes } from './measures.js';

@@ -18,7 +18,7 @@ import {
   type FarStatement,
   type FarTransport,
 } from '../../engine/store/far/far-transport.js';
-import { packageRoot } from '../../server/cli/options/package-root.js';
+import { packageRoot } from '../../server/cli/options.js';
 import { parseQueryRequest } from '../../server/request/query-request.js';
 import { addRecords, endMs, webAgent } from '../growth/web-store.js';
 import { ServerProcess } from '../http/server-process.js';

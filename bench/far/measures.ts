@@ -1,4 +1,4 @@
-import { formatBytes } from '../../server/cli/output/figures.js';
+import { formatBytes } from '../../server/cli/terminal.js';
 import type { MeasuredLine } from '../report/measured-run.js';
 import { spreadOf } from '../spread.js';
 import { answered, counted, type Answered, type FarBed } from './far-bed.js';

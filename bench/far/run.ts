@@ -1,5 +1,4 @@
-#!/usr/bin/env node
-import { formatBytes, formatCount } from '../../server/cli/output/figures.js';
+import { formatBytes, formatCount } from '../../server/cli/terminal.js';
 import { UsageFailure } from '../options.js';
 import { numberOption, runMeasured, type MeasuredLine } from '../report/measured-run.js';
 import { peerPackageFolder } from '../sides/peer-package.js';

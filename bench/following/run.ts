@@ -1,9 +1,8 @@
-#!/usr/bin/env node
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { formatBytes, formatCount } from '../../server/cli/output/figures.js';
-import { packageRoot } from '../../server/cli/options/package-root.js';
+import { formatBytes, formatCount } from '../../server/cli/terminal.js';
+import { packageRoot } from '../../server/cli/options.js';
 import { Child } from '../child.js';
 import { ServerProcess } from '../http/server-process.js';
 import { numberOption, runMeasured, type MeasuredLine } from '../report/measured-run.js';

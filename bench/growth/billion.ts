@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { formatBytes, formatCount } from '../../server/cli/output/figures.js';
+import { formatBytes, formatCount } from '../../server/cli/terminal.js';
 import { describeMachine, type MachineDescription } from '../machine.js';
 import { rowGroupRowsMax } from '../../engine/terms/limits.js';
 import { absentDigits, absentId, needleQuestions } from './growth.js';

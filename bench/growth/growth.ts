@@ -1,6 +1,6 @@
 import { mkdtempSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { formatCount } from '../../server/cli/output/figures.js';
+import { formatCount } from '../../server/cli/terminal.js';
 import { describeMachine, type MachineDescription } from '../machine.js';
 import type { GrowthOptions } from './options.js';
 import { measure, type GrowthQuestion, type Measured } from './question.js';

@@ -1,4 +1,4 @@
-import { formatBytes, formatCount } from '../../server/cli/output/figures.js';
+import { formatBytes, formatCount } from '../../server/cli/terminal.js';
 import type { MachineDescription } from '../machine.js';
 import { formatFigure } from '../report/figures.js';
 import type { Spread } from '../spread.js';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { readAgentFile } from '../../agents/definition/agent-file.js';
 import type { AgentDefinition } from '../../agents/definition/definition.js';
 import { BatchBuilder, openArchive, type ColumnBuilder } from '../../engine/index.js';
-import { packageRoot } from '../../server/cli/options/package-root.js';
+import { packageRoot } from '../../server/cli/options.js';
 import { webRecords, type WebRecord } from '../web-records.js';
 
 /** The end of all archives, which is also the time at which they are queried. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { packageRoot } from '../../server/cli/options/package-root.js';
+import { packageRoot } from '../../server/cli/options.js';
 import { loadUws } from '../../server/http/uws-binary.js';
 import type { Question } from '../question.js';
 import { compareLine, type ResultLine } from '../result.js';

@@ -1,4 +1,4 @@
-import { formatBytes, formatCount } from '../../server/cli/output/figures.js';
+import { formatBytes, formatCount } from '../../server/cli/terminal.js';
 import type { Unit } from '../result.js';
 
 /** Milliseconds with three significant digits: `0.042`, `1.23`, `45.1`, `1,234`. */

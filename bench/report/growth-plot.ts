@@ -1,4 +1,4 @@
-import { formatCount } from '../../server/cli/output/figures.js';
+import { formatCount } from '../../server/cli/terminal.js';
 import type { GrowthResult } from '../growth/growth.js';
 import { axisColour, gridColour, svgPage, text } from './svg.js';
 import { formatFigure } from './figures.js';

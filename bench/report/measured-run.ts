@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { packageRoot } from '../../server/cli/options/package-root.js';
+import { packageRoot } from '../../server/cli/options.js';
 import { describeMachine } from '../machine.js';
 import { UsageFailure } from '../options.js';
 

@@ -1,5 +1,5 @@
 import type { Gauge, Sample, SoakResult } from '../soak/result.js';
-import { formatBytes, formatCount } from '../../server/cli/output/figures.js';
+import { formatBytes, formatCount } from '../../server/cli/terminal.js';
 import { axisColour, gridColour, svgPage, text } from './svg.js';
 
 const left = 96;

@@ -1,5 +1,4 @@
-import { formatBytes, formatCount, formatSpan } from '../../server/cli/output/figures.js';
-import { formatTable } from '../../server/cli/output/table.js';
+import { formatBytes, formatCount, formatSpan, formatTable } from '../../server/cli/terminal.js';
 import type { BenchResult, ResultLine } from '../result.js';
 import { formatAdvantage, formatFigure } from './figures.js';
 

@@ -12,7 +12,7 @@ import {
 } from '../../engine/index.js';
 import { parseCountRequest } from '../../server/counts/count-request.js';
 import { parseQueryRequest } from '../../server/request/query-request.js';
-import { packageRoot, packageVersion } from '../../server/cli/options/package-root.js';
+import { packageRoot, packageVersion } from '../../server/cli/options.js';
 import type { Anchor, Counting, Filter, Question } from '../question.js';
 import type { Side, SideOptions } from '../side.js';
 import { folderBytes } from './folder-size.js';

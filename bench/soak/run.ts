@@ -1,7 +1,6 @@
-#!/usr/bin/env node
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, relative } from 'node:path';
-import { formatBytes, formatCount } from '../../server/cli/output/figures.js';
+import { formatBytes, formatCount } from '../../server/cli/terminal.js';
 import { UsageFailure } from '../options.js';
 import { plotSoak } from '../report/soak-plot.js';
 import { readSoakOptions, soakUsage } from './options.js';

@@ -1,6 +1,5 @@
-#!/usr/bin/env node
 import { resolve } from 'node:path';
-import { formatBytes, formatCount } from '../../server/cli/output/figures.js';
+import { formatBytes, formatCount } from '../../server/cli/terminal.js';
 import { numberOption, runMeasured, type MeasuredLine } from '../report/measured-run.js';
 import { appLog, makeStore, serveStore } from './stored-log.js';
 import { measureFirstRows, measureScrolling } from './page-measures.js';

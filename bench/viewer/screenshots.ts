@@ -1,10 +1,9 @@
-#!/usr/bin/env node
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { packageRoot } from '../../server/cli/options/package-root.js';
+import { packageRoot } from '../../server/cli/options.js';
 import { launchChromium } from './chromium.js';
 import { damageStore } from './damaged-store.js';
 import { shopAgent, shopLines } from './shop-log.js';

@@ -1,8 +1,7 @@
-#!/usr/bin/env node
 import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { formatCount } from '../../server/cli/output/figures.js';
+import { formatCount } from '../../server/cli/terminal.js';
 import { formatFigure } from '../report/figures.js';
 import { numberOption, runMeasured, type FigureLine, type RunOptions } from '../report/measured-run.js';
 import { spreadOf, type Spread } from '../spread.js';

@@ -248,7 +248,7 @@ export class AgentStore extends ReadingStore<StoreContext> {
     try {
       return await run(new ForeignWork(foreign, (task, job) => queue.run(task, job)));
     } finally {
-      queue.end(new LogstrataError('cancelled', 'the work on attached files has ended'));
+      queue.end();
     }
   }
 

@@ -1,7 +1,8 @@
 import { assert, assertNever } from '../terms/assert.js';
 import { isLogstrataError } from '../terms/errors.js';
 import { answerBytesMax } from '../terms/limits.js';
-import type { WorkerPool } from '../workers/worker-pool.js';
+import type { JobQueue } from '../workers/job-queue.js';
+import { queueOf, type WorkerPool } from '../workers/worker-pool.js';
 import { turnsOf, type AnswerTurns, type PausableScan, type Turn } from './write/answer-turns.js';
 import { finderOf } from './far/tiered-finder.js';
 import { LineWriter, type HeldPiece } from './write/line-writer.js';
@@ -10,7 +11,6 @@ import { copyOf } from './job/piece-space.js';
 import { planScan } from './plan/plan.js';
 import { preparePredicates } from './job/predicate.js';
 import type { Query, ScanStats } from './plan/query.js';
-import { QueryThreads } from '../store/reading/query-threads.js';
 import { readingEstimate, tooMuchToRead } from './filter/reading-estimate.js';
 import { RowGroupFilter } from './filter/row-group-filter.js';
 import type { PieceIterator, ScanOptions } from './plan/scan.js';
@@ -62,7 +62,7 @@ export class Answer implements PieceIterator, PausableScan {
   readonly #frame: Frame | null;
   readonly #signal: AbortSignal | undefined;
   readonly #turns: AnswerTurns;
-  #threads: QueryThreads | null;
+  #threads: JobQueue | null;
   #writer: LineWriter | null = null;
   /** The pieces; null before they are begun, and after a pause. */
   #pieces: AsyncGenerator<HeldPiece, void> | null = null;
@@ -90,7 +90,7 @@ export class Answer implements PieceIterator, PausableScan {
     this.#frame = frameOf(query, snapshot.schema);
     this.#signal = signalOf(signal);
     this.#turns = turnsOf(workers);
-    this.#threads = QueryThreads.of(workers, this.#signal);
+    this.#threads = queueOf(workers, this.#signal);
     if (this.#signal?.aborted === true) this.#release();
     else this.#signal?.addEventListener('abort', this.#onAbort);
   }
@@ -164,7 +164,7 @@ export class Answer implements PieceIterator, PausableScan {
   async #resume(): Promise<void> {
     await this.#pausing;
     this.#pausing = null;
-    if (!this.#isReleased) this.#threads = QueryThreads.of(this.#settings.workers, this.#signal);
+    if (!this.#isReleased) this.#threads = queueOf(this.#settings.workers, this.#signal);
   }
 
   /** Goes on in a newer state after a failure. Throws the failure where that can't be done. */

@@ -9,11 +9,10 @@ import { Pace } from '../store/reading/pace.js';
 import { planScan } from './plan/plan.js';
 import { preparePredicates } from './job/predicate.js';
 import type { Query } from './plan/query.js';
-import { QueryThreads } from '../store/reading/query-threads.js';
 import { RowGroupFilter, type ScanWork } from './filter/row-group-filter.js';
 import { listSelected, type Matches } from './job/selection.js';
 import { endOfSnapshot, type Snapshot } from '../store/reading/snapshot.js';
-import type { WorkerPool } from '../workers/worker-pool.js';
+import { queueOf, type WorkerPool } from '../workers/worker-pool.js';
 import { writtenFields } from './write/json-columns.js';
 
 /**
@@ -65,7 +64,7 @@ async function* rowsOfSnapshot(
   query: Query,
   { signal, workers }: SelectSettings,
 ): AsyncGenerator<SelectedRows> {
-  const threads = QueryThreads.of(workers, signal);
+  const threads = queueOf(workers, signal);
   try {
     const work = { stats: newScanStats(), pace: new Pace(signal), threads };
     const pieces = rowsFound(snapshot, query, work);

@@ -2,6 +2,9 @@ import { LogstrataError, isLogstrataError } from '../terms/errors.js';
 import { waitingMax } from '../terms/limits.js';
 import type { Task } from './task.js';
 
+/** The error of jobs that are dropped when their query ends. Made once: its stack trace costs more than the rest of ending a query. */
+const queryEnded = new LogstrataError('cancelled', 'the query has ended');
+
 /** The estimate of the first job of a queue (ms). */
 const firstJobMs = 1;
 
@@ -41,6 +44,8 @@ export class JobQueue {
   /** Time of threads that it has used, counted from the time that others had used when it began to have jobs (ms). */
   #usedMs = 0;
   #ended: Error | undefined;
+  /** Tracked work that has not ended. */
+  readonly #underWay = new Set<Promise<unknown>>();
 
   /** @param signal when aborted, jobs that no thread has taken are dropped */
   constructor(pool: JobRunner, signal?: AbortSignal) {
@@ -51,7 +56,7 @@ export class JobQueue {
   }
 
   /** Number of threads that may run its jobs at once. With 0 the calling thread runs them. */
-  get threads(): number {
+  get threadCount(): number {
     return this.#pool.threads;
   }
 
@@ -121,8 +126,19 @@ export class JobQueue {
     return true;
   }
 
+  /** Remembers work that uses the query's files, so that `underWay` can tell when the files are free. */
+  track(work: Promise<unknown>): void {
+    const ended: Promise<unknown> = work.catch(() => undefined).finally(() => this.#underWay.delete(ended));
+    this.#underWay.add(ended);
+  }
+
+  /** Resolves when all tracked work has ended; null when there is none. */
+  underWay(): Promise<unknown> | null {
+    return this.#underWay.size === 0 ? null : Promise.all(this.#underWay);
+  }
+
   /** Drops the jobs that no thread has taken. They and all later ones fail with `reason`. */
-  end(reason: Error): void {
+  end(reason: Error = queryEnded): void {
     this.#signal?.removeEventListener('abort', this.#onAbort);
     this.#ended ??= reason;
     for (const { reject } of this.waiting.splice(0)) reject(reason);

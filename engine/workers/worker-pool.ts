@@ -249,6 +249,11 @@ export class WorkerPool implements JobRunner {
   }
 }
 
+/** A queue for one query's jobs, which may wait for the disk or would block the event loop; null where there are no threads for them. */
+export function queueOf(pool: WorkerPool | undefined, signal: AbortSignal | undefined): JobQueue | null {
+  return pool === undefined || pool.threads === 0 ? null : pool.queue(signal);
+}
+
 function threadsEnded(): LogstrataError {
   return new LogstrataError('closed', 'the worker threads have ended');
 }

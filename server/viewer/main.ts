@@ -1,7 +1,6 @@
-import { FirstRequests, firstPaths } from './api/first-requests.js';
-import { readAddress } from './query/address.js';
-import { BrowserStore } from './state/browser-store.js';
-import { readToken } from './state/token.js';
+import { FirstRequests, firstPaths } from './state/first-requests.js';
+import { readAddress } from './state/view.js';
+import { BrowserStore, readToken } from './state/browser-store.js';
 
 const first = new FirstRequests();
 first.send(firstPaths(readAddress(location.hash)), readToken(new BrowserStore(() => sessionStorage)));

@@ -1,13 +1,12 @@
 import { effect, signal, type ReadonlySignal } from '@preact/signals';
 import { render } from 'preact';
-import { App } from './page/app.js';
-import { listenToKeys } from './page/keys.js';
+import { App } from './app.js';
+import { listenToKeys } from './keys.js';
 import { BrowserStore } from './state/browser-store.js';
-import { openPreferences } from './state/preferences.js';
+import { openPreferences, ViewStore } from './state/kept-views.js';
 import { Screen } from './state/screen.js';
-import { ViewStore } from './state/view-store.js';
 import { Viewer } from './state/viewer.js';
-import type { FirstRequests } from './api/first-requests.js';
+import type { FirstRequests } from './state/first-requests.js';
 
 /** A signal of whether a media query matches. */
 function mediaSignal(query: string): ReadonlySignal<boolean> {

@@ -4,8 +4,13 @@ import { delimiter, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { operatorsOf } from '../../server/request/operators.js';
 import { buildProgram } from '../../server/cli/program.js';
-import { candidatesFor, type KnownAgents } from '../../server/cli/shell/candidates.js';
-import { completionScripts, shells, type Shell } from '../../server/cli/shell/completion-scripts.js';
+import {
+  candidatesFor,
+  type KnownAgents,
+  completionScripts,
+  shells,
+  type Shell,
+} from '../../server/cli/completion.js';
 import { itUnless, missingProgram } from '../needs.js';
 import { run } from './here.js';
 import { main, workFolder } from './process.js';

@@ -4,8 +4,8 @@ import { expect, it } from 'vitest';
 import { makeSchema } from '../../engine/terms/schema.js';
 import type { Counts } from '../../engine/scan/plan/count.js';
 import { parseCountRequest } from '../../server/counts/count-request.js';
-import { describeCounts, type Screen } from '../../server/cli/output/count-display.js';
-import { textWidth } from '../../server/cli/output/text-width.js';
+import { describeCounts, type Screen } from '../../server/cli/count.js';
+import { textWidth } from '../../server/cli/terminal.js';
 import { run } from './here.js';
 import { fetchAlone, start, workFolder } from './process.js';
 

@@ -25,7 +25,7 @@ async function heapBytes(before: string): Promise<number> {
 }
 
 test('a heap in which objects are replaced holds less garbage when it grows slowly', async () => {
-  const { href } = new URL('../../dist/server/cli/serving/heap-growth.js', import.meta.url);
+  const { href } = new URL('../../dist/server/cli/heap-growth.js', import.meta.url);
   const [usual, slow] = await Promise.all([
     heapBytes(''),
     heapBytes(`import { growHeapsSlowly } from '${href}'; growHeapsSlowly();`),

@@ -1,9 +1,7 @@
 import type { Command } from 'commander';
 import { expect, it } from 'vitest';
-import { fitHelp, helpWidth } from '../../server/cli/output/help-text.js';
-import { drawBar } from '../../server/cli/output/progress.js';
-import { formatTable } from '../../server/cli/output/table.js';
-import { textWidth } from '../../server/cli/output/text-width.js';
+import { fitHelp, helpWidth } from '../../server/cli/help-text.js';
+import { drawBar, formatTable, textWidth } from '../../server/cli/terminal.js';
 import { buildProgram } from '../../server/cli/program.js';
 import { run } from './here.js';
 import { workFolder } from './process.js';

@@ -1,4 +1,4 @@
-import { appendFileSync, copyFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, copyFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { follow, lineOf, lines, range } from './followed-folder.js';
 
@@ -45,5 +45,19 @@ describe('loading', () => {
     writeFileSync(followed.path('db.log'), lines(1, 2));
     await followed.collect();
     expect(await followed.numbers()).toEqual([0, 1]);
+  });
+
+  it('the beginning of a log stores no line twice if a copy of the whole log appears and is removed', async () => {
+    const followed = await follow();
+    const path = followed.path('web.log');
+    writeFileSync(path, lines(0, 40));
+    await followed.load('web.log');
+    appendFileSync(path, lines(40, 60));
+    await followed.collect();
+    copyFileSync(path, `${path}.1`);
+    await followed.collect();
+    unlinkSync(`${path}.1`);
+    await followed.settle();
+    expect(await followed.numbers()).toEqual(range(0, 60));
   });
 });

@@ -1,4 +1,14 @@
-import { appendFileSync, closeSync, openSync, renameSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  appendFileSync,
+  closeSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  unlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { closeAtEnd } from '../agents/load/temporary.js';
 import { follow, type FollowedFolder, lineOf, lines, range, type FollowOptions } from './followed-folder.js';
@@ -115,13 +125,37 @@ it('a record that waits for its end in both is stored once if the copy is loaded
   expect(await followed.numbers()).toEqual(range(0, 40));
 });
 
-it('lines that were not read before a load stored them from the copy are stored once', async () => {
-  const followed = await stored(lines(0, 1));
-  appendFileSync(followed.path('web.log'), lines(1, 40));
-  replace(followed, lines(0, 40));
-  await followed.load('web.log');
-  await followed.settle();
-  expect(await followed.numbers()).toEqual(range(0, 40));
+describe.each([
+  { what: 'stays', rotate: () => {} },
+  { what: 'is renamed', rotate: (log: string) => renameSync(log, `${log}.1`) },
+  {
+    what: 'is compressed',
+    rotate: (log: string) => {
+      writeFileSync(`${log}.1.gz`, gzipSync(readFileSync(log)));
+      unlinkSync(log);
+    },
+  },
+])('lines that were not read before a load stored them from a copy, which then $what,', ({ rotate }) => {
+  it.each([
+    { readBytes: 30, added: 0 },
+    { readBytes: 30, added: 5 },
+    { readBytes: 100, added: 0 },
+    { readBytes: 100, added: 5 },
+  ])('are stored once ($readBytes bytes read before, $added lines more in the copy)', async (which) => {
+    const followed = await stored(lines(0, 40).slice(0, which.readBytes));
+    const log = followed.path('web.log');
+    appendFileSync(log, lines(0, 40).slice(which.readBytes));
+    const writer = openSync(log, 'a');
+    closeAtEnd(() => Promise.resolve(closeSync(writer)));
+    replace(followed, lines(0, 40 + which.added));
+    await followed.load('web.log');
+    rotate(log);
+    await followed.collect();
+    // What its program still writes to the replaced log is in no copy.
+    writeSync(writer, lines(90, 92));
+    await followed.settle();
+    expect(await followed.numbers()).toEqual([...range(0, 40 + which.added), 90, 91]);
+  });
 });
 
 it('a log that only a load has stored is read on after its beginning was removed', async () => {

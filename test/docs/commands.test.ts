@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { buildProgram } from '../../server/cli/program.js';
-import { failureKinds, failureOf } from '../../server/viewer/api/failure.js';
+import { failureKinds, failureOf } from '../../server/viewer/state/failure.js';
 import { root } from '../tidy/source-files.js';
 import { documentation, fencesOf, proseOf } from './pages.js';
 

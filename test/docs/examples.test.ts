@@ -13,7 +13,7 @@ import type { AgentStore } from '../../engine/archive/agent-store.js';
 import type { Archive } from '../../engine/archive/archive.js';
 import { makeRoutes } from '../../server/console/routes.js';
 import { startConsole, type RunningConsole } from '../../server/console/console.js';
-import { sampleLogs } from '../../server/cli/serving/sample-logs.js';
+import { sampleLogs } from '../../server/cli/demo.js';
 import { startServer, type RunningServer } from '../../server/route/server.js';
 import { fetchAlone } from '../cli/process.js';
 import { root } from '../tidy/source-files.js';

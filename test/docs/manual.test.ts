@@ -1,8 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import type { Command } from 'commander';
 import { expect, it } from 'vitest';
-import { manPage } from '../../server/cli/manual/man-page.js';
-import { helpPieces } from '../../server/cli/manual/help-text.js';
+import { manPage, helpPieces } from '../../server/cli/man-page.js';
 import { buildProgram } from '../../server/cli/program.js';
 import { itUnless, missingProgram } from '../needs.js';
 

@@ -9,7 +9,7 @@ import type { CountBound, Counts, CountQuery } from '../../engine/scan/plan/coun
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
 import type { Directory } from '../../engine/store/disk/directory.js';
 import { openRealDirectory } from '../../engine/store/disk/real-directory.js';
-import { QueryThreads } from '../../engine/store/reading/query-threads.js';
+import { JobQueue } from '../../engine/workers/job-queue.js';
 import { makeSchema } from '../../engine/terms/schema.js';
 import type { Snapshot } from '../../engine/store/reading/snapshot.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
@@ -99,7 +99,7 @@ const layout: StoredLayout = { segments: 2, stretch: 1000, rowGroupRows: 500, ho
 
 /** Number of jobs of a task that threads were given while `use` ran. */
 async function jobsWhile<T>(use: () => Promise<T>): Promise<{ result: T; jobs: number }> {
-  const run = vi.spyOn(QueryThreads.prototype, 'run');
+  const run = vi.spyOn(JobQueue.prototype, 'run');
   try {
     const result = await use();
     return { result, jobs: run.mock.calls.filter(([task]) => task === (countsTask as unknown)).length };

@@ -7,7 +7,7 @@ import { DamageError, LogstrataError } from '../../engine/terms/errors.js';
 import { sharedMemory } from '../../engine/memory/shared-memory.js';
 import { executeScan } from '../../engine/scan/execute.js';
 import type { Query, ScanStats } from '../../engine/scan/plan/query.js';
-import { QueryThreads } from '../../engine/store/reading/query-threads.js';
+import { JobQueue } from '../../engine/workers/job-queue.js';
 import { linesTask } from '../../engine/scan/job/row-group-task.js';
 import { matchesTask } from '../../engine/scan/job/row-group-task.js';
 import { makeSchema } from '../../engine/terms/schema.js';
@@ -60,7 +60,7 @@ function store(
 
 /** The jobs of a task that queries have given to threads since the last `clear`. */
 function spiedJobs<Job>(task: Task<Job, unknown>) {
-  const run = vi.spyOn(QueryThreads.prototype, 'run');
+  const run = vi.spyOn(JobQueue.prototype, 'run');
   return {
     jobs: (): Job[] => run.mock.calls.filter(([of]) => of === (task as unknown)).map(([, job]) => job as Job),
     clear: () => run.mockClear(),

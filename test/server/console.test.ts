@@ -1,11 +1,10 @@
 import { once } from 'node:events';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { createServer, type AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { defaultConfig } from '../../agents/definition/config.js';
 import type { Trouble } from '../../engine/index.js';
 import { Access } from '../../server/access/access.js';
-import { openConsole } from '../../server/cli/serving/own-console.js';
+import { openConsole } from '../../server/cli/listeners.js';
 import { startConsole, type RunningConsole } from '../../server/console/console.js';
 import type { ConsoleRoute } from '../../server/console/console-route.js';
 import { ProblemError } from '../../server/http/problem.js';

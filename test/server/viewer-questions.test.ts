@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { parseQueryRequest } from '../../server/request/query-request.js';
-import type { Field } from '../../server/viewer/query/field.js';
-import { filterParameters, negated, type Filter } from '../../server/viewer/query/filter.js';
-import { operatorsOf } from '../../server/viewer/query/operators.js';
-import { questionOf, requestPath } from '../../server/viewer/query/question.js';
-import { plainView } from '../../server/viewer/query/view.js';
+import type { Field } from '../../server/viewer/state/field.js';
+import { filterParameters, negated, type Filter, operatorsOf } from '../../server/viewer/state/filter.js';
+import { questionOf, requestPath, plainView } from '../../server/viewer/state/view.js';
 
 const examples: Readonly<Record<Field['type'], string>> = {
   int: '9007199254740993',

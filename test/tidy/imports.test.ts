@@ -116,7 +116,7 @@ it('the engine loads Arrow only when there is a batch to write or to read', () =
 
 it('the command line loads the modules of a command only when it runs', () => {
   const loaded = [...loadedWith('server/main.ts')];
-  expect(loaded).toContain('server/cli/upkeep/stats.ts');
+  expect(loaded).toContain('server/cli/stats.ts');
   expect(loaded.filter((name) => !name.endsWith('.ts'))).toEqual(['commander']);
   const late = [
     'engine/archive/archive.ts',

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { beforeEach, expect, it } from 'vitest';
-import { cursorBefore } from '../../server/viewer/records/cursor.js';
+import { cursorBefore } from '../../server/viewer/state/record.js';
 import { addressIn, cursorsInSight, expectRun } from './browser.js';
 import { shop, type Visit } from './visit.js';
 

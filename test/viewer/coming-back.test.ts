@@ -1,12 +1,11 @@
 import { signal } from '@preact/signals';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { caseCount, fc } from '../cases.js';
-import type { LogRecord } from '../../server/viewer/records/record.js';
+import type { LogRecord } from '../../server/viewer/state/record.js';
 import { BrowserStore } from '../../server/viewer/state/browser-store.js';
-import { openPreferences } from '../../server/viewer/state/preferences.js';
-import { ViewStore } from '../../server/viewer/state/view-store.js';
+import { openPreferences, ViewStore } from '../../server/viewer/state/kept-views.js';
 import { Viewer } from '../../server/viewer/state/viewer.js';
-import { recordsIn } from '../../server/viewer/window/window-state.js';
+import { recordsIn } from '../../server/viewer/state/record-window.js';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => {

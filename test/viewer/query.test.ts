@@ -1,18 +1,25 @@
 import { expect, it } from 'vitest';
 import { fc } from '../cases.js';
-import { addressOf, readAddress } from '../../server/viewer/query/address.js';
-import { usualColumns, type Field } from '../../server/viewer/query/field.js';
+import {
+  addressOf,
+  readAddress,
+  questionOf,
+  requestPath,
+  shifted,
+  spanOf,
+  widened,
+  plainView,
+  type View,
+} from '../../server/viewer/state/view.js';
+import { usualColumns, type Field } from '../../server/viewer/state/field.js';
 import {
   filterParameters,
   gathered,
   toggleUnwanted,
   toggleWanted,
   type Filter,
-} from '../../server/viewer/query/filter.js';
-import { operatorsOf } from '../../server/viewer/query/operators.js';
-import { questionOf, requestPath } from '../../server/viewer/query/question.js';
-import { shifted, spanOf, widened } from '../../server/viewer/query/time-range.js';
-import { plainView, type View } from '../../server/viewer/query/view.js';
+  operatorsOf,
+} from '../../server/viewer/state/filter.js';
 import { anyText } from '../model/any-text.js';
 
 const examples: Readonly<Record<Field['type'], string>> = {

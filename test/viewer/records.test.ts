@@ -1,19 +1,28 @@
 import { expect, it } from 'vitest';
 import { fc } from '../cases.js';
-import { LineSplitter } from '../../server/viewer/api/line-splitter.js';
-import { EventStreamReader, type StreamEvent } from '../../server/viewer/api/event-stream.js';
+import {
+  LineSplitter,
+  EventStreamReader,
+  type StreamEvent,
+} from '../../server/viewer/state/record-stream.js';
 import {
   cursorBefore,
   cursorBehind,
   cursorOfHour,
   hourOfCursor,
-} from '../../server/viewer/records/cursor.js';
-import { withLongIntegersQuoted } from '../../server/viewer/records/long-integers.js';
-import { markMatches } from '../../server/viewer/records/highlight.js';
-import { isJsonTree, prettyJson } from '../../server/viewer/records/pretty-json.js';
-import { shownText } from '../../server/viewer/records/record.js';
-import { readRecordLine } from '../../server/viewer/records/record-line.js';
-import { durationText, readDuration, readTime, timeText } from '../../server/viewer/records/time-text.js';
+  withLongIntegersQuoted,
+  isJsonTree,
+  prettyJson,
+  shownText,
+  readRecordLine,
+} from '../../server/viewer/state/record.js';
+import {
+  markMatches,
+  durationText,
+  readDuration,
+  readTime,
+  timeText,
+} from '../../server/viewer/state/texts.js';
 
 const text = fc.string({ unit: 'grapheme' });
 const name = fc.stringMatching(/^[a-z][a-z0-9_]{0,8}$/);

@@ -1,17 +1,17 @@
 import { expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
-import { FailureError, failureOf } from '../../server/viewer/api/failure.js';
-import { pageRecords, type PageAsk } from '../../server/viewer/api/first-requests.js';
-import type { PageAnswer } from '../../server/viewer/api/record-pages.js';
-import { readRecordLine } from '../../server/viewer/records/record-line.js';
-import type { LogRecord } from '../../server/viewer/records/record.js';
-import { RecordWindow, type AskForPage } from '../../server/viewer/window/record-window.js';
+import { FailureError, failureOf } from '../../server/viewer/state/failure.js';
+import { pageRecords, type PageAsk } from '../../server/viewer/state/first-requests.js';
+import type { PageAnswer } from '../../server/viewer/state/record-stream.js';
+import { readRecordLine, type LogRecord } from '../../server/viewer/state/record.js';
 import {
+  RecordWindow,
+  type AskForPage,
   recordsIn,
   windowCharsMax,
   windowRecordsMax,
   type WindowState,
-} from '../../server/viewer/window/window-state.js';
+} from '../../server/viewer/state/record-window.js';
 
 /** Records as in an archive: cursors with gaps, and times that are often equal. */
 function recordOf(n: number, chars = 0): LogRecord {

@@ -3,8 +3,7 @@ import { alike, samplesOf } from '../../sources/content-samples.js';
 import { headBytesMax } from '../../sources/source-identity.js';
 import type { DecodeSettings } from '../../frames/decode-task.js';
 import { decodeLines } from '../../frames/lent-decoding.js';
-import type { FileStatus, LogHandle } from './log-files.js';
-import { readAt } from './read-at.js';
+import { readAt, type FileStatus, type LogHandle } from './log-files.js';
 
 /** Limit on the bytes at the end of a log that are searched for lines that are not stored. A power cut loses the last seconds of a log. */
 const searchedBytesMax = 16 * 1024 * 1024;

@@ -1,18 +1,17 @@
-import { type Checkpoint, checkpointKey, placementField } from '../../../engine/index.js';
+import { type Checkpoint, checkpointKey, ContentHash, placementField } from '../../../engine/index.js';
 import { sha256 } from '../../sources/sha256.js';
 import { tailBytesMax } from '../../sources/content-reader.js';
 import type { RecordEnds } from '../../lines/record-ends.js';
 import { alike, samplesOf } from '../../sources/content-samples.js';
-import { candidatesOf, headBytesMax, isBeginningOf } from '../../sources/source-identity.js';
+import { candidatesOf, headBytesMax, isBeginningOf, knownBeginnings } from '../../sources/source-identity.js';
 import { isCompressed } from '../../sources/source-reader.js';
 import type { DecodeSettings } from '../../frames/decode-task.js';
 import { timeSlackMs } from './agent-files.js';
 import { CompressedSource, type SampledContent } from './compressed-source.js';
 import { findCutBack, type LineTimes } from './cut-back.js';
 import type { FollowedFile } from './followed-file.js';
-import type { FileStatus, LogHandle } from './log-files.js';
+import { readAt, type FileStatus, type LogHandle } from './log-files.js';
 import type { FollowedContent, Identity } from './log-state.js';
-import { readAt } from './read-at.js';
 import { findTrimmed, timesIn } from './trimmed-log.js';
 import { beginning, positionOf, type SourcePosition } from './source-position.js';
 
@@ -81,7 +80,9 @@ export async function identify(
   const ownOrLoaded = candidates.filter(
     (one) => own.length > 0 && (own.includes(one) || one.contentHash !== null),
   );
-  const ownPosition = await longestMatch(handle, status, head, ownOrLoaded);
+  const ownPosition =
+    (await loadedFromLonger(file, handle, head, candidates, context)) ??
+    (await longestMatch(handle, status, head, ownOrLoaded));
   if (ownPosition !== null) return { kind: 'follow', ...ownPosition, head };
   // If another file has all of a content, the log did not lose its end but was copied and truncated.
   const ofName = own.filter(
@@ -151,6 +152,33 @@ async function findMoved(
   return trimmed === null || trimmed === 'lost' ? trimmed : storedTo(handle, status, head, trimmed);
 }
 
+/** Finds out whether a load has stored all that a file without a name has, from a longer copy that is there. */
+async function loadedFromLonger(
+  file: FollowedFile,
+  handle: LogHandle,
+  head: Uint8Array,
+  candidates: readonly Checkpoint[],
+  { files }: IdentityContext,
+): Promise<{ position: SourcePosition; known: Checkpoint } | null> {
+  const { status } = file.state;
+  const { sizeBytes } = status;
+  const loads = candidates.filter((one) => isLongLoad(one) && one.offset > sizeBytes);
+  if (!file.isGone || loads.length === 0) return null;
+  const hash = new ContentHash();
+  for (let at = 0; at < sizeBytes; at += readPieceBytes)
+    hash.update(await readAt(handle, at, Math.min(readPieceBytes, sizeBytes - at)));
+  const own = candidates.findLast((one) => isOwn(one, file)) ?? loads[0]!;
+  const whole: Checkpoint = { ...own, offset: sizeBytes, contentHash: hash.digest() };
+  for (const { place, name, isGone } of files.values()) {
+    if (isGone || name.base !== file.name.base) continue;
+    // If the other file can't be read, the lines are rather stored twice than lost.
+    const found = await knownBeginnings(place, [whole, ...loads], () => {}).catch((): Checkpoint[] => []);
+    if (found[0] === whole && found.length > 1)
+      return storedTo(handle, status, head, { known: own, offset: sizeBytes });
+  }
+  return null;
+}
+
 /** Position of a file whose content up to `offset` is stored, although not all of it is where a checkpoint says. */
 async function storedTo(
   handle: LogHandle,
@@ -210,8 +238,7 @@ function isUnread(known: Checkpoint, { kind, replaces }: FollowedFile, context: 
   const holder = holderOf(known, context);
   const before = holder?.followed ?? null;
   // What a load has stored of it has no key there.
-  const key = before?.position.key ?? checkpointKey(known);
-  if (before === null || key !== checkpointKey(known)) return false;
+  if (before === null || ![null, checkpointKey(known)].includes(before.position.key)) return false;
   const isNew = kind === 'new' && replaces === holder!.inode;
   return isNew || hasUnread(before);
 }
@@ -276,6 +303,11 @@ function isMadeFor({ inode, bornMs }: Checkpoint, { inode: ofFile, state }: Foll
   return inode === ofFile && (bornMs === undefined || nowBornMs === null || bornMs === nowBornMs);
 }
 
+/** Whether a load made a checkpoint, of enough bytes that another file that has them is a copy. */
+function isLongLoad({ contentHash, headBytes }: Checkpoint): boolean {
+  return contentHash !== null && headBytes === headBytesMax;
+}
+
 /** Checkpoints of content with this beginning that no other file continues. */
 function freeCandidates(file: FollowedFile, head: Uint8Array, context: IdentityContext): Checkpoint[] {
   return candidatesOf(context.checkpoints, head).filter((candidate) => {
@@ -301,7 +333,7 @@ function isReplaced(candidate: Checkpoint, file: FollowedFile, context: Identity
 /** Whether the file that continues a checkpoint is another one than `file` and does not have that content any more. */
 function isFree(candidate: Checkpoint, file: FollowedFile, context: IdentityContext): boolean {
   if (candidate.inode === undefined) return false;
-  if (isReplaced(candidate, file, context)) return true;
+  if (isReplaced(candidate, file, context) || (file.isGone && isLongLoad(candidate))) return true;
   const holder = holderOf(candidate, context);
   if (holder === undefined || holder === file || holder.kind === 'done') return true;
   if (holder.position !== null) return holder.position.key !== checkpointKey(candidate);

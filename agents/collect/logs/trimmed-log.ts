@@ -2,8 +2,7 @@ import type { Checkpoint } from '../../../engine/index.js';
 import { tailBytesMax } from '../../sources/content-reader.js';
 import { sha256 } from '../../sources/sha256.js';
 import { linesOf, timesOf, type LineTimes } from './cut-back.js';
-import type { LogHandle } from './log-files.js';
-import { readAt } from './read-at.js';
+import { readAt, type LogHandle } from './log-files.js';
 
 /** Limit on the bytes at the end of a log that are searched for the last stored line: about a million lines. */
 const searchedBytesMax = 64 * 1024 * 1024;

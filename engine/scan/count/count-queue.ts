@@ -70,7 +70,7 @@ export class CountQueue {
   #depth(isInMemory: boolean): number {
     const { threads } = this.#work;
     if (threads === null) return 0;
-    const few = 2 * threads.count;
+    const few = 2 * threads.threadCount;
     if (!isInMemory || this.#done === 0) return few;
     const left = this.#done / this.#tally.fullness - this.#done;
     return Math.max(few, Math.min(rowGroupsAheadMax, left));

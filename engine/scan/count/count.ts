@@ -3,9 +3,8 @@ import { hourMs } from '../../terms/cursor.js';
 import { LogstrataError } from '../../terms/errors.js';
 import { countInlineBytesMax, countTopMax } from '../../terms/limits.js';
 import type { Schema, FieldType } from '../../terms/schema.js';
-import type { WorkerPool } from '../../workers/worker-pool.js';
+import { queueOf, type WorkerPool } from '../../workers/worker-pool.js';
 import { Pace } from '../../store/reading/pace.js';
-import { QueryThreads } from '../../store/reading/query-threads.js';
 import type { Snapshot } from '../../store/reading/snapshot.js';
 import { newScanStats } from '../execute.js';
 import { canResume } from '../answer.js';
@@ -64,7 +63,7 @@ export async function countSnapshot(
   query: CountQuery,
   { signal, workers, inlineBytesMax = countInlineBytesMax }: CountSettings,
 ): Promise<Counts> {
-  const threads = QueryThreads.of(workers, signal);
+  const threads = queueOf(workers, signal);
   const memory = new CountMemory();
   try {
     const work = { stats: newScanStats(), pace: new Pace(signal), threads, inlineBytesMax };

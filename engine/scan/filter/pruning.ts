@@ -1,5 +1,5 @@
 import { placementField, type Schema } from '../../terms/schema.js';
-import type { QueryThreads } from '../../store/reading/query-threads.js';
+import type { JobQueue } from '../../workers/job-queue.js';
 import type { OpenRowGroup, RowGroup } from '../../store/reading/snapshot.js';
 import { ruling, type Ruling, SegmentRulings } from '../../store/sealed/segment-rulings.js';
 import type { FilterQuestion } from '../../store/sealed/filter-question.js';
@@ -72,13 +72,13 @@ export class Pruning {
   #toAsk: ToAsk[] = [];
   /** The segment that was looked up last. The next row group is mostly in the same one. */
   #last: ToAsk | undefined;
-  readonly #threads: QueryThreads | null;
+  readonly #threads: JobQueue | null;
   readonly #stats: ScanStats;
 
   constructor(
     schema: Schema,
     { onField, anywhere }: PreparedPredicates,
-    threads: QueryThreads | null,
+    threads: JobQueue | null,
     stats: ScanStats,
   ) {
     const time = placementField(schema);

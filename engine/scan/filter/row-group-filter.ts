@@ -5,7 +5,7 @@ import { inlineFilterBytesMax } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
 import { ColumnLease } from '../../store/reading/column-lease.js';
 import type { Pace } from '../../store/reading/pace.js';
-import type { QueryThreads } from '../../store/reading/query-threads.js';
+import type { JobQueue } from '../../workers/job-queue.js';
 import type { OpenRowGroup, RowGroup } from '../../store/reading/snapshot.js';
 import type { RowGroupShare } from '../plan/plan.js';
 import type { ScanStats } from '../plan/query.js';
@@ -21,7 +21,7 @@ export interface ScanWork {
   readonly stats: ScanStats;
   readonly pace: Pace;
   /** Null where the asking thread does everything. */
-  readonly threads: QueryThreads | null;
+  readonly threads: JobQueue | null;
   /** Called before a wait for memory, to give back what the scan holds. */
   readonly onWait?: (() => void) | undefined;
 }
@@ -65,7 +65,7 @@ export class RowGroupFilter {
     if (threads === null || this.#fields.length === 0) return false;
     const open = rowGroup.opened(threads);
     const isInMemory = open !== null && this.#fields.every((field) => open.isInMemory(field));
-    return isInMemory ? this.#inlineBytes <= 0 : this.#reading < 2 * threads.count;
+    return isInMemory ? this.#inlineBytes <= 0 : this.#reading < 2 * threads.threadCount;
   }
 
   /** Finds the matching rows of the share of a row group. Bits outside the share are 0, and `all` means all rows of the share. */
@@ -165,7 +165,7 @@ export class RowGroupFilter {
   }
 
   async #evaluateThere(
-    threads: QueryThreads,
+    threads: JobQueue,
     asked: readonly RankedPredicate[],
     layouts: ColumnLayout,
     mode: NarrowMode,

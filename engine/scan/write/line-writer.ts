@@ -76,7 +76,7 @@ export class LineWriter {
   constructor(fields: WrittenFields, work: LineWork) {
     this.#fields = fields;
     this.#work = work;
-    this.#jobsMax = work.threads === null ? 0 : jobsPerTurn(work.threads.count);
+    this.#jobsMax = work.threads === null ? 0 : jobsPerTurn(work.threads.threadCount);
   }
 
   /** The turn that the answer holds. It is kept while any line that threads have written was not taken. */

@@ -19,7 +19,7 @@ import {
   type SpanOrder,
 } from '../attached/span-tasks.js';
 import { spansOf, type FileSpan } from '../attached/spans.js';
-import type { QueryThreads } from './query-threads.js';
+import type { JobQueue } from '../../workers/job-queue.js';
 import type { ReadCounters } from './read-counters.js';
 
 /** A request to read a column for one span of a row group. */
@@ -32,7 +32,7 @@ export interface ColumnReading {
   readonly span: FileSpan;
   /** The placements of all spans of the row group, in order. */
   readonly placements: readonly SpanPlacement[];
-  readonly threads: QueryThreads | null;
+  readonly threads: JobQueue | null;
   readonly counters: ReadCounters;
 }
 
@@ -68,7 +68,7 @@ export class AttachedReader {
   }
 
   /** Runs tasks on the file: on `threads`, or on the calling thread where that is null. */
-  work(threads: QueryThreads | null): ForeignWork {
+  work(threads: JobQueue | null): ForeignWork {
     return new ForeignWork(this.#means, async (task, job, readBytes) =>
       threads === null ? (await task.work(job)).result : threads.run(task, job, [], readBytes),
     );
@@ -116,7 +116,7 @@ export class AttachedReader {
   async search(
     reading: ColumnReading,
     needles: readonly KernelNeedle[],
-    threads: QueryThreads,
+    threads: JobQueue,
   ): Promise<boolean> {
     let known = this.#searches.get(needles);
     if (known === undefined) this.#searches.set(needles, (known = new Map<string, Promise<FoundSpans>>()));

@@ -29,7 +29,7 @@ import { countPinned, type BufferPool, type ColumnRequest } from './buffer-pool.
 import type { ColumnLease } from './column-lease.js';
 import type { FilterQuestion } from '../sealed/filter-question.js';
 import type { AskableFilters } from './filter-ask.js';
-import type { QueryThreads } from './query-threads.js';
+import type { JobQueue } from '../../workers/job-queue.js';
 import type { ReadCounters } from './read-counters.js';
 import { SegmentProbing } from './segment-probing.js';
 import type { ChunkSize, ColumnUse, OpenRowGroup, RowGroup, SnapshotRun } from './snapshot.js';
@@ -180,7 +180,7 @@ export class AttachedSegment {
     return this.#descriptions.known(this.#file.id);
   }
 
-  #describe(threads: QueryThreads | null): Promise<Description> {
+  #describe(threads: JobQueue | null): Promise<Description> {
     return this.#descriptions.read(this.#file, this.reader.work(threads));
   }
 
@@ -267,10 +267,10 @@ function spanBounds(
 class OpenSpan implements OpenRowGroup {
   readonly #rowGroup: SpanSource;
   readonly #description: Description;
-  readonly #threads: QueryThreads | null;
+  readonly #threads: JobQueue | null;
   readonly #sources: (ColumnSource | undefined)[] = [];
 
-  constructor(rowGroup: SpanSource, description: Description, threads: QueryThreads | null) {
+  constructor(rowGroup: SpanSource, description: Description, threads: JobQueue | null) {
     this.#rowGroup = rowGroup;
     this.#description = description;
     this.#threads = threads;

@@ -17,7 +17,7 @@ import type { FieldType } from '../../terms/schema.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
 import { openFiles } from '../disk/open-files.js';
 import { cutOff, decodeConverted, decodeStoredChunk, type StoredChunk } from '../sealed/segment-file.js';
-import type { QueryThreads } from './query-threads.js';
+import type { JobQueue } from '../../workers/job-queue.js';
 import type { ReadCounters } from './read-counters.js';
 
 /** A column chunk in a local file, and the conversion of its values to a field's type. */
@@ -42,7 +42,7 @@ interface PooledChunk {
 }
 
 /** Has a thread read a column chunk and decode it into `space`. */
-export async function readChunk(threads: QueryThreads, job: ChunkJob, space: ColumnSpace): Promise<Column> {
+export async function readChunk(threads: JobQueue, job: ChunkJob, space: ColumnSpace): Promise<Column> {
   const { bytes } = job.chunk;
   if (!(space instanceof RangeSpace)) return threads.run(chunkTask, job, [], bytes);
   const range = space.memory.rangeAt(space.address, space.sizeBytes);
@@ -53,7 +53,7 @@ export async function readChunk(threads: QueryThreads, job: ChunkJob, space: Col
 
 /** Has a thread search a column chunk without keeping it; returns whether the chunk may hold one of the needles. */
 export async function searchStored(
-  threads: QueryThreads,
+  threads: JobQueue,
   job: StreamJob,
   counters: ReadCounters,
 ): Promise<boolean> {

@@ -1,5 +1,5 @@
 import type { FilterQuestion } from '../sealed/filter-question.js';
-import type { QueryThreads } from './query-threads.js';
+import type { JobQueue } from '../../workers/job-queue.js';
 import type { ReadCounters } from './read-counters.js';
 import type { SegmentRulings } from '../sealed/segment-rulings.js';
 
@@ -11,7 +11,7 @@ export interface FilterAsk {
   readonly rulings: SegmentRulings;
   readonly questions: readonly FilterQuestion[];
   /** Null where the calling thread reads the filters itself. */
-  readonly threads: QueryThreads | null;
+  readonly threads: JobQueue | null;
   readonly counters: ReadCounters;
 }
 

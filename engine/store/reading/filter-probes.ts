@@ -34,20 +34,26 @@ interface ProbeTurn {
   readonly answered: Promise<void>;
 }
 
+const probes = new WeakMap<JobQueue, FilterProbes>();
+
+/** The probes of the query that has this queue. */
+export function probesOf(queue: JobQueue): FilterProbes {
+  const known = probes.get(queue) ?? new FilterProbes(queue);
+  probes.set(queue, known);
+  return known;
+}
+
 /** Has threads ask filters for one query, and keeps the pieces that they read in the buffer pool. */
-export class FilterProbes {
+class FilterProbes {
   readonly #queue: JobQueue;
-  readonly #track: (work: Promise<unknown>) => void;
   /** The turn that is still collecting segments; null until the next call of `probe`. */
   #turn: ProbeTurn | null = null;
   #evaluator: FilterEvaluator | null = null;
   /** Bytes of pieces that this query may still keep. */
   #bytesLeft = filtersKeptOfQueryBytesMax;
 
-  /** @param track is told of work that uses the query's files */
-  constructor(queue: JobQueue, track: (work: Promise<unknown>) => void) {
+  constructor(queue: JobQueue) {
     this.#queue = queue;
-    this.#track = track;
   }
 
   /** Answers the questions of the query from pieces in memory. */
@@ -69,7 +75,7 @@ export class FilterProbes {
   #beginTurn(questions: readonly FilterQuestion[], counters: ReadCounters): ProbeTurn {
     const asked: AskedSegment[] = [];
     const answered = this.#probeAll(asked, questions, counters);
-    this.#track(answered);
+    this.#queue.track(answered);
     return { asked, answered };
   }
 
@@ -81,7 +87,7 @@ export class FilterProbes {
     await Promise.resolve();
     this.#turn = null;
     const rowGroups = asked.reduce((sum, segment) => sum + segment.rowGroups.length, 0);
-    const each = Math.ceil(rowGroups / this.#queue.threads);
+    const each = Math.ceil(rowGroups / this.#queue.threadCount);
     const shares = [...sharesOf(asked, Math.min(probesOfJobMax, Math.max(probesOfJobMin, each)))];
     const bytesMax = this.#bytesLeft / shares.length;
     const evaluator = this.evaluator(questions);

@@ -4,7 +4,7 @@ import { streamedBytesMin } from '../../terms/limits.js';
 import { SharedWork } from '../../terms/shared-work.js';
 import type { ColumnLease } from './column-lease.js';
 import { placementField, type Schema } from '../../terms/schema.js';
-import type { QueryThreads } from './query-threads.js';
+import type { JobQueue } from '../../workers/job-queue.js';
 import type { ChunkSize, ColumnUse, OpenRowGroup, RowGroup } from './snapshot.js';
 import type { ZoneMap } from '../../columns/zone-map.js';
 import { decodingBytesMax, readingBytesMax } from '../../parquet/chunk-decoder.js';
@@ -208,9 +208,9 @@ class SealedRowGroup implements OpenRowGroup {
   readonly #index: number;
   readonly #target: Schema;
   readonly #sources: readonly FieldSource[];
-  readonly #threads: QueryThreads | null;
+  readonly #threads: JobQueue | null;
 
-  constructor(source: RowGroupSource, footer: SegmentFooter, threads: QueryThreads | null) {
+  constructor(source: RowGroupSource, footer: SegmentFooter, threads: JobQueue | null) {
     this.#source = source;
     this.#segment = source.segment;
     this.#footer = footer;

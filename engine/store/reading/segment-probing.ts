@@ -12,6 +12,7 @@ import { notStored } from '../sealed/filter-question.js';
 import { decodeSummary, encodeSummary, noFilters, SegmentFilters } from '../sealed/segment-filters.js';
 import { withFile, type SegmentFooter } from '../sealed/segment-file.js';
 import { ruling, SegmentRulings } from '../sealed/segment-rulings.js';
+import { probesOf } from './filter-probes.js';
 import type { FilterAsk } from './filter-ask.js';
 import { SegmentPieces, type PiecePool } from './kept-pieces.js';
 import type { ReadCounters } from './read-counters.js';
@@ -80,7 +81,8 @@ export class SegmentProbing {
     footer: SegmentFooter | undefined,
   ): Promise<void> | null {
     const { rulings, questions, threads, counters } = ask;
-    const evaluator = threads?.filters.evaluator(questions) ?? new FilterEvaluator(questions);
+    const evaluator =
+      threads === null ? new FilterEvaluator(questions) : probesOf(threads).evaluator(questions);
     const query = evaluator.number;
     const known = footer === undefined ? this.#inMemory(query) : this.filtersOf(footer);
     const fields = questions.map(({ field }, i) => {
@@ -110,7 +112,7 @@ export class SegmentProbing {
     const isAgain = left.every((field) => field < 0 || this.#firstQueries.get(field) !== query);
     const segment = { ...this.#described(path, left, known), isSketched, readsWhole: isAgain };
     const asked = { segment, rowGroups, rulings, pieces: this.#pieces, pool: this.#pool };
-    return threads.filters.probe(asked, questions, counters);
+    return probesOf(threads).probe(asked, questions, counters);
   }
 
   /** The filters that the summary in the pool names; null if it is not there. They are only valid until the caller yields. */

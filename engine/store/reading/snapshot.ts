@@ -4,7 +4,7 @@ import type { Position } from '../../terms/cursor.js';
 import type { KernelNeedle } from '../../kernels/needle.js';
 import type { Schema } from '../../terms/schema.js';
 import type { ColumnLease } from './column-lease.js';
-import type { QueryThreads } from './query-threads.js';
+import type { JobQueue } from '../../workers/job-queue.js';
 import type { ReadCounters } from './read-counters.js';
 import type { FilterQuestion } from '../sealed/filter-question.js';
 import type { PositionedRows, RunList } from '../runs/run-list.js';
@@ -24,14 +24,14 @@ export interface RowGroup {
   readonly timeMinMs: number | null;
   readonly timeMaxMs: number | null;
   /** The opened row group where the segment's footer is in memory already; else null. */
-  opened(threads?: QueryThreads | null): OpenRowGroup | null;
+  opened(threads?: JobQueue | null): OpenRowGroup | null;
   /** The filters of the file. All row groups of a file share one object. */
   readonly filters: AskableFilters;
   /**
    * Reads and checks the segment's footer, which is cached. Its bytes are counted for the call that reads it. Throws `DamageError` when the footer or this row group is damaged. The opened row group reads its columns on
    * `threads` where that is possible.
    */
-  open(threads?: QueryThreads | null, counters?: ReadCounters): Promise<OpenRowGroup>;
+  open(threads?: JobQueue | null, counters?: ReadCounters): Promise<OpenRowGroup>;
 }
 
 /**

@@ -1,3 +1,5 @@
+import { signal, type ReadonlySignal } from '@preact/signals';
+
 /** Prefix of the names in the browser's storage. */
 const prefix = 'logstrata.';
 
@@ -24,4 +26,29 @@ export class BrowserStore {
       // Storage is full or forbidden: the value is kept only while the page is open.
     }
   }
+}
+
+/** The token that is sent with requests. It is kept in the session storage, so only as long as the tab is open. */
+export class TokenStore {
+  private readonly current;
+
+  constructor(private readonly session: BrowserStore) {
+    this.current = signal(readToken(session));
+  }
+
+  get token(): ReadonlySignal<string | undefined> {
+    return this.current;
+  }
+
+  set(token: string | undefined): void {
+    const given = token?.trim();
+    this.current.value = given === '' ? undefined : given;
+    this.session.write('token', this.current.value);
+  }
+}
+
+/** The token that the session storage keeps. */
+export function readToken(session: BrowserStore): string | undefined {
+  const found = session.read('token');
+  return typeof found === 'string' ? found : undefined;
 }

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import type { Extent } from '../query/time-range.js';
+import type { Extent } from './view.js';
 
 /** The menus and dialogs that open over the page; one at a time. */
 export type MenuName =

@@ -1,32 +1,39 @@
 import { batch, computed, effect, signal, untracked } from '@preact/signals';
-import { askAgents, askFields } from '../api/agents.js';
-import { failureOfError, isAborted, mayPass, type Failure } from '../api/failure.js';
-import type { FirstRequests } from '../api/first-requests.js';
-import { askPage } from '../api/record-pages.js';
-import { ServerDoor } from '../api/server-door.js';
-import { addressOf } from '../query/address.js';
-import { severityFieldOf, textFieldOf, timeFieldOf, usualColumns, type Field } from '../query/field.js';
-import { withoutWanted } from '../query/filter.js';
-import { momentParameter, questionOf, searchedField, type Question } from '../query/question.js';
-import { spanOf, type Extent, type Span } from '../query/time-range.js';
-import { asksTheSame, type Column, type View } from '../query/view.js';
-import { cursorBefore, cursorOfHour, firstCursor } from '../records/cursor.js';
-import type { LogRecord } from '../records/record.js';
-import { zoneName } from '../records/time-text.js';
-import { LiveTail } from '../window/live-tail.js';
-import { RecordWindow, type AskForPage } from '../window/record-window.js';
-import { recordBy, recordsIn } from '../window/window-state.js';
-import type { BrowserStore } from './browser-store.js';
-import { askKnownRecords, drawnExtent } from './extent.js';
-import { Facets } from './facets.js';
-import { Histogram } from './histogram.js';
-import { QueryHistory, SavedViews } from './kept-views.js';
-import type { Preferences } from './preferences.js';
-import { usualWidth } from '../query/column-width.js';
-import { sampledShort } from './short-fields.js';
-import { TokenStore } from './token-store.js';
-import type { ViewStore } from './view-store.js';
-import { viewText } from './view-text.js';
+import { askAgents, askFields, ServerDoor } from './requests.js';
+import { failureOfError, isAborted, mayPass, type Failure } from './failure.js';
+import type { FirstRequests } from './first-requests.js';
+import { askPage } from './record-stream.js';
+import {
+  addressOf,
+  momentParameter,
+  questionOf,
+  searchedField,
+  type Question,
+  spanOf,
+  type Extent,
+  type Span,
+  asksTheSame,
+  type Column,
+  type View,
+  viewText,
+} from './view.js';
+import {
+  severityFieldOf,
+  textFieldOf,
+  timeFieldOf,
+  usualColumns,
+  type Field,
+  usualWidth,
+  sampledShort,
+} from './field.js';
+import { withoutWanted } from './filter.js';
+import { cursorBefore, cursorOfHour, firstCursor, type LogRecord } from './record.js';
+import { zoneName } from './texts.js';
+import { LiveTail } from './live-tail.js';
+import { RecordWindow, type AskForPage, recordBy, recordsIn } from './record-window.js';
+import { type BrowserStore, TokenStore } from './browser-store.js';
+import { askKnownRecords, drawnExtent, Facets, Histogram } from './histogram.js';
+import { QueryHistory, SavedViews, type Preferences, type ViewStore } from './kept-views.js';
 
 /** Minimum milliseconds between two counts while records come in live. */
 const recountMs = 5000;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { configPathOf } from '../../../server/cli/options/settings.js';
+import { configPathOf } from '../../../server/cli/options.js';
 
 const ofMachine = '/etc/logstrata/config.yaml';
 

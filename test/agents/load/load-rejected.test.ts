@@ -12,7 +12,7 @@ import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { WorkerPool } from '../../../engine/workers/worker-pool.js';
 import { answer, noExtras, openOn } from '../../engine/store/memory-archive.js';
 import { batchFromRows } from '../../model/rows.js';
-import { describeFile, describeSummary } from '../../../server/cli/output/load-display.js';
+import { describeFile, describeSummary } from '../../../server/cli/load.js';
 import {
   archiveAt,
   definitionOf,

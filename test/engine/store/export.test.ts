@@ -10,7 +10,7 @@ import { makeSchema } from '../../../engine/terms/schema.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { openRealDirectory } from '../../../engine/store/disk/real-directory.js';
 import type { Query } from '../../../engine/scan/plan/query.js';
-import { QueryThreads } from '../../../engine/store/reading/query-threads.js';
+import { JobQueue } from '../../../engine/workers/job-queue.js';
 import { WorkerPool } from '../../../engine/workers/worker-pool.js';
 import { answer, append, load, noon, openOn, schema } from './memory-archive.js';
 
@@ -90,7 +90,7 @@ describe('exportParquet', () => {
   });
 
   it('reads on threads if there are any, and writes the same bytes with 0, 1 and 8 of them', async () => {
-    const read = vi.spyOn(QueryThreads.prototype, 'run');
+    const read = vi.spyOn(JobQueue.prototype, 'run');
     const written: Buffer[] = [];
     for (const threads of [0, 1, 8]) {
       const workers = new WorkerPool(threads);

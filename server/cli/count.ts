@@ -1,0 +1,273 @@
+import { Option, type Command } from 'commander';
+import type { Counts, CountedBucket, Schema } from '../../engine/index.js';
+import { valueText, countCsv, countJson } from '../counts/count-answer.js';
+import { type CountRequest, countProblem, parseCountRequest, topDefault } from '../counts/count-request.js';
+import { offsetText, wallClock } from '../counts/time-step.js';
+import {
+  formatCount,
+  formatCounted,
+  cutToWidth,
+  padEndToWidth,
+  padStartToWidth,
+  printable,
+  textWidth,
+  printLines,
+  screenWidth,
+  tell,
+  writeRecords,
+} from './terminal.js';
+import {
+  chooseAgent,
+  cacheOption,
+  collectBound,
+  cursorOption,
+  filterHelp,
+  parameterPieces,
+  rawQueryOf,
+  type QueryBounds,
+  readSettings,
+  type GlobalFlags,
+  workersOption,
+} from './options.js';
+import { withWorkers, completed } from './opened-archive.js';
+import { stoppable } from './stoppable.js';
+import { describeStats } from './query.js';
+import { exitDone } from './failure.js';
+
+/** The output that a count is shown on. */
+export interface Screen {
+  /** Columns of the terminal. Null where the output is not a terminal: then nothing is cut, there are no bars, and numbers have no separators. */
+  readonly width: number | null;
+  /** Whether bars are drawn with block characters, in eighths of a column; else with `#`. */
+  readonly hasBlocks: boolean;
+}
+
+const gap = '  ';
+/** A longer name than this part of the width is cut, to leave room for bars. */
+const namePart = 0.6;
+const barWidthMin = 8;
+/** Columns that are left for bars beside the columns of a count by time. */
+const barWidthKept = 16;
+/** Maximum width of the columns of values in a count by time. */
+const valueWidthMax = 16;
+const eighths = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+
+/** A line of a count: a name and numbers. The bar shows the first number. */
+interface Line {
+  readonly name: string;
+  readonly numbers: readonly number[];
+}
+
+/** A count as lines for people: with bars on a terminal, else as aligned columns. */
+export function describeCounts(request: CountRequest, counts: Counts, screen: Screen): string[] {
+  if (request.time !== undefined && counts.time !== undefined) return timeLines(request, counts, screen);
+  if (request.value !== undefined && counts.values !== undefined) return valueLines(request, counts, screen);
+  return [screen.width === null ? String(counts.count) : formatCounted(counts.count, 'record')];
+}
+
+function valueLines({ value }: CountRequest, { count, values }: Counts, screen: Screen): string[] {
+  const { top, other, nulls, distinct } = values!;
+  const lines = top.map((one): Line => ({ name: printable(valueText(one.value)), numbers: [one.count] }));
+  const rest = [
+    ...(other > 0
+      ? [`${formatCount(other)} with one of ${formatCounted(distinct - top.length, 'other value')}`]
+      : []),
+    ...(nulls > 0 ? [`${formatCount(nulls)} with none`] : []),
+  ];
+  return [...table([value!.field.name, 'count'], lines, screen), ...summary(count, rest, screen)];
+}
+
+function timeLines(
+  { time, value }: CountRequest,
+  { count, time: counted, values }: Counts,
+  screen: Screen,
+): string[] {
+  const { buckets, nulls } = counted!;
+  const { zone, field } = time!;
+  const names = timeNames(buckets, zone);
+  const top = values?.top ?? [];
+  const lines: (Line | null)[] = [];
+  buckets.forEach((bucket, i) => {
+    // Empty buckets have no line; a gap is marked, so that people see it.
+    if (screen.width !== null && i > 0 && buckets[i - 1]!.until !== bucket.from) lines.push(null);
+    lines.push({ name: names[i]!, numbers: [bucket.count, ...(bucket.values ?? [])] });
+  });
+  const shown = top.map((one) => printable(valueText(one.value)));
+  const header = [`${field.name} (${zone})`, 'count', ...shown];
+  const rest = [
+    ...(nulls > 0 ? [`${formatCount(nulls)} without a time`] : []),
+    ...(value !== undefined && values!.other > 0
+      ? [`${formatCount(values!.other)} with another ${value.field.name}`]
+      : []),
+    ...(value !== undefined && values!.nulls > 0 ? [`${formatCount(values!.nulls)} without one`] : []),
+  ];
+  return [...table(header, lines, screen), ...summary(count, rest, screen)];
+}
+
+function summary(count: number, rest: readonly string[], { width }: Screen): string[] {
+  if (width === null) return [];
+  return ['', [formatCounted(count, 'record'), ...rest].join(', ')];
+}
+
+/** A table of names and numbers, with bars where there is room. A null line is shown as `…` and marks a gap. */
+function table(header: readonly string[], lines: readonly (Line | null)[], screen: Screen): string[] {
+  const { width } = screen;
+  const format = width === null ? String : formatCount;
+  const known = lines.filter((line) => line !== null);
+  const titles = header.map((title, i) =>
+    width === null || i === 0 ? title : cutToWidth(title, valueWidthMax),
+  );
+  const nameMost = width === null ? Infinity : Math.max(16, Math.floor(width * namePart));
+  const names = known.map(({ name }) => cutToWidth(name, nameMost));
+  const widths = titles.map((title, i) =>
+    Math.max(
+      textWidth(title),
+      ...(i === 0 ? names.map(textWidth) : known.map(({ numbers }) => format(numbers[i - 1]!).length)),
+    ),
+  );
+  const columns = width === null ? widths.length : fittingColumns(widths, width - gap.length - barWidthKept);
+  const used = widths.slice(0, columns).reduce((sum, each) => sum + each + gap.length, 0);
+  const barWidth = width === null ? 0 : width - used;
+  const most = Math.max(1, ...known.map(({ numbers }) => numbers[0]!));
+  const row = (cells: readonly string[]): string =>
+    cells
+      .slice(0, columns)
+      .map((cell, i) => (i === 0 ? padEndToWidth(cell, widths[0]!) : padStartToWidth(cell, widths[i]!)))
+      .join(gap);
+  const shown = lines.map((line) => {
+    if (line === null) return '…';
+    const cells = [cutToWidth(line.name, nameMost), ...line.numbers.map(format)];
+    const bar = barWidth < barWidthMin ? '' : barOf(line.numbers[0]! / most, barWidth, screen.hasBlocks);
+    return `${row(cells)}${bar === '' ? '' : gap}${bar}`.trimEnd();
+  });
+  const hidden = widths.length - columns;
+  const more = hidden > 0 ? [`(${hidden} more values do not fit here; --csv shows them)`] : [];
+  return [row(titles).trimEnd(), ...shown, ...more];
+}
+
+/** The number of columns that fit into the width; at least 2, the name and the count. */
+function fittingColumns(widths: readonly number[], width: number): number {
+  let columns = 0;
+  let used = -gap.length;
+  while (columns < widths.length && (columns < 2 || used + gap.length + widths[columns]! <= width))
+    used += gap.length + widths[columns++]!;
+  return columns;
+}
+
+/** A bar of `part` (0 to 1) of a width. Any part above 0 has at least the shortest bar. */
+function barOf(part: number, width: number, hasBlocks: boolean): string {
+  if (part === 0) return '';
+  if (!hasBlocks) return '#'.repeat(Math.max(1, Math.round(part * width)));
+  const length = Math.max(1, Math.round(part * width * 8));
+  return '█'.repeat(Math.floor(length / 8)) + eighths[length % 8]!;
+}
+
+/** The start of each bucket as local time of the zone, without zeros at the end that all of them have. */
+function timeNames(buckets: readonly CountedBucket[], zone: string): string[] {
+  const whole = buckets.map(({ from, until }) => wallClock(from, zone) ?? outside(from, until));
+  const cut = [' 00:00:00', ':00'].find((end) =>
+    whole.every((name) => name.endsWith(end) || !name.includes(':')),
+  );
+  const names =
+    cut === undefined ? whole : whole.map((name) => (name.endsWith(cut) ? name.slice(0, -cut.length) : name));
+  // An hour that is repeated when clocks are put back needs the offset to be told apart.
+  if (new Set(names).size === names.length) return names;
+  return names.map((name, i) => `${name}${offsetText(buckets[i]!.from, zone)}`);
+}
+
+function outside(from: number, until: number): string {
+  return from < 0 && until < 0 ? 'before the year 1' : 'after the year 9999';
+}
+
+interface CountFlags extends GlobalFlags, Pick<QueryBounds, 'after' | 'before'> {
+  readonly by?: readonly string[];
+  readonly top?: readonly string[];
+  readonly zone?: readonly string[];
+  readonly csv?: boolean;
+  readonly json?: boolean;
+  readonly explain?: boolean;
+  readonly workers?: number;
+}
+
+const examples = `${filterHelp}
+
+Steps are a number and a unit: s, m, h, d, w, mo (months), y. Days and longer begin at local midnight.
+
+Examples:
+  $ logstrata count nginx status__gte=500                    how many errors there are
+  $ logstrata count nginx time__since=1d --by time:1h        records of each hour of the last day
+  $ logstrata count nginx --by remote_addr --top 20          the 20 most frequent addresses
+  $ logstrata count nginx --by time:1d --by status --csv     days and status codes, for a spreadsheet`;
+
+async function count(
+  agent: string,
+  words: readonly string[],
+  flags: CountFlags,
+  signal: AbortSignal,
+): Promise<number> {
+  const settings = await readSettings(flags);
+  const written = await chooseAgent(settings, agent);
+  const { by, top, zone } = flags;
+  const rawQuery = [rawQueryOf(words, flags), ...parameterPieces({ by, top, zone })].join('&');
+  const requestFor = (schema: Schema): CountRequest =>
+    parseCountRequest(rawQuery, { schema, now: Date.now(), timezone: settings.config.server.timezone });
+  // Mistakes in the query are reported before the archive is opened, unless the fields are only known from the archive.
+  const early = written.archive?.infersFields === true ? undefined : requestFor(written.schema);
+  return withWorkers(settings, 'read', 'count', flags.workers, async (archive) => {
+    const { schema } = await completed(archive, written);
+    const request = early ?? requestFor(schema);
+    const store = await archive.agent(agent, schema);
+    const counts = await store.count(request.query, { signal }).catch((error: unknown) => {
+      throw countProblem(error);
+    });
+    if (flags.json === true) await writeRecords(Buffer.from(countJson(agent, request, counts)));
+    else if (flags.csv === true || request.format === 'csv')
+      await writeRecords(Buffer.from(countCsv(request, counts)));
+    else await printLines(describeCounts(request, counts, screen()));
+    if (flags.explain === true) describeStats(counts.stats).forEach(tell);
+    return exitDone;
+  });
+}
+
+function screen(): Screen {
+  const { LC_ALL: all, LC_CTYPE: type, LANG: lang } = process.env;
+  // The first one that is set and not empty counts, by POSIX.
+  const locale = [all, type, lang].find((name) => name !== undefined && name !== '') ?? '';
+  return { width: screenWidth(), hasBlocks: /utf-?8/i.test(locale) };
+}
+
+/** Adds `logstrata count`: counts matching records, shown as bars on a terminal, else as columns, CSV or JSON. */
+export function addCountCommand(program: Command): void {
+  program
+    .command('count')
+    .summary('count records, by time and by value')
+    .description(
+      'Counts the matching records exactly: all together, per time bucket, per most frequent value of a field, or both.',
+    )
+    .argument('<agent>', 'name of the agent')
+    .argument('[filters...]', 'field__operator=value')
+    .option(
+      '--by <what>',
+      'a time field with a step, such as time:1h, or another field; at most one of each',
+      collectBound,
+    )
+    .option('--top <n>', `number of most frequent values to show (default: ${topDefault})`, collectBound)
+    .option(
+      '--zone <zone>',
+      'time zone of the buckets (default: server.timezone of the configuration)',
+      collectBound,
+    )
+    .addOption(cursorOption('after'))
+    .addOption(cursorOption('before'))
+    .addOption(new Option('--csv', 'print CSV with a header and times in milliseconds').conflicts('json'))
+    .addOption(new Option('--json', 'print JSON, like /api/count of the console').conflicts('csv'))
+    .option('--explain', 'print the cost of the count to standard error')
+    .addOption(workersOption('read and count'))
+    .addOption(cacheOption())
+    .addHelpText('after', examples)
+    .action(
+      stoppable((flags: CountFlags, { signal }, agent: string, words: string[]) =>
+        count(agent, words, flags, signal),
+      ),
+    );
+}

@@ -1,0 +1,126 @@
+import { Writable } from 'node:stream';
+import { CommanderError, InvalidArgumentError, Option } from 'commander';
+import type { Logger, LoggerOptions } from 'pino';
+import { ConfigError, formatProblem } from '../../agents/definition/config-error.js';
+import { AssertionError, fileSystemError, isLogstrataError } from '../../engine/index.js';
+import { ProblemError } from '../http/problem.js';
+import { OutputClosedError, tell, printable, printableLines } from './terminal.js';
+
+/** Exit codes: success; a failure at run time; wrong usage of the command line. */
+export const exitDone = 0;
+export const exitFailed = 1;
+export const exitUsage = 2;
+
+/** Wrong usage of the command line. `hint` is shown on a second line and says what to type instead. */
+export class UsageError extends Error {
+  readonly hint: string | undefined;
+
+  constructor(message: string, hint?: string) {
+    super(message);
+    this.name = 'UsageError';
+    this.hint = hint;
+  }
+}
+
+/**
+ * Prints an error on standard error for the user, and returns the exit code. Unexpected errors are reported as bugs. Stack traces are
+ * printed only where `LOGSTRATA_DEBUG=1` is set.
+ */
+export function reportFailure(error: unknown): number {
+  if (error instanceof OutputClosedError) return exitDone;
+  // Commander has printed its message already. It uses exit code 1 for wrong usage.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exitDone : exitUsage;
+  tellStack(error);
+  if (error instanceof UsageError) {
+    tell(`logstrata: ${error.message}`);
+    if (error.hint !== undefined) tell(error.hint);
+    return exitUsage;
+  }
+  if (error instanceof ProblemError) {
+    tell(`logstrata: ${error.detail}`);
+    return error.status === 400 ? exitUsage : exitFailed;
+  }
+  if (error instanceof ConfigError) {
+    tell(
+      `logstrata: ${error.problems.length === 1 ? 'a mistake' : `${error.problems.length} mistakes`} in the configuration:`,
+    );
+    for (const problem of error.problems) tell(formatProblem(problem));
+    return exitFailed;
+  }
+  if (isLogstrataError(error)) {
+    tell(`logstrata: ${messageWithPlace(error.message, error.path, error.offset)}`);
+    return exitFailed;
+  }
+  if (isSystemError(error)) {
+    const { path, syscall = 'use' } = error;
+    const failure = path === undefined ? error : (fileSystemError(error, syscall, path) as Error);
+    tell(`logstrata: ${failure.message}`);
+    return exitFailed;
+  }
+  tell(`logstrata: unexpected error: ${error instanceof Error ? error.message : String(error)}`);
+  if (!(error instanceof AssertionError)) tell('This is a bug in logstrata.');
+  tell('Please report it, with the output of the same command when LOGSTRATA_DEBUG=1 is set.');
+  return exitFailed;
+}
+
+/** An error message, with the file and the offset appended unless the message names the file. */
+export function messageWithPlace(
+  message: string,
+  path: string | undefined,
+  offset: number | undefined,
+): string {
+  if (path === undefined || message.includes(path)) return message;
+  return `${message} (${path}${offset === undefined ? '' : `, byte ${offset}`})`;
+}
+
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && typeof (error as NodeJS.ErrnoException).syscall === 'string';
+}
+
+function tellStack(error: unknown): void {
+  if (process.env['LOGSTRATA_DEBUG'] !== '1') return;
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause)
+    (cause.stack ?? cause.message).split('\n').forEach(tell);
+}
+
+/** Log levels, from the most messages to none. */
+const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+
+export type LogLevel = (typeof logLevels)[number];
+
+/** The option `--log-level` of the commands that run until they are stopped. */
+export function logLevelOption(): Option {
+  return new Option('--log-level <level>', 'least important event to log')
+    .choices(logLevels)
+    .default('info')
+    .argParser((text) => {
+      const level = logLevels.find((each) => each === text.toLowerCase());
+      if (level !== undefined) return level;
+      throw new InvalidArgumentError(`It is one of ${logLevels.join(', ')}.`);
+    });
+}
+
+/**
+ * Opens the program's own log on standard error: coloured lines on a terminal, else one JSON object per line. Control characters are
+ * escaped, as messages contain names of files. JSON escapes only some of them, and reading it undoes that.
+ */
+export async function openLog(level: LogLevel): Promise<Logger> {
+  const { pino, destination, stdTimeFunctions } = await import('pino');
+  const options = { level, base: null, timestamp: stdTimeFunctions.isoTime };
+  const out = destination({ dest: 2, sync: true });
+  if (!process.stderr.isTTY) return pino(options, { write: (line) => void out.write(printableLines(line)) });
+  const { default: pretty } = await import('pino-pretty');
+  // The texts of a message are escaped before, so that only the colours' own codes are left.
+  const write = (text: Buffer, _encoding: unknown, done: () => void): void => {
+    out.write(text.toString().replaceAll(/[^\n\u001b]+/g, printable));
+    done();
+  };
+  const shown = { translateTime: 'HH:MM:ss.l', singleLine: true, destination: new Writable({ write }) };
+  const escaped = (part: unknown): unknown => (typeof part === 'string' ? printable(part) : part);
+  const hooks: LoggerOptions['hooks'] = {
+    logMethod(parts, method) {
+      method.apply(this, parts.map(escaped) as typeof parts);
+    },
+  };
+  return pino({ level, base: null, hooks }, pretty(shown));
+}

@@ -1,0 +1,478 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { InvalidArgumentError, Option } from 'commander';
+import { defaultConfig, type Config } from '../../agents/definition/config.js';
+import {
+  LogstrataError,
+  type Codec,
+  assert,
+  type LineFormat,
+  assertNever,
+  type OverCount,
+  type PolicyCause,
+  type RetentionEvent,
+  type RetentionOutlook,
+  type RetentionPolicy,
+  type Taken,
+  fileSystemError,
+  readBounded,
+  workersMax,
+} from '../../engine/index.js';
+import type { AgentsFolder } from '../../agents/definition/agent-file.js';
+import { ConfigError } from '../../agents/definition/config-error.js';
+import type { AgentDefinition, Retention } from '../../agents/definition/definition.js';
+import { didYouMean, listNames } from '../request/suggestion.js';
+import { byteSizeShape, parseByteSize } from '../../agents/definition/byte-size.js';
+import { UsageError } from './failure.js';
+import type { CollectLog, LogFacts } from '../../agents/collect/logs/collect-log.js';
+import { formatBytes, formatCount, formatCounted, formatPeriod, formatTime } from './terminal.js';
+import type { CollectStatus } from '../../agents/collect/logs/collect-counts.js';
+import type { AttachStatus } from '../../agents/archive/attach-status.js';
+import type { ImportStatus } from '../../agents/archive/import-status.js';
+import { parseTimeValue } from '../request/time-value.js';
+
+/** The global options of the program. */
+export interface GlobalFlags {
+  readonly agents?: string | undefined;
+  readonly data?: string | undefined;
+  readonly config?: string | undefined;
+  /** In bytes; only commands with `--cache` have it. */
+  readonly cache?: number | undefined;
+}
+
+/** The settings of a command: the configuration, and the folders to use after flags, configuration and defaults are combined. */
+export interface Settings {
+  readonly config: Config;
+  /** Path of the configuration file; undefined where there is none. */
+  readonly configPath: string | undefined;
+  readonly agentsFolder: string;
+  readonly dataFolder: string;
+  /** Bound in bytes on the decoded columns in memory; null for a share of the machine's memory. */
+  readonly cacheBytes: number | null;
+}
+
+const configDefault = 'config.yaml';
+const configOfMachine = '/etc/logstrata/config.yaml';
+const agentsDefault = 'agents';
+
+/**
+ * The path of the configuration file: the value of `--config`, else of `LOGSTRATA_CONFIG`, else `config.yaml` in the working folder, else
+ * that in /etc, as far as these exist. A working folder with an agents folder does not use the one in /etc. Undefined where there is none.
+ */
+export function configPathOf(
+  named: string | undefined,
+  environment: Readonly<Record<string, string | undefined>>,
+  exists: (path: string) => boolean,
+): string | undefined {
+  const { LOGSTRATA_CONFIG: ofEnvironment = '' } = environment;
+  if (named !== undefined) return named;
+  if (ofEnvironment !== '') return ofEnvironment;
+  if (exists(configDefault)) return configDefault;
+  return exists(configOfMachine) && !exists(agentsDefault) ? configOfMachine : undefined;
+}
+
+/** Reads the configuration (`configPathOf`), if there is one. Flags override it. Throws a `ConfigError` with all mistakes in the file. */
+export async function readSettings(flags: GlobalFlags): Promise<Settings> {
+  const configPath = configPathOf(flags.config, process.env, existsSync);
+  const config = configPath === undefined ? defaultConfig : await readConfigFile(configPath);
+  const beside = configPath === undefined ? agentsDefault : join(dirname(configPath), agentsDefault);
+  return {
+    config,
+    configPath,
+    agentsFolder: flags.agents ?? beside,
+    dataFolder: flags.data ?? config.storage.path,
+    cacheBytes: flags.cache ?? config.storage.cacheBytes,
+  };
+}
+
+/** Loads the YAML parser, which is not needed without a file, and reads the file. */
+async function readConfigFile(path: string): Promise<Config> {
+  const { readConfig } = await import('../../agents/definition/config-file.js');
+  return readConfig(path);
+}
+
+/** The error for an unknown agent. It suggests the agent with the most similar name, and lists all. */
+function unknownAgent(name: string, known: readonly string[], where: string): LogstrataError {
+  const there =
+    known.length === 0 ? `There are no agents in ${where}.` : `Agents in ${where}: ${listNames(known)}.`;
+  return new LogstrataError(
+    'not_found',
+    `there is no agent ${JSON.stringify(name)}${didYouMean(name, known)}. ${there}`,
+  );
+}
+
+/** Reads the folder of agent files. Throws `not_found` or `io` where it can't be read. */
+export async function readAgentsFolder(settings: Settings): Promise<AgentsFolder> {
+  const { readAgents } = await import('../../agents/definition/agent-file.js');
+  return readAgents(settings.agentsFolder, settings.dataFolder);
+}
+
+/**
+ * All agents of the folder. Throws a `ConfigError` with the problems of all files where one of them is invalid; `not_found` where there are
+ * none.
+ */
+export async function allAgents(settings: Settings): Promise<readonly AgentDefinition[]> {
+  const { agents, problems } = await readAgentsFolder(settings);
+  if (problems.length > 0) throw new ConfigError(problems);
+  if (agents.length === 0) throw new LogstrataError('not_found', noAgents(settings.agentsFolder));
+  return agents;
+}
+
+/**
+ * The agent `name`. Problems in the files of other agents are ignored. Throws a `ConfigError` for problems in its own file; `not_found`
+ * where it has no file.
+ */
+export async function chooseAgent(settings: Settings, name: string): Promise<AgentDefinition> {
+  const { agents, problems } = await readAgentsFolder(settings);
+  const found = agents.find((agent) => agent.name === name);
+  if (found !== undefined) return found;
+  const own = problems.filter((problem) => agentOfFile(problem.file) === name);
+  if (own.length > 0) throw new ConfigError(own);
+  throw unknownAgent(
+    name,
+    agents.map((agent) => agent.name),
+    settings.agentsFolder,
+  );
+}
+
+/** The name of the agent that a file of the folder defines. */
+export function agentOfFile(path: string): string {
+  return path.replace(/^.*[\\/]/, '').replace(/\.ya?ml$/, '');
+}
+
+/** The message for a folder without agent files, which says how to write one. */
+export function noAgents(folder: string): string {
+  return (
+    `there are no agents in ${folder}: an agent is a file <name>.yaml that describes one kind of log, ` +
+    'and "logstrata agent new <name> --log <file>" writes one'
+  );
+}
+
+/** The option `--cache` of the commands that answer queries. Its value is parsed to bytes. */
+export function cacheOption(): Option {
+  const what =
+    'memory for decoded columns, such as 512mb or 2gb (default: a quarter of all memory, at most 3.5gb)';
+  return new Option('--cache <size>', what).argParser(readSize);
+}
+
+function readSize(text: string): number {
+  const sizeBytes = parseByteSize(text);
+  if (sizeBytes === undefined) throw new InvalidArgumentError(`Expected ${byteSizeShape}.`);
+  return sizeBytes;
+}
+
+/** The option `--codec` of the commands that write sealed segments or exported files. */
+export function codecOption(byDefault: string): Option {
+  const choices: readonly Codec[] = ['lz4', 'zstd'];
+  return new Option('--codec <name>', `lz4 (fast to read) or zstd (small) (default: ${byDefault})`).choices(
+    choices,
+  );
+}
+
+/** The folder that the package was installed or cloned to. It contains package.json, `agents/` and `data/samples/`. */
+export function packageRoot(): string {
+  // Built code is nested deeper than its source, so the folder is searched for upwards.
+  let folder = dirname(fileURLToPath(import.meta.url));
+  while (!existsSync(join(folder, 'package.json'))) {
+    assert(dirname(folder) !== folder, 'no package.json above the code');
+    folder = dirname(folder);
+  }
+  return folder;
+}
+
+/** The version in package.json. */
+export function packageVersion(): string {
+  const manifest = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as {
+    version: string;
+  };
+  return manifest.version;
+}
+
+/** The values of the options that are parameters of a query, each as often as it was given. */
+export interface QueryBounds {
+  readonly limit?: readonly string[];
+  readonly after?: readonly string[];
+  readonly before?: readonly string[];
+  readonly fields?: readonly string[];
+}
+
+/**
+ * Collects the values of a repeated option. Commander would keep only the last one; the route refuses repeated parameters, and so shall the
+ * command.
+ */
+export function collectBound(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}
+
+/** The option `--after` or `--before` of the commands that take a query. */
+export function cursorOption(name: 'after' | 'before'): Option {
+  return new Option(`--${name} <cursor>`, `only records ${name} this _cursor`).argParser(collectBound);
+}
+
+/** The option `--limit` of the commands that take a query. */
+export function limitOption(what: string): Option {
+  return new Option('-n, --limit <n>', what).argParser(collectBound);
+}
+
+/** The option `--fields` of the commands that write records. */
+export function fieldsOption(): Option {
+  return new Option('--fields <names>', 'only these fields, in this order: time,level,message').argParser(
+    collectBound,
+  );
+}
+
+/**
+ * Builds the query string of a command's words, each `field__op=value` with the value as typed (not URL-encoded). So the command line and
+ * the route parse queries with the same code, and refuse the same ones. Throws a `UsageError` for a word without `=`.
+ */
+export function rawQueryOf(words: readonly string[], bounds: QueryBounds, format?: LineFormat): string {
+  const { limit, after, before, fields } = bounds;
+  const pieces = words.map((word) => {
+    const equals = word.indexOf('=');
+    if (equals <= 0) {
+      throw new UsageError(
+        `a filter is field__operator=value, not ${JSON.stringify(word)}`,
+        'For example: status__gte=500, message__like=timeout, time__since=2h',
+      );
+    }
+    return encodePair(word.slice(0, equals), word.slice(equals + 1));
+  });
+  return [
+    ...pieces,
+    ...parameterPieces({ limit, after, before, fields, format: format === undefined ? undefined : [format] }),
+  ].join('&');
+}
+
+/** The options of a command as parameters of the same names, URL-encoded; a repeated option gives several. */
+export function parameterPieces(options: Readonly<Record<string, readonly string[] | undefined>>): string[] {
+  return Object.entries(options).flatMap(([name, values = []]) =>
+    values.map((value) => encodePair(name, value)),
+  );
+}
+
+function encodePair(name: string, value: string): string {
+  return `${encodeURIComponent(name)}=${encodeURIComponent(value)}`;
+}
+
+/** The part of `--help` about filters, for all commands that take them. */
+export const filterHelp = `
+Filters are words field__operator=value; all of them must hold. Quote what the shell would change.
+  int, float, time   eq ne gt gte lt lte in
+  string             exact like prefix suffix (the last three ignore case),
+                     ne not_like not_prefix not_suffix, in
+  *                  like not_like: any string field: '*__like=timeout'
+  bool               eq ne in, with true or false
+  time               since until: "2026-11-18 10:00:00", 2026-11-18,
+                     or a span back from now: 15m, 2h, 7d
+Repeat in to allow several values: level__in=error level__in=warn`;
+
+const hourMs = 3_600_000;
+
+/** The retention of an agent whose file has none: records are kept for ever. */
+const keptForEver: Retention = { periodMs: null, bytesMax: null, intervalMs: hourMs, graceMs: 24 * hourMs };
+
+/** Why expired records are not removed yet: so old a backlog may be the result of a wrong clock. */
+const whyRetentionWaits =
+  'some records have been over the retention limit for more than a week, so retention waits';
+
+/** The retention of an agent's file, or the default. */
+export function retentionOf({ retention }: AgentDefinition): Retention {
+  return retention ?? keptForEver;
+}
+
+/** How long, and how much, a policy keeps. */
+function describePolicy({ periodMs, bytesMax }: RetentionPolicy): string {
+  if (periodMs === null && bytesMax === null) return 'all records for ever';
+  const period = periodMs === null ? 'records of any age' : `records for ${formatPeriod(periodMs)}`;
+  return bytesMax === null ? period : `${period}, at most ${formatBytes(bytesMax)}`;
+}
+
+/** The retention of an agent's file, for people. */
+export function describeRetention(retention: Retention | undefined): string {
+  const { periodMs, bytesMax, intervalMs } = retention ?? keptForEver;
+  if (periodMs === null && bytesMax === null) return 'all records for ever (there is no retention.period)';
+  const period =
+    periodMs === null
+      ? 'records of any age (there is no retention.period)'
+      : `records for ${formatPeriod(periodMs)}`;
+  const size = bytesMax === null ? [] : [`at most ${formatBytes(bytesMax)}`];
+  return [period, ...size, `looks every ${formatPeriod(intervalMs)}`].join(', ');
+}
+
+/** For example `199 of 200 records of 2026-05-07 06:00:00 to 2026-11-22 07:00:00 UTC`. */
+function describeOver(over: OverCount, all: number): string {
+  return `${formatCount(over.records)} of ${formatCounted(all, 'record')}${describeSpan(over)}`;
+}
+
+function describeSpan({ fromMs, toMs }: Pick<OverCount, 'fromMs' | 'toMs'>): string {
+  return fromMs === null ? '' : ` of ${formatTime(fromMs)} to ${formatTime(toMs)} UTC`;
+}
+
+/** Lines that say which stored records a changed retention would remove, and when. Empty where the retention in force is the wanted one. */
+export function describeChange(agent: string, wanted: Retention, outlook: RetentionOutlook): string[] {
+  const { kept, over, records } = outlook;
+  const { pending } = kept;
+  const isWanted = ({ periodMs, bytesMax }: RetentionPolicy): boolean =>
+    periodMs === wanted.periodMs && bytesMax === wanted.bytesMax;
+  if (isWanted(kept) && pending === undefined) return [];
+  const due =
+    pending !== undefined && isWanted(pending)
+      ? `${formatTime(pending.sinceMs + pending.graceMs)} UTC`
+      : `${formatPeriod(wanted.graceMs)} after a server has read the file`;
+  const what = isWanted(kept)
+    ? `${whyRetentionWaits}: it will remove`
+    : `so far it has kept ${describePolicy(kept)}; the change removes`;
+  return [
+    `${what} ${describeOver(over, records)},`,
+    `but not before ${due}; to remove them now: "logstrata retention apply ${agent}"`,
+  ];
+}
+
+/** Pairs of a label and a text about the policy in force, and about the one that follows, if any. */
+export function describePolicyInForce({ kept, over, records }: RetentionOutlook): [string, string][] {
+  const { pending } = kept;
+  const now: [string, string] = ['keeps', describePolicy(kept)];
+  if (pending === undefined) return [now];
+  const due = formatTime(pending.sinceMs + pending.graceMs);
+  const what = `${describePolicy(pending)}: removes ${describeOver(over, records)}`;
+  return [now, [`  from ${due} UTC`, pending.leapt === true ? `${what}; ${whyRetentionWaits}` : what]];
+}
+
+const causes: Readonly<Record<PolicyCause, string>> = {
+  back: 'no records are waiting to be removed any more',
+  looser: 'the change removes no record that was kept before',
+  grace: 'retention.grace has passed',
+  applied: '"logstrata retention apply" was run',
+  disk_low: 'less than a tenth of the disk is free, so retention.grace is cut short',
+};
+
+/** An entry of the log about retention. */
+export interface RetentionEntry {
+  readonly level: 'info' | 'warn';
+  readonly facts: LogFacts;
+  readonly message: string;
+}
+
+/** The log entry of an event of retention. */
+export function retentionEntry(event: RetentionEvent): RetentionEntry {
+  const { agent, policy } = event;
+  switch (event.kind) {
+    case 'taken': {
+      const { taken } = event;
+      const lines =
+        taken.rejectedLines === 0 ? '' : ` and ${formatCounted(taken.rejectedLines, 'rejected line')}`;
+      const what = `${formatCounted(taken.records, 'record')}${describeSpan(taken)}${lines}`;
+      return {
+        level: 'info',
+        facts: { agent, ...takenFacts(taken) },
+        message: `retention removed ${what}; the agent keeps ${describePolicy(policy)}`,
+      };
+    }
+    case 'in_force':
+      return {
+        level: event.cause === 'disk_low' ? 'warn' : 'info',
+        facts: { agent },
+        message: `from now on the agent keeps ${describePolicy(policy)}: ${causes[event.cause]}`,
+      };
+    case 'pending': {
+      const { over, records, inForce, dueMs, leapt } = event;
+      const why = leapt
+        ? `${whyRetentionWaits}: the clock was set ahead, no records arrived for a long time, or the records that arrived are old. It will remove`
+        : `the agent's file keeps ${describePolicy(policy)} now, and has kept ${describePolicy(inForce)} so far. The change removes`;
+      const undo = leapt ? 'you can correct the clock' : 'you can undo the change';
+      return {
+        level: 'warn',
+        facts: { agent, records: over.records, of: records, ...spanFacts(over), due: isoTime(dueMs) },
+        message:
+          `${why} ${describeOver(over, records)}, but not before ${formatTime(dueMs)} UTC. Until then ${undo}; ` +
+          `to remove them now: "logstrata retention apply ${agent}"`,
+      };
+    }
+    default:
+      return assertNever(event);
+  }
+}
+
+/** Logs an event of an agent's retention. */
+export function logRetention(log: Pick<CollectLog, 'info' | 'warn'>, event: RetentionEvent): void {
+  const { level, facts, message } = retentionEntry(event);
+  log[level](facts, message);
+}
+
+function takenFacts({ records, rejectedLines, segments, bytes, ...span }: Taken): LogFacts {
+  return { records, rejectedLines, files: segments, bytes, ...spanFacts(span) };
+}
+
+function spanFacts({ fromMs, toMs }: Pick<OverCount, 'fromMs' | 'toMs'>): LogFacts {
+  return { from: isoTime(fromMs), to: isoTime(toMs) };
+}
+
+function isoTime(timeMs: number | null): string | null {
+  return timeMs === null ? null : `${formatTime(timeMs).replace(' ', 'T')}Z`;
+}
+
+/** What a server answers to other processes that ask for its status. Each record is by agent. */
+export interface ServerStatus {
+  readonly collecting?: Readonly<Record<string, CollectStatus>>;
+  readonly importing?: Readonly<Record<string, ImportStatus>>;
+  readonly attaching?: Readonly<Record<string, AttachStatus>>;
+  /** Why agents are not served (`ServedAgents`). */
+  readonly leftOut?: Readonly<Record<string, string>>;
+}
+
+/** Far more than a password, a token or the certificates of an authority have. */
+const textBytesMax = 1024 * 1024;
+
+/** The text of a file that the configuration names, read while the program starts. Throws `not_found`, `io`, and `invalid` where it is too long. */
+export function readSmallText(path: string): string {
+  let bytes: Buffer;
+  try {
+    bytes = readBounded(path, textBytesMax, true);
+  } catch (error) {
+    throw fileSystemError(error, 'read', path);
+  }
+  if (bytes.length > textBytesMax)
+    throw new LogstrataError('invalid', `${path} has more than ${textBytesMax} bytes`, { path });
+  return bytes.toString('utf8');
+}
+
+/** The flags for a range of times. */
+export interface TimeRangeFlags {
+  readonly since?: string;
+  readonly until?: string;
+}
+
+/** Parses a range of times to milliseconds since the epoch, [since, until); null where it has no bound. Throws a `UsageError`. */
+export function timeRangeOf(
+  { since, until }: TimeRangeFlags,
+  { config }: Settings,
+): { readonly sinceMs: number | null; readonly untilMs: number | null } {
+  const timeOf = (flag: string, text: string | undefined): number | null => {
+    if (text === undefined) return null;
+    const value = parseTimeValue(text, { now: Date.now(), timezone: config.server.timezone });
+    if ('problem' in value) throw new UsageError(`${flag}: ${value.problem}`);
+    return Number(value.ms);
+  };
+  const sinceMs = timeOf('--since', since);
+  const untilMs = timeOf('--until', until);
+  if (sinceMs !== null && untilMs !== null && sinceMs >= untilMs)
+    throw new UsageError('--since must be before --until: since ≤ time < until');
+  return { sinceMs, untilMs };
+}
+
+/** The option `--workers` of the commands that use threads; `work` says for what. */
+export function workersOption(
+  work: 'parse and write' | 'read and search' | 'read and count' | 'read and index',
+): Option {
+  const what = `threads that ${work}, 0 to ${workersMax}; 0 for none (default: one per core, at most 8)`;
+  return new Option('--workers <n>', what).argParser(readWorkers);
+}
+
+function readWorkers(text: string): number {
+  const count = /^\d{1,3}$/.test(text) ? Number(text) : -1;
+  if (count < 0 || count > workersMax) {
+    throw new InvalidArgumentError(`Expected a whole number from 0 to ${workersMax}.`);
+  }
+  return count;
+}

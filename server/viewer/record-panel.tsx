@@ -1,0 +1,204 @@
+import { useEffect, useState } from 'preact/hooks';
+import { CloseButton, ColumnToggle, useValueToggles, Icon, usePage, MarkedText } from './parts.js';
+import { isSearched, type Field } from './state/field.js';
+import { requestPath, searchedField } from './state/view.js';
+import {
+  isJsonTree,
+  prettyJson,
+  shownText,
+  valueText,
+  type LogRecord,
+  type Value,
+  cursorBefore,
+} from './state/record.js';
+import { timeText } from './state/texts.js';
+import { recordBy } from './state/record-window.js';
+
+/** A shell command that requests exactly this record. */
+function curlOf(agent: string, cursor: string, hasToken: boolean): string {
+  const path = requestPath('query', { agent, parameters: [] }, [
+    ['after', cursorBefore(cursor)],
+    ['limit', '1'],
+  ]);
+  const token = hasToken ? ' -H "Authorization: Bearer $LOGSTRATA_TOKEN"' : '';
+  return `curl${token} '${location.origin}${path}'`;
+}
+
+function ShownValue({ field, value }: { readonly field: Field; readonly value: Value }) {
+  const { viewer } = usePage();
+  if (value === null) return <span class="null">no value</span>;
+  if (field.type === 'time' && typeof value === 'number')
+    return (
+      <>
+        {timeText(value, viewer.preferences.zone.value)} <span class="hint">{String(value)}</span>
+      </>
+    );
+  if (value === '') return <span class="null">(empty)</span>;
+  const text = shownText(valueText(value));
+  const view = viewer.view.value;
+  const searchText = isSearched(field, searchedField(view, viewer.fields.value)) ? view.text : '';
+  if (typeof value === 'string' && isJsonTree(text))
+    return (
+      <pre class="json">
+        <MarkedText text={prettyJson(text)} searchText={searchText} />
+      </pre>
+    );
+  return (
+    <span class="value-text">
+      <MarkedText text={text} searchText={searchText} />
+    </span>
+  );
+}
+
+function FieldLine({ field, value }: { readonly field: Field; readonly value: Value }) {
+  const { screen } = usePage();
+  const text = valueText(value);
+  const { want, leaveOut } = useValueToggles(field, text);
+  return (
+    <div class="record-field">
+      <dt title={field.description ?? field.type}>{field.name}</dt>
+      <dd>
+        <ShownValue field={field} value={value} />
+        <span class="record-tools">
+          {value !== null && (
+            <>
+              <button
+                type="button"
+                class="button is-bare"
+                aria-label={`Only this ${field.name}`}
+                title="Filter for"
+                onClick={want}
+              >
+                <Icon name="only" />
+              </button>
+              <button
+                type="button"
+                class="button is-bare"
+                aria-label={`Without this ${field.name}`}
+                title="Filter out"
+                onClick={leaveOut}
+              >
+                <Icon name="without" />
+              </button>
+              <button
+                type="button"
+                class="button is-bare"
+                aria-label={`Copy ${field.name}`}
+                title="Copy"
+                onClick={() => void screen.copy(text, field.name)}
+              >
+                <Icon name="copy" />
+              </button>
+            </>
+          )}
+          <ColumnToggle name={field.name} />
+        </span>
+      </dd>
+    </div>
+  );
+}
+
+function RecordActions({ record }: { readonly record: LogRecord }) {
+  const { viewer, screen } = usePage();
+  const { agent, isContext } = viewer.view.value;
+  const hasToken = viewer.token.token.value !== undefined;
+  return (
+    <div class="record-actions">
+      <button
+        type="button"
+        class={`button is-outlined ${isContext ? 'is-on' : ''}`}
+        aria-pressed={isContext}
+        title="The records around it, without filters (c)"
+        onClick={() => viewer.change({ isContext: !isContext, isLive: false })}
+      >
+        <Icon name="context" /> Context
+      </button>
+      <button
+        type="button"
+        class="button is-outlined"
+        aria-label="Copy JSON"
+        title="Copy as JSON"
+        onClick={() => void screen.copy(record.line, 'JSON')}
+      >
+        <Icon name="copy" /> JSON
+      </button>
+      <button
+        type="button"
+        class="button is-outlined"
+        aria-label="Copy curl command"
+        title="Copy as a curl command"
+        onClick={() => void screen.copy(curlOf(agent, record.cursor, hasToken), 'curl command')}
+      >
+        <Icon name="copy" /> curl
+      </button>
+      <button
+        type="button"
+        class="button is-outlined"
+        aria-label="Copy link"
+        title="Copy a link to this record (y)"
+        onClick={() => void screen.copy(location.href, 'Link')}
+      >
+        <Icon name="link" /> link
+      </button>
+    </div>
+  );
+}
+
+/** The open record. It is kept when the window moves away from it. */
+function useOpenRecord(): LogRecord | undefined {
+  const { viewer } = usePage();
+  const { cursor } = viewer.view.value;
+  const state = viewer.window.state.value;
+  const [kept, keep] = useState<LogRecord | undefined>(undefined);
+  const found = cursor === undefined ? undefined : recordBy(state, cursor);
+  useEffect(() => {
+    if (found !== undefined) keep(found);
+  }, [found]);
+  return found ?? (kept?.cursor === cursor ? kept : undefined);
+}
+
+/** The panel with the open record: all fields in full, and actions on it. */
+export function RecordPanel() {
+  const { viewer } = usePage();
+  const { cursor, agent } = viewer.view.value;
+  const record = useOpenRecord();
+  const [isJson, setJson] = useState(false);
+  if (cursor === undefined) return null;
+  const close = (): void => viewer.change({ cursor: undefined, isContext: false });
+  const isLoading = viewer.window.state.value.status === 'loading';
+  return (
+    <aside class="record-panel" aria-label="Record">
+      <div class="pane-head">
+        <h2>
+          {agent} <code class="cursor">{cursor}</code>
+        </h2>
+        <button type="button" class="button is-bare" aria-pressed={isJson} onClick={() => setJson(!isJson)}>
+          {isJson ? 'As fields' : 'As JSON'}
+        </button>
+        <CloseButton what="the record" shortcut="Escape" close={close} />
+      </div>
+      {record === undefined ? (
+        <p class="hint">
+          {isLoading
+            ? '…'
+            : 'There is no record at this place, or the filters exclude it. Retention may have removed it.'}
+        </p>
+      ) : (
+        <>
+          <RecordActions record={record} />
+          {isJson ? (
+            <pre class="json is-whole" tabIndex={0}>
+              {prettyJson(record.line)}
+            </pre>
+          ) : (
+            <dl class="record-fields">
+              {viewer.fields.value.map((field) => (
+                <FieldLine key={field.name} field={field} value={record.values.get(field.name) ?? null} />
+              ))}
+            </dl>
+          )}
+        </>
+      )}
+    </aside>
+  );
+}

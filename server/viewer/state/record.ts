@@ -1,0 +1,277 @@
+/** A cursor as a number. Its high 24 bits are the hours since the epoch, its low 40 bits the position within that hour. */
+function positionOf(cursor: string): bigint {
+  return BigInt(`0x${cursor}`);
+}
+
+const positionMax = 0xffff_ffff_ffff_ffffn;
+const ordinalBits = 40n;
+const hourMs = 3_600_000;
+
+function cursorOf(position: bigint): string {
+  const inside = position < 0n ? 0n : position > positionMax ? positionMax : position;
+  return inside.toString(16).padStart(16, '0');
+}
+
+/** The cursor before all records. */
+export const firstCursor = '0000000000000000';
+
+/** Whether a text has the form of a cursor. */
+export function isCursor(text: string): boolean {
+  return /^[0-9a-f]{16}$/.test(text);
+}
+
+/** The next cursor. `before` this cursor means up to and including the given one. */
+export function cursorBehind(cursor: string): string {
+  return cursorOf(positionOf(cursor) + 1n);
+}
+
+/** The previous cursor. `after` this cursor means from the given one on. */
+export function cursorBefore(cursor: string): string {
+  return cursorOf(positionOf(cursor) - 1n);
+}
+
+/** The start of a cursor's hour in milliseconds since the epoch. Records without a readable time are placed by the hour. */
+export function hourOfCursor(cursor: string): number {
+  return Number(positionOf(cursor) >> ordinalBits) * hourMs;
+}
+
+/** The first cursor of the hour that contains a time. */
+export function cursorOfHour(timeMs: number): string {
+  const hour = BigInt(Math.max(0, Math.floor(timeMs / hourMs)));
+  return cursorOf(hour << ordinalBits);
+}
+
+/** Integers of up to this many digits are exact in a double. */
+const exactDigits = 15;
+
+const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
+
+/** Puts integers of many digits in quotes, so that JSON.parse does not round them. Takes linear time. */
+export function withLongIntegersQuoted(json: string): string {
+  const parts: string[] = [];
+  let kept = 0;
+  let at = 0;
+  while (at < json.length) {
+    const code = json.charCodeAt(at);
+    if (code === 0x22) {
+      for (at += 1; at < json.length && json[at] !== '"'; at += 1) if (json[at] === '\\') at += 1;
+      at += 1;
+      continue;
+    }
+    if (!isDigit(code) && code !== 0x2d) {
+      at += 1;
+      continue;
+    }
+    const begin = at;
+    let isWhole = true;
+    for (at += 1; at < json.length && '0123456789.eE+-'.includes(json[at]!); at += 1)
+      if (!isDigit(json.charCodeAt(at))) isWhole = false;
+    if (!isWhole || at - begin <= exactDigits) continue;
+    parts.push(json.slice(kept, begin), '"', json.slice(begin, at), '"');
+    kept = at;
+  }
+  return parts.length === 0 ? json : parts.join('') + json.slice(kept);
+}
+
+/** Maximum nesting: deeper, the indentation would be far larger than the content. */
+const depthMax = 64;
+/** Longer texts are shown unformatted. */
+const charsMax = 2_000_000;
+
+/** Whether a text is a JSON object or array that is worth formatting. */
+export function isJsonTree(text: string): boolean {
+  const first = text.trimStart()[0];
+  if ((first !== '{' && first !== '[') || text.length > charsMax) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Formats JSON with two blanks per level. Works on the text, so numbers keep all digits. Expects valid JSON; returns a text that is nested
+ * more than 64 levels deep or longer than two million characters unchanged.
+ */
+export function prettyJson(text: string): string {
+  if (text.length > charsMax) return text;
+  const parts: string[] = [];
+  let depth = 0;
+  let at = 0;
+  const newLine = (): void => void parts.push('\n', '  '.repeat(depth));
+  while (at < text.length) {
+    const character = text[at]!;
+    const begin = at;
+    at += 1;
+    if (character === '"') {
+      at = endOfString(text, begin);
+      parts.push(text.slice(begin, at));
+    } else if (character === '{' || character === '[') {
+      const close = nextVisible(text, at);
+      const isEmpty = text[close] === '}' || text[close] === ']';
+      parts.push(isEmpty ? `${character}${text[close]!}` : character);
+      if (isEmpty) at = close + 1;
+      else if ((depth += 1) > depthMax) return text;
+      else newLine();
+    } else if (character === '}' || character === ']') {
+      depth -= 1;
+      newLine();
+      parts.push(character);
+    } else if (character === ',') {
+      parts.push(character);
+      newLine();
+    } else if (character === ':') {
+      parts.push(': ');
+    } else if (character > ' ') {
+      parts.push(character);
+    }
+  }
+  return parts.join('');
+}
+
+function nextVisible(text: string, from: number): number {
+  let at = from;
+  while (at < text.length && text.charCodeAt(at) <= 0x20) at += 1;
+  return at;
+}
+
+/** The index after the closing quote of the string that begins at `begin`. */
+function endOfString(text: string, begin: number): number {
+  let at = begin + 1;
+  while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
+  return at + 1;
+}
+
+/** A value of a record. An integer that a double can't represent exactly is a bigint. */
+export type Value = string | number | bigint | boolean | null;
+
+/** A record of a response. */
+export interface LogRecord {
+  readonly cursor: string;
+  /** The JSON object as sent by the server. */
+  readonly line: string;
+  /** The values by field, in the order of the response. */
+  readonly values: ReadonlyMap<string, Value>;
+}
+
+/** Control sequences of terminals (ECMA-48, 5.4), which set colours. In a page they would appear as boxes. */
+const terminalCodes = /\u001b\[[0-?]*[ -/]*[@-~]/g;
+
+/** Characters that change the direction of the text after them. With them a log line could show its characters in another order. */
+const directionCodes = /[\u202a-\u202e\u2066-\u2069]/g;
+
+/** A text as shown in the page: without control sequences of terminals, and with codes like `\u202e` in place of direction controls. */
+export function shownText(text: string): string {
+  const plain = text.includes('\u001b') ? text.replace(terminalCodes, '') : text;
+  return plain.replace(directionCodes, (code) => `\\u${code.charCodeAt(0).toString(16)}`);
+}
+
+/** A value as text; empty for null. */
+export function valueText(value: Value | undefined): string {
+  return value === null || value === undefined ? '' : String(value);
+}
+
+/** Maximum length of an integer that is parsed exactly. The server's have at most 20 characters, with their sign. */
+const exactDigitsMax = 64;
+
+const quote = 0x22;
+const backslash = 0x5c;
+
+/** Parses a line; `at` is the index of the next character. */
+class LineReader {
+  at = 0;
+
+  constructor(readonly line: string) {}
+
+  /** Throws a SyntaxError that says what was expected at which character. */
+  fail(expected: string): never {
+    throw new SyntaxError(`the server's answer has no ${expected} at character ${this.at + 1} of a record`);
+  }
+
+  skipBlanks(): void {
+    while (this.at < this.line.length && this.line.charCodeAt(this.at) <= 0x20) this.at += 1;
+  }
+
+  /** Consumes a character if it is the next one. */
+  takes(character: string): boolean {
+    this.skipBlanks();
+    if (this.line[this.at] !== character) return false;
+    this.at += 1;
+    return true;
+  }
+
+  readString(): string {
+    this.skipBlanks();
+    if (this.line.charCodeAt(this.at) !== quote) this.fail('string');
+    const begin = this.at;
+    let isEscaped = false;
+    for (this.at += 1; this.at < this.line.length; this.at += 1) {
+      const code = this.line.charCodeAt(this.at);
+      if (code === quote) {
+        this.at += 1;
+        return isEscaped
+          ? (JSON.parse(this.line.slice(begin, this.at)) as string)
+          : this.line.slice(begin + 1, this.at - 1);
+      }
+      if (code !== backslash) continue;
+      isEscaped = true;
+      this.at += 1;
+    }
+    return this.fail('end of a string');
+  }
+
+  readValue(): Value {
+    this.skipBlanks();
+    if (this.line.charCodeAt(this.at) === quote) return this.readString();
+    const begin = this.at;
+    while (this.at < this.line.length && !',} \n'.includes(this.line[this.at]!)) this.at += 1;
+    return plainValue(this.line.slice(begin, this.at)) ?? this.failAt(begin);
+  }
+
+  private failAt(begin: number): null {
+    if (this.line.slice(begin, this.at) === 'null') return null;
+    this.at = begin;
+    return this.fail('value that is no list and no object');
+  }
+}
+
+/** The value of a number, true or false; undefined for another text. */
+function plainValue(text: string): number | bigint | boolean | undefined {
+  if (text === 'true') return true;
+  if (text === 'false') return false;
+  const value = text === '' ? NaN : Number(text);
+  if (Number.isNaN(value)) return undefined;
+  if (Number.isSafeInteger(value) || text.length > exactDigitsMax || !isWhole(text)) return value;
+  return BigInt(text);
+}
+
+function isWhole(text: string): boolean {
+  for (let i = text.startsWith('-') ? 1 : 0; i < text.length; i += 1) {
+    const code = text.charCodeAt(i);
+    if (code < 0x30 || code > 0x39) return false;
+  }
+  return true;
+}
+
+/**
+ * Parses a line of a response. JSON.parse would round integers beyond 2^53; here they become a bigint. Takes linear time. Throws a
+ * SyntaxError for anything but a flat object with a cursor.
+ */
+export function readRecordLine(line: string): LogRecord {
+  const reader = new LineReader(line);
+  const values = new Map<string, Value>();
+  if (!reader.takes('{')) reader.fail('"{"');
+  let cursor: Value = null;
+  if (!reader.takes('}')) {
+    do {
+      const name = reader.readString();
+      if (!reader.takes(':')) reader.fail('":"');
+      const value = reader.readValue();
+      if (name === '_cursor') cursor = value;
+      else values.set(name, value);
+    } while (reader.takes(','));
+    if (!reader.takes('}')) reader.fail('"}"');
+  }
+  return typeof cursor === 'string' ? { cursor, line, values } : reader.fail('"_cursor"');
+}
