@@ -24,7 +24,6 @@ import { readRejectedLines } from '../store/manifest/rejected-file.js';
 import { loadId } from '../store/manifest/removal.js';
 import { type AgentState, runsOfSegment, schemaOf } from '../store/reading/agent-state.js';
 import { BufferPool } from '../store/reading/buffer-pool.js';
-import { ColumnLease } from '../store/reading/column-lease.js';
 import { newReadCounters } from '../store/reading/read-counters.js';
 import { SealedSegment } from '../store/reading/sealed-segment.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
@@ -333,9 +332,10 @@ async function changeByTimes(
       segment.rowGroups(schema),
     )) {
       if (partition < from) continue;
-      const lease = new ColumnLease({ neverWaits: true });
+      const options = { use: 'once', neverWaits: true } as const;
+      const { columns, release } = await (await rowGroup.open()).columns([field], counters, options);
       try {
-        const [column] = await (await rowGroup.open()).columns([field], counters, lease, 'once');
+        const [column] = columns;
         for (let row = 0; row < rows; row++) {
           const value = columnValue(column!, firstRow + row);
           if (value === null || Number(value) < since || Number(value) >= until) continue;
@@ -344,7 +344,7 @@ async function changeByTimes(
           addRun(removed, { partition, firstOrdinal: ordinal, firstRow: ordinal, rows: 1 });
         }
       } finally {
-        lease.release();
+        release();
       }
     }
     return removed.length === 0 ? [] : [{ entry, removed, rows: rowsOf(removed) }];

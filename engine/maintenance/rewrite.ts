@@ -1,10 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BatchRows } from '../columns/take.js';
-import { ColumnLease } from '../store/reading/column-lease.js';
-import type { Column, RecordBatch } from '../columns/column.js';
+import { allColumns } from './all-columns.js';
 import { LogstrataError } from '../terms/errors.js';
 import { heldBytesMax } from '../terms/limits.js';
-import type { RowGroup, SnapshotRun } from '../store/reading/snapshot.js';
+import type { HeldColumns, RowGroup, SnapshotRun } from '../store/reading/snapshot.js';
 import type { Schema } from '../terms/schema.js';
 import { runsOfSegment } from '../store/reading/agent-state.js';
 import { BufferPool } from '../store/reading/buffer-pool.js';
@@ -104,14 +103,9 @@ function pacer(share: number): () => Promise<void> {
   };
 }
 
-interface DecodedRowGroup {
-  readonly batch: RecordBatch;
-  readonly lease: ColumnLease;
-}
-
 /** Decoded row groups. Each is kept as long as runs still need its rows, or its rows have not been encoded. */
 class DecodedRowGroups {
-  private readonly open = new Map<RowGroup, DecodedRowGroup>();
+  private readonly open = new Map<RowGroup, HeldColumns>();
   private readonly rowsLeft = new Map<RowGroup, number>();
   private readonly counters = newReadCounters();
 
@@ -127,20 +121,14 @@ class DecodedRowGroups {
   }
 
   async take(rowGroup: RowGroup, from: number, rows: number): Promise<BatchRows> {
-    const { batch } = this.open.get(rowGroup) ?? (await this.decode(rowGroup));
+    const { columns } = this.open.get(rowGroup) ?? (await this.decode(rowGroup));
     this.rowsLeft.set(rowGroup, this.rowsLeft.get(rowGroup)! - rows);
-    return { batch, from, to: from + rows };
+    return { batch: { length: rowGroup.rows, columns }, from, to: from + rows };
   }
 
-  private async decode(rowGroup: RowGroup): Promise<DecodedRowGroup> {
-    const opened = await rowGroup.open();
-    const lease = new ColumnLease({ neverWaits: true });
-    const columns: Column[] = [];
-    const decoded = { batch: { length: rowGroup.rows, columns }, lease };
+  private async decode(rowGroup: RowGroup): Promise<HeldColumns> {
+    const decoded = await allColumns(rowGroup, this.schema.fields.length, this.counters);
     this.open.set(rowGroup, decoded);
-    // One column at a time, so that only one needs decoding memory.
-    for (const field of this.schema.fields.keys())
-      columns.push(...(await opened.columns([field], this.counters, lease, 'once')));
     // No column is read twice, so the pool need not keep it.
     this.pool.evict('');
     return decoded;
@@ -148,16 +136,16 @@ class DecodedRowGroups {
 
   /** Frees the row groups from which all rows were taken, except one whose last rows are not encoded yet. */
   releaseTaken(except: RowGroup | undefined): void {
-    for (const [rowGroup, { lease }] of this.open) {
+    for (const [rowGroup, held] of this.open) {
       if (rowGroup === except || this.rowsLeft.get(rowGroup)! > 0) continue;
       this.open.delete(rowGroup);
-      lease.release();
+      held.release();
     }
   }
 
   /** Frees all row groups. */
   release(): void {
-    for (const { lease } of this.open.values()) lease.release();
+    for (const held of this.open.values()) held.release();
     this.open.clear();
   }
 }

@@ -1,7 +1,6 @@
 import { takeRows } from '../columns/take.js';
 import type { RecordBatch } from '../columns/column.js';
 import { addRun, type Run } from '../store/manifest/manifest.js';
-import { withLease } from '../store/reading/column-lease.js';
 import { newScanStats } from './execute.js';
 import { finderOf } from './far/tiered-finder.js';
 import { canResume } from './answer.js';
@@ -115,11 +114,13 @@ async function rowsOf(
   const { rowGroup } = matches.unit;
   const open = await rowGroup.open(threads, stats);
   const { indices, runs } = wantedRows(matches);
-  return withLease({ signal: pace.signal }, async (lease) => {
-    await pace.pause();
-    const columns = await open.columns(fields, stats, lease, 'once');
-    return { batch: takeRows({ length: rowGroup.rows, columns }, indices), runs };
-  });
+  await pace.pause();
+  const held = await open.columns(fields, stats, { use: 'once', signal: pace.signal });
+  try {
+    return { batch: takeRows({ length: rowGroup.rows, columns: held.columns }, indices), runs };
+  } finally {
+    held.release();
+  }
 }
 
 /** The indices of the rows that an answer takes from one unit, and their positions. */

@@ -7,11 +7,32 @@ import { SharedMemory } from '../../engine/memory/shared-memory.js';
 import { createMemory } from '../../engine/memory/wasm.js';
 import { int64sOf } from '../../engine/memory/arena.js';
 import type { ColumnSpace } from '../../engine/parquet/column-space.js';
-import { ColumnLease } from '../../engine/store/reading/column-lease.js';
+import type { ColumnUse, HoldOptions } from '../../engine/store/reading/snapshot.js';
 import { poolBytesDefault } from '../../engine/archive/open-options.js';
 import { BufferPool, type ColumnRequest } from '../../engine/store/reading/buffer-pool.js';
 
 const numRuns = caseCount(75, 2000);
+
+/** Columns that are released together. */
+class ColumnLease {
+  readonly releases: (() => void)[] = [];
+
+  constructor(readonly options: HoldOptions = {}) {}
+
+  get isEmpty(): boolean {
+    return this.releases.length === 0;
+  }
+
+  release(): void {
+    for (const release of this.releases.splice(0)) release();
+  }
+}
+
+async function pin(pool: BufferPool, requests: readonly ColumnRequest[], use: ColumnUse, lease: ColumnLease) {
+  const { columns, cached, release } = await pool.pin(requests, { ...lease.options, use });
+  lease.releases.push(release);
+  return columns.map((column, i) => ({ column, cached: cached[i] }));
+}
 
 function newMemory(): SharedMemory {
   return new SharedMemory(createMemory(1, 4096));
@@ -111,7 +132,7 @@ describe('the buffer pool', () => {
             const keys = step.keys.map((key) => `k${key}`);
             const lease = new ColumnLease();
             const requests = keys.map((key, i) => request(key, rows[step.keys[i]!]!, 64 * (i % 3)));
-            const pinning = pool.pin(requests, step.use, lease).then((pinned) => {
+            const pinning = pin(pool, requests, step.use, lease).then((pinned) => {
               held.push({ lease, keys, columns: pinned.map(({ column }) => column) });
             });
             const tracked = pinning.finally(() => waiting.delete(tracked));
@@ -147,7 +168,7 @@ describe('the buffer pool', () => {
     const made: string[] = [];
     const use = async (key: string, how: 'once' | 'again' = 'again'): Promise<void> => {
       const lease = new ColumnLease();
-      await pool.pin([request(key, 100, 0, (one) => made.push(one))], how, lease);
+      await pin(pool, [request(key, 100, 0, (one) => made.push(one))], how, lease);
       lease.release();
     };
     // Each column takes 1312 bytes while it is decoded, and 896 afterwards.
@@ -171,14 +192,14 @@ describe('the buffer pool', () => {
   test('serves waiting requests in order, lets them hold nothing while they wait, and ends a wait at its abort signal', async () => {
     const pool = new BufferPool(20_000, newMemory());
     const first = new ColumnLease();
-    await pool.pin([request('first', 2000)], 'again', first);
+    await pin(pool, [request('first', 2000)], 'again', first);
     const order: string[] = [];
     let letGo = 0;
     const abort = new AbortController();
     const ask = async (key: string, signal?: AbortSignal): Promise<void> => {
       const lease = new ColumnLease({ signal, onWait: () => letGo++ });
       try {
-        await pool.pin([request(key, 2000)], 'again', lease);
+        await pin(pool, [request(key, 2000)], 'again', lease);
         order.push(key);
       } finally {
         lease.release();
@@ -189,7 +210,7 @@ describe('the buffer pool', () => {
     const third = ask('third');
     // A column that is already in the pool needs no room, so its request does not queue.
     const same = new ColumnLease();
-    expect((await pool.pin([request('first', 2000)], 'again', same))[0]!.cached).toBe(true);
+    expect((await pin(pool, [request('first', 2000)], 'again', same))[0]!.cached).toBe(true);
     same.release();
     expect(letGo).toBe(3);
     abort.abort();
@@ -205,8 +226,8 @@ describe('the buffer pool', () => {
     const memory = newMemory();
     const pool = new BufferPool(20_000, memory);
     const lease = new ColumnLease({ neverWaits: true });
-    const [held] = await pool.pin([request('held', 2000)], 'once', lease);
-    const [onHeap] = await pool.pin([request('on heap', 2000)], 'once', lease);
+    const [held] = await pin(pool, [request('held', 2000)], 'once', lease);
+    const [onHeap] = await pin(pool, [request('on heap', 2000)], 'once', lease);
     const places = [held, onHeap].map((pinned) =>
       memory.holds((pinned!.column as Column & { kind: 'int64' }).values),
     );
@@ -225,7 +246,7 @@ describe('the buffer pool', () => {
     const made: string[] = [];
     const leases = [new ColumnLease(), new ColumnLease()];
     const [one, other] = await Promise.all(
-      leases.map((lease) => pool.pin([request('large', 1000, 0, (key) => made.push(key))], 'again', lease)),
+      leases.map((lease) => pin(pool, [request('large', 1000, 0, (key) => made.push(key))], 'again', lease)),
     );
     expect(one![0]!.column).toBe(other![0]!.column);
     expect(memory.holds((one![0]!.column as Column & { kind: 'int64' }).values)).toBe(false);
@@ -238,10 +259,10 @@ describe('the buffer pool', () => {
     const made: string[] = [];
     const wants = (key: string): ColumnRequest => request(key, 1000, 0, () => made.push(key));
     const leases = [1, 2, 3, 4].map(() => new ColumnLease());
-    await pool.pin([wants('a'), wants('b')], 'again', leases[0]!);
-    const waiting = pool.pin([wants('c')], 'again', leases[1]!);
+    await pin(pool, [wants('a'), wants('b')], 'again', leases[0]!);
+    const waiting = pin(pool, [wants('c')], 'again', leases[1]!);
     // A column that is already decoded is given to other requests too.
-    expect(await pool.pin([wants('b')], 'again', leases[2]!)).toMatchObject([{ cached: true }]);
+    expect(await pin(pool, [wants('b')], 'again', leases[2]!)).toMatchObject([{ cached: true }]);
     for (const lease of [leases[0]!, leases[2]!]) {
       await setImmediate();
       expect(made).toEqual(['a', 'b']);
@@ -249,7 +270,7 @@ describe('the buffer pool', () => {
     }
     await waiting;
     leases[1]!.release();
-    expect(await pool.pin([wants('c')], 'again', leases[3]!)).toMatchObject([{ cached: true }]);
+    expect(await pin(pool, [wants('c')], 'again', leases[3]!)).toMatchObject([{ cached: true }]);
     expect(made).toEqual(['a', 'b', 'c']);
     leases[3]!.release();
     pool.close();
@@ -266,7 +287,7 @@ describe('the buffer pool', () => {
         // Memory that other users take and give back leaves gaps that are too small for any column.
         const gap = memory.allocate(bytes * 0.9);
         const lease = new ColumnLease();
-        await pool.pin([request(`${round} ${key}`, (bytes - 1000) / 8)], 'again', lease);
+        await pin(pool, [request(`${round} ${key}`, (bytes - 1000) / 8)], 'again', lease);
         lease.release();
         if (gap !== null) memory.free(gap);
       }
@@ -284,11 +305,11 @@ describe('the buffer pool', () => {
       load: () => Promise.reject(new Error('no')),
     };
     const leases = [new ColumnLease(), new ColumnLease()];
-    const both = leases.map((lease) => pool.pin([request('b', 10), failing], 'again', lease));
+    const both = leases.map((lease) => pin(pool, [request('b', 10), failing], 'again', lease));
     for (const result of await Promise.allSettled(both)) expect(result.status).toBe('rejected');
     for (const lease of leases) lease.release();
     const lease = new ColumnLease();
-    expect(await pool.pin([request('a', 10)], 'again', lease)).toMatchObject([{ cached: false }]);
+    expect(await pin(pool, [request('a', 10)], 'again', lease)).toMatchObject([{ cached: false }]);
     lease.release();
     pool.close();
     expect(memory.takenBytes).toBe(0);
@@ -311,10 +332,10 @@ describe('the buffer pool', () => {
       const made: string[] = [];
       const leases = [new ColumnLease(), new ColumnLease(), new ColumnLease()];
       const { request: first, giveUp } = abandoned('a');
-      const begun = expect(pool.pin([first], 'again', leases[0]!)).rejects.toMatchObject({ code });
+      const begun = expect(pin(pool, [first], 'again', leases[0]!)).rejects.toMatchObject({ code });
       const others = leases.slice(1).map((lease) => {
         const again = request('a', 100, 0, (key) => made.push(key));
-        return pool.pin([again], 'again', lease);
+        return pin(pool, [again], 'again', lease);
       });
       await setImmediate();
       expect(made).toEqual([]);
@@ -338,8 +359,8 @@ describe('the buffer pool', () => {
       const leases = [new ColumnLease(), new ColumnLease({ signal: abort.signal })];
       const { request: first, giveUp } = abandoned('a');
       const both = [
-        pool.pin([first], 'again', leases[0]!),
-        pool.pin([request('b', 10), request('a', 10)], 'again', leases[1]!),
+        pin(pool, [first], 'again', leases[0]!),
+        pin(pool, [request('b', 10), request('a', 10)], 'again', leases[1]!),
       ];
       await setImmediate();
       const own = code === 'timeout' ? 'cancelled' : 'timeout';

@@ -1,6 +1,12 @@
 import type { Column } from '../../engine/columns/column.js';
 import { foldText } from '../../engine/terms/fold.js';
-import type { OpenRowGroup, RowGroup, Snapshot, SnapshotRun } from '../../engine/store/reading/snapshot.js';
+import type {
+  HeldColumns,
+  OpenRowGroup,
+  RowGroup,
+  Snapshot,
+  SnapshotRun,
+} from '../../engine/store/reading/snapshot.js';
 import type { ZoneMap } from '../../engine/columns/zone-map.js';
 import { placementField } from '../../engine/terms/schema.js';
 import type { Schema } from '../../engine/terms/schema.js';
@@ -185,13 +191,13 @@ export class ModelRowGroup implements RowGroup, OpenRowGroup {
     });
   }
 
-  async columns(fields: readonly number[], counters: ReadCounters): Promise<Column[]> {
+  async columns(fields: readonly number[], counters: ReadCounters): Promise<HeldColumns> {
     for (const field of fields) {
       if (this.fieldsRead.has(field)) counters.columnsCached++;
       else counters.columnsDecoded++;
       this.fieldsRead.add(field);
     }
-    return fields.map((field) => this.#columns[field]!);
+    return { columns: fields.map((field) => this.#columns[field]!), release: () => undefined };
   }
 
   isInMemory(field: number): boolean {

@@ -2,7 +2,6 @@ import { positionToInt64 } from '../../engine/terms/cursor.js';
 import { wholeBatches } from '../../engine/columns/take.js';
 import type { Value } from '../model/rows.js';
 import { heap } from '../../engine/memory/arena.js';
-import { ColumnLease } from '../../engine/store/reading/column-lease.js';
 import type { Column, RecordBatch } from '../../engine/columns/column.js';
 import type { Schema } from '../../engine/terms/schema.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
@@ -164,11 +163,10 @@ export async function columnOf(
   field: number,
   counters: ReadCounters = noReads(),
 ): Promise<Column> {
-  const lease = new ColumnLease();
+  const { columns, release } = await open.columns([field], counters);
   try {
-    const [column] = await open.columns([field], counters, lease);
-    return copyColumn(column!, heap);
+    return copyColumn(columns[0]!, heap);
   } finally {
-    lease.release();
+    release();
   }
 }

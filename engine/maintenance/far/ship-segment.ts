@@ -1,6 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Column } from '../../columns/column.js';
 import { checksumExpressions, checksumOf, FarChecksum } from '../../store/far/far-checksum.js';
 import { ofTable, partitionText, type FarCluster } from '../../store/far/far-cluster.js';
 import { columnOfField, numberOf, quotedName } from '../../store/far/far-sql.js';
@@ -12,7 +11,7 @@ import type { FarAttempt, FarCopy } from '../../store/manifest/far-copy.js';
 import type { OrdinalRun, SegmentEntry } from '../../store/manifest/manifest.js';
 import { runsOfSegment } from '../../store/reading/agent-state.js';
 import { BufferPool } from '../../store/reading/buffer-pool.js';
-import { ColumnLease } from '../../store/reading/column-lease.js';
+import { allColumns } from '../all-columns.js';
 import { newReadCounters } from '../../store/reading/read-counters.js';
 import { SealedSegment } from '../../store/reading/sealed-segment.js';
 import type { RowGroup } from '../../store/reading/snapshot.js';
@@ -181,9 +180,9 @@ async function blockOf(
   { schema, unit, attempt, checksum }: BlockWish,
 ): Promise<Uint8Array> {
   const { rows } = rowGroup;
-  const lease = new ColumnLease({ neverWaits: true });
+  const held = await allColumns(rowGroup, schema.fields.length, newReadCounters());
+  const { columns } = held;
   try {
-    const columns = await columnsOf(rowGroup, schema, lease);
     checksum.add({ length: rows, columns }, runs);
     const own = [
       unsignedColumn('_cursor', cursorsOf(runs, rows)),
@@ -195,7 +194,7 @@ async function blockOf(
     );
     return nativeBlock([...own, ...fields], rows);
   } finally {
-    lease.release();
+    held.release();
   }
 }
 
@@ -208,15 +207,6 @@ function firstReachable(
     await cluster.lines(url, 'SELECT 1', { signal });
     return url;
   });
-}
-
-async function columnsOf(rowGroup: RowGroup, schema: Schema, lease: ColumnLease): Promise<Column[]> {
-  const open = await rowGroup.open();
-  const columns: Column[] = [];
-  // One column at a time, so that only one needs decoding memory.
-  for (const field of schema.fields.keys())
-    columns.push(...(await open.columns([field], newReadCounters(), lease, 'once')));
-  return columns;
 }
 
 /** The runs of each row group, in order of rows. */

@@ -1,7 +1,7 @@
 import { assert } from '../../terms/assert.js';
 import { hourMs } from '../../terms/cursor.js';
 import { LogstrataError } from '../../terms/errors.js';
-import { countInlineBytesMax, countTopMax } from '../../terms/limits.js';
+import { countInlineBytesMax, countTopMax, rowGroupsAheadMax } from '../../terms/limits.js';
 import type { Schema, FieldType } from '../../terms/schema.js';
 import { queueOf, type WorkerPool } from '../../workers/worker-pool.js';
 import { Pace } from '../../store/reading/pace.js';
@@ -10,15 +10,14 @@ import { newScanStats } from '../execute.js';
 import { canResume } from '../answer.js';
 import { finderOf } from '../far/tiered-finder.js';
 import { preparePredicates, type PreparedPredicate, type PreparedPredicates } from '../job/predicate.js';
-import { RowGroupFilter } from '../filter/row-group-filter.js';
+import { RowGroupFilter, type ScanWork } from '../filter/row-group-filter.js';
 import type { CountQuery, Counts, TimeBucket } from '../plan/count.js';
 import { planScan, type ScanPlan } from '../plan/plan.js';
 import { RowGroupWalk } from '../plan/row-group-walk.js';
 import { indexOfRuns } from '../plan/run-index.js';
 import { CountMemory } from './value-table.js';
-import { CountQueue, type CountWork } from './count-queue.js';
 import { countFar, tallyFar, type FarGroupCount } from './far-counts.js';
-import { rowGroupCount } from './row-group-count.js';
+import { countRowGroup, rowGroupCount } from './row-group-count.js';
 import { Tally } from './tally.js';
 import { countedValue, compareValues } from './value-bytes.js';
 import { ValueTable } from './value-table.js';
@@ -76,6 +75,12 @@ export async function countSnapshot(
   }
 }
 
+/** What a count works with. */
+interface CountWork extends ScanWork {
+  /** Bytes of columns that the answering thread counts itself, where they are in memory. Threads count the rest. */
+  readonly inlineBytesMax: number;
+}
+
 /** One count on one snapshot. */
 class Count {
   readonly #schema: Schema;
@@ -127,24 +132,46 @@ class Count {
     const wish = { schema: this.#schema, predicates: this.#predicates, fields };
     const far = await this.#countFar();
     const finder = finderOf(this.#plan, filter, this.#work, far === null ? wish : null, RowGroupWalk);
-    const queue = new CountQueue(this.#query, tally, this.#work);
     let count = 0;
     for (const group of far ?? []) {
       count += tallyFar(tally, group);
       tally.assertCellsFit();
     }
+    const { threads, stats, inlineBytesMax } = this.#work;
+    /** Row groups that are being counted. */
+    const running = new Set<Promise<void>>();
+    const progress = { groups: 0, inlineBytes: 0 };
     try {
       for await (const { unit, selection, take } of finder.matches(Number.MAX_SAFE_INTEGER)) {
         count += take;
         if (this.#isSum) continue;
-        const open = await unit.rowGroup.open(this.#work.threads, this.#work.stats);
-        await queue.add(rowGroupCount(this.#query, this.#schema, open, unit, selection, take));
+        const open = await unit.rowGroup.open(threads, stats);
+        const group = rowGroupCount(this.#query, this.#schema, open, unit, selection, take);
+        const isInMemory = group.fields.every((field) => open.isInMemory(field));
+        // What takes long uses up the budget of this thread. A second pass looks at the values here anyway.
+        const isCheap = group.fields.length === 0 || tally.first !== null;
+        const isInline =
+          threads === null || (isInMemory && (isCheap || progress.inlineBytes < inlineBytesMax));
+        const depth = isInline ? Infinity : depthOf(tally, progress.groups, isInMemory, threads.threadCount);
+        for (const oldest of running) {
+          if (running.size < depth) break;
+          await oldest;
+        }
+        const counting = countRowGroup(this.#query, group, tally, this.#work, isInline).then((bytes) => {
+          running.delete(counting);
+          progress.groups++;
+          if (isInline) progress.inlineBytes += bytes;
+        });
+        running.add(counting);
+        // Marked as handled: a failure is thrown below, or where the next row group waits for this one.
+        counting.catch(() => undefined);
+        if (isInline) await counting;
         tally.assertCellsFit();
       }
-      await queue.finish();
+      await Promise.all(running);
       tally.assertCellsFit();
     } finally {
-      await queue.drop();
+      await Promise.allSettled(running);
     }
     return count;
   }
@@ -219,6 +246,17 @@ class Count {
       stats: this.#work.stats,
     };
   }
+}
+
+/**
+ * How many row groups to have counted at a time. Many short jobs cost half as much as few, because they are sent together; but a count that
+ * is refused should have begun few that it does not need. So there are as many as the bounds leave room for, if the following row groups
+ * are like the `done` ones that have been counted.
+ */
+function depthOf(tally: Tally, done: number, isInMemory: boolean, threadCount: number): number {
+  const few = 2 * threadCount;
+  if (!isInMemory || done === 0) return few;
+  return Math.max(few, Math.min(rowGroupsAheadMax, done / tally.fullness - done));
 }
 
 /**

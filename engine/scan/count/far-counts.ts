@@ -60,12 +60,9 @@ export async function countFar(
   const units = plannedUnits(plan);
   const askings = units === null ? null : askingsOf(units, wish);
   if (askings === null) return null;
-  const { signal } = work.pace;
   const ending = new AbortController();
-  const onAbort = (): void => ending.abort(signal?.reason);
-  if (signal?.aborted === true) onAbort();
-  else signal?.addEventListener('abort', onAbort, { once: true });
-  const counting = askings.map((asking) => countGroup(asking, wish, ending.signal));
+  const signal = AbortSignal.any([ending.signal, work.pace.signal ?? ending.signal]);
+  const counting = askings.map((asking) => countGroup(asking, wish, signal));
   try {
     const counts = await Promise.all(counting);
     const known = counts.filter((count) => count !== null);
@@ -74,7 +71,6 @@ export async function countFar(
   } finally {
     ending.abort(new Error('the count has ended'));
     await Promise.allSettled(counting);
-    signal?.removeEventListener('abort', onAbort);
   }
 }
 

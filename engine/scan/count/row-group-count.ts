@@ -1,18 +1,28 @@
-import type { PlainColumn } from '../../columns/column.js';
+import { columnBytes, type PlainColumn } from '../../columns/column.js';
+import { sharedLayout } from '../../columns/column-layout.js';
 import type { ZoneMap } from '../../columns/zone-map.js';
 import { andRange, bitmapBytes, setRange } from '../../kernels/bitmap.js';
 import type { CountedRows } from '../../kernels/count.js';
+import { sharedMemory } from '../../memory/shared-memory.js';
 import type { OpenRowGroup } from '../../store/reading/snapshot.js';
-import { countBucketsMax } from '../../terms/limits.js';
+import { countBucketsMax, countCellsMax, countPairsOfRowGroupMax } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
+import type { ScanWork } from '../filter/row-group-filter.js';
+import { areFew, countRows, type RowCounts, type RowsToCount } from '../job/row-counts.js';
+import { countsTask } from '../job/row-group-task.js';
 import type { CountQuery, TimeBucket } from '../plan/count.js';
+import type { JobQueue } from '../../workers/job-queue.js';
 import type { ScanUnit } from '../plan/plan.js';
 import type { Selection } from '../job/selection.js';
-import { bucketOfTime, bucketsBetween } from './time-ranges.js';
+import type { Tally } from './tally.js';
+import { bucketOfTime, bucketsBetween, bucketsOfRows } from './time-ranges.js';
+import { knownValues } from './value-bytes.js';
 
 /** The counted rows of a row group, and what has to be read to count them. */
 export interface RowGroupCount extends TimesOfGroup, ValuesOfGroup {
   readonly open: OpenRowGroup;
+  /** The fields that are read. */
+  readonly fields: readonly number[];
   readonly counted: CountedRows;
   /** Number of rows that are counted. */
   readonly count: number;
@@ -42,8 +52,69 @@ export function rowGroupCount(
   selection: Selection,
   count: number,
 ): RowGroupCount {
-  const counted = countedRows(unit, selection);
-  return { open, counted, count, ...timesOf(query, open), ...valuesOf(query, schema, open) };
+  const times = timesOf(query, open);
+  const values = valuesOf(query, schema, open);
+  const fields = [
+    ...(times.readsTime ? [query.time!.field] : []),
+    ...(values.readsValue ? [query.values!.field] : []),
+  ];
+  return { open, fields, counted: countedRows(unit, selection), count, ...times, ...values };
+}
+
+/**
+ * Counts the rows of a row group into a tally, here or, where their columns are in shared memory, on a thread. Returns the bytes of the
+ * columns, as a measure of the work; `Infinity` where it was long.
+ */
+export async function countRowGroup(
+  query: CountQuery,
+  group: RowGroupCount,
+  tally: Tally,
+  { pace, stats, threads }: ScanWork,
+  isInline: boolean,
+): Promise<number> {
+  const { columns, release } = await group.open.columns(group.fields, stats, { signal: pace.signal });
+  try {
+    await pace.pause();
+    const time = group.readsTime ? columns[0]! : null;
+    // A second pass only counts the values of its tally.
+    const isAgain = tally.first !== null;
+    const known = isAgain && group.readsValue ? knownValues(columns.at(-1)!, tally.values!) : null;
+    const value = known ?? (group.readsValue ? columns.at(-1)! : null);
+    // Where the zone maps did not tell the buckets, the time column does. A second pass knows which of them have rows.
+    const found = group.buckets ?? bucketsOfRows(query.time!.buckets, time!, group.counted);
+    const buckets = isAgain ? found.filter(({ from }) => tally.first!.bucketFrom(from) !== undefined) : found;
+    const pairsMax = isAgain ? countCellsMax : countPairsOfRowGroupMax;
+    const job: RowsToCount = {
+      counted: group.counted,
+      count: group.count,
+      time,
+      starts: BigInt64Array.from(buckets, ({ from }) => BigInt(from)),
+      value,
+      hasOneValue: group.value !== null,
+      pairsMax: tally.cells.isFull ? 0 : pairsMax,
+    };
+    const counts = isInline || threads === null ? countRows(job) : await countThere(job, threads);
+    tally.add(buckets, value?.kind === 'dictionary' ? value.values : (value ?? group.value), counts);
+    return isLong(job) ? Infinity : columns.reduce((sum, column) => sum + columnBytes(column), 0);
+  } finally {
+    release();
+  }
+}
+
+/** Has a thread count, where it can read the columns in place. */
+async function countThere(job: RowsToCount, threads: JobQueue): Promise<RowCounts> {
+  const [time, value] = [job.time, job.value].map((column) => column && sharedLayout(column));
+  const isShared = (time === null) === (job.time === null) && (value === null) === (job.value === null);
+  if (!isShared) return countRows(job);
+  const memoryBytes = sharedMemory().buffer.byteLength;
+  const counting = threads.run(countsTask, { ...job, time: time!, value: value!, memoryBytes });
+  threads.track(counting);
+  return counting;
+}
+
+/** Whether counting takes long enough for another thread: the values of many rows without a dictionary have to be numbered first. */
+function isLong({ value, count }: RowsToCount): boolean {
+  return value !== null && value.kind !== 'dictionary' && !areFew(count, value);
 }
 
 function timesOf({ time }: CountQuery, open: OpenRowGroup): TimesOfGroup {

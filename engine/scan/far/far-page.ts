@@ -1,16 +1,12 @@
 import type { Column } from '../../columns/column.js';
 import { convertColumn, nullColumn } from '../../columns/convert-column.js';
 import type { FarAnswer } from '../../store/far/far-cluster.js';
-import type { ColumnLease } from '../../store/reading/column-lease.js';
 import type { AskableFilters } from '../../store/reading/filter-ask.js';
-import type { ReadCounters } from '../../store/reading/read-counters.js';
-import type { OpenRowGroup, RowGroup } from '../../store/reading/snapshot.js';
+import type { HeldColumns, OpenRowGroup, RowGroup } from '../../store/reading/snapshot.js';
 import { assert } from '../../terms/assert.js';
-import { inlineRowsMax } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
 import type { RowRange } from '../plan/plan.js';
 import { storedField } from './far-condition.js';
-import { PlacedColumns } from './placed-columns.js';
 
 /** Rows that a far tier has answered, as a row group in memory with the fields of `schema`. They ascend by position, with gaps. */
 export class FarPage implements RowGroup, OpenRowGroup {
@@ -24,7 +20,6 @@ export class FarPage implements RowGroup, OpenRowGroup {
   readonly #stored: Schema;
   readonly #answer: FarAnswer;
   readonly #made = new Map<number, Column>();
-  readonly #placed = new PlacedColumns();
 
   /**
    * @param asked the fields that were asked for, and that the answer has
@@ -109,10 +104,8 @@ export class FarPage implements RowGroup, OpenRowGroup {
     return true;
   }
 
-  /** For many rows the columns are copied to shared memory while the lease holds them, so that threads can read them. */
-  async columns(fields: readonly number[], _: ReadCounters, lease: ColumnLease): Promise<Column[]> {
-    const columns = fields.map((field) => this.#column(field));
-    return this.rows < inlineRowsMax ? columns : columns.map((column) => this.#placed.hold(column, lease));
+  async columns(fields: readonly number[]): Promise<HeldColumns> {
+    return { columns: fields.map((field) => this.#column(field)), release: () => undefined };
   }
 
   #column(field: number): Column {

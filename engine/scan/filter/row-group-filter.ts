@@ -3,7 +3,6 @@ import { sharedLayout, wordsPerLayout, type ColumnLayout } from '../../columns/c
 import { sharedMemory } from '../../memory/shared-memory.js';
 import { inlineFilterBytesMax } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
-import { ColumnLease } from '../../store/reading/column-lease.js';
 import type { Pace } from '../../store/reading/pace.js';
 import type { JobQueue } from '../../workers/job-queue.js';
 import type { OpenRowGroup, RowGroup } from '../../store/reading/snapshot.js';
@@ -123,14 +122,13 @@ export class RowGroupFilter {
       let end = next + 1;
       while (end < predicates.length && open.isInMemory(predicates[end]!.predicate.field)) end++;
       const asked = predicates.slice(next, end);
-      const lease = new ColumnLease({ signal: pace.signal, onWait });
+      const fields = asked.map(({ predicate }) => predicate.field);
+      const { columns, release } = await open.columns(fields, stats, { signal: pace.signal, onWait });
       try {
-        const fields = asked.map(({ predicate }) => predicate.field);
-        const columns = await open.columns(fields, stats, lease);
         asked.forEach((ranked, i) => (ranked.cost = costOf(ranked.predicate, columns[i]!)));
         if ((await this.#evaluate({ asked, columns }, mode, remaining)) === 'values') narrowedBy = 'values';
       } finally {
-        lease.release();
+        release();
       }
       next = end;
     }

@@ -1,9 +1,8 @@
-import { columnBytes, type Column } from '../../columns/column.js';
+import { columnBytes } from '../../columns/column.js';
 import { sharedMemory } from '../../memory/shared-memory.js';
 import { bulkRowsMin, cellsOfBlock, inlineRowsMax, rowGroupBytesMax } from '../../terms/limits.js';
-import { ColumnLease } from '../../store/reading/column-lease.js';
 import { newReadCounters } from '../../store/reading/read-counters.js';
-import type { RowGroup } from '../../store/reading/snapshot.js';
+import type { HeldColumns, RowGroup } from '../../store/reading/snapshot.js';
 import type { ScanWork } from '../filter/row-group-filter.js';
 import type { Matches } from '../job/selection.js';
 import { jobsPerTurn, type AnswerTurns, type Turn } from './answer-turns.js';
@@ -37,10 +36,8 @@ interface Source {
 }
 
 /** The table of a row group, while its columns are held in memory. */
-interface HeldTable extends WrittenTable {
-  readonly columns: readonly Column[];
+interface HeldTable extends WrittenTable, HeldColumns {
   readonly bytes: number;
-  readonly lease: ColumnLease;
 }
 
 /** A promise that can be asked whether it has settled. */
@@ -125,7 +122,7 @@ export class LineWriter {
     const isForThreads = isMany && this.#work.threads !== null;
     this.#rows += rows;
     // They are not held, because this answer may wait for its client before it uses them.
-    if (isForThreads) (await this.#hold(rowGroup, rows)).lease.release();
+    if (isForThreads) (await this.#hold(rowGroup, rows)).release();
     return { rowGroup, rows, parts: new PartCutter(partsOf(matches)), isForThreads };
   }
 
@@ -211,12 +208,12 @@ export class LineWriter {
     const held = await this.#hold(source.rowGroup, source.rows);
     if (held.table.columns !== null) {
       // Columns that are not in the kernels' memory would have to be copied to the thread.
-      held.lease.release();
+      held.release();
       source.isForThreads = false;
       return true;
     }
     const rows = Math.max(1, Math.floor((cellsOfBlock * this.#work.pieceBytes) / held.lineBytes));
-    const job = this.#writeThere(held, source.parts.take(rows)).finally(() => held.lease.release());
+    const job = this.#writeThere(held, source.parts.take(rows)).finally(() => held.release());
     job.catch(() => undefined);
     this.#work.threads!.track(job);
     this.#jobs.push(job);
@@ -294,29 +291,26 @@ export class LineWriter {
     const held = this.#tables.get(rowGroup)!;
     this.#tables.delete(rowGroup);
     this.#tablesBytes -= held.bytes;
-    held.lease.release();
+    held.release();
   }
 
-  /** The table of a row group. The caller releases its lease. Before it waits for memory, the tables are released. */
+  /** The table of a row group, which the caller releases. Before it waits for memory, the other tables are released. */
   async #hold(rowGroup: RowGroup, rows: number): Promise<HeldTable> {
     const { stats, threads, pace } = this.#work;
-    const lease = new ColumnLease({ signal: pace.signal, onWait: () => this.releaseTables() });
-    try {
-      const open = await rowGroup.open(threads, stats);
-      const counters = newReadCounters();
+    const open = await rowGroup.open(threads, stats);
+    const counters = newReadCounters();
+    const held = await open.columns(this.#fields.fields, counters, {
       // Columns that many rows are written from are evicted first: keeping them would cost other queries more than decoding them again.
-      const use = rows < bulkRowsMin ? 'again' : 'once';
-      const columns = await open.columns(this.#fields.fields, counters, lease, use);
-      stats.bytesRead += counters.bytesRead;
-      stats.columnsDecoded += counters.columnsDecoded;
-      if (!this.#counted.has(rowGroup)) stats.columnsCached += counters.columnsCached;
-      this.#counted.add(rowGroup);
-      const bytes = columns.reduce((sum, column) => sum + columnBytes(column), 0);
-      return { ...writtenTable(columns, this.#fields), columns, bytes, lease };
-    } catch (error) {
-      lease.release();
-      throw error;
-    }
+      use: rows < bulkRowsMin ? 'again' : 'once',
+      signal: pace.signal,
+      onWait: () => this.releaseTables(),
+    });
+    stats.bytesRead += counters.bytesRead;
+    stats.columnsDecoded += counters.columnsDecoded;
+    if (!this.#counted.has(rowGroup)) stats.columnsCached += counters.columnsCached;
+    this.#counted.add(rowGroup);
+    const bytes = held.columns.reduce((sum, column) => sum + columnBytes(column), 0);
+    return { ...writtenTable(held.columns, this.#fields), ...held, bytes };
   }
 
   /** Gives back what is held. Memory that threads still use, and the turn, are given back when the threads are done. */

@@ -26,13 +26,12 @@ import { spansOfFile, type FileSpan } from '../attached/spans.js';
 import type { ForeignMeans } from '../attached/foreign-work.js';
 import { AttachedReader, type ColumnReading } from './attached-reader.js';
 import { countPinned, type BufferPool, type ColumnRequest } from './buffer-pool.js';
-import type { ColumnLease } from './column-lease.js';
 import type { FilterQuestion } from '../sealed/filter-question.js';
 import type { AskableFilters } from './filter-ask.js';
 import type { JobQueue } from '../../workers/job-queue.js';
 import type { ReadCounters } from './read-counters.js';
 import { SegmentProbing } from './segment-probing.js';
-import type { ChunkSize, ColumnUse, OpenRowGroup, RowGroup, SnapshotRun } from './snapshot.js';
+import type { ChunkSize, HeldColumns, HoldOptions, OpenRowGroup, RowGroup, SnapshotRun } from './snapshot.js';
 
 /**
  * An attached file, opened for reading. A span of it is what a row group of a sealed segment is: its rows are put in the order of their
@@ -223,8 +222,7 @@ export class AttachedSegment {
     for (const { span, column } of spans) {
       if (span === wanted) continue;
       const key = this.poolKey(firstSpan + span, field);
-      const { sizeBytes } = this.request(key, column, () => Promise.resolve(column));
-      this.#pool.offer(key, sizeBytes, (arena) => copyColumn(column, arena));
+      this.#pool.offer(this.request(key, column, () => Promise.resolve(column)));
     }
   }
 
@@ -341,18 +339,17 @@ class OpenSpan implements OpenRowGroup {
   async columns(
     fields: readonly number[],
     counters: ReadCounters,
-    lease: ColumnLease,
-    use: ColumnUse = 'again',
-  ): Promise<Column[]> {
+    options?: HoldOptions,
+  ): Promise<HeldColumns> {
     const { segment, keys } = this.#rowGroup;
-    const wanted = fields.map((field) => keys[field]!);
-    const columns = segment.pool.pinDecoded(wanted, use, lease);
-    if (columns !== null) {
-      counters.columnsCached += columns.length;
-      return columns;
-    }
+    const decoded = segment.pool.pinDecoded(
+      fields.map((field) => keys[field]!),
+      options?.use,
+    );
+    counters.columnsCached += decoded?.columns.length ?? 0;
+    if (decoded !== null) return decoded;
     const requests = await Promise.all(fields.map((field) => this.#request(field, counters)));
-    return countPinned(await segment.pool.pin(requests, use, lease), counters);
+    return countPinned(await segment.pool.pin(requests, options), counters);
   }
 
   async searchStreamed(

@@ -2,7 +2,6 @@ import { assert } from '../../terms/assert.js';
 import type { Column } from '../../columns/column.js';
 import { isLogstrataError, LogstrataError } from '../../terms/errors.js';
 import { alignedBytes } from '../../memory/allocator.js';
-import type { Arena } from '../../memory/arena.js';
 import { sharedMemory, type SharedMemory } from '../../memory/shared-memory.js';
 import {
   filtersKeptShare,
@@ -12,10 +11,9 @@ import {
   waitingMax,
 } from '../../terms/limits.js';
 import { heapSpace, RangeSpace, type ColumnSpace } from '../../parquet/column-space.js';
-import { ColumnLease } from './column-lease.js';
 import { throwIfAborted } from './pace.js';
 import type { ReadCounters } from './read-counters.js';
-import type { ColumnUse } from './snapshot.js';
+import type { ColumnUse, HeldColumns, HoldOptions } from './snapshot.js';
 import { StreamedColumns } from './streamed-columns.js';
 
 /** A column that a query needs, and how it is loaded. */
@@ -29,18 +27,15 @@ export interface ColumnRequest {
   load(space: ColumnSpace): Promise<Column>;
 }
 
-/** A column. `cached` is true where it was in the pool, or being decoded into it, before the request. */
-export interface PinnedColumn {
-  readonly column: Column;
-  readonly cached: boolean;
+/** The columns of requests. Those are cached that were in the pool, or being decoded into it, before the request. */
+export interface PinnedColumns extends HeldColumns {
+  readonly cached: readonly boolean[];
 }
 
 /** Counts columns by where they came from, and returns them. */
-export function countPinned(pinned: readonly PinnedColumn[], counters: ReadCounters): Column[] {
-  const cached = pinned.filter((each) => each.cached).length;
-  counters.columnsCached += cached;
-  counters.columnsDecoded += pinned.length - cached;
-  return pinned.map(({ column }) => column);
+export function countPinned(pinned: PinnedColumns, counters: ReadCounters): HeldColumns {
+  for (const isCached of pinned.cached) counters[isCached ? 'columnsCached' : 'columnsDecoded']++;
+  return pinned;
 }
 
 interface Entry {
@@ -49,7 +44,7 @@ interface Entry {
   readonly address: number | null;
   /** Bytes of the shared memory that the entry takes; 0 on the heap. Includes the decoder's working memory until decoding has ended. */
   bytes: number;
-  /** Number of leases that hold the entry, plus one while it is being decoded. */
+  /** How often the entry is pinned, plus one while it is being decoded. */
   pins: number;
   readonly column: Promise<Column>;
   /** The settled value of `column`; null until decoding has ended. */
@@ -60,21 +55,18 @@ interface Entry {
   readonly onGone: (() => void) | undefined;
 }
 
-/** A requested column, decoded or being decoded. */
-interface RequestedColumn {
-  readonly column: Promise<Column>;
-  readonly cached: boolean;
+/** The entries of requests, which are pinned, and the numbers of those requests that found their entry. */
+interface Taken {
+  readonly entries: readonly Entry[];
+  readonly cached: readonly boolean[];
 }
-
-/** The caller that began to decode the column was cancelled or timed out, so this caller has to request the column again. */
-class OtherCallerEnded extends Error {}
 
 /** Retries a request that waits for memory. Returns true once the request is served. */
 type Waiter = () => boolean;
 
 /**
  * The cache of decoded columns and filters. They lie in the memory that kernels and threads share, up to a bound in bytes. A column that
- * a lease pins is never evicted. The pool evicts unpinned columns that were read for one use (`once`) first, then the least recently
+ * is pinned is never evicted. The pool evicts unpinned columns that were read for one use (`once`) first, then the least recently
  * used ones. Concurrent requests for the same column share one decoding.
  *
  * A call gets memory for all of its columns at once or for none, and it pins nothing while it waits, so waiting calls cannot deadlock.
@@ -128,7 +120,7 @@ export class BufferPool {
   }
 
   /** Pins the columns of `keys` if all of them are decoded; else returns null and pins none. */
-  pinDecoded(keys: readonly string[], use: ColumnUse, lease: ColumnLease): Column[] | null {
+  pinDecoded(keys: readonly string[], use: ColumnUse = 'again'): HeldColumns | null {
     const entries: Entry[] = [];
     const columns: Column[] = [];
     for (const key of keys) {
@@ -141,10 +133,7 @@ export class BufferPool {
       this.#pin(entry);
       if (use === 'again') this.#touch(entry);
     }
-    lease.add(() => {
-      for (const entry of entries) this.#unpin(entry);
-    });
-    return columns;
+    return { columns, release: () => this.#unpinAll(entries) };
   }
 
   /** Keeps the entries of `keys` from being evicted before others. */
@@ -156,48 +145,28 @@ export class BufferPool {
   }
 
   /**
-   * Pins the columns of the requests, in their order, and loads those that are missing. They stay valid until the lease is released; on
-   * failure the lease holds none of them. A failed load rejects every caller that waits for that column; a later call loads it again.
+   * Pins the columns of the requests, in their order, and loads those that are missing. They stay valid until they are released; on
+   * failure none of them is pinned. A failed load rejects every caller that waits for that column; a later call loads it again.
    * Throws `limit` when too many queries wait for memory.
    */
-  async pin(requests: readonly ColumnRequest[], use: ColumnUse, lease: ColumnLease): Promise<PinnedColumn[]> {
+  async pin(requests: readonly ColumnRequest[], options: HoldOptions = {}): Promise<PinnedColumns> {
     for (;;) {
-      const { signal, onWait, neverWaits } = lease;
-      const own = new ColumnLease({ signal, onWait, neverWaits });
-      try {
-        const pinned = await this.#pinAll(requests, use, own);
-        if (!own.isEmpty) lease.add(() => own.release());
-        return pinned;
-      } catch (error) {
-        own.release();
-        if (!(error instanceof OtherCallerEnded)) throw error;
-        // Only the caller that began the decoding has ended. This call retries, unless it was aborted too.
-        throwIfAborted(lease.signal);
-      }
-    }
-  }
-
-  async #pinAll(
-    requests: readonly ColumnRequest[],
-    use: ColumnUse,
-    lease: ColumnLease,
-  ): Promise<PinnedColumn[]> {
-    // A call whose columns are all in the pool needs no memory, so it does not queue behind calls that wait for memory.
-    const isKept = requests.every(({ key }) => this.#entries.has(key));
-    const taken =
-      (this.#waiters.length === 0 || isKept ? this.#take(requests, use, lease) : null) ??
-      (await this.#wait(requests, use, lease));
-    // Wait for all, even after a failure, so that no column is still being written when the lease is released.
-    const results = await Promise.allSettled(taken.map(({ column }) => column));
-    return results.map((result, i) => {
-      const { cached } = taken[i]!;
-      if (result.status === 'fulfilled') return { column: result.value, cached };
-      const { reason } = result as { reason: unknown };
+      // A call whose columns are all in the pool needs no memory, so it does not queue behind calls that wait for memory.
+      const isKept = this.#waiters.length === 0 || requests.every(({ key }) => this.#entries.has(key));
+      const { entries, cached } =
+        (isKept ? this.#take(requests, options) : null) ?? (await this.#wait(requests, options));
+      // Wait for all, even after a failure, so that no column is still being written when they are released.
+      const results = await Promise.allSettled(entries.map(({ column }) => column));
+      const failed = results.findIndex(({ status }) => status === 'rejected');
+      const columns = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+      if (failed < 0) return { columns, cached, release: () => this.#unpinAll(new Set(entries)) };
+      this.#unpinAll(new Set(entries));
+      const { reason } = results[failed] as PromiseRejectedResult;
       const isEnded = isLogstrataError(reason) && (reason.code === 'cancelled' || reason.code === 'timeout');
-      throw cached && isEnded
-        ? new OtherCallerEnded('the decoding was cancelled', { cause: reason })
-        : reason;
-    });
+      if (!isEnded || !cached[failed]!) throw reason;
+      // Only the caller that began the decoding has ended. This call tries again, unless it was aborted too.
+      throwIfAborted(options.signal);
+    }
   }
 
   /** Whether the column of `key` is in the pool and fully decoded. */
@@ -210,22 +179,11 @@ export class BufferPool {
     return !this.#entries.has(key) && this.#streamed.isToStream(key, sizeBytes);
   }
 
-  /**
-   * Keeps a column that was decoded along with another one. Does nothing where that would evict a column, or while calls wait for
-   * memory. `copy` copies the column into an arena and takes at most `sizeBytes` bytes there.
-   */
-  offer(key: string, sizeBytes: number, copy: (arena: Arena) => Column): void {
-    if (this.#isClosed || this.#entries.has(key) || this.#waiters.length > 0) return;
-    const memory = this.#memory;
-    if (this.#bytes + alignedBytes(sizeBytes) > this.#bytesMax) return;
-    const address = memory.allocate(sizeBytes, { grows: memory.freeBytes <= this.#scatteredBytesMax });
-    if (address === null) return;
-    const bytes = memory.sizeOf(this.#taken(address));
-    const decoded = copy(new RangeSpace(memory, address, bytes).kept);
-    const column = Promise.resolve(decoded);
-    const entry: Entry = { key, address, bytes, pins: 0, column, decoded, isGone: false, onGone: undefined };
-    this.#entries.set(key, entry);
-    this.#used.again.add(entry);
+  /** Keeps a column that was decoded along with another one. Does nothing where that would evict a column, or while calls wait for memory. */
+  offer(request: ColumnRequest): void {
+    if (this.#isClosed || this.#entries.has(request.key) || this.#waiters.length > 0) return;
+    const address = this.#allocateFree(request.sizeBytes, this.#isCompact);
+    if (address !== null) void this.#unpinWhenLoaded(this.#load(request, address, 'again'));
   }
 
   /** Begins to load filters, and evicts others for them. Null where there is no room now. Never rejects; resolves once loading has ended. */
@@ -238,10 +196,12 @@ export class BufferPool {
     }
     const address = this.#filterBytes > spareBytes ? null : this.#allocate(request.sizeBytes);
     if (address === null) return null;
-    const lease = new ColumnLease();
-    this.#load(request, address, 'again', lease);
-    const release = (): void => lease.release();
-    return this.#entries.get(request.key)!.column.then(release, release);
+    return this.#unpinWhenLoaded(this.#load(request, address, 'again'));
+  }
+
+  #unpinWhenLoaded(entry: Entry): Promise<void> {
+    const unpin = (): void => this.#unpin(entry);
+    return entry.column.then(unpin, unpin);
   }
 
   /** Drops the entries whose key begins with `prefix`. The memory of pinned entries is freed when their last pin is released. */
@@ -259,8 +219,11 @@ export class BufferPool {
     this.#memory.addBound(-this.#bytesMax);
   }
 
-  /** Pins all requested columns and begins to load the missing ones; null where that has to wait until other leases are released. */
-  #take(requests: readonly ColumnRequest[], use: ColumnUse, lease: ColumnLease): RequestedColumn[] | null {
+  /** Pins all requested columns and begins to load the missing ones; null where that has to wait until other columns are released. */
+  #take(
+    requests: readonly ColumnRequest[],
+    { use = 'again', neverWaits = false }: HoldOptions,
+  ): Taken | null {
     const held = new Set<Entry>();
     const missing = new Map<string, ColumnRequest>();
     for (const request of requests) {
@@ -270,27 +233,24 @@ export class BufferPool {
     }
     for (const entry of held) this.#pin(entry);
     const reserved = this.#reserve([...missing.values()], held);
-    const addresses = reserved === 'wait' && lease.neverWaits ? 'on heap' : reserved;
-    const waits = addresses === 'on heap' && !this.#clearHeap(held) && !lease.neverWaits;
+    const addresses = reserved === 'wait' && neverWaits ? 'on heap' : reserved;
+    const waits = addresses === 'on heap' && !this.#clearHeap(held) && !neverWaits;
     if (addresses === 'wait' || waits) {
-      for (const entry of held) this.#unpin(entry);
+      this.#unpinAll(held);
       return null;
     }
-    for (const entry of held) {
-      if (use === 'again') this.#touch(entry);
-      lease.add(() => this.#unpin(entry));
-    }
+    if (use === 'again') for (const entry of held) this.#touch(entry);
     [...missing.values()].forEach((request, i) => {
-      this.#load(request, addresses === 'on heap' ? null : addresses[i]!, use, lease);
+      this.#load(request, addresses === 'on heap' ? null : addresses[i]!, use);
     });
-    return requests.map(({ key }) => ({
-      column: this.#entries.get(key)!.column,
-      cached: !missing.has(key),
-    }));
+    return {
+      entries: requests.map(({ key }) => this.#entries.get(key)!),
+      cached: requests.map(({ key }) => !missing.has(key)),
+    };
   }
 
   /**
-   * Allocates an address for every request. Returns `wait` where other leases have to be released first, and `on heap` where the requests
+   * Allocates an address for every request. Returns `wait` where other columns have to be released first, and `on heap` where the requests
    * do not fit even then, because together with `held` they exceed the bound or the machine's memory, or where the pool is closed.
    */
   #reserve(requests: readonly ColumnRequest[], held: ReadonlySet<Entry>): number[] | 'wait' | 'on heap' {
@@ -313,25 +273,27 @@ export class BufferPool {
   }
 
   #allocate(sizeBytes: number): number | null {
-    const memory = this.#memory;
     for (;;) {
-      if (this.#bytes + alignedBytes(sizeBytes) <= this.#bytesMax) {
-        const address = memory.allocate(sizeBytes, { grows: memory.freeBytes <= this.#scatteredBytesMax });
-        if (address !== null) return this.#taken(address);
-      }
+      const address = this.#allocateFree(sizeBytes, this.#isCompact);
+      if (address !== null) return address;
       const victim = this.#unpinned();
       if (victim === undefined) break;
       this.#evictions++;
       this.#drop(victim);
     }
     // Pinned columns fragment the free memory, so that no free range is large enough: let the memory grow.
-    const address =
-      this.#bytes + alignedBytes(sizeBytes) <= this.#bytesMax ? memory.allocate(sizeBytes) : null;
-    return address === null ? null : this.#taken(address);
+    return this.#allocateFree(sizeBytes, true);
   }
 
-  #taken(address: number): number {
-    this.#bytes += this.#memory.sizeOf(address);
+  get #isCompact(): boolean {
+    return this.#memory.freeBytes <= this.#scatteredBytesMax;
+  }
+
+  /** Allocates without evicting anything. */
+  #allocateFree(sizeBytes: number, grows: boolean): number | null {
+    if (this.#bytes + alignedBytes(sizeBytes) > this.#bytesMax) return null;
+    const address = this.#memory.allocate(sizeBytes, { grows });
+    if (address !== null) this.#bytes += this.#memory.sizeOf(address);
     return address;
   }
 
@@ -348,8 +310,8 @@ export class BufferPool {
     return undefined;
   }
 
-  /** Begins to decode a column at `address`, or on the heap where that is null, and pins it for the lease. */
-  #load(request: ColumnRequest, address: number | null, use: ColumnUse, lease: ColumnLease): void {
+  /** Begins to decode a column at `address`, or on the heap where that is null, and pins it for the caller. */
+  #load(request: ColumnRequest, address: number | null, use: ColumnUse): Entry {
     const { key, onGone } = request;
     const bytes = address === null ? 0 : this.#memory.sizeOf(address);
     const space = address === null ? null : new RangeSpace(this.#memory, address, bytes);
@@ -360,8 +322,7 @@ export class BufferPool {
     if (address === null) this.#onHeap.add(entry);
     else this.#used[use].add(entry);
     this.#pin(entry);
-    lease.add(() => this.#unpin(entry));
-    // A second pin keeps the memory while the decoder writes to it, even after the lease is released.
+    // A second pin keeps the memory while the decoder writes to it, even after the caller has released the column.
     this.#pin(entry);
     const settle = (isLoaded: boolean): void => {
       if (!isLoaded) this.#drop(entry);
@@ -375,6 +336,7 @@ export class BufferPool {
       },
       () => settle(false),
     );
+    return entry;
   }
 
   /** Drops unpinned heap entries that are not in `held`. Returns false while another call has heap entries and the pool is open. */
@@ -400,12 +362,16 @@ export class BufferPool {
 
   #unpin(entry: Entry): void {
     entry.pins--;
-    assert(entry.pins >= 0, 'a lease is released once');
+    assert(entry.pins >= 0, 'columns are released once');
     if (entry.pins > 0) return;
     this.#pinnedBytes -= entry.bytes;
     if (entry.isGone) this.#leave(entry);
     else if (this.#isClosed) this.#drop(entry);
     this.#wake();
+  }
+
+  #unpinAll(entries: Iterable<Entry>): void {
+    for (const entry of entries) this.#unpin(entry);
   }
 
   /** Moves an entry to the end of the eviction order. */
@@ -433,15 +399,15 @@ export class BufferPool {
   }
 
   /** Queues a request until there is memory for it. It pins nothing while it waits. */
-  #wait(requests: readonly ColumnRequest[], use: ColumnUse, lease: ColumnLease): Promise<RequestedColumn[]> {
-    lease.onWait?.();
+  #wait(requests: readonly ColumnRequest[], options: HoldOptions): Promise<Taken> {
+    const { signal, onWait } = options;
+    onWait?.();
     if (this.#waiters.length >= waitingMax) {
       throw new LogstrataError(
         'limit',
         `${waitingMax} queries are already waiting for memory: give the cache more than ${this.#bytesMax} bytes (--cache), or run fewer queries at once`,
       );
     }
-    const { signal } = lease;
     return new Promise((resolve, reject) => {
       const onAbort = (): void => {
         const place = this.#waiters.indexOf(waiter);
@@ -454,7 +420,7 @@ export class BufferPool {
         this.#wake();
       };
       const waiter: Waiter = () => {
-        const taken = this.#take(requests, use, lease);
+        const taken = this.#take(requests, options);
         if (taken === null) return false;
         signal?.removeEventListener('abort', onAbort);
         resolve(taken);
@@ -463,7 +429,7 @@ export class BufferPool {
       this.#waiters.push(waiter);
       if (signal?.aborted === true) onAbort();
       else signal?.addEventListener('abort', onAbort);
-      // `onWait` has released the caller's own leases, which may have freed enough memory.
+      // `onWait` has released what the caller held, which may have freed enough memory.
       this.#wake();
     });
   }

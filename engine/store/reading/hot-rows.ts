@@ -4,7 +4,7 @@ import type { ColumnBuilder } from '../../columns/column-builder.js';
 import { plainColumn } from '../../columns/take.js';
 import type { Column, RecordBatch } from '../../columns/column.js';
 import type { AskableFilters } from './filter-ask.js';
-import type { OpenRowGroup, RowGroup } from './snapshot.js';
+import type { HeldColumns, OpenRowGroup, RowGroup } from './snapshot.js';
 import { widenZone, zoneOfNoRows, type ZoneMap } from '../../columns/zone-map.js';
 import { placementField, type Field, type Schema } from '../../terms/schema.js';
 import { conversionOf, convertColumn, convertZone, nullColumn } from '../../columns/convert-column.js';
@@ -154,9 +154,9 @@ class HotRowGroup implements RowGroup, OpenRowGroup {
     return true;
   }
 
-  async columns(fields: readonly number[]): Promise<Column[]> {
+  async columns(fields: readonly number[]): Promise<HeldColumns> {
     assert(!this.owner.isGivenBack, 'hot rows are read while a snapshot holds them');
-    return fields.map((field) => this.#column(field));
+    return { columns: fields.map((field) => this.#column(field)), release: () => undefined };
   }
 
   #column(field: number): Column {

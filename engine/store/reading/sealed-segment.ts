@@ -2,10 +2,9 @@ import type { Column } from '../../columns/column.js';
 import type { KernelNeedle } from '../../kernels/needle.js';
 import { streamedBytesMin } from '../../terms/limits.js';
 import { SharedWork } from '../../terms/shared-work.js';
-import type { ColumnLease } from './column-lease.js';
 import { placementField, type Schema } from '../../terms/schema.js';
 import type { JobQueue } from '../../workers/job-queue.js';
-import type { ChunkSize, ColumnUse, OpenRowGroup, RowGroup } from './snapshot.js';
+import type { ChunkSize, HeldColumns, HoldOptions, OpenRowGroup, RowGroup } from './snapshot.js';
 import type { ZoneMap } from '../../columns/zone-map.js';
 import { decodingBytesMax, readingBytesMax } from '../../parquet/chunk-decoder.js';
 import type { ColumnSpace } from '../../parquet/column-space.js';
@@ -20,7 +19,6 @@ import {
 } from '../../columns/convert-column.js';
 import { copyColumn } from '../../columns/copy-column.js';
 import type { Directory, ReadableFile } from '../disk/directory.js';
-import { openSegment } from '../disk/removal-name.js';
 import type { SegmentEntry } from '../manifest/manifest.js';
 import type { AskableFilters, FilterAsk } from './filter-ask.js';
 import { SegmentProbing } from './segment-probing.js';
@@ -55,9 +53,7 @@ export class SealedSegment {
   readonly #pool: BufferPool;
   readonly #reading = new SharedWork(async (counters?: ReadCounters) => {
     if (counters !== undefined) counters.bytesRead += this.#entry.footerBytes;
-    return (this.#footer = await withFile(this.#directory, this.#path, (file) =>
-      readSegmentFooter(file, this.#entry, this.#schema),
-    ));
+    return (this.#footer = await this.withFile((file) => readSegmentFooter(file, this.#entry, this.#schema)));
   });
   /** The footer, once it has been read. */
   #footer: SegmentFooter | undefined;
@@ -158,8 +154,8 @@ export class SealedSegment {
     return this.#footer ?? this.#reading.run(counters);
   }
 
-  openFile(): Promise<ReadableFile> {
-    return openSegment(this.#directory, this.#path);
+  withFile<T>(use: (file: ReadableFile) => Promise<T>): Promise<T> {
+    return withFile(this.#directory, this.#path, use);
   }
 
   /** Absolute path of the file; undefined where other threads cannot read it. */
@@ -244,30 +240,20 @@ class SealedRowGroup implements OpenRowGroup {
   async columns(
     fields: readonly number[],
     counters: ReadCounters,
-    lease: ColumnLease,
-    use: ColumnUse = 'again',
-  ): Promise<Column[]> {
+    options?: HoldOptions,
+  ): Promise<HeldColumns> {
     const { pool } = this.#segment;
     const decoded = pool.pinDecoded(
       fields.map((field) => this.#key(field)),
-      use,
-      lease,
+      options?.use,
     );
-    if (decoded !== null) {
-      counters.columnsCached += decoded.length;
-      return decoded;
-    }
-    // All columns of this call are read through one open file.
-    const reading = new SharedFile(this.#segment);
-    try {
-      const requests = fields.map((field) => this.#request(field, counters, reading));
-      return countPinned(await pool.pin(requests, use, lease), counters);
-    } finally {
-      await reading.close();
-    }
+    counters.columnsCached += decoded?.columns.length ?? 0;
+    if (decoded !== null) return decoded;
+    const requests = fields.map((field) => this.#request(field, counters));
+    return countPinned(await pool.pin(requests, options), counters);
   }
 
-  #request(field: number, counters: ReadCounters, reading: SharedFile): ColumnRequest {
+  #request(field: number, counters: ReadCounters): ColumnRequest {
     const source = this.#sources[field]!;
     const { type } = this.#target.fields[field]!;
     const { rows } = this.#footer.footer.rowGroups[this.#index]!;
@@ -287,7 +273,7 @@ class SealedRowGroup implements OpenRowGroup {
       if (this.#threads !== null && file !== undefined)
         return readChunk(this.#threads, { file, chunk, conversion, type }, space);
       const bytes = space.working(chunk.bytes);
-      await reading.use((open) => readBytesInto(open, chunk.offset, bytes));
+      await this.#segment.withFile((open) => readBytesInto(open, chunk.offset, bytes));
       return decodeConverted(bytes, chunk, { conversion, type }, this.#footer.decompress, space);
     };
     return { key: this.#key(field), sizeBytes: this.#sizeBytesMax(field), load };
@@ -328,25 +314,5 @@ class SealedRowGroup implements OpenRowGroup {
 
   #key(field: number): string {
     return poolKeys(this.#source)[field]!;
-  }
-}
-
-/** A segment's file that several reads share. The first read opens it; the owner calls `close` when all reads have ended. */
-class SharedFile {
-  readonly #segment: SealedSegment;
-  #file: ReadableFile | null = null;
-  readonly #opening = new SharedWork(async () => (this.#file = await this.#segment.openFile()));
-
-  constructor(segment: SealedSegment) {
-    this.#segment = segment;
-  }
-
-  async use<T>(read: (file: ReadableFile) => Promise<T>): Promise<T> {
-    return read(this.#file ?? (await this.#opening.run()));
-  }
-
-  async close(): Promise<void> {
-    await this.#opening.settled();
-    await this.#file?.close();
   }
 }

@@ -3,7 +3,6 @@ import type { Column } from '../../columns/column.js';
 import type { Position } from '../../terms/cursor.js';
 import type { KernelNeedle } from '../../kernels/needle.js';
 import type { Schema } from '../../terms/schema.js';
-import type { ColumnLease } from './column-lease.js';
 import type { JobQueue } from '../../workers/job-queue.js';
 import type { ReadCounters } from './read-counters.js';
 import type { FilterQuestion } from '../sealed/filter-question.js';
@@ -40,6 +39,25 @@ export interface RowGroup {
  */
 export type ColumnUse = 'again' | 'once';
 
+/** Columns that may be read until they are released. After that their memory may be overwritten. */
+export interface HeldColumns {
+  readonly columns: readonly Column[];
+  /** Called once, in a `finally`. */
+  release(): void;
+}
+
+/** How columns are held, and what happens when there is no memory for them. */
+export interface HoldOptions {
+  /** `again` if absent. */
+  readonly use?: ColumnUse;
+  /** Aborts a wait for memory. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called before a wait for memory. It must release all columns that the query holds: a query that waits for memory must hold none. */
+  readonly onWait?: (() => void) | undefined;
+  /** Decode on the heap instead of waiting for memory. For a query that cannot release what it holds. */
+  readonly neverWaits?: boolean;
+}
+
 /** The stored size of a column chunk. The same object stands for the same chunk as long as the row group is open. */
 export interface ChunkSize {
   readonly bytes: number;
@@ -65,15 +83,10 @@ export interface OpenRowGroup {
   /** Whether the column of the field is in memory. */
   isInMemory(field: number): boolean;
   /**
-   * The decoded columns of these field numbers, converted to the current schema; all null where the segment has no such field. They may
-   * be read until `lease` is released. While there is no memory for them the call waits and pins none of them. Throws `DamageError` on a failed checksum.
+   * The decoded columns of these field numbers, converted to the current schema; all null where the segment has no such field. While there
+   * is no memory for them the call waits and holds none of them. Throws `DamageError` on a failed checksum.
    */
-  columns(
-    fields: readonly number[],
-    counters: ReadCounters,
-    lease: ColumnLease,
-    use?: ColumnUse,
-  ): Promise<Column[]>;
+  columns(fields: readonly number[], counters: ReadCounters, options?: HoldOptions): Promise<HeldColumns>;
 }
 
 /**
