@@ -8,11 +8,10 @@ import { isCompressed } from '../../sources/source-reader.js';
 import type { DecodeSettings } from '../../frames/decode-task.js';
 import { timeSlackMs } from './agent-files.js';
 import { CompressedSource, type SampledContent } from './compressed-source.js';
-import { findCutBack, type LineTimes } from './cut-back.js';
+import { findCutBack, findTrimmed, timesIn, type LineTimes } from './cut-back.js';
 import type { FollowedFile } from './followed-file.js';
 import { readAt, type FileStatus, type LogHandle } from './log-files.js';
 import type { FollowedContent, Identity } from './log-state.js';
-import { findTrimmed, timesIn } from './trimmed-log.js';
 import { beginning, positionOf, type SourcePosition } from './source-position.js';
 
 /** What identification needs besides the file itself. */
