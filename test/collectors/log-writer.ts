@@ -241,9 +241,18 @@ export class LogWriter {
   private async replace(name: string, added: number): Promise<void> {
     if (this.away.has(name) || this.begun.has(name) || !existsSync(this.log(name))) return;
     const content = readFileSync(this.log(name), 'utf8');
+    const isShort = content.length < 1100;
+    // Of a short log that was gone, nobody can tell its copy from a new log that begins alike, unless its return was seen.
+    if (isShort && this.isMissed(name)) await this.followed.collect();
     this.put(name, `${content}${this.newLines(added)}`);
-    // A short one must be seen in the place of the log: elsewhere, it could be a new log that begins alike.
-    if (content.length < 1100) await this.followed.collectAll();
+    // The copy must be seen in the place of the log: elsewhere, it could also be a new log.
+    if (isShort) await this.followed.collectAll();
+  }
+
+  /** Whether the server has seen that no file has the name of the log, and has not looked since. */
+  private isMissed(name: string): boolean {
+    const seen = [...this.followed.collector.files].filter(({ path }) => path === this.log(name));
+    return seen.length > 0 && seen.every(({ isGone }) => isGone);
   }
 
   private put(name: string, content: string): void {
