@@ -158,6 +158,22 @@ describe.each([
   });
 });
 
+it.each(['settle', 'collectAll'] as const)(
+  'a short log that only a load has stored is one log, however often it is replaced (%s)',
+  async (wait) => {
+    const followed = await follow({ startMs: Date.UTC(2026, 10, 25) });
+    writeFileSync(followed.path('web.log'), lines(0, 1));
+    await followed.load('web.log');
+    for (const count of [1, 1, 2, 2, 3]) {
+      // With `settle`, the file before is closed.
+      await followed[wait]();
+      replace(followed, lines(0, count));
+    }
+    await followed.settle();
+    expect(await followed.numbers()).toEqual(range(0, 3));
+  },
+);
+
 it('a log that only a load has stored is read on after its beginning was removed', async () => {
   const followed = await follow({ startMs: Date.UTC(2026, 10, 25) });
   writeFileSync(followed.path('web.log'), lines(0, 100));

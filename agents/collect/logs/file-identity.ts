@@ -244,11 +244,17 @@ function isUnread(known: Checkpoint, { kind, replaces }: FollowedFile, context: 
 
 /** The file that continues the content of a checkpoint: it may be a copy of the file that the checkpoint was made for. */
 function holderOf(checkpoint: Checkpoint, { files }: IdentityContext): FollowedFile | undefined {
-  const madeFor = files.get(checkpoint.inode ?? '');
+  const { contentHash, offset, tailHash } = checkpoint;
   const key = checkpointKey(checkpoint);
-  if (madeFor?.position?.key === key) return madeFor;
-  for (const each of files.values()) if (each.position?.key === key) return each;
-  return madeFor;
+  let holder = files.get(checkpoint.inode ?? '');
+  if (holder?.position?.key === key) return holder;
+  for (const each of files.values()) {
+    const { position } = each;
+    // Where a load has stored a content, its files have no key. The last one has taken the place of the others.
+    const mayBeLoaded = contentHash !== null && position?.key === null && position.offset === offset;
+    if (position?.key === key || (mayBeLoaded && tailHash === sha256(position.tail))) holder = each;
+  }
+  return holder;
 }
 
 function beginsWith(head: Uint8Array, begun: Uint8Array): boolean {
