@@ -3,7 +3,7 @@ import { sharedMemory } from '../memory/shared-memory.js';
 import { executeScan } from '../scan/execute.js';
 import type { Query } from '../scan/plan/query.js';
 import type { AgentState } from '../store/reading/agent-state.js';
-import { probeTask } from '../store/sealed/probe-task.js';
+import { probeJobOf, probeTask } from '../store/sealed/probe-task.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 
 /** Number of runs at the end of the records that are queried. */
@@ -14,14 +14,13 @@ const absentText = 'logstrata warm-up 4c0e5d7b92f8';
 /** Begins all threads: that takes longer than most answers. One that can't be begun now is begun for the first job that needs it. */
 export async function beginThreads(workers: WorkerPool): Promise<void> {
   kernelsOver(sharedMemory());
-  const nothing = { questions: [], firsts: [], segments: [], rulings: new Uint8Array(0), range: null };
+  const nothing = { questions: [], firsts: [], ...probeJobOf([]), rulings: new Uint8Array(0) };
   await workers.begin(probeTask, nothing).catch(() => undefined);
 }
 
 /**
  * Asks an agent for its newest records, and for a text that no record contains, before a user asks anything. That has the code compiled,
- * here and on the threads, and reads summaries and pieces of filters of the newest segments. Never rejects: a query that fails here fails
- * for its user too.
+ * here and on the threads. Never rejects: a query that fails here fails for its user too.
  *
  * @returns whether the agent has records, and none that may be on another machine, so that it was asked
  */

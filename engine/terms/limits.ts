@@ -265,18 +265,11 @@ export const batchMs = 2;
  * Row groups whose filters are asked in one job: at least this many if there are, because a probe takes microseconds and a job tens of them. And at
  * most, because other queries wait for a job, which then takes some milliseconds.
  */
-export const probesOfJobMin = 8;
+export const probesOfJobMin = 64;
 export const probesOfJobMax = 2048;
 
-/**
- * Pieces of filters that were read stay in memory, up to this share of the memory for decoded columns. One query leaves at most this many bytes of
- * them there, so that a search through a large archive does not drop all that others use.
- */
-export const filtersKeptShare = 1 / 4;
-export const filtersKeptOfQueryBytesMax = 16 * 1024 * 1024;
-
-/** What memory is reserved for where a whole filter of a row group is read. Hardly any is larger; one that has no room is read piece by piece. */
-export const wholeFilterBytes = 544 * 1024;
+/** Memory for what filters have said of values that were asked for. It is a byte for each row group and some hundred for each segment. */
+export const rulingsKnownBytesMax = 32 * 1024 * 1024;
 
 /**
  * Files that a worker thread keeps open: those of a year of days, because opening a file takes longer than reading from it. Far below the default
@@ -290,7 +283,8 @@ export const openFilesMax = 512;
 export const searchGrowth = 8;
 
 /**
- * Row groups whose filters a scan asks about at once: one at first, which suffices for many queries, then `searchGrowth` times the number already passed.
+ * Row groups whose filters a scan asks about at once: one at first, which suffices for many queries, then `searchGrowth` times the number already passed; for a whole
+ * value then as many as possible.
  * Asking takes a microsecond or some per row group, a round trip to the threads about a hundred.
  */
 export const probesAheadMax = 8192;

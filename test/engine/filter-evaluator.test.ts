@@ -66,8 +66,8 @@ function said(
   const filters = filtersOf(segment);
   const rulings = new SegmentRulings(filters.rowGroups, 1);
   rulings.set(rowGroup, ruling.mayMatch);
-  const [left] = new FilterEvaluator([question]).evaluate(filters, [0], [rowGroup], rulings, source);
-  return { said: rulings.of(rowGroup), isTold: left! < 0 };
+  const isTold = new FilterEvaluator([question]).evaluate(filters, [0], [rowGroup], rulings, source);
+  return { said: rulings.of(rowGroup), isTold };
 }
 
 function questionOf(schema: Schema, predicate: Predicate): FilterQuestion {

@@ -43,8 +43,9 @@ export class MatchFinder {
   #considered = 0;
   /** Settles when the filters of the considered units have been asked; null when nothing is pending. */
   #asking: Promise<unknown> | null = null;
-  /** Number of units that were taken or skipped. */
+  /** Number of units that were taken or skipped, and of those that were taken. */
   #gone = 0;
+  #taken = 0;
 
   /** @param Units the class that walks the plan */
   constructor(
@@ -134,13 +135,16 @@ export class MatchFinder {
 
   /**
    * Asks the filters of the next units. The number of units grows as the scan goes on, so that a scan whose filters rule out nearly
-   * everything waits a few times instead of once per unit.
+   * everything waits a few times instead of once per unit. If the first unit does not have a whole value, all are asked at once: such a value
+   * is mostly in one unit or in none.
    */
   async #considerNext(): Promise<void> {
     const { pruning } = this.#filter;
     const { threads, pace } = this.#work;
     const isAlone = threads === null || !pruning.asks;
-    const count = isAlone ? 1 : Math.min(probesAheadMax, Math.max(1, searchGrowth * this.#gone));
+    const isDenied = this.#gone > 0 && this.#taken === 0 && pruning.asksWholeValues;
+    const growth = isDenied ? probesAheadMax : searchGrowth;
+    const count = isAlone ? 1 : Math.min(probesAheadMax, Math.max(1, growth * this.#gone));
     for (; this.#considered < count; this.#considered++) {
       const { rowGroup } = this.#unitsAhead;
       if (rowGroup === undefined) break;
@@ -156,6 +160,7 @@ export class MatchFinder {
   #begin(unit: ScanUnit): void {
     const { rowGroup } = unit;
     this.#begun.push(unit);
+    this.#taken++;
     if (this.#begunRowGroups.has(rowGroup)) return;
     assert(rowGroup.rows <= rowGroupRowsMax, `${rowGroup.file} has a row group of ${rowGroup.rows} rows`);
     const share = this.#units.shareOf(rowGroup);

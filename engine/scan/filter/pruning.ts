@@ -4,6 +4,7 @@ import type { OpenRowGroup, RowGroup } from '../../store/reading/snapshot.js';
 import { ruling, type Ruling, SegmentRulings } from '../../store/sealed/segment-rulings.js';
 import type { FilterQuestion } from '../../store/sealed/filter-question.js';
 import type { AskableFilters } from '../../store/reading/filter-ask.js';
+import { FilterProbes } from '../../store/reading/filter-probes.js';
 import type { ScanStats } from '../plan/query.js';
 import type {
   PreparedPredicate,
@@ -73,6 +74,7 @@ export class Pruning {
   /** The segment that was looked up last. The next row group is mostly in the same one. */
   #last: ToAsk | undefined;
   readonly #threads: JobQueue | null;
+  readonly #probes: FilterProbes | null;
   readonly #stats: ScanStats;
 
   constructor(
@@ -88,6 +90,7 @@ export class Pruning {
     this.#onTime = onField.filter(({ field }) => field === time);
     this.#questions = this.#questionsOf(predicates);
     this.#threads = threads;
+    this.#probes = threads && new FilterProbes(threads, this.#questions, stats);
     this.#stats = stats;
   }
 
@@ -117,6 +120,13 @@ export class Pruning {
     return this.#questions.length > 0;
   }
 
+  /** Whether filters are asked for a whole value, which few row groups have. */
+  get asksWholeValues(): boolean {
+    return this.#questions.some(
+      ({ asked, concludes }) => concludes > 0 && asked.every(({ hash }) => hash !== null),
+    );
+  }
+
   /** Notes what is known of a row group without a wait. `ask` asks its filters, if necessary. */
   consider(rowGroup: RowGroup): void {
     const segment = this.#segmentOf(rowGroup);
@@ -141,7 +151,7 @@ export class Pruning {
         rowGroups,
         rulings,
         questions: this.#questions,
-        threads: this.#threads,
+        threads: this.#probes,
         counters: this.#stats,
       });
       // Threads return the same promise for everything that is asked at once.

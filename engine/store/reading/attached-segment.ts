@@ -94,7 +94,7 @@ export class AttachedSegment {
     const { file, summaryOffset, summaryBytes } = index;
     const rowGroupRows = this.spans.map(({ from, to }) => to - from);
     const entry = { footerOffset: summaryOffset + summaryBytes, summaryBytes, rowGroupRows };
-    return new SegmentProbing(this.#directory, `${this.#agent}/${file}`, entry, this.#pool);
+    return new SegmentProbing(this.#directory, `${this.#agent}/${file}`, entry);
   }
 
   /** The filters of the index, which may come later. */

@@ -3,13 +3,7 @@ import type { Column } from '../../columns/column.js';
 import { isLogstrataError, LogstrataError } from '../../terms/errors.js';
 import { alignedBytes } from '../../memory/allocator.js';
 import { sharedMemory, type SharedMemory } from '../../memory/shared-memory.js';
-import {
-  filtersKeptShare,
-  poolBytesMax,
-  poolScatteredBytesMin,
-  poolScatteredShare,
-  waitingMax,
-} from '../../terms/limits.js';
+import { poolBytesMax, poolScatteredBytesMin, poolScatteredShare, waitingMax } from '../../terms/limits.js';
 import { heapSpace, RangeSpace, type ColumnSpace } from '../../parquet/column-space.js';
 import { throwIfAborted } from './pace.js';
 import type { ReadCounters } from './read-counters.js';
@@ -21,8 +15,6 @@ export interface ColumnRequest {
   readonly key: string;
   /** Upper bound of the bytes that `load` allocates in its space, working memory included. */
   readonly sizeBytes: number;
-  /** Set where the request is for filters instead of a column: called when the pool drops them. */
-  readonly onGone?: () => void;
   /** Decodes the column into `space`. */
   load(space: ColumnSpace): Promise<Column>;
 }
@@ -51,8 +43,6 @@ interface Entry {
   decoded: Column | null;
   /** Whether the entry was dropped from the pool. Its memory is freed once `pins` is 0. */
   isGone: boolean;
-  /** Called when the pool drops filters; undefined for a column. */
-  readonly onGone: (() => void) | undefined;
 }
 
 /** The entries of requests, which are pinned, and the numbers of those requests that found their entry. */
@@ -65,7 +55,7 @@ interface Taken {
 type Waiter = () => boolean;
 
 /**
- * The cache of decoded columns and filters. They lie in the memory that kernels and threads share, up to a bound in bytes. A column that
+ * The cache of decoded columns. They lie in the memory that kernels and threads share, up to a bound in bytes. A column that
  * is pinned is never evicted. The pool evicts unpinned columns that were read for one use (`once`) first, then the least recently
  * used ones. Concurrent requests for the same column share one decoding.
  *
@@ -87,7 +77,6 @@ export class BufferPool {
   #bytes = 0;
   #pinnedBytes = 0;
   #evictions = 0;
-  #filterBytes = 0;
   #isWaking = false;
   #isClosed = false;
 
@@ -136,14 +125,6 @@ export class BufferPool {
     return { columns, release: () => this.#unpinAll(entries) };
   }
 
-  /** Keeps the entries of `keys` from being evicted before others. */
-  touch(keys: readonly string[]): void {
-    for (const key of keys) {
-      const entry = this.#entries.get(key);
-      if (entry !== undefined) this.#touch(entry);
-    }
-  }
-
   /**
    * Pins the columns of the requests, in their order, and loads those that are missing. They stay valid until they are released; on
    * failure none of them is pinned. A failed load rejects every caller that waits for that column; a later call loads it again.
@@ -184,19 +165,6 @@ export class BufferPool {
     if (this.#isClosed || this.#entries.has(request.key) || this.#waiters.length > 0) return;
     const address = this.#allocateFree(request.sizeBytes, this.#isCompact);
     if (address !== null) void this.#unpinWhenLoaded(this.#load(request, address, 'again'));
-  }
-
-  /** Begins to load filters, and evicts others for them. Null where there is no room now. Never rejects; resolves once loading has ended. */
-  keepFilters(request: ColumnRequest): Promise<void> | null {
-    const spareBytes = this.#bytesMax * filtersKeptShare - alignedBytes(request.sizeBytes);
-    if (this.#isClosed || this.#waiters.length > 0) return null;
-    for (const entry of this.#used.again) {
-      if (this.#filterBytes <= spareBytes) break;
-      if (entry.onGone !== undefined && entry.pins === 0) this.#drop(entry);
-    }
-    const address = this.#filterBytes > spareBytes ? null : this.#allocate(request.sizeBytes);
-    if (address === null) return null;
-    return this.#unpinWhenLoaded(this.#load(request, address, 'again'));
   }
 
   #unpinWhenLoaded(entry: Entry): Promise<void> {
@@ -312,13 +280,12 @@ export class BufferPool {
 
   /** Begins to decode a column at `address`, or on the heap where that is null, and pins it for the caller. */
   #load(request: ColumnRequest, address: number | null, use: ColumnUse): Entry {
-    const { key, onGone } = request;
+    const { key } = request;
     const bytes = address === null ? 0 : this.#memory.sizeOf(address);
     const space = address === null ? null : new RangeSpace(this.#memory, address, bytes);
     const column = request.load(space ?? heapSpace);
-    const entry: Entry = { key, address, bytes, pins: 0, column, decoded: null, isGone: false, onGone };
+    const entry: Entry = { key, address, bytes, pins: 0, column, decoded: null, isGone: false };
     this.#entries.set(key, entry);
-    if (onGone !== undefined) this.#filterBytes += bytes;
     if (address === null) this.#onHeap.add(entry);
     else this.#used[use].add(entry);
     this.#pin(entry);
@@ -352,7 +319,6 @@ export class BufferPool {
     entry.bytes -= freedBytes;
     this.#bytes -= freedBytes;
     this.#pinnedBytes -= freedBytes;
-    if (entry.onGone !== undefined) this.#filterBytes -= freedBytes;
   }
 
   #pin(entry: Entry): void {
@@ -388,12 +354,10 @@ export class BufferPool {
     this.#entries.delete(entry.key);
     this.#used.once.delete(entry);
     this.#used.again.delete(entry);
-    entry.onGone?.();
     if (entry.pins === 0) this.#leave(entry);
   }
 
   #leave(entry: Entry): void {
-    if (entry.onGone !== undefined) this.#filterBytes -= entry.bytes;
     if (entry.address === null) this.#onHeap.delete(entry);
     else this.#free(entry.address);
   }

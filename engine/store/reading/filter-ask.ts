@@ -1,5 +1,5 @@
 import type { FilterQuestion } from '../sealed/filter-question.js';
-import type { JobQueue } from '../../workers/job-queue.js';
+import type { FilterProbes } from './filter-probes.js';
 import type { ReadCounters } from './read-counters.js';
 import type { SegmentRulings } from '../sealed/segment-rulings.js';
 
@@ -11,7 +11,7 @@ export interface FilterAsk {
   readonly rulings: SegmentRulings;
   readonly questions: readonly FilterQuestion[];
   /** Null where the calling thread reads the filters itself. */
-  readonly threads: JobQueue | null;
+  readonly threads: FilterProbes | null;
   readonly counters: ReadCounters;
 }
 
@@ -22,7 +22,7 @@ export interface AskableFilters {
   /**
    * Asks the filters about row groups. Reads only the pieces that are needed, and batches the request with those to other files in the same
    * turn of the event loop. The promise never rejects; it resolves once `rulings` has the answers or the failure. Null where there is
-   * nothing to wait for: the filters in memory have answered, or no filter can.
+   * nothing to wait for: the answers are known, or no filter can answer.
    */
   ask(ask: FilterAsk): Promise<void> | null;
 }

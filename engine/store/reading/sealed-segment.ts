@@ -77,7 +77,7 @@ export class SealedSegment {
     this.#entry = entry;
     this.#schema = schema;
     this.#pool = pool;
-    this.#probing = new SegmentProbing(directory, path, entry, pool);
+    this.#probing = new SegmentProbing(directory, path, entry);
     this.#footer = footer;
   }
 

@@ -3,7 +3,7 @@ import { isInBlock, type ValueHash } from '../../parquet/bloom-filter.js';
 import type { FilterPiece, LoadedPiece } from './filter-piece.js';
 import { shapeNumber } from './gram-filter.js';
 import { mayHaveAll, planGramLookups, type GramLookup } from './gram-probing.js';
-import { notStored, type Asked, type FilterQuestion } from './filter-question.js';
+import type { Asked, FilterQuestion } from './filter-question.js';
 import { ruling, type Ruling, type SegmentRulings } from './segment-rulings.js';
 import type {
   FieldFilters,
@@ -14,7 +14,7 @@ import type {
 } from './segment-filters.js';
 import { isInSketch, probeOf, stripeBytes, stripeOf } from './value-filter.js';
 
-/** Finds a checked piece of a segment's filters; null if it is not in memory. The piece is only valid until the next call. */
+/** Finds a checked piece of a segment's filters; null if it has not been read. The piece is only valid until the next call. */
 export type PieceSource = (piece: FilterPiece) => LoadedPiece | null;
 
 /**
@@ -23,14 +23,10 @@ export type PieceSource = (piece: FilterPiece) => LoadedPiece | null;
  */
 export type FirstLookups = number[][];
 
-let evaluators = 0;
-
-/** Answers the questions of one query from pieces of filters, wherever these are: in memory, or read from the file when they are wanted. */
+/** Answers the questions of one query from pieces of filters, which the source reads when they are wanted, or between two calls. */
 export class FilterEvaluator {
-  /** Tells the evaluators of a thread apart. */
-  readonly number = ++evaluators;
-  readonly questions: readonly FilterQuestion[];
-  firsts: FirstLookups;
+  readonly #questions: readonly FilterQuestion[];
+  readonly #firsts: FirstLookups;
   /** The pieces to look up each text in, by the shape of the filter. Most filters of a column have the same shape. */
   readonly #plans = new Map<Asked, Map<number, readonly GramLookup[]>>();
 
@@ -38,32 +34,34 @@ export class FilterEvaluator {
     questions: readonly FilterQuestion[],
     firsts: FirstLookups = questions.map(({ asked }) => asked.map(() => 0)),
   ) {
-    this.questions = questions;
-    this.firsts = firsts;
+    this.#questions = questions;
+    this.#firsts = firsts;
   }
 
   /**
-   * Asks about row groups of a segment, and stores the answers and what rules row groups out. Asks for as few pieces as possible: a value's
-   * sketches of all row groups, which are one piece, then the filters of the remaining row groups.
+   * Asks about row groups of a segment what was not answered yet, and stores the answers and what rules row groups out. Asks for as few
+   * pieces as possible: a value's sketches of all row groups, which are one piece, then the filters of the remaining row groups.
    *
    * @param fields the stored field of each question; negative if the segment cannot be asked
-   * @returns for each question its field, if pieces were missing to answer it for all row groups; else a negative number
+   * @returns whether no piece was missing
    */
   evaluate(
     filters: SegmentFilters,
-    fields: readonly number[],
+    fields: ArrayLike<number>,
     rowGroups: readonly number[],
     rulings: SegmentRulings,
     source: PieceSource,
-  ): number[] {
+  ): boolean {
     let left = rowGroups;
-    return this.questions.map((question, i) => {
+    let isTold = true;
+    for (const [i, question] of this.#questions.entries()) {
       const field = fields[i]! < 0 ? null : filters.of(fields[i]!);
-      const toAsk = left.filter((rowGroup) => !rulings.isWithout(i, rowGroup));
-      const isTold = field === null || this.#askOf(field, filters.rowGroups, i, toAsk, rulings, source);
+      const toAsk = left.filter((rowGroup) => rulings.said(i, rowGroup) === ruling.unknown);
+      if (field === null) for (const rowGroup of toAsk) rulings.say(i, rowGroup, ruling.mayMatch);
+      else if (!this.#askOf(field, filters.rowGroups, i, toAsk, rulings, source)) isTold = false;
       left = rulings.conclude(i, question, left);
-      return isTold ? notStored.otherwise : fields[i]!;
-    });
+    }
+    return isTold;
   }
 
   /** Asks question `index` about row groups. Returns false if pieces were missing. */
@@ -77,7 +75,7 @@ export class FilterEvaluator {
   ): boolean {
     let isTold = true;
     let left = toAsk;
-    for (const [j, one] of this.questions[index]!.asked.entries()) {
+    for (const [j, one] of this.#questions[index]!.asked.entries()) {
       if (left.length === 0) break;
       const sketched = this.#askSketches(field.sketches, rowGroups, one.hash, left, source);
       left = left.filter((rowGroup, k) => {
@@ -130,7 +128,7 @@ export class FilterEvaluator {
     const grams = one.folded.length === 0 ? undefined : field.grams[rowGroup];
     let said: Ruling | null = ruling.mayMatch;
     if (values !== undefined) said = this.#askValues(values, one.hash!, source);
-    else if (grams !== undefined) said = this.#askGrams(grams, one, this.firsts[index]!, j, source);
+    else if (grams !== undefined) said = this.#askGrams(grams, one, this.#firsts[index]!, j, source);
     return said === ruling.mayMatch && !isSketched ? null : said;
   }
 

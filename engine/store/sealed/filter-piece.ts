@@ -1,12 +1,7 @@
 import { crc32 } from 'node:zlib';
-import { gramFilterBytes, gramPieces } from './gram-filter.js';
-import {
-  sketchesBytes,
-  type GramFilterPlace,
-  type SketchPlace,
-  type ValueFilterPlace,
-} from './segment-filters.js';
-import { stripeBytes, valueFilterBytes, valuePieces, type CheckedRange } from './value-filter.js';
+import { gramPieces } from './gram-filter.js';
+import type { GramFilterPlace, SketchPlace, ValueFilterPlace } from './segment-filters.js';
+import { stripeBytes, valuePieces, type CheckedRange } from './value-filter.js';
 
 /** A filter of a segment's file. */
 export type StoredFilter =
@@ -33,22 +28,10 @@ export interface FilterCounters {
   bytesRead: number;
 }
 
-/** Counts pieces that were read. */
-export function countPieces(
-  { kind }: StoredFilter,
-  pieces: number,
-  bytesRead: number,
-  counters: FilterCounters,
-): void {
+/** Counts a piece that was read. */
+export function countPiece({ kind }: StoredFilter, bytesRead: number, counters: FilterCounters): void {
   counters.bytesRead += bytesRead;
-  if (kind === 'grams') counters.gramPiecesRead += pieces;
-  else counters.valuePiecesRead += pieces;
-}
-
-/** Bytes of a filter in the file of a segment with `rowGroups` row groups. */
-export function storedBytes({ kind, place }: StoredFilter, rowGroups: number): number {
-  if (kind === 'sketches') return sketchesBytes(place, rowGroups);
-  return kind === 'values' ? valueFilterBytes(place.blocks) : gramFilterBytes(place);
+  counters[kind === 'grams' ? 'gramPiecesRead' : 'valuePiecesRead']++;
 }
 
 /** All pieces of a filter. Offsets count from its start. */
@@ -73,11 +56,9 @@ export function isWhole(stored: Uint8Array, { offset, bytes, checksumOffset }: C
 
 /**
  * Checks a piece that was read, followed by its checksum. A damaged one gets all bits set, so that it rules nothing out; `verify` reports
- * it. Returns whether it is whole.
+ * it.
  */
-export function checkPiece(stored: Uint8Array, bytesRead: number): boolean {
-  const whole =
-    bytesRead === stored.length && isWhole(stored, checkedAfter(0, stored.length - pieceChecksumBytes));
-  if (!whole) stored.fill(0xff);
-  return whole;
+export function checkPiece(stored: Uint8Array, bytesRead: number): void {
+  const isRead = bytesRead === stored.length;
+  if (!isRead || !isWhole(stored, checkedAfter(0, stored.length - pieceChecksumBytes))) stored.fill(0xff);
 }

@@ -199,6 +199,9 @@ export class SegmentFilters {
   }
 }
 
+/** The filters of a segment that has none. */
+export const noSegmentFilters = new SegmentFilters(encodeSummary(noFilters, 0), 0);
+
 function summaryRow(
   view: DataView,
   at: number,
