@@ -1,18 +1,182 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { AgentStore, ObjectStorage } from '../../engine/index.js';
 import type { CollectLog } from '../collect/logs/collect-log.js';
+import { FileProblems } from './archive-report.js';
+import {
+  type FoundFile,
+  type PathProblem,
+  keepLooking,
+  lookMs,
+  retryMs,
+  untilNextLook,
+  findFiles,
+} from './found-files.js';
+import { type KnownFile, discover, filesToRead, type Discovery } from './discovery.js';
+import type { AgentStore, ObjectStorage } from '../../engine/index.js';
 import type { WakeUp } from '../collect/logs/wake-up.js';
 import type { AgentDefinition, ArchiveInput } from '../definition/definition.js';
-import { AttachTally, type AttachRound, type AttachStatus } from './attach-status.js';
-import { discover, filesToRead, type Discovery } from './discovery.js';
-import { FieldGrowth } from './field-growth.js';
+import { FieldGrowth } from './inferred-fields.js';
 import { FileFooters, type FooterRead } from './file-footers.js';
-import { FileProblems } from './file-problems.js';
-import { IndexFailures } from './index-failures.js';
-import { keepLooking, lookMs, retryMs, untilNextLook } from './looking.js';
-import { openerOf } from '../sources/opened-object.js';
-import { StoredFiles } from './stored-files.js';
-import { findFiles, type FoundFile, type PathProblem } from './found-files.js';
+import { openerOf } from '../sources/opened-file.js';
+import { StoredFiles } from './archive-import.js';
+
+/** Progress of attaching the files of an agent's archive, which are queried in place. */
+export interface AttachStatus {
+  readonly files: number;
+  readonly bytes: number;
+  /** Files that are still to be attached. */
+  readonly filesLeft: number;
+  /** Files that are still being written. */
+  readonly filesWaiting: number;
+  /** Files that are still to be indexed; null where that is not known yet. */
+  readonly filesToIndex: number | null;
+  /** Why attaching is paused; null while it is not. */
+  readonly paused: string | null;
+  readonly problems: number;
+  /** The first of them. */
+  readonly problemsListed: readonly PathProblem[];
+}
+
+/** The changes of one round. */
+export interface AttachRound {
+  readonly attached: number;
+  readonly rows: number;
+  readonly moved: number;
+  readonly removed: number;
+  /** Files that are still being written. */
+  readonly waiting: number;
+  /** Current problems of files and folders. */
+  readonly problems: readonly PathProblem[];
+}
+
+/** Interval of progress messages, in milliseconds. */
+const tellMs = 10_000;
+
+/** Counts what is attached and indexed, and logs the progress at intervals. */
+class AttachTally {
+  private files = 0;
+  private bytes = 0;
+  private filesLeft = 0;
+  private waiting = 0;
+  private filesToIndex: number | null = null;
+  private paused: string | null = null;
+  private toldMs = -Infinity;
+
+  constructor(
+    private readonly agent: string,
+    private readonly log: CollectLog,
+  ) {}
+
+  /** Records the result of a search: `files` were found; `ready` are attached now, `waiting` later. */
+  found(files: readonly FoundFile[], ready: number, waiting: number): void {
+    this.files = files.length;
+    this.bytes = files.reduce((sum, { bytes }) => sum + bytes, 0);
+    this.filesLeft = ready;
+    this.waiting = waiting;
+    if (ready === 0) return;
+    this.toldMs = performance.now();
+    this.log.info({ agent: this.agent, files: this.files, left: ready }, 'attaching archive files');
+  }
+
+  /** Records that this many files were attached or failed. */
+  attached(files: number): void {
+    this.filesLeft -= files;
+    const nowMs = performance.now();
+    if (this.filesLeft === 0 || nowMs - this.toldMs < tellMs) return;
+    this.toldMs = nowMs;
+    this.log.info({ agent: this.agent, left: this.filesLeft }, 'attaching archive files');
+  }
+
+  /** Records the end of a round. */
+  done({ attached, rows, moved, removed }: Omit<AttachRound, 'waiting' | 'problems'>): void {
+    this.filesLeft = 0;
+    if (attached > 0) this.filesToIndex = null;
+    if (attached + moved + removed === 0) return;
+    this.log.info({ agent: this.agent, attached, rows, moved, removed }, 'all archive files are attached');
+  }
+
+  /** Records that files were indexed, and how many are left. */
+  indexed(files: number, left: number): void {
+    this.filesToIndex = left;
+    if (files === 0) return;
+    const nowMs = performance.now();
+    if (left > 0 && nowMs - this.toldMs < tellMs) return;
+    this.toldMs = nowMs;
+    const message = left === 0 ? 'all archive files are indexed' : 'indexing archive files';
+    this.log.info({ agent: this.agent, left }, message);
+  }
+
+  /** Records a failure of the storage. */
+  pause(error: unknown): void {
+    const message = error instanceof Error ? error.message : String(error);
+    if (this.paused !== message) this.log.error({ agent: this.agent }, `attaching pauses: ${message}`);
+    this.paused = message;
+  }
+
+  /** Records that the storage works again. */
+  resume(): void {
+    if (this.paused !== null) this.log.info({ agent: this.agent }, 'attaching continues');
+    this.paused = null;
+  }
+
+  /** The current progress. */
+  status(problems: FileProblems): AttachStatus {
+    return {
+      files: this.files,
+      bytes: this.bytes,
+      filesLeft: this.filesLeft,
+      filesWaiting: this.waiting,
+      filesToIndex: this.filesToIndex,
+      paused: this.paused,
+      problems: problems.count,
+      problemsListed: problems.list(),
+    };
+  }
+}
+
+/** Delay before the next attempt at a file that could not be indexed: to fail, it may have to be read to its end. */
+const indexRetryMs = 600_000;
+
+interface IndexFailure {
+  readonly path: string;
+  readonly untilMs: number;
+}
+
+/** Tracks attached files that can't be indexed for now, so that the others are. */
+class IndexFailures {
+  /** By the file's id. */
+  private readonly failed = new Map<string, IndexFailure>();
+  private unreadable: readonly string[] = [];
+
+  constructor(private readonly problems: FileProblems) {}
+
+  /** Takes the result of a search: the attached files, and the paths that have a problem. */
+  look(attached: readonly KnownFile[], wrong: ReadonlySet<string>): void {
+    this.unreadable = attached.filter(({ path }) => wrong.has(path)).map(({ id }) => id);
+    const paths = new Map(attached.map(({ id, path }) => [id, path]));
+    for (const [id, { path }] of this.failed) if (wrong.has(path) || paths.get(id) !== path) this.indexed(id);
+  }
+
+  /** Ids of the files that are not to be tried now. */
+  ids(nowMs: number): ReadonlySet<string> {
+    const ids = new Set(this.unreadable);
+    for (const [id, { untilMs }] of this.failed) if (nowMs < untilMs) ids.add(id);
+    return ids;
+  }
+
+  /** Records that a file can't be indexed. */
+  fail(id: string, path: string, message: string, nowMs: number): void {
+    this.failed.set(id, { path, untilMs: nowMs + indexRetryMs });
+    this.problems.ofFile(path, `can't be indexed: ${message}`);
+  }
+
+  /** Forgets the failure of a file. */
+  indexed(id: string): void {
+    const failure = this.failed.get(id);
+    if (failure === undefined) return;
+    this.failed.delete(id);
+    this.problems.clear(failure.path);
+  }
+}
 
 /** Options of attaching an archive. */
 export interface AttachingOptions {

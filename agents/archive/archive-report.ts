@@ -1,4 +1,4 @@
-import { LogstrataError, nearName, type ObjectStorage } from '../../engine/index.js';
+import { LogstrataError, nearName, type ObjectStorage, type Schema } from '../../engine/index.js';
 import { hasColumns, type AgentDefinition, type ArchiveInput } from '../definition/definition.js';
 import { FileFooters, type Footer } from './file-footers.js';
 import { findFiles, type FoundFile, type PathProblem } from './found-files.js';
@@ -12,6 +12,9 @@ import {
   type InferredField,
   type InferredFields,
 } from './inferred-fields.js';
+import { schemaOf } from '../definition/agent-file.js';
+import { ConfigError } from '../definition/config-error.js';
+import type { CollectLog } from '../collect/logs/collect-log.js';
 
 /** Summary of the files of an archive. */
 export interface ArchiveReport {
@@ -160,4 +163,100 @@ function countFormats(files: readonly FoundFile[]): FormatCount[] {
     counts.set(format, { files: count.files + 1, bytes: count.bytes + bytes });
   }
   return [...counts].map(([format, count]) => ({ format, ...count }));
+}
+
+/** Limit on the notes about columns that are left out. */
+const notesMax = 20;
+
+/**
+ * Completes the definition of an agent whose fields are the columns of its files: with the stored fields, or else with those
+ * that all of its files have. Throws `ConfigError` where there are none, or none that `archive.time` means.
+ *
+ * @param stored the schema that the agent has in the archive; it saves reading thousands of footers at each start
+ */
+export async function completedDefinition(
+  definition: AgentDefinition,
+  stored: Schema | undefined,
+  dataFolder: string | undefined,
+  objects: ObjectStorage | undefined,
+  onProgress: (read: number, files: number) => void,
+): Promise<AgentDefinition> {
+  const { archive, path, name } = definition;
+  if (archive?.infersFields !== true) return definition;
+  const known = stored?.fields.map((field) => ({
+    name: field.name,
+    type: field.type,
+    source: field.attached?.column ?? field.name,
+    ...(field.attached?.unit === undefined ? {} : { unit: field.attached.unit }),
+  }));
+  const placing = known?.find(({ type }) => type === 'time');
+  if (known !== undefined && [undefined, placing?.name, placing?.source].includes(archive.time))
+    return { ...definition, fields: known, schema: schemaOf(known, true) };
+  const { columns, fieldProblems, leftOut, problems } = await reportArchive(
+    definition,
+    archive,
+    dataFolder,
+    objects,
+    onProgress,
+  );
+  const why = [...fieldProblems];
+  if (columns.length === 0) {
+    const unread = problems[0] === undefined ? 'no file was found' : problems[0].message;
+    why.push(`the agent "${name}" lists no fields, and its archive has none: ${unread}`);
+  }
+  if (why.length > 0)
+    throw new ConfigError(why.map((message) => ({ file: path, ...archive.place, message })));
+  const fields = columns.map(({ field }) => ({ name: field.name, type: field.type, source: field.column }));
+  const notes = [...definition.notes, ...leftOut.slice(0, notesMax)];
+  return { ...definition, fields, schema: schemaOf(fields, true), notes };
+}
+
+/** Limit on the problems that are listed: more than that usually have one cause. All are counted. */
+const listedMax = 100;
+
+/** The problems of an archive's files and folders. Each is logged once, and listed until it is solved. */
+export class FileProblems {
+  private readonly files = new Map<string, string>();
+  private search = new Map<string, string>();
+
+  constructor(
+    private readonly agent: string,
+    private readonly log: CollectLog,
+  ) {}
+
+  /** Replaces the problems of the previous search by those of a new one. */
+  ofSearch(problems: readonly PathProblem[]): void {
+    const before = this.search;
+    this.search = new Map(problems.map(({ path, message }) => [path, message]));
+    for (const { path, message } of problems) if (before.get(path) !== message) this.tell(path, message);
+  }
+
+  /** Records a problem of one file. */
+  ofFile(path: string, message: string): void {
+    if (this.files.get(path) === message) return;
+    this.files.set(path, message);
+    this.tell(path, message);
+  }
+
+  /** Removes the problem of a file. */
+  clear(path: string): void {
+    this.files.delete(path);
+  }
+
+  /** The number of problems. */
+  get count(): number {
+    return this.search.size + this.files.size;
+  }
+
+  /** The first of the problems. */
+  list(): PathProblem[] {
+    const listed: PathProblem[] = [];
+    for (const [path, message] of [...this.search, ...this.files].slice(0, listedMax))
+      listed.push({ path, message });
+    return listed;
+  }
+
+  private tell(path: string, message: string): void {
+    this.log.error({ agent: this.agent, path }, message);
+  }
 }

@@ -1,6 +1,6 @@
 import { isSameFooter, LogstrataError } from '../../engine/index.js';
 import type { ArchiveInput } from '../definition/definition.js';
-import { isWithin } from '../sources/own-files.js';
+import { isWithin } from '../sources/paths.js';
 import type { FooterRead } from './file-footers.js';
 import type { FoundFile, FoundFiles, PathProblem } from './found-files.js';
 

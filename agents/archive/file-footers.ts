@@ -11,7 +11,7 @@ import {
   type ObjectStorage,
   type TimeUnit,
 } from '../../engine/index.js';
-import { inLanes } from '../sources/lanes.js';
+import { inLanes } from '../sources/byte-source.js';
 import type { FoundFile } from './found-files.js';
 
 /** Number of footers that are read concurrently: each takes some megabytes at most, and mostly waits for the disk. */

@@ -1,16 +1,79 @@
 import { readdir, realpath, type Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { relative, resolve } from 'node:path';
-import { isObjectPath, LogstrataError, type ForeignFormat, type ObjectStorage } from '../../engine/index.js';
+import {
+  type FoundObject,
+  isLogstrataError,
+  type ObjectStorage,
+  isObjectPath,
+  LogstrataError,
+  type ForeignFormat,
+} from '../../engine/index.js';
+import {
+  fixedBeginning,
+  withoutLineEnds,
+  folderKeys,
+  folderOfGlob,
+  shieldedFolder,
+  unshielded,
+} from '../definition/file-captures.js';
+import { TableLogs, ArchiveRefusal } from './table-logs.js';
 import { hasColumns, type ArchiveInput } from '../definition/definition.js';
-import { fixedBeginning, folderKeys, folderOfGlob } from '../patterns/folder-keys.js';
-import { shieldedFolder, unshielded, withoutLineEnds } from '../patterns/shielded-names.js';
 import { inodeOf, type OpenedFile } from '../sources/opened-file.js';
-import { inLanes } from '../sources/lanes.js';
-import { isWithin } from '../sources/own-files.js';
-import { describeSystemError, systemCode } from '../sources/source-error.js';
-import { listObjects } from './found-objects.js';
-import { TableLogs } from './table-logs.js';
+import { inLanes, describeSystemError, systemCode } from '../sources/byte-source.js';
+import { isWithin } from '../sources/paths.js';
+import type { WakeUp } from '../collect/logs/wake-up.js';
+
+/** Characters that make a string a glob pattern. */
+const patternCharacters = /[*?[\]{}()!@+\\]/;
+
+/** The objects that match a glob, and why not all of them could be listed. */
+export interface ListedObjects {
+  readonly objects: readonly FoundObject[];
+  readonly problem: string | undefined;
+}
+
+/**
+ * Lists the objects whose paths match a glob, by the rules for files: path components that begin with a dot are skipped
+ * unless the glob's do, and so are keys that end with a slash, which stand for folders. All objects whose keys begin with
+ * the fixed part of the glob are listed and matched.
+ *
+ * @param objectsMax limit on listed objects; `undefined` is returned for more
+ * @param tables is told of all of them
+ */
+export async function listObjects(
+  glob: string,
+  objects: ObjectStorage,
+  objectsMax: number,
+  tables?: TableLogs,
+): Promise<ListedObjects | undefined> {
+  // Loaded on demand, because loading it takes longer than most commands.
+  const { default: picomatch } = await import('picomatch');
+  const beginning = fixedBeginning(glob);
+  const isMatch = picomatch(withoutLineEnds(glob.slice(beginning.length + 1)), {
+    noextglob: true,
+    posix: true,
+  });
+  const isNamed = (key: string): boolean => isMatch(withoutLineEnds(key));
+  const listed = glob.slice(0, patternCharacters.exec(glob)?.index);
+  const found: FoundObject[] = [];
+  let seen = 0;
+  try {
+    for await (const page of objects.list(listed)) {
+      seen += page.length;
+      if (seen > objectsMax) return undefined;
+      for (const object of page) {
+        tables?.note(object.path);
+        if (object.path.startsWith(`${beginning}/`) && isNamed(object.path.slice(beginning.length + 1)))
+          found.push(object);
+      }
+    }
+  } catch (error) {
+    if (!isLogstrataError(error)) throw error;
+    return { objects: found, problem: error.message };
+  }
+  return { objects: found, problem: undefined };
+}
 
 /** Limit on the files of one archive: each takes some hundred bytes, and is looked at every few seconds. */
 export const archiveFilesMax = 1_000_000;
@@ -260,4 +323,52 @@ function tooMany(what: string, { globs }: ArchiveInput): LogstrataError {
     'limit',
     `archive.path (${paths}) matches more than ${what}, which is the maximum`,
   );
+}
+
+/** Interval at which the folders are searched for files that are new, moved, changed or gone. */
+export const lookMs = 10_000;
+
+/** Searching takes at most this fraction of the time, so that an archive with very many files is searched less often. */
+const lookFraction = 0.1;
+
+/** Delay before the next attempt after a failure of the storage, or with a file that could not be taken. */
+export const retryMs = 60_000;
+
+/** Time from the beginning of one search to the next, where the search took `tookMs`. */
+export function untilNextLook(tookMs: number): number {
+  return Math.max(lookMs, tookMs / lookFraction);
+}
+
+/** Is told whether searching works. */
+export interface LookTally {
+  resume(): void;
+  pause(error: unknown): void;
+}
+
+/**
+ * Searches repeatedly until the signal aborts (the caller then also calls the wake-up, to end a sleep). Pauses after a
+ * failure.
+ *
+ * @param look does one round; returns the milliseconds to wait before the next one
+ * @param onRefused receives why the archive can't be used at all: `ArchiveRefusal`
+ */
+export async function keepLooking(
+  signal: AbortSignal,
+  wakeUp: WakeUp,
+  tally: LookTally,
+  look: () => Promise<number>,
+  onRefused?: (reason: string) => void,
+): Promise<void> {
+  while (!signal.aborted) {
+    let waitMs = retryMs;
+    try {
+      waitMs = await look();
+      tally.resume();
+    } catch (error) {
+      if (signal.aborted) return;
+      tally.pause(error);
+      if (error instanceof ArchiveRefusal) onRefused?.(error.message);
+    }
+    if (waitMs > 0 && !signal.aborted) await wakeUp.sleep(waitMs);
+  }
 }

@@ -5,10 +5,15 @@ import {
   nearName,
   type FieldType,
   type TimeUnit,
+  LogstrataError,
+  type ObjectStorage,
 } from '../../engine/index.js';
-import { joinNames } from '../definition/yaml-section.js';
-import type { ColumnFacts, Footer } from './file-footers.js';
-import type { FoundFile } from './found-files.js';
+import { joinNames, yamlText } from '../definition/yaml.js';
+import { type ColumnFacts, type Footer, type FooterRead, FileFooters } from './file-footers.js';
+import type { FoundFile, PathProblem } from './found-files.js';
+import { schemaOf } from '../definition/agent-file.js';
+import type { AgentDefinition, ArchiveInput } from '../definition/definition.js';
+import type { CollectLog } from '../collect/logs/collect-log.js';
 
 /** A field made of a column of an archive's files, or of a key of their folders. */
 export interface InferredField {
@@ -339,4 +344,136 @@ function noTime(time: string, field: InferredField | undefined, times: readonly 
     return `time names the column "${time}", which no file has${nearName(time, names)}: ${there}`;
   const advice = isNumber(field.type) ? '; list the fields, with a unit for this one' : '';
   return `time names the column "${time}", which is of type ${field.type}: ${there}${advice}`;
+}
+
+/** The fields of an agent whose fields are the columns of its files. New files may add fields; those that do not fit the existing ones without loss are refused. */
+export class FieldGrowth {
+  private fields: readonly InferredField[];
+  private readonly leftOut = new Set<string>();
+
+  /** @param onLeftOut receives once each message about columns that are no fields */
+  constructor(
+    private readonly definition: AgentDefinition,
+    private readonly onLeftOut: (message: string) => void,
+  ) {
+    this.fields = definition.fields.map(({ name, type, source, unit }) => ({
+      name,
+      type,
+      column: source,
+      unit,
+    }));
+  }
+
+  /** Decides which files agree with the fields, and gives the reasons for the others. `definition` is set where there are new fields. */
+  take(
+    files: readonly FoundFile[],
+    footers: ReadonlyMap<string, FooterRead>,
+  ): {
+    readonly taken: readonly FoundFile[];
+    readonly refused: readonly PathProblem[];
+    readonly definition: AgentDefinition | undefined;
+  } {
+    const before = this.fields;
+    const taken: FoundFile[] = [];
+    const refused: PathProblem[] = [];
+    for (const file of files) {
+      const footer = footers.get(file.path);
+      if (footer === undefined || footer instanceof LogstrataError) continue;
+      const problem = this.grow(file, footer);
+      if (problem === undefined) taken.push(file);
+      else refused.push({ path: file.path, message: problem });
+    }
+    return { taken, refused, definition: this.fields === before ? undefined : this.grown() };
+  }
+
+  private grow(file: FoundFile, footer: Footer): string | undefined {
+    const inference = new FieldInference(this.fields);
+    inference.add(file, footer);
+    const { columns, problems, leftOut } = inference.finish(undefined);
+    if (problems[0] !== undefined) return problems[0];
+    for (const message of leftOut) if (!this.leftOut.has(message)) this.onLeftOut(message);
+    leftOut.forEach((message) => this.leftOut.add(message));
+    const found = new Map(columns.map(({ field }) => [field.name, field]));
+    const known = this.fields.map((field) => ({ ...field, type: found.get(field.name)?.type ?? field.type }));
+    for (const { name } of known) found.delete(name);
+    const isOther = known.some(({ type }, i) => type !== this.fields[i]!.type);
+    if (isOther || found.size > 0) this.fields = [...known, ...found.values()];
+    return undefined;
+  }
+
+  private grown(): AgentDefinition {
+    const fields = this.fields.map(({ name, type, column, unit }) => ({
+      name,
+      type,
+      source: column,
+      ...(unit === undefined ? {} : { unit }),
+    }));
+    return { ...this.definition, fields, schema: schemaOf(fields, true) };
+  }
+}
+
+/** Writes the columns as the section `fields` of an agent's file. */
+export function fieldsYaml(columns: readonly InferredColumn[]): string[] {
+  return ['fields:', ...columns.flatMap((column) => fieldLines(column))];
+}
+
+function fieldLines({ field: { name, type, column, unit } }: InferredColumn): string[] {
+  const parts = [
+    `name: ${yamlText(name)}`,
+    ...(type === 'string' ? [] : [`type: ${type}`]),
+    ...(column === name ? [] : [`source: ${yamlText(column)}`]),
+    ...(unit === undefined ? [] : [`unit: ${unit}`]),
+  ];
+  const line = `  - { ${parts.join(', ')} }`;
+  if (line.length <= 80) return [line];
+  return parts.map((part, i) => `  ${i === 0 ? '-' : ' '} ${part}`);
+}
+
+/** Options of growing an agent's fields. */
+export interface GrowingFieldsOptions {
+  readonly definition: AgentDefinition;
+  readonly archive: ArchiveInput;
+  readonly log: Pick<CollectLog, 'warn'>;
+  /** Object storage for `s3://` paths. */
+  readonly objects?: ObjectStorage | undefined;
+  /** Adds fields to the agent. */
+  readonly redefine: (definition: AgentDefinition) => Promise<void>;
+}
+
+/**
+ * The fields of an agent while its files are imported. Where the agent's fields are the columns of its files, a file with
+ * new columns adds fields.
+ */
+export class GrowingFields {
+  private readonly growth: FieldGrowth;
+  private readonly footers: FileFooters;
+  private current: AgentDefinition;
+
+  constructor(private readonly options: GrowingFieldsOptions) {
+    const { definition, log } = options;
+    this.growth = new FieldGrowth(definition, (message) => log.warn({ agent: definition.name }, message));
+    this.footers = new FileFooters(options.objects);
+    this.current = options.definition;
+  }
+
+  /** The agent with its current fields. */
+  get definition(): AgentDefinition {
+    return this.current;
+  }
+
+  /**
+   * Adds fields for the columns of a file. Returns why the file can't be stored where its columns do not agree with the
+   * fields. Read errors are reported later, by the import of the file.
+   */
+  async take(file: FoundFile, signal: AbortSignal | undefined): Promise<string | undefined> {
+    if (!this.options.archive.infersFields) return undefined;
+    const footers = await this.footers.read([file], signal);
+    this.footers.keep([file]);
+    const { refused, definition } = this.growth.take([file], footers);
+    if (definition !== undefined) {
+      await this.options.redefine(definition);
+      this.current = definition;
+    }
+    return refused[0]?.message;
+  }
 }

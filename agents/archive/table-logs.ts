@@ -1,6 +1,6 @@
 import { readdir, realpath } from 'node:fs/promises';
 import { isLogstrataError, isObjectPath, LogstrataError, type ObjectStorage } from '../../engine/index.js';
-import { systemCode } from '../sources/source-error.js';
+import { systemCode } from '../sources/byte-source.js';
 
 /** The folders in which table formats say which files of a table count. */
 const formats = new Map([

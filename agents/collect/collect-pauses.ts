@@ -1,5 +1,5 @@
 import { isLogstrataError } from '../../engine/index.js';
-import { systemCode } from '../sources/source-error.js';
+import { systemCode } from '../sources/byte-source.js';
 import type { CollectLog } from './logs/collect-log.js';
 
 /** Logs when collection of an agent pauses and when it goes on; repeats of the same reason are not logged. */

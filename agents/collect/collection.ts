@@ -1,8 +1,6 @@
 import { type AgentStore, LogstrataError, type ObjectStorage, type WorkerPool } from '../../engine/index.js';
-import { ArchiveAttaching } from '../archive/archive-attaching.js';
-import { ArchiveImport } from '../archive/archive-import.js';
-import type { AttachStatus } from '../archive/attach-status.js';
-import type { ImportStatus } from '../archive/import-status.js';
+import { ArchiveAttaching, type AttachStatus } from '../archive/archive-attaching.js';
+import { ArchiveImport, type ImportStatus } from '../archive/archive-import.js';
 import type { AgentDefinition } from '../definition/definition.js';
 import { AgentCollector } from './agent-collector.js';
 import { AgentFollowing } from './agent-following.js';

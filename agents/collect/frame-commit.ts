@@ -9,15 +9,14 @@ import {
 } from '../../engine/index.js';
 import type { CollectTally } from './logs/collect-counts.js';
 import type { AgentDefinition } from '../definition/definition.js';
-import type { DecodeSettings } from '../frames/decode-task.js';
-import { decodeLines, type DecodedBatch } from '../frames/lent-decoding.js';
-import { rangesLeft, type LineRange } from '../frames/line-range.js';
-import { toRejectedLines, type RejectedPlaces } from '../frames/rejected-lines.js';
+import { type DecodeSettings, rangesLeft, type LineRange } from '../decode/decode-task.js';
+import { decodeLines, type DecodedBatch } from '../decode/lent-decoding.js';
+import { toRejectedLines, type RejectedPlaces } from '../decode/rejected-lines.js';
 import type { FollowedFile } from './logs/followed-file.js';
 import type { GatheredLines, LineFrame } from './line-frame.js';
 import { checkpointAt, positionBehind, type SourcePosition } from './logs/source-position.js';
 import type { LineProblems } from './line-problems.js';
-import type { Written } from '../times/written.js';
+import type { Written } from '../definition/timestamp.js';
 
 /** Where and how a collector's lines are stored. */
 export interface CommitTarget {

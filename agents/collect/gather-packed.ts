@@ -1,4 +1,4 @@
-import { rejectedLongLine } from '../frames/rejected-lines.js';
+import { rejectedLongLine } from '../decode/rejected-lines.js';
 import type { FollowedFile } from './logs/followed-file.js';
 import type { PackedContent } from './logs/log-state.js';
 import type { LineFrame } from './line-frame.js';

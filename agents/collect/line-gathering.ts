@@ -1,9 +1,8 @@
 import { lineBytesMax } from '../../engine/index.js';
-import { contentTail, tailBytesMax } from '../sources/content-reader.js';
-import { holeEdge, wideEncoding } from '../lines/line-framing.js';
-import { continuationReason, longLineReason } from '../frames/rejected-lines.js';
-import { textStart, type RecordEnds } from '../lines/record-ends.js';
-import { SourceError } from '../sources/source-error.js';
+import { contentTail, tailBytesMax } from '../sources/source-reader.js';
+import { holeEdge, wideEncoding, textStart, type RecordEnds } from '../decode/line-framing.js';
+import { continuationReason, longLineReason } from '../decode/rejected-lines.js';
+import { SourceError } from '../sources/byte-source.js';
 import { headBytesMax } from '../sources/source-identity.js';
 import type { FollowedFile } from './logs/followed-file.js';
 import { aheadBytes, pieceBytes, type GatheredLines, type LineFrame } from './line-frame.js';

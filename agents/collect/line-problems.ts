@@ -1,6 +1,6 @@
 import type { FieldDefinition } from '../definition/definition.js';
 import type { RejectedLine } from '../../engine/index.js';
-import { isNoValue, joinUnreadable, type UnreadableField } from '../decode/value-counters.js';
+import { isNoValue, joinUnreadable, type UnreadableField } from '../decode/value-writer.js';
 import type { CollectLog } from './logs/collect-log.js';
 
 /** A log whose lines are all rejected would otherwise cause a message per commit. */

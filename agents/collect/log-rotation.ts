@@ -1,5 +1,5 @@
 import type { Rotation } from '../definition/definition.js';
-import { describeSystemError } from '../sources/source-error.js';
+import { describeSystemError } from '../sources/byte-source.js';
 import type { AfterRotation } from './after-rotation.js';
 import type { AgentFiles } from './logs/agent-files.js';
 import type { CollectLog } from './logs/collect-log.js';

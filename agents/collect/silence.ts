@@ -1,4 +1,4 @@
-import type { RecordEnds } from '../lines/record-ends.js';
+import type { RecordEnds } from '../decode/line-framing.js';
 import type { FollowedFile } from './logs/followed-file.js';
 import { restSinceMs } from './logs/log-state.js';
 

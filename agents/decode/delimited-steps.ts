@@ -1,12 +1,12 @@
-import type { ByteSet, LineStep } from '../lines/delimited-lines.js';
-import { compilePattern } from '../patterns/line-pattern.js';
+import type { ByteSet, LineStep } from './delimited-lines.js';
+import { compilePattern } from '../definition/line-pattern.js';
 import {
   Empty,
   findInterval,
   Op,
   readPatternProgram,
   type PatternProgram,
-} from '../patterns/pattern-program.js';
+} from '../definition/pattern-automaton.js';
 
 const byteCount = 256;
 

@@ -1,13 +1,13 @@
 import { BatchBuilder, columnValue, type FieldType, LogstrataError } from '../../engine/index.js';
 import { lineFormatOf, type AgentDefinition, type LineFormat } from '../definition/definition.js';
-import { sourcesOf } from './field-writer.js';
-import { LinePattern } from '../patterns/line-pattern.js';
+import { sourcesOf } from './field-writers.js';
+import { LinePattern } from '../definition/line-pattern.js';
 import { ParsedLine } from './parsed-line.js';
 import { pathCaptures } from './path-captures.js';
-import { logfmtKeys } from './logfmt-decoder.js';
+import { logfmtKeys } from './line-decoder.js';
 import { createParser, createRecordDecoder } from './record-decoder.js';
-import { compileTemplate } from '../templates/template.js';
-import { joinLines, MultilineRecords, type TextRange } from '../lines/record-ends.js';
+import { compileTemplate } from '../definition/template.js';
+import { joinLines, MultilineRecords, type TextRange } from './line-framing.js';
 
 /** A field of the described record. */
 export interface DescribedField {

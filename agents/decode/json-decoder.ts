@@ -1,8 +1,7 @@
 import { assert, jsonDepthMax } from '../../engine/index.js';
-import { byteFlags, EscapedTexts, hexValue } from './escaped-texts.js';
-import { KeyTable } from './key-table.js';
+import { byteFlags, EscapedTexts, hexValue, KeyTable } from './escaped-texts.js';
 import { expectedAt, skipSpace } from './line-text.js';
-import { type JsonKey, jsonKeys, ofLine } from '../lines/json-keys.js';
+import { type JsonKey, jsonKeys, ofLine } from './json-lines.js';
 import { Kind, type LineParser, ParsedLine } from './parsed-line.js';
 
 const quote = 0x22;

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { repairUtf8 } from '../../engine/index.js';
-import { TemplateWork } from '../templates/template-work.js';
+import { TemplateWork } from '../definition/template-value.js';
 
 /** Kind of a parsed field's bytes. */
 export const Kind = {

@@ -1,6 +1,5 @@
 import type { AgentDefinition, ArchiveInput } from '../definition/definition.js';
-import { fileCaptures } from '../patterns/file-captures.js';
-import { folderKeys, folderOfGlob, keysIn } from '../patterns/folder-keys.js';
+import { fileCaptures, folderKeys, folderOfGlob, keysIn } from '../definition/file-captures.js';
 
 /**
  * The parsed fields that a file's path gives: the keys of an archive's `key=value` folders, and the captures of the file's

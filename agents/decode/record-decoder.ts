@@ -1,25 +1,26 @@
 import { isUtf8 } from 'node:buffer';
 import { assert, type BatchBuilder, lineBytesMax, LogstrataError } from '../../engine/index.js';
-import { DelimitedLineSplitter } from '../lines/delimited-lines.js';
-import { JsonLineSplitter } from '../lines/json-lines.js';
-import type { LineSplitter } from '../lines/line-splitter.js';
-import { planColumn, type FieldOrigin } from './column-plan.js';
-import { ColumnarDecoder } from './columnar-decoder.js';
+import { DelimitedLineSplitter } from './delimited-lines.js';
+import { JsonLineSplitter } from './json-lines.js';
+import { type LineSplitter, MultilineRecords, textStart, type TextRange } from './line-framing.js';
+import { planColumn, type FieldOrigin, ColumnarDecoder } from './columnar-decoder.js';
 import { lineFormatOf, type AgentDefinition, type LineFormat } from '../definition/definition.js';
 import { delimitedSteps } from './delimited-steps.js';
-import { FieldTexts } from './field-texts.js';
-import { bindWriters, createFieldWriter, sourcesOf } from './field-writer.js';
+import { FieldTexts, bindWriters, createFieldWriter, sourcesOf } from './field-writers.js';
 import { JsonLineParser } from './json-decoder.js';
-import { LogfmtLineParser } from './logfmt-decoder.js';
-import { MultilineDecoder, type RecordTextDecoder } from './multiline-decoder.js';
+import {
+  LogfmtLineParser,
+  MultilineDecoder,
+  type RecordTextDecoder,
+  PlainLineParser,
+  type LinesOrigin,
+  type RecordDecoder,
+  type RejectLine,
+} from './line-decoder.js';
 import { Kind, ParsedLine, type LineParser } from './parsed-line.js';
-import { PlainLineParser } from './plain-decoder.js';
-import { MultilineRecords, textStart, type TextRange } from '../lines/record-ends.js';
 import { requireGoing, type StopFlag } from './stop-flag.js';
-import { ValueTally } from './value-counters.js';
-import { FieldCounters, type FieldWriter, type UndatedTimes } from './value-writer.js';
-import type { Written } from '../times/written.js';
-import type { LinesOrigin, RecordDecoder, RejectLine } from './line-decoder.js';
+import { ValueTally, FieldCounters, type FieldWriter, type UndatedTimes } from './value-writer.js';
+import type { Written } from '../definition/timestamp.js';
 
 /** Options of a decoder, with the origin of its first lines. */
 export interface RecordDecoderOptions extends LinesOrigin {

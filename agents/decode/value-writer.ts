@@ -1,25 +1,267 @@
 import {
+  type FloatColumnBuilder,
+  type IntColumnBuilder,
   assert,
   assertNever,
   type ColumnBuilder,
-  type FloatColumnBuilder,
-  type IntColumnBuilder,
   type StringColumnBuilder,
 } from '../../engine/index.js';
-import type { FieldDefinition } from '../definition/definition.js';
-import {
-  epochRange,
-  int64Range,
-  type IntegerRange,
-  jsonInteger,
-  setFloat,
-  setInteger,
-  skipBlanks,
-  trimBlanks,
-} from './number-text.js';
 import { bytesText, Kind, type ParsedLine } from './parsed-line.js';
-import type { YearPlace } from '../times/written.js';
-import type { ValueTally } from './value-counters.js';
+import { withoutZeros } from '../definition/template-value.js';
+import type { FieldDefinition } from '../definition/definition.js';
+import type { YearPlace } from '../definition/timestamp.js';
+
+/** A JavaScript number represents every integer of up to this many digits exactly. */
+const exactDigits = 15;
+
+/** An inclusive range of integers. */
+interface IntegerRange {
+  readonly min: bigint;
+  readonly max: bigint;
+}
+
+/** Range of signed 64-bit integers. */
+const int64Range: IntegerRange = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
+
+/** Milliseconds around the epoch that a JavaScript date can hold; all of `exactDigits` digits are in this range. */
+const epochRange: IntegerRange = { min: -8_640_000_000_000_000n, max: 8_640_000_000_000_000n };
+
+const powersOfTen = Float64Array.from({ length: exactDigits + 1 }, (_, i) => Number(`1e${i}`));
+
+const decimalPattern = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
+const notFinitePattern = /^[+-]?(?:nan|inf|infinity)$/i;
+const jsonNumberPattern = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
+
+/** With a larger exponent, no mantissa of one line gives a 64-bit integer other than zero. */
+const exponentMax = 400;
+
+/** First position from `start` on that is neither blank nor tab. */
+export function skipBlanks(bytes: Uint8Array, start: number, end: number): number {
+  let at = start;
+  while (at < end && (bytes[at] === 0x20 || bytes[at] === 0x09)) at++;
+  return at;
+}
+
+/** End of bytes[start, end) without trailing blanks and tabs. */
+export function trimBlanks(bytes: Uint8Array, start: number, end: number): number {
+  let to = end;
+  while (to > start && (bytes[to - 1] === 0x20 || bytes[to - 1] === 0x09)) to--;
+  return to;
+}
+
+/**
+ * Sets the integer that bytes[start, end) holds: an optional sign and decimal digits within `range` (which must include all
+ * numbers of fifteen digits), with blanks and tabs around them allowed. Returns false, and sets nothing, where it is not
+ * readable.
+ */
+function setInteger(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  range: IntegerRange,
+  column: IntColumnBuilder,
+): boolean {
+  const from = skipBlanks(bytes, start, end);
+  const to = trimBlanks(bytes, from, end);
+  const sign = from < to ? bytes[from]! : 0;
+  const first = sign === 0x2d || sign === 0x2b ? from + 1 : from;
+  if (first === to) return false;
+  let value = 0;
+  for (let at = first; at < to; at++) {
+    const digit = bytes[at]! - 0x30;
+    if (digit < 0 || digit > 9) return false;
+    value = value * 10 + digit;
+  }
+  if (to - first > exactDigits) return setLongInteger(bytes, first, to, sign === 0x2d, range, column);
+  column.setNumber(sign === 0x2d ? -value : value);
+  return true;
+}
+
+function setLongInteger(
+  bytes: Uint8Array,
+  first: number,
+  to: number,
+  negative: boolean,
+  range: IntegerRange,
+  column: IntColumnBuilder,
+): boolean {
+  let at = first;
+  while (at < to && bytes[at] === 0x30) at++;
+  // 64 bits have at most 19 digits. A line may have a million, which must not become a BigInt.
+  if (to - at > 19) return false;
+  const magnitude = BigInt(`0${bytesText(bytes, at, to)}`);
+  const value = negative ? -magnitude : magnitude;
+  if (value > range.max || value < range.min) return false;
+  column.setBigInt(value);
+  return true;
+}
+
+/**
+ * The integer within `range` that is exactly the value of a JSON number with a fraction or exponent (`5.0`, `1.5e3`); null
+ * where it is not one.
+ */
+function jsonInteger(text: string, range: IntegerRange): bigint | null {
+  const parts = jsonNumberPattern.exec(text);
+  if (parts === null) return null;
+  const fraction = parts[3] ?? '';
+  const digits = `${parts[2]!}${fraction}`.replace(/^0+/, '');
+  if (digits === '') return 0n;
+  const exponent = Number(parts[4] ?? 0) - fraction.length;
+  const significant = withoutZeros(digits);
+  const zeros = digits.length - significant.length + exponent;
+  if (zeros < 0 || zeros > exponentMax || significant.length + zeros > 19) return null;
+  const value = BigInt(`${parts[1]!}${significant}${'0'.repeat(zeros)}`);
+  return value > range.max || value < range.min ? null : value;
+}
+
+/**
+ * Sets the double nearest to what bytes[start, end) holds: a decimal with or without an exponent, with blanks and tabs
+ * around it allowed. `nan` and `inf` are readable but give null. Returns false, and sets nothing, where it is not readable
+ * or beyond the range of doubles.
+ */
+function setFloat(bytes: Uint8Array, start: number, end: number, column: FloatColumnBuilder): boolean {
+  const from = skipBlanks(bytes, start, end);
+  const to = trimBlanks(bytes, from, end);
+  const short = shortDecimal(bytes, from, to);
+  if (!Number.isNaN(short)) {
+    column.setNumber(short);
+    return true;
+  }
+  const text = bytesText(bytes, from, to);
+  if (notFinitePattern.test(text)) {
+    column.setNull();
+    return true;
+  }
+  if (!decimalPattern.test(text)) return false;
+  const value = Number(text);
+  if (!Number.isFinite(value)) return false;
+  column.setNumber(value);
+  return true;
+}
+
+/**
+ * The value of a decimal of few digits without an exponent; NaN for any other text. The digits and the power of ten are
+ * exact in doubles, so one division rounds correctly.
+ */
+function shortDecimal(bytes: Uint8Array, from: number, to: number): number {
+  const negative = from < to && bytes[from] === 0x2d;
+  let value = 0;
+  let digits = 0;
+  let point = -1;
+  for (let at = negative ? from + 1 : from; at < to; at++) {
+    const digit = bytes[at]! - 0x30;
+    if (digit >= 0 && digit <= 9) {
+      value = value * 10 + digit;
+      digits++;
+    } else if (digit === -2 && point < 0) {
+      point = digits;
+    } else {
+      return NaN;
+    }
+  }
+  if (digits === 0 || digits > exactDigits) return NaN;
+  if (point >= 0) value /= powersOfTen[digits - point]!;
+  return negative ? -value : value;
+}
+
+/** Counts of problems with values. */
+export interface ValueCounters {
+  /** Values that could not be read as their field's type and are null. */
+  unreadableValues: number;
+  /** Invalid UTF-8 sequences, and halves of surrogate pairs in JSON, that became U+FFFD. */
+  replacedBytes: number;
+  /** NULs at the beginning of lines, which were left out. */
+  nulBytes: number;
+}
+
+/** Unreadable values of one field. */
+export interface UnreadableField {
+  /** Number of the field in its agent. */
+  readonly field: number;
+  readonly values: number;
+  /** The first unreadable text that is not `isNoValue`, if there is one, or its beginning. */
+  readonly example: string;
+}
+
+/** Limit on the bytes of an example; a longer text is cut. */
+const exampleBytesMax = 60;
+
+/** Whether an unreadable text is how logs write that there is no value: a dash or nothing. */
+export function isNoValue(example: string): boolean {
+  return example === '' || example === '-';
+}
+
+/** Counts problems with values over the life of a decoder, also by field. */
+export class ValueTally implements ValueCounters {
+  unreadableValues = 0;
+  replacedBytes = 0;
+  nulBytes = 0;
+  readonly #fields = new Map<number, { values: number; readonly example: string }>();
+  /** Fields counted since the beginning of a line that may be dropped; null outside such a line. */
+  #ofLine: number[] | null = null;
+  #before = { unreadableValues: 0, replacedBytes: 0 };
+
+  /** Counts an unreadable value of a field; its text is source[start, end). */
+  addUnreadable(field: number, source: Uint8Array, start: number, end: number): void {
+    this.unreadableValues++;
+    this.#ofLine?.push(field);
+    const known = this.#fields.get(field);
+    const isMissing = end - start === 0 || (end - start === 1 && source[start] === 0x2d);
+    if (known !== undefined && (isMissing || !isNoValue(known.example))) {
+      known.values++;
+      return;
+    }
+    const text = Buffer.from(source.subarray(start, Math.min(end, start + exampleBytesMax))).toString();
+    const example = end - start > exampleBytesMax ? `${text}…` : text;
+    this.#fields.set(field, { values: 1 + (known?.values ?? 0), example });
+  }
+
+  /** Begins a line whose counts may have to be dropped, because it is decoded again elsewhere. */
+  beginLine(): void {
+    this.#ofLine = [];
+    this.#before = { unreadableValues: this.unreadableValues, replacedBytes: this.replacedBytes };
+  }
+
+  /** Reverts what was counted since `beginLine`. */
+  dropLine(): void {
+    this.unreadableValues = this.#before.unreadableValues;
+    this.replacedBytes = this.#before.replacedBytes;
+    for (const field of this.#ofLine ?? []) {
+      const known = this.#fields.get(field)!;
+      known.values--;
+      if (known.values === 0) this.#fields.delete(field);
+    }
+    this.#ofLine = null;
+  }
+
+  /** Keeps what was counted since `beginLine`. */
+  keepLine(): void {
+    this.#ofLine = null;
+  }
+
+  /** Returns the fields with unreadable values since the last call. */
+  takeFields(): UnreadableField[] {
+    const fields = [...this.#fields].map(([field, { values, example }]) => ({ field, values, example }));
+    this.#fields.clear();
+    return fields;
+  }
+}
+
+/** Adds up counts by field; the first example of each is kept that is a value. */
+export function joinUnreadable(
+  into: Map<number, UnreadableField>,
+  fields: readonly UnreadableField[],
+): Map<number, UnreadableField> {
+  for (const each of fields) {
+    const known = into.get(each.field);
+    if (known === undefined) into.set(each.field, each);
+    else {
+      const { example } = isNoValue(known.example) ? each : known;
+      into.set(each.field, { ...known, example, values: known.values + each.values });
+    }
+  }
+  return into;
+}
 
 /** Writes one field of parsed lines into its column. */
 export interface FieldWriter {

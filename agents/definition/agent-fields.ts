@@ -10,10 +10,10 @@ import {
   type TimeUnit,
 } from '../../engine/index.js';
 import type { FieldDefinition } from './definition.js';
-import { compileTemplate } from '../templates/template.js';
-import { isTimestampFormatName, type TimestampFormat, timestampProblem } from '../times/timestamp.js';
-import { zoneProblem } from '../times/zone.js';
-import { joinNames, type YamlSection } from './yaml-section.js';
+import { compileTemplate } from './template.js';
+import { isTimestampFormatName, type TimestampFormat, timestampProblem } from './timestamp.js';
+import { zoneProblem } from './zone.js';
+import { joinNames, type YamlSection } from './yaml.js';
 
 const fieldKeys = [
   'name',

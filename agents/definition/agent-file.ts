@@ -1,14 +1,64 @@
 import { readdirSync, statSync, type Stats } from 'node:fs';
 import { basename, join } from 'node:path';
-import { fileSystemError, isAgentName, LogstrataError, nearName, type Schema } from '../../engine/index.js';
+import { type FieldDefinition, hasColumns, type AgentDefinition } from './definition.js';
+import {
+  type FieldType,
+  fileSystemError,
+  isAgentName,
+  LogstrataError,
+  nearName,
+  type Schema,
+} from '../../engine/index.js';
 import { readFields, type FieldInputs } from './agent-fields.js';
 import { readFileInput, readRetention, readSystem } from './agent-input.js';
 import { readArchiveInput } from './archive-input.js';
 import { ConfigError, type ConfigProblem } from './config-error.js';
-import { hasColumns, type AgentDefinition, type FieldDefinition } from './definition.js';
-import { systemFields } from './system-fields.js';
-import type { Place } from './yaml.js';
-import { joinNames, ProblemList, readConfigText, readRootSection, type YamlSection } from './yaml-section.js';
+import {
+  type Place,
+  joinNames,
+  ProblemList,
+  readConfigText,
+  readRootSection,
+  type YamlSection,
+} from './yaml.js';
+
+const machine: readonly (readonly [string, FieldType])[] = [
+  ['time', 'time'],
+  ['uptime', 'int'],
+  ['la_1', 'float'],
+  ['la_5', 'float'],
+  ['la_15', 'float'],
+  ['cpu_usage', 'float'],
+  ['cpu_cores', 'int'],
+  ['mem_usage', 'float'],
+  ['mem_total', 'int'],
+];
+
+const disk: readonly (readonly [string, FieldType])[] = [
+  ['disk_dev', 'string'],
+  ['disk_usage', 'float'],
+  ['disk_total', 'int'],
+  ['disk_read_bytes', 'int'],
+  ['disk_write_bytes', 'int'],
+];
+
+const net: readonly (readonly [string, FieldType])[] = [
+  ['net_if', 'string'],
+  ['net_rx_bytes', 'int'],
+  ['net_tx_bytes', 'int'],
+  ['net_rx_packets', 'int'],
+  ['net_tx_packets', 'int'],
+  ['net_rx_errors', 'int'],
+  ['net_tx_errors', 'int'],
+  ['net_rx_dropped', 'int'],
+  ['net_tx_dropped', 'int'],
+];
+
+/** The fields that a `system` agent can report, in the order of its records where its file lists no fields. */
+function systemFields(reports: { readonly disk: boolean; readonly net: boolean }): FieldDefinition[] {
+  const rows = [...machine, ...(reports.disk ? disk : []), ...(reports.net ? net : [])];
+  return rows.map(([name, type]) => ({ name, type, source: name }));
+}
 
 /** The valid agents of a folder, and the problems of the others. */
 export interface AgentsFolder {

@@ -1,12 +1,11 @@
 import { dirname, resolve } from 'node:path';
 import { lineBytesMax, LogstrataError } from '../../engine/index.js';
-import { byteSizeShape, parseByteSize } from './byte-size.js';
+import { byteSizeShape, parseByteSize, parseDuration, durationShape } from './quantities.js';
 import type { FileInput, LineFormat, Multiline, Retention, Rotation, SystemInput } from './definition.js';
-import { parseDuration, durationShape } from './duration.js';
-import { LinePattern, startInstructionsMax } from '../patterns/line-pattern.js';
-import { expressionOfShellPattern } from '../patterns/shell-pattern.js';
-import { isWithin, ownFilesReason, realPlace } from '../sources/own-files.js';
-import type { YamlSection } from './yaml-section.js';
+import { LinePattern, startInstructionsMax } from './line-pattern.js';
+import { expressionOfShellPattern } from './file-captures.js';
+import { isWithin, ownFilesReason, realPlace } from '../sources/paths.js';
+import type { YamlSection } from './yaml.js';
 
 const fileKeys = ['path', 'format', 'regex', 'multiline', 'rotate'];
 

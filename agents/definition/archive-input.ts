@@ -1,11 +1,10 @@
 import { dirname, resolve } from 'node:path';
 import { isObjectPath, objectPlace } from '../../engine/index.js';
-import { isWithin, ownFilesReason, realPlace } from '../sources/own-files.js';
-import { fixedBeginning, keysOfGlob } from '../patterns/folder-keys.js';
+import { isWithin, ownFilesReason, realPlace } from '../sources/paths.js';
+import { fixedBeginning, keysOfGlob } from './file-captures.js';
 import { readLineFormat } from './agent-input.js';
 import type { ArchiveGlob, ArchiveInput, FileInput } from './definition.js';
-import type { Place } from './yaml.js';
-import { joinNames, type YamlSection } from './yaml-section.js';
+import { type Place, joinNames, type YamlSection } from './yaml.js';
 
 const archiveKeys = ['path', 'format', 'mode', 'time', 'changed', 'missing', 'regex', 'multiline'];
 

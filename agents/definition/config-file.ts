@@ -1,12 +1,10 @@
 import { dirname, resolve } from 'node:path';
-import { byteSizeShape, parseByteSize } from './byte-size.js';
+import { isIP } from 'node:net';
+import { byteSizeShape, parseByteSize, durationShape, parseDuration } from './quantities.js';
 import { defaultConfig, parseConsole, parseListen, type Config, type TlsFiles } from './config.js';
-import { durationShape, parseDuration } from './duration.js';
-import { ProblemList, readConfigText, readRootSection, type YamlSection } from './yaml-section.js';
-import { readFar } from './far-config.js';
-import { readReader } from './reader-config.js';
-import { networkProblem } from './network.js';
-import { zoneProblem } from '../times/zone.js';
+import { ProblemList, readConfigText, readRootSection, type YamlSection } from './yaml.js';
+import { readFar, readReader } from './far-config.js';
+import { zoneProblem } from './zone.js';
 
 const listenShape = 'an address and a port such as 127.0.0.1:2111, [::1]:2111, or :2111 for every address';
 const consoleShape = 'an address and a port such as 127.0.0.1:2112, or off';
@@ -196,4 +194,14 @@ function readFileInput(root: YamlSection | undefined, path: string, notes: strin
     flushMs: section.duration('flush', 1) ?? defaults.flushMs,
     tailTimeoutMs: section.duration('tail_timeout', 1) ?? defaults.tailTimeoutMs,
   };
+}
+
+/** The problem with the text of an address or a network (`10.0.0.0/8`); undefined for a valid one. */
+function networkProblem(text: string): string | undefined {
+  const [address = '', bits, ...more] = text.split('/');
+  const version = isIP(address);
+  const bitsMax = version === 6 ? 128 : 32;
+  const isNetwork = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= bitsMax);
+  if (version !== 0 && isNetwork && more.length === 0) return undefined;
+  return `expected an address such as 127.0.0.1, or a network such as 10.0.0.0/8, not ${JSON.stringify(text)}`;
 }

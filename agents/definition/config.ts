@@ -1,7 +1,6 @@
 import { networkInterfaces } from 'node:os';
 import { graceMsDefault, queryTimeoutMsDefault, zstdAfterMsDefault } from '../../engine/index.js';
-import type { FarConfig } from './far-config.js';
-import type { ReaderConfig } from './reader-config.js';
+import type { FarConfig, ReaderConfig } from './far-config.js';
 
 /** An address to listen on. `host` is a name or an IP address without brackets. */
 export interface ListenAddress {

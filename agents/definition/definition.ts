@@ -1,5 +1,5 @@
 import type { FieldIndex, FieldType, ForeignFormat, Schema, TimeUnit } from '../../engine/index.js';
-import { isUndated, type TimestampFormat } from '../times/timestamp.js';
+import { isUndated, type TimestampFormat } from './timestamp.js';
 
 /**
  * The content of one file of the agents' folder, validated and with all defaults filled in. Plain data: `agent-file.ts`

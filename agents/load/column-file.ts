@@ -7,14 +7,12 @@ import {
   type ImportedRows,
   type LogstrataError,
 } from '../../engine/index.js';
-import { joinUnreadable } from '../decode/value-counters.js';
+import { joinUnreadable } from '../decode/value-writer.js';
 import { archiveKeys, isOtherFolder } from '../decode/path-captures.js';
-import { sha256 } from '../sources/sha256.js';
-import { tailBytesMax } from '../sources/content-reader.js';
+import { sha256, tailBytesMax, changedWhileRead } from '../sources/source-reader.js';
 import { absolutePath } from '../sources/opened-file.js';
-import { SourceError } from '../sources/source-error.js';
+import { SourceError } from '../sources/byte-source.js';
 import { candidatesOf, headIdentity, openFromStart, type OpenedSource } from '../sources/source-identity.js';
-import { changedWhileRead } from '../sources/source-reader.js';
 import { asUntil, nullsIn, type FileJob, type ReadFile, type ReadSettings } from './load-file.js';
 
 /**

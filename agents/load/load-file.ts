@@ -1,4 +1,6 @@
 import {
+  makeSchema,
+  type WorkerPool,
   type AgentStore,
   type Checkpoint,
   checkpointKey,
@@ -9,31 +11,150 @@ import {
   type LoadSession,
   LogstrataError,
   placementField,
-  type WorkerPool,
 } from '../../engine/index.js';
-import { sha256 } from '../sources/sha256.js';
-import type { ContentReader } from '../sources/content-reader.js';
-import { absolutePath, type OpenFile } from '../sources/opened-file.js';
-import type { SourceReader } from '../sources/source-reader.js';
-import { decodeSettings } from '../frames/decode-task.js';
-import type { AgentDefinition } from '../definition/definition.js';
-import { joinUnreadable, type UnreadableField } from '../decode/value-counters.js';
-import { isOtherFolder, pathCaptures } from '../decode/path-captures.js';
-import { FileLines, type FileFrame, type FrameConsumer } from '../frames/file-lines.js';
-import { fileWritten } from './file-years.js';
-import type { DecodedBatch } from '../frames/lent-decoding.js';
-import { toRejectedLines, type RejectedPlaces } from '../frames/rejected-lines.js';
-import type { EqualFiles } from './equal-files.js';
-import type { LoadProgress } from './load-report.js';
-import { noRecordError } from './no-record-error.js';
-import { unrotatedName } from '../patterns/file-captures.js';
+import { decodeSettings, type DecodeSettings } from '../decode/decode-task.js';
+import { type FieldDefinition, type AgentDefinition, hasColumns } from '../definition/definition.js';
+import { yearSource } from '../decode/field-writers.js';
+import { FileLines, type FileFrame, type FrameConsumer } from '../decode/file-lines.js';
+import type { DecodedBatch } from '../decode/lent-decoding.js';
+import { type ContentReader, sha256, type SourceReader } from '../sources/source-reader.js';
 import {
+  reopenAt,
+  type PositionedSource,
   headIdentity,
   openAtKnownEnd,
   requireContentOf,
-  type PositionedSource,
 } from '../sources/source-identity.js';
-import { latestOf, type Written } from '../times/written.js';
+import {
+  isUndated,
+  lacksYear,
+  placeBehind,
+  yearsBegin,
+  type Written,
+  type YearPlace,
+  latestOf,
+} from '../definition/timestamp.js';
+import { absolutePath, type OpenFile, openOnDisk } from '../sources/opened-file.js';
+import { joinUnreadable, type UnreadableField } from '../decode/value-writer.js';
+import { isOtherFolder, pathCaptures } from '../decode/path-captures.js';
+import { toRejectedLines, type RejectedPlaces } from '../decode/rejected-lines.js';
+import type { EqualFiles } from './equal-files.js';
+import { type LoadProgress, noRecordError } from './load-report.js';
+import { unrotatedName } from '../definition/file-captures.js';
+
+/** Options of counting years. */
+export interface YearsOptions {
+  /** Field values from the file's name. */
+  readonly captures: ReadonlyMap<string, string>;
+  readonly workers: WorkerPool | undefined;
+  readonly signal: AbortSignal | undefined;
+  /** Called with the number of bytes of the file that were read, before decompression. */
+  readonly onRead: (fileBytesRead: number) => void;
+}
+
+/** The state of year counting at a content offset, relative to the first line, because the file's end is not known yet. */
+interface Place {
+  readonly offset: number;
+  readonly years: readonly YearPlace[];
+}
+
+/**
+ * Determines when the lines of a file were written whose times lack the year: at the latest when the file was last modified,
+ * and one year earlier for each turn of the year that follows. To count these, the file is read once beforehand, as far as
+ * it is not stored yet; not where the file's name gives the year, or where all times have one.
+ */
+export async function fileWritten(
+  source: PositionedSource,
+  decode: DecodeSettings,
+  options: YearsOptions,
+): Promise<(offset: number) => Written> {
+  const byMs = source.part?.writtenMs ?? source.reader.modifiedMs;
+  const isCounted = ({ timestamp, template }: FieldDefinition): boolean =>
+    timestamp !== undefined &&
+    lacksYear(timestamp) &&
+    (template !== undefined || !options.captures.has(yearSource));
+  if (!decode.definition.fields.some(isCounted)) return () => ({ byMs });
+  const onPiece = (_reader: unknown, content: ContentReader): void => {
+    options.signal?.throwIfAborted();
+    options.onRead(content.bytesTaken);
+  };
+  const { path, openFile } = source.reader;
+  const again = await reopenAt(path, source.known, source.head, onPiece, openFile);
+  if (source.part !== undefined) again.content.endAt(source.part.offset);
+  try {
+    const years = new FileYears(again, decode, options, byMs);
+    return await years.count();
+  } finally {
+    await again.reader.close();
+  }
+}
+
+/** Decodes only the undated times of a file, and counts its turns of the year. */
+class FileYears implements FrameConsumer {
+  private readonly places: Place[] = [];
+  private running: readonly YearPlace[];
+
+  constructor(
+    private readonly source: PositionedSource,
+    private readonly decode: DecodeSettings,
+    private readonly options: YearsOptions,
+    private readonly byMs: number,
+  ) {
+    this.running = this.decode.definition.fields
+      .filter(({ timestamp }) => isUndated(timestamp))
+      .map(() => yearsBegin);
+  }
+
+  async count(): Promise<(offset: number) => Written> {
+    const { source, options, byMs } = this;
+    const { definition, timezone } = this.decode;
+    const fields = definition.fields.filter(({ timestamp }) => isUndated(timestamp));
+    const schema = makeSchema(fields.map(({ name, type }) => ({ name, type })));
+    const decode = decodeSettings({ ...definition, fields, schema }, timezone);
+    // Frames are decoded in parallel, so each counts from its own beginning.
+    const written = { byMs, years: fields.map(() => yearsBegin) };
+    await new FileLines(source, { ...options, decode, writtenAt: () => written }, this).run();
+    this.places.push({ offset: source.content.offset, years: this.running });
+    const { places, running: last } = this;
+    return (offset) => {
+      const { years } = places[lastNotBehind(places, offset)]!;
+      return { byMs, years: years.map((place, i) => countedBack(place, last[i]!)) };
+    };
+  }
+
+  reject(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  take({ base }: FileFrame, { batch, years }: DecodedBatch, isLast: boolean): Promise<void> {
+    batch?.lease?.free();
+    if (!isLast) return Promise.resolve();
+    this.places.push({ offset: base, years: this.running });
+    this.running = this.running.map((place, i) => placeBehind(place, years?.[i] ?? yearsBegin));
+    return Promise.resolve();
+  }
+
+  hasRead(): void {
+    this.options.onRead(this.source.content.bytesTaken);
+  }
+}
+
+/** A place counted back from the last one. Undefined where the lines are not in order: each then has the latest possible year. */
+function countedBack(place: YearPlace, last: YearPlace): YearPlace | undefined {
+  return last.isOrdered ? { ...place, yearsBack: place.yearsBack - last.yearsBack } : undefined;
+}
+
+/** Index of the last place at or before the offset; 0 where there is none. */
+function lastNotBehind(places: readonly Place[], offset: number): number {
+  let low = 0;
+  let high = places.length;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (places[middle]!.offset <= offset) low = middle;
+    else high = middle;
+  }
+  return low;
+}
 
 /** Settings for reading all files of a load. */
 export interface ReadSettings {
@@ -53,7 +174,7 @@ export interface ReadSettings {
 }
 
 /** Format of a file: lines of text, or a columnar format. */
-export type FoundFormat = ForeignFormat | 'lines';
+type FoundFormat = ForeignFormat | 'lines';
 
 /** Counts of one file while it is read. */
 export interface FileTally {
@@ -361,4 +482,33 @@ export async function abandon(session: LoadSession | undefined): Promise<void> {
 export function cancellationOf(error: unknown, signal: AbortSignal | undefined): unknown {
   if (signal?.aborted !== true || error !== signal.reason) return error;
   return new LogstrataError('cancelled', 'the load was cancelled', { cause: error });
+}
+
+/** First bytes of columnar files: Parquet, Arrow files, and Arrow streams. */
+const beginnings: readonly (readonly [format: FoundFormat, bytes: Uint8Array])[] = [
+  ['parquet', Buffer.from('PAR1')],
+  ['arrow', Buffer.from('ARROW1')],
+  ['arrow', Uint8Array.of(0xff, 0xff, 0xff, 0xff)],
+];
+
+/**
+ * The format of a file. Where the archive does not state it, its first bytes tell. A file with an unknown beginning has the
+ * archive's columnar format, or is lines of text where the agent also reads lines. Throws `SourceError`.
+ */
+export async function formatOf(
+  { definition, formats, openFile = openOnDisk }: Pick<ReadSettings, 'definition' | 'formats' | 'openFile'>,
+  path: string,
+): Promise<FoundFormat> {
+  const { archive, file } = definition;
+  const known = formats?.get(path);
+  if (known !== undefined) return known;
+  if (archive === undefined || archive.mode !== 'import' || !hasColumns(archive)) return 'lines';
+  const opened = await openFile(path);
+  try {
+    const head = await opened.read(0, 8);
+    const found = beginnings.find(([, bytes]) => bytes.every((byte, i) => head[i] === byte));
+    return found?.[0] ?? (file === undefined ? archive.globs[0]!.format : 'lines');
+  } finally {
+    await opened.bytes.close();
+  }
 }

@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { access, realpath, stat } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
 import { LogstrataError } from '../../engine/index.js';
-import { describeSystemError, SourceError, systemCode } from '../sources/source-error.js';
+import { describeSystemError, SourceError, systemCode } from '../sources/byte-source.js';
 
 /**
  * The files that `patterns` match, each once, in the order of the patterns and within a pattern by name (numbers by value).

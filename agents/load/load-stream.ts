@@ -11,20 +11,18 @@ import {
   type RejectedLine,
   rowGroupRowsMax,
 } from '../../engine/index.js';
-import { StreamSource, type ByteSource } from '../sources/byte-source.js';
-import { decodeRange } from '../frames/line-range.js';
-import { rejectedLongLine, toRejectedLines, type RejectedPlaces } from '../frames/rejected-lines.js';
+import { StreamSource, type ByteSource, SourceError } from '../sources/byte-source.js';
+import { decodeRange } from '../decode/decode-task.js';
+import { rejectedLongLine, toRejectedLines, type RejectedPlaces } from '../decode/rejected-lines.js';
 import { lineFormatOf } from '../definition/definition.js';
-import { LineFramer, type Frame } from '../lines/line-framing.js';
-import { noRecordError } from './no-record-error.js';
+import { LineFramer, type Frame, recordEndsOf } from '../decode/line-framing.js';
+import { noRecordError } from './load-report.js';
 import type { ReadSettings } from './load-file.js';
 import { createRecordDecoder } from '../decode/record-decoder.js';
-import { recordEndsOf } from '../lines/record-ends.js';
-import { SourceError } from '../sources/source-error.js';
 import { contentOf } from '../sources/source-reader.js';
 import type { RecordDecoder } from '../decode/line-decoder.js';
-import type { UnreadableField } from '../decode/value-counters.js';
-import type { Written } from '../times/written.js';
+import type { UnreadableField } from '../decode/value-writer.js';
+import type { Written } from '../definition/timestamp.js';
 
 /** Options of loading a stream. */
 export interface LoadStreamOptions extends ReadSettings {

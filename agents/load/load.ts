@@ -14,14 +14,14 @@ import {
   type FileTally,
   type ReadFile,
   type ReadSettings,
+  formatOf,
 } from './load-file.js';
 import { readColumnsInto } from './column-file.js';
 import { EqualFiles } from './equal-files.js';
-import { formatOf } from './file-format.js';
-import { Restoring } from './load-lost.js';
+import { Restoring } from './load-rejected.js';
 import { LoadJournal, type JournalItem } from './load-journal.js';
 import type { LoadEvent, LoadProgress, LoadSummary } from './load-report.js';
-import { SourceError } from '../sources/source-error.js';
+import { SourceError } from '../sources/byte-source.js';
 import { candidatesOf } from '../sources/source-identity.js';
 
 /** Options of loading files. */

@@ -1,7 +1,5 @@
-import type { LineShape, SampleLine } from './candidate.js';
-import { FieldNames } from './field-names.js';
-import { partTexts } from './part-texts.js';
-import { typeOfTexts } from './value-type.js';
+import { type LineShape, type SampleLine, FieldNames, typeOfTexts } from './field-names.js';
+import { partTexts } from './line-head.js';
 
 /** What precedes the address: nothing, or the virtual host. */
 const prefixes = ['', String.raw`(?P<vhost>[^\s:]+):(?P<port>\d+) `, String.raw`(?P<vhost>\S+) `] as const;

@@ -1,3 +1,8 @@
+import { basename, dirname, resolve } from 'node:path';
+import { type FieldType, LogstrataError, int64Max, int64Min } from '../../engine/index.js';
+import type { TimestampFormat } from '../definition/timestamp.js';
+import { nameSuffix } from '../definition/file-captures.js';
+
 /** The usual field name for names that different programs use for the same thing. */
 const sameNames: ReadonlyMap<string, string> = new Map([
   ['msg', 'message'],
@@ -45,4 +50,152 @@ function nameOfKey(key: string): string {
     .replace(/^_|_$/g, '');
   if (words === '') return 'field';
   return /^[0-9]/.test(words) ? `n_${words}` : words;
+}
+
+/** A field that a candidate proposes. */
+export interface CandidateField {
+  readonly name: string;
+  readonly type: FieldType;
+  /** The part of the line, where it has another name than the field. */
+  readonly source?: string;
+  readonly timestamp?: TimestampFormat;
+  readonly template?: string;
+  /** For a field that is text although its values are numbers: a value that a float would not give back as it is written. */
+  readonly unlikeFloat?: string;
+  /** See `TimeReading.otherOrder`. */
+  readonly otherOrder?: string;
+}
+
+/** A possible format of a log's lines: an agent's definition without a name and a path. */
+export interface Candidate {
+  /** Name in messages: `JSON lines`. */
+  readonly title: string;
+  readonly format: 'plain' | 'json' | 'logfmt';
+  readonly regex?: string;
+  /** Expression for the first line of a record of several lines. */
+  readonly start?: string;
+  readonly fields: readonly CandidateField[];
+  /** Number of lines such as a header with column names, which match nothing without counting against the candidate. */
+  readonly headerLines?: number;
+}
+
+/** A candidate for lines of text; its fields follow from the groups of the expression. */
+export interface LineShape {
+  readonly title: string;
+  readonly regex: string;
+  readonly start?: string;
+  /** A group that nearly all lines of such a log have, although a single line may lack it. */
+  readonly needs?: string;
+}
+
+/** A line of the sample, as text and as the bytes that patterns match. */
+export interface SampleLine {
+  readonly text: string;
+  readonly bytes: Uint8Array;
+}
+
+const dates = /\d{4}[-_.]?\d{2}[-_.]?\d{2}/g;
+
+/**
+ * The `file.path` for logs: their folder, and an expression for their names before rotation (rotated generations are
+ * recognised without it). Dates and numbers in names match any other date or number; other differences between the names
+ * match any text. Throws `invalid` for files of several folders.
+ */
+export function pathOf(files: readonly string[]): string {
+  const folders = [...new Set(files.map((file) => dirname(resolve(file))))];
+  if (folders.length > 1) {
+    const message = `the files are in several folders (${folders.slice(0, 3).join(', ')}), but the logs of an agent must be in one folder: make one agent per folder, or name only the files of one folder`;
+    throw new LogstrataError('invalid', message);
+  }
+  const names = [...new Set(files.map((file) => withoutSuffixes(basename(file))))];
+  return `${folders[0]!.replace(/\/$/, '')}/${namePattern(names)}`;
+}
+
+function withoutSuffixes(name: string): string {
+  let base = name;
+  while (nameSuffix.test(base)) {
+    const shorter = base.replace(nameSuffix, '');
+    // A name that consists only of a date keeps it.
+    if (shorter === '') break;
+    base = shorter;
+  }
+  return base;
+}
+
+function namePattern(names: readonly string[]): string {
+  const dated = new Set(names.map((name) => patternOfDates(name)));
+  if (dated.size === 1) return [...dated][0]!;
+  const numbered = new Set(names.map((name) => escapedForRegex(name).replaceAll(/\d+/g, '\\d+')));
+  if (numbered.size === 1) return [...numbered][0]!;
+  const first = names[0]!;
+  const beginning = commonLength(names, (name, i) => name[i]);
+  const rest = Math.min(...names.map((name) => name.length)) - beginning;
+  const ending = Math.min(
+    rest,
+    commonLength(names, (name, i) => name[name.length - 1 - i]),
+  );
+  return `${escapedForRegex(first.slice(0, beginning))}.*${escapedForRegex(first.slice(first.length - ending))}`;
+}
+
+function patternOfDates(name: string): string {
+  return escapedForRegex(name).replaceAll(dates, (date) =>
+    date.replaceAll(/\d+/g, (digits) => `\\d{${digits.length}}`),
+  );
+}
+
+function commonLength(names: readonly string[], at: (name: string, i: number) => string | undefined): number {
+  let length = 0;
+  while (names.every((name) => at(name, length) !== undefined && at(name, length) === at(names[0]!, length)))
+    length++;
+  return length;
+}
+
+function escapedForRegex(text: string): string {
+  return text.replaceAll(/[.*+?()|[\]{}^$\\]/g, '\\$&');
+}
+
+/** A type that is recognised from texts; times are recognised elsewhere, by their spelling. */
+export type ValueType = 'int' | 'float' | 'bool' | 'string';
+
+/** How programs write a missing value. */
+const noValue = new Set(['', '-']);
+
+/** Leading zeros are not allowed: a number with them is an identifier. */
+const integerShape = /^-?(?:0|[1-9]\d{0,18})$/;
+const decimalShape = /^-?(?:0|[1-9]\d{0,15})(?:\.\d{1,18})?$/;
+const boolShape = /^(?:true|false)$/i;
+
+/**
+ * The type of all texts of a part: int, float or bool where each text is readable as such, ignoring missing values;
+ * otherwise string, also where all values are missing.
+ */
+export function typeOfTexts(texts: Iterable<string>): ValueType {
+  const possible = { int: true, float: true, bool: true };
+  let values = 0;
+  for (const text of texts) {
+    if (noValue.has(text)) continue;
+    values++;
+    possible.int &&= isInteger(text);
+    possible.float &&= decimalShape.test(text);
+    possible.bool &&= boolShape.test(text);
+    if (!possible.int && !possible.float && !possible.bool) return 'string';
+  }
+  if (values === 0) return 'string';
+  if (possible.int) return 'int';
+  return possible.float ? 'float' : 'bool';
+}
+
+/**
+ * The first of texts that are decimals and that a float would not give back as it is written: `1.10`, `8.0`. Such a text is
+ * rather a version or another name than a measure.
+ */
+export function unlikeFloat(texts: readonly string[]): string | undefined {
+  if (typeOfTexts(texts) !== 'float') return undefined;
+  return texts.find((text) => !noValue.has(text) && String(Number(text)) !== text);
+}
+
+function isInteger(text: string): boolean {
+  if (!integerShape.test(text)) return false;
+  const value = BigInt(text);
+  return value >= int64Min && value <= int64Max;
 }

@@ -1,4 +1,4 @@
-import type { SampleLine } from './candidate.js';
+import type { SampleLine } from './field-names.js';
 
 /** Limit on the nesting of keys that become fields of their own. */
 const depthMax = 4;

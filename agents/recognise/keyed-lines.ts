@@ -1,12 +1,17 @@
 import { int64Max, int64Min } from '../../engine/index.js';
 import { JsonLineParser } from '../decode/json-decoder.js';
-import { logfmtKeys, LogfmtLineParser } from '../decode/logfmt-decoder.js';
+import { logfmtKeys, LogfmtLineParser } from '../decode/line-decoder.js';
 import { ParsedLine, type LineParser } from '../decode/parsed-line.js';
-import type { Candidate, CandidateField, SampleLine } from './candidate.js';
-import { FieldNames } from './field-names.js';
+import {
+  type Candidate,
+  type CandidateField,
+  type SampleLine,
+  FieldNames,
+  typeOfTexts,
+  unlikeFloat,
+} from './field-names.js';
 import { jsonPaths } from './json-paths.js';
-import { isDayless, readingOf, type TimeReading, timeSpellings } from './time-spellings.js';
-import { typeOfTexts, unlikeFloat } from './value-type.js';
+import { isDayless, readingOf, type TimeReading, timeSpellings } from './time-place.js';
 
 /** Limit on the fields that a file lists; the rarest keys are left out. */
 const keysMax = 200;

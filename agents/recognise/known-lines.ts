@@ -1,4 +1,4 @@
-import type { LineShape } from './candidate.js';
+import type { LineShape } from './field-names.js';
 
 const iso = String.raw`\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(?:[.,]\d+)?(?:Z|[+-]\d{2}:?\d{2})`;
 const stamp = String.raw`[A-Z][a-z]{2} [ \d]?\d(?: \d{4})? \d{2}:\d{2}:\d{2}(?:\.\d+)?`;

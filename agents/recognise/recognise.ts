@@ -1,15 +1,17 @@
-import type { Candidate, CandidateField, LineShape, SampleLine } from './candidate.js';
+import {
+  type Candidate,
+  type CandidateField,
+  type LineShape,
+  type SampleLine,
+  typeOfTexts,
+} from './field-names.js';
 import { accessShape } from './access-lines.js';
-import { areLevels } from './head-elements.js';
-import { headShape } from './line-head.js';
+import { areLevels, headShape, partTexts, recordsOf, type PartTexts } from './line-head.js';
 import { jsonCandidate, logfmtCandidate } from './keyed-lines.js';
 import { knownShapes } from './known-lines.js';
-import { partTexts, recordsOf, type PartTexts } from './part-texts.js';
-import { linesOf, type LogSample } from './sample.js';
+import { linesOf, type LogSample, tryCandidate, type Trial, type TrialSettings } from './trial.js';
 import { tableCandidate } from './table-lines.js';
-import { readingOf } from './time-spellings.js';
-import { tryCandidate, type Trial, type TrialSettings } from './trial.js';
-import { typeOfTexts } from './value-type.js';
+import { readingOf } from './time-place.js';
 
 /** Number of fields beyond which more fields do not improve the score. */
 const fieldsCounted = 10;

@@ -1,7 +1,11 @@
-import type { Candidate, CandidateField, SampleLine } from './candidate.js';
-import { FieldNames } from './field-names.js';
-import { isDayless, readingOf, type TimeReading } from './time-spellings.js';
-import { typeOfTexts } from './value-type.js';
+import {
+  type Candidate,
+  type CandidateField,
+  type SampleLine,
+  FieldNames,
+  typeOfTexts,
+} from './field-names.js';
+import { isDayless, readingOf, type TimeReading } from './time-place.js';
 
 /** Limit on the columns of a table; one with more is not read as lines. */
 const columnsMax = 100;

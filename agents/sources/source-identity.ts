@@ -1,9 +1,14 @@
 import type { Checkpoint, LoadedPart } from '../../engine/index.js';
-import { sha256 } from './sha256.js';
-import { ContentReader, tailBytesMax } from './content-reader.js';
-import { alike, grownSamples } from './content-samples.js';
+import {
+  sha256,
+  ContentReader,
+  tailBytesMax,
+  alike,
+  grownSamples,
+  changedWhileRead,
+  SourceReader,
+} from './source-reader.js';
 import type { OpenFile } from './opened-file.js';
-import { changedWhileRead, SourceReader } from './source-reader.js';
 
 /**
  * Number of bytes at the beginning of the content by which a source is looked up. The content hash distinguishes sources

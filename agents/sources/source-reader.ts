@@ -1,10 +1,9 @@
-import { isObjectPath } from '../../engine/index.js';
-import { PeekedSource, type ByteSource } from './byte-source.js';
-import { GzipSource } from './gzip-source.js';
+import { createHash } from 'node:crypto';
+import { isObjectPath, ContentHash } from '../../engine/index.js';
+import { PeekedSource, type ByteSource, describeSystemError, SourceError } from './byte-source.js';
+import { GzipSource, ZstdSource } from './compression.js';
 import { openOnDisk, type OpenedFile, type OpenFile } from './opened-file.js';
-import { shellPath } from './shell-path.js';
-import { describeSystemError, SourceError } from './source-error.js';
-import { ZstdSource } from './zstd-source.js';
+import { shellPath } from './paths.js';
 
 /** Compression of a source, recognised by its first bytes, never by its name. */
 export type Compression = 'none' | 'gzip' | 'zstd';
@@ -220,4 +219,212 @@ export class SourceReader {
 export function changedWhileRead(path: string): SourceError {
   const message = `${path} was changed while it was read; load it again once nothing writes to it`;
   return new SourceError('io', message, { path });
+}
+
+/** Content is sampled every 16 bytes up to here, because a log may be short, and then at steps of an eighth of the offset. */
+const denseBytes = 2048;
+const stepBytes = 16;
+
+/** Bytes before an offset that its sample covers: a line of a log, with its time. */
+const sampledBytes = 128;
+
+/** Characters of each sample, 18 bits. */
+const characters = 3;
+
+/** Stands for a sample whose bytes were not at hand. */
+const unknown = '.'.repeat(characters);
+
+function nextOffset(offset: number): number {
+  return offset + (offset < denseBytes ? stepBytes : Math.floor(offset / 8));
+}
+
+function sampleOf(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('base64url').slice(0, characters);
+}
+
+/**
+ * Extends the samples of content up to `from` by `contentBytes` more bytes, which begin with `bytes`. `tail` are the last
+ * bytes before `from`. Samples are hashes of the bytes before a series of offsets, the same for all content. Thus the
+ * samples of the beginning of a content are the beginning of its samples.
+ */
+export function grownSamples(
+  samples: string,
+  from: number,
+  tail: Uint8Array,
+  bytes: Uint8Array,
+  contentBytes = bytes.length,
+): string {
+  let grown = samples;
+  let offset = 0;
+  for (let left = samples.length; left >= 0; left -= characters) offset = nextOffset(offset);
+  for (; offset <= from + contentBytes; offset = nextOffset(offset)) {
+    const start = Math.max(0, offset - sampledBytes) - from;
+    const end = offset - from;
+    if (end <= 0 || end > bytes.length || -start > tail.length) grown += unknown;
+    else if (start >= 0) grown += sampleOf(bytes.subarray(start, end));
+    else grown += sampleOf(Buffer.concat([tail.subarray(tail.length + start), bytes.subarray(0, end)]));
+  }
+  return grown;
+}
+
+/** Samples the first `contentBytes` bytes of content whose bytes `read` returns. Throws what `read` throws. */
+export async function samplesOf(
+  contentBytes: number,
+  read: (offset: number, length: number) => Promise<Uint8Array>,
+): Promise<string> {
+  let samples = '';
+  for (let offset = nextOffset(0); offset <= contentBytes; offset = nextOffset(offset)) {
+    const length = Math.min(offset, sampledBytes);
+    const bytes = await read(offset - length, length);
+    samples += bytes.length === length ? sampleOf(bytes) : unknown;
+  }
+  return samples;
+}
+
+/** The samples of the first `contentBytes` bytes of content with the given samples. */
+export function samplesTo(samples: string, contentBytes: number): string {
+  let count = 0;
+  for (let offset = nextOffset(0); offset <= contentBytes; offset = nextOffset(offset)) count++;
+  return samples.slice(0, count * characters);
+}
+
+/** Up to where two contents are alike as far as their samples show, and from where they differ (Infinity: nowhere). */
+export function alike(a: string, b: string): { readonly to: number; readonly differs: number } {
+  let to = 0;
+  let offset = 0;
+  for (let at = 0; at < Math.min(a.length, b.length); at += characters) {
+    offset = nextOffset(offset);
+    const [one, other] = [a.slice(at, at + characters), b.slice(at, at + characters)];
+    if (one === other && one !== unknown) to = offset;
+    else if (one !== unknown && other !== unknown) return { to, differs: offset };
+  }
+  return { to, differs: Infinity };
+}
+
+/** Number of bytes before an offset by which content without a whole-content hash is recognised: a few lines, with their times. */
+export const tailBytesMax = 512;
+
+/** The last bytes of content that ended with `tail` and continues with `bytes`. A copy. */
+export function contentTail(tail: Uint8Array, bytes: Uint8Array): Uint8Array {
+  if (bytes.length >= tailBytesMax) return bytes.slice(bytes.length - tailBytesMax);
+  const kept = tail.subarray(Math.max(0, tail.length + bytes.length - tailBytesMax));
+  const result = new Uint8Array(kept.length + bytes.length);
+  result.set(kept);
+  result.set(bytes, kept.length);
+  return result;
+}
+
+/**
+ * Reads the content of a source so that it can be recognised: its beginning can be looked at, a part can be skipped, and the
+ * hash of what was skipped or read is known. The caller of `next` reports by `hashed` the bytes that became part of the
+ * archive.
+ */
+export class ContentReader {
+  private readonly source: PeekedSource;
+  private rest: Uint8Array | null = null;
+  private readonly hash = new ContentHash();
+  private position = 0;
+  private tailBytes: Uint8Array = new Uint8Array(0);
+  private sampled = '';
+  /** Number of bytes that may still be returned. */
+  private left = Infinity;
+
+  constructor(source: ByteSource) {
+    this.source = new PeekedSource(source);
+  }
+
+  /** Path of the source, for messages. */
+  get path(): string {
+    return this.source.path;
+  }
+
+  /** Content offset after the last byte that was hashed. */
+  get offset(): number {
+    return this.position;
+  }
+
+  /** Bytes of the file that were taken, before decompression; a measure of progress. */
+  get bytesTaken(): number {
+    return this.source.bytesTaken;
+  }
+
+  /** The first bytes of the content, at most `count`. Call it before anything else is read. */
+  async head(count: number): Promise<Uint8Array> {
+    return (await this.source.peek(count)).slice();
+  }
+
+  /** Skips the content up to `offset` and hashes it. Returns the offset reached, which is less where the content ends before. */
+  async skipTo(offset: number, onPiece: () => void): Promise<number> {
+    while (this.position < offset) {
+      const piece = await this.next();
+      if (piece === null) break;
+      const taken = Math.min(piece.length, offset - this.position);
+      this.hashed(piece.subarray(0, taken));
+      this.rest = taken < piece.length ? piece.subarray(taken) : null;
+      onPiece();
+    }
+    return this.position;
+  }
+
+  /** Makes the content end at `offset`, which must not have been passed. All content that was returned must have been hashed. */
+  endAt(offset: number): void {
+    this.left = offset - this.position;
+  }
+
+  /** The next piece of content; null at the end. Valid until the next call. */
+  async next(): Promise<Uint8Array | null> {
+    if (this.left === 0) return null;
+    const piece = this.rest ?? (await this.source.next());
+    this.rest = null;
+    const given = piece?.subarray(0, this.left) ?? null;
+    this.left -= given?.length ?? 0;
+    return given;
+  }
+
+  /** Like `next`, but reads into the caller's memory; undefined where the source does not support that. */
+  get nextInto(): ByteSource['nextInto'] {
+    const inner = this.source.nextInto;
+    if (inner === undefined) return undefined;
+    return async (target) => {
+      const wanted = target.subarray(0, this.left);
+      const length = this.rest === null ? await inner(wanted) : this.giveRest(this.rest, wanted);
+      this.left -= length;
+      return length;
+    };
+  }
+
+  private giveRest(rest: Uint8Array, target: Uint8Array): number {
+    const length = Math.min(rest.length, target.length);
+    target.set(rest.subarray(0, length));
+    this.rest = length < rest.length ? rest.subarray(length) : null;
+    return length;
+  }
+
+  /** Adds content to the hash, in order. */
+  hashed(bytes: Uint8Array): void {
+    this.hash.update(bytes);
+    this.sampled = grownSamples(this.sampled, this.position, this.tailBytes, bytes);
+    this.position += bytes.length;
+    this.tailBytes = contentTail(this.tailBytes, bytes);
+  }
+
+  /** The hash of the content up to `offset`, in the form of checkpoints. */
+  digest(): string {
+    return this.hash.digest();
+  }
+
+  /** The samples of the content up to `offset`, as `grownSamples` takes them. */
+  samples(): string {
+    return this.sampled;
+  }
+
+  /** The last bytes before `offset`, at most `tailBytesMax`. */
+  tail(): Uint8Array {
+    return this.tailBytes;
+  }
+}
+
+/** SHA-256 in hexadecimal. */
+export function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
 }

@@ -1,12 +1,11 @@
 import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
-import { lacksZone } from '../../agents/times/timestamp.js';
+import { lacksZone } from '../../agents/definition/timestamp.js';
 import { expandFiles } from '../../agents/load/load-paths.js';
-import { pathOf } from '../../agents/recognise/log-names.js';
+import { pathOf } from '../../agents/recognise/field-names.js';
 import { recognise } from '../../agents/recognise/recognise.js';
-import { readSample } from '../../agents/recognise/sample.js';
-import type { Trial } from '../../agents/recognise/trial.js';
-import { shellPath } from '../../agents/sources/shell-path.js';
+import { readSample, type Trial } from '../../agents/recognise/trial.js';
+import { shellPath } from '../../agents/sources/paths.js';
 import { fileSystemError, isAgentName, LogstrataError } from '../../engine/index.js';
 import { readSettings, type GlobalFlags, type Settings } from './options.js';
 import { exitDone, exitFailed, UsageError } from './failure.js';

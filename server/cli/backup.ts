@@ -13,7 +13,7 @@ import { formatBytes, formatCounted, printLines } from './terminal.js';
 import { reportEach, withArchive } from './opened-archive.js';
 import { readSettings, type GlobalFlags } from './options.js';
 import { stoppable } from './stoppable.js';
-import { shellPath } from '../../agents/sources/shell-path.js';
+import { shellPath } from '../../agents/sources/paths.js';
 
 interface BackupFlags extends GlobalFlags {
   readonly agent?: string;

@@ -9,7 +9,7 @@ import type {
   FileInput,
   LineFormat,
 } from '../../agents/definition/definition.js';
-import type { ReaderConfig } from '../../agents/definition/reader-config.js';
+import type { ReaderConfig } from '../../agents/definition/far-config.js';
 import { isLogstrataError, type LogstrataError, type RetentionOutlook } from '../../engine/index.js';
 import {
   chooseAgent,

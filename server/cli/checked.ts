@@ -1,10 +1,9 @@
 import { accessSync, constants, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { fieldsYaml } from '../../agents/archive/fields-yaml.js';
+import { fieldsYaml, isNumber, unitOf, type InferredColumn } from '../../agents/archive/inferred-fields.js';
 import { reportArchive, type ArchiveReport } from '../../agents/archive/archive-report.js';
-import { isNumber, unitOf, type InferredColumn } from '../../agents/archive/inferred-fields.js';
 import type { AgentDefinition, ArchiveInput, FileInput } from '../../agents/definition/definition.js';
-import { yamlText } from '../../agents/definition/yaml-text.js';
+import { yamlText } from '../../agents/definition/yaml.js';
 import {
   formatBytes,
   formatCount,
@@ -21,8 +20,7 @@ import {
 } from './terminal.js';
 import { withObjects, openWriterDoor } from './opened-archive.js';
 import type { Settings } from './options.js';
-import type { FieldSummary } from '../../agents/load/field-tally.js';
-import { tryFile, type FileTrial } from '../../agents/load/file-trial.js';
+import { type FieldSummary, tryFile, type FileTrial } from '../../agents/load/file-trial.js';
 import { expandFiles } from '../../agents/load/load-paths.js';
 import {
   LogstrataError,
@@ -40,9 +38,9 @@ import {
   type LineDescription,
 } from '../../agents/decode/describe-line.js';
 import { LogNames } from '../../agents/collect/logs/log-names.js';
-import { expressionOfShellPattern } from '../../agents/patterns/shell-pattern.js';
-import { describeSystemError } from '../../agents/sources/source-error.js';
-import type { ReaderConfig } from '../../agents/definition/reader-config.js';
+import { expressionOfShellPattern } from '../../agents/definition/file-captures.js';
+import { describeSystemError } from '../../agents/sources/byte-source.js';
+import type { ReaderConfig } from '../../agents/definition/far-config.js';
 
 /** Widths in columns of cells with texts from files, chosen so that a line has at most 80. */
 const cellWidth = { field: 15, column: 15, stored: 18, read: 18 } as const;

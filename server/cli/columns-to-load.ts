@@ -1,8 +1,8 @@
 import { foundFile, type FoundFile } from '../../agents/archive/found-files.js';
-import { GrowingFields } from '../../agents/archive/growing-fields.js';
+import { GrowingFields } from '../../agents/archive/inferred-fields.js';
 import type { AgentDefinition, ArchiveInput } from '../../agents/definition/definition.js';
-import { formatOf } from '../../agents/load/file-format.js';
-import { openerOf } from '../../agents/sources/opened-object.js';
+import { formatOf } from '../../agents/load/load-file.js';
+import { openerOf } from '../../agents/sources/opened-file.js';
 import type { Archive } from '../../engine/index.js';
 import { retentionOf } from './options.js';
 import { formatCount, formatCounted, withProgress, tell } from './terminal.js';

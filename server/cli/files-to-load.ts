@@ -54,7 +54,7 @@ async function namedFiles(
 /** The objects that a pattern matches, in the order of their names. */
 async function namedObjects(glob: string, settings: Settings): Promise<readonly string[]> {
   const { archiveFilesMax } = await import('../../agents/archive/found-files.js');
-  const { listObjects } = await import('../../agents/archive/found-objects.js');
+  const { listObjects } = await import('../../agents/archive/found-files.js');
   const listed = await withObjects(settings, false, (objects) => listObjects(glob, objects, archiveFilesMax));
   if (listed === undefined) throw new LogstrataError('limit', `${glob} names too many objects`);
   if (listed.problem !== undefined) throw new LogstrataError('io', listed.problem, { path: glob });

@@ -2,8 +2,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { AgentDefinition } from '../../agents/definition/definition.js';
 import type { FugoDatabase, FugoTable } from '../../agents/fugo/fugo-database.js';
-import type { FugoOffsets } from '../../agents/fugo/fugo-offsets.js';
-import type { FugoResult } from '../../agents/fugo/import-fugo.js';
+import type { FugoOffsets, FugoResult } from '../../agents/fugo/import-fugo.js';
 import { type Archive, type Codec, formatCursor, isLogstrataError } from '../../engine/index.js';
 import { listNames } from '../request/suggestion.js';
 import {
@@ -92,7 +91,7 @@ function chooseTables(
 /** Reads up to where the service has read each log. Without the file it warns and returns an empty map. */
 async function offsetsFor(path: string, flag: string | false | undefined): Promise<FugoOffsets> {
   if (flag === false) return new Map();
-  const { offsetsBeside, readOffsets } = await import('../../agents/fugo/fugo-offsets.js');
+  const { offsetsBeside, readOffsets } = await import('../../agents/fugo/import-fugo.js');
   const file = flag ?? offsetsBeside(path);
   if (file !== undefined) return readOffsets(file);
   tell(

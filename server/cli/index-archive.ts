@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import type { ArchiveAttaching } from '../../agents/archive/archive-attaching.js';
-import type { AttachRound } from '../../agents/archive/attach-status.js';
+import type { ArchiveAttaching, AttachRound } from '../../agents/archive/archive-attaching.js';
 import type { AgentStore, Archive, AttachedStats } from '../../engine/index.js';
 import {
   chooseAgent,

@@ -32,7 +32,7 @@ import {
   printLines,
 } from './terminal.js';
 import type { LoadFilesOptions, UntimedFile } from '../../agents/load/load.js';
-import { openerOf } from '../../agents/sources/opened-object.js';
+import { openerOf } from '../../agents/sources/opened-file.js';
 import {
   chooseAgent,
   codecOption,

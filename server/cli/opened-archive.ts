@@ -30,7 +30,7 @@ import {
   formatTime,
 } from './terminal.js';
 import { hasColumns, type AgentDefinition } from '../../agents/definition/definition.js';
-import type { ReaderConfig } from '../../agents/definition/reader-config.js';
+import type { ReaderConfig } from '../../agents/definition/far-config.js';
 import type { HttpDoor } from '../reader/http-door.js';
 
 /** Subfolder of the data folder for the cache. No agent can have this name. */
@@ -322,7 +322,7 @@ export async function completed(
   }
   // An agent that lists its fields is not opened here: that would be with its stored fields, not with these.
   if (!input.infersFields) return definition;
-  const { completedDefinition } = await import('../../agents/archive/completed-definition.js');
+  const { completedDefinition } = await import('../../agents/archive/archive-report.js');
   const stored = isStored ? (await archive.agent(name)).schema : undefined;
   return withProgress(`reading the archive of ${name}`, (progress) =>
     completedDefinition(definition, stored, archive.location, archive.objects, (read, files) =>

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ReaderConfig } from '../../agents/definition/reader-config.js';
+import type { ReaderConfig } from '../../agents/definition/far-config.js';
 import type { CollectLog } from '../../agents/collect/logs/collect-log.js';
 import {
   isLogstrataError,

@@ -8,8 +8,8 @@ import {
   type StoredLoad,
   type StoreStats,
 } from '../../engine/index.js';
-import type { AttachStatus } from '../../agents/archive/attach-status.js';
-import type { ImportStatus } from '../../agents/archive/import-status.js';
+import type { AttachStatus } from '../../agents/archive/archive-attaching.js';
+import type { ImportStatus } from '../../agents/archive/archive-import.js';
 import type { CollectStatus } from '../../agents/collect/logs/collect-counts.js';
 import {
   type ServerStatus,

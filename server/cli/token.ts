@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { durationShape, parseDuration } from '../../agents/definition/duration.js';
+import { durationShape, parseDuration } from '../../agents/definition/quantities.js';
 import { isAgentName, isLogstrataError, LogstrataError } from '../../engine/index.js';
 import { agentsOfTokenMax, tokenNameCharactersMax } from '../access/access-limits.js';
 import { isTokenId, listenerNames, type ListenerName, type Token } from '../access/token.js';

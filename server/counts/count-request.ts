@@ -5,7 +5,7 @@ import {
   type CountQuery,
   type Field,
 } from '../../engine/index.js';
-import { zoneProblem } from '../../agents/times/zone.js';
+import { zoneProblem } from '../../agents/definition/zone.js';
 import { badParameter, type ProblemError } from '../http/problem.js';
 import { parsePosition, readParameters, type FilterContext } from '../request/parameters.js';
 import { didYouMean, listNames } from '../request/suggestion.js';

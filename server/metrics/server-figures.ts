@@ -1,5 +1,5 @@
-import type { AttachStatus } from '../../agents/archive/attach-status.js';
-import type { ImportStatus } from '../../agents/archive/import-status.js';
+import type { AttachStatus } from '../../agents/archive/archive-attaching.js';
+import type { ImportStatus } from '../../agents/archive/archive-import.js';
 import type { CollectStatus } from '../../agents/collect/logs/collect-counts.js';
 import type { ArchiveFigures } from '../../engine/index.js';
 import type { QueryTally } from '../route/query-tally.js';

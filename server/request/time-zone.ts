@@ -1,5 +1,4 @@
-import { findZone } from '../../agents/times/zone.js';
-import type { Zone } from '../../agents/times/zone.js';
+import { findZone, type Zone } from '../../agents/definition/zone.js';
 
 const dayMs = 86_400_000;
 

@@ -4,9 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { reportArchive } from '../../agents/archive/archive-report.js';
-import { fieldsYaml } from '../../agents/archive/fields-yaml.js';
+import {
+  fieldsYaml,
+  FieldInference,
+  fieldNameOf,
+  type InferredFields,
+} from '../../agents/archive/inferred-fields.js';
 import type { ColumnFacts } from '../../agents/archive/file-footers.js';
-import { FieldInference, fieldNameOf, type InferredFields } from '../../agents/archive/inferred-fields.js';
 import { parseAgentFile } from '../../agents/definition/agent-file.js';
 import { queryAllDuckDb } from '../oracle/duckdb.js';
 

@@ -14,7 +14,7 @@ import { basename, dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { findFiles } from '../../agents/archive/found-files.js';
 import { parseAgentFile } from '../../agents/definition/agent-file.js';
-import { fixedBeginning, folderKeys, keysOfGlob } from '../../agents/patterns/folder-keys.js';
+import { fixedBeginning, folderKeys, keysOfGlob } from '../../agents/definition/file-captures.js';
 
 const now = Date.now() / 1000;
 

@@ -6,7 +6,7 @@ import { dirname, join, resolve } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ArchiveAttaching } from '../../agents/archive/archive-attaching.js';
 import { reportArchive, type ArchiveReport } from '../../agents/archive/archive-report.js';
-import { fieldsYaml } from '../../agents/archive/fields-yaml.js';
+import { fieldsYaml } from '../../agents/archive/inferred-fields.js';
 import { parseAgentFile } from '../../agents/definition/agent-file.js';
 import { archiveProblems, describeArchiveReport } from '../../server/cli/checked.js';
 import { openAgents } from '../../server/cli/opened-archive.js';

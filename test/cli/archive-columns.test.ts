@@ -9,7 +9,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { ImportStatus } from '../../agents/archive/import-status.js';
+import type { ImportStatus } from '../../agents/archive/archive-import.js';
 import { queryAllDuckDb } from '../oracle/duckdb.js';
 import { run } from './here.js';
 import { fetchAlone, freePort, recordsOf, start, workFolder, type Running } from './process.js';

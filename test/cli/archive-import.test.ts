@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, renameSync, utimesSync, writeFileSync } from 'nod
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import type { ImportStatus } from '../../agents/archive/import-status.js';
+import type { ImportStatus } from '../../agents/archive/archive-import.js';
 import { isRoot, itUnless } from '../needs.js';
 import { run } from './here.js';
 import { fetchAlone, freePort, recordsOf, start, workFolder, type Running } from './process.js';

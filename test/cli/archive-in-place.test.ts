@@ -13,7 +13,7 @@ import {
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { AttachStatus } from '../../agents/archive/attach-status.js';
+import type { AttachStatus } from '../../agents/archive/archive-attaching.js';
 import { queryAllDuckDb } from '../oracle/duckdb.js';
 import { run } from './here.js';
 import { fetchAlone, freePort, recordsOf, start, workFolder } from './process.js';

@@ -1,9 +1,8 @@
 import { basename, dirname, join } from 'node:path';
 import type { Checkpoint } from '../../../engine/index.js';
-import { unrotatedName } from '../../patterns/file-captures.js';
-import { inLanes } from '../../sources/lanes.js';
-import { isWithin, ownFilesReason, realPlace } from '../../sources/own-files.js';
-import { SourceError, systemCode } from '../../sources/source-error.js';
+import { unrotatedName } from '../../definition/file-captures.js';
+import { inLanes, SourceError, systemCode } from '../../sources/byte-source.js';
+import { isWithin, ownFilesReason, realPlace } from '../../sources/paths.js';
 import { FollowedFile } from './followed-file.js';
 import type { FolderEntry, LogFiles } from './log-files.js';
 import type { LogNames } from './log-names.js';

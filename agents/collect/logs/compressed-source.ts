@@ -1,8 +1,6 @@
-import type { ContentReader } from '../../sources/content-reader.js';
+import type { ContentReader, SourceReader } from '../../sources/source-reader.js';
 import { openAtKnownEnd, openFromStart } from '../../sources/source-identity.js';
-import { LineFramer, type Frame } from '../../lines/line-framing.js';
-import type { RecordEnds } from '../../lines/record-ends.js';
-import type { SourceReader } from '../../sources/source-reader.js';
+import { LineFramer, type Frame, type RecordEnds } from '../../decode/line-framing.js';
 import type { Checkpoint } from '../../../engine/index.js';
 import { beginning, positionOf, type SourcePosition } from './source-position.js';
 

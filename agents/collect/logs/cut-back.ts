@@ -1,10 +1,8 @@
 import { type Checkpoint, columnValue, placementField } from '../../../engine/index.js';
-import { alike, samplesOf } from '../../sources/content-samples.js';
-import { tailBytesMax } from '../../sources/content-reader.js';
-import { sha256 } from '../../sources/sha256.js';
+import { alike, samplesOf, tailBytesMax, sha256 } from '../../sources/source-reader.js';
 import { headBytesMax } from '../../sources/source-identity.js';
-import type { DecodeSettings } from '../../frames/decode-task.js';
-import { decodeLines } from '../../frames/lent-decoding.js';
+import type { DecodeSettings } from '../../decode/decode-task.js';
+import { decodeLines } from '../../decode/lent-decoding.js';
 import { readAt, type FileStatus, type LogHandle } from './log-files.js';
 
 /** Limit on the bytes at the end of a log that are searched for lines that are not stored. A power cut loses the last seconds of a log. */

@@ -1,6 +1,6 @@
 import { basename, dirname } from 'node:path';
 import type { Checkpoint } from '../../../engine/index.js';
-import { describeSystemError, SourceError, systemCode, userName } from '../../sources/source-error.js';
+import { describeSystemError, SourceError, systemCode, userName } from '../../sources/byte-source.js';
 import type { CollectLog } from './collect-log.js';
 import type { FollowedFile } from './followed-file.js';
 import type { FileStatus } from './log-files.js';

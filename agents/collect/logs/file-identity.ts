@@ -1,11 +1,8 @@
 import { type Checkpoint, checkpointKey, ContentHash, placementField } from '../../../engine/index.js';
-import { sha256 } from '../../sources/sha256.js';
-import { tailBytesMax } from '../../sources/content-reader.js';
-import type { RecordEnds } from '../../lines/record-ends.js';
-import { alike, samplesOf } from '../../sources/content-samples.js';
+import { sha256, tailBytesMax, alike, samplesOf, isCompressed } from '../../sources/source-reader.js';
+import type { RecordEnds } from '../../decode/line-framing.js';
 import { candidatesOf, headBytesMax, isBeginningOf, knownBeginnings } from '../../sources/source-identity.js';
-import { isCompressed } from '../../sources/source-reader.js';
-import type { DecodeSettings } from '../../frames/decode-task.js';
+import type { DecodeSettings } from '../../decode/decode-task.js';
 import { timeSlackMs } from './agent-files.js';
 import { CompressedSource, type SampledContent } from './compressed-source.js';
 import { findCutBack, findTrimmed, timesIn, type LineTimes } from './cut-back.js';

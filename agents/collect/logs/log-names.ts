@@ -1,4 +1,4 @@
-import { capturesOf, nameSuffix } from '../../patterns/file-captures.js';
+import { capturesOf, nameSuffix } from '../../definition/file-captures.js';
 import { RE2JS } from 're2js';
 
 /** What a file's name tells about it. */

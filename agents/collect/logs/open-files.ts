@@ -1,4 +1,4 @@
-import { systemCode } from '../../sources/source-error.js';
+import { systemCode } from '../../sources/byte-source.js';
 import type { LogFiles, LogHandle } from './log-files.js';
 
 /** The owner of a handle in `OpenFiles`. */

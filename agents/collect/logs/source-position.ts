@@ -1,9 +1,6 @@
 import { type Checkpoint, checkpointKey } from '../../../engine/index.js';
-import { sha256 } from '../../sources/sha256.js';
-import { contentTail, tailBytesMax } from '../../sources/content-reader.js';
-import { grownSamples, samplesTo } from '../../sources/content-samples.js';
+import { sha256, contentTail, tailBytesMax, grownSamples, samplesTo } from '../../sources/source-reader.js';
 import { headBytesMax, headIdentity } from '../../sources/source-identity.js';
-
 import type { FileStatus } from './log-files.js';
 
 /** Up to where a source is stored, and the bytes by which it is recognised there. Immutable: taking lines gives a new one. */

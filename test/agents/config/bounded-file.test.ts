@@ -3,7 +3,7 @@ import { closeSync, constants, openSync, writeFileSync, writeSync } from 'node:f
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readBounded } from '../../../engine/store/disk/bounded-file.js';
-import { readConfigText } from '../../../agents/definition/yaml-section.js';
+import { readConfigText } from '../../../agents/definition/yaml.js';
 import { temporaryFolder } from '../load/temporary.js';
 
 test('a small file is read completely, and of a longer one only one byte more than the limit', async () => {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseByteSize } from '../../../agents/definition/byte-size.js';
-import { parseDuration } from '../../../agents/definition/duration.js';
+import { parseByteSize, parseDuration } from '../../../agents/definition/quantities.js';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;

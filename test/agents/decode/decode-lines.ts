@@ -1,7 +1,7 @@
 import type { AgentDefinition, FieldDefinition, FileInput } from '../../../agents/definition/definition.js';
 import { createRecordDecoder, type RecordDecoderOptions } from '../../../agents/decode/record-decoder.js';
 import { BatchBuilder } from '../../../engine/columns/batch-builder.js';
-import type { UnreadableField } from '../../../agents/decode/value-counters.js';
+import type { UnreadableField } from '../../../agents/decode/value-writer.js';
 import { columnValue } from '../../../engine/columns/column.js';
 import type { Value } from '../../model/rows.js';
 import { makeSchema } from '../../../engine/terms/schema.js';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../../cases.js';
 import { delimitedSteps } from '../../../agents/decode/delimited-steps.js';
-import { DelimitedLineSplitter } from '../../../agents/lines/delimited-lines.js';
-import { LineColumns } from '../../../agents/lines/line-columns.js';
+import { DelimitedLineSplitter } from '../../../agents/decode/delimited-lines.js';
+import { LineColumns } from '../../../agents/decode/line-columns.js';
 import { agent, decodeLines } from './decode-lines.js';
 import { anyText } from '../../model/any-text.js';
 

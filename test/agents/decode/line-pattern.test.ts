@@ -1,7 +1,7 @@
 import { RE2JS } from 're2js';
 import { describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../../cases.js';
-import { LinePattern } from '../../../agents/patterns/line-pattern.js';
+import { LinePattern } from '../../../agents/definition/line-pattern.js';
 import { isLogstrataError } from '../../../engine/terms/errors.js';
 
 type Captures = Record<string, string | null> | null;

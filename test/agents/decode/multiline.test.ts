@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../../cases.js';
 import { describeLine } from '../../../agents/decode/describe-line.js';
-import { MultilineRecords } from '../../../agents/lines/record-ends.js';
+import { MultilineRecords } from '../../../agents/decode/line-framing.js';
 import { createRecordDecoder } from '../../../agents/decode/record-decoder.js';
 import { BatchBuilder } from '../../../engine/columns/batch-builder.js';
 import type { Multiline } from '../../../agents/definition/definition.js';

@@ -5,7 +5,7 @@ import {
   framerBufferBytes,
   LineFramer,
   type Frame,
-} from '../../../agents/lines/line-framing.js';
+} from '../../../agents/decode/line-framing.js';
 import { lineBytesMax } from '../../../engine/terms/limits.js';
 
 /** Pieces of content, and the number of bytes that the framer reported as handed out. */

@@ -4,9 +4,9 @@ import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { expandFiles } from '../../../agents/load/load-paths.js';
-import { fileCaptures } from '../../../agents/patterns/file-captures.js';
+import { fileCaptures } from '../../../agents/definition/file-captures.js';
 import { shellWord, shownLine } from '../../../agents/decode/line-text.js';
-import { shellPath } from '../../../agents/sources/shell-path.js';
+import { shellPath } from '../../../agents/sources/paths.js';
 import { itUnless, missingProgram } from '../../needs.js';
 import { temporaryFolder } from './temporary.js';
 

@@ -1,8 +1,7 @@
 import { appendFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { sha256 } from '../../../agents/sources/sha256.js';
-import { tailBytesMax } from '../../../agents/sources/content-reader.js';
+import { sha256, tailBytesMax } from '../../../agents/sources/source-reader.js';
 import { candidatesOf, headIdentity, openAtKnownEnd } from '../../../agents/sources/source-identity.js';
 import { ContentHash } from '../../../engine/kernels/xxh64.js';
 import type { Checkpoint } from '../../../engine/store/manifest/manifest.js';

@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { caseCount, fc } from '../../cases.js';
-import { ContentReader } from '../../../agents/sources/content-reader.js';
+import { ContentReader, contentOf, SourceReader } from '../../../agents/sources/source-reader.js';
 import { StreamSource, type ByteSource } from '../../../agents/sources/byte-source.js';
-import { contentOf, SourceReader } from '../../../agents/sources/source-reader.js';
 import { gzip, skippableFrame, zstd } from './compressed.js';
 import { temporaryFolder } from './temporary.js';
 

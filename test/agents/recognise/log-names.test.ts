@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { fc } from '../../cases.js';
 import { LogNames } from '../../../agents/collect/logs/log-names.js';
-import { pathOf } from '../../../agents/recognise/log-names.js';
+import { pathOf } from '../../../agents/recognise/field-names.js';
 
 describe('file.path', () => {
   it.each([

@@ -1,6 +1,5 @@
 import { recognise } from '../../../agents/recognise/recognise.js';
-import type { LogSample } from '../../../agents/recognise/sample.js';
-import type { Trial } from '../../../agents/recognise/trial.js';
+import type { LogSample, Trial } from '../../../agents/recognise/trial.js';
 
 /** The time at which the lines of samples were written. */
 export const writtenMs = Date.UTC(2026, 10, 20);

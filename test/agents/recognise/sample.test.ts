@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { linesOf, readSample, sampleBytes, sampleLinesMax } from '../../../agents/recognise/sample.js';
+import { linesOf, readSample, sampleBytes, sampleLinesMax } from '../../../agents/recognise/trial.js';
 
 let folder: string;
 

@@ -1,0 +1,239 @@
+import {
+  leaseMemory,
+  type MemoryLease,
+  InOrder,
+  largeFileBytesMin,
+  workerFileBytesMin,
+  type WorkerPool,
+} from '../../engine/index.js';
+import { type DecodeSettings, rangesLeft, type LineRange } from './decode-task.js';
+import { decodeLines, type DecodedBatch } from './lent-decoding.js';
+import { rejectedLongLine, type RejectedPlaces } from './rejected-lines.js';
+import {
+  frameBytesDefault,
+  framerBufferBytes,
+  LineFramer,
+  type Frame,
+  recordEndsOf,
+} from './line-framing.js';
+import { compilePattern } from '../definition/line-pattern.js';
+import { lineFormatOf, type AgentDefinition } from '../definition/definition.js';
+import type { PositionedSource } from '../sources/source-identity.js';
+import { stopFlagOf, type SignalFlag } from './stop-flag.js';
+import type { Written } from '../definition/timestamp.js';
+
+/** Allocates and reuses the buffers that lines are read into. */
+class FrameBuffers {
+  private readonly spare: Uint8Array[] = [];
+  private readonly leases = new Map<Uint8Array, MemoryLease>();
+
+  /** @param lent whether to use memory that is shared with threads, while there is some */
+  constructor(
+    private readonly sizeBytes: number,
+    private readonly lent: boolean,
+  ) {}
+
+  /** Returns a buffer of `sizeBytes` bytes. */
+  readonly take = (): Uint8Array => {
+    const spare = this.spare.pop();
+    if (spare !== undefined) return spare;
+    const lease = this.lent ? leaseMemory(this.sizeBytes) : null;
+    if (lease === null) return new Uint8Array(this.sizeBytes);
+    const { bytes } = lease;
+    this.leases.set(bytes, lease);
+    return bytes;
+  };
+
+  /** The shared memory of a buffer; null where the buffer has to be transferred to threads. */
+  leaseOf(bytes: Uint8Array): MemoryLease | null {
+    return this.leases.get(bytes) ?? null;
+  }
+
+  /** Makes a buffer available to `take` again. Buffers of another size, such as detached ones, are dropped. */
+  giveBack(bytes: Uint8Array): void {
+    if (bytes.length === this.sizeBytes) this.spare.push(bytes);
+  }
+
+  /** Frees the shared memory. No thread may still use it. */
+  close(): void {
+    for (const lease of this.leases.values()) lease.free();
+    this.leases.clear();
+  }
+}
+
+/** A frame of a file's lines to be decoded. */
+export interface FileFrame {
+  /** The lines are bytes[0, end). The buffer is transferred to a thread and back, unless it is shared memory (`lent`). */
+  readonly bytes: Uint8Array;
+  readonly lent: MemoryLease | null;
+  readonly end: number;
+  /** Offset of `bytes[0]` in the file's content. */
+  readonly base: number;
+}
+
+/** Receives the results of a file's lines, in order. */
+export interface FrameConsumer {
+  /** Receives lines that became no record; `lines.bytes` holds them. */
+  reject(lines: FileFrame, rejected: RejectedPlaces): Promise<void>;
+  /**
+   * Receives the records of a frame, one batch after another; `isLast` is set for the frame's last batch. The consumer owns
+   * the batch's memory.
+   */
+  take(lines: FileFrame, decoded: DecodedBatch, isLast: boolean): Promise<void>;
+  /** Called after each frame that was read. */
+  hasRead(): void;
+}
+
+/** Options of decoding a file's lines. */
+export interface FileLinesOptions {
+  readonly decode: DecodeSettings;
+  /** Field values from the file's name. */
+  readonly captures: ReadonlyMap<string, string>;
+  /** Threads that decode lines; undefined to decode on the caller's thread. */
+  readonly workers: WorkerPool | undefined;
+  readonly signal: AbortSignal | undefined;
+  /** When the lines from a content offset on were written. */
+  readonly writtenAt: (offset: number) => Written;
+}
+
+/** Frame size where there is enough work for all threads: the round trip to a thread then does not matter. */
+const largeFrameBytes = 4 * 1024 * 1024;
+
+/**
+ * A pattern with more instructions may take minutes for a megabyte of hostile lines. Such lines are always decoded on worker
+ * threads, so that this thread stays responsive to signals.
+ */
+const instructionsMax = 1000;
+
+function isLarge({ file }: AgentDefinition): boolean {
+  return file?.regex !== undefined && compilePattern(file.regex).programSize() > instructionsMax;
+}
+
+/** Decodes the lines of a file from the source's position to its end; on worker threads where that pays off. */
+export class FileLines {
+  /** Whether the content that was taken ends inside a line. */
+  endsInLine: boolean;
+  private readonly framer: LineFramer;
+  private readonly decoding: InOrder;
+  private readonly workers: WorkerPool | null;
+  private readonly buffers: FrameBuffers;
+  private readonly stopping: SignalFlag;
+  private readonly settings: DecodeSettings;
+  private continuesLine: boolean;
+
+  constructor(
+    private readonly source: Pick<PositionedSource, 'reader' | 'content' | 'known' | 'part'>,
+    private readonly options: FileLinesOptions,
+    private readonly consumer: FrameConsumer,
+  ) {
+    const { known, content, reader } = source;
+    const { workers, decode } = options;
+    this.stopping = stopFlagOf(options.signal);
+    this.settings = { ...decode, stop: this.stopping.stop };
+    const small = reader.fileBytes < workerFileBytesMin && !isLarge(decode.definition);
+    this.workers = small || workers === undefined || workers.threads === 0 ? null : workers;
+    // Decompressed content arrives in pieces that are copied into a buffer; ordinary memory is better for that.
+    const lent = this.workers !== null && content.nextInto !== undefined;
+    const frameBytes = lent && reader.fileBytes >= largeFileBytesMin ? largeFrameBytes : frameBytesDefault;
+    this.buffers = new FrameBuffers(framerBufferBytes(frameBytes), lent);
+    this.framer = new LineFramer(
+      content,
+      content.offset,
+      false,
+      recordEndsOf(lineFormatOf(decode.definition)),
+      frameBytes,
+      this.buffers.take,
+    );
+    // Two frames per thread: one is being decoded while another waits for the records before it to be stored.
+    this.decoding = new InOrder(2 * (this.workers?.threads ?? 0));
+    this.endsInLine = known?.endsInLine ?? false;
+    this.continuesLine = this.endsInLine;
+  }
+
+  /** Reads to the end. When it returns or throws, all shared memory has been released. */
+  async run(): Promise<void> {
+    try {
+      await this.read();
+    } catch (error) {
+      // After an abort, throw the abort reason rather than its consequence.
+      this.options.signal?.throwIfAborted();
+      throw error;
+    } finally {
+      this.stopping.release();
+      await this.decoding.drop();
+      this.buffers.close();
+    }
+  }
+
+  private async read(): Promise<void> {
+    const { reader, part } = this.source;
+    for (let frame = await this.framer.next(); frame !== null; frame = await this.framer.next()) {
+      this.options.signal?.throwIfAborted();
+      // This record is being written just now; the next load takes it as a whole.
+      if (frame.kind === 'tail' && part === undefined && (await reader.hasGrown())) break;
+      await this.decodeFrame(frame);
+      if (frame.kind === 'tail') this.framer.keepTail();
+      this.endsInLine = frame.endsInLine;
+      this.consumer.hasRead();
+      if (frame.kind === 'tail') break;
+    }
+    await this.decoding.drain();
+  }
+
+  /** Has a frame decoded, and passes the result to the consumer; with threads, the next frames are read meanwhile. */
+  private async decodeFrame(frame: Frame): Promise<void> {
+    const { captures, writtenAt } = this.options;
+    const { continuesLine } = this;
+    const lines = this.linesOf(frame);
+    this.continuesLine = false;
+    if (frame.kind === 'long') {
+      await this.decoding.drain();
+      await this.consumer.reject(lines, rejectedLongLine(frame, continuesLine));
+      return;
+    }
+    const { end, base } = lines;
+    const written = writtenAt(base);
+    const ranges = [{ start: 0, end, captures, written, continuesLine }];
+    await this.decoding.add(
+      () => this.decode(lines, ranges),
+      (decoded) => this.take(lines, ranges, decoded),
+      ({ batch }) => batch?.lease?.free(),
+    );
+  }
+
+  private linesOf({ kind, bytes, end, offset: base }: Frame): FileFrame {
+    if (this.workers === null || kind === 'long') return { bytes, lent: null, end, base };
+    // A buffer that goes to a thread is gone from here, but the framer still needs a tail, so the thread gets a copy.
+    if (kind === 'tail') return { bytes: bytes.slice(0, end), lent: null, end, base };
+    this.framer.leaveBuffer();
+    return { bytes, lent: this.buffers.leaseOf(bytes), end, base };
+  }
+
+  private decode({ bytes, lent }: FileFrame, ranges: readonly LineRange[]): Promise<DecodedBatch> {
+    return decodeLines(this.workers, { settings: this.settings, ranges }, bytes, lent);
+  }
+
+  /** Passes the results of lines to the consumer, and decodes the lines that did not fit into the batch. */
+  private async take(lines: FileFrame, ranges: readonly LineRange[], first: DecodedBatch): Promise<void> {
+    let left = ranges;
+    for (let decoded = first; ;) {
+      const { bytes, batch, years } = decoded;
+      const now = { ...lines, bytes };
+      try {
+        this.options.signal?.throwIfAborted();
+        for (const { rejected } of decoded.ranges)
+          if (rejected.reasons.length > 0) await this.consumer.reject(now, rejected);
+      } catch (error) {
+        batch?.lease?.free();
+        throw error;
+      }
+      left = rangesLeft(left, decoded.ranges, years);
+      await this.consumer.take(lines, decoded, left.length === 0);
+      if (left.length === 0) {
+        if (this.workers !== null) this.buffers.giveBack(bytes);
+        return;
+      }
+      decoded = await this.decode(now, left);
+    }
+  }
+}

@@ -1,0 +1,87 @@
+import { lineBytesMax, type RejectedLine } from '../../engine/index.js';
+import { type AgentDefinition, hasUndatedTimes } from '../definition/definition.js';
+import type { LongFrame } from './line-framing.js';
+
+/** Lines that became no record: line i is bytes[starts[i], ends[i]). Parallel lists, because there may be very many lines. */
+export interface RejectedPlaces {
+  readonly reasons: readonly string[];
+  readonly starts: readonly number[];
+  readonly ends: readonly number[];
+}
+
+/** Collects the lines of one range that become no record. */
+export class RejectedLines {
+  readonly places = { reasons: [] as string[], starts: [] as number[], ends: [] as number[] };
+
+  /** Adds the line at bytes[start, end). Only the beginning of an overlong line is kept. */
+  readonly add = (reason: string, start: number, end: number): void => {
+    const { reasons, starts, ends } = this.places;
+    const tooLong = end - start > lineBytesMax;
+    reasons.push(tooLong ? longLineReason(end - start) : reason);
+    starts.push(start);
+    ends.push(tooLong ? start + lineBytesMax : end);
+  };
+
+  /**
+   * Rejects the rest of a line whose first part is stored: bytes[start, end) begins inside that line. Returns the offset of
+   * the next line.
+   */
+  addRest(bytes: Uint8Array, start: number, end: number): number {
+    const lineFeed = bytes.subarray(start, end).indexOf(0x0a);
+    const lineEnd = lineFeed < 0 ? end : start + lineFeed;
+    const textEnd = lineEnd > start && bytes[lineEnd - 1] === 0x0d ? lineEnd - 1 : lineEnd;
+    if (textEnd > start) this.add(continuationReason, start, textEnd);
+    return Math.min(end, lineEnd + 1);
+  }
+}
+
+/** An overlong line as a rejected one. With `continuesLine` it is the rest of a line whose first part is stored. */
+export function rejectedLongLine({ lengthBytes, end }: LongFrame, continuesLine: boolean): RejectedPlaces {
+  const reason = continuesLine ? continuationReason : longLineReason(lengthBytes);
+  return { reasons: [reason], starts: [0], ends: [end] };
+}
+
+/** Why a line longer than `lineBytesMax` is rejected. */
+export function longLineReason(lengthBytes: number): string {
+  return `the line has ${lengthBytes} bytes, more than ${lineBytesMax}; its first ${lineBytesMax} are kept`;
+}
+
+/** Why the rest of a line is rejected whose first part was taken as a complete line. */
+export const continuationReason =
+  'it continues a line whose beginning was already stored when the file ended in the middle of it';
+
+const longLineShape = /^the line has \d+ bytes, more than \d+; its first \d+ are kept$/;
+
+/** Whether a line was rejected because it is not complete. No pattern can make a record of it later. */
+export function isPartOfLine(reason: string): boolean {
+  return reason === continuationReason || longLineShape.test(reason);
+}
+
+/** Where rejected lines come from. */
+export interface RejectedOrigin {
+  readonly definition: AgentDefinition;
+  /** Path of their file. */
+  readonly file: string;
+  /** Offset of `bytes[0]` in the file's content. */
+  readonly base: number;
+  /** Latest time at which a line at a content offset was written, in milliseconds since the epoch. */
+  readonly writtenMs: (offset: number) => number;
+}
+
+/**
+ * Converts rejected lines to the form in which they are stored. Each `line` is a view of `bytes`, not a copy. Where the
+ * agent's times lack the year or the date, a line gets the time when it was written, so that it can be decoded later.
+ */
+export function* toRejectedLines(
+  { reasons, starts, ends }: RejectedPlaces,
+  bytes: Uint8Array,
+  { definition, file, base, writtenMs }: RejectedOrigin,
+): Generator<RejectedLine> {
+  if (reasons.length === 0) return;
+  const isUndated = hasUndatedTimes(definition);
+  for (let i = 0; i < reasons.length; i++) {
+    const offset = base + starts[i]!;
+    const line = { reason: reasons[i]!, file, offset, line: bytes.subarray(starts[i], ends[i]) };
+    yield isUndated ? { ...line, writtenMs: writtenMs(offset) } : line;
+  }
+}

@@ -1,0 +1,123 @@
+import { RE2JS, RE2JSException } from 're2js';
+import { LogstrataError } from '../../engine/index.js';
+import {
+  PatternAutomaton,
+  patternStepsMax,
+  readPatternProgram,
+  type PatternProgram,
+} from './pattern-automaton.js';
+
+/**
+ * Default limit on the instructions of a compiled pattern. Patterns of real logs have some hundreds. A line may take as many
+ * steps per byte as the pattern has instructions.
+ */
+const instructionsMaxDefault = 64 * 1024;
+
+/** Number of bytes at the beginning of a line that `multiline.start` is matched against. */
+export const startBytesMax = 4096;
+
+/**
+ * Limit on instructions for which a match of `startBytesMax` bytes never exceeds `patternStepsMax`, even where invalid UTF-8
+ * triples the bytes. So it is always decided whether a line begins a record.
+ */
+export const startInstructionsMax = Math.floor(patternStepsMax / (3 * startBytesMax + 1));
+
+/**
+ * A pattern of lines in Go/RE2 syntax. Matches and captures are those of Go's `FindSubmatch`: anywhere in the line,
+ * leftmost, first alternative first. Time is linear in the length of the line for every pattern; a line that would take more
+ * than `patternStepsMax` steps is given up, which depends on the pattern and the line alone.
+ *
+ * re2js parses and compiles the pattern. An automaton over the bytes runs its program (`pattern-automaton.ts`).
+ */
+export class LinePattern {
+  /** Names of the wanted groups, in the order of `captures`. */
+  readonly groupNames: readonly string[];
+  readonly #pattern: RE2JS;
+  readonly #groups: readonly number[];
+  readonly #program: PatternProgram | null;
+  readonly #automaton: PatternAutomaton | null;
+  #captures: Int32Array;
+
+  /**
+   * Compiles a pattern. Throws `invalid` for a pattern that is not RE2 syntax, or that compiles to more than
+   * `instructionsMax` instructions. Only the positions of groups in `wanted` are recorded; other groups then cost nothing.
+   * Names that the pattern lacks are left out of `groupNames`.
+   */
+  constructor(text: string, wanted?: ReadonlySet<string>, instructionsMax?: number) {
+    this.#pattern = compilePattern(text, instructionsMax);
+    const named = Object.entries(this.#pattern.namedGroups()).filter(([name]) => wanted?.has(name) ?? true);
+    this.groupNames = named.map(([name]) => name);
+    this.#groups = named.map(([, group]) => group);
+    this.#program = readPatternProgram(this.#pattern);
+    this.#automaton = this.#program === null ? null : new PatternAutomaton(this.#program, this.#groups);
+    this.#captures = new Int32Array(this.#groups.length * 2);
+  }
+
+  /**
+   * Byte positions of the last match: start and end of each group of `groupNames`, both -1 for a group that did not take
+   * part. Valid until the next call of `match`.
+   */
+  get captures(): Int32Array {
+    return this.#captures;
+  }
+
+  /** Whether the automaton's states are kept from line to line; false for a pattern with too many states. */
+  get keepsStates(): boolean {
+    return this.#automaton?.exhausted === false;
+  }
+
+  /** Searches the pattern in bytes[start, end), which must be UTF-8. Undefined for a line that is given up. */
+  match(bytes: Uint8Array, start: number, end: number): boolean | undefined {
+    const automaton = this.#automatonFor(end - start);
+    if (automaton === null) return this.#matchSlowly(bytes, start, end);
+    const matched = automaton.match(bytes, start, end);
+    this.#captures = automaton.captures;
+    return matched;
+  }
+
+  /** A long line gets an automaton of its own that counts instructions, so that it is given up or not independently of earlier lines. */
+  #automatonFor(lineBytes: number): PatternAutomaton | null {
+    if (this.#program === null || this.#isShort(lineBytes)) return this.#automaton;
+    return new PatternAutomaton(this.#program, this.#groups, true);
+  }
+
+  /** Whether the line is so short that following all instructions for each byte can't exceed the limit of steps. */
+  #isShort(lineBytes: number): boolean {
+    return (lineBytes + 1) * this.#pattern.programSize() <= patternStepsMax;
+  }
+
+  /** Runs a program of unknown form by re2js itself. */
+  #matchSlowly(bytes: Uint8Array, start: number, end: number): boolean | undefined {
+    if (!this.#isShort(end - start)) return undefined;
+    const matcher = this.#pattern.matcher(bytes.subarray(start, end));
+    if (!matcher.find()) return false;
+    const captures = new Int32Array(this.#groups.length * 2);
+    this.#groups.forEach((group, i) => {
+      const from = matcher.start(group);
+      captures[2 * i] = from < 0 ? -1 : start + from;
+      captures[2 * i + 1] = from < 0 ? -1 : start + matcher.end(group);
+    });
+    this.#captures = captures;
+    return true;
+  }
+}
+
+/** Compiles a pattern in Go/RE2 syntax. Throws `invalid` for one that is invalid or too large. */
+export function compilePattern(text: string, instructionsMax = instructionsMaxDefault): RE2JS {
+  let pattern: RE2JS;
+  try {
+    pattern = RE2JS.compile(text);
+  } catch (error) {
+    if (!(error instanceof RE2JSException)) throw error;
+    const problem = error.message.replace(/^error parsing regexp: /, '');
+    throw new LogstrataError('invalid', `not a regular expression in Go's (RE2) syntax: ${problem}`, {
+      cause: error,
+    });
+  }
+  const size = pattern.programSize();
+  if (size <= instructionsMax) return pattern;
+  throw new LogstrataError(
+    'invalid',
+    `too large: with its repetitions written out it has ${size} instructions, more than ${instructionsMax}`,
+  );
+}
