@@ -3,11 +3,11 @@ import { isLogstrataError } from '../terms/errors.js';
 import { answerBytesMax } from '../terms/limits.js';
 import type { JobQueue } from '../workers/job-queue.js';
 import { queueOf, type WorkerPool } from '../workers/worker-pool.js';
-import { turnsOf, type AnswerTurns, type PausableScan, type Turn } from './write/answer-turns.js';
+import { turnsOf, type AnswerTurns, type PausableScan } from './write/answer-turns.js';
 import { finderOf } from './far/tiered-finder.js';
-import { LineWriter, type HeldPiece } from './write/line-writer.js';
-import { Pace, signalOf, throwIfAborted } from '../store/reading/pace.js';
-import { copyOf } from './job/piece-space.js';
+import { LineWriter, pageInMemory, type HeldPiece } from './write/line-writer.js';
+import { Pace, throwIfAborted } from '../store/reading/pace.js';
+import { copyOf } from './job/json-lines.js';
 import { planScan } from './plan/plan.js';
 import { preparePredicates } from './job/predicate.js';
 import type { Query, ScanStats } from './plan/query.js';
@@ -16,8 +16,6 @@ import { RowGroupFilter } from './filter/row-group-filter.js';
 import type { PieceIterator, ScanOptions } from './plan/scan.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
 import { writtenFields } from './write/json-columns.js';
-import { parseCursor, type Position } from '../terms/cursor.js';
-import type { LineFormat } from '../terms/line-format.js';
 import type { Schema } from '../terms/schema.js';
 
 /** What an answer is made with. */
@@ -55,14 +53,15 @@ export class Answer implements PieceIterator, PausableScan {
   readonly stats: ScanStats;
   #snapshot: Snapshot;
   readonly #query: Query;
-  /** The query for the records after the last pause; the whole query where there was none. */
+  /** The query for the records that have not been given. */
   #rest: Query;
   readonly #settings: AnswerSettings;
   /** What the format puts around the lines. */
   readonly #frame: Frame | null;
-  readonly #signal: AbortSignal | undefined;
+  #signal: AbortSignal | undefined;
   readonly #turns: AnswerTurns;
-  #threads: JobQueue | null;
+  /** Null before anything is waited for: most pages are in memory, and making what a wait needs takes as long as writing one. */
+  #threads: JobQueue | null = null;
   #writer: LineWriter | null = null;
   /** The pieces; null before they are begun, and after a pause. */
   #pieces: AsyncGenerator<HeldPiece, void> | null = null;
@@ -88,11 +87,15 @@ export class Answer implements PieceIterator, PausableScan {
     this.#rest = query;
     this.#settings = settings;
     this.#frame = frameOf(query, snapshot.schema);
-    this.#signal = signalOf(signal);
     this.#turns = turnsOf(workers);
-    this.#threads = queueOf(workers, this.#signal);
-    if (this.#signal?.aborted === true) this.#release();
-    else this.#signal?.addEventListener('abort', this.#onAbort);
+    if (typeof signal !== 'function') this.#heed(signal);
+  }
+
+  /** Ends the answer when the signal is aborted. */
+  #heed(signal: AbortSignal | undefined): void {
+    this.#signal = signal;
+    if (signal?.aborted === true) this.#release();
+    else signal?.addEventListener('abort', this.#onAbort);
   }
 
   [Symbol.asyncIterator](): this {
@@ -101,8 +104,8 @@ export class Answer implements PieceIterator, PausableScan {
     return this;
   }
 
-  get turn(): Turn | null {
-    return this.#writer?.turn ?? null;
+  get hasTurn(): boolean {
+    return this.#writer?.hasTurn === true;
   }
 
   async next(): Promise<IteratorResult<Uint8Array, void>> {
@@ -112,9 +115,11 @@ export class Answer implements PieceIterator, PausableScan {
       for (;;) {
         if (this.#pausing !== null) await this.#resume();
         if (this.#isReleased) return this.#over();
+        if (this.#pieces === null && this.isAtEnd) return this.#end();
         try {
-          this.#pieces ??= await this.#begin();
-          const result = await this.#pieces.next();
+          const page = this.#pieces === null ? await this.#begin() : null;
+          if (page !== null) return this.#give(page);
+          const result = await this.#pieces!.next();
           return result.done === true ? this.#end() : this.#give(result.value);
         } catch (error) {
           await this.#renew(error);
@@ -141,15 +146,10 @@ export class Answer implements PieceIterator, PausableScan {
     return { done: true, value: undefined };
   }
 
-  pause(): void {
+  pause(): Promise<void> {
     assert(this.#lent !== null && this.#pending === 0, 'a scan is paused while its reader has the word');
-    this.#rest = restOfQuery(
-      this.#query,
-      this.stats.rowsReturned,
-      lastPosition(this.#lent.bytes, this.#query),
-    );
     this.#pausing = this.#giveBack();
-    this.#pausing.catch(() => undefined);
+    return this.#pausing.catch(() => undefined);
   }
 
   /** Gives back everything except the snapshot and the piece that the reader has. */
@@ -164,7 +164,6 @@ export class Answer implements PieceIterator, PausableScan {
   async #resume(): Promise<void> {
     await this.#pausing;
     this.#pausing = null;
-    if (!this.#isReleased) this.#threads = queueOf(this.#settings.workers, this.#signal);
   }
 
   /** Goes on in a newer state after a failure. Throws the failure where that can't be done. */
@@ -180,10 +179,9 @@ export class Answer implements PieceIterator, PausableScan {
     this.#pausing = Promise.resolve();
   }
 
-  /** Plans the query, and begins to find its matches. */
-  async #begin(): Promise<AsyncGenerator<HeldPiece, void>> {
-    throwIfAborted(this.#signal);
-    const { pieceBytes = answerBytesMax, bytesMax, onTurn } = this.#settings;
+  /** Plans the query, and begins to find its matches. Returns the whole answer where it is a page that is in memory. */
+  async #begin(): Promise<HeldPiece | null> {
+    const { signal, workers, pieceBytes = answerBytesMax, bytesMax, onTurn } = this.#settings;
     const { schema, runs } = this.#snapshot;
     const query = this.#rest;
     const predicates = preparePredicates(query, schema);
@@ -195,6 +193,11 @@ export class Answer implements PieceIterator, PausableScan {
       stats.rowGroups = plan.rowGroups;
     }
     const written = writtenFields(schema, query);
+    const page = pageInMemory(plan, query, written, { stats, pieceBytes, bytesMax });
+    if (page !== null) return page;
+    if (typeof signal === 'function' && this.#signal === undefined) this.#heed(signal());
+    throwIfAborted(this.#signal);
+    this.#threads = queueOf(workers, this.#signal);
     const pace = new Pace(this.#signal);
     const work = { stats, pace, threads: this.#threads, turns: this.#turns, onTurn, pieceBytes };
     const writer = new LineWriter(written, work);
@@ -209,7 +212,8 @@ export class Answer implements PieceIterator, PausableScan {
     const finder = finderOf(plan, filter, scan, { schema, predicates, fields: written.fields });
     this.#writer = writer;
     stats.selectMs += performance.now() - startMs;
-    return writer.pieces(finder.matches(query.limit));
+    this.#pieces = writer.pieces(finder.matches(query.limit));
+    return null;
   }
 
   /** Returns a piece, and notes it where it is lent. Otherwise the reader gets a copy. */
@@ -219,9 +223,8 @@ export class Answer implements PieceIterator, PausableScan {
     const framed = framedPiece(this.#frame, piece.bytes, !this.#isBegun, piece.isLast);
     this.#isBegun = true;
     this.isAtEnd = piece.isLast;
-    // A reader that goes on in another state asks for what comes after the last record that it has.
-    if (this.#settings.takeRest !== undefined)
-      this.#rest = restOfQuery(this.#query, this.stats.rowsReturned, lastPosition(piece.bytes, this.#query));
+    // A query for the newest matches goes forward from now on: the first row that was given has fixed where the answer begins.
+    this.#rest = { ...this.#query, after: piece.last, limit: this.#query.limit - this.stats.rowsReturned };
     if (lends !== true || (isWhole && keep !== undefined)) {
       const value = framed === piece.bytes ? copyOf(framed) : framed;
       piece.free();
@@ -286,55 +289,6 @@ export class Answer implements PieceIterator, PausableScan {
     if (underWay === null) release();
     else underWay.then(release, release);
   }
-}
-
-const newline = 10;
-const quote = 34;
-
-/**
- * The query for the rest of an answer of which `given` rows have been given, the last one at position `last`. Always goes forward from
- * `last`: for a query for the newest `limit` matches, the first row that was given has already fixed where the answer begins.
- */
-export function restOfQuery(query: Query, given: number, last: Position): Query {
-  return { ...query, after: last, limit: query.limit - given };
-}
-
-/** The position of the last record in a piece of an answer. The piece consists of whole lines of the query's format. */
-export function lastPosition(piece: Uint8Array, { form }: Query): Position {
-  const format = form?.format ?? 'jsonl';
-  const start = (format === 'csv' ? lastRecord(piece) : lastLine(piece)) + cursorAt(format);
-  return parseCursor(Buffer.from(piece.subarray(start, start + 16)).toString('latin1'))!;
-}
-
-/** Offset of the cursor in a line. */
-function cursorAt(format: LineFormat): number {
-  switch (format) {
-    case 'jsonl':
-      return '{"_cursor":"'.length;
-    case 'json':
-      return ',{"_cursor":"'.length;
-    case 'csv':
-      return 0;
-    default:
-      return assertNever(format);
-  }
-}
-
-/** Offset of the last line. */
-function lastLine(piece: Uint8Array): number {
-  return piece.lastIndexOf(newline, piece.length - 2) + 1;
-}
-
-/**
- * Offset of the last CSV record. A line end within a quoted value has an odd number of quotes after it; the end of a record an even number.
- */
-function lastRecord(piece: Uint8Array): number {
-  let quotes = 0;
-  for (let at = piece.length - 2; at >= 0; at--) {
-    if (piece[at] === quote) quotes++;
-    else if (piece[at] === newline && quotes % 2 === 0) return at + 1;
-  }
-  return 0;
 }
 
 /** The bytes that a format puts before and after the lines of an answer. */

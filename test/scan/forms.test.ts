@@ -110,7 +110,7 @@ describe('answers of every form', () => {
             if (done === true) return { done, value };
             const copy = Buffer.from(value);
             if (!lines.isAtEnd) {
-              lines.pause();
+              void lines.pause();
               pauses++;
             }
             return { done: false, value: copy };

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sharedMemory } from '../../engine/memory/shared-memory.js';
-import { answerCells } from '../../engine/scan/job/piece-space.js';
+import { answerCells } from '../../engine/scan/job/json-lines.js';
 import { executeScan, type ScanSettings } from '../../engine/scan/execute.js';
 import type { Query } from '../../engine/scan/plan/query.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';

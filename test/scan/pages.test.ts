@@ -64,6 +64,26 @@ describe('a page of rows that are in memory', () => {
     }
   });
 
+  it('makes nothing that a wait would need, and is refused like others where it may read too much', async () => {
+    const query: Query = { limit: 100, before: { partition: 482136, ordinal: 500 }, predicates: [] };
+    let made = 0;
+    const signal = (): AbortSignal => {
+      made++;
+      return new AbortController().signal;
+    };
+    const ask = async (bytesMax?: number): Promise<void> => {
+      for await (const piece of executeScan(snapshot, query, { signal, bytesMax }).lines)
+        expect(Buffer.from(piece).toString()).toBe(answerOf(dataset, query));
+    };
+    columns.evict('');
+    await ask();
+    expect(made).toBe(1);
+    await ask();
+    await ask(1 << 20);
+    expect(made).toBe(1);
+    await expect(ask(100)).rejects.toMatchObject({ code: 'invalid' });
+  });
+
   it('holds its snapshot only while it is written, and reports its cost', async () => {
     const query: Query = { limit: 100, predicates: [] };
     await textOf(snapshot, query, true);

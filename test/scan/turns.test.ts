@@ -7,7 +7,7 @@ import { caseCount, fc } from '../cases.js';
 import { LogstrataError } from '../../engine/terms/errors.js';
 import { sharedMemory } from '../../engine/memory/shared-memory.js';
 import { answerBytesMax, cellsOfBlock, idleScansMax, lineJobsOfAllMax } from '../../engine/terms/limits.js';
-import { answerCells } from '../../engine/scan/job/piece-space.js';
+import { answerCells } from '../../engine/scan/job/json-lines.js';
 import { executeScan } from '../../engine/scan/execute.js';
 import type { Query } from '../../engine/scan/plan/query.js';
 import { Answer } from '../../engine/scan/answer.js';

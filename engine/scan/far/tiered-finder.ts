@@ -6,7 +6,7 @@ import type { RowGroupFilter, ScanWork } from '../filter/row-group-filter.js';
 import type { Matches } from '../job/selection.js';
 import { planScan, rangeOfRun, type ScanPlan, type Walk } from '../plan/plan.js';
 import { indexOfRuns } from '../plan/run-index.js';
-import { partsOf } from '../job/line-parts.js';
+import { partsOf, positionIn } from '../job/json-lines.js';
 import { areFiltered, fieldsOf } from './far-condition.js';
 import { FarPage } from './far-page.js';
 import { FarReader, type FarWish } from './far-reader.js';
@@ -171,6 +171,5 @@ function startOfLast(plan: ScanPlan, limit: number): Position {
 
 function positionOfFirst(matches: Matches): Position {
   const [part] = partsOf({ ...matches, take: 1 });
-  const { rows, first, partition, ordinalOfRow0 } = part!;
-  return { partition, ordinal: ordinalOfRow0 + (rows === null ? first : rows[first]!) };
+  return positionIn(part!, part!.first);
 }

@@ -64,7 +64,7 @@ export async function readingEstimate(
 }
 
 /** The column chunks that have been counted. */
-class Chunks {
+export class Chunks {
   readonly #counted = new Set<ChunkSize>();
 
   /** Counts the chunks of fields. Returns the bytes of those that were not counted before. */

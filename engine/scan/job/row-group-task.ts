@@ -3,9 +3,8 @@ import type { KernelBlock } from '../../kernels/json-rows.js';
 import { onLentMemory } from '../../memory/shared-memory.js';
 import type { LineFormat } from '../../terms/line-format.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
-import { unpackParts, writeParts, type PackedParts } from './line-parts.js';
+import { JsonLines, type LinePart, type Piece } from './json-lines.js';
 import { narrow, type Narrowed, type NarrowMode } from './narrowing.js';
-import { CellSpace } from './piece-space.js';
 import type { PreparedPredicate } from './predicate.js';
 import { RemainingRows } from './selection.js';
 import { countRows, type RowCounts, type RowsToCount } from './row-counts.js';
@@ -45,15 +44,14 @@ export interface LinesJob {
   readonly fixedBytes: number;
   /** Addresses of the cells in the memory for the pieces, one cell for each. */
   readonly cells: readonly number[];
-  readonly parts: PackedParts;
+  readonly parts: readonly LinePart[];
   /** Maximum bytes of a piece, unless it consists of one line. */
   readonly pieceBytes: number;
 }
 
-/** A piece and its number of rows. `piece` is its length where it is in the next cell, else the bytes themselves. */
-export interface WrittenPiece {
-  readonly piece: number | Uint8Array;
-  readonly rows: number;
+/** A piece. Where it is in the next cell, only its length is given. */
+export interface WrittenPiece extends Omit<Piece, 'bytes'> {
+  readonly bytes: number | Uint8Array;
 }
 
 /** Rows to count, with the layouts of the columns to count by. */
@@ -88,12 +86,18 @@ export function writeLines(job: LinesJob): Finished<readonly WrittenPiece[]> {
   const { format, block, columnCount, fixedBytes, cells, parts, pieceBytes } = job;
   return onLentMemory((memory) => {
     const table = { format, block, columnCount, fixedBytes, columns: null };
-    const written = writeParts(table, unpackParts(parts), pieceBytes, new CellSpace(memory, cells));
-    const result = written.map(({ bytes, rows }) => ({
-      piece: memory.holds(bytes) ? bytes.length : bytes,
-      rows,
-    }));
-    const onHeap = result.map(({ piece }) => piece).filter((piece) => typeof piece !== 'number');
+    const lines = new JsonLines(pieceBytes, memory, cells);
+    const result: WrittenPiece[] = [];
+    const take = (): void => {
+      const piece = lines.take();
+      if (piece === null) return;
+      const { bytes } = piece;
+      result.push({ ...piece, bytes: memory.holds(bytes) ? bytes.length : bytes });
+    };
+    for (const part of parts)
+      for (let rest = lines.write(table, part); rest !== null; rest = lines.write(table, rest)) take();
+    take();
+    const onHeap = result.map(({ bytes }) => bytes).filter((bytes) => typeof bytes !== 'number');
     return { result, transfer: buffersOf(onHeap) };
   });
 }

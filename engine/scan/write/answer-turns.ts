@@ -1,65 +1,42 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { orDeadline } from '../../terms/deadline.js';
 import { idleScansMax, lineJobsMax, lineJobsOfAllMax, turnMs } from '../../terms/limits.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import { throwIfAborted } from '../../store/reading/pace.js';
 
 /** A scan that can be paused, so that other scans get its memory. */
 export interface PausableScan {
-  /** The turn that it holds; null where it holds none. */
-  readonly turn: Turn | null;
+  /** Whether it holds a turn. */
+  readonly hasTurn: boolean;
   /**
    * Gives back everything that it holds, its turn included, except the piece that its caller has. It continues when its caller asks for the
-   * next piece.
+   * next piece. Resolves when all is given back, and never rejects.
    */
-  pause(): void;
+  pause(): Promise<void>;
 }
 
-/** Permission to write lines ahead. It is given back once none of these lines is in memory. */
-export class Turn {
-  readonly #turns: AnswerTurns;
-  readonly #sinceMs = performance.now();
-  #isReleased = false;
-
-  constructor(turns: AnswerTurns) {
-    this.#turns = turns;
-  }
-
-  /** Whether it should be given back: others wait, and it has lasted at least `turnMs`. */
-  get isOver(): boolean {
-    return this.#turns.isWanted && performance.now() - this.#sinceMs >= turnMs;
-  }
-
-  /** Gives the turn back. Further calls do nothing. */
-  release(): void {
-    if (this.#isReleased) return;
-    this.#isReleased = true;
-    this.#turns.pass();
-  }
-}
-
+/** An answer that waits for a turn. */
 interface Waiter {
-  readonly take: (turn: Turn) => void;
+  /** Whether it has written no lines yet. */
+  readonly isFirst: boolean;
+  readonly take: () => void;
 }
 
 /**
- * Bounds the memory of all long answers together. Only a few of them at a time write lines ahead, and they take turns. While others wait,
- * an answer whose client has not asked for more for `turnMs` is paused.
+ * Bounds the memory of all long answers together. Only a few of them at a time write lines ahead, and they take turns. A turn is given back
+ * once none of these lines is in memory. While others wait, an answer whose client has not asked for more for `turnMs` is paused.
  */
 export class AnswerTurns {
   #free: number;
-  /**
-   * Answers that wait for a turn to write their first lines, and those that wait to write further ones. The two queues are served
-   * alternately, so that first lines come soon.
-   */
-  readonly #waiting: Readonly<Record<'first' | 'next', Waiter[]>> = { first: [], next: [] };
+  /** First lines and further ones are served alternately, so that first lines come soon. */
+  readonly #waiting: Waiter[] = [];
   #isForFirst = true;
   /**
    * Scans whose callers have a piece and have not asked for the next, with the time since when, in milliseconds. The longest wait comes
    * first.
    */
   readonly #idle = new Map<PausableScan, number>();
-  /** Approximate number of turns that paused scans are about to give back. */
-  #coming = 0;
-  #timer: NodeJS.Timeout | undefined;
+  #isWatching = false;
 
   /** @param threads number of threads that write lines */
   constructor(threads: number) {
@@ -67,56 +44,48 @@ export class AnswerTurns {
     this.#free = Math.floor(lineJobsOfAllMax / (jobsPerTurn(threads) + 1));
   }
 
-  /** Whether an answer waits for a turn. */
-  get isWanted(): boolean {
-    return this.#wanted > 0;
+  /** Whether a turn that began at `sinceMs` should be given back: others wait, and it has lasted at least `turnMs`. */
+  isOver(sinceMs: number): boolean {
+    return this.#waiting.length > 0 && performance.now() - sinceMs >= turnMs;
   }
 
-  get #wanted(): number {
-    return this.#waiting.first.length + this.#waiting.next.length;
-  }
-
-  /** A turn, if one is free; else null. */
-  tryTake(): Turn | null {
-    if (this.#free === 0) return null;
+  /** Takes a turn, if one is free. */
+  tryTake(): boolean {
+    if (this.#free === 0) return false;
     this.#free--;
-    return new Turn(this);
+    return true;
   }
 
   /** Waits for a turn, where none is free. Rejects when `signal` is aborted. The caller must hold no memory that others may wait for. */
-  wait(which: 'first' | 'next', signal: AbortSignal | undefined): Promise<Turn> {
-    const waiting = this.#waiting[which];
+  wait(isFirst: boolean, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       const onAbort = (): void => {
-        const place = waiting.indexOf(waiter);
-        if (place >= 0) waiting.splice(place, 1);
+        this.#waiting.splice(this.#waiting.indexOf(waiter), 1);
         try {
           throwIfAborted(signal);
         } catch (error) {
           reject(error as Error);
         }
       };
-      const waiter: Waiter = {
-        take: (turn) => {
-          signal?.removeEventListener('abort', onAbort);
-          resolve(turn);
-        },
+      const take = (): void => {
+        signal?.removeEventListener('abort', onAbort);
+        resolve();
       };
-      waiting.push(waiter);
+      const waiter: Waiter = { isFirst, take };
+      this.#waiting.push(waiter);
       if (signal?.aborted === true) onAbort();
-      else signal?.addEventListener('abort', onAbort);
-      this.#watch();
+      else signal?.addEventListener('abort', onAbort, { once: true });
+      void this.#watch();
     });
   }
 
-  /** Passes a released turn to the next answer that waits. */
-  pass(): void {
-    this.#coming = Math.max(0, this.#coming - 1);
-    const { first, next } = this.#waiting;
-    const waiter = this.#isForFirst ? (first.shift() ?? next.shift()) : (next.shift() ?? first.shift());
+  /** Gives back a turn, or passes it to the next answer that waits. */
+  giveBack(): void {
+    const next = this.#waiting.findIndex(({ isFirst }) => isFirst === this.#isForFirst);
     this.#isForFirst = !this.#isForFirst;
+    const [waiter] = this.#waiting.splice(Math.max(0, next), 1);
     if (waiter === undefined) this.#free++;
-    else waiter.take(new Turn(this));
+    else waiter.take();
   }
 
   /**
@@ -125,8 +94,8 @@ export class AnswerTurns {
    */
   idle(scan: PausableScan): void {
     this.#idle.set(scan, performance.now());
-    if (this.#idle.size > idleScansMax) this.#pause(this.#idle.keys().next().value!);
-    if (this.isWanted) this.#watch();
+    if (this.#idle.size > idleScansMax) void this.#pause(this.#idle.keys().next().value!);
+    void this.#watch();
   }
 
   /** Notes that a scan continues or has ended. */
@@ -134,32 +103,23 @@ export class AnswerTurns {
     this.#idle.delete(scan);
   }
 
-  #pause(scan: PausableScan): void {
+  #pause(scan: PausableScan): Promise<void> {
     this.#idle.delete(scan);
-    scan.pause();
+    return scan.pause();
   }
 
-  /**
-   * Pauses idle scans that hold a turn, once their client has taken nothing for `turnMs`, as many as answers wait. Sets a timer for
-   * the next check while answers wait.
-   */
-  #watch(): void {
-    if (this.#timer !== undefined || !this.isWanted) return;
-    const nowMs = performance.now();
-    for (const [scan, sinceMs] of this.#idle) {
-      if (this.#coming >= this.#wanted) return;
-      if (scan.turn === null) continue;
-      const leftMs = sinceMs + turnMs - nowMs;
-      if (leftMs > 0) {
-        this.#timer = setTimeout(() => {
-          this.#timer = undefined;
-          this.#watch();
-        }, leftMs);
-        return;
-      }
-      this.#coming++;
-      this.#pause(scan);
+  /** While answers wait, pauses idle scans that hold a turn, once their client has taken nothing for `turnMs`, one after another. */
+  async #watch(): Promise<void> {
+    if (this.#isWatching) return;
+    this.#isWatching = true;
+    while (this.#waiting.length > 0) {
+      const longest = [...this.#idle].find(([{ hasTurn }]) => hasTurn);
+      if (longest === undefined) break;
+      const [scan, sinceMs] = longest;
+      const leftMs = sinceMs + turnMs - performance.now();
+      await (leftMs > 0 ? delay(leftMs) : orDeadline(this.#pause(scan), turnMs));
     }
+    this.#isWatching = false;
   }
 }
 
@@ -174,10 +134,7 @@ const turnsWithoutThreads = new AnswerTurns(0);
 /** The turns shared by all answers whose lines the threads of `pool` write. */
 export function turnsOf(pool: WorkerPool | undefined): AnswerTurns {
   if (pool === undefined) return turnsWithoutThreads;
-  let turns = turnsOfPools.get(pool);
-  if (turns === undefined) {
-    turns = new AnswerTurns(pool.threads);
-    turnsOfPools.set(pool, turns);
-  }
+  const turns = turnsOfPools.get(pool) ?? new AnswerTurns(pool.threads);
+  turnsOfPools.set(pool, turns);
   return turns;
 }

@@ -3,13 +3,15 @@ import { sharedMemory } from '../../memory/shared-memory.js';
 import { bulkRowsMin, cellsOfBlock, inlineRowsMax, rowGroupBytesMax } from '../../terms/limits.js';
 import { newReadCounters } from '../../store/reading/read-counters.js';
 import type { HeldColumns, RowGroup } from '../../store/reading/snapshot.js';
+import { Chunks } from '../filter/reading-estimate.js';
 import type { ScanWork } from '../filter/row-group-filter.js';
-import type { Matches } from '../job/selection.js';
-import { jobsPerTurn, type AnswerTurns, type Turn } from './answer-turns.js';
-import { writtenTable, type WrittenTable, type WrittenFields } from './json-columns.js';
-import { JsonLines, type Piece, PartCutter, packParts, partsOf, type LinePart } from '../job/line-parts.js';
+import { answerCells, JsonLines, type LinePart, partsOf, type Piece, takeRows } from '../job/json-lines.js';
 import { linesTask } from '../job/row-group-task.js';
-import { CellSpace, takeCells } from '../job/piece-space.js';
+import type { Matches } from '../job/selection.js';
+import { rangeOfRun, type ScanPlan } from '../plan/plan.js';
+import type { Query } from '../plan/query.js';
+import { jobsPerTurn, type AnswerTurns } from './answer-turns.js';
+import { writtenTable, type WrittenTable, type WrittenFields } from './json-columns.js';
 
 /** A piece, and the function that gives back its memory. */
 export interface HeldPiece extends Piece {
@@ -26,11 +28,17 @@ export interface LineWork extends ScanWork {
   readonly pieceBytes: number;
 }
 
+/** What a page is written with. */
+interface PageWork extends Pick<LineWork, 'stats' | 'pieceBytes'> {
+  readonly bytesMax: number | undefined;
+}
+
 /** Matches whose rows are being written. */
 interface Source {
   readonly rowGroup: RowGroup;
   readonly rows: number;
-  readonly parts: PartCutter;
+  /** The rows that are left, the next ones last. */
+  readonly parts: LinePart[];
   /** Whether threads write them. */
   isForThreads: boolean;
 }
@@ -40,11 +48,7 @@ interface HeldTable extends WrittenTable, HeldColumns {
   readonly bytes: number;
 }
 
-/** A promise that can be asked whether it has settled. */
-interface Coming<T> {
-  readonly promise: Promise<T>;
-  isHere: boolean;
-}
+type ReadyPiece = Omit<HeldPiece, 'isLast'>;
 
 /**
  * Writes matches as lines, in pieces. Few rows are written at once; of many rows, each job of the threads writes about a megabyte, and as many
@@ -55,19 +59,20 @@ export class LineWriter {
   readonly #fields: WrittenFields;
   readonly #work: LineWork;
   readonly #jobsMax: number;
-  /** Tables of the last row groups, least recently used first: the runs of two segments can alternate row by row. */
+  /** Tables of the last row groups: the runs of two segments can alternate row by row. */
   readonly #tables = new Map<RowGroup, HeldTable>();
   #tablesBytes = 0;
   /** Row groups whose columns the statistics include already. */
   readonly #counted = new Set<RowGroup>();
-  /** The piece that rows are written to here, and its memory. */
-  #lines: { readonly lines: JsonLines; readonly space: CellSpace } | null = null;
+  /** The piece that rows are written to here, and its cells. */
+  #lines: { readonly lines: JsonLines; readonly cells: readonly number[] } | null = null;
   /** Pieces to give, and the jobs that write the following ones. Lines that were written here after a job are a job that has ended. */
-  readonly #ready: Omit<HeldPiece, 'isLast'>[] = [];
-  readonly #jobs: Promise<readonly Omit<HeldPiece, 'isLast'>[]>[] = [];
+  readonly #ready: ReadyPiece[] = [];
+  readonly #jobs: Promise<readonly ReadyPiece[]>[] = [];
   /** Whether a piece that was written here is full, so that all pieces are to be given before more is written. */
   #isFull = false;
-  #turn: Turn | null = null;
+  /** When the turn of the answer began; null where it has none. It is kept while any line that threads have written was not taken. */
+  #turnSinceMs: number | null = null;
   #rows = 0;
 
   constructor(fields: WrittenFields, work: LineWork) {
@@ -76,37 +81,36 @@ export class LineWriter {
     this.#jobsMax = work.threads === null ? 0 : jobsPerTurn(work.threads.threadCount);
   }
 
-  /** The turn that the answer holds. It is kept while any line that threads have written was not taken. */
-  get turn(): Turn | null {
-    return this.#turn;
+  get hasTurn(): boolean {
+    return this.#turnSinceMs !== null;
   }
 
   /** Yields the lines of the matches, which it iterates. The caller frees each piece. */
   async *pieces(found: AsyncIterator<Matches, void>): AsyncGenerator<HeldPiece, void> {
     const { pace } = this.#work;
-    let coming: Coming<Source | null> | null = null;
+    let coming = Promise.resolve<Source | null>(null);
     let source: Source | null = null;
     let isOver = false;
     try {
       for (;;) {
         await pace.pause();
         if (source === null && !isOver) {
-          coming = comingOf(this.#next(found));
+          coming = this.#next(found);
+          coming.catch(() => undefined);
           // What has been written is given before matches or columns are waited for.
-          while (!(await this.#arrives(coming))) yield this.#give(false);
-          source = await coming.promise;
+          while (await this.#isSooner(coming)) yield this.#give(false);
+          source = await coming;
           isOver = source === null;
           if (isOver) this.#endPiece();
         } else if (source === null || this.#mustGive || !(await this.#write(source))) {
-          await this.#takeJob();
-          if (this.#ready.length === 0) return;
+          if (!(await this.#takeJob())) return;
           yield this.#give(isOver);
-        } else if (source.parts.isAtEnd) source = null;
+        } else if (source.parts.length === 0) source = null;
       }
     } finally {
       this.#close();
       await found.return?.();
-      await coming?.promise.catch(() => undefined);
+      await coming.catch(() => undefined);
     }
   }
 
@@ -123,16 +127,18 @@ export class LineWriter {
     this.#rows += rows;
     // They are not held, because this answer may wait for its client before it uses them.
     if (isForThreads) (await this.#hold(rowGroup, rows)).release();
-    return { rowGroup, rows, parts: new PartCutter(partsOf(matches)), isForThreads };
+    return { rowGroup, rows, parts: [...partsOf(matches)].reverse(), isForThreads };
   }
 
-  /** Waits for matches, or until there is a piece to give. Returns false in the second case. */
-  async #arrives(coming: Coming<unknown>): Promise<boolean> {
-    if (this.#ready.length === 0 && this.#jobs.length > 0) {
-      await either(coming.promise, this.#jobs[0]!);
-      if (!coming.isHere) await this.#takeJob();
-    }
-    return coming.isHere || this.#ready.length === 0;
+  /** Whether there is a piece to give before the next matches are there. Waits until one of them is. */
+  async #isSooner(coming: Promise<unknown>): Promise<boolean> {
+    if (this.#ready.length > 0 || this.#jobs.length === 0) return this.#ready.length > 0;
+    const [job] = this.#jobs;
+    const isSooner = await new Promise<boolean>((resolve, reject) => {
+      coming.then(() => resolve(false), reject);
+      job!.then(() => resolve(true), reject);
+    });
+    return isSooner && this.#takeJob();
   }
 
   get #mustGive(): boolean {
@@ -140,8 +146,8 @@ export class LineWriter {
     return this.#isFull || (this.#jobsMax > 0 && this.#jobs.length >= this.#jobsMax);
   }
 
-  /** Waits for the oldest job where no piece is ready. */
-  async #takeJob(): Promise<void> {
+  /** Waits for the oldest job where no piece is ready. Returns whether there is a piece to give. */
+  async #takeJob(): Promise<boolean> {
     const startMs = performance.now();
     while (this.#ready.length === 0 && this.#jobs.length > 0) {
       const pieces = await this.#jobs[0]!;
@@ -149,6 +155,7 @@ export class LineWriter {
       this.#ready.push(...pieces);
     }
     this.#work.stats.writeMs += performance.now() - startMs;
+    return this.#ready.length > 0;
   }
 
   #give(isOver: boolean): HeldPiece {
@@ -169,14 +176,14 @@ export class LineWriter {
   }
 
   async #writeHere({ rowGroup, rows, parts }: Source): Promise<void> {
-    if (this.#jobs.length + this.#ready.length === 0) this.#releaseTurn();
+    if (this.#jobs.length + this.#ready.length === 0) this.#giveTurnBack();
     const { table } = await this.#tableOf(rowGroup, rows);
     const startMs = performance.now();
     const { lines } = (this.#lines ??= this.#newPiece());
-    for (let part = parts.next(); part !== undefined; part = parts.next()) {
-      const next = lines.write(table, part, part.first, part.end);
-      if (next === part.end) continue;
-      parts.putBack({ ...part, first: next });
+    for (let part = parts.pop(); part !== undefined; part = parts.pop()) {
+      const rest = lines.write(table, part);
+      if (rest === null) continue;
+      parts.push(rest);
       this.#endPiece();
       this.#isFull = true;
       break;
@@ -184,19 +191,19 @@ export class LineWriter {
     this.#work.stats.writeMs += performance.now() - startMs;
   }
 
-  #newPiece(): { lines: JsonLines; space: CellSpace } {
+  #newPiece(): { lines: JsonLines; cells: readonly number[] } {
     const { pieceBytes } = this.#work;
-    const space = new CellSpace(sharedMemory(), takeCells(1, pieceBytes));
-    return { lines: new JsonLines(pieceBytes, space), space };
+    const cells = answerCells().take(1, pieceBytes);
+    return { lines: new JsonLines(pieceBytes, sharedMemory(), cells), cells };
   }
 
   /** Ends the piece that rows are written to here. It follows the jobs that have been begun. */
   #endPiece(): void {
     if (this.#lines === null) return;
-    const { lines, space } = this.#lines;
+    const { lines, cells } = this.#lines;
     this.#lines = null;
     const piece = lines.take();
-    const free = (): void => space.free();
+    const free = (): void => answerCells().giveBack(cells);
     if (piece === null) free();
     else if (this.#jobs.length === 0) this.#ready.push({ ...piece, free });
     else this.#jobs.push(Promise.resolve([{ ...piece, free }]));
@@ -213,70 +220,64 @@ export class LineWriter {
       return true;
     }
     const rows = Math.max(1, Math.floor((cellsOfBlock * this.#work.pieceBytes) / held.lineBytes));
-    const job = this.#writeThere(held, source.parts.take(rows)).finally(() => held.release());
+    const job = this.#writeThere(held, takeRows(source.parts, rows)).finally(() => held.release());
     job.catch(() => undefined);
     this.#work.threads!.track(job);
     this.#jobs.push(job);
     return true;
   }
 
-  async #writeThere({ table, lineBytes }: HeldTable, parts: readonly LinePart[]) {
+  async #writeThere({ table, lineBytes }: HeldTable, parts: readonly LinePart[]): Promise<ReadyPiece[]> {
     const { pieceBytes, threads } = this.#work;
+    const { block, columnCount, fixedBytes, format } = table;
     const rows = parts.reduce((sum, { first, end }) => sum + end - first, 0);
     // Cells for the lines, with 25 % to spare. Lines that don't fit in the cells are written to the heap.
     const wanted = Math.min(2 * cellsOfBlock, Math.ceil((1.25 * rows * lineBytes) / pieceBytes) + 1);
-    const space = new CellSpace(sharedMemory(), takeCells(wanted, pieceBytes));
+    const cells = answerCells().take(wanted, pieceBytes);
+    let filled = 0;
     try {
-      const { block, columnCount, fixedBytes, format } = table;
-      const pieces = await threads!.run(linesTask, {
-        block,
-        columnCount,
-        fixedBytes,
-        format,
-        cells: space.cells,
-        parts: packParts(parts),
-        pieceBytes,
+      const job = { block, columnCount, fixedBytes, format, cells, parts, pieceBytes };
+      const pieces = await threads!.run(linesTask, job);
+      return pieces.map(({ bytes, ...piece }) => {
+        if (typeof bytes !== 'number') return { ...piece, bytes, free: () => undefined };
+        const address = cells[filled++]!;
+        const free = (): void => answerCells().giveBack([address]);
+        return { ...piece, bytes: sharedMemory().bytesAt({ address, sizeBytes: bytes }), free };
       });
-      return pieces.map(({ piece, rows: count }) => ({ ...space.given(piece), rows: count }));
     } finally {
-      space.freeUnused();
+      answerCells().giveBack(cells.slice(filled));
     }
   }
 
-  /** Takes a turn where the answer holds none, or holds one that is over. False where pieces have to be given before that. */
+  /** Takes a turn where the answer has none, or one that is over. False where pieces have to be given before that. */
   async #takeTurn(): Promise<boolean> {
     const { turns, stats, pace, onTurn } = this.#work;
-    if (this.#turn?.isOver === false) return true;
+    if (this.#turnSinceMs !== null && !turns.isOver(this.#turnSinceMs)) return true;
     if (this.#ready.length + this.#jobs.length > 0) return false;
-    this.#releaseTurn();
-    this.#turn = turns.tryTake();
-    if (this.#turn !== null) return true;
-    onTurn?.(true);
-    try {
-      this.#turn = await turns.wait(stats.rowsReturned === 0 ? 'first' : 'next', pace.signal);
-    } finally {
-      onTurn?.(false);
+    this.#giveTurnBack();
+    if (!turns.tryTake()) {
+      onTurn?.(true);
+      try {
+        await turns.wait(stats.rowsReturned === 0, pace.signal);
+      } finally {
+        onTurn?.(false);
+      }
     }
+    this.#turnSinceMs = performance.now();
     return true;
   }
 
-  #releaseTurn(): void {
-    this.#turn?.release();
-    this.#turn = null;
+  #giveTurnBack(): void {
+    if (this.#turnSinceMs === null) return;
+    this.#turnSinceMs = null;
+    this.#work.turns.giveBack();
   }
 
   async #tableOf(rowGroup: RowGroup, rows: number): Promise<HeldTable> {
     const known = this.#tables.get(rowGroup);
-    if (known !== undefined) {
-      this.#tables.delete(rowGroup);
-      this.#tables.set(rowGroup, known);
-      return known;
-    }
+    if (known !== undefined) return known;
     const held = await this.#hold(rowGroup, rows);
-    for (const other of this.#tables.keys()) {
-      if (this.#tablesBytes + held.bytes <= rowGroupBytesMax) break;
-      this.#forget(other);
-    }
+    if (this.#tablesBytes + held.bytes > rowGroupBytesMax) this.releaseTables();
     this.#tables.set(rowGroup, held);
     this.#tablesBytes += held.bytes;
     return held;
@@ -284,14 +285,9 @@ export class LineWriter {
 
   /** Releases the columns of tables that are held. They are read again if they are needed again. */
   releaseTables(): void {
-    for (const rowGroup of this.#tables.keys()) this.#forget(rowGroup);
-  }
-
-  #forget(rowGroup: RowGroup): void {
-    const held = this.#tables.get(rowGroup)!;
-    this.#tables.delete(rowGroup);
-    this.#tablesBytes -= held.bytes;
-    held.release();
+    for (const held of this.#tables.values()) held.release();
+    this.#tables.clear();
+    this.#tablesBytes = 0;
   }
 
   /** The table of a row group, which the caller releases. Before it waits for memory, the other tables are released. */
@@ -316,7 +312,7 @@ export class LineWriter {
   /** Gives back what is held. Memory that threads still use, and the turn, are given back when the threads are done. */
   #close(): void {
     this.releaseTables();
-    this.#lines?.space.free();
+    answerCells().giveBack(this.#lines?.cells ?? []);
     for (const { free } of this.#ready.splice(0)) free();
     const ended = this.#jobs.splice(0).map((job) =>
       job.then(
@@ -324,25 +320,80 @@ export class LineWriter {
         () => undefined,
       ),
     );
-    if (ended.length === 0) this.#releaseTurn();
-    else this.#work.threads!.track(Promise.all(ended).then(() => this.#releaseTurn()));
+    if (ended.length === 0) this.#giveTurnBack();
+    else this.#work.threads!.track(Promise.all(ended).then(() => this.#giveTurnBack()));
   }
 }
 
-function comingOf<T>(promise: Promise<T>): Coming<T> {
-  const coming = { promise, isHere: false };
-  const arrive = (): void => void (coming.isHere = true);
-  promise.then(arrive, arrive);
-  return coming;
+/**
+ * The whole answer to a query without predicates as one piece, where its rows are few and their columns in memory. Most requests for the end
+ * of a log, or for the pages before it, are of this kind. Nothing is waited for, so none of the objects for that are made. Null otherwise,
+ * also where the query may have to read more than `bytesMax`.
+ */
+export function pageInMemory(
+  plan: ScanPlan,
+  { limit, predicates }: Query,
+  written: WrittenFields,
+  { stats, pieceBytes, bytesMax }: PageWork,
+): HeldPiece | null {
+  const rows = Math.min(limit, plan.rows);
+  if (predicates.length > 0 || rows === 0 || rows > inlineRowsMax) return null;
+  const startMs = performance.now();
+  const counters = newReadCounters();
+  const held: HeldColumns[] = [];
+  const tables = new Map<RowGroup, WrittenTable>();
+  const chunks = new Chunks();
+  let [lineBytes, readBytes] = [0, 0];
+  try {
+    const parts = pageParts(plan, rows);
+    for (const { rowGroup, first, end } of parts) {
+      let table = tables.get(rowGroup);
+      if (table === undefined) {
+        const open = rowGroup.opened();
+        const found = open?.columnsInMemory?.(written.fields, counters) ?? null;
+        if (open === null || found === null) return null;
+        held.push(found);
+        table = writtenTable(found.columns, written);
+        tables.set(rowGroup, table);
+        if (bytesMax !== undefined) readBytes += chunks.add(open, written.fields);
+      }
+      lineBytes += (end - first) * table.lineBytes;
+      if (readBytes > (bytesMax ?? Infinity) || lineBytes > pieceBytes) return null;
+    }
+    const selectedMs = performance.now();
+    const cells = answerCells().take(1, pieceBytes);
+    const free = (): void => answerCells().giveBack(cells);
+    const lines = new JsonLines(pieceBytes, sharedMemory(), cells);
+    if (parts.some((part) => lines.write(tables.get(part.rowGroup)!.table, part) !== null)) {
+      free();
+      return null;
+    }
+    stats.rowGroupsScanned += tables.size;
+    stats.columnsCached += counters.columnsCached;
+    stats.rowsReturned += rows;
+    stats.selectMs += selectedMs - startMs;
+    stats.writeMs += performance.now() - selectedMs;
+    return { ...lines.take()!, free, isLast: true };
+  } finally {
+    for (const found of held) found.release();
+  }
 }
 
-/** Resolves when one of two promises has settled. */
-function either(one: Promise<unknown>, other: Promise<unknown>): Promise<void> {
-  return new Promise((resolve) => {
-    for (const promise of [one, other])
-      promise.then(
-        () => resolve(),
-        () => resolve(),
-      );
-  });
+/** The first or last rows of a plan, in the order of the answer. */
+function pageParts(plan: ScanPlan, rows: number): (LinePart & { readonly rowGroup: RowGroup })[] {
+  const isForward = plan.direction === 'forward';
+  const parts = [];
+  let left = rows;
+  for (let i = isForward ? plan.first : plan.end - 1; left > 0; i += isForward ? 1 : -1) {
+    const range = rangeOfRun(plan, i);
+    if (range === null) continue;
+    const taken = Math.min(left, range.rows);
+    left -= taken;
+    const { partition, firstOrdinal, firstRow } = range;
+    const first = firstRow + (isForward ? 0 : range.rows - taken);
+    const ordinalOfRow0 = firstOrdinal - firstRow;
+    const { rowGroup } = plan.runs.at(i)!;
+    parts.push({ rowGroup, rows: null, first, end: first + taken, partition, ordinalOfRow0 });
+  }
+  return isForward ? parts : parts.reverse();
 }

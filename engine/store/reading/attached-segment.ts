@@ -31,7 +31,15 @@ import type { AskableFilters } from './filter-ask.js';
 import type { JobQueue } from '../../workers/job-queue.js';
 import type { ReadCounters } from './read-counters.js';
 import { SegmentProbing } from './segment-probing.js';
-import type { ChunkSize, HeldColumns, HoldOptions, OpenRowGroup, RowGroup, SnapshotRun } from './snapshot.js';
+import type {
+  ChunkSize,
+  HeldColumns,
+  ColumnUse,
+  HoldOptions,
+  OpenRowGroup,
+  RowGroup,
+  SnapshotRun,
+} from './snapshot.js';
 
 /**
  * An attached file, opened for reading. A span of it is what a row group of a sealed segment is: its rows are put in the order of their
@@ -336,18 +344,20 @@ class OpenSpan implements OpenRowGroup {
     return segment.pool.hasDecoded(keys[field]!);
   }
 
+  columnsInMemory(fields: readonly number[], counters: ReadCounters, use?: ColumnUse): HeldColumns | null {
+    const { segment, keys } = this.#rowGroup;
+    const wanted = fields.map((field) => keys[field]!);
+    return segment.pool.pinDecoded(wanted, counters, use);
+  }
+
   async columns(
     fields: readonly number[],
     counters: ReadCounters,
     options?: HoldOptions,
   ): Promise<HeldColumns> {
-    const { segment, keys } = this.#rowGroup;
-    const decoded = segment.pool.pinDecoded(
-      fields.map((field) => keys[field]!),
-      options?.use,
-    );
-    counters.columnsCached += decoded?.columns.length ?? 0;
+    const decoded = this.columnsInMemory(fields, counters, options?.use);
     if (decoded !== null) return decoded;
+    const { segment } = this.#rowGroup;
     const requests = await Promise.all(fields.map((field) => this.#request(field, counters)));
     return countPinned(await segment.pool.pin(requests, options), counters);
   }

@@ -108,8 +108,8 @@ export class BufferPool {
     return this.#pinnedBytes;
   }
 
-  /** Pins the columns of `keys` if all of them are decoded; else returns null and pins none. */
-  pinDecoded(keys: readonly string[], use: ColumnUse = 'again'): HeldColumns | null {
+  /** Pins and counts the columns of `keys` if all of them are decoded; else returns null and pins none. */
+  pinDecoded(keys: readonly string[], counters: ReadCounters, use: ColumnUse = 'again'): HeldColumns | null {
     const entries: Entry[] = [];
     const columns: Column[] = [];
     for (const key of keys) {
@@ -122,6 +122,7 @@ export class BufferPool {
       this.#pin(entry);
       if (use === 'again') this.#touch(entry);
     }
+    counters.columnsCached += columns.length;
     return { columns, release: () => this.#unpinAll(entries) };
   }
 

@@ -155,6 +155,10 @@ class HotRowGroup implements RowGroup, OpenRowGroup {
   }
 
   async columns(fields: readonly number[]): Promise<HeldColumns> {
+    return this.columnsInMemory(fields);
+  }
+
+  columnsInMemory(fields: readonly number[]): HeldColumns {
     assert(!this.owner.isGivenBack, 'hot rows are read while a snapshot holds them');
     return { columns: fields.map((field) => this.#column(field)), release: () => undefined };
   }

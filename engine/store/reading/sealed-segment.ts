@@ -4,7 +4,7 @@ import { streamedBytesMin } from '../../terms/limits.js';
 import { SharedWork } from '../../terms/shared-work.js';
 import { placementField, type Schema } from '../../terms/schema.js';
 import type { JobQueue } from '../../workers/job-queue.js';
-import type { ChunkSize, HeldColumns, HoldOptions, OpenRowGroup, RowGroup } from './snapshot.js';
+import type { ChunkSize, HeldColumns, ColumnUse, HoldOptions, OpenRowGroup, RowGroup } from './snapshot.js';
 import type { ZoneMap } from '../../columns/zone-map.js';
 import { decodingBytesMax, readingBytesMax } from '../../parquet/chunk-decoder.js';
 import type { ColumnSpace } from '../../parquet/column-space.js';
@@ -237,20 +237,20 @@ class SealedRowGroup implements OpenRowGroup {
     return convertZone(stored, source.conversion);
   }
 
+  columnsInMemory(fields: readonly number[], counters: ReadCounters, use?: ColumnUse): HeldColumns | null {
+    const keys = fields.map((field) => this.#key(field));
+    return this.#segment.pool.pinDecoded(keys, counters, use);
+  }
+
   async columns(
     fields: readonly number[],
     counters: ReadCounters,
     options?: HoldOptions,
   ): Promise<HeldColumns> {
-    const { pool } = this.#segment;
-    const decoded = pool.pinDecoded(
-      fields.map((field) => this.#key(field)),
-      options?.use,
-    );
-    counters.columnsCached += decoded?.columns.length ?? 0;
+    const decoded = this.columnsInMemory(fields, counters, options?.use);
     if (decoded !== null) return decoded;
     const requests = fields.map((field) => this.#request(field, counters));
-    return countPinned(await pool.pin(requests, options), counters);
+    return countPinned(await this.#segment.pool.pin(requests, options), counters);
   }
 
   #request(field: number, counters: ReadCounters): ColumnRequest {

@@ -87,6 +87,8 @@ export interface OpenRowGroup {
    * is no memory for them the call waits and holds none of them. Throws `DamageError` on a failed checksum.
    */
   columns(fields: readonly number[], counters: ReadCounters, options?: HoldOptions): Promise<HeldColumns>;
+  /** Like `columns`, without a wait; null where a column is not in memory. */
+  columnsInMemory?(fields: readonly number[], counters: ReadCounters, use?: ColumnUse): HeldColumns | null;
 }
 
 /**
