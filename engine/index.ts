@@ -187,7 +187,7 @@ export { leaseMemory, type MemoryLease } from './memory/memory-lease.js';
 export { openScratchWithin, type Scratch } from './memory/scratch.js';
 export { foreignMemory, workingOn, type MemoryRange } from './memory/shared-memory.js';
 export { KernelModule, requireSimd, type KernelMemory } from './memory/wasm.js';
-export { InOrder } from './workers/in-order.js';
+export { dropInOrder, finishInOrder, startInOrder, type Pending } from './workers/in-order.js';
 export { Semaphore } from './workers/semaphore.js';
 export { buffersOf, builtModule, type Finished, type Task } from './workers/task.js';
 export { WorkerPool, workersDefault } from './workers/worker-pool.js';

@@ -1,8 +1,11 @@
 import {
+  dropInOrder,
+  finishInOrder,
   leaseMemory,
   type MemoryLease,
-  InOrder,
   largeFileBytesMin,
+  type Pending,
+  startInOrder,
   workerFileBytesMin,
   type WorkerPool,
 } from '../../engine/index.js';
@@ -114,7 +117,8 @@ export class FileLines {
   /** Whether the content that was taken ends inside a line. */
   endsInLine: boolean;
   private readonly framer: LineFramer;
-  private readonly decoding: InOrder;
+  private readonly decoding: Pending[] = [];
+  private readonly depth: number;
   private readonly workers: WorkerPool | null;
   private readonly buffers: FrameBuffers;
   private readonly stopping: SignalFlag;
@@ -145,7 +149,7 @@ export class FileLines {
       this.buffers.take,
     );
     // Two frames per thread: one is being decoded while another waits for the records before it to be stored.
-    this.decoding = new InOrder(2 * (this.workers?.threads ?? 0));
+    this.depth = 2 * (this.workers?.threads ?? 0);
     this.endsInLine = known?.endsInLine ?? false;
     this.continuesLine = this.endsInLine;
   }
@@ -160,7 +164,7 @@ export class FileLines {
       throw error;
     } finally {
       this.stopping.release();
-      await this.decoding.drop();
+      await dropInOrder(this.decoding);
       this.buffers.close();
     }
   }
@@ -177,7 +181,7 @@ export class FileLines {
       this.consumer.hasRead();
       if (frame.kind === 'tail') break;
     }
-    await this.decoding.drain();
+    await finishInOrder(this.decoding);
   }
 
   /** Has a frame decoded, and passes the result to the consumer; with threads, the next frames are read meanwhile. */
@@ -187,14 +191,16 @@ export class FileLines {
     const lines = this.linesOf(frame);
     this.continuesLine = false;
     if (frame.kind === 'long') {
-      await this.decoding.drain();
+      await finishInOrder(this.decoding);
       await this.consumer.reject(lines, rejectedLongLine(frame, continuesLine));
       return;
     }
     const { end, base } = lines;
     const written = writtenAt(base);
     const ranges = [{ start: 0, end, captures, written, continuesLine }];
-    await this.decoding.add(
+    await startInOrder(
+      this.decoding,
+      this.depth,
       () => this.decode(lines, ranges),
       (decoded) => this.take(lines, ranges, decoded),
       ({ batch }) => batch?.lease?.free(),

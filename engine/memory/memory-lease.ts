@@ -1,7 +1,7 @@
 import { assert } from '../terms/assert.js';
 import { leasedBytesMax } from '../terms/limits.js';
 import { bufferBytes } from './allocator.js';
-import { sharedMemory, type MemoryRange, type SharedMemory } from './shared-memory.js';
+import { sharedMemory, type MemoryRange } from './shared-memory.js';
 
 let leasedBytes = 0;
 
@@ -9,50 +9,16 @@ let leasedBytes = 0;
  * A range of this thread's shared memory. Its holder has to free it; until then every thread that knows its address can read and write it
  * in place. Such memory is reused, whereas arrays that are transferred between threads are new each time and burden the garbage collector.
  */
-export class MemoryLease {
-  #sizeBytes: number;
-  #isFree = false;
-
-  constructor(
-    private readonly memory: SharedMemory,
-    readonly address: number,
-    sizeBytes: number,
-  ) {
-    this.#sizeBytes = sizeBytes;
-  }
-
+export interface MemoryLease {
+  readonly address: number;
   /** The description that another thread needs to find the range. */
-  get range(): MemoryRange {
-    return this.memory.rangeAt(this.address, this.#sizeBytes);
-  }
-
+  readonly range: MemoryRange;
   /** The bytes of the range. */
-  get bytes(): Uint8Array {
-    return this.memory.bytesAt({ address: this.address, sizeBytes: this.#sizeBytes });
-  }
-
+  readonly bytes: Uint8Array;
   /** Frees all but the first `sizeBytes`. */
-  shrink(sizeBytes: number): void {
-    assert(!this.#isFree && sizeBytes <= this.#sizeBytes, 'a lease shrinks while it is held');
-    const heldBytes = this.memory.sizeOf(this.address);
-    this.memory.shrink(this.address, bufferBytes(sizeBytes));
-    this.#giveBack(heldBytes - this.memory.sizeOf(this.address));
-    this.#sizeBytes = sizeBytes;
-  }
-
+  shrink(sizeBytes: number): void;
   /** Frees the range. Further calls do nothing. */
-  free(): void {
-    if (this.#isFree) return;
-    this.#isFree = true;
-    const heldBytes = this.memory.sizeOf(this.address);
-    this.memory.free(this.address);
-    this.#giveBack(heldBytes);
-  }
-
-  #giveBack(bytes: number): void {
-    leasedBytes -= bytes;
-    this.memory.addBound(-bytes);
-  }
+  free(): void;
 }
 
 /** Bytes of all leases that are held. */
@@ -75,5 +41,31 @@ export function leaseMemory(sizeBytes: number): MemoryLease | null {
     return null;
   }
   leasedBytes += wantedBytes;
-  return new MemoryLease(memory, address, sizeBytes);
+  let heldBytes = sizeBytes;
+  let isFree = false;
+  const giveBack = (release: () => void): void => {
+    const before = memory.takenBytes;
+    release();
+    const bytes = before - memory.takenBytes;
+    leasedBytes -= bytes;
+    memory.addBound(-bytes);
+  };
+  return {
+    address,
+    get range() {
+      return memory.rangeAt(address, heldBytes);
+    },
+    get bytes() {
+      return memory.bytesAt({ address, sizeBytes: heldBytes });
+    },
+    shrink: (keptBytes) => {
+      assert(!isFree && keptBytes <= heldBytes, 'a lease shrinks while it is held');
+      giveBack(() => memory.shrink(address, bufferBytes(keptBytes)));
+      heldBytes = keptBytes;
+    },
+    free: () => {
+      if (!isFree) giveBack(() => memory.free(address));
+      isFree = true;
+    },
+  };
 }

@@ -3,8 +3,8 @@ import type { FarRows, FarSource, SourceQuestion } from '../store/far/far-rows.j
 import { columnOfField } from '../store/far/far-sql.js';
 import { readNative } from '../store/far/native-reader.js';
 import type { OrdinalRun } from '../store/manifest/manifest.js';
-import { FarRowGroup, rowsOfCopy } from '../store/reading/far-row-group.js';
-import type { Snapshot, SnapshotRun } from '../store/reading/snapshot.js';
+import { farRowGroup, rowsOfCopy } from '../store/reading/far-row-group.js';
+import type { RowGroup, Snapshot, SnapshotRun } from '../store/reading/snapshot.js';
 import { StateChanges } from '../store/reading/state-changes.js';
 import { compareByPosition } from '../store/runs/run-list.js';
 import { isLogstrataError, LogstrataError } from '../terms/errors.js';
@@ -130,16 +130,13 @@ export class ReaderState {
     const storedOf = new Map(far.schemas.map(({ version, schema }) => [version, schema]));
     for (const { runs: own, copy, schemaVersion, timeMinMs, timeMaxMs } of far.units) {
       const rows = rowsOfCopy(agent, copy, schemaVersion, storedOf.get(schemaVersion)!, this.#cluster);
-      const rowGroup = new FarRowGroup(
-        { file: `far/${copy.unit}`, rows: copy.rows, timeMinMs, timeMaxMs },
-        rows,
-      );
+      const rowGroup = farRowGroup({ file: `far/${copy.unit}`, rows: copy.rows, timeMinMs, timeMaxMs }, rows);
       for (const run of own) runs.push({ ...run, rowGroup });
     }
     runs.sort(compareByPosition);
     let next = 0;
     let stretch = 0;
-    let rowGroup: FarRowGroup | null = null;
+    let rowGroup: RowGroup | null = null;
     const all: SnapshotRun[] = [];
     for (const run of near) {
       while (next < runs.length && isBefore(runs[next]!, run)) {
@@ -157,7 +154,7 @@ export class ReaderState {
    * A row group for one stretch: near records with no record of the far tier between them. A request for a range of the stretch
    * can only return these records and newer ones, even if the writer has shipped some of them to the far tier since.
    */
-  #nearGroup(stretch: number, stored: Schema, tag: string, rowBytes: number): FarRowGroup {
+  #nearGroup(stretch: number, stored: Schema, tag: string, rowBytes: number): RowGroup {
     const { agent } = this;
     const rows: FarRows = {
       agent,
@@ -169,7 +166,7 @@ export class ReaderState {
       lacking: () =>
         this.#outdated(`the writer no longer has all records of agent ${agent} that it had before`),
     };
-    return new FarRowGroup({ file: 'near', rows: 0, timeMinMs: null, timeMaxMs: null }, rows);
+    return farRowGroup({ file: 'near', rows: 0, timeMinMs: null, timeMaxMs: null }, rows);
   }
 
   async #askRows(question: SourceQuestion, tag: string, signal: AbortSignal | undefined): Promise<FarAnswer> {

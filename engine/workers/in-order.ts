@@ -1,5 +1,5 @@
 /** Work in progress. */
-interface Pending {
+export interface Pending {
   /** Waits for the result and passes it to its consumer. */
   readonly deliver: () => Promise<void>;
   /** Waits for the result and discards it. */
@@ -7,50 +7,37 @@ interface Pending {
 }
 
 /**
- * Runs asynchronous work ahead of its consumer. Results are consumed one at a time, in the order in which the work was started. At most
- * `depth` pieces of work are in progress; with 0, each result is consumed before the next piece starts.
+ * Runs asynchronous work ahead of its consumer. `pending` is the work of that consumer in progress, oldest first. Results are consumed one
+ * at a time, in the order in which the work was started. `start` is called once fewer than `depth` pieces of work are in progress; with a
+ * depth of 0, the result is consumed before this returns. Throws the errors of earlier work and of its consumer. `discard` is called with a
+ * result that is not consumed.
  */
-export class InOrder {
-  private pending: Pending[] = [];
+export async function startInOrder<T>(
+  pending: Pending[],
+  depth: number,
+  start: () => Promise<T>,
+  consume: (result: T) => Promise<void>,
+  discard: (result: T) => void = () => {},
+): Promise<void> {
+  if (depth === 0) return consume(await start());
+  await finishInOrder(pending, depth - 1);
+  const result = start();
+  // Prevents an unhandled rejection: `deliver` throws the failure, but is never called if earlier work has failed.
+  result.catch(() => {});
+  pending.push({
+    deliver: async () => consume(await result),
+    discard: () => result.then(discard, () => {}),
+  });
+}
 
-  /** @param depth may be changed before work is added */
-  constructor(public depth: number) {}
+/** Waits until work has ended and its results are consumed, except for the newest `left` pieces. */
+export async function finishInOrder(pending: Pending[], left = 0): Promise<void> {
+  while (pending.length > left) await pending.shift()!.deliver();
+}
 
-  /**
-   * Calls `start` once fewer than `depth` pieces of work are in progress. Throws the errors of earlier work and of its consumer. `discard`
-   * is called with a result that is not consumed.
-   */
-  async add<T>(
-    start: () => Promise<T>,
-    consume: (result: T) => Promise<void>,
-    discard: (result: T) => void = () => {},
-  ): Promise<void> {
-    if (this.depth === 0) return consume(await start());
-    while (this.pending.length >= this.depth) await this.deliverFirst();
-    const result = start();
-    // Prevents an unhandled rejection: `deliver` throws the failure, but is never called if earlier work has failed.
-    result.catch(() => {});
-    this.pending.push({
-      deliver: async () => consume(await result),
-      discard: () => result.then(discard, () => {}),
-    });
-  }
-
-  private async deliverFirst(): Promise<void> {
-    await this.pending.shift()!.deliver();
-  }
-
-  /** Waits until all work has ended and its results are consumed. */
-  async drain(): Promise<void> {
-    while (this.pending.length > 0) await this.deliverFirst();
-  }
-
-  /** Waits until all work has ended, and discards its results. */
-  async drop(): Promise<void> {
-    const { pending } = this;
-    this.pending = [];
-    for (const { discard } of pending) await discard();
-  }
+/** Waits until all work has ended, and discards its results. */
+export async function dropInOrder(pending: Pending[]): Promise<void> {
+  for (const { discard } of pending.splice(0)) await discard();
 }
 
 /**
@@ -63,17 +50,13 @@ export async function mapInOrder<Item, Result>(
   work: (item: Item, index: number) => Promise<Result>,
 ): Promise<Result[]> {
   const results: Result[] = [];
-  const running = new InOrder(depth);
+  const running: Pending[] = [];
+  const consume = async (result: Result): Promise<void> => void results.push(result);
   try {
-    for (const [i, item] of items.entries()) {
-      await running.add(
-        () => work(item, i),
-        async (result) => void results.push(result),
-      );
-    }
-    await running.drain();
+    for (const [i, item] of items.entries()) await startInOrder(running, depth, () => work(item, i), consume);
+    await finishInOrder(running);
   } finally {
-    await running.drop();
+    await dropInOrder(running);
   }
   return results;
 }

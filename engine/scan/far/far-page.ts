@@ -1,25 +1,15 @@
 import type { Column } from '../../columns/column.js';
 import { convertColumn, nullColumn } from '../../columns/convert-column.js';
 import type { FarAnswer } from '../../store/far/far-cluster.js';
-import type { AskableFilters } from '../../store/reading/filter-ask.js';
-import type { HeldColumns, OpenRowGroup, RowGroup } from '../../store/reading/snapshot.js';
+import { MemoryRowGroup } from '../../store/reading/hot-rows.js';
 import { assert } from '../../terms/assert.js';
 import type { Schema } from '../../terms/schema.js';
 import type { RowRange } from '../plan/plan.js';
 import { storedField } from './far-condition.js';
 
 /** Rows that a far tier has answered, as a row group in memory with the fields of `schema`. They ascend by position, with gaps. */
-export class FarPage implements RowGroup, OpenRowGroup {
-  readonly index = 0;
+export class FarPage extends MemoryRowGroup {
   readonly hot = false;
-  readonly timeMinMs = null;
-  readonly timeMaxMs = null;
-  readonly filters: AskableFilters = { rowGroups: 1, ask: () => null };
-  readonly #schema: Schema;
-  readonly #asked: Schema;
-  readonly #stored: Schema;
-  readonly #answer: FarAnswer;
-  readonly #made = new Map<number, Column>();
 
   /**
    * @param asked the fields that were asked for, and that the answer has
@@ -27,33 +17,30 @@ export class FarPage implements RowGroup, OpenRowGroup {
    */
   constructor(
     readonly file: string,
-    schema: Schema,
-    asked: Schema,
-    stored: Schema,
-    answer: FarAnswer,
+    private readonly schema: Schema,
+    private readonly asked: Schema,
+    private readonly stored: Schema,
+    private readonly answer: FarAnswer,
   ) {
-    this.#schema = schema;
-    this.#asked = asked;
-    this.#stored = stored;
-    this.#answer = answer;
+    super();
   }
 
   get rows(): number {
-    return this.#answer.batch.length;
+    return this.answer.batch.length;
   }
 
   get bytes(): number {
-    return this.#answer.bytes;
+    return this.answer.bytes;
   }
 
   /** The partition of a row's position. */
   partition(row: number): number {
-    return this.#answer.partitions[row]!;
+    return this.answer.partitions[row]!;
   }
 
   /** The ordinal of a row's position. */
   ordinal(row: number): number {
-    return this.#answer.ordinals[row]!;
+    return this.answer.ordinals[row]!;
   }
 
   /** The number of rows before a position; with `orAt`, a row at that position is included. */
@@ -88,42 +75,17 @@ export class FarPage implements RowGroup, OpenRowGroup {
     return ranges;
   }
 
-  opened(): OpenRowGroup {
-    return this;
-  }
-
-  async open(): Promise<OpenRowGroup> {
-    return this;
-  }
-
   zone(): null {
     return null;
   }
 
-  isInMemory(): boolean {
-    return true;
-  }
-
-  async columns(fields: readonly number[]): Promise<HeldColumns> {
-    return { columns: fields.map((field) => this.#column(field)), release: () => undefined };
-  }
-
-  #column(field: number): Column {
-    let column = this.#made.get(field);
-    if (column === undefined) {
-      column = this.#make(field);
-      this.#made.set(field, column);
-    }
-    return column;
-  }
-
-  #make(field: number): Column {
-    const { name, type } = this.#schema.fields[field]!;
-    const kept = storedField(field, this.#schema, this.#stored);
+  protected make(field: number): Column {
+    const { name, type } = this.schema.fields[field]!;
+    const kept = storedField(field, this.schema, this.stored);
     if (kept === null) return nullColumn(type, this.rows);
-    const place = this.#asked.fields.findIndex((other) => other.name === name);
+    const place = this.asked.fields.findIndex((other) => other.name === name);
     assert(place >= 0, `field ${name} is read, and was not asked for`);
-    return convertColumn(this.#answer.batch.columns[place]!, kept.conversion, type);
+    return convertColumn(this.answer.batch.columns[place]!, kept.conversion, type);
   }
 }
 

@@ -12,7 +12,7 @@ import { encodeInTurn, encodeOnPool } from '../sealed/encode-task.js';
 import { addRun, type Run, type SegmentEntry } from '../manifest/manifest.js';
 import { SegmentWriter } from '../sealed/sealed-segment-writer.js';
 import { buildingPath, moveIntoPlace, segmentFile } from '../manifest/segment-place.js';
-import { InOrder } from '../../workers/in-order.js';
+import { dropInOrder, finishInOrder, type Pending } from '../../workers/in-order.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import type { Codec } from '../../parquet/compression.js';
 
@@ -45,11 +45,9 @@ export class MergedSegments {
   private rowGroups = 0;
   private writer: SegmentWriter | undefined;
   private path = '';
-  private readonly encoding: InOrder;
+  private readonly encoding: Pending[] = [];
 
-  constructor(private readonly target: MergeTarget) {
-    this.encoding = new InOrder(target.workers.depth);
-  }
+  constructor(private readonly target: MergeTarget) {}
 
   /** Whether rows were added that are not encoded yet. */
   get hasPending(): boolean {
@@ -99,6 +97,7 @@ export class MergedSegments {
     const { writer } = this;
     await encodeInTurn(
       this.encoding,
+      workers.depth,
       // Rows that move to a thread must not be shared, so they are copied. Rows that this thread encodes are used in place.
       () =>
         encodeOnPool(
@@ -118,7 +117,7 @@ export class MergedSegments {
 
   private async endSegment(): Promise<void> {
     if (this.writer === undefined) return;
-    await this.encoding.drain();
+    await finishInOrder(this.encoding);
     const { id, schemaVersion, replaces, keepUntilMs } = this.target;
     const kept = keepUntilMs === undefined ? {} : { keepUntilMs };
     const written = await this.writer.finish(this.runs, schemaVersion);
@@ -148,7 +147,7 @@ export class MergedSegments {
 
   /** Discards the current segment, if there is one. */
   async abort(): Promise<void> {
-    await this.encoding.drop();
+    await dropInOrder(this.encoding);
     await this.writer?.abort();
   }
 }

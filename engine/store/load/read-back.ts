@@ -1,8 +1,9 @@
 import type { Column } from '../../columns/column.js';
 import { sortedPageRowsMax } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
+import { heapSpace } from '../../parquet/column-space.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
-import { chunkTask } from '../reading/chunk-tasks.js';
+import { readChunk } from '../reading/chunk-tasks.js';
 import type { Directory } from '../disk/directory.js';
 import type { WrittenSegment } from '../sealed/sealed-segment-writer.js';
 import {
@@ -101,7 +102,7 @@ function readColumns(
         return decodeStoredChunk(bytes, chunk, footer.decompress);
       }
       const { type } = schema.fields[field]!;
-      return workers.run(chunkTask, { file: absolutePath, chunk, conversion: 'none', type });
+      return readChunk(workers, { file: absolutePath, chunk, conversion: 'none', type }, heapSpace);
     };
     if (absolutePath !== undefined) return Promise.all(schema.fields.map((_, field) => read(field)));
     const columns: Column[] = [];

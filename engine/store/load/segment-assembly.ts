@@ -8,7 +8,7 @@ import {
   segmentRowGroupsMax,
 } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
-import { InOrder, mapInOrder } from '../../workers/in-order.js';
+import { dropInOrder, finishInOrder, mapInOrder, type Pending } from '../../workers/in-order.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import type { PartitionStart } from '../manifest/committer.js';
 import type { Directory } from '../disk/directory.js';
@@ -64,7 +64,7 @@ export class SegmentAssembly {
   private readonly segments: UnfinishedSegment[] = [];
   private gathered = new GatheredRows();
   private day = -1;
-  private readonly encoding: InOrder;
+  private readonly encoding: Pending[] = [];
   private written: UnfinishedSegment | undefined;
   /** Index of the first segment of late rows; −1 while there are none. */
   private lateFrom = -1;
@@ -80,10 +80,8 @@ export class SegmentAssembly {
     private readonly context: AssemblyContext,
     private readonly firstFile = 0,
     private times: StreamedTimes | null = null,
-    depth = context.workers.depth,
-  ) {
-    this.encoding = new InOrder(depth);
-  }
+    private readonly depth = context.workers.depth,
+  ) {}
 
   /** Number of files that were begun. */
   get files(): number {
@@ -133,6 +131,7 @@ export class SegmentAssembly {
     // The rows are gathered only when a thread is free for them, so that only rows being encoded are in memory twice.
     await encodeInTurn(
       this.encoding,
+      this.depth,
       async () => {
         const slices = workers.threads === 0 ? gathered.slices() : gathered.ownSlices(schema);
         const rowGroup = await encodeOnPool(workers, schema, codec, slices, gathered.lentRanges());
@@ -192,7 +191,7 @@ export class SegmentAssembly {
   /** Writes the remaining rows. No more can be added. */
   async flush(): Promise<void> {
     await this.endRowGroup();
-    await this.encoding.drain();
+    await finishInOrder(this.encoding);
     await this.written?.writer?.endRows();
   }
 
@@ -235,7 +234,7 @@ export class SegmentAssembly {
 
   /** Closes open files. They are removed with the unit's folder. */
   async abort(): Promise<void> {
-    await this.encoding.drop();
+    await dropInOrder(this.encoding);
     await everyStep(
       this.segments.map(
         ({ writer }) =>

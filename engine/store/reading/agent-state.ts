@@ -21,7 +21,7 @@ import {
   type RejectedEntry,
   type SegmentEntry,
 } from '../manifest/manifest.js';
-import { FarRowGroup, rowsOfCopy } from './far-row-group.js';
+import { farRowGroup, rowsOfCopy } from './far-row-group.js';
 import type { FarSource } from '../far/far-rows.js';
 import { SealedSegment } from './sealed-segment.js';
 import { StateChanges } from './state-changes.js';
@@ -176,7 +176,7 @@ export class AgentState {
     const schema = schemaOf(manifest, entry.schemaVersion);
     if (isFarOnly(entry)) {
       const rows = rowsOfCopy(this.agent, entry.far!, entry.schemaVersion, schema, this.far);
-      return { entry, segment: null, rowGroups: [new FarRowGroup(entry, rows)] };
+      return { entry, segment: null, rowGroups: [farRowGroup(entry, rows)] };
     }
     const path = `${this.agent}/${entry.file}`;
     const segment = new SealedSegment(this.directory, path, entry, schema, this.pool);

@@ -23,10 +23,6 @@ interface OpenFile {
 
 /** The attached files of an agent that the newest manifest names, opened, and their runs. */
 export class AttachedFiles {
-  readonly #directory: Directory;
-  readonly #agent: string;
-  readonly #pool: BufferPool;
-  readonly #means: ForeignMeans;
   readonly #descriptions: Descriptions;
   #lists: readonly OpenList[] = [];
   /** By the file's id. */
@@ -36,11 +32,12 @@ export class AttachedFiles {
   /** The live runs of all files; null until they are needed again. */
   #runs: SnapshotRuns | null = null;
 
-  constructor(directory: Directory, agent: string, pool: BufferPool, means: ForeignMeans) {
-    this.#directory = directory;
-    this.#agent = agent;
-    this.#pool = pool;
-    this.#means = means;
+  constructor(
+    private readonly directory: Directory,
+    private readonly agent: string,
+    private readonly pool: BufferPool,
+    private readonly means: ForeignMeans,
+  ) {
     this.#descriptions = new Descriptions(directory, agent);
   }
 
@@ -61,8 +58,7 @@ export class AttachedFiles {
     const known = new Map(this.#lists.map((open) => [open.list.file, open]));
     const lists: OpenList[] = [];
     for (const list of manifest.attached) {
-      const files =
-        known.get(list.file)?.files ?? (await readAttachedList(this.#directory, this.#agent, list));
+      const files = known.get(list.file)?.files ?? (await readAttachedList(this.directory, this.agent, list));
       lists.push({ list, files });
     }
     const open = new Map<string, OpenFile>();
@@ -81,12 +77,12 @@ export class AttachedFiles {
     const before = this.#open.get(file.id);
     if (before === undefined) {
       const segment = new AttachedSegment(
-        this.#directory,
-        this.#agent,
+        this.directory,
+        this.agent,
         file,
         this.#descriptions,
-        this.#pool,
-        this.#means,
+        this.pool,
+        this.means,
       );
       return { segment, rowGroups: segment.rowGroups(schema) };
     }

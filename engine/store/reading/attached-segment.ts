@@ -25,7 +25,7 @@ import type { ReadSpans } from '../attached/span-tasks.js';
 import { spansOfFile, type FileSpan } from '../attached/spans.js';
 import type { ForeignMeans } from '../attached/foreign-work.js';
 import { AttachedReader, type ColumnReading } from './attached-reader.js';
-import { countPinned, type BufferPool, type ColumnRequest } from './buffer-pool.js';
+import type { BufferPool, ColumnRequest } from './buffer-pool.js';
 import type { FilterQuestion } from '../sealed/filter-question.js';
 import type { AskableFilters } from './filter-ask.js';
 import type { JobQueue } from '../../workers/job-queue.js';
@@ -49,10 +49,6 @@ export class AttachedSegment {
   #file: AttachedFile;
   readonly spans: readonly FileSpan[];
   readonly placements: readonly SpanPlacement[];
-  readonly #descriptions: Descriptions;
-  readonly #pool: BufferPool;
-  readonly #directory: Directory;
-  readonly #agent: string;
   /** Asks the filters of the index; null where there is none. */
   #probing: SegmentProbing | null;
   /** Begins the names of its columns in the pool. */
@@ -63,22 +59,18 @@ export class AttachedSegment {
 
   /** Throws `DamageError` where the placements are not those of the rows. Nothing of the file itself is read yet. */
   constructor(
-    directory: Directory,
-    agent: string,
+    private readonly directory: Directory,
+    private readonly agent: string,
     file: AttachedFile,
-    descriptions: Descriptions,
-    pool: BufferPool,
+    private readonly descriptions: Descriptions,
+    readonly pool: BufferPool,
     means: ForeignMeans,
   ) {
     this.#file = file;
     this.spans = spansOfFile(file.rowGroupRows);
     const spanRows = this.spans.map(({ from, to }) => to - from);
     this.placements = decodePlacements(file.placements, spanRows, file.runs.length);
-    this.#descriptions = descriptions;
-    this.#pool = pool;
     this.reader = new AttachedReader(means);
-    this.#directory = directory;
-    this.#agent = agent;
     this.#poolPrefix = `attached/${agent}/${file.id}/`;
     this.#probing = this.#probingOf(file);
   }
@@ -92,7 +84,7 @@ export class AttachedSegment {
     const isIndexedAnew = file.index?.file !== this.#file.index?.file;
     this.#file = file;
     if (!isIndexedAnew) return;
-    this.#descriptions.forget(file.id);
+    this.descriptions.forget(file.id);
     this.#probing?.forget();
     this.#probing = this.#probingOf(file);
   }
@@ -102,7 +94,7 @@ export class AttachedSegment {
     const { file, summaryOffset, summaryBytes } = index;
     const rowGroupRows = this.spans.map(({ from, to }) => to - from);
     const entry = { footerOffset: summaryOffset + summaryBytes, summaryBytes, rowGroupRows };
-    return new SegmentProbing(this.#directory, `${this.#agent}/${file}`, entry);
+    return new SegmentProbing(this.directory, `${this.agent}/${file}`, entry);
   }
 
   /** The filters of the index, which may come later. */
@@ -184,19 +176,15 @@ export class AttachedSegment {
 
   /** What is known of the file, where it is in memory. */
   get described(): Description | undefined {
-    return this.#descriptions.known(this.#file.id);
+    return this.descriptions.known(this.#file.id);
   }
 
   #describe(threads: JobQueue | null): Promise<Description> {
-    return this.#descriptions.read(this.#file, this.reader.work(threads));
+    return this.descriptions.read(this.#file, this.reader.work(threads));
   }
 
   poolKey(span: number, { name, type, attached }: Field): string {
     return `${this.#poolPrefix}${span}/${attached?.column ?? name}/${type}/${attached?.unit ?? ''}`;
-  }
-
-  get pool(): BufferPool {
-    return this.#pool;
   }
 
   /** A column of a span through the pool, which has `column` decoded already unless that is null. */
@@ -230,15 +218,15 @@ export class AttachedSegment {
     for (const { span, column } of spans) {
       if (span === wanted) continue;
       const key = this.poolKey(firstSpan + span, field);
-      this.#pool.offer(this.request(key, column, () => Promise.resolve(column)));
+      this.pool.offer(this.request(key, column, () => Promise.resolve(column)));
     }
   }
 
   /** Gives back what it holds in memory. The file stays. */
   close(): void {
-    this.#descriptions.forget(this.#file.id);
+    this.descriptions.forget(this.#file.id);
     this.#probing?.forget();
-    this.#pool.evict(this.#poolPrefix);
+    this.pool.evict(this.#poolPrefix);
   }
 }
 
@@ -271,36 +259,33 @@ function spanBounds(
 }
 
 class OpenSpan implements OpenRowGroup {
-  readonly #rowGroup: SpanSource;
-  readonly #description: Description;
-  readonly #threads: JobQueue | null;
   readonly #sources: (ColumnSource | undefined)[] = [];
 
-  constructor(rowGroup: SpanSource, description: Description, threads: JobQueue | null) {
-    this.#rowGroup = rowGroup;
-    this.#description = description;
-    this.#threads = threads;
-  }
+  constructor(
+    private readonly source: SpanSource,
+    private readonly description: Description,
+    private readonly threads: JobQueue | null,
+  ) {}
 
-  #source(field: number): ColumnSource {
-    const { target, segment } = this.#rowGroup;
+  #sourceOf(field: number): ColumnSource {
+    const { target, segment } = this.source;
     return (this.#sources[field] ??= columnSource(
       target.fields[field]!,
-      this.#description.file,
+      this.description.file,
       segment.file.constants,
     ));
   }
 
   /** Spans of one row group of the file are read together. */
   chunkSize(field: number): ChunkSize | undefined {
-    const source = this.#source(field);
+    const source = this.#sourceOf(field);
     if (source.kind !== 'column') return undefined;
-    return this.#description.file.rowGroups[this.#rowGroup.span.rowGroup]!.chunks[source.columnIndex];
+    return this.description.file.rowGroups[this.source.span.rowGroup]!.chunks[source.columnIndex];
   }
 
   zone(field: number): ZoneMap | null {
-    const { rows, target, span } = this.#rowGroup;
-    const source = this.#source(field);
+    const { rows, target, span } = this.source;
+    const source = this.#sourceOf(field);
     switch (source.kind) {
       case 'missing':
         return { nullCount: rows, rows, min: null, max: null };
@@ -309,16 +294,16 @@ class OpenSpan implements OpenRowGroup {
       case 'column': {
         const indexed = this.#indexedZone(field);
         if (indexed !== null) return indexed;
-        const { rows: rowGroupRows, chunks } = this.#description.file.rowGroups[span.rowGroup]!;
+        const { rows: rowGroupRows, chunks } = this.description.file.rowGroups[span.rowGroup]!;
         return zoneOfChunk(source, chunks[source.columnIndex]!, rowGroupRows, rows);
       }
     }
   }
 
   #indexedZone(field: number): ZoneMap | null {
-    const { rows, target, segment, index } = this.#rowGroup;
+    const { rows, target, segment, index } = this.source;
     const { name, type } = target.fields[field]!;
-    const known = this.#description.facts?.fields[segment.indexOf(target.fields[field]!)];
+    const known = this.description.facts?.fields[segment.indexOf(target.fields[field]!)];
     const zone = known?.zones[index];
     assert(known === undefined || zone !== undefined, `the index has each span of field ${name}`);
     if (zone === undefined) return null;
@@ -326,40 +311,35 @@ class OpenSpan implements OpenRowGroup {
   }
 
   async isRuledOutByFile(questions: readonly FilterQuestion[], counters: ReadCounters): Promise<boolean> {
-    const { segment, span } = this.#rowGroup;
+    const { segment, span } = this.source;
     // The index has filters of its own, with checksums.
-    if (this.#description.facts !== null) return false;
+    if (this.description.facts !== null) return false;
     const reading = {
       file: segment.file,
-      description: this.#description,
+      description: this.description,
       span,
-      threads: this.#threads,
+      threads: this.threads,
       counters,
     };
-    return segment.reader.isRuledOut(reading, questions, (field) => this.#source(field));
+    return segment.reader.isRuledOut(reading, questions, (field) => this.#sourceOf(field));
   }
 
   isInMemory(field: number): boolean {
-    const { segment, keys } = this.#rowGroup;
+    const { segment, keys } = this.source;
     return segment.pool.hasDecoded(keys[field]!);
   }
 
   columnsInMemory(fields: readonly number[], counters: ReadCounters, use?: ColumnUse): HeldColumns | null {
-    const { segment, keys } = this.#rowGroup;
-    const wanted = fields.map((field) => keys[field]!);
-    return segment.pool.pinDecoded(wanted, counters, use);
+    return this.source.segment.pool.pinDecoded(this.#keys(fields), counters, use);
   }
 
-  async columns(
-    fields: readonly number[],
-    counters: ReadCounters,
-    options?: HoldOptions,
-  ): Promise<HeldColumns> {
-    const decoded = this.columnsInMemory(fields, counters, options?.use);
-    if (decoded !== null) return decoded;
-    const { segment } = this.#rowGroup;
-    const requests = await Promise.all(fields.map((field) => this.#request(field, counters)));
-    return countPinned(await segment.pool.pin(requests, options), counters);
+  columns(fields: readonly number[], counters: ReadCounters, options?: HoldOptions): Promise<HeldColumns> {
+    const requestOf = (i: number): Promise<ColumnRequest> => this.#request(fields[i]!, counters);
+    return this.source.segment.pool.hold(this.#keys(fields), requestOf, counters, options);
+  }
+
+  #keys(fields: readonly number[]): string[] {
+    return fields.map((field) => this.source.keys[field]!);
   }
 
   async searchStreamed(
@@ -367,18 +347,18 @@ class OpenSpan implements OpenRowGroup {
     needles: readonly KernelNeedle[],
     counters: ReadCounters,
   ): Promise<boolean | null> {
-    const { segment, target, span, keys } = this.#rowGroup;
-    const source = this.#source(field);
+    const { segment, target, span, keys } = this.source;
+    const source = this.#sourceOf(field);
     // What a filter of the index has not ruled out is likely there.
-    if (this.#threads === null || source.kind !== 'column' || this.#description.facts !== null) return null;
+    if (this.threads === null || source.kind !== 'column' || this.description.facts !== null) return null;
     const { column, change } = source;
     if (column.way !== 'fast' || target.fields[field]!.type !== 'string' || change.conversion !== 'none')
       return null;
-    const { rows, chunks } = this.#description.file.rowGroups[span.rowGroup]!;
+    const { rows, chunks } = this.description.file.rowGroups[span.rowGroup]!;
     const { uncompressedBytes } = chunks[source.columnIndex]!;
-    const spanBytes = Math.round((uncompressedBytes * this.#rowGroup.rows) / rows);
+    const spanBytes = Math.round((uncompressedBytes * this.source.rows) / rows);
     if (spanBytes < streamedBytesMin || !segment.pool.isToStream(keys[field]!, spanBytes)) return null;
-    return segment.reader.search(this.#reading(field, source, counters), needles, this.#threads);
+    return segment.reader.search(this.#reading(field, source, counters), needles, this.threads);
   }
 
   #reading(
@@ -386,29 +366,29 @@ class OpenSpan implements OpenRowGroup {
     source: ColumnSource & { readonly kind: 'column' },
     counters: ReadCounters,
   ): ColumnReading {
-    const { segment, target, span, index } = this.#rowGroup;
+    const { segment, target, span, index } = this.source;
     return {
       file: segment.file,
-      description: this.#description,
+      description: this.description,
       source,
       indexedField: segment.indexOf(target.fields[field]!),
       span,
       placements: segment.placementsBeside(index),
-      threads: this.#threads,
+      threads: this.threads,
       counters,
     };
   }
 
   /** Decodes a column before it is requested, unless it is in memory: only then is known how much memory it takes. */
   async #request(field: number, counters: ReadCounters): Promise<ColumnRequest> {
-    const { segment, keys } = this.#rowGroup;
+    const { segment, keys } = this.source;
     const decode = (): Promise<Column> => this.#decode(field, counters);
     return segment.request(keys[field]!, this.isInMemory(field) ? null : await decode(), decode);
   }
 
   async #decode(field: number, counters: ReadCounters): Promise<Column> {
-    const { segment, target, rows, index } = this.#rowGroup;
-    const source = this.#source(field);
+    const { segment, target, rows, index } = this.source;
+    const source = this.#sourceOf(field);
     const { type } = target.fields[field]!;
     switch (source.kind) {
       case 'missing':

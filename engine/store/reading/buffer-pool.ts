@@ -24,12 +24,6 @@ export interface PinnedColumns extends HeldColumns {
   readonly cached: readonly boolean[];
 }
 
-/** Counts columns by where they came from, and returns them. */
-export function countPinned(pinned: PinnedColumns, counters: ReadCounters): HeldColumns {
-  for (const isCached of pinned.cached) counters[isCached ? 'columnsCached' : 'columnsDecoded']++;
-  return pinned;
-}
-
 interface Entry {
   readonly key: string;
   /** Address in the shared memory; null where the column is on the heap. */
@@ -124,6 +118,20 @@ export class BufferPool {
     }
     counters.columnsCached += columns.length;
     return { columns, release: () => this.#unpinAll(entries) };
+  }
+
+  /** Pins the columns of `keys`, and counts them by where they come from. `requestOf` makes the request of a key, where not all are decoded. */
+  async hold(
+    keys: readonly string[],
+    requestOf: (index: number) => Promise<ColumnRequest>,
+    counters: ReadCounters,
+    options: HoldOptions = {},
+  ): Promise<HeldColumns> {
+    const decoded = this.pinDecoded(keys, counters, options.use);
+    if (decoded !== null) return decoded;
+    const pinned = await this.pin(await Promise.all(keys.map((_, i) => requestOf(i))), options);
+    for (const isCached of pinned.cached) counters[isCached ? 'columnsCached' : 'columnsDecoded']++;
+    return pinned;
   }
 
   /**

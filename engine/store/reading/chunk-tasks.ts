@@ -1,6 +1,6 @@
 import { columnAt, columnLayout, layoutEnd, type ColumnLayout } from '../../columns/column-layout.js';
 import { arraysOf, type Column } from '../../columns/column.js';
-import { convertColumn, type Conversion } from '../../columns/convert-column.js';
+import type { Conversion } from '../../columns/convert-column.js';
 import { BlockSearch, searchRoomBytes } from '../../kernels/block-search.js';
 import { crc32, crc32RoomBytes } from '../../kernels/crc32.js';
 import type { KernelNeedle } from '../../kernels/needle.js';
@@ -8,7 +8,7 @@ import { bufferBytes } from '../../memory/allocator.js';
 import { withKeptScratch } from '../../memory/scratch.js';
 import { foreignMemory, workingOn, type MemoryRange } from '../../memory/shared-memory.js';
 import { decodingScratchBytes } from '../../parquet/chunk-decoder.js';
-import { RangeSpace, type ColumnSpace } from '../../parquet/column-space.js';
+import { heapSpace, RangeSpace, type ColumnSpace } from '../../parquet/column-space.js';
 import { openDecompressor } from '../../parquet/compression.js';
 import { FormatError } from '../../parquet/format.js';
 import { readPageHeader } from '../../parquet/page-header.js';
@@ -16,7 +16,7 @@ import { pageBytesMax, filePieceBytes } from '../../terms/limits.js';
 import type { FieldType } from '../../terms/schema.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
 import { openFiles } from '../disk/open-files.js';
-import { cutOff, decodeConverted, decodeStoredChunk, type StoredChunk } from '../sealed/segment-file.js';
+import { cutOff, decodeConverted, type StoredChunk } from '../sealed/segment-file.js';
 import type { JobQueue } from '../../workers/job-queue.js';
 import type { ReadCounters } from './read-counters.js';
 
@@ -30,25 +30,30 @@ export interface ChunkJob {
   readonly type: FieldType;
 }
 
-/** A `ChunkJob` with the range of the pool's memory to decode into. */
-interface PooledChunkJob extends ChunkJob {
-  readonly range: MemoryRange;
+/** A `ChunkJob` with the range of the pool's memory to decode into; null to decode onto the heap. */
+interface FillJob extends ChunkJob {
+  readonly range: MemoryRange | null;
 }
 
-/** The layout of the decoded column in the range, and the bytes of the range that it takes. */
-interface PooledChunk {
-  readonly layout: ColumnLayout;
+/** A column on the heap, or its layout in the range and the bytes of the range that it takes. */
+interface FilledChunk {
+  readonly column: Column | null;
+  readonly layout: ColumnLayout | null;
   readonly columnBytes: number;
 }
 
 /** Has a thread read a column chunk and decode it into `space`. */
-export async function readChunk(threads: JobQueue, job: ChunkJob, space: ColumnSpace): Promise<Column> {
-  const { bytes } = job.chunk;
-  if (!(space instanceof RangeSpace)) return threads.run(chunkTask, job, [], bytes);
-  const range = space.memory.rangeAt(space.address, space.sizeBytes);
-  const { layout, columnBytes } = await threads.run(pooledChunkTask, { ...job, range }, [], bytes);
-  space.filled(columnBytes);
-  return columnAt(space.memory.bufferUpTo(layoutEnd(layout)), layout);
+export async function readChunk(
+  threads: Pick<JobQueue, 'run'>,
+  job: ChunkJob,
+  space: ColumnSpace,
+): Promise<Column> {
+  const pooled = space instanceof RangeSpace ? space : null;
+  const range = pooled && pooled.memory.rangeAt(pooled.address, pooled.sizeBytes);
+  const filled = await threads.run(fillTask, { ...job, range }, [], job.chunk.bytes);
+  const { column, layout, columnBytes } = filled;
+  pooled?.filled(columnBytes);
+  return column ?? columnAt(pooled!.memory.bufferUpTo(layoutEnd(layout!)), layout!);
 }
 
 /** Has a thread search a column chunk without keeping it; returns whether the chunk may hold one of the needles. */
@@ -63,19 +68,16 @@ export async function searchStored(
   return mayHold;
 }
 
-/** Reads, checks and decodes a column chunk onto the heap. Throws `DamageError`, and what reading a file throws. */
-export async function decodeChunk({ file, chunk, conversion, type }: ChunkJob): Promise<Finished<Column>> {
-  const decompress = await openDecompressor(chunk.codec);
-  const bytes = new Uint8Array(chunk.bytes);
-  readWhole(file, chunk, bytes);
-  const column = convertColumn(decodeStoredChunk(bytes, chunk, decompress), conversion, type);
-  return { result: column, transfer: buffersOf(arraysOf(column)) };
-}
-
-/** Reads, checks and decodes a column chunk into shared memory. Throws as `decodeChunk` does. */
-export async function decodePooledChunk(job: PooledChunkJob): Promise<Finished<PooledChunk>> {
+/** Reads, checks and decodes a column chunk. Throws `DamageError`, and what reading a file throws. */
+export async function fillChunk(job: FillJob): Promise<Finished<FilledChunk>> {
   const { file, chunk, range } = job;
   const decompress = await openDecompressor(chunk.codec);
+  if (range === null) {
+    const bytes = new Uint8Array(chunk.bytes);
+    readWhole(file, chunk, bytes);
+    const column = decodeConverted(bytes, chunk, job, decompress, heapSpace);
+    return { result: { column, layout: null, columnBytes: 0 }, transfer: buffersOf(arraysOf(column)) };
+  }
   const memory = foreignMemory(range);
   const space = new RangeSpace(memory, range.address, range.sizeBytes);
   const scratch = space.working(decodingScratchBytes(chunk.rows));
@@ -83,7 +85,8 @@ export async function decodePooledChunk(job: PooledChunkJob): Promise<Finished<P
   readWhole(file, chunk, bytes);
   const place = { address: scratch.byteOffset, bytes: scratch.length };
   const column = workingOn(memory, place, () => decodeConverted(bytes, chunk, job, decompress, space));
-  return { result: { layout: columnLayout(column), columnBytes: space.columnBytes }, transfer: [] };
+  const result = { column: null, layout: columnLayout(column), columnBytes: space.columnBytes };
+  return { result, transfer: [] };
 }
 
 function readWhole(file: string, { path, offset, bytes }: StoredChunk, into: Uint8Array): void {
@@ -169,17 +172,10 @@ function pageOf(chunk: Uint8Array, readBytes: number): { bodyAt: number; length:
   }
 }
 
-/** Reads and decodes a column chunk on a thread, onto the heap. */
-export const chunkTask: Task<ChunkJob, Column> = {
+const fillTask: Task<FillJob, FilledChunk> = {
   module: builtModule(import.meta.url),
-  name: 'decodeChunk',
-  work: decodeChunk,
-};
-
-const pooledChunkTask: Task<PooledChunkJob, PooledChunk> = {
-  module: builtModule(import.meta.url),
-  name: 'decodePooledChunk',
-  work: decodePooledChunk,
+  name: 'fillChunk',
+  work: fillChunk,
 };
 
 const searchTask: Task<StreamJob, SearchedChunk> = {

@@ -3,8 +3,7 @@ import type { Schema } from '../../terms/schema.js';
 import type { FarRows, FarSource } from '../far/far-rows.js';
 import type { FarCopy } from '../manifest/far-copy.js';
 import type { OrdinalRun, SegmentEntry } from '../manifest/manifest.js';
-import type { AskableFilters } from './filter-ask.js';
-import type { OpenRowGroup, RowGroup } from './snapshot.js';
+import type { RowGroup } from './snapshot.js';
 
 /** How to read the rows of a segment's copy in the far tier. Only the copy that the manifest names counts. */
 export function rowsOfCopy(
@@ -33,34 +32,16 @@ function notConfigured(agent: string): never {
   );
 }
 
-/** What is known of rows that are in no local file. */
-export type FarRowFacts = Pick<SegmentEntry, 'file' | 'rows' | 'timeMinMs' | 'timeMaxMs'>;
-
-/** All rows of a far segment as one row group. Plans use it; it is never opened. */
-export class FarRowGroup implements RowGroup {
-  readonly index = 0;
-  readonly hot = false;
-  readonly filters: AskableFilters = { rowGroups: 1, ask: () => null };
-  readonly file: string;
-  readonly rows: number;
-  readonly timeMinMs: number | null;
-  readonly timeMaxMs: number | null;
-
-  constructor(
-    { file, rows, timeMinMs, timeMaxMs }: FarRowFacts,
-    readonly far: FarRows,
-  ) {
-    this.file = file;
-    this.rows = rows;
-    this.timeMinMs = timeMinMs;
-    this.timeMaxMs = timeMaxMs;
-  }
-
-  opened(): null {
-    return null;
-  }
-
-  open(): Promise<OpenRowGroup> {
-    return Promise.reject(new Error(`${this.file} is in the far tier and can't be opened`));
-  }
+/** Far rows as one row group. Plans use it; it is never opened. */
+export function farRowGroup(
+  { file, rows, timeMinMs, timeMaxMs }: Pick<SegmentEntry, 'file' | 'rows' | 'timeMinMs' | 'timeMaxMs'>,
+  far: FarRows,
+): RowGroup {
+  const facts = { file, rows, timeMinMs, timeMaxMs, far, index: 0, hot: false };
+  return {
+    ...facts,
+    filters: { rowGroups: 1, ask: () => null },
+    opened: () => null,
+    open: () => Promise.reject(new Error(`${file} is in the far tier and can't be opened`)),
+  };
 }

@@ -121,22 +121,22 @@ interface Source {
   readonly zone: ZoneMap | null;
 }
 
-/** A row group of hot rows. All of it is in memory, so opening it and reading its columns never waits. */
-class HotRowGroup implements RowGroup, OpenRowGroup {
+/** A row group that is in memory, so that opening it and reading its columns never waits. */
+export abstract class MemoryRowGroup implements RowGroup, OpenRowGroup {
+  abstract readonly file: string;
+  abstract readonly rows: number;
+  abstract readonly hot: boolean;
   readonly index = 0;
-  readonly hot = true;
   readonly filters: AskableFilters = { rowGroups: 1, ask: () => null };
-  // Not needed for pruning: `zone` gives exact zone maps without opening anything.
+  // Not needed for pruning: a zone map is found without opening anything.
   readonly timeMinMs = null;
   readonly timeMaxMs = null;
-  readonly #taken = new Map<number, Column>();
+  readonly #columns = new Map<number, Column>();
 
-  constructor(
-    readonly file: string,
-    readonly rows: number,
-    private readonly sources: readonly Source[],
-    private readonly owner: HotRows,
-  ) {}
+  /** Makes the column of a field, when it is first read. */
+  protected abstract make(field: number): Column;
+
+  abstract zone(field: number): ZoneMap | null;
 
   opened(): OpenRowGroup {
     return this;
@@ -146,33 +146,47 @@ class HotRowGroup implements RowGroup, OpenRowGroup {
     return this;
   }
 
-  zone(field: number): ZoneMap | null {
-    return this.sources[field]!.zone;
-  }
-
   isInMemory(): boolean {
     return true;
+  }
+
+  columnsInMemory(fields: readonly number[]): HeldColumns {
+    const columns = fields.map((field) => {
+      const column = this.#columns.get(field) ?? this.make(field);
+      this.#columns.set(field, column);
+      return column;
+    });
+    return { columns, release: () => undefined };
   }
 
   async columns(fields: readonly number[]): Promise<HeldColumns> {
     return this.columnsInMemory(fields);
   }
+}
 
-  columnsInMemory(fields: readonly number[]): HeldColumns {
+class HotRowGroup extends MemoryRowGroup {
+  readonly hot = true;
+
+  constructor(
+    readonly file: string,
+    readonly rows: number,
+    private readonly sources: readonly Source[],
+    private readonly owner: HotRows,
+  ) {
+    super();
+  }
+
+  zone(field: number): ZoneMap | null {
+    return this.sources[field]!.zone;
+  }
+
+  override columnsInMemory(fields: readonly number[]): HeldColumns {
     assert(!this.owner.isGivenBack, 'hot rows are read while a snapshot holds them');
-    return { columns: fields.map((field) => this.#column(field)), release: () => undefined };
+    return super.columnsInMemory(fields);
   }
 
-  #column(field: number): Column {
-    let column = this.#taken.get(field);
-    if (column === undefined) {
-      column = this.#take(this.sources[field]!);
-      this.#taken.set(field, column);
-    }
-    return column;
-  }
-
-  #take({ field, stored }: Source): Column {
+  protected make(index: number): Column {
+    const { field, stored } = this.sources[index]!;
     if (stored === undefined) return nullColumn(field.type, this.rows);
     const conversion = conversionOf(stored.field.type, field.type);
     return convertColumn(stored.column.take(this.rows), conversion, field.type);

@@ -6,7 +6,7 @@ import { unpackBatch } from '../../columns/packed-batch.js';
 import { type Codec, openCompressor } from '../../parquet/compression.js';
 import { heap, RangeArena, type Arena } from '../../memory/arena.js';
 import type { Schema } from '../../terms/schema.js';
-import type { InOrder } from '../../workers/in-order.js';
+import { startInOrder, type Pending } from '../../workers/in-order.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import { encodeRowGroup, encodingBytesMax, type EncodedRowGroup } from './row-group-encoder.js';
@@ -117,11 +117,14 @@ export async function encodeOnPool(
 
 /** Encodes a row group ahead and writes it when its turn comes. */
 export async function encodeInTurn(
-  encoding: InOrder,
+  encoding: Pending[],
+  depth: number,
   encode: () => Promise<LentRowGroup>,
   write: (encoded: EncodedRowGroup) => Promise<void>,
 ): Promise<void> {
-  await encoding.add(
+  await startInOrder(
+    encoding,
+    depth,
     encode,
     async ({ encoded, free }) => {
       try {

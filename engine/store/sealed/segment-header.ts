@@ -90,23 +90,15 @@ function fittingRecord({ facts, ...rest }: SegmentHeader, bytesMax: number): Uin
     const runs = flatRuns(facts.runs.slice(0, count));
     return deflate({ format: segmentFormat, ...rest, ...facts, runs });
   };
-  let high = Math.min(facts.runs.length, segmentHeaderRunsMax);
-  let best = withRuns(high);
-  if (best.length <= bytesMax) return best;
-  // One run always fits, because `roomBytes` exceeds the rest of the record even with all row groups.
-  let low = 1;
-  best = withRuns(low);
-  assert(best.length <= bytesMax, 'a header has room for a run');
-  while (high - low > 1) {
-    const middle = (low + high) >>> 1;
-    const record = withRuns(middle);
-    if (record.length > bytesMax) high = middle;
-    else {
-      low = middle;
-      best = record;
-    }
+  let count = Math.min(facts.runs.length, segmentHeaderRunsMax);
+  let record = withRuns(count);
+  while (record.length > bytesMax) {
+    // One run always fits, because `roomBytes` exceeds the rest of the record even with all row groups.
+    assert(count > 1, 'a header has room for a run');
+    count = Math.max(1, Math.floor((count * bytesMax) / record.length));
+    record = withRuns(count);
   }
-  return best;
+  return record;
 }
 
 /** Reads the header of a segment's file; null if there is none or if it is damaged. */

@@ -25,31 +25,28 @@ export const segmentFormat = 2;
 
 const keys = { format: 'logstrata.format', segment: 'logstrata.segment' } as const;
 
+/** The numbers of each entry of the lists, in the order in which they are stored. */
+const columnsOf = {
+  runs: ['partition', 'firstOrdinal', 'firstRow', 'rows'],
+  gramFilters: ['rowGroup', 'field', 'offset', 'gramBytes', 'gramBits', 'trigramBits', 'gramEighths'],
+  valueFilters: ['rowGroup', 'field', 'offset', 'blocks'],
+  sketches: ['field', 'offset', 'stripes'],
+} as const;
+type List = keyof typeof columnsOf;
+
 /** The key-value pairs of the footer. */
 export function writeMetadata(metadata: SegmentMetadata): Map<string, string> {
-  const { schema, schemaVersion, runs, checksums, gramFilters, valueFilters, sketches } = metadata;
-  const { headerBytes, summaryBytes } = metadata;
+  const { schema, schemaVersion, checksums, headerBytes, summaryBytes } = metadata;
+  const rowsOf = (list: List): number[][] =>
+    metadata[list].map((entry) => columnsOf[list].map((name) => entry[name as keyof typeof entry]));
   const segment = {
     schema: schema.fields,
     schemaVersion,
-    runs: runs.map((run) => [run.partition, run.firstOrdinal, run.firstRow, run.rows]),
+    runs: rowsOf('runs'),
     checksums,
-    gramFilters: gramFilters.map((place) => [
-      place.rowGroup,
-      place.field,
-      place.offset,
-      place.gramBytes,
-      place.gramBits,
-      place.trigramBits,
-      place.gramEighths,
-    ]),
-    valueFilters: valueFilters.map(({ rowGroup, field, offset, blocks }) => [
-      rowGroup,
-      field,
-      offset,
-      blocks,
-    ]),
-    sketches: sketches.map(({ field, offset, stripes }) => [field, offset, stripes]),
+    gramFilters: rowsOf('gramFilters'),
+    valueFilters: rowsOf('valueFilters'),
+    sketches: rowsOf('sketches'),
     headerBytes,
     summaryBytes,
   };
@@ -71,37 +68,30 @@ export function readMetadata(keyValues: ReadonlyMap<string, string>): SegmentMet
   return {
     schema: makeSchema(objectsField(segment, 'schema', readField)),
     schemaVersion: countField(segment, 'schemaVersion'),
-    runs: rowsOf(segment, 'runs', 4).map(([partition, firstOrdinal, firstRow, rows]) => {
-      return { partition: partition!, firstOrdinal: firstOrdinal!, firstRow: firstRow!, rows: rows! };
-    }),
+    runs: entriesOf(segment, 'runs'),
     checksums: rowsOf(segment, 'checksums', null),
     // Older segments have no `gramEighths`: their bitmaps are not squeezed, so they have all eighths.
-    gramFilters: rowsOf(segment, 'gramFilters', 6, 7).map((row) => {
-      const [rowGroup, field, offset, gramBytes, gramBits, trigramBits, gramEighths = 8] = row;
-      return {
-        rowGroup: rowGroup!,
-        field: field!,
-        offset: offset!,
-        gramBytes: gramBytes!,
-        gramBits: gramBits!,
-        gramEighths,
-        trigramBits: trigramBits!,
-      };
-    }),
+    gramFilters: entriesOf(segment, 'gramFilters', [8]),
     // Older segments have no value filters.
-    valueFilters: optionalRows(segment, 'valueFilters', 4).map(([rowGroup, field, offset, blocks]) => {
-      return { rowGroup: rowGroup!, field: field!, offset: offset!, blocks: blocks! };
-    }),
-    sketches: optionalRows(segment, 'sketches', 3).map(([field, offset, stripes]) => {
-      return { field: field!, offset: offset!, stripes: stripes! };
-    }),
+    valueFilters: segment['valueFilters'] === undefined ? [] : entriesOf(segment, 'valueFilters'),
+    sketches: segment['sketches'] === undefined ? [] : entriesOf(segment, 'sketches'),
     headerBytes: countField(segment, 'headerBytes'),
     summaryBytes: segment['summaryBytes'] === undefined ? 0 : countField(segment, 'summaryBytes'),
   };
 }
 
-function optionalRows(object: JsonObject, key: string, length: number): number[][] {
-  return object[key] === undefined ? [] : rowsOf(object, key, length);
+/** The entries of a list. `defaults` are the values of the last numbers where an entry does not have them. */
+function entriesOf<L extends List>(
+  segment: JsonObject,
+  list: L,
+  defaults: readonly number[] = [],
+): SegmentMetadata[L][number][] {
+  const names: readonly string[] = columnsOf[list];
+  return rowsOf(segment, list, names.length - defaults.length, names.length).map((row) => {
+    const entry: Record<string, number> = {};
+    for (const [i, name] of names.entries()) entry[name] = row[i] ?? defaults.at(i - names.length)!;
+    return entry as unknown as SegmentMetadata[L][number];
+  });
 }
 
 /** A list of lists of integers, each of `length` to `lengthMax` numbers; of any length if `length` is null. */

@@ -6,7 +6,7 @@ import { leaseMemory } from '../../memory/memory-lease.js';
 import { rowGroupBytesMax, rowGroupRowsMax, workerRowsMin } from '../../terms/limits.js';
 import { packedBytes, packSteps, unpackBatch } from '../../columns/packed-batch.js';
 import type { Schema } from '../../terms/schema.js';
-import { InOrder } from '../../workers/in-order.js';
+import { finishInOrder, type Pending } from '../../workers/in-order.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import type { HotFile } from '../reading/agent-state.js';
 import { compareRuns } from '../manifest/committed-values.js';
@@ -62,16 +62,17 @@ export async function sealHotFiles(
       const singleGroupRuns = isSingleGroup ? day.runs.length : null;
       const writer = await SegmentWriter.create(directory, path, schema, { codec, singleGroupRuns });
       try {
-        const encoding = new InOrder(workers.depth);
+        const encoding: Pending[] = [];
         for (let from = day.fromRow; from < day.toRow; from += groupRows) {
           const rows = order.subarray(from, Math.min(day.toRow, from + groupRows));
           await encodeInTurn(
             encoding,
+            workers.depth,
             () => encodeRows({ codec, workers }, schema, batch, rows),
             (encoded) => writer.writeRowGroup(encoded),
           );
         }
-        await encoding.drain();
+        await finishInOrder(encoding);
         const written = await writer.finish(day.runs, version);
         const file = segmentFile(id, entries.length, day.runs[0]!.partition);
         await moveIntoPlace(directory, agent, path, file);

@@ -7,7 +7,13 @@ import { promisify } from 'node:util';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { DamageError, LogstrataError } from '../../../engine/terms/errors.js';
 import { waitingMax } from '../../../engine/terms/limits.js';
-import { InOrder, mapInOrder } from '../../../engine/workers/in-order.js';
+import {
+  dropInOrder,
+  finishInOrder,
+  mapInOrder,
+  startInOrder,
+  type Pending,
+} from '../../../engine/workers/in-order.js';
 import type { JobQueue } from '../../../engine/workers/job-queue.js';
 import type { Task } from '../../../engine/workers/task.js';
 import { WorkerPool } from '../../../engine/workers/worker-pool.js';
@@ -261,7 +267,7 @@ console.log('closed');`;
 describe('work in order', () => {
   it('is consumed in the order in which it was begun, and never exceeds the limit of concurrent jobs', async () => {
     for (const depth of [0, 1, 3]) {
-      const order = new InOrder(depth);
+      const order: Pending[] = [];
       const consumed: number[] = [];
       let underWay = 0;
       let most = 0;
@@ -276,32 +282,32 @@ describe('work in order', () => {
           underWay--;
           consumed.push(result);
         };
-        await order.add(start, consume);
+        await startInOrder(order, depth, start, consume);
       }
-      await order.drain();
+      await finishInOrder(order);
       expect(consumed).toEqual(Array.from({ length: 20 }, (_, i) => i));
       expect(most).toBe(Math.max(1, depth));
     }
   });
 
   it('reports a failure when its turn comes, and does not consume dropped results', async () => {
-    const order = new InOrder(3);
+    const order: Pending[] = [];
     const consumed: number[] = [];
     const consume = (result: number): Promise<void> => {
       consumed.push(result);
       return Promise.resolve();
     };
-    await order.add(() => Promise.resolve(1), consume);
-    await order.add(() => Promise.reject(new Error('the second')), consume);
-    await order.add(() => Promise.resolve(3), consume);
-    await expect(order.drain()).rejects.toThrow('the second');
-    await order.drop();
-    await order.drain();
+    await startInOrder(order, 3, () => Promise.resolve(1), consume);
+    await startInOrder(order, 3, () => Promise.reject(new Error('the second')), consume);
+    await startInOrder(order, 3, () => Promise.resolve(3), consume);
+    await expect(finishInOrder(order)).rejects.toThrow('the second');
+    await dropInOrder(order);
+    await finishInOrder(order);
     expect(consumed).toEqual([1]);
   });
 
   it('releases results that were never consumed, once they are done', async () => {
-    const order = new InOrder(4);
+    const order: Pending[] = [];
     const consume = (): Promise<void> => Promise.reject(new Error('no room'));
     const discarded: number[] = [];
     let ended = 0;
@@ -312,10 +318,10 @@ describe('work in order', () => {
         if (i === 2) throw new Error('the third');
         return i;
       };
-      await order.add(start, consume, (result) => discarded.push(result));
+      await startInOrder(order, 4, start, consume, (result) => discarded.push(result));
     }
-    await expect(order.drain()).rejects.toThrow('no room');
-    await order.drop();
+    await expect(finishInOrder(order)).rejects.toThrow('no room');
+    await dropInOrder(order);
     expect([ended, discarded]).toEqual([4, [1, 3]]);
   });
 
