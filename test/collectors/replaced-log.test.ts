@@ -204,6 +204,19 @@ it('lines that were written anew to both, unnoticed, are stored once', async () 
   expect(await followed.numbers()).toEqual(range(0, 2));
 });
 
+it('lines of a copy that is replaced before it could be read are stored once', async () => {
+  const followed = await stored(lines(0, 40));
+  replace(followed, lines(0, 50));
+  await followed.collect();
+  writeFileSync(followed.path('db.log'), lines(90, 91));
+  // After a commit that failed, everything is identified again: the copy after the log itself.
+  followed.disk.setFaults({ failAtOperation: followed.disk.mutations + 1 });
+  await expect(followed.collect()).rejects.toMatchObject({ code: 'io' });
+  replace(followed, lines(0, 60));
+  await followed.settle();
+  expect(await followed.numbers()).toEqual([...range(0, 60), 90]);
+});
+
 it('lines of both that follow loaded ones are stored once', async () => {
   const followed = await follow();
   writeFileSync(followed.path('web.log'), lines(0, 40));

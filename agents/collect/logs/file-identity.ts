@@ -216,12 +216,13 @@ async function waitsForReplaced(
 ): Promise<boolean> {
   const before = files.get(replaces ?? '');
   const content = before?.followed ?? null;
-  if (content === null || (kind !== 'new' && !hasUnread(content))) return false;
-  if (beginsWith(head, content.begun)) return true;
+  const isKnown = content !== null || !['new', 'waiting'].includes(before?.kind ?? 'done');
+  if (isKnown && (content === null || (kind !== 'new' && !hasUnread(content)))) return false;
+  if (content !== null && beginsWith(head, content.begun)) return true;
   // It may have been written anew since it was read.
   const handle = opened(before!);
   const begun = handle === null ? null : await readAt(handle, 0, headBytesMax).catch(() => null);
-  return begun !== null && beginsWith(head, begun);
+  return begun !== null && begun.length > 0 && beginsWith(head, begun);
 }
 
 /** Whether there are lines that can be read, besides those that wait for the end of their record. */
