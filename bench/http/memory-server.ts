@@ -1,7 +1,7 @@
 import { defaultConfig } from '../../agents/definition/config.js';
 import { readFileSync } from 'node:fs';
 import type { AgentStore } from '../../engine/archive/agent-store.js';
-import { newScanStats } from '../../engine/scan/execute.js';
+import { newScanStats } from '../../engine/scan/answer.js';
 import { answerBytesMax } from '../../engine/terms/limits.js';
 import { makeSchema } from '../../engine/terms/schema.js';
 import { startServer } from '../../server/route/server.js';

@@ -1,5 +1,5 @@
 import { countRecords } from '../scan/count/count.js';
-import { executeScan, type ScanSettings } from '../scan/execute.js';
+import { executeScan, type ScanSettings } from '../scan/answer.js';
 import { addedRuns, sharedRuns } from '../scan/plan/added-runs.js';
 import type { CountQuery, Counts } from '../scan/plan/count.js';
 import type { Query } from '../scan/plan/query.js';

@@ -1,6 +1,6 @@
 import { kernelsOver } from '../kernels/kernels.js';
 import { sharedMemory } from '../memory/shared-memory.js';
-import { executeScan } from '../scan/execute.js';
+import { executeScan } from '../scan/answer.js';
 import type { Query } from '../scan/plan/query.js';
 import type { AgentState } from '../store/reading/agent-state.js';
 import { probeJobOf, probeTask } from '../store/sealed/probe-task.js';

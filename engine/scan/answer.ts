@@ -1,11 +1,17 @@
-import { assert, assertNever } from '../terms/assert.js';
+import { assert } from '../terms/assert.js';
 import { isLogstrataError } from '../terms/errors.js';
-import { answerBytesMax } from '../terms/limits.js';
+import { answerBytesMax, knownAnswersMax } from '../terms/limits.js';
 import type { JobQueue } from '../workers/job-queue.js';
 import { queueOf, type WorkerPool } from '../workers/worker-pool.js';
-import { turnsOf, type AnswerTurns, type PausableScan } from './write/answer-turns.js';
+import {
+  turnsOf,
+  type AnswerTurns,
+  type PausableScan,
+  LineWriter,
+  pageInMemory,
+  type HeldPiece,
+} from './write/line-writer.js';
 import { finderOf } from './far/tiered-finder.js';
-import { LineWriter, pageInMemory, type HeldPiece } from './write/line-writer.js';
 import { Pace, throwIfAborted } from '../store/reading/pace.js';
 import { copyOf } from './job/json-lines.js';
 import { planScan } from './plan/plan.js';
@@ -13,7 +19,7 @@ import { preparePredicates } from './job/predicate.js';
 import type { Query, ScanStats } from './plan/query.js';
 import { readingEstimate, tooMuchToRead } from './filter/reading-estimate.js';
 import { RowGroupFilter } from './filter/row-group-filter.js';
-import type { PieceIterator, ScanOptions } from './plan/scan.js';
+import type { PieceIterator, Scan, ScanOptions } from './plan/scan.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
 import { writtenFields } from './write/json-columns.js';
 import type { Schema } from '../terms/schema.js';
@@ -113,8 +119,10 @@ export class Answer implements PieceIterator, PausableScan {
     this.#takeBack();
     try {
       for (;;) {
-        if (this.#pausing !== null) await this.#resume();
-        if (this.#isReleased) return this.#over();
+        if (this.#pausing !== null) await this.#pausing;
+        this.#pausing = null;
+        if (this.#isReleased) throwIfAborted(this.#signal);
+        if (this.#isReleased) return { done: true, value: undefined };
         if (this.#pieces === null && this.isAtEnd) return this.#end();
         try {
           const page = this.#pieces === null ? await this.#begin() : null;
@@ -159,11 +167,6 @@ export class Answer implements PieceIterator, PausableScan {
     await pieces?.return();
     threads?.end();
     await threads?.underWay();
-  }
-
-  async #resume(): Promise<void> {
-    await this.#pausing;
-    this.#pausing = null;
   }
 
   /** Goes on in a newer state after a failure. Throws the failure where that can't be done. */
@@ -252,11 +255,6 @@ export class Answer implements PieceIterator, PausableScan {
     return rest.length === 0 ? { done: true, value: undefined } : { done: false, value: rest };
   }
 
-  #over(): IteratorResult<Uint8Array, void> {
-    throwIfAborted(this.#signal);
-    return { done: true, value: undefined };
-  }
-
   readonly #onAbort = (): void => {
     if (this.#pending === 0) this.#abandon();
   };
@@ -292,7 +290,7 @@ export class Answer implements PieceIterator, PausableScan {
 }
 
 /** The bytes that a format puts before and after the lines of an answer. */
-export interface Frame {
+interface Frame {
   readonly start: Uint8Array;
   readonly end: Uint8Array;
   /** Length of the beginning of the first line that `start` replaces. */
@@ -300,40 +298,22 @@ export interface Frame {
 }
 
 const encoder = new TextEncoder();
-export const nothing = new Uint8Array(0);
+const nothing = new Uint8Array(0);
 
 /** A JSON array. Each line begins with a comma, except that the first element must have none: `[` replaces it. */
 const arrayFrame: Frame = { start: encoder.encode('['), end: encoder.encode(']'), replacedBytes: 1 };
 
 /** The frame of the answer to a query; null for JSON Lines, which has none. */
-export function frameOf(query: Query, schema: Schema): Frame | null {
+function frameOf(query: Query, schema: Schema): Frame | null {
   const format = query.form?.format ?? 'jsonl';
-  switch (format) {
-    case 'jsonl':
-      return null;
-    case 'json':
-      return arrayFrame;
-    case 'csv': {
-      const names = writtenFields(schema, query).fields.map((field) => schema.fields[field]!.name);
-      // Field names contain no character that would need quotes in CSV.
-      return {
-        start: encoder.encode(`${['_cursor', ...names].join(',')}\r\n`),
-        end: nothing,
-        replacedBytes: 0,
-      };
-    }
-    default:
-      return assertNever(format);
-  }
+  if (format !== 'csv') return format === 'json' ? arrayFrame : null;
+  const names = writtenFields(schema, query).fields.map((field) => schema.fields[field]!.name);
+  // Field names contain no character that would need quotes in CSV.
+  return { start: encoder.encode(`${['_cursor', ...names].join(',')}\r\n`), end: nothing, replacedBytes: 0 };
 }
 
 /** A piece with what the format puts before the first one and after the last one; the piece itself where that is nothing. */
-export function framedPiece(
-  frame: Frame | null,
-  piece: Uint8Array,
-  isFirst: boolean,
-  isLast: boolean,
-): Uint8Array {
+function framedPiece(frame: Frame | null, piece: Uint8Array, isFirst: boolean, isLast: boolean): Uint8Array {
   if (frame === null || !(isFirst || isLast)) return piece;
   const { start, end, replacedBytes } = frame;
   return Buffer.concat([
@@ -341,4 +321,84 @@ export function framedPiece(
     isFirst ? piece.subarray(replacedBytes) : piece,
     isLast ? end : nothing,
   ]);
+}
+
+/** Statistics with all counters at zero. */
+export function newScanStats(): ScanStats {
+  return {
+    runs: 0,
+    rowGroups: 0,
+    rowGroupsPrunedByTime: 0,
+    rowGroupsPrunedByZone: 0,
+    rowGroupsPrunedByValue: 0,
+    rowGroupsPrunedByGram: 0,
+    rowGroupsPrunedByDictionary: 0,
+    rowGroupsScanned: 0,
+    rowsScanned: 0,
+    rowsReturned: 0,
+    bytesRead: 0,
+    columnsDecoded: 0,
+    columnsCached: 0,
+    columnsPrunedByGram: 0,
+    gramPiecesRead: 0,
+    valuePiecesRead: 0,
+    selectMs: 0,
+    writeMs: 0,
+  };
+}
+
+/** The options of a scan, and the resources that the engine adds to them. */
+export type ScanSettings = ScanOptions & AnswerSettings;
+
+/**
+ * Starts a query on a snapshot and takes over the snapshot. The snapshot is released when the answer has ended or failed, when the
+ * iteration is ended early (`return`, also before the first `next`), or when the signal is aborted. A caller that neither reads the lines
+ * nor aborts must call `return`.
+ *
+ * Errors are thrown by `lines`: `invalid` for a query that does not fit the schema; `cancelled`, or the signal's own reason where that is a
+ * `LogstrataError`; and whatever reading the row groups throws. Nothing is read before the first `next`.
+ */
+export function executeScan(snapshot: Snapshot, query: Query, settings: ScanSettings = {}): Scan {
+  const stats = newScanStats();
+  if (settings.joins !== true || settings.lends !== true)
+    return { stats, lines: new Answer(snapshot, query, settings, stats) };
+  const { runs, schema } = snapshot;
+  const known = ofStates.get(runs)?.get(query);
+  if (known?.schema === schema) {
+    snapshot.release();
+    return { stats: Object.assign(stats, known.stats), lines: wholeAnswer(known.bytes) };
+  }
+  // Most pages are asked for once, and copying one takes longer than writing it.
+  const isAgain = asked.has(query);
+  asked.add(query);
+  const keep = (bytes: Uint8Array): void => {
+    const answers = ofStates.get(runs) ?? new Map<Query, KnownAnswer>();
+    if (bytes.length > answerBytesMax) return;
+    if (answers.size === knownAnswersMax) answers.delete(answers.keys().next().value!);
+    const { rowsReturned, rowGroups } = stats;
+    answers.set(query, { schema, bytes, stats: { runs: stats.runs, rowGroups, rowsReturned } });
+    ofStates.set(runs, answers);
+  };
+  const answer = new Answer(snapshot, query, isAgain ? { ...settings, keep } : settings, stats);
+  return { stats, lines: answer };
+}
+
+/** A whole answer in one piece. Nobody changes the bytes, so callers may cache what they derive from them. */
+interface KnownAnswer {
+  readonly schema: Snapshot['schema'];
+  readonly bytes: Uint8Array;
+  readonly stats: Pick<ScanStats, 'runs' | 'rowGroups' | 'rowsReturned'>;
+}
+
+/** Short answers on each state to the last queries that were asked again. A new state has other runs. */
+const ofStates = new WeakMap<Snapshot['runs'], Map<Query, KnownAnswer>>();
+/** The queries (the same object) that were asked. */
+const asked = new WeakSet<Query>();
+
+/** An answer that was given before. */
+function wholeAnswer(bytes: Uint8Array): PieceIterator {
+  const pieces = (async function* (): AsyncGenerator<Uint8Array, void> {
+    yield bytes;
+  })();
+  return Object.assign(pieces, { isAtEnd: true });
 }

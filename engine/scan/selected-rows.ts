@@ -1,9 +1,8 @@
 import { takeRows } from '../columns/take.js';
 import type { RecordBatch } from '../columns/column.js';
 import { addRun, type Run } from '../store/manifest/manifest.js';
-import { newScanStats } from './execute.js';
+import { newScanStats, canResume } from './answer.js';
 import { finderOf } from './far/tiered-finder.js';
-import { canResume } from './answer.js';
 import { Pace } from '../store/reading/pace.js';
 import { planScan } from './plan/plan.js';
 import { preparePredicates } from './job/predicate.js';

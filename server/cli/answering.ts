@@ -3,7 +3,7 @@ import type { CollectLog } from '../../agents/collect/logs/collect-log.js';
 import type { ReadableStore } from '../../engine/index.js';
 import type { Access } from '../access/access.js';
 import type { RunningConsole } from '../console/console.js';
-import type { AgentsByName } from '../route/agent-of-path.js';
+import type { AgentsByName } from '../route/query-route.js';
 import type { RunningServer } from '../route/server.js';
 import type { TransportChoice } from '../route/server-options.js';
 import type { SlowQuery } from '../route/query-tally.js';

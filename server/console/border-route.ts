@@ -3,8 +3,8 @@ import type { Caller } from '../access/caller.js';
 import type { ResponseHead, TransportRequest, TransportResponse } from '../http/transport.js';
 import { percentDecode } from '../request/percent.js';
 import type { RequestTarget } from '../request/request-check.js';
-import { agentOfPath } from '../route/agent-of-path.js';
-import { noSniffHeaders } from '../route/problem-response.js';
+import { agentOfPath } from '../route/query-route.js';
+import { noSniffHeaders } from '../route/http-answer.js';
 import type { ConsoleRoute } from './console-route.js';
 
 /** The agents of a writer by name, as readers on other machines query them. */

@@ -1,6 +1,6 @@
 import type { FieldDefinition } from '../../agents/definition/definition.js';
 import type { ReadableStore } from '../../engine/index.js';
-import type { AgentsByName } from '../route/agent-of-path.js';
+import type { AgentsByName } from '../route/query-route.js';
 
 /** The part of an agent's definition that the console shows. */
 export interface ShownDefinition {

@@ -7,7 +7,7 @@ import type { RequestHandler, TransportRequest, TransportResponse } from '../htt
 import type { TrustedProxies } from '../request/client-address.js';
 import { percentDecode } from '../request/percent.js';
 import { checkRequest, type CheckRules } from '../request/request-check.js';
-import { sendProblem } from '../route/problem-response.js';
+import { sendProblem } from '../route/http-answer.js';
 import type { ConsoleRoute, ConsoleRoutes, PageRoute } from './console-route.js';
 
 /** The console can only be read, like the query listener. */

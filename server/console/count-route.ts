@@ -6,11 +6,9 @@ import type { ResponseHead, TransportRequest, TransportResponse } from '../http/
 import { acceptsGzip } from '../request/accept-encoding.js';
 import type { RequestTarget } from '../request/request-check.js';
 import { type Admission, inSlot } from '../pace/admission.js';
-import { agentOfPath } from '../route/agent-of-path.js';
+import { agentOfPath } from '../route/query-route.js';
 import type { QueryTally, SlowCost, SlowQueries } from '../route/query-tally.js';
-import { gzippedAtOnce } from '../route/gzip.js';
-import { noSniffHeaders } from '../route/problem-response.js';
-import { serverTiming } from '../route/answer-heads.js';
+import { gzippedAtOnce, noSniffHeaders, serverTiming } from '../route/http-answer.js';
 import type { ConsoleAgent, ConsoleAgents } from './console-agent.js';
 import type { ConsoleRoute } from './console-route.js';
 

@@ -1,5 +1,5 @@
 import type { ResponseHead, TransportResponse } from '../http/transport.js';
-import { noSniffHeaders } from '../route/problem-response.js';
+import { noSniffHeaders } from '../route/http-answer.js';
 
 const head: ResponseHead = {
   status: 200,

@@ -1,6 +1,6 @@
 import type { TransportRequest, TransportResponse } from '../http/transport.js';
 import type { ServerMetrics } from '../metrics/server-metrics.js';
-import { noSniffHeaders } from '../route/problem-response.js';
+import { noSniffHeaders } from '../route/http-answer.js';
 import type { ConsoleRoute } from './console-route.js';
 
 /** `GET /metrics`: the metrics of the server, in the text format of Prometheus. */

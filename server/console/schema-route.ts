@@ -1,7 +1,7 @@
 import type { Caller } from '../access/caller.js';
 import type { TransportRequest, TransportResponse } from '../http/transport.js';
 import type { RequestTarget } from '../request/request-check.js';
-import { agentOfPath } from '../route/agent-of-path.js';
+import { agentOfPath } from '../route/query-route.js';
 import type { ConsoleAgents, ShownDefinition } from './console-agent.js';
 import type { ConsoleRoute } from './console-route.js';
 import { sendJson } from './json-response.js';

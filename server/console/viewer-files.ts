@@ -4,7 +4,7 @@ import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { LogstrataError } from '../../engine/index.js';
-import { noSniffHeaders } from '../route/problem-response.js';
+import { noSniffHeaders } from '../route/http-answer.js';
 
 /** A file of the viewer as it is sent. */
 export interface ViewerFile {

@@ -4,12 +4,6 @@ import { LogstrataError } from '../../engine/index.js';
 import { clientGoneError } from '../http/client-gone.js';
 import type { TransportResponse } from '../http/transport.js';
 
-/** A scan that waits for a slot. */
-interface Waiter {
-  /** Called when the slot has been taken for it. */
-  readonly enter: () => void;
-}
-
 /** The answers and slots of one client. */
 interface Share {
   readonly client: string;
@@ -17,7 +11,16 @@ interface Share {
   answers: number;
   /** Number of these answers whose scan has a slot. */
   running: number;
-  readonly waiting: Waiter[];
+  /** Those whose scan waits for a slot. */
+  readonly waiting: Slot[];
+}
+
+/** One answer's place in the admission. Its scan runs between `Admission.enter` and `leave`, and may enter again until `end`. */
+export interface Slot {
+  readonly share: Share;
+  state: 'away' | 'waiting' | 'running' | 'ended';
+  /** Called when its scan, which has waited, may run. */
+  onRunning: () => void;
 }
 
 /**
@@ -44,7 +47,7 @@ export class Admission {
   }
 
   /**
-   * Begins an answer for a client. It has no slot yet: `Slot.enterFirst` asks for one. Throws a `ProblemError`: 429 when the client or the
+   * Begins an answer for a client. Its scan does not run yet: `enterFirst` asks for that. Throws a `ProblemError`: 429 when the client or the
    * server has too many answers under way, 503 when the server is stopping.
    */
   begin(client: string): Slot {
@@ -57,7 +60,7 @@ export class Admission {
     this.#shares.set(client, share);
     share.answers++;
     this.#answers++;
-    return new Slot(this, share);
+    return { share, state: 'away', onRunning: () => undefined };
   }
 
   /** Number of scans that have a slot, of answers under way (with or without a slot), and of scans that wait for a slot. */
@@ -81,84 +84,28 @@ export class Admission {
     });
   }
 
-  /** Takes a slot if one is free and the client may have another. Returns whether it did. */
-  tryEnter(share: Share): boolean {
-    if (this.#running >= this.#runningMax || share.running >= this.#runningOfClientMax) return false;
-    this.#running++;
-    share.running++;
-    return true;
-  }
-
-  /** Takes a slot even if none is free: the scan holds memory that others wait for, so it must go on and give that memory back. */
-  enterAnyway(share: Share): void {
-    this.#running++;
-    share.running++;
-  }
-
-  /** Gives a slot back, and hands it to the next waiting scan. */
-  leave(share: Share): void {
-    this.#running--;
-    share.running--;
-    for (const next of this.#shares.values()) {
-      if (next.waiting.length === 0 || !this.tryEnter(next)) continue;
-      // This client is served last among the clients from now on.
-      this.#shares.delete(next.client);
-      this.#shares.set(next.client, next);
-      next.waiting.shift()!.enter();
-      return;
-    }
-  }
-
-  /** Counts an answer as ended. */
-  ended(share: Share): void {
-    this.#answers--;
-    share.answers--;
-    if (share.answers === 0) this.#shares.delete(share.client);
-  }
-
-  /** The problem (429) for a client whose first wait for a slot took too long. */
-  refusal(): ProblemError {
-    return tooMany(
-      `${this.#runningMax} queries are running, or ${this.#runningOfClientMax} for this address, the maximum`,
-    );
-  }
-}
-
-/** One answer's place in the admission. Its scan has a slot between `enter` and `leave`, and may enter again until `end`. */
-export class Slot {
-  readonly #admission: Admission;
-  readonly #share: Share;
-  #state: 'away' | 'waiting' | 'running' | 'ended' = 'away';
-
-  constructor(admission: Admission, share: Share) {
-    this.#admission = admission;
-    this.#share = share;
-  }
-
-  /**
-   * Asks for a slot. Resolves when the scan has one, however long that takes. Takes it before it returns if one is free.
-   */
-  async enter(): Promise<void> {
-    if (this.#state !== 'away') return;
-    if (this.#admission.tryEnter(this.#share)) {
-      this.#state = 'running';
-      return;
-    }
-    this.#state = 'waiting';
-    await new Promise<void>((resolve) => this.#wait(resolve));
+  /** Lets a scan run. Resolves when it may, however long that takes; at once if a slot is free and the client may have another. */
+  async enter(slot: Slot): Promise<void> {
+    if (slot.state !== 'away' || this.#tryRun(slot)) return;
+    slot.state = 'waiting';
+    await new Promise<void>((resolve) => {
+      slot.onRunning = resolve;
+      slot.share.waiting.push(slot);
+    });
   }
 
   /**
    * Like `enter`, for an answer that has sent nothing yet. If no slot becomes free within `admissionWaitMs`, ends the answer and rejects
    * with a `ProblemError` (429).
    */
-  enterFirst(): Promise<void> {
-    const entering = this.enter();
-    if (this.#state !== 'waiting') return entering;
+  enterFirst(slot: Slot): Promise<void> {
+    const entering = this.enter(slot);
+    if (slot.state !== 'waiting') return entering;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
-        this.end();
-        reject(this.#admission.refusal());
+        this.end(slot);
+        const running = `${this.#runningMax} queries are running, or ${this.#runningOfClientMax} for this address`;
+        reject(tooMany(`${running}, the maximum`));
       }, admissionWaitMs);
       void entering.then(() => {
         clearTimeout(timer);
@@ -167,45 +114,54 @@ export class Slot {
     });
   }
 
-  /** Takes a slot again at once, even if none is free, after the scan has waited for the memory of other answers. */
-  enterAnyway(): void {
-    if (this.#state !== 'away') return;
-    this.#state = 'running';
-    this.#admission.enterAnyway(this.#share);
+  /**
+   * Lets a scan that has waited for the memory of other answers run again at once, even if no slot is free: it holds memory that others wait
+   * for, so it must go on and give that memory back.
+   */
+  enterAnyway(slot: Slot): void {
+    if (slot.state === 'away') this.#run(slot);
   }
 
-  /** Gives the slot back while the answer waits for its client, or its scan for the memory of other answers. */
-  leave(): void {
-    if (this.#state !== 'running') return;
-    this.#state = 'away';
-    this.#admission.leave(this.#share);
+  #tryRun(slot: Slot): boolean {
+    if (this.#running >= this.#runningMax || slot.share.running >= this.#runningOfClientMax) return false;
+    this.#run(slot);
+    return true;
+  }
+
+  #run(slot: Slot): void {
+    slot.state = 'running';
+    slot.share.running++;
+    this.#running++;
+  }
+
+  /** Gives the slot to the next scan that waits, while the answer waits for its client or its scan for the memory of other answers. */
+  leave(slot: Slot): void {
+    if (slot.state !== 'running') return;
+    slot.state = 'away';
+    this.#running--;
+    slot.share.running--;
+    for (const share of this.#shares.values()) {
+      const [next] = share.waiting;
+      if (next === undefined || !this.#tryRun(next)) continue;
+      share.waiting.shift();
+      // This client is served last among the clients from now on.
+      this.#shares.delete(share.client);
+      this.#shares.set(share.client, share);
+      next.onRunning();
+      return;
+    }
   }
 
   /** Ends the answer, and gives its slot back. Further calls do nothing. */
-  end(): void {
-    if (this.#state === 'ended') return;
-    const state = this.#state;
-    this.#state = 'ended';
-    if (state === 'running') this.#admission.leave(this.#share);
-    else if (state === 'waiting') this.#forget();
-    this.#admission.ended(this.#share);
-  }
-
-  #waiter: Waiter | undefined;
-
-  #wait(resolve: () => void): void {
-    this.#waiter = {
-      enter: () => {
-        this.#state = 'running';
-        resolve();
-      },
-    };
-    this.#share.waiting.push(this.#waiter);
-  }
-
-  #forget(): void {
-    const { waiting } = this.#share;
-    waiting.splice(waiting.indexOf(this.#waiter!), 1);
+  end(slot: Slot): void {
+    const { state, share } = slot;
+    if (state === 'ended') return;
+    this.leave(slot);
+    slot.state = 'ended';
+    if (state === 'waiting') share.waiting.splice(share.waiting.indexOf(slot), 1);
+    this.#answers--;
+    share.answers--;
+    if (share.answers === 0) this.#shares.delete(share.client);
   }
 }
 
@@ -240,10 +196,10 @@ export async function inSlot<T>(
   response.whenGone(() => abort.abort(clientGoneError()));
   const timer = setTimeout(() => abort.abort(new LogstrataError('timeout', late)), timeoutMs);
   try {
-    await slot.enterFirst();
+    await admission.enterFirst(slot);
     return await work(abort.signal);
   } finally {
     clearTimeout(timer);
-    slot.end();
+    admission.end(slot);
   }
 }

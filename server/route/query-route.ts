@@ -10,28 +10,28 @@ import {
 import { anybody, type Caller } from '../access/caller.js';
 import { acceptsGzip } from '../request/accept-encoding.js';
 import type { Admission, Slot } from '../pace/admission.js';
-import { agentOfPath } from './agent-of-path.js';
 import {
   AnswerHeads,
-  streamHead,
-  serverTiming,
   corsHeaders,
+  gzipped,
+  gzippedAtOnce,
+  noSniffHeaders,
   preflightHeaders,
+  sendProblem,
+  serverTiming,
+  streamHead,
   withVary,
-} from './answer-heads.js';
+} from './http-answer.js';
 import { AnswerWatch } from '../pace/answer-watch.js';
 import { TrustedProxies } from '../request/client-address.js';
 import { clientGoneError } from '../http/client-gone.js';
 import { asksToFollow, followedQuery } from '../follow/follow-request.js';
 import type { Followers, FollowRequest } from '../follow/followers.js';
-import { gzipped, gzippedAtOnce } from './gzip.js';
 import { wholeAnswerBytesMax } from '../http/http-limits.js';
 import { KnownQueries, type ParsedTarget } from '../request/known-queries.js';
 import { ProblemError, problemOf } from '../http/problem.js';
-import { PacedResponse } from '../pace/paced-response.js';
-import { noSniffHeaders, sendProblem } from './problem-response.js';
 import { checkRequest, hostsAsked, type CheckRules, type RequestTarget } from '../request/request-check.js';
-import { parseQueryRequest } from '../request/query-request.js';
+import { parseAgentPath, parseQueryRequest } from '../request/query-request.js';
 import { type BreakReason, QueryTally, SlowQueries } from './query-tally.js';
 import type { ServerOptions } from './server-options.js';
 import { TimedPieces } from '../pace/timed-pieces.js';
@@ -210,8 +210,8 @@ export class QueryRoute {
 
   /** Rejects only before the first byte of the answer. */
   async #run(wanted: AnswerPlan): Promise<void> {
-    wanted.response.whenGone(() => wanted.slot.end());
-    await wanted.slot.enterFirst();
+    wanted.response.whenGone(() => this.#admission.end(wanted.slot));
+    await this.#admission.enterFirst(wanted.slot);
     const pieces = new TimedPieces(this.#options.queryTimeoutMs);
     wanted.response.whenGone(() => pieces.interrupt(clientGoneError()));
     try {
@@ -236,7 +236,9 @@ export class QueryRoute {
       const timeMs = this.#options.now() - totalMs;
       this.slow.add('query', asked, { timeMs, firstMs, totalMs, failure, stats, bytes });
     }
-    end(pieces, slot);
+    // A scan that has not ended is stopped in the background and keeps its slot until then.
+    if (pieces.isDone) this.#admission.end(slot);
+    else void pieces.close().then(() => this.#admission.end(slot));
   }
 
   /** Starts the scan, and answers with its pieces. */
@@ -247,9 +249,9 @@ export class QueryRoute {
     const onTurn = (waits: boolean): void => {
       if (waits) {
         pieces.hold();
-        slot.leave();
+        this.#admission.leave(slot);
       } else {
-        slot.enterAnyway();
+        this.#admission.enterAnyway(slot);
         pieces.goOn();
       }
     };
@@ -274,8 +276,10 @@ export class QueryRoute {
     pieces.firstMs = nowMs - asked.startMs;
     const ownHead = timed(head, scan, nowMs - startMs);
     if (first !== undefined && !pieces.isAtEnd) {
-      if (isWhole) return sendWhole(pieces, first, ownHead, response, slot);
-      return this.#stream(wanted, pieces, first, ownHead);
+      if (!isWhole) return this.#stream(wanted, pieces, first, ownHead);
+      const whole = await collected(pieces, first);
+      this.#admission.leave(slot);
+      return response.send(ownHead, whole);
     }
     if (first !== undefined && packs) {
       if (first.length > answerBytesMax) return this.#stream(wanted, pieces, first, ownHead);
@@ -283,7 +287,7 @@ export class QueryRoute {
     } else {
       const sending = response.send(ownHead, first ?? nothing);
       // The only piece has been sent. The scan frees what it holds when it is asked for its end.
-      slot.leave();
+      this.#admission.leave(slot);
       await sending;
     }
     await pieces.next();
@@ -311,24 +315,65 @@ export class QueryRoute {
     first: Uint8Array,
     head: ResponseHead,
   ): Promise<void> {
+    const { response, slot, packs } = wanted;
     const watched = this.#watch.begin((reason) => this.#cutOff(reason, wanted, pieces));
-    const response = new PacedResponse(wanted.response, wanted.slot, watched);
+    const all = following(first, pieces);
+    const ownHead = packs ? packed(head) : head;
     try {
-      if (wanted.packs) await streamPacked(pieces, first, packed(head), response);
-      else await streamPlain(pieces, first, head, response);
+      for await (const piece of packs ? gzipped(all) : all) {
+        const writing = response.write(ownHead, piece);
+        const { isWaiting } = response;
+        // While a write waits for the client, the slot is free for others.
+        if (isWaiting) {
+          watched.waits(piece.length, performance.now());
+          this.#admission.leave(slot);
+        }
+        await writing;
+        watched.took(piece.length, performance.now());
+        if (isWaiting) await this.#admission.enter(slot);
+      }
+      response.end();
     } catch (error) {
       const { isGone } = response;
       this.#break(wanted, isGone ? 'client_gone' : 'failed', describeFailure(error));
       if (!isGone) this.#options.log(`an answer was cut off: ${describeFailure(error)}`);
       response.break();
     } finally {
-      response.watched.end();
+      watched.end();
     }
   }
 
   #logOurs(problem: ProblemError, error: unknown): void {
     if (problem.status === 500) this.#options.log(`a query failed: ${describeFailure(error)}`);
   }
+}
+
+/** Agents by name, and those that a server leaves out. */
+export interface AgentsByName<T> {
+  get(name: string): T | undefined;
+  /** By name, why an agent that has a file can't be served for now. */
+  readonly leftOut?: ReadonlyMap<string, string> | undefined;
+}
+
+/**
+ * The agent in a raw path `/api/{what}/{agent_name}`. Throws like `parseAgentPath`; 403 for an agent that the caller may not query, 503 with
+ * the reason for one that is left out, 404 for an unknown one.
+ */
+export function agentOfPath<T>(
+  rawPath: string,
+  what: string,
+  caller: Caller,
+  agents: AgentsByName<T>,
+): { readonly name: string; readonly found: T } {
+  const name = parseAgentPath(rawPath, what);
+  caller.assertMay(name);
+  const found = agents.get(name);
+  if (found !== undefined) return { name, found };
+  const reason = agents.leftOut?.get(name);
+  if (reason === undefined) throw new ProblemError(404, `there is no agent "${name}"`);
+  throw new ProblemError(503, `the agent "${name}" can't be served: ${reason}`, {
+    headers: { 'Retry-After': '60' },
+  });
 }
 
 /** A failure as the log shows it: the message of an expected failure, the stack trace of a bug. */
@@ -362,12 +407,6 @@ interface AskedQuery {
 
 const nothing = new Uint8Array(0);
 
-/** Ends an answer. A scan that has not ended is stopped in the background and keeps its slot until then. */
-function end(pieces: TimedPieces, slot: Slot): void {
-  if (pieces.isDone) slot.end();
-  else void pieces.close().then(() => slot.end());
-}
-
 function timed({ status, headers }: ResponseHead, { stats }: Scan, firstMs: number): ResponseHead {
   return { status, headers, timing: serverTiming(stats, firstMs) };
 }
@@ -383,42 +422,13 @@ function packed({ status, headers, timing }: ResponseHead): ResponseHead {
   return { status, headers: ours, timing };
 }
 
-async function streamPacked(
-  pieces: TimedPieces,
-  first: Uint8Array,
-  head: ResponseHead,
-  response: PacedResponse,
-): Promise<void> {
-  for await (const piece of gzipped(following(first, pieces))) await response.write(head, piece);
-  response.end();
-}
-
 async function* following(first: Uint8Array, pieces: TimedPieces): AsyncGenerator<Uint8Array> {
   for (let piece: Uint8Array | undefined = first; piece !== undefined; piece = await pieces.next())
     yield piece;
 }
 
-async function streamPlain(
-  pieces: TimedPieces,
-  first: Uint8Array,
-  head: ResponseHead,
-  response: PacedResponse,
-): Promise<void> {
-  for (let piece: Uint8Array | undefined = first; piece !== undefined;) {
-    await response.write(head, piece);
-    piece = await pieces.next();
-  }
-  response.end();
-}
-
-/** Collects a whole answer, then sends it. The scan reuses the memory of its pieces, so they are copied. */
-async function sendWhole(
-  pieces: TimedPieces,
-  first: Uint8Array,
-  head: ResponseHead,
-  response: TransportResponse,
-  slot: Slot,
-): Promise<void> {
+/** Collects a whole answer. The scan reuses the memory of its pieces, so they are copied. */
+async function collected(pieces: TimedPieces, first: Uint8Array): Promise<Buffer> {
   const kept: Buffer[] = [];
   let bytes = 0;
   for (let piece: Uint8Array | undefined = first; piece !== undefined; piece = await pieces.next()) {
@@ -432,6 +442,5 @@ async function sendWhole(
       );
     kept.push(Buffer.from(piece));
   }
-  slot.leave();
-  await response.send(head, Buffer.concat(kept));
+  return Buffer.concat(kept);
 }

@@ -1,7 +1,6 @@
-import { executeScan } from '../../engine/scan/execute.js';
+import { executeScan } from '../../engine/scan/answer.js';
 import { answerOf } from '../model/answer.js';
-import { makeSnapshot } from '../model/model-snapshot.js';
-import type { Layout } from '../model/model-snapshot.js';
+import { makeSnapshot, type Layout } from '../model/model-snapshot.js';
 import { recordsAnswerer } from './in-process.js';
 import { runConformance } from './runner.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { executeScan } from '../../engine/scan/execute.js';
+import { executeScan } from '../../engine/scan/answer.js';
 import type { FieldPredicate, Predicate } from '../../engine/scan/plan/query.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';

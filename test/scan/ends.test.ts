@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LogstrataError } from '../../engine/terms/errors.js';
 import { sharedMemory } from '../../engine/memory/shared-memory.js';
-import { executeScan } from '../../engine/scan/execute.js';
+import { executeScan } from '../../engine/scan/answer.js';
 import type { Query } from '../../engine/scan/plan/query.js';
 import type { RowGroup } from '../../engine/store/reading/snapshot.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';

@@ -6,7 +6,7 @@ import { caseCount, fc } from '../cases.js';
 import type { BytesColumn } from '../../engine/columns/column.js';
 import { filteredEntriesMin, searchesBeforeFilter } from '../../engine/terms/limits.js';
 import { mayHaveExact } from '../../engine/scan/job/narrowing.js';
-import { executeScan } from '../../engine/scan/execute.js';
+import { executeScan } from '../../engine/scan/answer.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
 import { openRealDirectory } from '../../engine/store/disk/real-directory.js';
 import { stringsOf } from '../kernels/strings.js';

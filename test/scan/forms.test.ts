@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { caseCount, fc, isWhole } from '../cases.js';
-import { executeScan } from '../../engine/scan/execute.js';
+import { executeScan, Answer, newScanStats } from '../../engine/scan/answer.js';
 import type { AnswerForm, Query } from '../../engine/scan/plan/query.js';
-import { Answer } from '../../engine/scan/answer.js';
 import type { PieceIterator } from '../../engine/scan/plan/scan.js';
-import { newScanStats } from '../../engine/scan/execute.js';
 import { LogstrataError } from '../../engine/terms/errors.js';
 import type { RowGroup, Snapshot } from '../../engine/store/reading/snapshot.js';
 import { answerOf } from '../model/answer.js';

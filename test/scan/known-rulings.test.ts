@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { executeScan } from '../../engine/scan/execute.js';
+import { executeScan } from '../../engine/scan/answer.js';
 import type { Predicate, Query, ScanStats } from '../../engine/scan/plan/query.js';
 import { openRealDirectory } from '../../engine/store/disk/real-directory.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sharedMemory } from '../../engine/memory/shared-memory.js';
 import { answerCells } from '../../engine/scan/job/json-lines.js';
-import { executeScan, type ScanSettings } from '../../engine/scan/execute.js';
+import { executeScan, type ScanSettings } from '../../engine/scan/answer.js';
 import type { Query } from '../../engine/scan/plan/query.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
 import { openRealDirectory } from '../../engine/store/disk/real-directory.js';

@@ -3,7 +3,7 @@ import { caseCount, fc } from '../cases.js';
 import { LogstrataError } from '../../engine/terms/errors.js';
 import { sharedMemory } from '../../engine/memory/shared-memory.js';
 import { answerBytesMax } from '../../engine/terms/limits.js';
-import { executeScan } from '../../engine/scan/execute.js';
+import { executeScan } from '../../engine/scan/answer.js';
 import type { Query } from '../../engine/scan/plan/query.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
-import { executeScan } from '../../engine/scan/execute.js';
+import { executeScan } from '../../engine/scan/answer.js';
 import type { Predicate, Query, ScanStats } from '../../engine/scan/plan/query.js';
 import type { ScanOptions } from '../../engine/scan/plan/scan.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';

@@ -1,12 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { LogstrataError } from '../../engine/terms/errors.js';
-import { executeScan } from '../../engine/scan/execute.js';
+import { executeScan } from '../../engine/scan/answer.js';
 import type { Query, ScanStats } from '../../engine/scan/plan/query.js';
 import { makeSchema } from '../../engine/terms/schema.js';
 import { answerOf } from '../model/answer.js';
 import type { Dataset } from '../model/dataset.js';
-import { makeSnapshot } from '../model/model-snapshot.js';
-import type { Layout, ModelSnapshot } from '../model/model-snapshot.js';
+import { makeSnapshot, type Layout, type ModelSnapshot } from '../model/model-snapshot.js';
 import type { ScanOptions } from '../../engine/scan/plan/scan.js';
 
 const schema = makeSchema([

@@ -1,14 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
 import { parseCursor } from '../../engine/terms/cursor.js';
-import { executeScan } from '../../engine/scan/execute.js';
+import { executeScan } from '../../engine/scan/answer.js';
 import type { Query } from '../../engine/scan/plan/query.js';
 import type { Snapshot } from '../../engine/store/reading/snapshot.js';
 import { answerOf } from '../model/answer.js';
 import { datasets, predicates, queries } from '../model/arbitraries.js';
 import type { Dataset } from '../model/dataset.js';
-import { makeSnapshot } from '../model/model-snapshot.js';
-import type { Layout } from '../model/model-snapshot.js';
+import { makeSnapshot, type Layout } from '../model/model-snapshot.js';
 
 const runs = caseCount(2500, 50_000);
 

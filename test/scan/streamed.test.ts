@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DamageError } from '../../engine/terms/errors.js';
 import { streamedBytesMin } from '../../engine/terms/limits.js';
-import { executeScan } from '../../engine/scan/execute.js';
+import { executeScan } from '../../engine/scan/answer.js';
 import { isRare } from '../../engine/scan/filter/ranked-predicate.js';
 import type { Query, ScanStats, StringOp } from '../../engine/scan/plan/query.js';
 import { makeSchema } from '../../engine/terms/schema.js';

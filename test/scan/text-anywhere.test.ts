@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { caseCount, fc, isWhole } from '../cases.js';
 import { countSnapshot } from '../../engine/scan/count/count.js';
-import { executeScan } from '../../engine/scan/execute.js';
+import { executeScan } from '../../engine/scan/answer.js';
 import type { Predicate, Query, ScanStats } from '../../engine/scan/plan/query.js';
 import { runsOfSegment } from '../../engine/store/reading/agent-state.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';

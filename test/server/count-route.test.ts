@@ -8,7 +8,7 @@ import { startConsole } from '../../server/console/console.js';
 import { QueryTally, SlowQueries } from '../../server/route/query-tally.js';
 import { CountRoute } from '../../server/console/count-route.js';
 import { Admission } from '../../server/pace/admission.js';
-import { newScanStats } from '../../engine/scan/execute.js';
+import { newScanStats } from '../../engine/scan/answer.js';
 import { append, openOn, schema } from '../engine/store/memory-archive.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { ScriptedStore } from './scripted-store.js';

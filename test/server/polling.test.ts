@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { makeSchema } from '../../engine/terms/schema.js';
-import { gzippedAtOnce } from '../../server/route/gzip.js';
+import { gzippedAtOnce } from '../../server/route/http-answer.js';
 import { describeOnTransports, serve } from './running.js';
 import { piece, ScriptedStore } from './scripted-store.js';
 import { ask, Wire } from './wire.js';

@@ -1,4 +1,4 @@
-import { newScanStats } from '../../engine/scan/execute.js';
+import { newScanStats } from '../../engine/scan/answer.js';
 import type { ServerFigures } from '../../server/metrics/server-figures.js';
 import { QueryTally } from '../../server/route/query-tally.js';
 

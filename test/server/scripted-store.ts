@@ -1,9 +1,8 @@
 import type { ReadableStore } from '../../engine/archive/readable-store.js';
-import { newScanStats } from '../../engine/scan/execute.js';
+import { newScanStats } from '../../engine/scan/answer.js';
 import { signalOf } from '../../engine/store/reading/pace.js';
 import type { Query } from '../../engine/scan/plan/query.js';
-import { makeSchema } from '../../engine/terms/schema.js';
-import type { Schema } from '../../engine/terms/schema.js';
+import { makeSchema, type Schema } from '../../engine/terms/schema.js';
 import type { PieceIterator, Scan, ScanOptions } from '../../engine/scan/plan/scan.js';
 
 export const scriptedSchema: Schema = makeSchema([

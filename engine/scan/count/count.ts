@@ -6,21 +6,18 @@ import type { Schema, FieldType } from '../../terms/schema.js';
 import { queueOf, type WorkerPool } from '../../workers/worker-pool.js';
 import { Pace } from '../../store/reading/pace.js';
 import type { Snapshot } from '../../store/reading/snapshot.js';
-import { newScanStats } from '../execute.js';
-import { canResume } from '../answer.js';
+import { newScanStats, canResume } from '../answer.js';
 import { finderOf } from '../far/tiered-finder.js';
 import { preparePredicates, type PreparedPredicate, type PreparedPredicates } from '../job/predicate.js';
 import { RowGroupFilter, type ScanWork } from '../filter/row-group-filter.js';
 import type { CountQuery, Counts, TimeBucket } from '../plan/count.js';
-import { planScan, type ScanPlan } from '../plan/plan.js';
+import { planScan, type ScanPlan, indexOfRuns } from '../plan/plan.js';
 import { RowGroupWalk } from '../plan/row-group-walk.js';
-import { indexOfRuns } from '../plan/run-index.js';
-import { CountMemory } from './value-table.js';
+import { CountMemory, ValueTable } from './value-table.js';
 import { countFar, tallyFar, type FarGroupCount } from './far-counts.js';
 import { countRowGroup, rowGroupCount } from './row-group-count.js';
 import { Tally } from './tally.js';
 import { countedValue, compareValues } from './value-bytes.js';
-import { ValueTable } from './value-table.js';
 
 /** The options of a count. */
 export interface CountSettings {

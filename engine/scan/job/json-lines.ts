@@ -3,7 +3,7 @@ import { bufferBytes } from '../../memory/allocator.js';
 import { sharedMemory, type SharedMemory } from '../../memory/shared-memory.js';
 import type { Position } from '../../terms/cursor.js';
 import { answerBytesMax, cellsOfBlock } from '../../terms/limits.js';
-import { lowerBound } from '../plan/run-index.js';
+import { lowerBound } from '../plan/plan.js';
 import { countInRange, listSelected, type Matches } from './selection.js';
 
 /** Distance between the cells of a block: the bytes of a piece, plus the padding after it that kernels may touch. */

@@ -1,6 +1,5 @@
 import { countRange, listRange, andRange, bitmapBytes, flipRange, setRange } from '../../kernels/bitmap.js';
-import { lowerBound } from '../plan/run-index.js';
-import type { RowRange, ScanUnit, RowGroupShare } from '../plan/plan.js';
+import { lowerBound, type RowRange, type ScanUnit, type RowGroupShare } from '../plan/plan.js';
 
 /** The matching rows of a row group. */
 export type Selection =

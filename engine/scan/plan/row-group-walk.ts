@@ -1,6 +1,13 @@
 import { assert } from '../../terms/assert.js';
-import { rangeOfRun, shareOf, type RowGroupShare, type ScanPlan, type ScanUnit, type Walk } from './plan.js';
-import { indexOfRuns } from './run-index.js';
+import {
+  rangeOfRun,
+  shareOf,
+  type RowGroupShare,
+  type ScanPlan,
+  type ScanUnit,
+  type Walk,
+  indexOfRuns,
+} from './plan.js';
 import type { RowGroup } from '../../store/reading/snapshot.js';
 
 /**
