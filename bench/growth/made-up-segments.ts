@@ -11,11 +11,12 @@ import { publishManifest, readNewestManifest } from '../../engine/store/manifest
 import { segmentFile } from '../../engine/store/manifest/segment-place.js';
 import {
   gramFilterBytes,
+  mayHaveAll,
   pieceBytes,
   pieceStoredBytesMax,
+  planGramLookups,
   type GramFilterShape,
 } from '../../engine/store/sealed/gram-filter.js';
-import { mayHaveAll, planGramLookups } from '../../engine/store/sealed/gram-probing.js';
 import {
   decodeSummary,
   encodeSummary,

@@ -14,7 +14,7 @@ const absentText = 'logstrata warm-up 4c0e5d7b92f8';
 /** Begins all threads: that takes longer than most answers. One that can't be begun now is begun for the first job that needs it. */
 export async function beginThreads(workers: WorkerPool): Promise<void> {
   kernelsOver(sharedMemory());
-  const nothing = { questions: [], firsts: [], ...probeJobOf([]), rulings: new Uint8Array(0) };
+  const nothing = { questions: [], ...probeJobOf([]), rulings: new Uint8Array(0) };
   await workers.begin(probeTask, nothing).catch(() => undefined);
 }
 

@@ -10,9 +10,10 @@ import {
   buildGramFilter,
   gramSizeSmall,
   gramPieces,
+  mayHaveAll,
+  planGramLookups,
   type GramFilter,
 } from '../../engine/store/sealed/gram-filter.js';
-import { mayHaveAll, planGramLookups } from '../../engine/store/sealed/gram-probing.js';
 import { FilterEvaluator } from '../../engine/store/sealed/filter-evaluator.js';
 import { isWhole } from '../../engine/store/sealed/filter-piece.js';
 import { ruling, SegmentRulings } from '../../engine/store/sealed/segment-rulings.js';
@@ -182,11 +183,10 @@ describe('a gram filter', () => {
       expect(filter.gramBytes, kind).toBeLessThanOrEqual(6);
       let ones = 0;
       let bits = 0;
-      for (const piece of gramPieces(filter)) {
-        const checksumOffset = piece.offset + piece.bitmapBytes;
-        expect(isWhole(filter.bytes, { ...piece, bytes: piece.bitmapBytes, checksumOffset })).toBe(true);
-        const bitmap = filter.bytes.subarray(piece.offset, checksumOffset);
-        if (piece.offset >= filter.bytes.length - 2 ** (filter.trigramBits - 3)) break;
+      for (const { offset, bytes, checksumOffset } of gramPieces(filter)) {
+        expect(isWhole(filter.bytes.subarray(offset, checksumOffset + 4), bytes)).toBe(true);
+        const bitmap = filter.bytes.subarray(offset, checksumOffset);
+        if (offset >= filter.bytes.length - 2 ** (filter.trigramBits - 3)) break;
         bits += bitmap.length * 8;
         for (const byte of bitmap) ones += byte.toString(2).replaceAll('0', '').length;
       }
@@ -305,25 +305,26 @@ describe('a gram filter', () => {
     const place = { ...shape, rowGroup: 0, field: 0, offset: 0 };
     const filters = new SegmentFilters(encodeSummary({ ...noFilters, gramFilters: [place] }, 1), 1);
     /** Searches for a text in one row group; returns the verdict and the number of reads. */
-    const ask = (text: string, firsts: number[][]): { said: number; reads: number } => {
+    const evaluatorOf = (text: string): FilterEvaluator => {
       const asked = [{ hash: null, shortHash: null, folded: foldNeedle(text) }];
-      const questions = [{ field: 0, asked, concludes: 1 }];
+      return new FilterEvaluator([{ field: 0, asked, concludes: 1 }]);
+    };
+    const ask = (evaluator: FilterEvaluator): { said: number; reads: number } => {
       const rulings = new SegmentRulings(1, 1);
       rulings.set(0, ruling.mayMatch);
       let reads = 0;
-      new FilterEvaluator(questions, firsts).evaluate(filters, [0], [0], rulings, ({ offset }) => {
-        reads++;
-        return { bytes, at: offset };
-      });
+      const asking = evaluator.evaluate(filters, [0], [0], rulings);
+      for (let wanted = asking.next(); wanted.done !== true; reads++)
+        wanted = asking.next(bytes.subarray(wanted.value.offset));
       return { said: rulings.of(0), reads };
     };
     const needle = `"GET /api/v1/items/17 HTTP/1.1" 200 zqxjvkwpyq`;
-    const firsts = [[0]];
-    const first = ask(needle, firsts);
+    const evaluator = evaluatorOf(needle);
+    const first = ask(evaluator);
     expect(first.said).toBe(ruling.byGram);
     expect(first.reads).toBeGreaterThan(1);
-    expect(ask(needle, firsts)).toEqual({ said: ruling.byGram, reads: 1 });
-    expect(ask(accessLines(1)[0]!, [[3]]).said).toBe(ruling.mayMatch);
+    expect(ask(evaluator)).toEqual({ said: ruling.byGram, reads: 1 });
+    expect(ask(evaluatorOf(accessLines(1)[0]!)).said).toBe(ruling.mayMatch);
   });
 
   test('rules nothing out if it is damaged', async () => {

@@ -7,14 +7,13 @@ import type { SegmentEntry } from '../../engine/store/manifest/manifest.js';
 import type { RowGroup } from '../../engine/store/reading/snapshot.js';
 import { decodeSummary, encodeSummary } from '../../engine/store/sealed/segment-filters.js';
 import { ruling, type Ruling } from '../../engine/store/sealed/segment-rulings.js';
-import { bloomHeader, bloomHeaderBytes } from '../../engine/parquet/bloom-filter.js';
+import { blockOfHash, bloomHeader, bloomHeaderBytes } from '../../engine/parquet/bloom-filter.js';
 import { hashIntegers } from '../../engine/kernels/value-filter.js';
 import {
   buildValueFilter,
   isInSketch,
   joinSketches,
   stripeBytes,
-  stripeOf,
 } from '../../engine/store/sealed/value-filter.js';
 import { rowGroupRowsMax } from '../../engine/terms/limits.js';
 import { makeSchema, type Field, type Schema } from '../../engine/terms/schema.js';
@@ -214,7 +213,7 @@ describe('a value filter', () => {
         const has = (group: number, value: bigint): boolean => {
           const [low, high] = hashIntegers(BigInt64Array.of(value), 1);
           const hash = { low: low!, high: high! };
-          const stripe = stripeOf(hash, stripes) * stripeBytes(sketches.length + 1);
+          const stripe = blockOfHash(hash, stripes) * stripeBytes(sketches.length + 1);
           return isInSketch(bytes, stripe + group * 32, hash);
         };
         for (const [group, values] of valuesOf.entries()) {

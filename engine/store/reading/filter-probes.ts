@@ -1,6 +1,5 @@
 import { probesOfJobMax, probesOfJobMin } from '../../terms/limits.js';
 import { probedBytesOfRowGroup } from '../../terms/thread-limits.js';
-import type { FirstLookups } from '../sealed/filter-evaluator.js';
 import type { FilterQuestion } from '../sealed/filter-question.js';
 import { probeJobOf, probeTask, type ProbedSegment } from '../sealed/probe-task.js';
 import { ruling, type SegmentRulings } from '../sealed/segment-rulings.js';
@@ -30,7 +29,6 @@ export class FilterProbes {
   readonly #counters: ReadCounters;
   /** What is known of each question. */
   readonly known: readonly KnownRulings[];
-  #firsts: FirstLookups;
   /** The turn that is still collecting segments; null until the next call of `probe`. */
   #turn: ProbeTurn | null = null;
 
@@ -39,7 +37,6 @@ export class FilterProbes {
     this.#questions = questions;
     this.#counters = counters;
     this.known = questions.map(({ asked }) => KnownRulings.of(asked));
-    this.#firsts = questions.map(({ asked }) => asked.map(() => 0));
   }
 
   /** Remembers work that uses the query's files. */
@@ -85,10 +82,9 @@ export class FilterProbes {
   async #probeShare(share: readonly AskedSegment[]): Promise<void> {
     try {
       const segments = probeJobOf(share.map(({ segment }) => segment));
-      const job = { questions: this.#questions, firsts: this.#firsts, ...segments, rulings: askedOf(share) };
+      const job = { questions: this.#questions, ...segments, rulings: askedOf(share) };
       const rowGroups = share.reduce((sum, asked) => sum + asked.rowGroups.length, 0);
       const answers = await this.#threads.run(probeTask, job, [], rowGroups * probedBytesOfRowGroup);
-      this.#firsts = answers.firsts;
       this.#counters.gramPiecesRead += answers.gramPiecesRead;
       this.#counters.valuePiecesRead += answers.valuePiecesRead;
       this.#counters.bytesRead += answers.bytesRead;
@@ -104,22 +100,17 @@ export class FilterProbes {
   }
 }
 
-/** Splits requests into shares of `rowGroupsEach` row groups, one job each. The last share may be smaller. */
-function* sharesOf(asked: readonly AskedSegment[], rowGroupsEach: number): Generator<AskedSegment[]> {
+/** Splits requests into shares of at least `rowGroupsMin` row groups, one job each. The last share may be smaller. */
+function* sharesOf(asked: readonly AskedSegment[], rowGroupsMin: number): Generator<AskedSegment[]> {
   let share: AskedSegment[] = [];
-  let room = rowGroupsEach;
+  let rowGroups = 0;
   for (const segment of asked) {
-    const { rowGroups } = segment;
-    for (let from = 0; from < rowGroups.length;) {
-      const to = Math.min(rowGroups.length, from + room);
-      share.push({ ...segment, rowGroups: rowGroups.slice(from, to) });
-      room -= to - from;
-      from = to;
-      if (room > 0) continue;
-      yield share;
-      share = [];
-      room = rowGroupsEach;
-    }
+    share.push(segment);
+    rowGroups += segment.rowGroups.length;
+    if (rowGroups < rowGroupsMin) continue;
+    yield share;
+    share = [];
+    rowGroups = 0;
   }
   if (share.length > 0) yield share;
 }

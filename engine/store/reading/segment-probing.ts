@@ -1,17 +1,11 @@
 import type { Directory, ReadableFile } from '../disk/directory.js';
 import type { SegmentEntry } from '../manifest/manifest.js';
-import { FilterEvaluator, type PieceSource } from '../sealed/filter-evaluator.js';
-import {
-  checkPiece,
-  countPiece,
-  pieceChecksumBytes,
-  type FilterPiece,
-  type LoadedPiece,
-} from '../sealed/filter-piece.js';
+import { FilterEvaluator } from '../sealed/filter-evaluator.js';
+import { checkedPiece, readPiece } from '../sealed/filter-piece.js';
 import { notStored } from '../sealed/filter-question.js';
 import { decodeSummary, encodeSummary, noSegmentFilters, SegmentFilters } from '../sealed/segment-filters.js';
 import { withFile, type SegmentFooter } from '../sealed/segment-file.js';
-import { ruling, SegmentRulings, type Ruling } from '../sealed/segment-rulings.js';
+import { ruling, type Ruling } from '../sealed/segment-rulings.js';
 import type { FilterAsk } from './filter-ask.js';
 import type { AskedSegment } from './filter-probes.js';
 import type { ReadCounters } from './read-counters.js';
@@ -114,16 +108,9 @@ export class SegmentProbing {
     const { rowGroups, rulings, segment } = asked;
     const asking = withFile(this.#directory, this.#path, async (file) => {
       const filters = (this.#filters ??= await this.#readSummary(file, counters));
-      const bytes = rulings.bytesAsking(rowGroups);
-      const own = new SegmentRulings(rulings.rowGroups, questions.length, bytes);
-      const evaluator = new FilterEvaluator(questions);
-      const pieces = new FilePieces(file, counters);
-      for (const rowGroup of rowGroups) {
-        while (!evaluator.evaluate(filters, segment.fields, [rowGroup], own, pieces.find))
-          await pieces.readMissing();
-        pieces.forgetRowGroup();
-      }
-      rulings.take(rowGroups, bytes);
+      const asking = new FilterEvaluator(questions).evaluate(filters, segment.fields, rowGroups, rulings);
+      for (let wanted = asking.next(); wanted.done !== true;)
+        wanted = asking.next(checkedPiece(wanted.value, await readPiece(file, wanted.value), counters));
       threads?.remember(asked);
     }).catch((error: unknown) => rulings.fail(rowGroups, error));
     threads?.track(asking);
@@ -138,47 +125,5 @@ export class SegmentProbing {
     );
     counters.bytesRead += stored.length;
     return decodeSummary(stored, this.#rowGroups) ?? noSegmentFilters;
-  }
-}
-
-/** Pieces of one file's filters that are read one after another, and only those that are needed. */
-class FilePieces {
-  readonly #file: ReadableFile;
-  readonly #counters: ReadCounters;
-  /** By their offsets in the file. */
-  readonly #read = new Map<number, LoadedPiece & Pick<FilterPiece, 'kind'>>();
-  /** The first piece that the evaluator missed. */
-  #missing: FilterPiece | undefined;
-
-  constructor(file: ReadableFile, counters: ReadCounters) {
-    this.#file = file;
-    this.#counters = counters;
-  }
-
-  readonly find: PieceSource = (piece) => {
-    const found = this.#read.get(piece.offset);
-    if (found === undefined) this.#missing ??= piece;
-    return found ?? null;
-  };
-
-  /** Reads the piece that the evaluator missed first. */
-  async readMissing(): Promise<void> {
-    const piece = this.#missing!;
-    this.#missing = undefined;
-    const { kind, offset, bytes, checksumOffset } = piece;
-    const isTogether = checksumOffset === offset + bytes;
-    const first = await this.#file.read(offset, bytes + (isTogether ? pieceChecksumBytes : 0));
-    const rest = isTogether ? [] : await this.#file.read(checksumOffset, pieceChecksumBytes);
-    const stored = new Uint8Array(bytes + pieceChecksumBytes);
-    stored.set(first);
-    stored.set(rest, first.length);
-    countPiece(piece, first.length + rest.length, this.#counters);
-    checkPiece(stored, first.length + rest.length);
-    this.#read.set(offset, { kind, bytes: stored, at: 0 });
-  }
-
-  /** Forgets the pieces of a row group. The sketches are those of all row groups. */
-  forgetRowGroup(): void {
-    for (const [offset, { kind }] of this.#read) if (kind !== 'sketches') this.#read.delete(offset);
   }
 }

@@ -1,7 +1,8 @@
 import { crc32 } from 'node:zlib';
+import type { ReadableFile } from '../disk/directory.js';
 import { gramPieces } from './gram-filter.js';
 import type { GramFilterPlace, SketchPlace, ValueFilterPlace } from './segment-filters.js';
-import { stripeBytes, valuePieces, type CheckedRange } from './value-filter.js';
+import { checkedAfter, stripeBytes, valuePieces, type CheckedRange } from './value-filter.js';
 
 /** A filter of a segment's file. */
 export type StoredFilter =
@@ -12,13 +13,6 @@ export type StoredFilter =
 /** A part of a filter that has a checksum. Offsets are those in the file. */
 export type FilterPiece = StoredFilter & CheckedRange;
 
-/** Where a checked piece lies in memory. */
-export interface LoadedPiece {
-  readonly bytes: Uint8Array;
-  /** Offset of the piece in `bytes`. */
-  readonly at: number;
-}
-
 export const pieceChecksumBytes = 4;
 
 /** What was read of filters. */
@@ -28,37 +22,40 @@ export interface FilterCounters {
   bytesRead: number;
 }
 
-/** Counts a piece that was read. */
-export function countPiece({ kind }: StoredFilter, bytesRead: number, counters: FilterCounters): void {
-  counters.bytesRead += bytesRead;
-  counters[kind === 'grams' ? 'gramPiecesRead' : 'valuePiecesRead']++;
-}
-
 /** All pieces of a filter. Offsets count from its start. */
 export function piecesOf({ kind, place }: StoredFilter, rowGroups: number): readonly CheckedRange[] {
   if (kind === 'values') return valuePieces(place.blocks);
-  if (kind === 'grams')
-    return gramPieces(place).map(({ offset, bitmapBytes }) => checkedAfter(offset, bitmapBytes));
+  if (kind === 'grams') return gramPieces(place);
   const each = stripeBytes(rowGroups);
   return Array.from({ length: place.stripes }, (_, i) => checkedAfter(i * each, each - pieceChecksumBytes));
 }
 
-/** A range that its checksum follows. */
-function checkedAfter(offset: number, bytes: number): CheckedRange {
-  return { offset, bytes, checksumOffset: offset + bytes };
+/** Reads a piece and its checksum: fewer bytes at the end of the file. */
+export async function readPiece(
+  file: ReadableFile,
+  { offset, bytes, checksumOffset }: CheckedRange,
+): Promise<Uint8Array> {
+  if (checksumOffset === offset + bytes) return file.read(offset, bytes + pieceChecksumBytes);
+  return Buffer.concat([await file.read(offset, bytes), await file.read(checksumOffset, pieceChecksumBytes)]);
 }
 
-/** Whether a range of `stored` matches its checksum there. */
-export function isWhole(stored: Uint8Array, { offset, bytes, checksumOffset }: CheckedRange): boolean {
+/** Whether a piece, which its checksum follows, is `bytes` long and matches it. */
+export function isWhole(stored: Uint8Array, bytes: number): boolean {
+  if (stored.length !== bytes + pieceChecksumBytes) return false;
   const view = new DataView(stored.buffer, stored.byteOffset, stored.length);
-  return view.getUint32(checksumOffset, true) === crc32(stored.subarray(offset, offset + bytes));
+  return view.getUint32(bytes, true) === crc32(stored.subarray(0, bytes));
 }
 
 /**
- * Checks a piece that was read, followed by its checksum. A damaged one gets all bits set, so that it rules nothing out; `verify` reports
- * it.
+ * Counts a piece that was read with its checksum. Returns its bytes, all of which are set where it is damaged, so that it rules nothing out;
+ * `verify` reports it.
  */
-export function checkPiece(stored: Uint8Array, bytesRead: number): void {
-  const isRead = bytesRead === stored.length;
-  if (!isRead || !isWhole(stored, checkedAfter(0, stored.length - pieceChecksumBytes))) stored.fill(0xff);
+export function checkedPiece(
+  { kind, bytes }: FilterPiece,
+  stored: Uint8Array,
+  counters: FilterCounters,
+): Uint8Array {
+  counters.bytesRead += stored.length;
+  counters[kind === 'grams' ? 'gramPiecesRead' : 'valuePiecesRead']++;
+  return isWhole(stored, bytes) ? stored : new Uint8Array(bytes).fill(0xff);
 }

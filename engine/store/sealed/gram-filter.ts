@@ -14,6 +14,7 @@ import {
 import { heap, type Arena } from '../../memory/arena.js';
 import type { FieldIndex } from '../../terms/schema.js';
 import { foldedBytesMax, foldRange } from '../../terms/fold.js';
+import { checkedAfter, type CheckedRange } from './value-filter.js';
 
 /**
  * A filter of the grams (substrings of fixed length) of a column chunk's strings, as bitmaps of hashes: one of grams of 4 to 6 bytes, and a
@@ -363,59 +364,56 @@ export function gramFilterBytes(shape: GramFilterShape): number {
   return storedBytes(gramBitmapBytes(shape)) + storedBytes(trigramBitmapBytes(shape));
 }
 
-/** A piece of a filter: its offset in the filter, and its length without and with the checksum. */
-export interface GramPiece {
-  readonly offset: number;
-  readonly bitmapBytes: number;
-  readonly storedBytes: number;
-}
-
-/** All pieces of a filter, in order. */
-export function gramPieces(shape: GramFilterShape): GramPiece[] {
+/** All pieces of a filter, in order. Offsets count from its start. */
+export function gramPieces(shape: GramFilterShape): CheckedRange[] {
   const ofGrams = gramBitmapBytes(shape);
   return [...piecesOf(ofGrams, 0), ...piecesOf(trigramBitmapBytes(shape), storedBytes(ofGrams))];
 }
 
-function piecesOf(bitmapBytes: number, offset: number): GramPiece[] {
+function piecesOf(bitmapBytes: number, offset: number): CheckedRange[] {
   if (bitmapBytes === 0) return [];
   const each = Math.min(pieceBytes, bitmapBytes);
   return Array.from({ length: bitmapBytes / each }, (_, i) => pieceAt(offset, each, i));
 }
 
-function pieceAt(offset: number, bitmapBytes: number, index: number): GramPiece {
-  const stored = bitmapBytes + checksumBytes;
-  return { offset: offset + index * stored, bitmapBytes, storedBytes: stored };
+function pieceAt(offset: number, bytes: number, index: number): CheckedRange {
+  return checkedAfter(offset + index * (bytes + checksumBytes), bytes);
 }
 
-/** A bit to look up: its piece, and its index within the piece. */
-export interface GramProbe {
-  readonly piece: GramPiece;
-  readonly bit: number;
+/** A piece of a gram filter, and the bits to look up in it. */
+export interface GramLookup {
+  readonly piece: CheckedRange;
+  readonly bits: readonly number[];
 }
 
-/** The bits to look up for a folded needle, all of which are set if the column contains it. Empty if the filter cannot tell. */
-export function planProbes(shape: GramFilterShape, folded: Uint8Array): GramProbe[] {
+/**
+ * The pieces and bits to look up a folded text in, all of which are set if the column contains it; empty if the filter cannot tell. Pieces
+ * with most bits come first, because they are the most likely to have one that is not set.
+ */
+export function planGramLookups(shape: GramFilterShape, folded: Uint8Array): GramLookup[] {
   const long = folded.length >= shape.gramBytes;
   const bits = long ? shape.gramBits : shape.trigramBits;
   const length = long ? shape.gramBytes : 3;
   if (bits === 0 || folded.length < length) return [];
   const offset = long ? 0 : storedBytes(gramBitmapBytes(shape));
-  const bitmapBytes = Math.min(pieceBytes, long ? gramBitmapBytes(shape) : trigramBitmapBytes(shape));
+  const bytes = Math.min(pieceBytes, long ? gramBitmapBytes(shape) : trigramBitmapBytes(shape));
   const ofHashes = needleBits(folded, length, bits);
   const distinct = [...new Set(long ? ofHashes.map((bit) => squeezedBit(bit, shape.gramEighths)) : ofHashes)];
   // The distinctive part of a long needle may be anywhere, so the bits are sampled over its whole length.
   const step = Math.max(1, distinct.length / probesMax);
-  const chosen = Array.from(
-    { length: Math.min(probesMax, distinct.length) },
-    (_, i) => distinct[Math.floor(i * step)]!,
-  );
-  return chosen.map((bit) => ({
-    piece: pieceAt(offset, bitmapBytes, Math.floor(bit / (bitmapBytes * 8))),
-    bit: bit % (bitmapBytes * 8),
-  }));
+  const lookups = new Map<number, { piece: CheckedRange; bits: number[] }>();
+  for (let i = 0; i < Math.min(probesMax, distinct.length); i++) {
+    const bit = distinct[Math.floor(i * step)]!;
+    const index = Math.floor(bit / (bytes * 8));
+    const known = lookups.get(index);
+    if (known === undefined)
+      lookups.set(index, { piece: pieceAt(offset, bytes, index), bits: [bit % (bytes * 8)] });
+    else known.bits.push(bit % (bytes * 8));
+  }
+  return [...lookups.values()].sort((a, b) => b.bits.length - a.bits.length);
 }
 
-/** Whether a bit of a piece is set. The bitmaps are little-endian words, so they can be read as bytes. */
-export function isBitSet(bitmap: Uint8Array, bit: number): boolean {
-  return (bitmap[bit >> 3]! & (1 << (bit & 7))) !== 0;
+/** Whether all bits are set in the piece that begins at offset `at`. The bitmaps are little-endian words, so they can be read as bytes. */
+export function mayHaveAll({ bits }: GramLookup, bytes: Uint8Array, at = 0): boolean {
+  return bits.every((bit) => (bytes[at + (bit >> 3)]! & (1 << (bit & 7))) !== 0);
 }

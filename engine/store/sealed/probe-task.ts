@@ -1,14 +1,7 @@
 import { builtModule, type Finished, type Task } from '../../workers/task.js';
 import { openFiles } from '../disk/open-files.js';
-import { FilterEvaluator, type FirstLookups } from './filter-evaluator.js';
-import {
-  checkPiece,
-  countPiece,
-  pieceChecksumBytes,
-  type FilterCounters,
-  type FilterPiece,
-  type LoadedPiece,
-} from './filter-piece.js';
+import { FilterEvaluator } from './filter-evaluator.js';
+import { checkedPiece, pieceChecksumBytes, type FilterCounters, type FilterPiece } from './filter-piece.js';
 import type { FilterQuestion } from './filter-question.js';
 import { pieceStoredBytesMax } from './gram-filter.js';
 import { decodeSummary, noSegmentFilters } from './segment-filters.js';
@@ -28,7 +21,6 @@ export interface ProbedSegment {
 /** A request to ask the filters of some segments all questions of a query. */
 interface ProbeJob {
   readonly questions: readonly FilterQuestion[];
-  readonly firsts: FirstLookups;
   /** The segments' paths, and their numbers one segment after another: to send an object for each would take longer than to ask its filters. */
   readonly paths: readonly string[];
   readonly numbers: Float64Array<ArrayBuffer>;
@@ -51,29 +43,26 @@ export function probeJobOf(segments: readonly ProbedSegment[]): Pick<ProbeJob, '
 interface ProbeAnswers extends FilterCounters {
   /** The bytes of the job, with the answers and what rules row groups out. */
   readonly rulings: Uint8Array<ArrayBuffer>;
-  readonly firsts: FirstLookups;
 }
 
 /** Where a piece is read to, unless it is longer. */
 const room = new Uint8Array(pieceStoredBytesMax);
 
 /** Reads and checks a piece. Throws the errors of reading a file. */
-function readPiece(path: string, piece: FilterPiece, counters: FilterCounters): LoadedPiece {
+function readPiece(path: string, piece: FilterPiece, counters: FilterCounters): Uint8Array {
   const { offset, bytes, checksumOffset } = piece;
   const length = bytes + pieceChecksumBytes;
   const stored = length > room.length ? new Uint8Array(length) : room.subarray(0, length);
   const isTogether = checksumOffset === offset + bytes;
   let done = openFiles.read(path, offset, isTogether ? stored : stored.subarray(0, bytes));
   if (!isTogether) done += openFiles.read(path, checksumOffset, stored.subarray(bytes));
-  countPiece(piece, done, counters);
-  checkPiece(stored, done);
-  return { bytes: stored, at: 0 };
+  return checkedPiece(piece, stored.subarray(0, done), counters);
 }
 
 /** Asks the filters of segments, one after another. Throws the errors of reading a file. */
-export function work({ questions, firsts, paths, numbers, rulings }: ProbeJob): Finished<ProbeAnswers> {
+export function work({ questions, paths, numbers, rulings }: ProbeJob): Finished<ProbeAnswers> {
   const counters = { gramPiecesRead: 0, valuePiecesRead: 0, bytesRead: 0 };
-  const evaluator = new FilterEvaluator(questions, firsts);
+  const evaluator = new FilterEvaluator(questions);
   let at = 0;
   for (const [i, path] of paths.entries()) {
     const each = numbers.subarray(i * (3 + questions.length));
@@ -85,11 +74,11 @@ export function work({ questions, firsts, paths, numbers, rulings }: ProbeJob): 
     counters.bytesRead += openFiles.read(path, summaryOffset, summary);
     // `verify` reports a damaged summary.
     const filters = decodeSummary(summary, rowGroups) ?? noSegmentFilters;
-    evaluator.evaluate(filters, each.subarray(3), own.left(), own, (piece) =>
-      readPiece(path, piece, counters),
-    );
+    const asking = evaluator.evaluate(filters, each.subarray(3), own.left(), own);
+    for (let wanted = asking.next(); wanted.done !== true;)
+      wanted = asking.next(readPiece(path, wanted.value, counters));
   }
-  return { result: { rulings, firsts, ...counters }, transfer: [rulings.buffer] };
+  return { result: { rulings, ...counters }, transfer: [rulings.buffer] };
 }
 
 /** Asks the filters of several segments on a thread. */

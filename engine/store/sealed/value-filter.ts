@@ -128,6 +128,11 @@ export interface CheckedRange {
   readonly checksumOffset: number;
 }
 
+/** A range that its checksum follows. */
+export function checkedAfter(offset: number, bytes: number): CheckedRange {
+  return { offset, bytes, checksumOffset: offset + bytes };
+}
+
 /** The piece of the header, then those of the blocks. Offsets count from the start of the filter. */
 export function valuePieces(blocks: number): CheckedRange[] {
   const headerBytes = bloomHeaderBytes(blocks);
@@ -158,20 +163,9 @@ export function probeOf(
   return { piece: pieceNumber(Math.floor(at / pieceBytes), headerBytes, end), at: at % pieceBytes };
 }
 
-/** Whether bytes match the 4-byte checksum in `stored`. */
-export function hasChecksum(bytes: Uint8Array, stored: Uint8Array): boolean {
-  if (stored.length !== checksumBytes) return false;
-  return new DataView(stored.buffer, stored.byteOffset).getUint32(0, true) === crc32(bytes);
-}
-
 /** Bytes of a stripe: one block of each row group's sketch, and the checksum. */
 export function stripeBytes(rowGroups: number): number {
   return rowGroups * filterBlockBytes + checksumBytes;
-}
-
-/** Index of a value's stripe. */
-export function stripeOf(hash: ValueHash, stripes: number): number {
-  return blockOfHash(hash, stripes);
 }
 
 /**

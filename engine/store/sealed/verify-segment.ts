@@ -6,12 +6,11 @@ import type { Schema } from '../../terms/schema.js';
 import { fillCursors } from './cursor-column.js';
 import type { Directory, ReadableFile } from '../disk/directory.js';
 import { openSegment } from '../disk/removal-name.js';
-import { piecesOf, type StoredFilter } from './filter-piece.js';
+import { isWhole, piecesOf, readPiece, type StoredFilter } from './filter-piece.js';
 import type { SegmentEntry } from '../manifest/manifest.js';
 import { decodeCheckedChunk, hasMagic, readSegmentFooter, type SegmentFooter } from './segment-file.js';
 import { describesSegment, readHeader } from './segment-header.js';
 import { decodeSummary, filterParts } from './segment-filters.js';
-import { hasChecksum } from './value-filter.js';
 
 /** One damaged place of a segment, and what it costs. */
 export interface SegmentDamage {
@@ -173,11 +172,13 @@ class Verification {
     const column = this.#schema.fields[place.field]!.name;
     const rowGroup = kind === 'sketches' ? null : place.rowGroup;
     const reason = reasonOfFilter[kind].replace('%', () => column);
-    for (const { offset: at, bytes, checksumOffset } of piecesOf(filter, this.#entry.rowGroupRows.length)) {
+    for (const { offset: at, bytes, checksumOffset: after } of piecesOf(
+      filter,
+      this.#entry.rowGroupRows.length,
+    )) {
       const offset = place.offset + at;
-      const piece = await this.#file.read(offset, bytes);
-      const checksum = await this.#file.read(place.offset + checksumOffset, 4);
-      if (piece.length < bytes || !hasChecksum(piece, checksum))
+      const piece = { offset, bytes, checksumOffset: place.offset + after };
+      if (!isWhole(await readPiece(this.#file, piece), bytes))
         this.#found(offset, reason, { rowGroup, column });
     }
   }
