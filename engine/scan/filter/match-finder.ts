@@ -8,9 +8,12 @@ import { compactSelection, countSelected, type Matches } from '../job/selection.
 import type { Selection } from '../job/selection.js';
 import type { RowGroup } from '../../store/reading/snapshot.js';
 
+/** A row group of units that were taken. */
 interface BegunRowGroup {
   readonly share: RowGroupShare;
   unitsLeft: number;
+  /** Its matching rows, once they are looked for. They are kept because a row group may have several units. */
+  selection: Promise<Selection> | undefined;
 }
 
 /** Considering or skipping a unit takes a microsecond at most; calling `Pace.pause` takes as long as several units. */
@@ -33,8 +36,6 @@ export class MatchFinder {
   readonly #work: ScanWork;
   /** Row groups of the units that were taken, while they have units left. */
   readonly #begunRowGroups = new Map<RowGroup, BegunRowGroup>();
-  /** The matching rows that were looked for. They are kept because a row group may have several units. */
-  readonly #selections = new Map<RowGroup, Promise<Selection>>();
   /** Units that were taken, the next one first. */
   readonly #begun: ScanUnit[] = [];
   readonly #units: Walk;
@@ -164,31 +165,25 @@ export class MatchFinder {
     if (this.#begunRowGroups.has(rowGroup)) return;
     assert(rowGroup.rows <= rowGroupRowsMax, `${rowGroup.file} has a row group of ${rowGroup.rows} rows`);
     const share = this.#units.shareOf(rowGroup);
-    this.#begunRowGroups.set(rowGroup, { share, unitsLeft: share.units });
+    this.#begunRowGroups.set(rowGroup, { share, unitsLeft: share.units, selection: undefined });
   }
 
   /** Has threads look at row groups before their rows are needed, in their order. */
   #lookAhead(): void {
     for (const { rowGroup } of this.#begun) {
-      if (this.#selections.has(rowGroup)) continue;
+      const begun = this.#begunRowGroups.get(rowGroup)!;
+      if (begun.selection !== undefined) continue;
       if (!this.#filter.isForThreads(rowGroup)) return;
-      const selection = this.#filter.look(rowGroup, this.#begunRowGroups.get(rowGroup)!.share);
-      selection.catch(() => undefined);
-      this.#selections.set(rowGroup, selection);
-      this.#work.threads!.track(selection);
+      begun.selection = this.#filter.look(rowGroup, begun.share);
+      this.#work.threads!.track(begun.selection);
     }
   }
 
   #selectionOf(rowGroup: RowGroup): Promise<Selection> {
     const begun = this.#begunRowGroups.get(rowGroup);
     assert(begun !== undefined, 'a unit is given after it was taken');
-    const selection = this.#selections.get(rowGroup) ?? this.#filter.look(rowGroup, begun.share);
-    this.#selections.set(rowGroup, selection);
     begun.unitsLeft--;
-    if (begun.unitsLeft === 0) {
-      this.#begunRowGroups.delete(rowGroup);
-      this.#selections.delete(rowGroup);
-    }
-    return selection;
+    if (begun.unitsLeft === 0) this.#begunRowGroups.delete(rowGroup);
+    return (begun.selection ??= this.#filter.look(rowGroup, begun.share));
   }
 }

@@ -71,8 +71,6 @@ export class Pruning {
   readonly #segments = new Map<AskableFilters, ToAsk>();
   /** Segments with row groups to ask about. */
   #toAsk: ToAsk[] = [];
-  /** The segment that was looked up last. The next row group is mostly in the same one. */
-  #last: ToAsk | undefined;
   readonly #threads: JobQueue | null;
   readonly #probes: FilterProbes | null;
   readonly #stats: ScanStats;
@@ -172,7 +170,6 @@ export class Pruning {
   }
 
   #segmentOf({ filters }: RowGroup): ToAsk {
-    if (this.#last?.filters === filters) return this.#last;
     let segment = this.#segments.get(filters);
     if (segment === undefined) {
       segment = {
@@ -182,7 +179,6 @@ export class Pruning {
       };
       this.#segments.set(filters, segment);
     }
-    this.#last = segment;
     return segment;
   }
 

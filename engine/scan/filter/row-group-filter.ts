@@ -25,12 +25,6 @@ export interface ScanWork {
   readonly onWait?: (() => void) | undefined;
 }
 
-/** Predicates and their columns, which a lease holds. */
-interface HeldColumns {
-  readonly asked: readonly RankedPredicate[];
-  readonly columns: readonly Column[];
-}
-
 /** Comparing numbers and dictionary codes takes this fraction of the time that searching as many bytes of text does. */
 const numbersShare = 1 / 8;
 
@@ -126,7 +120,7 @@ export class RowGroupFilter {
       const { columns, release } = await open.columns(fields, stats, { signal: pace.signal, onWait });
       try {
         asked.forEach((ranked, i) => (ranked.cost = costOf(ranked.predicate, columns[i]!)));
-        if ((await this.#evaluate({ asked, columns }, mode, remaining)) === 'values') narrowedBy = 'values';
+        if ((await this.#evaluate(asked, columns, mode, remaining)) === 'values') narrowedBy = 'values';
       } finally {
         release();
       }
@@ -137,7 +131,8 @@ export class RowGroupFilter {
 
   /** Evaluates predicates whose columns are held, here or on another thread. */
   async #evaluate(
-    { asked, columns }: HeldColumns,
+    asked: readonly RankedPredicate[],
+    columns: readonly Column[],
     mode: NarrowMode,
     remaining: RemainingRows,
   ): Promise<NarrowedBy> {

@@ -21,7 +21,7 @@ import {
 import { copyColumn } from '../../columns/copy-column.js';
 import type { Directory, ReadableFile } from '../disk/directory.js';
 import type { SegmentEntry } from '../manifest/manifest.js';
-import type { AskableFilters, FilterAsk } from './filter-ask.js';
+import type { AskableFilters } from './filter-ask.js';
 import { SegmentProbing } from './segment-probing.js';
 import { readChunk, searchStored } from './chunk-tasks.js';
 import { notStored } from '../sealed/filter-question.js';
@@ -69,7 +69,7 @@ export class SealedSegment {
     readonly pool: BufferPool,
     private knownFooter?: SegmentFooter,
   ) {
-    this.#probing = new SegmentProbing(directory, path, entry);
+    this.#probing = new SegmentProbing(directory, path, entry, (counters) => this.footer(counters));
   }
 
   /** The row groups in file order. They show the fields of `target`, whatever schema the segment was written with. */
@@ -88,7 +88,7 @@ export class SealedSegment {
     const storedFields = sources.map(storedField);
     const filters: AskableFilters = {
       rowGroups: this.entry.rowGroupRows.length,
-      ask: (ask) => this.#askFilters(ask, storedFields),
+      ask: (ask) => this.#probing.ask(ask, storedFields, this.knownFooter),
     };
     return this.entry.rowGroupRows.map((rows, index) => {
       const source: RowGroupSource = { segment: this, index, target, sources, keys: null, zones: [] };
@@ -106,17 +106,6 @@ export class SealedSegment {
           new SealedRowGroup(source, this.knownFooter ?? (await this.footer(counters)), threads),
       };
     });
-  }
-
-  #askFilters(ask: FilterAsk, storedFields: readonly number[]): Promise<void> | null {
-    if (this.entry.summaryBytes > 0 || this.knownFooter !== undefined)
-      return this.#probing.ask(ask, storedFields, this.knownFooter);
-    // Segments written before summaries existed name their filters in the footer.
-    const asking = this.footer(ask.counters)
-      .then((footer) => this.#probing.ask(ask, storedFields, footer))
-      .catch((error: unknown) => ask.rulings.fail(ask.rowGroups, error));
-    ask.threads?.track(asking);
-    return asking.then(() => undefined);
   }
 
   /** The buffer pool's keys of a row group's columns, one for each field of `target`. */

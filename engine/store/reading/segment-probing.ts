@@ -23,15 +23,23 @@ export class SegmentProbing {
   readonly #path: string;
   #absolutePath: string | undefined;
   readonly #entry: ProbedEntry;
+  readonly #readFooter: ((counters: ReadCounters) => Promise<SegmentFooter>) | undefined;
   /** The place of its first field among known rulings. */
   readonly #place = fieldsMax * segments++;
   /** The filters that the footer names, or a summary that was read here. */
   #filters: SegmentFilters | undefined;
 
-  constructor(directory: Directory, path: string, entry: ProbedEntry) {
+  /** @param readFooter required for a segment that was written before summaries existed: its footer names the filters */
+  constructor(
+    directory: Directory,
+    path: string,
+    entry: ProbedEntry,
+    readFooter?: (counters: ReadCounters) => Promise<SegmentFooter>,
+  ) {
     this.#directory = directory;
     this.#path = path;
     this.#entry = entry;
+    this.#readFooter = readFooter;
   }
 
   /** Absolute path of the file; undefined where other threads cannot read it. */
@@ -52,7 +60,7 @@ export class SegmentProbing {
    * Does what `AskableFilters.ask` says.
    *
    * @param storedFields for each field of the query's schema its index in the segment, or a value of `notStored`
-   * @param footer the segment's footer, if it has been read; required for a segment without a summary
+   * @param footer the segment's footer, if it has been read
    */
   ask(
     ask: FilterAsk,
@@ -60,8 +68,7 @@ export class SegmentProbing {
     footer: SegmentFooter | undefined,
   ): Promise<void> | null {
     const { rulings, questions, threads } = ask;
-    if (footer !== undefined)
-      this.#filters ??= new SegmentFilters(encodeSummary(footer.metadata, this.#rowGroups), this.#rowGroups);
+    if (footer !== undefined) this.#filters ??= this.#namedBy(footer);
     const fields = questions.map(({ field }, i) => {
       const stored = storedFields[field]!;
       if (stored === notStored.atAll)
@@ -81,7 +88,6 @@ export class SegmentProbing {
       fields,
     };
     const asked = { segment, place: this.#place, rowGroups, rulings };
-    // Segments written before summaries existed name their filters in the footer.
     if (threads === null || path === undefined || summaryBytes === 0) return this.#askHere(ask, asked);
     return threads.probe(asked);
   }
@@ -117,12 +123,15 @@ export class SegmentProbing {
     return asking;
   }
 
+  #namedBy({ metadata }: SegmentFooter): SegmentFilters {
+    return new SegmentFilters(encodeSummary(metadata, this.#rowGroups), this.#rowGroups);
+  }
+
   /** The filters that the summary names; none if it is damaged, which `verify` reports. */
   async #readSummary(file: ReadableFile, counters: ReadCounters): Promise<SegmentFilters> {
-    const stored = await file.read(
-      this.#entry.footerOffset - this.#entry.summaryBytes,
-      this.#entry.summaryBytes,
-    );
+    const { footerOffset, summaryBytes } = this.#entry;
+    if (summaryBytes === 0) return this.#namedBy(await this.#readFooter!(counters));
+    const stored = await file.read(footerOffset - summaryBytes, summaryBytes);
     counters.bytesRead += stored.length;
     return decodeSummary(stored, this.#rowGroups) ?? noSegmentFilters;
   }
