@@ -31,9 +31,6 @@ interface SelectedUnit {
  * as many units as it needed.
  */
 export class MatchFinder {
-  readonly #plan: ScanPlan;
-  readonly #filter: RowGroupFilter;
-  readonly #work: ScanWork;
   /** Row groups of the units that were taken, while they have units left. */
   readonly #begunRowGroups = new Map<RowGroup, BegunRowGroup>();
   /** Units that were taken, the next one first. */
@@ -50,21 +47,18 @@ export class MatchFinder {
 
   /** @param Units the class that walks the plan */
   constructor(
-    plan: ScanPlan,
-    filter: RowGroupFilter,
-    work: ScanWork,
+    private readonly plan: ScanPlan,
+    private readonly filter: RowGroupFilter,
+    private readonly work: ScanWork,
     Units: new (plan: ScanPlan) => Walk = UnitWalk,
   ) {
-    this.#plan = plan;
-    this.#filter = filter;
-    this.#work = work;
     this.#units = new Units(plan);
     this.#unitsAhead = new Units(plan);
   }
 
   /** Yields the matches of an answer of `limit` rows, in the order of the answer. */
   async *matches(limit: number): AsyncGenerator<Matches, void> {
-    const isForward = this.#plan.direction === 'forward';
+    const isForward = this.plan.direction === 'forward';
     const newest: Matches[] = [];
     for await (const matches of this.found(limit)) {
       if (isForward) yield matches;
@@ -76,7 +70,7 @@ export class MatchFinder {
 
   /** Yields the first `limit` matches in the direction of the plan: backward, those are the last, newest unit first. */
   async *found(limit: number): AsyncGenerator<Matches, void> {
-    const isForward = this.#plan.direction === 'forward';
+    const isForward = this.plan.direction === 'forward';
     for (let left = limit; left > 0;) {
       const next = await this.#next();
       if (next === undefined) return;
@@ -93,7 +87,7 @@ export class MatchFinder {
 
   /** The next unit that the filters and bounds have not ruled out, with its matches; undefined at the end. */
   async #next(): Promise<SelectedUnit | undefined> {
-    const { pace, stats } = this.#work;
+    const { pace, stats } = this.work;
     await pace.pause();
     const startMs = performance.now();
     await this.#takeUnits();
@@ -108,8 +102,8 @@ export class MatchFinder {
 
   /** Takes the next unit, and some of those after it. */
   async #takeUnits(): Promise<void> {
-    const { pruning } = this.#filter;
-    const { pace, threads } = this.#work;
+    const { pruning } = this.filter;
+    const { pace, threads } = this.work;
     const aheadMax = threads === null ? 1 : rowGroupsAheadMax;
     while (this.#begun.length <= Math.min(this.#gone, aheadMax - 1)) {
       const isNew = this.#considered === 0;
@@ -140,8 +134,8 @@ export class MatchFinder {
    * is mostly in one unit or in none.
    */
   async #considerNext(): Promise<void> {
-    const { pruning } = this.#filter;
-    const { threads, pace } = this.#work;
+    const { pruning } = this.filter;
+    const { threads, pace } = this.work;
     const isAlone = threads === null || !pruning.asks;
     const isDenied = this.#gone > 0 && this.#taken === 0 && pruning.asksWholeValues;
     const growth = isDenied ? probesAheadMax : searchGrowth;
@@ -173,9 +167,9 @@ export class MatchFinder {
     for (const { rowGroup } of this.#begun) {
       const begun = this.#begunRowGroups.get(rowGroup)!;
       if (begun.selection !== undefined) continue;
-      if (!this.#filter.isForThreads(rowGroup)) return;
-      begun.selection = this.#filter.look(rowGroup, begun.share);
-      this.#work.threads!.track(begun.selection);
+      if (!this.filter.isForThreads(rowGroup)) return;
+      begun.selection = this.filter.look(rowGroup, begun.share);
+      this.work.threads!.track(begun.selection);
     }
   }
 
@@ -184,6 +178,6 @@ export class MatchFinder {
     assert(begun !== undefined, 'a unit is given after it was taken');
     begun.unitsLeft--;
     if (begun.unitsLeft === 0) this.#begunRowGroups.delete(rowGroup);
-    return (begun.selection ??= this.#filter.look(rowGroup, begun.share));
+    return (begun.selection ??= this.filter.look(rowGroup, begun.share));
   }
 }

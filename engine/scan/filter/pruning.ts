@@ -71,15 +71,13 @@ export class Pruning {
   readonly #segments = new Map<AskableFilters, ToAsk>();
   /** Segments with row groups to ask about. */
   #toAsk: ToAsk[] = [];
-  readonly #threads: JobQueue | null;
   readonly #probes: FilterProbes | null;
-  readonly #stats: ScanStats;
 
   constructor(
     schema: Schema,
     { onField, anywhere }: PreparedPredicates,
-    threads: JobQueue | null,
-    stats: ScanStats,
+    private readonly threads: JobQueue | null,
+    private readonly stats: ScanStats,
   ) {
     const time = placementField(schema);
     const predicates = onField.map(rankedPredicate);
@@ -87,9 +85,7 @@ export class Pruning {
     this.#anywhere = anywhere.map(rankedAnywhere);
     this.#onTime = onField.filter(({ field }) => field === time);
     this.#questions = this.#questionsOf(predicates);
-    this.#threads = threads;
     this.#probes = threads && new FilterProbes(threads, this.#questions, stats);
-    this.#stats = stats;
   }
 
   /** To the filters, a predicate on a field is the same as a text in any of the fields, where there is only that field. */
@@ -150,7 +146,7 @@ export class Pruning {
         rulings,
         questions: this.#questions,
         threads: this.#probes,
-        counters: this.#stats,
+        counters: this.stats,
       });
       // Threads return the same promise for everything that is asked at once.
       if (answer !== null && answer !== answers.at(-1)) answers.push(answer);
@@ -164,7 +160,7 @@ export class Pruning {
     const known = rulings.of(rowGroup.index);
     if (known === ruling.counted) return true;
     if (known === ruling.unknown || known === ruling.mayMatch || known === ruling.failed) return false;
-    this.#stats[counterOf[known]]++;
+    this.stats[counterOf[known]]++;
     rulings.set(rowGroup.index, ruling.counted);
     return true;
   }
@@ -188,7 +184,7 @@ export class Pruning {
    */
   #rulingInMemory(rowGroup: RowGroup): Ruling {
     if (this.#isApartInTime(rowGroup)) return ruling.byTime;
-    const open = this.#isForAll ? null : rowGroup.opened(this.#threads);
+    const open = this.#isForAll ? null : rowGroup.opened(this.threads);
     return open !== null && this.#leftByZones(open) === null ? ruling.byZone : ruling.mayMatch;
   }
 
@@ -199,7 +195,7 @@ export class Pruning {
   async leftByBounds(rowGroup: RowGroup): Promise<readonly RankedPredicate[] | null> {
     if (this.#isApartInTime(rowGroup)) return null;
     if (this.#isForAll) return [];
-    const left = this.#leftByZones(await rowGroup.open(this.#threads, this.#stats));
+    const left = this.#leftByZones(await rowGroup.open(this.threads, this.stats));
     return left && [...left.predicates, ...left.anywhere.flatMap(({ members }) => members)];
   }
 
@@ -208,11 +204,11 @@ export class Pruning {
    * thrown.
    */
   async prune(rowGroup: RowGroup): Promise<Pruned> {
-    const stats = this.#stats;
+    const stats = this.stats;
     if (this.#isForAll) return this.#every();
     const { rulings } = this.#segmentOf(rowGroup);
     if (rulings.of(rowGroup.index) === ruling.failed) throw rulings.failure;
-    const open = await rowGroup.open(this.#threads, stats);
+    const open = await rowGroup.open(this.threads, stats);
     const left = this.#leftByZones(open);
     if (left === null) {
       stats.rowGroupsPrunedByZone++;
@@ -252,7 +248,7 @@ export class Pruning {
       if (mayHold.length > 0) left.push({ members: mayHold, isAbsent });
       else if (!isAbsent) return null;
     }
-    this.#stats.columnsPrunedByGram += columnsPruned;
+    this.stats.columnsPrunedByGram += columnsPruned;
     return left;
   }
 
@@ -262,7 +258,7 @@ export class Pruning {
   }
 
   #every(): Pruned {
-    this.#stats.rowGroupsScanned++;
+    this.stats.rowGroupsScanned++;
     return { kind: 'all' };
   }
 

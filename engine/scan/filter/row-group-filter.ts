@@ -35,18 +35,20 @@ const numbersShare = 1 / 8;
 export class RowGroupFilter {
   readonly pruning: Pruning;
   readonly #fields: readonly number[];
-  readonly #work: ScanWork;
   /** Bytes that the answering thread may still evaluate. */
   #inlineBytes = inlineFilterBytesMax;
   /** Number of row groups that are being read. */
   #reading = 0;
 
-  constructor(schema: Schema, predicates: PreparedPredicates, work: ScanWork) {
+  constructor(
+    schema: Schema,
+    predicates: PreparedPredicates,
+    private readonly work: ScanWork,
+  ) {
     const { stats, threads } = work;
     this.pruning = new Pruning(schema, predicates, threads, stats);
     const { onField, anywhere } = predicates;
     this.#fields = [...onField, ...anywhere.flatMap(({ members }) => members)].map(({ field }) => field);
-    this.#work = work;
   }
 
   /**
@@ -54,7 +56,7 @@ export class RowGroupFilter {
    * itself is left until then, because the rows may never be needed.
    */
   isForThreads(rowGroup: RowGroup): boolean {
-    const { threads } = this.#work;
+    const { threads } = this.work;
     if (threads === null || this.#fields.length === 0) return false;
     const open = rowGroup.opened(threads);
     const isInMemory = open !== null && this.#fields.every((field) => open.isInMemory(field));
@@ -89,7 +91,7 @@ export class RowGroupFilter {
       else remaining.takeAway(without);
     }
     if (remaining.count > 0) narrowedBy = 'values';
-    countNarrowed(this.#work.stats, share, narrowedBy);
+    countNarrowed(this.work.stats, share, narrowedBy);
     return remaining.selection();
   }
 
@@ -100,7 +102,7 @@ export class RowGroupFilter {
     open: OpenRowGroup,
     remaining: RemainingRows,
   ): Promise<NarrowedBy> {
-    const { stats, pace, onWait } = this.#work;
+    const { stats, pace, onWait } = this.work;
     let narrowedBy: NarrowedBy = 'dictionary';
     for (let next = 0; next < predicates.length && remaining.count > 0;) {
       await pace.pause();
@@ -136,7 +138,7 @@ export class RowGroupFilter {
     mode: NarrowMode,
     remaining: RemainingRows,
   ): Promise<NarrowedBy> {
-    const { threads } = this.#work;
+    const { threads } = this.work;
     const bytes = columns.reduce((sum, column) => sum + bytesToCompare(column, remaining), 0);
     const isInline =
       threads === null || this.#inlineBytes === inlineFilterBytesMax || bytes <= this.#inlineBytes;

@@ -24,24 +24,22 @@ interface ProbeTurn {
 
 /** Has threads ask the filters of segments the questions of one query. */
 export class FilterProbes {
-  readonly #threads: JobQueue;
-  readonly #questions: readonly FilterQuestion[];
-  readonly #counters: ReadCounters;
   /** What is known of each question. */
   readonly known: readonly KnownRulings[];
   /** The turn that is still collecting segments; null until the next call of `probe`. */
   #turn: ProbeTurn | null = null;
 
-  constructor(threads: JobQueue, questions: readonly FilterQuestion[], counters: ReadCounters) {
-    this.#threads = threads;
-    this.#questions = questions;
-    this.#counters = counters;
+  constructor(
+    private readonly threads: JobQueue,
+    private readonly questions: readonly FilterQuestion[],
+    private readonly counters: ReadCounters,
+  ) {
     this.known = questions.map(({ asked }) => KnownRulings.of(asked));
   }
 
   /** Remembers work that uses the query's files. */
   track(work: Promise<unknown>): void {
-    this.#threads.track(work);
+    this.threads.track(work);
   }
 
   /** Keeps what filters have said for later queries. */
@@ -74,7 +72,7 @@ export class FilterProbes {
     await Promise.resolve();
     this.#turn = null;
     const rowGroups = asked.reduce((sum, segment) => sum + segment.rowGroups.length, 0);
-    const each = Math.ceil(rowGroups / this.#threads.threadCount);
+    const each = Math.ceil(rowGroups / this.threads.threadCount);
     const shares = [...sharesOf(asked, Math.min(probesOfJobMax, Math.max(probesOfJobMin, each)))];
     await Promise.all(shares.map((share) => this.#probeShare(share)));
   }
@@ -82,12 +80,12 @@ export class FilterProbes {
   async #probeShare(share: readonly AskedSegment[]): Promise<void> {
     try {
       const segments = probeJobOf(share.map(({ segment }) => segment));
-      const job = { questions: this.#questions, ...segments, rulings: askedOf(share) };
+      const job = { questions: this.questions, ...segments, rulings: askedOf(share) };
       const rowGroups = share.reduce((sum, asked) => sum + asked.rowGroups.length, 0);
-      const answers = await this.#threads.run(probeTask, job, [], rowGroups * probedBytesOfRowGroup);
-      this.#counters.gramPiecesRead += answers.gramPiecesRead;
-      this.#counters.valuePiecesRead += answers.valuePiecesRead;
-      this.#counters.bytesRead += answers.bytesRead;
+      const answers = await this.threads.run(probeTask, job, [], rowGroups * probedBytesOfRowGroup);
+      this.counters.gramPiecesRead += answers.gramPiecesRead;
+      this.counters.valuePiecesRead += answers.valuePiecesRead;
+      this.counters.bytesRead += answers.bytesRead;
       let at = 0;
       for (const segment of share) {
         segment.rulings.take(segment.rowGroups, answers.rulings.subarray(at));

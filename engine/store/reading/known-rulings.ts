@@ -14,13 +14,10 @@ let bytesKnown = 0;
  * were not asked. Segments do not change, so this stays true.
  */
 export class KnownRulings {
-  readonly #key: string;
   readonly #rulings = new Map<number, Uint8Array>();
   #bytes = 0;
 
-  private constructor(key: string) {
-    this.#key = key;
-  }
+  private constructor(private readonly key: string) {}
 
   /** What is known of values that a query asks for. Those that were asked for least recently are forgotten to bound the memory. */
   static of(asked: readonly Asked[]): KnownRulings {
@@ -55,7 +52,7 @@ export class KnownRulings {
   #grow(bytes: number): void {
     this.#bytes += fixedBytes + bytes;
     // A query may go on with values that have been forgotten meanwhile.
-    if (known.get(this.#key) === this) bytesKnown += fixedBytes + bytes;
+    if (known.get(this.key) === this) bytesKnown += fixedBytes + bytes;
   }
 }
 

@@ -19,11 +19,7 @@ let segments = 0;
 
 /** Asks the filters of one segment what earlier queries have not asked, on threads where there are any. */
 export class SegmentProbing {
-  readonly #directory: Directory;
-  readonly #path: string;
   #absolutePath: string | undefined;
-  readonly #entry: ProbedEntry;
-  readonly #readFooter: ((counters: ReadCounters) => Promise<SegmentFooter>) | undefined;
   /** The place of its first field among known rulings. */
   readonly #place = fieldsMax * segments++;
   /** The filters that the footer names, or a summary that was read here. */
@@ -31,24 +27,19 @@ export class SegmentProbing {
 
   /** @param readFooter required for a segment that was written before summaries existed: its footer names the filters */
   constructor(
-    directory: Directory,
-    path: string,
-    entry: ProbedEntry,
-    readFooter?: (counters: ReadCounters) => Promise<SegmentFooter>,
-  ) {
-    this.#directory = directory;
-    this.#path = path;
-    this.#entry = entry;
-    this.#readFooter = readFooter;
-  }
+    private readonly directory: Directory,
+    private readonly path: string,
+    private readonly entry: ProbedEntry,
+    private readonly readFooter?: (counters: ReadCounters) => Promise<SegmentFooter>,
+  ) {}
 
   /** Absolute path of the file; undefined where other threads cannot read it. */
   get absolutePath(): string | undefined {
-    return (this.#absolutePath ??= this.#directory.absolutePath?.(this.#path));
+    return (this.#absolutePath ??= this.directory.absolutePath?.(this.path));
   }
 
   get #rowGroups(): number {
-    return this.#entry.rowGroupRows.length;
+    return this.entry.rowGroupRows.length;
   }
 
   /** Drops what is cached here. */
@@ -78,7 +69,7 @@ export class SegmentProbing {
     const known = fields.map((field, i) => threads?.known[i]!.at(this.#place + field));
     const rowGroups = this.#openAfter(ask, fields, known);
     if (rowGroups.length === 0) return null;
-    const { footerOffset, summaryBytes } = this.#entry;
+    const { footerOffset, summaryBytes } = this.entry;
     const path = this.absolutePath;
     const segment = {
       path: path ?? '',
@@ -112,7 +103,7 @@ export class SegmentProbing {
   /** Reads and asks the filters on the calling thread. */
   #askHere({ questions, threads, counters }: FilterAsk, asked: AskedSegment): Promise<void> {
     const { rowGroups, rulings, segment } = asked;
-    const asking = withFile(this.#directory, this.#path, async (file) => {
+    const asking = withFile(this.directory, this.path, async (file) => {
       const filters = (this.#filters ??= await this.#readSummary(file, counters));
       const asking = new FilterEvaluator(questions).evaluate(filters, segment.fields, rowGroups, rulings);
       for (let wanted = asking.next(); wanted.done !== true;)
@@ -129,8 +120,8 @@ export class SegmentProbing {
 
   /** The filters that the summary names; none if it is damaged, which `verify` reports. */
   async #readSummary(file: ReadableFile, counters: ReadCounters): Promise<SegmentFilters> {
-    const { footerOffset, summaryBytes } = this.#entry;
-    if (summaryBytes === 0) return this.#namedBy(await this.#readFooter!(counters));
+    const { footerOffset, summaryBytes } = this.entry;
+    if (summaryBytes === 0) return this.#namedBy(await this.readFooter!(counters));
     const stored = await file.read(footerOffset - summaryBytes, summaryBytes);
     counters.bytesRead += stored.length;
     return decodeSummary(stored, this.#rowGroups) ?? noSegmentFilters;

@@ -9,13 +9,10 @@ import { checkedAfter, isInSketch, probeOf, stripeBytes } from './value-filter.j
 
 /** Answers the questions of one query from pieces of filters. */
 export class FilterEvaluator {
-  readonly #questions: readonly FilterQuestion[];
   /** The pieces to look up each text in, by the shape of the filter. Most filters of a column have the same shape. */
   readonly #plans = new Map<Asked, Map<number, GramLookup[]>>();
 
-  constructor(questions: readonly FilterQuestion[]) {
-    this.#questions = questions;
-  }
+  constructor(private readonly questions: readonly FilterQuestion[]) {}
 
   /**
    * Asks about row groups of a segment what was not answered yet, and stores the answers and what rules row groups out. Yields the pieces
@@ -32,7 +29,7 @@ export class FilterEvaluator {
     rulings: SegmentRulings,
   ): Generator<FilterPiece, void, Uint8Array> {
     let left = rowGroups;
-    for (const [i, question] of this.#questions.entries()) {
+    for (const [i, question] of this.questions.entries()) {
       const field = fields[i]! < 0 ? null : filters.of(fields[i]!);
       let asking = left.filter((rowGroup) => rulings.said(i, rowGroup) === ruling.unknown);
       for (const rowGroup of asking) rulings.say(i, rowGroup, ruling.mayMatch);

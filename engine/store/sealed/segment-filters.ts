@@ -154,17 +154,15 @@ export interface FieldFilters {
 
 /** The places of a segment's filters by field, as its summary has them. A field's places are decoded when they are first asked for. */
 export class SegmentFilters {
-  /** The summary. It has to stay valid. */
-  readonly summary: Uint8Array;
-  readonly rowGroups: number;
   readonly #view: DataView;
   /** For each field the offsets of its rows in the summary. */
   readonly #rows = new Map<number, number[]>();
   readonly #fields = new Map<number, FieldFilters>();
 
-  constructor(summary: Uint8Array, rowGroups: number) {
-    this.summary = summary;
-    this.rowGroups = rowGroups;
+  constructor(
+    summary: Uint8Array,
+    readonly rowGroups: number,
+  ) {
     this.#view = new DataView(summary.buffer, summary.byteOffset, summary.length);
     for (let at = headBytes; at < summary.length - checksumBytes; at += rowBytes) {
       const field = this.#view.getUint32(at + 4, true);

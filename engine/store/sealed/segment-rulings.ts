@@ -22,19 +22,14 @@ export type Ruling = (typeof ruling)[keyof typeof ruling];
  * state is a byte array, so that it can be sent to threads and back.
  */
 export class SegmentRulings {
-  readonly rowGroups: number;
-  /** For each row group what is known of it; then, for each question, the answer for each row group. */
-  readonly bytes: Uint8Array<ArrayBuffer>;
   #failure: unknown;
 
+  /** @param bytes for each row group what is known of it; then, for each question, the answer for each row group */
   constructor(
-    rowGroups: number,
+    readonly rowGroups: number,
     questions: number,
-    bytes = new Uint8Array(SegmentRulings.sizeBytes(rowGroups, questions)),
-  ) {
-    this.rowGroups = rowGroups;
-    this.bytes = bytes;
-  }
+    readonly bytes = new Uint8Array(SegmentRulings.sizeBytes(rowGroups, questions)),
+  ) {}
 
   /** Number of bytes of the state. */
   static sizeBytes(rowGroups: number, questions: number): number {
