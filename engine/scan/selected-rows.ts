@@ -8,7 +8,8 @@ import { planScan } from './plan/plan.js';
 import { preparePredicates } from './job/predicate.js';
 import type { Query } from './plan/query.js';
 import { RowGroupFilter, type ScanWork } from './filter/row-group-filter.js';
-import { listSelected, type Matches } from './job/selection.js';
+import { partsOf } from './job/json-lines.js';
+import type { Matches } from './job/selection.js';
 import { endOfSnapshot, type Snapshot } from '../store/reading/snapshot.js';
 import { queueOf, type WorkerPool } from '../workers/worker-pool.js';
 import { writtenFields } from './write/json-columns.js';
@@ -126,30 +127,19 @@ async function rowsOf(
 function wantedRows(matches: Matches): { indices: Uint32Array; runs: Run[] } {
   const indices = new Uint32Array(matches.take);
   const runs: Run[] = [];
-  let { skip } = matches;
   let count = 0;
-  for (const range of matches.unit.ranges) {
-    if (count === matches.take) break;
-    const rows = new Uint32Array(range.rows);
-    const listed = listSelected(matches.selection, range, rows);
-    const from = Math.min(skip, listed);
-    skip -= from;
-    const to = Math.min(listed, from + matches.take - count);
-    indices.set(rows.subarray(from, to), count);
-    for (let i = from; i < to;) {
-      const end = endOfNeighbours(rows, i, to);
-      const firstOrdinal = range.firstOrdinal + rows[i]! - range.firstRow;
-      addRun(runs, { partition: range.partition, firstOrdinal, firstRow: count, rows: end - i });
-      count += end - i;
-      i = end;
+  for (const { rows, first, end, partition, ordinalOfRow0 } of partsOf(matches)) {
+    let from = first;
+    for (let i = first; i < end; i++) {
+      const row = rows?.[i] ?? i;
+      indices[count++] = row;
+      // Consecutive rows are one run.
+      if (i + 1 < end && (rows?.[i + 1] ?? i + 1) === row + 1) continue;
+      const length = i + 1 - from;
+      const firstOrdinal = ordinalOfRow0 + row + 1 - length;
+      addRun(runs, { partition, firstOrdinal, firstRow: count - length, rows: length });
+      from = i + 1;
     }
   }
   return { indices, runs };
-}
-
-/** End of the consecutive row numbers in `rows` that begin at index `from`. */
-function endOfNeighbours(rows: Uint32Array, from: number, to: number): number {
-  let end = from + 1;
-  while (end < to && rows[end] === rows[end - 1]! + 1) end++;
-  return end;
 }

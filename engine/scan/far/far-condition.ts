@@ -2,7 +2,7 @@ import { columnOfField, floatLiteral, intLiteral, quotedName, textLiteral } from
 import { conversionOf, type Conversion } from '../../columns/convert-column.js';
 import { assertNever } from '../../terms/assert.js';
 import type { Field, Schema } from '../../terms/schema.js';
-import type { Needle } from '../job/needle.js';
+import type { Needle } from '../job/string-search.js';
 import type {
   Comparison,
   PreparedPredicate,

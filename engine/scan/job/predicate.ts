@@ -5,8 +5,7 @@ import type { Field, FieldType, Schema } from '../../terms/schema.js';
 import { hashIntegers, hashStrings } from '../../kernels/value-filter.js';
 import { finishXxh64, newLanes } from '../../kernels/xxh64.js';
 import type { Asked } from '../../store/sealed/filter-question.js';
-import { prepareNeedle } from './needle.js';
-import type { Needle } from './needle.js';
+import { prepareNeedle, type Needle } from './string-search.js';
 import type {
   AnywherePredicate,
   CompareOp,

@@ -1,7 +1,8 @@
 import { assertNever } from '../../terms/assert.js';
+import { LogstrataError } from '../../terms/errors.js';
 import type { BytesColumn } from '../../columns/column.js';
 import { countRange, listRange, setRange } from '../../kernels/bitmap.js';
-import { kernelNeedle } from '../../kernels/needle.js';
+import { kernelNeedle, type KernelNeedle } from '../../kernels/needle.js';
 import {
   buildSearchTables,
   equalAt,
@@ -12,16 +13,62 @@ import {
   selectEqual,
   selectPrefix,
   selectSuffix,
+  type SearchTables,
 } from '../../kernels/substring.js';
 import {
   foldCodePoint,
   foldedBytesMax,
+  foldNeedle,
   foldRange,
+  hasCaseVariants,
   hasFoldingToAscii,
   pointAt,
   pointLength,
 } from '../../terms/fold.js';
-import type { Needle } from './needle.js';
+import type { NeedleOp } from '../plan/query.js';
+
+/** The text of a string predicate, prepared once per query. */
+export interface Needle {
+  readonly op: NeedleOp;
+  /** The text as UTF-8. `exact` compares with it. */
+  readonly raw: Uint8Array;
+  /** The case-folded text as UTF-8. The other operators search for it, and n-gram filters are asked for it. */
+  readonly folded: Uint8Array;
+  /** The folded code points. */
+  readonly points: Uint32Array;
+  /**
+   * Whether comparing bytes finds all matches, except in rows with U+017F or U+212A. For all operators but `exact`, ASCII letters are folded; it
+   * does where no character of the needle beyond ASCII has case variants.
+   */
+  readonly asciiFolding: boolean;
+  /** Whether case is folded, and the needle has a letter (k or s) that U+212A or U+017F folds to. */
+  readonly meetsFoldingToAscii: boolean;
+  /** Only for `like` with a non-empty needle. */
+  readonly tables: SearchTables | null;
+  /** The bytes to compare, in the form that kernels take: the raw bytes for `exact`, else the folded ones. */
+  readonly kernel: KernelNeedle;
+}
+
+/** Prepares a needle. Throws `invalid` for text with a lone surrogate, which is not valid Unicode and equals no stored value. */
+export function prepareNeedle(op: NeedleOp, value: string): Needle {
+  if (/\p{Surrogate}/u.test(value)) {
+    throw new LogstrataError('invalid', `${JSON.stringify(value)} is not valid Unicode text`);
+  }
+  const characters = Array.from(value, (character) => character.codePointAt(0)!);
+  const points = Uint32Array.from(characters, foldCodePoint);
+  const folded = foldNeedle(value);
+  const raw = new TextEncoder().encode(value);
+  return {
+    op,
+    raw,
+    folded,
+    points,
+    asciiFolding: op === 'exact' || points.every((point) => point < 0x80 || !hasCaseVariants(point)),
+    meetsFoldingToAscii: op !== 'exact' && (points.includes(0x6b) || points.includes(0x73)),
+    tables: op === 'like' && folded.length > 0 ? buildSearchTables(folded) : null,
+    kernel: op === 'exact' ? kernelNeedle(raw, false) : kernelNeedle(folded, true),
+  };
+}
 
 /**
  * Sets the bits of `out` for the rows [from, to) to whether they match. `from` must be a multiple of 8. A null is compared as the empty
@@ -36,9 +83,7 @@ export function selectStrings(
   out: Uint8Array,
 ): void {
   const { offsets, bytes } = column;
-  if (needle.op === 'exact') {
-    selectEqual(offsets, bytes, needle.kernel, from, to, out);
-  } else if (needle.folded.length === 0) {
+  if (needle.op !== 'exact' && needle.folded.length === 0) {
     out.fill(0, from >> 3, (to + 7) >> 3);
     setRange(out, from, to);
   } else if (needle.asciiFolding) {
@@ -60,10 +105,7 @@ export function matchString(column: BytesColumn, needle: Needle, row: number): b
   const { bytes } = column;
   const start = column.offsets[row]!;
   const end = column.offsets[row + 1]!;
-  if (needle.op === 'exact') {
-    return end - start === needle.raw.length && equalAt(bytes, start, needle.raw);
-  }
-  if (needle.folded.length === 0) return true;
+  if (needle.op !== 'exact' && needle.folded.length === 0) return true;
   if (!needle.asciiFolding) return matchByPoints(bytes, start, end, needle);
   if (matchByBytes(bytes, start, end, needle)) return true;
   return (
@@ -90,11 +132,10 @@ function selectByBytes(column: BytesColumn, needle: Needle, from: number, to: nu
 }
 
 function matchByBytes(bytes: Uint8Array, start: number, end: number, needle: Needle): boolean {
+  if (needle.op === 'exact') return end - start === needle.raw.length && equalAt(bytes, start, needle.raw);
   const length = needle.folded.length;
   if (end - start < length) return false;
   switch (needle.op) {
-    case 'exact':
-      return end - start === needle.raw.length && equalAt(bytes, start, needle.raw);
     case 'prefix':
       return foldedEqualAt(bytes, start, needle.folded);
     case 'suffix':
@@ -151,18 +192,9 @@ function rowBeyondAscii(
 
 /** Compares code points, folding them one by one. */
 function matchByPoints(bytes: Uint8Array, start: number, end: number, needle: Needle): boolean {
-  switch (needle.op) {
-    case 'exact':
-      return end - start === needle.raw.length && equalAt(bytes, start, needle.raw);
-    case 'prefix':
-      return hasPrefix(bytes, start, end, needle.points);
-    case 'suffix':
-      return hasSuffix(bytes, start, end, needle.points);
-    case 'like':
-      return foldedContains(bytes, start, end, needle.folded);
-    default:
-      return assertNever(needle.op);
-  }
+  if (needle.op === 'prefix') return hasPrefix(bytes, start, end, needle.points);
+  if (needle.op === 'suffix') return hasSuffix(bytes, start, end, needle.points);
+  return foldedContains(bytes, start, end, needle.folded);
 }
 
 function hasPrefix(bytes: Uint8Array, start: number, end: number, points: Uint32Array): boolean {
