@@ -291,6 +291,18 @@ describe('logs that all begin with the same banner', () => {
     expect(await followed.numbers()).toEqual(range(0, 20));
   });
 
+  it('are not kept waiting by an older generation that waits', async () => {
+    const followed = await follow();
+    const log = followed.path('web.log');
+    writeFileSync(log, banner);
+    writeFileSync(`${log}.1`, banner);
+    await followed.settle();
+    renameSync(`${log}.1`, `${log}.2`);
+    writeFileSync(`${log}.1`, `${banner}${lines(0, 10)}`);
+    await followed.settle();
+    expect(await followed.numbers()).toEqual(range(0, 10));
+  });
+
   it('do not hide a copy of the log that has the number of a removed one', async () => {
     const inodes = new Map<string, string>();
     const followed = await follow({

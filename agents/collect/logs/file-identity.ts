@@ -216,8 +216,8 @@ async function waitsForReplaced(
 ): Promise<boolean> {
   const before = files.get(replaces ?? '');
   const content = before?.followed ?? null;
-  const isKnown = content !== null || !['new', 'waiting'].includes(before?.kind ?? 'done');
-  if (isKnown && (content === null || (kind !== 'new' && !hasUnread(content)))) return false;
+  const isUnknown = before?.isGone === true && ['new', 'waiting'].includes(before.kind);
+  if (!isUnknown && (content === null || (kind !== 'new' && !hasUnread(content)))) return false;
   if (content !== null && beginsWith(head, content.begun)) return true;
   // It may have been written anew since it was read.
   const handle = opened(before!);
