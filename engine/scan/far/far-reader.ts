@@ -59,21 +59,18 @@ const noRows: RowSpan = { from: 0, to: 0, hasFurther: false };
  * few questions and a frequent one little work.
  */
 export class FarReader {
-  readonly #plan: ScanPlan;
-  readonly #filter: RowGroupFilter;
-  readonly #work: ScanWork;
-  readonly #wish: FarWish;
   readonly #selections = new WeakMap<FarPage, Selection>();
   readonly #ending = new AbortController();
-  readonly #onAbort = (): void => this.#end(this.#work.pace.signal?.reason);
+  readonly #onAbort = (): void => this.#end(this.work.pace.signal?.reason);
   #windowRows: number;
   #window: Window | null = null;
 
-  constructor(plan: ScanPlan, filter: RowGroupFilter, work: ScanWork, wish: FarWish) {
-    this.#plan = plan;
-    this.#filter = filter;
-    this.#work = work;
-    this.#wish = wish;
+  constructor(
+    private readonly plan: ScanPlan,
+    private readonly filter: RowGroupFilter,
+    private readonly work: ScanWork,
+    private readonly wish: FarWish,
+  ) {
     this.#windowRows = farWindowRows * (findsWholeTexts(wish.predicates) ? searchGrowth ** 2 : 1);
     const { signal } = work.pace;
     if (signal?.aborted === true) this.#onAbort();
@@ -82,7 +79,7 @@ export class FarReader {
 
   /** Cancels the questions that are pending. */
   close(): void {
-    this.#work.pace.signal?.removeEventListener('abort', this.#onAbort);
+    this.work.pace.signal?.removeEventListener('abort', this.#onAbort);
     this.#end(undefined);
   }
 
@@ -93,11 +90,11 @@ export class FarReader {
   }
 
   get #isFiltered(): boolean {
-    return areFiltered(this.#wish.predicates);
+    return areFiltered(this.wish.predicates);
   }
 
   get #isForward(): boolean {
-    return this.#plan.direction === 'forward';
+    return this.plan.direction === 'forward';
   }
 
   /**
@@ -136,7 +133,7 @@ export class FarReader {
   *#runs(first: number, end: number): Generator<{ readonly index: number; readonly range: RowRange }, void> {
     for (let k = 0; k < end - first; k++) {
       const index = this.#isForward ? first + k : end - 1 - k;
-      const range = rangeOfRun(this.#plan, index);
+      const range = rangeOfRun(this.plan, index);
       if (range !== null) yield { index, range };
     }
   }
@@ -157,17 +154,17 @@ export class FarReader {
     let selection = this.#selections.get(page);
     if (selection === undefined) {
       const share = { firstRow: 0, endRow: page.rows, units: 1 };
-      selection = await this.#filter.look(page, share);
+      selection = await this.filter.look(page, share);
       this.#selections.set(page, selection);
     }
-    await this.#work.pace.pause();
+    await this.work.pace.pause();
     const take = countSelected(selection, ranges);
     return take === 0 ? null : { unit: { rowGroup: page, ranges }, selection, skip: 0, take };
   }
 
   /** Where the rows of a run are stored. */
   #rowsAt(index: number): FarRows {
-    return this.#plan.runs.at(index)!.rowGroup.far!;
+    return this.plan.runs.at(index)!.rowGroup.far!;
   }
 
   #streamOf(index: number, limit: number): FarStream {
@@ -183,8 +180,8 @@ export class FarReader {
   #begin(index: number, limit: number): Window {
     const { parts, last } = this.#partsFrom(index, limit);
     const streams = new Map<string, FarStream>();
-    const { schema, predicates, fields } = this.#wish;
-    const { direction } = this.#plan;
+    const { schema, predicates, fields } = this.wish;
+    const { direction } = this.plan;
     for (const [group, { far, copies, from, to, rows, runs }] of parts) {
       const question = {
         agent: far.agent,
@@ -203,7 +200,7 @@ export class FarReader {
       // stream asks for a further page.
       const wanted = this.#isFiltered ? limit : Math.min(limit, rows);
       const stream = new FarStream(far, question, wanted, this.#ending.signal, ({ bytes }) => {
-        this.#work.stats.bytesRead += bytes;
+        this.work.stats.bytesRead += bytes;
       });
       streams.set(group, stream);
     }
@@ -212,7 +209,7 @@ export class FarReader {
 
   /** The far runs of the window that begins with run `index`, grouped by stream, and the index of the last run. */
   #partsFrom(index: number, limit: number): { parts: Map<string, StreamPart>; last: number } {
-    const { runs, first, end } = this.#plan;
+    const { runs, first, end } = this.plan;
     const step = this.#isForward ? 1 : -1;
     const rowsMax = this.#isFiltered ? this.#windowRows : Math.min(limit, pagesOfWindow * rowGroupRowsMax);
     this.#windowRows *= searchGrowth;
@@ -222,7 +219,7 @@ export class FarReader {
     let last = index;
     for (let i = index; i >= first && i < end && rows < rowsMax && units < farPartsMax; i += step) {
       const { far } = runs.at(i)!.rowGroup;
-      const range = far === undefined ? null : rangeOfRun(this.#plan, i);
+      const range = far === undefined ? null : rangeOfRun(this.plan, i);
       if (far === undefined || range === null) continue;
       last = i;
       rows += range.rows;

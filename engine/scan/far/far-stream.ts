@@ -16,10 +16,6 @@ export type StreamQuestion = Omit<SourceQuestion, 'limit'>;
  * arrived, so that it is on its way while that one is written.
  */
 export class FarStream {
-  readonly #far: FarRows;
-  readonly #question: StreamQuestion;
-  readonly #signal: AbortSignal;
-  readonly #onPage: (page: FarPage) => void;
   /** The number of rows that take about `farAnswerBytes`. */
   readonly #pageRows: number;
   /** Number of rows of the page that was asked for last. */
@@ -31,16 +27,12 @@ export class FarStream {
 
   /** Asks for the first page, with at most `limit` rows. */
   constructor(
-    far: FarRows,
-    question: StreamQuestion,
+    private readonly far: FarRows,
+    private readonly question: StreamQuestion,
     limit: number,
-    signal: AbortSignal,
-    onPage: (page: FarPage) => void,
+    private readonly signal: AbortSignal,
+    private readonly onPage: (page: FarPage) => void,
   ) {
-    this.#far = far;
-    this.#question = question;
-    this.#signal = signal;
-    this.#onPage = onPage;
     this.#rest = question;
     const rows = question.copies.reduce((sum, copy) => sum + copy.rows, 0);
     const bytes = question.copies.reduce((sum, copy) => sum + copy.bytes, 0);
@@ -59,9 +51,9 @@ export class FarStream {
     const { length } = answer.batch;
     this.#rest = answer.isCut && length > 0 ? this.#behind(answer) : null;
     if (length === 0) return null;
-    const { agent, stored } = this.#far;
-    this.#page = new FarPage(`far/${agent}`, this.#question.shown, this.#question.schema, stored, answer);
-    this.#onPage(this.#page);
+    const { agent, stored } = this.far;
+    this.#page = new FarPage(`far/${agent}`, this.question.shown, this.question.schema, stored, answer);
+    this.onPage(this.#page);
     if (limit > length) this.#ask(limit - length);
     return this.#page;
   }
@@ -73,7 +65,7 @@ export class FarStream {
 
   /** The range after the rows of an answer, in the direction of the stream; null where it is empty. */
   #behind({ partitions, ordinals }: FarAnswer): { from: Position; to: Position } | null {
-    const { direction, from, to } = this.#question;
+    const { direction, from, to } = this.question;
     const isForward = direction === 'forward';
     const row = isForward ? partitions.length - 1 : 0;
     const last = { partition: partitions[row]!, ordinal: ordinals[row]! };
@@ -88,8 +80,8 @@ export class FarStream {
     const { from, to } = this.#rest;
     this.#rest = null;
     this.#size = Math.min(this.#pageRows, Math.max(limit, this.#size * pageGrowth));
-    const question = { ...this.#question, from, to, limit: this.#size };
-    this.#next = this.#far.source().ask(question, this.#signal);
+    const question = { ...this.question, from, to, limit: this.#size };
+    this.#next = this.far.source().ask(question, this.signal);
     // Mark the promise as handled: a failure is thrown when the page is asked for, which may never happen.
     this.#next.catch(() => undefined);
   }

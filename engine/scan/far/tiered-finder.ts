@@ -50,28 +50,20 @@ interface LastMatches {
  * and then reads forward from there.
  */
 class TieredFinder implements Finder {
-  readonly #plan: ScanPlan;
-  readonly #filter: RowGroupFilter;
-  readonly #work: ScanWork;
   readonly #wish: FarWish | null;
-  readonly #Units: (new (plan: ScanPlan) => Walk) | undefined;
 
   constructor(
-    plan: ScanPlan,
-    filter: RowGroupFilter,
-    work: ScanWork,
+    private readonly plan: ScanPlan,
+    private readonly filter: RowGroupFilter,
+    private readonly work: ScanWork,
     wish: FarWish | null,
-    Units: (new (plan: ScanPlan) => Walk) | undefined,
+    private readonly Units: (new (plan: ScanPlan) => Walk) | undefined,
   ) {
-    this.#plan = plan;
-    this.#filter = filter;
-    this.#work = work;
     this.#wish = wish && { ...wish, fields: [...new Set([...wish.fields, ...fieldsOf(wish.predicates)])] };
-    this.#Units = Units;
   }
 
   async *matches(limit: number): AsyncGenerator<Matches, void> {
-    let plan = this.#plan;
+    let plan = this.plan;
     if (plan.direction === 'backward') {
       const isFiltered = areFiltered(this.#wish!.predicates);
       const { kept, start } = isFiltered
@@ -91,7 +83,7 @@ class TieredFinder implements Finder {
 
   /** Yields the first `limit` matches in the direction of the plan. */
   async *#found(plan: ScanPlan, wish: FarWish | null, limit: number): AsyncGenerator<Matches, void> {
-    const reader = wish && new FarReader(plan, this.#filter, this.#work, wish);
+    const reader = wish && new FarReader(plan, this.filter, this.work, wish);
     let left = limit;
     try {
       for (const { part, isFar } of stretchesOf(plan)) {
@@ -99,7 +91,7 @@ class TieredFinder implements Finder {
         if (isFar && reader === null) continue;
         const found = isFar
           ? reader!.matches(part.first, part.end, () => left)
-          : new MatchFinder(part, this.#filter, this.#work, this.#Units).found(left);
+          : new MatchFinder(part, this.filter, this.work, this.Units).found(left);
         for await (const matches of found) {
           const take = Math.min(left, matches.take);
           left -= take;
@@ -120,7 +112,7 @@ class TieredFinder implements Finder {
     let kept: Matches[] | null = isLong ? null : [];
     let bytes = 0;
     let oldest: Matches | null = null;
-    for await (const matches of this.#found(this.#plan, wish, limit)) {
+    for await (const matches of this.#found(this.plan, wish, limit)) {
       oldest = matches;
       const { rowGroup } = matches.unit;
       if (kept === null) continue;

@@ -50,7 +50,6 @@ type FoundSpans = ReadonlyMap<number, boolean>;
  * share one reading.
  */
 export class AttachedReader {
-  readonly #means: ForeignMeans;
   /** Where the pages of a column of a row group lie, as earlier readings have found. By the same names as `#readings`. */
   readonly #pages = new Map<string, PageTable>();
   /** Readings under way, by row group, column and conversion (`nameOf`). */
@@ -63,13 +62,11 @@ export class AttachedReader {
   /** Answers of the file's own filters, by the questions of a query, then by row group. */
   readonly #ownAnswers = new WeakMap<readonly FilterQuestion[], Map<number, Promise<boolean>>>();
 
-  constructor(means: ForeignMeans) {
-    this.#means = means;
-  }
+  constructor(private readonly means: ForeignMeans) {}
 
   /** Runs tasks on the file: on `threads`, or on the calling thread where that is null. */
   work(threads: JobQueue | null): ForeignWork {
-    return new ForeignWork(this.#means, async (task, job, readBytes) =>
+    return new ForeignWork(this.means, async (task, job, readBytes) =>
       threads === null ? (await task.work(job)).result : threads.run(task, job, [], readBytes),
     );
   }

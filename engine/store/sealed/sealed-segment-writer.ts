@@ -42,13 +42,6 @@ interface WrittenRowGroup {
  * `docs/format.md`.
  */
 export class SegmentWriter {
-  readonly #directory: Directory;
-  readonly #path: string;
-  readonly #schema: Schema;
-  readonly #codec: Codec;
-  readonly #compress: Compress;
-  /** Null while paused, and after the end. */
-  #file: WritableFile | null;
   #state: 'writing' | 'ended' = 'writing';
   #position = 0;
   readonly #headerBytes: number;
@@ -57,20 +50,15 @@ export class SegmentWriter {
   readonly #filters: FilterWriter;
 
   private constructor(
-    directory: Directory,
-    path: string,
-    schema: Schema,
-    codec: Codec,
-    compress: Compress,
-    file: WritableFile,
+    private readonly directory: Directory,
+    private readonly path: string,
+    private readonly schema: Schema,
+    private readonly codec: Codec,
+    private readonly compress: Compress,
+    /** Null while paused, and after the end. */
+    private file: WritableFile | null,
     singleGroupRuns: number | null,
   ) {
-    this.#directory = directory;
-    this.#path = path;
-    this.#schema = schema;
-    this.#codec = codec;
-    this.#compress = compress;
-    this.#file = file;
     this.#rowGroupsMax = singleGroupRuns === null ? segmentRowGroupsMax : 1;
     this.#headerBytes = headerBytesOf(schema, singleGroupRuns);
     this.#filters = new FilterWriter(schema.fields.length, async (bytes) => {
@@ -111,7 +99,7 @@ export class SegmentWriter {
 
   /** Encodes and writes 1 to `rowGroupRowsMax` rows, without positions. The columns must be those of the schema, in order. */
   async appendRowGroup(slices: RowSlices): Promise<void> {
-    await this.writeRowGroup(encodeRowGroup(this.#schema, slices, this.#compress, heap));
+    await this.writeRowGroup(encodeRowGroup(this.schema, slices, this.compress, heap));
   }
 
   /** Writes a row group that was encoded for this segment's schema and codec. */
@@ -147,8 +135,8 @@ export class SegmentWriter {
 
   /** Closes the file until the next call, because a process can only have a limited number of open files. */
   async pause(): Promise<void> {
-    await this.#file?.close();
-    this.#file = null;
+    await this.file?.close();
+    this.file = null;
   }
 
   /**
@@ -162,7 +150,7 @@ export class SegmentWriter {
     const cursorChunks: WrittenChunk[] = [];
     let firstRow = 0;
     for (const group of this.#rowGroups) {
-      cursorChunks.push(await this.#writeChunk(encodeCursors(runs, firstRow, group.rows, this.#compress)));
+      cursorChunks.push(await this.#writeChunk(encodeCursors(runs, firstRow, group.rows, this.compress)));
       firstRow += group.rows;
     }
     const filters = this.#filters.places;
@@ -180,7 +168,7 @@ export class SegmentWriter {
       footerOffset,
       footerBytes: footer.length,
       footerChecksum: crc32(footer),
-      codec: this.#codec,
+      codec: this.codec,
       gramFilterBytes: filterBytes(
         { ...noFilters, gramFilters: filters.gramFilters },
         this.#rowGroups.length,
@@ -201,7 +189,7 @@ export class SegmentWriter {
   async #writeHeader(facts: SegmentFacts): Promise<void> {
     const header = {
       facts,
-      schema: this.#schema,
+      schema: this.schema,
       rowGroupOffsets: this.#rowGroups.map(({ chunks }) => chunks[0]!.place.offset),
       rowGroupChecksums: this.#rowGroups.map(({ chunks }) =>
         rowGroupChecksum(chunks.map(({ checksum }) => checksum)),
@@ -226,18 +214,18 @@ export class SegmentWriter {
     ];
     const columns: FileColumn[] = [
       { name: cursorColumn, content: 'cursor' },
-      ...this.#schema.fields.map((field) => ({ name: field.name, content: field.type })),
+      ...this.schema.fields.map((field) => ({ name: field.name, content: field.type })),
     ];
     const structure = writeFooter({
       columns,
       rows,
-      codec: this.#codec,
+      codec: this.codec,
       rowGroups: this.#rowGroups.map((group, i) => ({
         rows: group.rows,
         chunks: chunksOf(group, i).map((chunk) => chunk.place),
       })),
       keyValues: writeMetadata({
-        schema: this.#schema,
+        schema: this.schema,
         schemaVersion,
         runs,
         checksums: this.#rowGroups.map((group, i) => chunksOf(group, i).map((chunk) => chunk.checksum)),
@@ -254,7 +242,7 @@ export class SegmentWriter {
   }
 
   #timeBounds(): { timeMinMs: number | null; timeMaxMs: number | null } {
-    const field = placementField(this.#schema);
+    const field = placementField(this.schema);
     return timeBoundsOf(field < 0 ? [] : this.#rowGroups.map(({ chunks }) => chunks[field]!.place.bounds));
   }
 
@@ -265,7 +253,7 @@ export class SegmentWriter {
     try {
       await this.pause();
     } finally {
-      await this.#directory.remove(this.#path);
+      await this.directory.remove(this.path);
     }
   }
 
@@ -276,8 +264,8 @@ export class SegmentWriter {
   }
 
   async #open(): Promise<WritableFile> {
-    this.#file ??= await this.#directory.openWrite(this.#path);
-    return this.#file;
+    this.file ??= await this.directory.openWrite(this.path);
+    return this.file;
   }
 }
 

@@ -55,26 +55,23 @@ export async function verifySegment(
 /** Reads one file. */
 class Verification {
   readonly damages: SegmentDamage[] = [];
-  readonly #file: ReadableFile;
-  readonly #entry: SegmentEntry;
-  readonly #schema: Schema;
 
-  constructor(file: ReadableFile, entry: SegmentEntry, schema: Schema) {
-    this.#file = file;
-    this.#entry = entry;
-    this.#schema = schema;
-  }
+  constructor(
+    private readonly file: ReadableFile,
+    private readonly entry: SegmentEntry,
+    private readonly schema: Schema,
+  ) {}
 
   async run(): Promise<void> {
-    const entry = this.#entry;
-    const bytes = await this.#file.size();
+    const entry = this.entry;
+    const bytes = await this.file.size();
     if (bytes > entry.bytes) this.#found(entry.bytes, `the file has ${bytes} bytes, expected ${entry.bytes}`);
-    if (!hasMagic(await this.#file.read(0, magic.length)))
+    if (!hasMagic(await this.file.read(0, magic.length)))
       this.#found(0, 'the file does not begin with "PAR1", so other tools cannot open it');
     await this.#verifyHeader();
     let segment: SegmentFooter;
     try {
-      segment = await readSegmentFooter(this.#file, entry, this.#schema);
+      segment = await readSegmentFooter(this.file, entry, this.schema);
     } catch (error) {
       if (!(error instanceof DamageError)) throw error;
       this.#found(error.offset ?? entry.footerOffset, error.message, { costs: 'segment' });
@@ -102,19 +99,19 @@ class Verification {
   }
 
   async #verifyHeader(): Promise<void> {
-    const header = await readHeader(this.#file);
+    const header = await readHeader(this.file);
     if (header === null)
       this.#found(
         magic.length,
         'the header does not match its checksum: only the footer still describes the segment',
       );
-    else if (!describesSegment(header, this.#entry))
+    else if (!describesSegment(header, this.entry))
       this.#found(magic.length, 'the header belongs to another segment');
   }
 
   /** Verifies that the parts of the file, each of which has a checksum, neither overlap nor leave gaps. */
   #verifyTiling({ footer, metadata }: SegmentFooter): void {
-    const entry = this.#entry;
+    const entry = this.entry;
     const chunks = footer.rowGroups.flatMap((group) => group.chunks);
     const places: { readonly offset: number; readonly bytes: number }[] = [
       ...chunks,
@@ -148,7 +145,7 @@ class Verification {
     const { name } = segment.footer.columns[column]!;
     // Answers take positions from the manifest's runs. Only other tools read this column.
     const more = { rowGroup, column: name, costs: column === 0 ? 'nothing' : 'rowGroup' } as const;
-    const bytes = await this.#file.read(offset, length);
+    const bytes = await this.file.read(offset, length);
     if (bytes.length !== length) {
       const reason = `the file ends within column "${name}" of row group ${rowGroup}`;
       this.#found(offset + bytes.length, reason, more);
@@ -156,38 +153,38 @@ class Verification {
     }
     let decoded: Column;
     try {
-      decoded = decodeCheckedChunk(bytes, segment, { rowGroup, column }, this.#file.path);
+      decoded = decodeCheckedChunk(bytes, segment, { rowGroup, column }, this.file.path);
     } catch (error) {
       if (!(error instanceof DamageError)) throw error;
       this.#found(error.offset ?? offset, error.message, more);
       return;
     }
-    if (column > 0 || hasPositions(decoded, this.#entry, firstRow)) return;
+    if (column > 0 || hasPositions(decoded, this.entry, firstRow)) return;
     const reason = `the positions of row group ${rowGroup} differ from the runs in the manifest`;
     this.#found(offset, reason, { ...more, costs: 'rowGroup' });
   }
 
   async #verifyFilter(filter: StoredFilter): Promise<void> {
     const { kind, place } = filter;
-    const column = this.#schema.fields[place.field]!.name;
+    const column = this.schema.fields[place.field]!.name;
     const rowGroup = kind === 'sketches' ? null : place.rowGroup;
     const reason = reasonOfFilter[kind].replace('%', () => column);
     for (const { offset: at, bytes, checksumOffset: after } of piecesOf(
       filter,
-      this.#entry.rowGroupRows.length,
+      this.entry.rowGroupRows.length,
     )) {
       const offset = place.offset + at;
       const piece = { offset, bytes, checksumOffset: place.offset + after };
-      if (!isWhole(await readPiece(this.#file, piece), bytes))
+      if (!isWhole(await readPiece(this.file, piece), bytes))
         this.#found(offset, reason, { rowGroup, column });
     }
   }
 
   async #verifySummary(): Promise<void> {
-    const { summaryBytes, footerOffset, rowGroupRows } = this.#entry;
+    const { summaryBytes, footerOffset, rowGroupRows } = this.entry;
     if (summaryBytes === 0) return;
     const offset = footerOffset - summaryBytes;
-    if (decodeSummary(await this.#file.read(offset, summaryBytes), rowGroupRows.length) === null)
+    if (decodeSummary(await this.file.read(offset, summaryBytes), rowGroupRows.length) === null)
       this.#found(offset, 'the summary does not match its checksum: filters are not used');
   }
 }
