@@ -1,7 +1,7 @@
 import { kernelsOver } from '../kernels/kernels.js';
 import { sharedMemory } from '../memory/shared-memory.js';
 import { executeScan } from '../scan/answer.js';
-import type { Query } from '../scan/plan/query.js';
+import type { Predicate, Query } from '../scan/plan/query.js';
 import type { AgentState } from '../store/reading/agent-state.js';
 import { probeJobOf, probeTask } from '../store/sealed/probe-task.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
@@ -19,7 +19,7 @@ export async function beginThreads(workers: WorkerPool): Promise<void> {
 }
 
 /**
- * Asks an agent for its newest records, and for a text that no record contains, before a user asks anything. That has the code compiled,
+ * Asks an agent for its newest records, and for a text and a value that no record has, before a user asks anything. That has the code compiled,
  * here and on the threads. Never rejects: a query that fails here fails for its user too.
  *
  * @returns whether the agent has records, and none that may be on another machine, so that it was asked
@@ -28,7 +28,10 @@ export async function warmUp(state: AgentState, workers: WorkerPool, signal: Abo
   try {
     const query = newestRecords(state);
     if (query === null) return false;
-    for (const predicates of [[], [{ kind: 'anywhere', isAbsent: false, value: absentText } as const]]) {
+    const field = state.schema.fields.findIndex(({ type }) => type === 'string');
+    const asked: Predicate[][] = [[], [{ kind: 'anywhere', isAbsent: false, value: absentText }]];
+    if (field >= 0) asked.push([{ kind: 'string', field, op: 'exact', value: absentText }]);
+    for (const predicates of asked) {
       const { lines } = executeScan(state.snapshot(), { ...query, predicates }, { workers, signal });
       for await (const _ of lines);
     }
