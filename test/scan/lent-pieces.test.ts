@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sharedMemory } from '../../engine/memory/shared-memory.js';
-import { answerCells } from '../../engine/scan/job/json-lines.js';
+import { cellsTaken } from '../../engine/scan/job/json-lines.js';
 import { executeScan, type ScanSettings } from '../../engine/scan/answer.js';
 import type { Query } from '../../engine/scan/plan/query.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
@@ -60,13 +60,12 @@ describe('the pieces of an answer', () => {
 
   it('use one buffer at a time if they are lent, and give it back', async () => {
     for await (const piece of linesOf(everything, { lends: true })) expect(piece.length).toBeGreaterThan(0);
-    const cells = answerCells();
     let most = 0;
     for await (const piece of linesOf(everything, { lends: true, pieceBytes: 20_000 })) {
       expect(memory.holds(piece)).toBe(true);
-      most = Math.max(most, cells.taken);
+      most = Math.max(most, cellsTaken());
     }
-    expect([most, cells.taken]).toEqual([1, 0]);
+    expect([most, cellsTaken()]).toEqual([1, 0]);
   });
 
   it('are copied and shared where the same page is asked for again', async () => {
@@ -104,6 +103,6 @@ describe('the pieces of an answer', () => {
         await expect.poll(() => snapshot.released()).toBe(released + times);
       }
     }
-    expect(answerCells().taken).toBe(0);
+    expect(cellsTaken()).toBe(0);
   });
 });

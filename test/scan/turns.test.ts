@@ -7,7 +7,7 @@ import { caseCount, fc } from '../cases.js';
 import { LogstrataError } from '../../engine/terms/errors.js';
 import { sharedMemory } from '../../engine/memory/shared-memory.js';
 import { answerBytesMax, cellsOfBlock, idleScansMax, lineJobsOfAllMax } from '../../engine/terms/limits.js';
-import { answerCells } from '../../engine/scan/job/json-lines.js';
+import { cellsTaken } from '../../engine/scan/job/json-lines.js';
 import { executeScan, Answer } from '../../engine/scan/answer.js';
 import type { Query } from '../../engine/scan/plan/query.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
@@ -82,7 +82,7 @@ async function read({ query, pauseMs, pieces, aborts }: Reader, workers: WorkerP
 /** Checks that answers have given back all memory. */
 async function vacant(scans: number): Promise<void> {
   await expect.poll(() => snapshot.released()).toBe(scans);
-  expect([answerCells().taken, columns.pinnedBytes]).toEqual([0, 0]);
+  expect([cellsTaken(), columns.pinnedBytes]).toEqual([0, 0]);
 }
 
 describe('long answers that are read at the same time', () => {

@@ -10,11 +10,11 @@ import { root } from './source-files.js';
 
 /** What each measure may be. A change that lowers a measure lowers its number here. */
 const most: Readonly<Record<string, number>> = {
-  'lines from a plan to an answer': 12_063,
+  'lines from a plan to an answer': 12_054,
   'task modules': 13,
   'steps that wait in generators': 0,
   'promises or none': 28,
-  'classes that queue, lend or limit': 7,
+  'classes that queue, lend or limit': 6,
   'named limits': 160,
   'files that a query passes': 25,
 };

@@ -16,75 +16,58 @@ interface Block {
   readonly free: number[];
 }
 
+// Memory for the pieces of answers: cells of one size in the memory that kernels and threads share. Each cell is given back individually. Cells
+// are cut from larger blocks, so that a piece that waits for a slow client does not fragment the memory that columns need.
+
+/** Blocks that have free cells, in the order in which they came to have some. */
+const blocks: Block[] = [];
+/** The blocks of the cells in use. */
+const blockOf = new Map<number, Block>();
+
+/** Number of cells in use. */
+export function cellsTaken(): number {
+  return blockOf.size;
+}
+
 /**
- * Memory for the pieces of answers: cells of one size in the memory that kernels and threads share. Each cell is given back individually.
- * Cells are cut from larger blocks, so that a piece that waits for a slow client does not fragment the memory that columns need.
+ * The addresses of up to `count` cells of `answerBytesMax` bytes plus padding, with undefined contents; fewer where there is not enough
+ * memory, and none where a piece of `pieceBytes` does not fit.
  */
-export class AnswerCells {
-  readonly #memory: SharedMemory;
-  /** Blocks that have free cells, in the order in which they came to have some. */
-  readonly #blocks: Block[] = [];
-  readonly #blockOf = new Map<number, Block>();
-
-  constructor(memory: SharedMemory) {
-    this.#memory = memory;
+export function takeCells(count: number, pieceBytes: number): number[] {
+  const cells: number[] = [];
+  while (pieceBytes <= answerBytesMax && cells.length < count) {
+    const block = blocks[0] ?? addBlock();
+    if (block === null) break;
+    const address = block.free.pop()!;
+    if (block.free.length === 0) blocks.shift();
+    blockOf.set(address, block);
+    cells.push(address);
   }
+  return cells;
+}
 
-  /** Number of cells in use. */
-  get taken(): number {
-    return this.#blockOf.size;
-  }
-
-  /**
-   * The addresses of up to `count` cells of `answerBytesMax` bytes plus padding, with undefined contents; fewer where there is not enough
-   * memory, and none where a piece of `pieceBytes` does not fit.
-   */
-  take(count: number, pieceBytes: number): number[] {
-    const cells: number[] = [];
-    while (pieceBytes <= answerBytesMax && cells.length < count) {
-      const block = this.#blocks[0] ?? this.#addBlock();
-      if (block === null) break;
-      const address = block.free.pop()!;
-      if (block.free.length === 0) this.#blocks.splice(this.#blocks.indexOf(block), 1);
-      this.#blockOf.set(address, block);
-      cells.push(address);
-    }
-    return cells;
-  }
-
-  /** Gives back cells that `take` returned. */
-  giveBack(cells: readonly number[]): void {
-    for (const address of cells) {
-      const block = this.#blockOf.get(address)!;
-      this.#blockOf.delete(address);
-      block.free.push(address);
-      if (block.free.length === 1) this.#blocks.push(block);
-      if (block.free.length === cellsOfBlock) this.#drop(block);
-    }
-  }
-
-  #addBlock(): Block | null {
-    const address = this.#memory.allocate(cellsOfBlock * strideBytes);
-    if (address === null) return null;
-    const free = Array.from({ length: cellsOfBlock }, (_, i) => address + i * strideBytes);
-    const block = { address, free: free.reverse() };
-    this.#blocks.push(block);
-    return block;
-  }
-
-  /** Frees the memory of a block whose cells are all free. One such block is kept, because short answers come one after another. */
-  #drop(block: Block): void {
-    if (this.#blocks.every((other) => other === block || other.free.length < cellsOfBlock)) return;
-    this.#blocks.splice(this.#blocks.indexOf(block), 1);
-    this.#memory.free(block.address);
+/** Gives back cells that `takeCells` returned. */
+export function giveCellsBack(cells: readonly number[]): void {
+  for (const address of cells) {
+    const block = blockOf.get(address)!;
+    blockOf.delete(address);
+    block.free.push(address);
+    if (block.free.length === 1) blocks.push(block);
+    if (block.free.length < cellsOfBlock) continue;
+    // One block whose cells are all free is kept, because short answers come one after another.
+    if (blocks.every((other) => other === block || other.free.length < cellsOfBlock)) continue;
+    blocks.splice(blocks.indexOf(block), 1);
+    sharedMemory().free(block.address);
   }
 }
 
-let own: AnswerCells | undefined;
-
-/** The cells in the shared memory of this thread. */
-export function answerCells(): AnswerCells {
-  return (own ??= new AnswerCells(sharedMemory()));
+function addBlock(): Block | null {
+  const address = sharedMemory().allocate(cellsOfBlock * strideBytes);
+  if (address === null) return null;
+  const free = Array.from({ length: cellsOfBlock }, (_, i) => address + i * strideBytes);
+  const block = { address, free: free.reverse() };
+  blocks.push(block);
+  return block;
 }
 
 /** Copies the bytes to a buffer of their own. */

@@ -18,7 +18,15 @@ import { newReadCounters } from '../../store/reading/read-counters.js';
 import type { HeldColumns, RowGroup } from '../../store/reading/snapshot.js';
 import { Chunks } from '../filter/reading-estimate.js';
 import type { ScanWork } from '../filter/row-group-filter.js';
-import { answerCells, JsonLines, type LinePart, partsOf, type Piece, takeRows } from '../job/json-lines.js';
+import {
+  giveCellsBack,
+  JsonLines,
+  takeCells,
+  type LinePart,
+  partsOf,
+  type Piece,
+  takeRows,
+} from '../job/json-lines.js';
 import { linesTask } from '../job/row-group-task.js';
 import type { Matches } from '../job/selection.js';
 import { rangeOfRun, type ScanPlan } from '../plan/plan.js';
@@ -340,7 +348,7 @@ export class LineWriter {
 
   #newPiece(): { lines: JsonLines; cells: readonly number[] } {
     const { pieceBytes } = this.#work;
-    const cells = answerCells().take(1, pieceBytes);
+    const cells = takeCells(1, pieceBytes);
     return { lines: new JsonLines(pieceBytes, sharedMemory(), cells), cells };
   }
 
@@ -350,7 +358,7 @@ export class LineWriter {
     const { lines, cells } = this.#lines;
     this.#lines = null;
     const piece = lines.take();
-    const free = (): void => answerCells().giveBack(cells);
+    const free = (): void => giveCellsBack(cells);
     if (piece === null) free();
     else if (this.#jobs.length === 0) this.#ready.push({ ...piece, free });
     else this.#jobs.push(Promise.resolve([{ ...piece, free }]));
@@ -380,7 +388,7 @@ export class LineWriter {
     const rows = parts.reduce((sum, { first, end }) => sum + end - first, 0);
     // Cells for the lines, with 25 % to spare. Lines that don't fit in the cells are written to the heap.
     const wanted = Math.min(2 * cellsOfBlock, Math.ceil((1.25 * rows * lineBytes) / pieceBytes) + 1);
-    const cells = answerCells().take(wanted, pieceBytes);
+    const cells = takeCells(wanted, pieceBytes);
     let filled = 0;
     try {
       const job = { block, columnCount, fixedBytes, format, cells, parts, pieceBytes };
@@ -388,11 +396,11 @@ export class LineWriter {
       return pieces.map(({ bytes, ...piece }) => {
         if (typeof bytes !== 'number') return { ...piece, bytes, free: () => undefined };
         const address = cells[filled++]!;
-        const free = (): void => answerCells().giveBack([address]);
+        const free = (): void => giveCellsBack([address]);
         return { ...piece, bytes: sharedMemory().bytesAt({ address, sizeBytes: bytes }), free };
       });
     } finally {
-      answerCells().giveBack(cells.slice(filled));
+      giveCellsBack(cells.slice(filled));
     }
   }
 
@@ -459,7 +467,7 @@ export class LineWriter {
   /** Gives back what is held. Memory that threads still use, and the turn, are given back when the threads are done. */
   #close(): void {
     this.releaseTables();
-    answerCells().giveBack(this.#lines?.cells ?? []);
+    giveCellsBack(this.#lines?.cells ?? []);
     for (const { free } of this.#ready.splice(0)) free();
     const ended = this.#jobs.splice(0).map((job) =>
       job.then(
@@ -508,8 +516,8 @@ export function pageInMemory(
       if (readBytes > (bytesMax ?? Infinity) || lineBytes > pieceBytes) return null;
     }
     const selectedMs = performance.now();
-    const cells = answerCells().take(1, pieceBytes);
-    const free = (): void => answerCells().giveBack(cells);
+    const cells = takeCells(1, pieceBytes);
+    const free = (): void => giveCellsBack(cells);
     const lines = new JsonLines(pieceBytes, sharedMemory(), cells);
     if (parts.some((part) => lines.write(tables.get(part.rowGroup)!.table, part) !== null)) {
       free();
