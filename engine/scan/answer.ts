@@ -191,7 +191,7 @@ export class Answer implements PieceIterator, PausableScan {
     const startMs = performance.now();
     const plan = planScan(runs, query);
     const { stats } = this;
-    if (query.limit > 0) {
+    if (query.limit > 0 && !this.#isBegun) {
       stats.runs = plan.end - plan.first;
       stats.rowGroups = plan.rowGroups;
     }

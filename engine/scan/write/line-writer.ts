@@ -481,7 +481,7 @@ export class LineWriter {
 }
 
 /**
- * The whole answer to a query without predicates as one piece, where its rows are few and their columns in memory. Most requests for the end
+ * The first piece of the answer to a query without predicates, where its rows are few and their columns in memory. Most requests for the end
  * of a log, or for the pages before it, are of this kind. Nothing is waited for, so none of the objects for that are made. Null otherwise,
  * also where the query may have to read more than `bytesMax`.
  */
@@ -519,16 +519,16 @@ export function pageInMemory(
     const cells = takeCells(1, pieceBytes);
     const free = (): void => giveCellsBack(cells);
     const lines = new JsonLines(pieceBytes, sharedMemory(), cells);
-    if (parts.some((part) => lines.write(tables.get(part.rowGroup)!.table, part) !== null)) {
-      free();
-      return null;
-    }
-    stats.rowGroupsScanned += tables.size;
-    stats.columnsCached += counters.columnsCached;
-    stats.rowsReturned += rows;
+    // Where not all lines fit, the rest is asked for after the last of these.
+    const isFull = parts.some((part) => lines.write(tables.get(part.rowGroup)!.table, part) !== null);
+    const piece = lines.take()!;
+    // Those of the following pieces are the same.
+    if (stats.rowsReturned === 0) stats.rowGroupsScanned = tables.size;
+    if (stats.rowsReturned === 0) stats.columnsCached += counters.columnsCached;
+    stats.rowsReturned += piece.rows;
     stats.selectMs += selectedMs - startMs;
     stats.writeMs += performance.now() - selectedMs;
-    return { ...lines.take()!, free, isLast: true };
+    return { ...piece, free, isLast: !isFull };
   } finally {
     for (const found of held) found.release();
   }
