@@ -1,4 +1,4 @@
-import { appendFileSync, copyFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { appendFileSync, copyFileSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { realLogFiles, type LogFiles, type LogHandle } from '../../agents/collect/logs/log-files.js';
 import { follow, lineOf, lines, range } from './followed-folder.js';
@@ -18,6 +18,23 @@ describe('copy and truncate', () => {
     await followed.settle();
     expect(await followed.numbers()).toEqual(range(0, 25));
     expect(followed.collector.status()).toMatchObject({ truncations: 1, truncatedBytes: 0 });
+  });
+
+  it('repeats nothing if the log is as long again, and waits for the one before it that began alike', async () => {
+    const followed = await follow();
+    const path = followed.path('web.log');
+    const banner = `${'='.repeat(1100)}\n`;
+    writeFileSync(path, `${banner}${lines(10, 11)}`);
+    await followed.collect();
+    unlinkSync(path);
+    writeFileSync(path, `${banner}${lines(20, 21)}`);
+    await followed.collect();
+    await followed.collect();
+    copyFileSync(path, `${path}.1`);
+    truncateSync(path);
+    appendFileSync(path, `${banner}${lines(30, 31)}`);
+    await followed.settle();
+    expect(await followed.numbers()).toEqual([10, 20, 30]);
   });
 
   it('counts lines that were written after the copy and could not be read', async () => {

@@ -343,7 +343,7 @@ function isFree(candidate: Checkpoint, file: FollowedFile, context: IdentityCont
   // It may only have the number of that file.
   const base = context.baseOf(candidate.path);
   if (!isMadeFor(candidate, holder) || (base !== undefined && base !== holder.name.base)) return true;
-  return holder.state.status.sizeBytes < candidate.offset;
+  return holder.state.status.sizeBytes < candidate.offset || wasTruncated(candidate, context);
 }
 
 /** Followed logs of this name that are gone. A rotated file may hold the beginning of one: a copy that was made too early. */
