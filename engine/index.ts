@@ -7,13 +7,17 @@ import type { Archive } from './archive/archive.js';
 import type { OpenOptions } from './archive/open-options.js';
 import type { ReaderArchive, ReaderOptions } from './archive/reader-archive.js';
 import type { exportParquet as ExportParquet } from './archive/parquet-export.js';
-import type { openBackupFolder as OpenBackupFolder } from './archive/backup-folder.js';
-import type { openBackupObjects as OpenBackupObjects } from './archive/backup-objects.js';
-import type { FarTier, FarTierSettings } from './maintenance/far/far-tier.js';
-import type { ObjectSettings, ObjectStorage } from './store/objects/object-storage.js';
+import type {
+  openBackupFolder as OpenBackupFolder,
+  openBackupObjects as OpenBackupObjects,
+} from './archive/backup-folder.js';
+import type { FarTier, FarTierSettings } from './maintenance/ship-agent.js';
+import type { ObjectSettings, ObjectStorage } from './objects/object-storage.js';
 import type { ZstdLibrary } from './parquet/zstd-library.js';
-import type { readForeignFile as ReadForeignFile } from './foreign/reading/read-foreign-file.js';
-import type { readForeignObject as ReadForeignObject } from './foreign/reading/read-foreign-object.js';
+import type {
+  readForeignFile as ReadForeignFile,
+  readForeignObject as ReadForeignObject,
+} from './foreign/read-foreign.js';
 
 /** Opens a data folder: see `openArchive` in `archive/open-archive.ts`. */
 export async function openArchive(path: string, options: OpenOptions): Promise<Archive> {
@@ -29,13 +33,13 @@ export const openBackupFolder: typeof OpenBackupFolder = async (...parameters) =
 
 /** Opens objects that a data folder is copied to: see `openBackupObjects` in `archive/backup-objects.ts`. */
 export const openBackupObjects: typeof OpenBackupObjects = async (...parameters) => {
-  const backupObjects = await import('./archive/backup-objects.js');
+  const backupObjects = await import('./archive/backup-folder.js');
   return backupObjects.openBackupObjects(...parameters);
 };
 
 /** Objects that `s3://` paths name. Nothing is opened before one is asked for. */
 export async function openObjectStorage(settings: ObjectSettings): Promise<ObjectStorage> {
-  const storage = await import('./store/objects/object-storage.js');
+  const storage = await import('./objects/object-storage.js');
   return new storage.ObjectStorage(settings);
 }
 
@@ -47,7 +51,7 @@ export async function openReader(options: ReaderOptions): Promise<ReaderArchive>
 
 /** A far tier, for `OpenOptions.far`. Throws `unsupported` where the package that reaches it is not installed. */
 export async function openFarTier(settings: FarTierSettings): Promise<FarTier> {
-  const far = await import('./maintenance/far/far-tier.js');
+  const far = await import('./maintenance/ship-agent.js');
   return far.openFarTier(settings);
 }
 
@@ -65,31 +69,31 @@ export const exportParquet: typeof ExportParquet = async (...parameters) => {
 
 /** What a file that another program wrote says of itself: see `readForeignFile` in `foreign/reading/read-foreign-file.ts`. */
 export const readForeignFile: typeof ReadForeignFile = async (...parameters) => {
-  const reading = await import('./foreign/reading/read-foreign-file.js');
+  const reading = await import('./foreign/read-foreign.js');
   return reading.readForeignFile(...parameters);
 };
 
 /** The same of an object: see `readForeignObject` in `foreign/reading/read-foreign-object.ts`. */
 export const readForeignObject: typeof ReadForeignObject = async (...parameters) => {
-  const reading = await import('./foreign/reading/read-foreign-object.js');
+  const reading = await import('./foreign/read-foreign.js');
   return reading.readForeignObject(...parameters);
 };
 
 export type { FarTier, FarTierSettings };
-export type { FarEvent } from './maintenance/far/far-background.js';
-export type { FetchResult } from './maintenance/far/fetch-units.js';
-export type { FarReport } from './maintenance/far/verify-far.js';
-export type { ShipResult } from './maintenance/far/ship-agent.js';
+export type { FarEvent } from './maintenance/far-background.js';
+export type { FetchResult } from './maintenance/fetch-units.js';
+export type { FarReport } from './maintenance/verify-far.js';
+export type { ShipResult } from './maintenance/ship-agent.js';
 
 // An archive, and what it tells.
 export type { AgentStore, KnownSources } from './archive/agent-store.js';
 export type { Archive } from './archive/archive.js';
-export type { ReadableStore, ScanOfState } from './archive/readable-store.js';
+export type { ReadableStore, ScanOfState } from './archive/reading-store.js';
 export type { ReaderArchive, ReaderOptions } from './archive/reader-archive.js';
 export type { AgentFigures, ArchiveFigures } from './archive/archive-figures.js';
-export type { Trouble } from './archive/archive-troubles.js';
+export type { Trouble } from './archive/archive-figures.js';
 export type { OpenOptions } from './archive/open-options.js';
-export type { SeenState } from './archive/seen-state.js';
+export type { SeenState } from './archive/reading-store.js';
 export type { RetentionOutlook } from './maintenance/agent-retention.js';
 export type { BackupFolder } from './archive/backup-folder.js';
 export type { BackupResult } from './maintenance/backup.js';
@@ -108,7 +112,7 @@ export {
   type Counts,
   type TimeBucket,
   type TimeBuckets,
-} from './scan/plan/count.js';
+} from './scan/count-query.js';
 export type {
   AnswerForm,
   AnywherePredicate,
@@ -118,17 +122,17 @@ export type {
   Query,
   ScanStats,
   StringOp,
-} from './scan/plan/query.js';
-export type { PieceIterator, Scan, ScanOptions } from './scan/plan/scan.js';
-export type { LostLoad, Restorable } from './store/manifest/lost-loads.js';
-export type { PolicyCause, RetentionEvent } from './store/manifest/retention-change.js';
+} from './scan/query.js';
+export type { PieceIterator, Scan, ScanOptions } from './scan/scan.js';
+export type { LostLoad, Restorable } from './store/manifest/coverage.js';
+export type { PolicyCause, RetentionEvent } from './store/manifest/retention-policy.js';
 export type { OverCount, Taken } from './store/manifest/retention-policy.js';
 
 // Readers on other machines.
-export { encodeBorder, schemaTag } from './reader/border.js';
-export type { RowsAnswer, RowsQuestion } from './reader/rows-between.js';
-export type { DoorQuestion, WriterAgents, WriterDoor } from './reader/writer-door.js';
-export { connectMsMax, farAskMsMax, readerLagMsMax } from './terms/far-limits.js';
+export { encodeBorder, schemaTag } from './archive/border.js';
+export type { RowsAnswer, RowsQuestion } from './archive/reader-state.js';
+export type { DoorQuestion, WriterAgents, WriterDoor } from './archive/reader-state.js';
+export { connectMsMax, farAskMsMax, readerLagMsMax } from './core/limits.js';
 
 // Records on their way in.
 export type {
@@ -141,7 +145,7 @@ export type {
   RejectedLine,
   SourcePart,
 } from './store/manifest/commit.js';
-export { checkpointKey } from './store/manifest/committed-values.js';
+export { checkpointKey } from './store/manifest/commit.js';
 export type {
   Checkpoint,
   Counters,
@@ -160,12 +164,12 @@ export {
   type ForeignFile,
   type ForeignFormat,
 } from './foreign/foreign-file.js';
-export type { FileToImport, ImportedRows } from './store/imported/read-rows.js';
+export type { FileToImport, ImportedRows } from './store/attached/read-rows.js';
 
 // Objects of object storages.
-export { isObjectPath, objectPath, objectPlace } from './store/objects/object-path.js';
-export type { ObjectStamp, ObjectVersion } from './store/objects/object-client.js';
-export type { FoundObject, ObjectSettings, ObjectStorage } from './store/objects/object-storage.js';
+export { isObjectPath, objectPath, objectPlace } from './objects/object-client.js';
+export type { ObjectStamp, ObjectVersion } from './objects/object-client.js';
+export type { FoundObject, ObjectSettings, ObjectStorage } from './objects/object-storage.js';
 
 // Columns.
 export { BatchBuilder } from './columns/batch-builder.js';
@@ -182,11 +186,11 @@ export { headerBytes, unpackBatch } from './columns/packed-batch.js';
 // Memory that kernels and threads share, and threads.
 export { copyBytes } from './kernels/copy.js';
 export { ContentHash } from './kernels/xxh64.js';
-export { RangeArena } from './memory/arena.js';
-export { leaseMemory, type MemoryLease } from './memory/memory-lease.js';
-export { openScratchWithin, type Scratch } from './memory/scratch.js';
-export { foreignMemory, workingOn, type MemoryRange } from './memory/shared-memory.js';
-export { KernelModule, requireSimd, type KernelMemory } from './memory/wasm.js';
+export { RangeArena } from './core/arena.js';
+export { leaseMemory, type MemoryLease } from './core/memory-lease.js';
+export { openScratchWithin, type Scratch } from './core/scratch.js';
+export { foreignMemory, workingOn, type MemoryRange } from './core/shared-memory.js';
+export { KernelModule, requireSimd, type KernelMemory } from './core/wasm.js';
 export { dropInOrder, finishInOrder, startInOrder, type Pending } from './workers/in-order.js';
 export { Semaphore } from './workers/semaphore.js';
 export { buffersOf, builtModule, type Finished, type Task } from './workers/task.js';
@@ -206,20 +210,20 @@ export type { Directory, ReadableFile } from './store/disk/directory.js';
 export type { Codec } from './parquet/compression.js';
 export type { ZstdLibrary } from './parquet/zstd-library.js';
 export { readBounded } from './store/disk/bounded-file.js';
-export { fileSystemError, hasSystemCode } from './store/disk/file-system-error.js';
+export { fileSystemError, hasSystemCode } from './store/disk/directory.js';
 export { openRealDirectory } from './store/disk/real-directory.js';
 
 // Terms.
-export { assert, AssertionError, assertNever } from './terms/assert.js';
-export { comparePositions, formatCursor, parseCursor, type Position } from './terms/cursor.js';
-export { orDeadline } from './terms/deadline.js';
+export { assert, AssertionError, assertNever } from './core/errors.js';
+export { comparePositions, formatCursor, parseCursor, type Position } from './core/cursor.js';
+export { orDeadline } from './core/waiting.js';
 export {
   DamageError,
   isLogstrataError,
   LogstrataError,
   type ErrorCode,
   type ErrorPlace,
-} from './terms/errors.js';
+} from './core/errors.js';
 export {
   answerBytesMax,
   calendarEndMs,
@@ -249,10 +253,10 @@ export {
   workerFileBytesMin,
   workersMax,
   zstdAfterMsDefault,
-} from './terms/limits.js';
-export { bytesBeforeThreads } from './terms/thread-limits.js';
-export { lineFormats, type LineFormat } from './terms/line-format.js';
-export { nearName } from './terms/near-name.js';
+} from './core/limits.js';
+export { bytesBeforeThreads } from './core/limits.js';
+export { lineFormats, type LineFormat } from './core/schema.js';
+export { nearName } from './core/near-name.js';
 export {
   fieldNameProblem,
   fieldTypes,
@@ -266,5 +270,5 @@ export {
   type FieldType,
   type Schema,
   type TimeUnit,
-} from './terms/schema.js';
-export { repairUtf8 } from './terms/utf8.js';
+} from './core/schema.js';
+export { repairUtf8 } from './core/utf8.js';

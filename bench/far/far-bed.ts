@@ -10,16 +10,12 @@ import {
   type Archive,
   type Query,
 } from '../../engine/index.js';
-import type { FarTier } from '../../engine/maintenance/far/far-tier.js';
-import { FarCluster } from '../../engine/store/far/far-cluster.js';
-import type { FarSettings } from '../../engine/store/far/far-place.js';
-import {
-  openFarTransport,
-  type FarStatement,
-  type FarTransport,
-} from '../../engine/store/far/far-transport.js';
+import type { FarTier } from '../../engine/maintenance/ship-agent.js';
+import { FarCluster } from '../../engine/far/far-cluster.js';
+import type { FarSettings } from '../../engine/far/far-place.js';
+import { openFarTransport, type FarStatement, type FarTransport } from '../../engine/far/far-transport.js';
 import { packageRoot } from '../../server/cli/options.js';
-import { parseQueryRequest } from '../../server/request/query-request.js';
+import { parseQueryRequest } from '../../server/http/query-request.js';
 import { addRecords, endMs, webAgent } from '../growth/web-store.js';
 import { ServerProcess } from '../http/server-process.js';
 import type { WebRecord } from '../web-records.js';

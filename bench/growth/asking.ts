@@ -1,8 +1,8 @@
 import { AgentStore } from '../../engine/archive/agent-store.js';
 import { beginThreads, warmUp } from '../../engine/archive/warm-up.js';
 import { openArchive, WorkerPool, workersDefault, type ScanStats } from '../../engine/index.js';
-import { assert } from '../../engine/terms/assert.js';
-import { parseQueryRequest } from '../../server/request/query-request.js';
+import { assert } from '../../engine/core/errors.js';
+import { parseQueryRequest } from '../../server/http/query-request.js';
 import { bytesFromDisk } from './page-cache.js';
 import { endMs, webAgent } from './web-store.js';
 

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatBytes, formatCount } from '../../server/cli/terminal.js';
 import { describeMachine, type MachineDescription } from '../machine.js';
-import { rowGroupRowsMax } from '../../engine/terms/limits.js';
+import { rowGroupRowsMax } from '../../engine/core/limits.js';
 import { absentDigits, absentId, needleQuestions } from './growth.js';
 import { formatFigure } from '../report/figures.js';
 import { addMadeUpSegments, fullSegmentRows, madeUpName, type MadeUp } from './made-up-segments.js';

@@ -8,7 +8,7 @@ import { bloomHeader, blockOfHash, isInBlock, type ValueHash } from '../../engin
 import { openRealDirectory } from '../../engine/store/disk/real-directory.js';
 import type { Manifest, Run, SegmentEntry } from '../../engine/store/manifest/manifest.js';
 import { publishManifest, readNewestManifest } from '../../engine/store/manifest/manifest-file.js';
-import { segmentFile } from '../../engine/store/manifest/segment-place.js';
+import { segmentFile } from '../../engine/store/manifest/commit.js';
 import {
   gramFilterBytes,
   mayHaveAll,
@@ -31,8 +31,8 @@ import {
   joinSketches,
   type ValueFilter,
 } from '../../engine/store/sealed/value-filter.js';
-import { hourMs } from '../../engine/terms/cursor.js';
-import { rowGroupRowsMax, segmentRowGroupsMax } from '../../engine/terms/limits.js';
+import { hourMs } from '../../engine/core/cursor.js';
+import { rowGroupRowsMax, segmentRowGroupsMax } from '../../engine/core/limits.js';
 
 /** Rows of a segment of maximum size. */
 export const fullSegmentRows = rowGroupRowsMax * segmentRowGroupsMax;

@@ -2,11 +2,11 @@ import { defaultConfig } from '../../agents/definition/config.js';
 import { readFileSync } from 'node:fs';
 import type { AgentStore } from '../../engine/archive/agent-store.js';
 import { newScanStats } from '../../engine/scan/answer.js';
-import { answerBytesMax } from '../../engine/terms/limits.js';
-import { makeSchema } from '../../engine/terms/schema.js';
+import { answerBytesMax } from '../../engine/core/limits.js';
+import { makeSchema } from '../../engine/core/schema.js';
 import { startServer } from '../../server/route/server.js';
 import type { TransportChoice } from '../../server/route/server-options.js';
-import type { Scan } from '../../engine/scan/plan/scan.js';
+import type { Scan } from '../../engine/scan/scan.js';
 
 /**
  * Our server over a store that answers at once from memory, so that only the HTTP side is measured. Usage: `memory-server.js TRANSPORT

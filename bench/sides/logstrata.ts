@@ -10,8 +10,8 @@ import {
   type CountedValue,
   type Counts,
 } from '../../engine/index.js';
-import { parseCountRequest } from '../../server/counts/count-request.js';
-import { parseQueryRequest } from '../../server/request/query-request.js';
+import { parseCountRequest } from '../../server/http/count-request.js';
+import { parseQueryRequest } from '../../server/http/query-request.js';
 import { packageRoot, packageVersion } from '../../server/cli/options.js';
 import type { Anchor, Counting, Filter, Question } from '../question.js';
 import type { Side, SideOptions } from '../side.js';

@@ -1,4 +1,4 @@
-import { assertNever } from '../../engine/terms/assert.js';
+import { assertNever } from '../../engine/core/errors.js';
 import type { Counting, Filter, Question, SetColumn } from '../question.js';
 
 /** The parts of SQL that differ between databases. */

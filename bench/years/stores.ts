@@ -1,15 +1,14 @@
 import { BatchBuilder } from '../../engine/columns/batch-builder.js';
 import type { ColumnBuilder } from '../../engine/columns/column-builder.js';
-import { makeSchema } from '../../engine/terms/schema.js';
-import { hourMs } from '../../engine/terms/cursor.js';
-import { rowGroupRowsMax, segmentRowGroupsMax } from '../../engine/terms/limits.js';
+import { makeSchema } from '../../engine/core/schema.js';
+import { hourMs } from '../../engine/core/cursor.js';
+import { rowGroupRowsMax, segmentRowGroupsMax } from '../../engine/core/limits.js';
 import { Archive } from '../../engine/archive/archive.js';
-import type { CommitExtras } from '../../engine/store/manifest/commit.js';
+import { type CommitExtras, segmentFile } from '../../engine/store/manifest/commit.js';
 import type { Directory } from '../../engine/store/disk/directory.js';
 import type { Manifest, Run, SegmentEntry } from '../../engine/store/manifest/manifest.js';
 import { publishManifest, readNewestManifest } from '../../engine/store/manifest/manifest-file.js';
 import { openRealDirectory } from '../../engine/store/disk/real-directory.js';
-import { segmentFile } from '../../engine/store/manifest/segment-place.js';
 import { connectToWriter, lockForWriting } from '../../engine/store/writer/writer-link.js';
 import { Random } from '../random.js';
 

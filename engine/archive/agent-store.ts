@@ -1,13 +1,12 @@
 import type { BackupFolder } from './backup-folder.js';
 import { backupAgent, type BackupOptions, type BackupResult } from '../maintenance/backup.js';
 import type { RecordBatch } from '../columns/column.js';
-import { LogstrataError } from '../terms/errors.js';
+import { LogstrataError } from '../core/errors.js';
 import { compactAgent, type CompactOptions, type CompactResult } from '../maintenance/compaction.js';
-import type { FarTier } from '../maintenance/far/far-tier.js';
-import { fetchUnits, type FetchResult, type FetchWish } from '../maintenance/far/fetch-units.js';
-import { verifyFar, type FarReport } from '../maintenance/far/verify-far.js';
-import { shipAgent, type ShipOptions, type ShipResult } from '../maintenance/far/ship-agent.js';
-import { lostLoads, type LostLoad } from '../store/manifest/lost-loads.js';
+import { type FarTier, shipAgent, type ShipOptions, type ShipResult } from '../maintenance/ship-agent.js';
+import { fetchUnits, type FetchResult, type FetchWish } from '../maintenance/fetch-units.js';
+import { verifyFar, type FarReport } from '../maintenance/verify-far.js';
+import { lostLoads, type LostLoad } from '../store/manifest/coverage.js';
 import {
   removalOutlook,
   removeRecords,
@@ -26,8 +25,7 @@ import {
   type AttachRequest,
   type AttachResult,
 } from '../store/attached/attach-files.js';
-import type { AttachedFile } from '../store/attached/attached-file.js';
-import type { AttachingCommitter } from '../store/attached/change-lists.js';
+import type { AttachedFile, AttachingCommitter } from '../store/attached/attached-list.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import type { AgentState } from '../store/reading/agent-state.js';
 import type {
@@ -43,22 +41,20 @@ import { CursorLoad } from '../store/load/cursor-load.js';
 import { LoadUnit } from '../store/load/load-session.js';
 import { indexFiles, type IndexOptions, type IndexResult } from '../store/attached/index-files.js';
 import { ForeignWork, type ForeignMeans } from '../store/attached/foreign-work.js';
-import { hashFile, type HashOptions } from '../store/imported/hash-file.js';
-import { readRows, type FileToImport, type ImportedRows } from '../store/imported/read-rows.js';
+import { hashFile, type HashOptions } from '../store/attached/hash-file.js';
+import { readRows, type FileToImport, type ImportedRows } from '../store/attached/read-rows.js';
 import { placementTimes } from '../store/manifest/placement.js';
-import { partitionOfTime } from '../terms/cursor.js';
-import { extendRetention } from '../store/manifest/retention-policy.js';
+import { partitionOfTime } from '../core/cursor.js';
+import { extendRetention, type Retention } from '../store/manifest/retention-policy.js';
 import type { Checkpoint, RejectedEntry } from '../store/manifest/manifest.js';
 import { RestoreUnit } from '../store/load/restore-session.js';
 import { readRejectedLines } from '../store/manifest/rejected-file.js';
 import type { Codec } from '../parquet/compression.js';
-import type { ScanOptions } from '../scan/plan/scan.js';
-import { borderOf } from '../reader/border-of.js';
-import type { Border } from '../reader/border.js';
-import { rowsBetween, type RowsAnswer, type RowsQuestion } from '../reader/rows-between.js';
+import type { ScanOptions } from '../scan/scan.js';
+import { borderOf, type Border } from './border.js';
+import { rowsBetween, type RowsAnswer, type RowsQuestion } from './reader-state.js';
 import { signalOf } from '../store/reading/pace.js';
 import { ReadingStore, type ReadingAccess } from './reading-store.js';
-import type { Retention } from '../store/manifest/retention-change.js';
 
 /** How a store comes by its agent's newest state, and by commits: as the writer, through it, or not at all. */
 export interface StoreAccess extends ReadingAccess {

@@ -1,43 +1,52 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { assert } from '../terms/assert.js';
-import { agentFigures, poolFigures, type ArchiveFigures } from './archive-figures.js';
-import { agentTroubles, diskTroubles, lockTroubles, type Trouble } from './archive-troubles.js';
-import { isLogstrataError, LogstrataError } from '../terms/errors.js';
-import { everyStep } from '../terms/every-step.js';
-import { maintenanceIntervalMs, upkeepMsMax } from '../terms/limits.js';
+import { assert, isLogstrataError, LogstrataError } from '../core/errors.js';
+import {
+  agentFigures,
+  poolFigures,
+  type ArchiveFigures,
+  agentTroubles,
+  diskTroubles,
+  lockTroubles,
+  type Trouble,
+} from './archive-figures.js';
+import { everyStep, SharedWork } from '../core/waiting.js';
+import { maintenanceIntervalMs, upkeepMsMax } from '../core/limits.js';
 import { AgentRetention, type RetentionOutlook } from '../maintenance/agent-retention.js';
-import type { Retention, RetentionEvent } from '../store/manifest/retention-change.js';
-import { FarBackground } from '../maintenance/far/far-background.js';
-import type { FarTier } from '../maintenance/far/far-tier.js';
+import type { Retention, RetentionEvent } from '../store/manifest/retention-policy.js';
+import { FarBackground } from '../maintenance/far-background.js';
+import type { FarTier } from '../maintenance/ship-agent.js';
 import { repairAgent, type RepairReport } from '../maintenance/repair.js';
 import { verifyOpening, type VerifyOptions, type VerifyReport } from '../maintenance/verify.js';
 import { BackgroundCompaction, type BackgroundAgent } from '../maintenance/background.js';
-import { isAgentName, sameSchema, type Schema } from '../terms/schema.js';
+import { isAgentName, sameSchema, type Schema } from '../core/schema.js';
 import { GuardedThread } from '../workers/guarded-thread.js';
 import { WorkerPool, workersDefault } from '../workers/worker-pool.js';
-import { AgentFolders } from '../store/manifest/agent-folders.js';
+import { AgentFolders } from '../store/manifest/manifest-file.js';
 import { AgentState } from '../store/reading/agent-state.js';
 import { AgentWriter } from '../store/writer/agent-writer.js';
 import { arrowModules } from '../store/hot/arrow-modules.js';
 import { BufferPool } from '../store/reading/buffer-pool.js';
 import type { ForeignMeans } from '../store/attached/foreign-work.js';
-import type { AttachingCommitter } from '../store/attached/change-lists.js';
+import type { AttachingCommitter } from '../store/attached/attached-list.js';
 import type { Directory } from '../store/disk/directory.js';
 import { Follower } from '../store/reading/follower.js';
 import type { RetentionPolicy } from '../store/manifest/manifest.js';
 import { poolBytesDefault, settingsOf, type OpenOptions, type Settings } from './open-options.js';
 import { cleanUp, readCommitted, readStoredSchema, type Heads } from '../store/reading/recovery.js';
-import { RemoteCommitter } from '../store/writer/remote-committer.js';
+import {
+  RemoteCommitter,
+  type Neighbours,
+  type WriterLink,
+  type WriterLock,
+} from '../store/writer/writer-link.js';
 import { Removals } from '../store/writer/removals.js';
 import { AgentStore } from './agent-store.js';
 import { beginThreads, warmUp } from './warm-up.js';
 import type { ChannelOperation } from '../store/writer/writer-channel.js';
-import type { Neighbours, WriterLink, WriterLock } from '../store/writer/writer-link.js';
 import { refused, writerOperations } from '../store/writer/writer-operations.js';
-import type { RepairOptions } from '../maintenance/repair-context.js';
-import type { ObjectStorage } from '../store/objects/object-storage.js';
-import { SharedWork } from '../terms/shared-work.js';
+import type { RepairOptions } from '../maintenance/examination.js';
+import type { ObjectStorage } from '../objects/object-storage.js';
 
 /** How often, and how long, a writer that is stopping is asked again until it has gone. */
 const writerRetryMs = 20;

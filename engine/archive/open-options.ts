@@ -5,11 +5,11 @@ import {
   poolMemoryShareDefault,
   queryTimeoutMsDefault,
   zstdAfterMsDefault,
-} from '../terms/limits.js';
-import type { RetentionEvent } from '../store/manifest/retention-change.js';
-import type { FarEvent } from '../maintenance/far/far-background.js';
-import type { FarTier } from '../maintenance/far/far-tier.js';
-import type { ObjectStorage } from '../store/objects/object-storage.js';
+} from '../core/limits.js';
+import type { RetentionEvent } from '../store/manifest/retention-policy.js';
+import type { FarEvent } from '../maintenance/far-background.js';
+import type { FarTier } from '../maintenance/ship-agent.js';
+import type { ObjectStorage } from '../objects/object-storage.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import type { Codec } from '../parquet/compression.js';
 

@@ -1,14 +1,13 @@
 import type { AgentStore } from './agent-store.js';
 import { sliceBatch, wholeBatches } from '../columns/take.js';
-import type { RecordBatch } from '../columns/column.js';
-import { runsOfFileMax, rowGroupBytesMax, rowGroupRowsMax, segmentRowGroupsMax } from '../terms/limits.js';
-import type { Query } from '../scan/plan/query.js';
+import { type RecordBatch, batchBytes } from '../columns/column.js';
+import { runsOfFileMax, rowGroupBytesMax, rowGroupRowsMax, segmentRowGroupsMax } from '../core/limits.js';
+import type { Query } from '../scan/query.js';
 import type { SelectedRows } from '../scan/selected-rows.js';
-import { makeSchema, type Schema } from '../terms/schema.js';
+import { makeSchema, type Schema } from '../core/schema.js';
 import type { Directory } from '../store/disk/directory.js';
 import { addRun, type Run } from '../store/manifest/manifest.js';
 import { SegmentWriter } from '../store/sealed/sealed-segment-writer.js';
-import { batchBytes } from '../columns/column.js';
 import type { Codec } from '../parquet/compression.js';
 
 export interface ExportOptions {

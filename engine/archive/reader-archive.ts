@@ -1,13 +1,10 @@
-import type { Border } from '../reader/border.js';
-import { ReaderState } from '../reader/reader-state.js';
-import type { WriterAgents, WriterDoor } from '../reader/writer-door.js';
-import type { FarSource } from '../store/far/far-rows.js';
+import type { Border } from './border.js';
+import { ReaderState, type WriterAgents, type WriterDoor } from './reader-state.js';
+import type { FarSource } from '../far/far-cluster.js';
 import { noCounters, nothingRetired, type OrdinalRun } from '../store/manifest/manifest.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
-import type { ReadableStore } from './readable-store.js';
-import type { AgentFigures, ArchiveFigures } from './archive-figures.js';
-import type { Trouble } from './archive-troubles.js';
-import { ReadingStore } from './reading-store.js';
+import { type ReadableStore, ReadingStore } from './reading-store.js';
+import type { AgentFigures, ArchiveFigures, Trouble } from './archive-figures.js';
 
 export interface ReaderOptions {
   /** The connection to the writer. The caller closes it. */

@@ -1,18 +1,88 @@
-import { countRecords } from '../scan/count/count.js';
-import { executeScan, type ScanSettings } from '../scan/answer.js';
-import { addedRuns, sharedRuns } from '../scan/plan/added-runs.js';
-import type { CountQuery, Counts } from '../scan/plan/count.js';
-import type { Query } from '../scan/plan/query.js';
-import type { Scan, ScanOptions } from '../scan/plan/scan.js';
-import { selectRows, type SelectedRows } from '../scan/selected-rows.js';
-import type { Snapshot, SnapshotRuns } from '../store/reading/snapshot.js';
+import { addedRuns, haveRecord, sharedRuns } from '../scan/added-runs.js';
+import type { SnapshotRuns, Snapshot } from '../store/reading/snapshot.js';
+import { comparePositions, type Position } from '../core/cursor.js';
+import type { Schema } from '../core/schema.js';
+import { pollMs } from '../core/limits.js';
 import type { StateChanges } from '../store/reading/state-changes.js';
-import { LogstrataError } from '../terms/errors.js';
-import type { Schema } from '../terms/schema.js';
+import { countRecords } from '../scan/count.js';
+import { executeScan, type ScanSettings } from '../scan/answer.js';
+import type { CountQuery, Counts } from '../scan/count-query.js';
+import type { Query } from '../scan/query.js';
+import type { Scan, ScanOptions } from '../scan/scan.js';
+import { selectRows, type SelectedRows } from '../scan/selected-rows.js';
+import { LogstrataError } from '../core/errors.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
-import type { ReadableStore, ScanOfState } from './readable-store.js';
-import { SeenState } from './seen-state.js';
-import { StateWatch } from './state-watch.js';
+
+/** The records of a state that somebody has seen, to tell from later ones what has become visible since. It pins no files. */
+export class SeenState {
+  constructor(
+    readonly schema: Schema,
+    readonly runs: SnapshotRuns,
+  ) {}
+
+  /** The position of the last record; that before every record where there is none. */
+  get last(): Position {
+    const run = this.runs.at(-1);
+    if (run === undefined) return { partition: 0, ordinal: 0 };
+    return { partition: run.partition, ordinal: run.firstOrdinal + run.rows - 1 };
+  }
+
+  /** Whether a record stood at the position. */
+  has({ partition, ordinal }: Position): boolean {
+    return haveRecord(this.runs, partition, ordinal);
+  }
+
+  /** Whether all records that the later state `now` has besides those of this state are after the last one of this state. */
+  isContinuedBy(now: SeenState): boolean {
+    if (now.runs === this.runs) return true;
+    const added = addedRuns(this.runs, now.runs)[0];
+    if (added === undefined) return true;
+    const { partition, firstOrdinal: ordinal } = added;
+    return comparePositions({ partition, ordinal }, this.last) > 0;
+  }
+}
+
+/** How a state comes to know of commits of other processes. */
+export interface WatchedAccess {
+  refresh(): Promise<void>;
+  /** Another process may commit. */
+  readonly follows: boolean;
+}
+
+/** Tells of changes of an agent's state. Where another process may make them, it looks for them while anybody listens. */
+class StateWatch {
+  readonly #changes: StateChanges;
+  /** Asked anew each time: this process may become the writer. */
+  readonly #access: () => WatchedAccess;
+  #listeners = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(changes: StateChanges, access: () => WatchedAccess) {
+    this.#changes = changes;
+    this.#access = access;
+  }
+
+  listen(call: () => void): () => void {
+    const end = this.#changes.listen(call);
+    this.#listeners++;
+    this.#timer ??= setInterval(() => this.#look(), pollMs).unref();
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      end();
+      if (--this.#listeners > 0) return;
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    };
+  }
+
+  #look(): void {
+    const access = this.#access();
+    // What fails is told by the next scan.
+    if (access.follows) access.refresh().catch(() => undefined);
+  }
+}
 
 /** One agent's committed records, as far as this process knows them. */
 export interface ReadableState {
@@ -140,4 +210,43 @@ export class ReadingStore<Context extends ReadingContext = ReadingContext> imple
 /** Restricts a newer state to the records of the first one: records that were added later are not part of the answer. */
 function withinRuns({ schema, runs, release }: Snapshot, known: SnapshotRuns): Snapshot {
   return { schema, runs: sharedRuns(known, runs), release };
+}
+
+/** The queries on one agent's records: those that also a reader on another machine can answer. */
+export interface ReadableStore {
+  readonly name: string;
+  readonly schema: Schema;
+  /** A snapshot of the newest committed state. In a process that does not write, it looks for a newer state first. */
+  snapshot(): Promise<Snapshot>;
+  /** Starts a query on the newest state. Its errors come from `lines`. */
+  scan(query: Query, options?: ScanOptions): Promise<Scan>;
+  /**
+   * Calls `call` soon after records become visible or the fields change. Returns a function that ends this. When another process
+   * writes, its state is polled while there are listeners.
+   */
+  onChange(call: () => void): () => void;
+  /** The newest state, to be compared with later ones. */
+  seen(): Promise<SeenState>;
+  /**
+   * Scans the records that the newest state has and the earlier state `seen` does not have; all records when `seen` is null. Also
+   * returns the state that it reads. Throws `conflict` when the fields have changed since `seen`.
+   */
+  scanAdded(query: Query, seen: SeenState | null, options?: ScanOptions): Promise<ScanOfState>;
+  /**
+   * Scans the records of an earlier state, as far as they are still stored. Throws `conflict` when the fields have changed since `seen`.
+   */
+  scanSeen(query: Query, seen: SeenState, options?: ScanOptions): Promise<Scan>;
+  /** Answers the same queries as `scan`, as columns instead of lines, in pieces of at most one row group. */
+  selectRows(
+    query: Query,
+    options?: { readonly signal?: AbortSignal | undefined },
+  ): AsyncIterable<SelectedRows>;
+  /** Counts the matching records exactly, by time bucket, by the values of a field, or by both. Throws as `countRecords` does. */
+  count(query: CountQuery, options?: { readonly signal?: AbortSignal | undefined }): Promise<Counts>;
+}
+
+/** A scan with the state that it reads. */
+export interface ScanOfState {
+  readonly scan: Scan;
+  readonly state: SeenState;
 }

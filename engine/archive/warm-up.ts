@@ -1,7 +1,7 @@
 import { kernelsOver } from '../kernels/kernels.js';
-import { sharedMemory } from '../memory/shared-memory.js';
+import { sharedMemory } from '../core/shared-memory.js';
 import { executeScan } from '../scan/answer.js';
-import type { Predicate, Query } from '../scan/plan/query.js';
+import type { Predicate, Query } from '../scan/query.js';
 import type { AgentState } from '../store/reading/agent-state.js';
 import { probeJobOf, probeTask } from '../store/sealed/probe-task.js';
 import type { WorkerPool } from '../workers/worker-pool.js';

@@ -1,9 +1,8 @@
 import { isUtf8 } from 'node:buffer';
-import { heap, uint32sOf, type Arena } from '../memory/arena.js';
-import { assert } from '../terms/assert.js';
-import { LogstrataError } from '../terms/errors.js';
-import { valueKinds, type FieldType } from '../terms/schema.js';
-import { copyBytes, repairUtf8 } from '../terms/utf8.js';
+import { heap, uint32sOf, type Arena } from '../core/arena.js';
+import { assert, LogstrataError } from '../core/errors.js';
+import { valueKinds, type FieldType } from '../core/schema.js';
+import { copyBytes, repairUtf8 } from '../core/utf8.js';
 import { bitmapBytes, spreadBits } from '../kernels/bitmap.js';
 import { copyBytes as copyArray, copyFromShared, copyShifted, copyWords } from '../kernels/copy.js';
 import {

@@ -1,16 +1,19 @@
-import { isValid, numberColumn } from './column.js';
-import type {
-  BytesColumn,
-  Column,
-  DictionaryColumn,
-  Float64Column,
-  Int64Column,
-  PlainColumn,
+import {
+  isValid,
+  numberColumn,
+  type BytesColumn,
+  type Column,
+  type DictionaryColumn,
+  type Float64Column,
+  type Int64Column,
+  type PlainColumn,
+  type NumberColumn,
 } from './column.js';
-import { bufferBytes } from '../memory/allocator.js';
+import { bufferBytes } from '../core/allocator.js';
 import type { ZoneMap } from './zone-map.js';
-import { valueKinds, type FieldType } from '../terms/schema.js';
+import { valueKinds, type FieldType } from '../core/schema.js';
 import { bitmapBytes } from '../kernels/bitmap.js';
+import type { Arena } from '../core/arena.js';
 
 /**
  * How a field whose type was changed reads older values: converted where nothing is lost, else as null.
@@ -147,4 +150,43 @@ export function convertZone(zone: ZoneMap, conversion: Conversion): ZoneMap | nu
       return { nullCount, rows, min: Number(min), max: Number(max) };
     }
   }
+}
+
+/** A copy of a column whose arrays are in memory of `arena`. */
+export function copyColumn(column: PlainColumn, arena: Arena): PlainColumn;
+export function copyColumn(column: Column, arena: Arena): Column;
+export function copyColumn(column: Column, arena: Arena): Column {
+  const validity = column.validity === null ? null : copyArray(column.validity, arena);
+  switch (column.kind) {
+    case 'int64':
+      return { ...column, values: copyArray(column.values, arena), validity };
+    case 'float64':
+      return { ...column, values: copyArray(column.values, arena), validity };
+    case 'bytes':
+      return {
+        ...column,
+        offsets: copyArray(column.offsets, arena),
+        bytes: copyArray(column.bytes, arena),
+        validity,
+      };
+    case 'dictionary': {
+      const codes = copyArray(column.codes, arena);
+      return { ...column, codes, values: copyColumn(column.values, arena), validity };
+    }
+  }
+}
+
+function copyArray<A extends NumberColumn['values'] | Uint32Array | DictionaryColumn['codes']>(
+  array: A,
+  arena: Arena,
+): A {
+  const { byteLength, length } = array;
+  const copy = arena(byteLength);
+  copy.set(new Uint8Array(array.buffer, array.byteOffset, byteLength));
+  const OfItsType = array.constructor as new (
+    buffer: ArrayBufferLike,
+    byteOffset: number,
+    length: number,
+  ) => A;
+  return new OfItsType(copy.buffer, copy.byteOffset, length);
 }

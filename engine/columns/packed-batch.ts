@@ -1,8 +1,16 @@
-import { assert } from '../terms/assert.js';
-import type { RangeArena } from '../memory/arena.js';
+import { assert } from '../core/errors.js';
+import type { RangeArena } from '../core/arena.js';
 import { copyBytes, copyShifted } from '../kernels/copy.js';
-import { arraysOf, type Column, numberColumn, type PlainColumn, type RecordBatch } from './column.js';
-import { columnAt, columnLayout, wordsPerLayout } from './column-layout.js';
+import {
+  arraysOf,
+  type Column,
+  numberColumn,
+  type PlainColumn,
+  type RecordBatch,
+  columnAt,
+  columnLayout,
+  wordsPerLayout,
+} from './column.js';
 
 /**
  * A batch as one contiguous piece of memory, in which it is written to a file of a load or sent to another thread. The piece has 32-bit

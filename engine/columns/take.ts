@@ -1,9 +1,8 @@
-import { assert } from '../terms/assert.js';
-import { LogstrataError } from '../terms/errors.js';
-import { valueKinds, type FieldType, type Schema } from '../terms/schema.js';
-import { copyBytes } from '../terms/utf8.js';
-import { heap, type Arena } from '../memory/arena.js';
-import { sharedMemory } from '../memory/shared-memory.js';
+import { assert, LogstrataError } from '../core/errors.js';
+import { valueKinds, type FieldType, type Schema } from '../core/schema.js';
+import { copyBytes } from '../core/utf8.js';
+import { heap, type Arena } from '../core/arena.js';
+import { sharedMemory } from '../core/shared-memory.js';
 import { bitmapBytes } from '../kernels/bitmap.js';
 import { copyBytes as copyArray, copyShifted, copyWords } from '../kernels/copy.js';
 import {

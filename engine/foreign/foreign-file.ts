@@ -1,5 +1,8 @@
+import type { ForeignPlace } from '../objects/object-blocks.js';
 import type { Column } from '../columns/column.js';
-import type { FieldType } from '../terms/schema.js';
+import type { FieldType } from '../core/schema.js';
+import { FormatError } from '../parquet/format.js';
+import { DamageError, LogstrataError } from '../core/errors.js';
 
 /**
  * Description of a file that another program wrote: its columns and where their values are stored. Plain data that is sent
@@ -127,24 +130,6 @@ export interface PageTable {
   readonly firstRows: readonly number[];
 }
 
-/** Location of a file or object. Plain data. */
-export interface ForeignPlace {
-  /** An absolute path, or an object as `s3://bucket/key`. */
-  readonly path: string;
-  /** For an object, the parts of it that are on this machine. */
-  readonly copy?: LocalCopy | undefined;
-}
-
-/** A version of an object and the folder on this machine that holds parts of it. */
-export interface LocalCopy {
-  /** Absolute path. */
-  readonly folder: string;
-  /** Name of the folder in messages and checksums; does not depend on where the folder is. */
-  readonly name: string;
-  /** Size of the object. */
-  readonly bytes: number;
-}
-
 /** A request to decode values. Plain data, since another thread decodes. */
 export interface ForeignRead extends ForeignPlace {
   readonly format: ForeignFormat;
@@ -194,4 +179,44 @@ export interface DecodedSpan {
  */
 export function isSameFooter(a: string, b: string): boolean {
   return a === b || a.startsWith(`${b}+`) || b.startsWith(`${a}+`);
+}
+
+/** Gives each column a name of its own: where several have the same, the second becomes `name_2`, unless another column is called so. */
+export function withDistinctNames(columns: readonly ForeignColumn[]): ForeignColumn[] {
+  const names = new Set(columns.map(({ name }) => name));
+  const seen = new Map<string, number>();
+  return columns.map((column) => {
+    const before = seen.get(column.name);
+    seen.set(column.name, before ?? 1);
+    if (before === undefined) return column;
+    let number = before + 1;
+    while (names.has(`${column.name}_${number}`)) number++;
+    seen.set(column.name, number);
+    names.add(`${column.name}_${number}`);
+    return { ...column, name: `${column.name}_${number}` };
+  });
+}
+
+/**
+ * Runs `decode`. Turns a `FormatError` into a `DamageError` with the path, offset, row group and column, and adds the path
+ * to any other error that has none.
+ */
+export async function withErrorsNamed<T>(
+  read: ForeignRead,
+  decode: (read: ForeignRead) => Promise<T>,
+): Promise<T> {
+  try {
+    return await decode(read);
+  } catch (error) {
+    const { path, column, rowGroup, chunk } = read;
+    const place = `${path}: column "${column.name}" of row group ${rowGroup}`;
+    if (error instanceof FormatError) {
+      // A contradiction between parts of a column has no offset of its own: name the beginning of the chunk.
+      const offset = Math.max(error.offset, chunk.offset);
+      const message = `${place}, at byte ${offset}: ${error.message}`;
+      throw new DamageError(message, { path, offset, rowGroup, column: column.name, cause: error });
+    }
+    if (!(error instanceof LogstrataError) || error.path !== undefined) throw error;
+    throw new LogstrataError(error.code, `${place}: ${error.message}`, { path, cause: error });
+  }
 }

@@ -1,8 +1,8 @@
 import { columnBytes } from '../columns/column.js';
 import { makeColumnBuilder, type BuilderState, type ColumnBuilder } from '../columns/column-builder.js';
-import { heap } from '../memory/arena.js';
-import { LogstrataError } from '../terms/errors.js';
-import { foreignAtOnceBytesMax, foreignSpanBytesMax } from '../terms/limits.js';
+import { heap } from '../core/arena.js';
+import { LogstrataError } from '../core/errors.js';
+import { foreignAtOnceBytesMax, foreignSpanBytesMax } from '../core/limits.js';
 import type { DecodedSpan, ForeignRead } from './foreign-file.js';
 
 /**

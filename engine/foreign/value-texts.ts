@@ -1,3 +1,6 @@
+import { LogstrataError } from '../core/errors.js';
+import { valueBytesMax } from '../core/limits.js';
+
 /** Converts stored values to text for which there is no field type. */
 
 /** A decimal with all its digits: `decimalText(-5n, 2)` is `-0.05`. */
@@ -114,4 +117,41 @@ export function bytesText(bytes: Uint8Array): string {
 /** Writes a number as JSON; `null` for NaN and infinity. */
 export function numberJson(value: number): string {
   return Number.isFinite(value) ? JSON.stringify(value) : 'null';
+}
+
+/** Builds the JSON text of a nested value from parts. */
+export class JsonText {
+  #parts: string[] = [];
+  #length = 0;
+
+  /** Appends a part. Throws `limit` when the value exceeds `valueBytesMax` characters. */
+  add(text: string): void {
+    this.#length += text.length;
+    if (this.#length > valueBytesMax)
+      throw new LogstrataError('limit', `a nested value has more than ${valueBytesMax} characters`);
+    this.#parts.push(text);
+  }
+
+  /** Appends `{"name":` for the first field of an object, `,"name":` for later ones. */
+  addName(name: string, isFirst: boolean): void {
+    this.add(`${isFirst ? '' : ','}${JSON.stringify(name)}:`);
+  }
+
+  /** Appends the key of an object, which `writeKey` writes as JSON: a string as it is; other JSON is quoted as a string. */
+  addKey(writeKey: () => void): void {
+    const before = this.#parts;
+    this.#parts = [];
+    writeKey();
+    const key = this.#parts.join('');
+    this.#parts = before;
+    this.add(`${key.startsWith('"') ? key : JSON.stringify(key)}:`);
+  }
+
+  /** Returns the text and clears the builder for the next value. */
+  take(): string {
+    const text = this.#parts.join('');
+    this.#parts = [];
+    this.#length = 0;
+    return text;
+  }
 }

@@ -2,7 +2,7 @@
  * Dictionary codes in Parquet's RLE/bit-packing hybrid (https://parquet.apache.org/docs/file-format/data-pages/encodings/#RLE). Codes are
  * packed least significant bit first.
  */
-import { openScratch, scratchBytes } from '../memory/scratch.js';
+import { openScratch, scratchBytes } from '../core/scratch.js';
 import { kernelsOver } from './kernels.js';
 
 /** Codes of dictionary entries. */

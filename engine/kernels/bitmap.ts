@@ -2,7 +2,7 @@
  * Selections as bitmaps: one bit per row, least significant bit first. The bits after the last row are 0, both in the bitmaps that are
  * given and in those that are returned.
  */
-import { openScratch, scratchBytes } from '../memory/scratch.js';
+import { openScratch, scratchBytes } from '../core/scratch.js';
 import { kernelsOver } from './kernels.js';
 
 /** The size in bytes of a bitmap of `rows` rows, rounded up to whole 64-byte vectors. */

@@ -1,6 +1,6 @@
-import { assert } from '../terms/assert.js';
-import { bufferBytes } from '../memory/allocator.js';
-import { sharedMemory } from '../memory/shared-memory.js';
+import { assert } from '../core/errors.js';
+import { bufferBytes } from '../core/allocator.js';
+import { sharedMemory } from '../core/shared-memory.js';
 import { kernelsOver, type Kernels } from './kernels.js';
 import { layOutNeedles, needlesBytes, type KernelNeedle } from './needle.js';
 

@@ -4,7 +4,7 @@
  * `from` must be a multiple of 8. The bytes of `out` for the rows [from, to) are overwritten; bits after `to` become 0. `flip` is 0xff to
  * select the values outside the range, else 0. Nulls are not treated: the caller must clear their bits.
  */
-import { openScratch, scratchBytes, type Scratch } from '../memory/scratch.js';
+import { openScratch, scratchBytes, type Scratch } from '../core/scratch.js';
 import { kernelsOver } from './kernels.js';
 
 /** Selects the rows of [from, to) whose integer is in [low, high], or with `flip` = 0xff is not. */

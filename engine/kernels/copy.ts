@@ -1,6 +1,6 @@
-import { openScratchWithin } from '../memory/scratch.js';
+import { openScratchWithin } from '../core/scratch.js';
 import { kernelsOver, type Kernels } from './kernels.js';
-import { sharedMemory } from '../memory/shared-memory.js';
+import { sharedMemory } from '../core/shared-memory.js';
 
 /** For fewer bytes a copy in JavaScript is faster than calling a kernel. */
 const kernelBytesMin = 64;

@@ -1,5 +1,5 @@
 /** Counts rows by their values. A `CountedRows` says which rows are counted. The counts are added to those in `counts`. */
-import { openScratch, scratchBytes, type Scratch, type TypedArray } from '../memory/scratch.js';
+import { openScratch, scratchBytes, type Scratch, type TypedArray } from '../core/scratch.js';
 import { kernelsOver } from './kernels.js';
 
 /** Four tables with a 32-bit count for each 8-bit code. */

@@ -1,5 +1,5 @@
 import { crc32 as nodeCrc32 } from 'node:zlib';
-import { openScratchWithin, scratchBytes } from '../memory/scratch.js';
+import { openScratchWithin, scratchBytes } from '../core/scratch.js';
 import { kernelsOver } from './kernels.js';
 
 /** For fewer bytes the fixed cost of the kernel is more than it saves. */

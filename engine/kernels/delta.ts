@@ -2,7 +2,7 @@
  * DELTA_BINARY_PACKED (https://parquet.apache.org/docs/file-format/data-pages/encodings/#DELTAENC) for 64-bit integers. Blocks of 128
  * values with 4 miniblocks are written; blocks of any size are read.
  */
-import { openScratch, scratchBytes } from '../memory/scratch.js';
+import { openScratch, scratchBytes } from '../core/scratch.js';
 import { kernelsOver } from './kernels.js';
 
 const blockValues = 128;

@@ -1,4 +1,4 @@
-import { openScratch, scratchBytes } from '../memory/scratch.js';
+import { openScratch, scratchBytes } from '../core/scratch.js';
 import { kernelsOver } from './kernels.js';
 
 /** The kernel for 8-bit codes reads one byte for each possible code. */

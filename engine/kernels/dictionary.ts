@@ -3,7 +3,7 @@
  * addressing and is never more than half full. A column without a repeated value in its first 16384 rows has ids or messages; it is given
  * up before the limit of entries is reached, which saves a third of the pass.
  */
-import { openScratch } from '../memory/scratch.js';
+import { openScratch } from '../core/scratch.js';
 import { kernelsOver } from './kernels.js';
 
 /** The number of bits of a slot index: the table has at least twice as many slots as entries. */

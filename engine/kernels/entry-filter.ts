@@ -2,7 +2,7 @@
  * A filter for the strings of a dictionary: a bitmap in which each string sets two bits (a Bloom filter: Bloom 1970, "Space/time trade-offs
  * in hash coding with allowable errors").
  */
-import { openScratch, scratchBytes } from '../memory/scratch.js';
+import { openScratch, scratchBytes } from '../core/scratch.js';
 import { kernelsOver } from './kernels.js';
 
 /** Minimum bits per entry. With that many, about one in twenty strings that are not in the dictionary pass the filter. */

@@ -2,8 +2,8 @@
  * Hashed bitmaps of the n-grams (runs of 4 to 6 bytes) and trigrams in case-folded strings. The high bits of a hash are the index of its
  * bit. So a bitmap of half the size is made by OR-ing each two neighbouring bits.
  */
-import { openScratch, scratchBytes } from '../memory/scratch.js';
-import { foldCodePoint, foldEnd } from '../terms/fold.js';
+import { openScratch, scratchBytes } from '../core/scratch.js';
+import { foldCodePoint, foldEnd } from '../core/fold.js';
 import { kernelsOver } from './kernels.js';
 import { asciiFold } from './substring.js';
 

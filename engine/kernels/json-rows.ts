@@ -3,12 +3,12 @@
  * strings are valid UTF-8, so no other escapes are needed. For the format `json`, each object has a comma before it, as an element of an
  * array. In CSV, null is an empty field, and an empty string is `""`.
  */
-import { assertNever } from '../terms/assert.js';
-import type { LineFormat } from '../terms/line-format.js';
-import { copyBytes } from '../terms/utf8.js';
-import { bufferBytes } from '../memory/allocator.js';
-import { openScratch, scratchBytes, type Scratch } from '../memory/scratch.js';
-import { sharedMemory } from '../memory/shared-memory.js';
+import { assertNever } from '../core/errors.js';
+import type { LineFormat } from '../core/schema.js';
+import { copyBytes } from '../core/utf8.js';
+import { bufferBytes } from '../core/allocator.js';
+import { openScratch, scratchBytes, type Scratch } from '../core/scratch.js';
+import { sharedMemory } from '../core/shared-memory.js';
 import { kernelsOver, type Kernels } from './kernels.js';
 
 /** The kinds of a `JsonColumn`. The kernel uses the same numbers. */

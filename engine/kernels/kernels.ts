@@ -1,4 +1,4 @@
-import { KernelModule, type KernelMemory } from '../memory/wasm.js';
+import { KernelModule, type KernelMemory } from '../core/wasm.js';
 
 /**
  * The exports of kernels.wasm; the sources in `kernels/assembly/` describe them. Addresses are offsets in the memory that the instance was

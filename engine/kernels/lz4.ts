@@ -1,7 +1,7 @@
 /**
  * The LZ4 block format (https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md), which Parquet calls LZ4_RAW.
  */
-import { openScratch, scratchBytes } from '../memory/scratch.js';
+import { openScratch, scratchBytes } from '../core/scratch.js';
 import { kernelsOver } from './kernels.js';
 
 /** Size of the kernel's hash table: two bytes per slot. */

@@ -1,4 +1,4 @@
-import { bufferBytes } from '../memory/allocator.js';
+import { bufferBytes } from '../core/allocator.js';
 
 /** A needle in the form that the string kernels read. */
 export interface KernelNeedle {

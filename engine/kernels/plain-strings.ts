@@ -2,7 +2,7 @@
  * Strings in Parquet's PLAIN encoding (https://parquet.apache.org/docs/file-format/data-pages/encodings/#PLAIN): the length of each in 4
  * bytes, little-endian, followed by its bytes. In memory, row r is bytes[offsets[r], offsets[r + 1]).
  */
-import { openScratch, scratchBytes } from '../memory/scratch.js';
+import { openScratch, scratchBytes } from '../core/scratch.js';
 import { verdictOf, type BlockVerdict } from './block-search.js';
 import { kernelsOver } from './kernels.js';
 import { layOutNeedles, needlesBytes, type KernelNeedle } from './needle.js';

@@ -1,5 +1,5 @@
 /** The block format of Snappy (https://github.com/google/snappy/blob/main/format_description.txt), which Parquet calls SNAPPY. */
-import { openScratch, scratchBytes } from '../memory/scratch.js';
+import { openScratch, scratchBytes } from '../core/scratch.js';
 import { kernelsOver } from './kernels.js';
 
 /**

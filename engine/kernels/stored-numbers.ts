@@ -3,7 +3,7 @@
  * (https://parquet.apache.org/docs/file-format/data-pages/encodings/) to 8-byte values. Functions that take an array of values change it in
  * place. `bits` has one bit per row, least significant bit first, 1 = present.
  */
-import { openScratch, scratchBytes, type Scratch } from '../memory/scratch.js';
+import { openScratch, scratchBytes, type Scratch } from '../core/scratch.js';
 import { kernelsOver, type Kernels } from './kernels.js';
 
 type Values = BigInt64Array | Float64Array;

@@ -5,7 +5,7 @@
  * Row r is bytes[offsets[r], offsets[r + 1]). The kernels look at the rows [from, to); `from` must be a multiple of 8. The bytes of `out`
  * for these rows are overwritten; bits after `to` become 0.
  */
-import { openScratch, scratchBytes, type Scratch } from '../memory/scratch.js';
+import { openScratch, scratchBytes, type Scratch } from '../core/scratch.js';
 import { kernelsOver } from './kernels.js';
 import { affixEnd, affixStart, type KernelNeedle } from './needle.js';
 

@@ -1,4 +1,4 @@
-import { openScratch, scratchBytes } from '../memory/scratch.js';
+import { openScratch, scratchBytes } from '../core/scratch.js';
 import { kernelsOver } from './kernels.js';
 
 /** Bytes of a block of either filter, which has 256 bits. */

@@ -2,7 +2,7 @@
  * XXH64 with seed 0 (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md): a hash that distinguishes contents, about five times
  * as fast as SHA-256. It is not cryptographic: it is safe against accidental collisions, not against deliberate ones.
  */
-import { openScratch, scratchBytes } from '../memory/scratch.js';
+import { openScratch, scratchBytes } from '../core/scratch.js';
 import { kernelsOver } from './kernels.js';
 
 /** Bytes of a stripe, which is the unit of hashing: eight bytes for each of the four lanes. */

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { LogstrataError } from '../terms/errors.js';
-import type { AgentState } from '../store/reading/agent-state.js';
+import { LogstrataError } from '../core/errors.js';
+import { type AgentState, retirable } from '../store/reading/agent-state.js';
 import type { AgentWriter, RetentionLook } from '../store/writer/agent-writer.js';
 import type { KeptPolicy, PendingPolicy, RetentionPolicy } from '../store/manifest/manifest.js';
 import {
@@ -9,10 +9,10 @@ import {
   type Retention,
   type RetentionEvent,
   samePolicy,
-} from '../store/manifest/retention-change.js';
+  overCount,
+  type OverCount,
+} from '../store/manifest/retention-policy.js';
 import { aheadWarning, isAhead } from '../store/manifest/placement.js';
-import { retirable } from '../store/reading/agent-state.js';
-import { overCount, type OverCount } from '../store/manifest/retention-policy.js';
 
 /** Schedules the retention checks of one agent, and reports what they do. */
 export class AgentRetention {

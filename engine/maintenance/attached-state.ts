@@ -1,12 +1,11 @@
-import { isLogstrataError } from '../terms/errors.js';
-import { readAttachedList } from '../store/attached/attached-list.js';
-import { rowsOfFile, type AttachedFile } from '../store/attached/attached-file.js';
+import { isLogstrataError } from '../core/errors.js';
+import { readAttachedList, rowsOfFile, type AttachedFile } from '../store/attached/attached-list.js';
 import { readFacts } from '../store/attached/file-index.js';
-import { assertSameFile, assertSameObject } from '../store/attached/same-file.js';
-import { spansOfFile } from '../store/attached/spans.js';
+import { assertSameFile, assertSameObject } from '../store/attached/plan-file.js';
+import { spansOfFile } from '../store/attached/span-placements.js';
 import type { Directory } from '../store/disk/directory.js';
 import type { AttachedList } from '../store/manifest/manifest.js';
-import type { ObjectStorage } from '../store/objects/object-storage.js';
+import type { ObjectStorage } from '../objects/object-storage.js';
 import { asDamage } from '../store/reading/recovery.js';
 import { lostDay, type LostRecords } from './lost-records.js';
 

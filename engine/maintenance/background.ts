@@ -1,15 +1,19 @@
-import { DamageError, isLogstrataError } from '../terms/errors.js';
-import { backgroundRetryMs, backgroundShare } from '../terms/limits.js';
+import { DamageError, isLogstrataError } from '../core/errors.js';
+import { backgroundRetryMs, backgroundShare } from '../core/limits.js';
 import type { AgentState } from '../store/reading/agent-state.js';
-import type { Committer } from '../store/manifest/committer.js';
+import type { Committer } from '../store/manifest/commit.js';
 import type { Directory } from '../store/disk/directory.js';
 import { WorkerPool } from '../workers/worker-pool.js';
-import { isOvertaken, publishRewrite } from './compaction.js';
-import { CompactionTally, type CompactionCounts } from './compaction-tally.js';
-import { proposeRewrite } from './compaction-policy.js';
+import {
+  isOvertaken,
+  publishRewrite,
+  CompactionTally,
+  type CompactionCounts,
+  proposeRewrite,
+} from './compaction.js';
 import { rewriteSegments } from './rewrite.js';
 import { rewriteTask } from './rewrite-task.js';
-import { SharedWork } from '../terms/shared-work.js';
+import { SharedWork } from '../core/waiting.js';
 
 /** An agent that this process writes. */
 export interface BackgroundAgent {

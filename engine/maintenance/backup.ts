@@ -1,11 +1,15 @@
 import { dirname } from 'node:path/posix';
-import { isLogstrataError, LogstrataError } from '../terms/errors.js';
-import { filePieceBytes } from '../terms/limits.js';
+import { isLogstrataError, LogstrataError } from '../core/errors.js';
+import { filePieceBytes } from '../core/limits.js';
 import { isSameData } from '../store/disk/checked-json.js';
 import type { Directory } from '../store/disk/directory.js';
-import { keepPredecessor, placeManifest, readNewestManifest } from '../store/manifest/manifest-file.js';
+import {
+  keepPredecessor,
+  placeManifest,
+  readNewestManifest,
+  ownFiles,
+} from '../store/manifest/manifest-file.js';
 import { isFarOnly, type Manifest } from '../store/manifest/manifest.js';
-import { ownFiles } from '../store/manifest/stored-files.js';
 import type { AgentState } from '../store/reading/agent-state.js';
 import { withFile } from '../store/sealed/segment-file.js';
 

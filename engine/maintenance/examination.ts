@@ -1,11 +1,20 @@
-import { DamageError, isLogstrataError, LogstrataError } from '../terms/errors.js';
-import { partitionOfTime } from '../terms/cursor.js';
-import { sameSchema, type Schema } from '../terms/schema.js';
-import { schemaOf } from '../store/reading/agent-state.js';
-import type { Directory } from '../store/disk/directory.js';
-import { scanHotSegment, type HotBatch, type HotDamage } from '../store/hot/hot-segment-file.js';
-import { listManifests, manifestName, readManifestFile } from '../store/manifest/manifest-file.js';
+import { crc32 } from 'node:zlib';
+import { pageBytesMax, metadataBytesMax } from '../core/limits.js';
+import { type ChunkPlace, cursorColumn, type FileColumn, readFooter } from '../parquet/footer.js';
+import { FormatError, magic, tailBytes } from '../parquet/format.js';
+import { readPageHeader, type PageHeader } from '../parquet/page-header.js';
+import type { ReadableFile, Directory } from '../store/disk/directory.js';
 import {
+  type SegmentHeader,
+  describesSegment,
+  readHeader,
+  rowGroupChecksum,
+} from '../store/sealed/segment-header.js';
+import { isLogstrataError, DamageError, LogstrataError } from '../core/errors.js';
+import { openDecompressor, type Codec } from '../parquet/compression.js';
+import { sameSchema, type Schema, placementField } from '../core/schema.js';
+import {
+  type SegmentEntry,
   type AttachedList,
   liveRows,
   liveRuns,
@@ -14,19 +23,201 @@ import {
   type Manifest,
   type RejectedEntry,
   type Run,
-  type SegmentEntry,
 } from '../store/manifest/manifest.js';
+import { noFilters, filterBytes } from '../store/sealed/segment-filters.js';
+import { withFile, type SegmentFooter, hasMagic, readBytes } from '../store/sealed/segment-file.js';
+import { partitionOfTime } from '../core/cursor.js';
+import { schemaOf } from '../store/reading/agent-state.js';
+import { scanHotSegment, type HotBatch, type HotDamage } from '../store/hot/hot-segment-file.js';
+import {
+  listManifests,
+  manifestName,
+  readManifestFile,
+  lostManifest,
+  namedFiles,
+  ownFiles,
+} from '../store/manifest/manifest-file.js';
 import { rejectedBeside } from '../store/writer/open-hot-file.js';
 import { rejectedPieces, wholeLines } from '../store/manifest/rejected-file.js';
-import type { SegmentFooter } from '../store/sealed/segment-file.js';
 import { verifySegment, type SegmentDamage } from '../store/sealed/verify-segment.js';
 import type { Coverage } from '../store/manifest/coverage.js';
-import { readFoundSegment } from './found-segment.js';
-import { recoverSegment } from './recovered-segment.js';
 import { lostDay, lostRun, missingHot, type LostRecords } from './lost-records.js';
-import { lostManifest, namedFiles, ownFiles } from '../store/manifest/stored-files.js';
 import { examineLists } from './attached-state.js';
-import type { RepairContext, RepairOptions } from './repair-context.js';
+import { isUnsupported, writtenByAnother } from '../store/disk/checked-json.js';
+import { readMetadata } from '../store/sealed/segment-metadata.js';
+import { timeBoundsOf } from '../store/sealed/sealed-segment-writer.js';
+import type { WorkerPool } from '../workers/worker-pool.js';
+
+/** Upper bound on the length of a page header, which is about 60 bytes. */
+const headerBytesMax = 128;
+
+/** The place of a column chunk's pages. Each page matches the checksum in its header. */
+type WalkedChunk = Omit<ChunkPlace, 'bounds'>;
+
+interface Page {
+  readonly header: PageHeader;
+  /** Length of the page including its header. */
+  readonly bytes: number;
+  readonly headerBytes: number;
+}
+
+/**
+ * Finds the column chunks of a sealed segment without its footer. Returns those of each row group; undefined for a damaged one.
+ *
+ * @param header header of the segment, which has the offset of each row group
+ */
+async function walkSegment(
+  file: ReadableFile,
+  { facts, schema, rowGroupOffsets }: SegmentHeader,
+): Promise<(readonly WalkedChunk[] | undefined)[]> {
+  const walk = new PageWalk(file, facts.footerOffset);
+  const found: (readonly WalkedChunk[] | undefined)[] = [];
+  for (const [group, rows] of facts.rowGroupRows.entries()) {
+    const chunks = await walk.chunksFrom(rowGroupOffsets[group]!, schema.fields.length);
+    const isWhole = chunks.length === schema.fields.length && chunks.every((chunk) => chunk.rows === rows);
+    found.push(isWhole ? chunks : undefined);
+  }
+  return found;
+}
+
+class PageWalk {
+  constructor(
+    private readonly file: ReadableFile,
+    /** Offset at which pages end. */
+    private readonly limit: number,
+  ) {}
+
+  /** Up to `count` consecutive chunks from `start` on. */
+  async chunksFrom(start: number, count: number): Promise<WalkedChunk[]> {
+    const chunks: WalkedChunk[] = [];
+    for (let at = start; chunks.length < count; at += chunks.at(-1)!.bytes) {
+      const chunk = await this.chunk(at);
+      if (chunk === null) break;
+      chunks.push(chunk);
+    }
+    return chunks;
+  }
+
+  private async chunk(at: number): Promise<WalkedChunk | null> {
+    const first = await this.page(at);
+    if (first === null) return null;
+    const dictionary = first.header.kind === 'dictionary' ? first : null;
+    const data = dictionary === null ? first : await this.page(at + first.bytes);
+    if (data === null || data.header.kind !== 'data') return null;
+    const { header } = data;
+    return {
+      offset: at,
+      bytes: (dictionary?.bytes ?? 0) + data.bytes,
+      dictionaryPageBytes: dictionary?.bytes ?? 0,
+      uncompressedBytes: (dictionary === null ? 0 : plainBytes(dictionary)) + plainBytes(data),
+      dataEncoding: header.encoding,
+      rows: header.rows,
+      nullCount: header.nullCount,
+    };
+  }
+
+  /** The page at `at`; null if there is none or if its checksum does not match. */
+  private async page(at: number): Promise<Page | null> {
+    const bytes = await this.file.read(at, Math.min(headerBytesMax, this.limit - at));
+    try {
+      const { header, bodyAt } = readPageHeader(bytes, 0, this.limit - at);
+      if (header.bytes > pageBytesMax || header.uncompressedBytes > pageBytesMax) return null;
+      const body = await this.file.read(at + bodyAt, header.bytes);
+      if (body.length !== header.bytes || crc32(body) !== header.checksum) return null;
+      return { header, bytes: bodyAt + header.bytes, headerBytes: bodyAt };
+    } catch (error) {
+      if (!(error instanceof FormatError)) throw error;
+      return null;
+    }
+  }
+}
+
+function plainBytes({ header, headerBytes }: Page): number {
+  return headerBytes + header.uncompressedBytes;
+}
+
+/** What can be read of a segment without its footer. */
+export interface RecoveredSegment {
+  /** A reconstructed footer without bounds, gram filters and the chunks of `_cursor`. Lost row groups have no chunks. */
+  readonly footer: SegmentFooter;
+  /** Indexes of row groups that are damaged. */
+  readonly lost: readonly number[];
+}
+
+/** A placeholder for the chunk of `_cursor`, which is not read. */
+const unreadChunk: ChunkPlace = {
+  offset: 0,
+  bytes: 0,
+  dictionaryPageBytes: 0,
+  uncompressedBytes: 0,
+  dataEncoding: 0,
+  rows: 0,
+  nullCount: 0,
+  bounds: null,
+};
+
+/**
+ * Finds the row groups of a segment whose footer cannot be read, by means of its header. A row group is undamaged if each page of each
+ * column matches the checksum in its page header and has the expected number of rows, and if the row group matches its checksum in the
+ * segment's header. Undefined if the file is missing, its header is damaged or belongs to another segment than `entry`, or no row group is
+ * undamaged.
+ */
+export async function recoverSegment(
+  directory: Directory,
+  path: string,
+  entry: SegmentEntry,
+  schema: Schema,
+): Promise<RecoveredSegment | undefined> {
+  try {
+    return await withFile(directory, path, (file) => recoverFile(file, entry, schema));
+  } catch (error) {
+    if (isLogstrataError(error) && error.code === 'not_found') return undefined;
+    throw error;
+  }
+}
+
+async function recoverFile(
+  file: ReadableFile,
+  entry: SegmentEntry,
+  schema: Schema,
+): Promise<RecoveredSegment | undefined> {
+  const header = await readHeader(file);
+  if (header === null || !describesSegment(header, entry) || !sameSchema(header.schema, schema))
+    return undefined;
+  const walked = await walkSegment(file, header);
+  const lost: number[] = [];
+  const rowGroups: { rows: number; chunks: ChunkPlace[] }[] = [];
+  const checksums: number[][] = [];
+  for (const [group, rows] of entry.rowGroupRows.entries()) {
+    const chunks = walked[group] ?? [];
+    const found = await checksumsOf(file, chunks);
+    const isWhole = chunks.length > 0 && rowGroupChecksum(found) === header.rowGroupChecksums[group];
+    if (!isWhole) lost.push(group);
+    rowGroups.push({ rows, chunks: isWhole ? [unreadChunk, ...placesOf(chunks)] : [] });
+    checksums.push(isWhole ? [0, ...found] : []);
+  }
+  if (lost.length === rowGroups.length) return undefined;
+  const columns: FileColumn[] = [
+    { name: cursorColumn, content: 'cursor' },
+    ...schema.fields.map(({ name, type }) => ({ name, content: type })),
+  ];
+  const { rows, runs, codec, schemaVersion, headerBytes, summaryBytes } = entry;
+  const footer = { columns, rows, codec, rowGroups, keyValues: new Map<string, string>() };
+  const metadata = { schema, schemaVersion, runs, checksums, ...noFilters, headerBytes, summaryBytes };
+  const decompress = await openDecompressor(codec);
+  return { footer: { footer, metadata, decompress }, lost };
+}
+
+function placesOf(chunks: readonly WalkedChunk[]): ChunkPlace[] {
+  return chunks.map((place) => ({ ...place, bounds: null }));
+}
+
+/** The crc32 of each chunk of a row group. */
+async function checksumsOf(file: ReadableFile, chunks: readonly WalkedChunk[]): Promise<number[]> {
+  const checksums: number[] = [];
+  for (const { offset, bytes } of chunks) checksums.push(crc32(await file.read(offset, bytes)));
+  return checksums;
+}
 
 /** A sealed segment, divided into whole and lost rows. */
 export class Finding {
@@ -416,4 +607,130 @@ async function isWhole(directory: Directory, path: string, entry: RejectedEntry)
     if (!isLogstrataError(error) || (error.code !== 'damaged' && error.code !== 'not_found')) throw error;
     return false;
   }
+}
+
+/** What a segment file says of itself, if no manifest lists it. */
+export interface FoundSegment {
+  /** If only the header was readable, the runs may not cover all rows. */
+  readonly entry: SegmentEntry;
+  readonly schema: Schema;
+}
+
+/**
+ * Reads a segment's manifest entry from its footer, or if that is damaged, from its header. Facts that only a manifest knows are missing:
+ * what the segment replaced, and what retention has removed of it. Throws `DamageError` if neither can be read.
+ *
+ * @param file path relative to the agent's folder
+ */
+export function readFoundSegment(directory: Directory, agent: string, file: string): Promise<FoundSegment> {
+  return withFile(directory, `${agent}/${file}`, async (open) => {
+    try {
+      return await describe(open, file);
+    } catch (error) {
+      if (!(error instanceof FormatError) && !(error instanceof LogstrataError)) throw error;
+      if (isUnsupported(error)) throw writtenByAnother(open.path, open.path, error);
+      if (error instanceof LogstrataError && error.code !== 'damaged') throw error;
+      throw new DamageError(`neither its header nor its footer describes it: ${error.message}`, {
+        path: open.path,
+        cause: error,
+      });
+    }
+  });
+}
+
+async function describe(open: ReadableFile, file: string): Promise<FoundSegment> {
+  const header = await readHeader(open);
+  if (header === null) return describeByFooter(file, await footerAtEnd(open));
+  const { facts, schema } = header;
+  const { footerOffset, footerBytes, footerChecksum } = facts;
+  const stored = await open.read(footerOffset, footerBytes);
+  if (crc32(stored) === footerChecksum) return describeByFooter(file, { stored, footerOffset });
+  return { entry: { ...facts, file, replaces: [] }, schema };
+}
+
+interface StoredFooter {
+  readonly footerOffset: number;
+  /** The footer's Thrift structure, its length and the magic number. */
+  readonly stored: Uint8Array;
+}
+
+async function footerAtEnd(open: ReadableFile): Promise<StoredFooter> {
+  const bytes = await open.size();
+  const tail = await readBytes(open, Math.max(0, bytes - tailBytes), tailBytes);
+  if (!hasMagic(tail.subarray(tailBytes - magic.length)))
+    throw new DamageError('it does not end with "PAR1"', {});
+  const structureBytes = new DataView(tail.buffer, tail.byteOffset, tailBytes).getUint32(0, true);
+  const footerBytes = structureBytes + tailBytes;
+  if (footerBytes > Math.min(bytes, metadataBytesMax))
+    throw new DamageError(`it claims a footer of ${footerBytes} bytes`, {});
+  const footerOffset = bytes - footerBytes;
+  return { footerOffset, stored: await readBytes(open, footerOffset, footerBytes) };
+}
+
+function describeByFooter(file: string, { footerOffset, stored }: StoredFooter): FoundSegment {
+  const footer = readFooter(stored.subarray(0, stored.length - tailBytes));
+  const metadata = readMetadata(footer.keyValues);
+  const { schema, schemaVersion, runs, gramFilters, headerBytes, summaryBytes } = metadata;
+  const rowGroups = footer.rowGroups.length;
+  const placement = placementField(schema);
+  const bounds =
+    placement < 0 ? [] : footer.rowGroups.map((group) => group.chunks[placement + 1]?.bounds ?? null);
+  const entry: SegmentEntry = {
+    file,
+    bytes: footerOffset + stored.length,
+    rows: footer.rows,
+    rowGroupRows: footer.rowGroups.map(({ rows }) => rows),
+    runs,
+    ...timeBoundsOf(bounds),
+    footerOffset,
+    footerBytes: stored.length,
+    footerChecksum: crc32(stored),
+    schemaVersion,
+    codec: footer.codec,
+    gramFilterBytes: filterBytes({ ...noFilters, gramFilters }, rowGroups),
+    valueFilterBytes: filterBytes({ ...metadata, gramFilters: [] }, rowGroups),
+    summaryBytes,
+    replaces: [],
+    headerBytes,
+  };
+  assertCovered(entry);
+  return { entry, schema };
+}
+
+/** Asserts that the runs ascend and cover every row once. Throws `damaged`. */
+function assertCovered(entry: SegmentEntry): void {
+  let row = 0;
+  let before: SegmentEntry['runs'][number] | undefined;
+  for (const run of entry.runs) {
+    const ascends =
+      before === undefined ||
+      run.partition > before.partition ||
+      (run.partition === before.partition && run.firstOrdinal >= before.firstOrdinal + before.rows);
+    if (run.firstRow !== row || run.rows < 1 || !ascends)
+      throw new DamageError('its runs do not follow one another', {});
+    row += run.rows;
+    before = run;
+  }
+  const groupRows = entry.rowGroupRows.reduce((sum, rows) => sum + rows, 0);
+  if (row !== entry.rows || row === 0 || groupRows !== row)
+    throw new DamageError(`its runs have ${row} rows, its row groups ${groupRows} of ${entry.rows}`, {});
+}
+
+export interface RepairContext {
+  readonly directory: Directory;
+  readonly agent: string;
+  /** Id of the unit of work that builds new segments. */
+  readonly id: string;
+  readonly now: () => number;
+  readonly codec: Codec;
+  readonly workers: WorkerPool;
+}
+
+export interface RepairOptions {
+  /** Asked whether files that no manifest lists are to be adopted. If refused, they are put into quarantine. */
+  readonly adopt: (files: readonly string[]) => Promise<boolean>;
+  /** The agent's configured schema. Needed only if no file has one. */
+  readonly schema?: Schema | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((fraction: number) => void) | undefined;
 }

@@ -1,4 +1,4 @@
-import { comparePositions, formatCursor, hourMs, type Position } from '../terms/cursor.js';
+import { comparePositions, formatCursor, hourMs, type Position } from '../core/cursor.js';
 import type { HotDamage } from '../store/hot/hot-segment-file.js';
 import type { HotEntry, OrdinalRun, Run } from '../store/manifest/manifest.js';
 import type { Coverage } from '../store/manifest/coverage.js';

@@ -1,10 +1,10 @@
 import { columnValue } from '../columns/column.js';
-import { hourMs } from '../terms/cursor.js';
-import { LogstrataError } from '../terms/errors.js';
-import { heldBytesMax } from '../terms/limits.js';
-import { placementField } from '../terms/schema.js';
+import { hourMs } from '../core/cursor.js';
+import { LogstrataError } from '../core/errors.js';
+import { heldBytesMax } from '../core/limits.js';
+import { placementField } from '../core/schema.js';
 import type { Directory } from '../store/disk/directory.js';
-import type { Committer } from '../store/manifest/committer.js';
+import type { Committer } from '../store/manifest/commit.js';
 import { Coverage } from '../store/manifest/coverage.js';
 import {
   addRun,

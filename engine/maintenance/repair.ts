@@ -1,25 +1,139 @@
-import { DamageError, LogstrataError } from '../terms/errors.js';
-import type { CommittedValues } from '../store/manifest/committed-values.js';
-import { buildingFolder } from '../store/manifest/committer.js';
-import { keepPredecessor, publishManifest } from '../store/manifest/manifest-file.js';
+import { isLogstrataError, DamageError, LogstrataError } from '../core/errors.js';
+import type { Directory } from '../store/disk/directory.js';
+import type { HotFile } from '../store/reading/agent-state.js';
+import { CommittedValues, buildingFolder } from '../store/manifest/commit.js';
+import { HotRows } from '../store/reading/hot-rows.js';
 import {
+  type HotEntry,
+  type SegmentEntry,
   isFarOnly,
   liveRuns,
   type Counters,
   type Manifest,
   noCounters,
   nothingRetired,
-  type SegmentEntry,
 } from '../store/manifest/manifest.js';
-import { Coverage } from '../store/manifest/coverage.js';
-import { examine, type Finding, type Findings, type HotFinding } from './examination.js';
-import { HotSalvage } from './hot-salvage.js';
-import { restorableOf, restorableRecords, type Restorable } from '../store/manifest/lost-loads.js';
-import { isCounted, type LostRecords } from './lost-records.js';
-import { firstFreeOrdinal } from './ordinals.js';
-import { Quarantine } from './quarantine.js';
+import { sealHotFiles } from '../store/writer/seal.js';
+import { Coverage, restorableOf, restorableRecords, type Restorable } from '../store/manifest/coverage.js';
+import {
+  staysHot,
+  type Findings,
+  type HotFinding,
+  type RepairContext,
+  examine,
+  type Finding,
+  type RepairOptions,
+} from './examination.js';
+import { lostInHot, type LostRecords, isCounted } from './lost-records.js';
+import { keepPredecessor, publishManifest } from '../store/manifest/manifest-file.js';
 import { rewriteSegments } from './rewrite.js';
-import type { RepairContext, RepairOptions } from './repair-context.js';
+import { ordinalMax, repairOrdinalStep } from '../core/limits.js';
+
+/**
+ * Files of an agent that are put aside: `dt=…/x.parquet` becomes `quarantine/dt=…/x.parquet.aside`, which tools that look for Parquet files
+ * do not match. Each file is linked to the new name before the manifest without it is published, and its old name is removed afterwards. So
+ * no crash can lose its content.
+ */
+class Quarantine {
+  readonly taken: { file: string; to: string; reason: string }[] = [];
+
+  constructor(
+    private readonly directory: Directory,
+    private readonly agent: string,
+  ) {}
+
+  /** Adds a file that `link` and `removeOriginals` are to move. */
+  add(file: string, reason: string): void {
+    this.taken.push({ file, to: `quarantine/${file}.aside`, reason });
+  }
+
+  /** Links each file to its second name, durably. Skips missing files. */
+  async link(): Promise<void> {
+    for (const { file, to } of [...this.taken]) {
+      const folder = `${this.agent}/${to.slice(0, to.lastIndexOf('/'))}`;
+      await this.directory.makeDirectory(folder);
+      try {
+        await this.directory.link(`${this.agent}/${file}`, `${this.agent}/${to}`);
+      } catch (error) {
+        if (!isLogstrataError(error)) throw error;
+        if (error.code === 'not_found')
+          this.taken.splice(
+            this.taken.findIndex((item) => item.file === file),
+            1,
+          );
+        // An interrupted repair has linked it already.
+        else if (error.code !== 'exists') throw error;
+      }
+      await this.directory.syncDirectory(folder);
+    }
+  }
+
+  /** Removes the old names of the linked files, after the manifest without them is published. */
+  async removeOriginals(): Promise<void> {
+    for (const { file } of this.taken) await this.directory.remove(`${this.agent}/${file}`);
+  }
+
+  /** Puts a file aside that nothing refers to any more. */
+  async move(file: string, reason: string): Promise<void> {
+    const to = `quarantine/${file}.aside`;
+    await this.directory.makeDirectory(`${this.agent}/quarantine`);
+    try {
+      await this.directory.rename(`${this.agent}/${file}`, `${this.agent}/${to}`);
+      this.taken.push({ file, to, reason });
+    } catch (error) {
+      if (!isLogstrataError(error) || error.code !== 'not_found') throw error;
+    }
+  }
+}
+
+/** The hot files of a repair: undamaged ones are kept, and the undamaged batches of others are sealed. */
+class HotSalvage {
+  /** The values of the manifest plus those of the sealed batches. */
+  readonly values: CommittedValues;
+  readonly kept: HotEntry[] = [];
+  readonly lost: LostRecords[] = [];
+
+  constructor(
+    private readonly context: RepairContext,
+    private readonly found: Findings,
+    private readonly coverage: Coverage,
+  ) {
+    this.values = new CommittedValues(found.base);
+  }
+
+  /** Seals the undamaged batches of damaged files, and adds these files to the quarantine. */
+  async seal(quarantine: Quarantine): Promise<readonly SegmentEntry[]> {
+    const files: HotFile[] = [];
+    for (const finding of this.found.hot) {
+      if (staysHot(this.found, finding)) {
+        this.kept.push(finding.entry);
+        continue;
+      }
+      if (finding.damages.length > 0) quarantine.add(finding.file, finding.damages[0]!.reason);
+      const file = this.take(finding);
+      if (file.rows.rowCount > 0) files.push(file);
+    }
+    const segments = await sealHotFiles(this.context, files);
+    for (const { entry, damages } of this.found.hot)
+      for (const damage of damages) this.lost.push(...lostInHot(entry, damage, this.coverage));
+    return segments;
+  }
+
+  /** The batches whose rows are in no sealed segment. */
+  private take({ entry, schema, batches }: HotFinding): HotFile {
+    const rows = new HotRows(schema, entry.file);
+    for (const { batch, runs, meta, offset } of batches) {
+      if (runs.some((run) => this.coverage.touches(run))) continue;
+      rows.append(batch, runs);
+      for (const run of runs) this.coverage.add(run);
+      if (offset < entry.foldedBytes) continue;
+      this.values.applyRuns(runs);
+      this.values.applyCheckpoints(meta.checkpoints);
+      this.values.applyCounters(meta.counters);
+    }
+    return { entry, schema, rows, endBytes: 0, rejected: null };
+  }
+}
 
 /** What a repair found and did. */
 export interface RepairReport {
@@ -234,4 +348,19 @@ function reportOf(
     lostForGood: Math.max(0, lost - comesBack),
     records: rowsOf(manifest.segments) + found.hotRecordsKept,
   };
+}
+
+/**
+ * An ordinal that was certainly never assigned, in any partition, for when the manifest that counted ordinals is lost. Throws `limit` if so
+ * many manifests have been rebuilt that no such ordinal is left.
+ */
+function firstFreeOrdinal({ base, segments }: Findings, values: CommittedValues): number {
+  let highest = base?.ordinalsFrom ?? 1;
+  for (const [, next] of values.nextOrdinals()) highest = Math.max(highest, next);
+  for (const { entry } of segments)
+    for (const { firstOrdinal, rows } of entry.runs) highest = Math.max(highest, firstOrdinal + rows);
+  const first = (Math.floor(highest / repairOrdinalStep) + 1) * repairOrdinalStep + 1;
+  if (first + repairOrdinalStep > ordinalMax)
+    throw new LogstrataError('limit', `no ordinals are left that were certainly never used (at ${highest})`);
+  return first;
 }

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BatchRows } from '../columns/take.js';
 import { allColumns } from './all-columns.js';
-import { LogstrataError } from '../terms/errors.js';
-import { heldBytesMax } from '../terms/limits.js';
+import { LogstrataError } from '../core/errors.js';
+import { heldBytesMax } from '../core/limits.js';
 import type { HeldColumns, RowGroup, SnapshotRun } from '../store/reading/snapshot.js';
-import type { Schema } from '../terms/schema.js';
+import type { Schema } from '../core/schema.js';
 import { runsOfSegment } from '../store/reading/agent-state.js';
 import { BufferPool } from '../store/reading/buffer-pool.js';
-import { compareRuns } from '../store/manifest/committed-values.js';
+import { compareRuns } from '../store/manifest/commit.js';
 import type { Directory } from '../store/disk/directory.js';
 import { Coverage } from '../store/manifest/coverage.js';
 import type { OrdinalRun, SegmentEntry } from '../store/manifest/manifest.js';

@@ -1,10 +1,10 @@
-import { formatCursor } from '../terms/cursor.js';
-import { rowsOfFile } from '../store/attached/attached-file.js';
+import { formatCursor } from '../core/cursor.js';
+import { rowsOfFile } from '../store/attached/attached-list.js';
 import type { AgentState } from '../store/reading/agent-state.js';
 import type { RowGroup } from '../store/reading/snapshot.js';
-import { restorableOf, type Restorable } from '../store/manifest/lost-loads.js';
-import type { FarLeftover } from '../store/manifest/far-copy.js';
+import { restorableOf, type Restorable } from '../store/manifest/coverage.js';
 import {
+  type FarLeftover,
   type Counters,
   isFarOnly,
   liveRows,
@@ -13,7 +13,7 @@ import {
   type SegmentEntry,
   segmentsToRefilter,
 } from '../store/manifest/manifest.js';
-import type { Schema } from '../terms/schema.js';
+import type { Schema } from '../core/schema.js';
 
 /** Statistics of an agent, from its manifest and its hot rows. */
 export function agentStats(state: AgentState): StoreStats {

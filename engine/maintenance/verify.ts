@@ -1,4 +1,4 @@
-import { DamageError, isLogstrataError, LogstrataError } from '../terms/errors.js';
+import { DamageError, isLogstrataError, LogstrataError } from '../core/errors.js';
 import { schemaOf, type AgentState } from '../store/reading/agent-state.js';
 import type { Directory } from '../store/disk/directory.js';
 import { scanHotSegment, type HotDamage } from '../store/hot/hot-segment-file.js';
@@ -7,6 +7,9 @@ import {
   listManifests,
   manifestName,
   readManifestFile,
+  lostManifest,
+  namedFiles,
+  unnamedFiles,
 } from '../store/manifest/manifest-file.js';
 import {
   isFarOnly,
@@ -20,13 +23,11 @@ import {
 } from '../store/manifest/manifest.js';
 import { asDamage } from '../store/reading/recovery.js';
 import { rejectedPieces } from '../store/manifest/rejected-file.js';
-import type { ObjectStorage } from '../store/objects/object-storage.js';
+import type { ObjectStorage } from '../objects/object-storage.js';
 import { verifySegment, type SegmentDamage } from '../store/sealed/verify-segment.js';
-import { Coverage } from '../store/manifest/coverage.js';
-import { restorableOf, type Restorable } from '../store/manifest/lost-loads.js';
+import { Coverage, restorableOf, type Restorable } from '../store/manifest/coverage.js';
 import { verifyAttached } from './attached-state.js';
 import { clipRuns, lostInHot, lostRun, missingHot } from './lost-records.js';
-import { lostManifest, namedFiles, unnamedFiles } from '../store/manifest/stored-files.js';
 
 interface Totals {
   files: number;

@@ -7,14 +7,14 @@ import {
   type PlainColumn,
   type Validity,
 } from '../columns/column.js';
-import { bufferBytes } from '../memory/allocator.js';
-import { int64sOf, uint16sOf, uint32sOf } from '../memory/arena.js';
+import { bufferBytes } from '../core/allocator.js';
+import { int64sOf, uint16sOf, uint32sOf } from '../core/arena.js';
 import { codeBits, decodeHybrid, largestCode } from '../kernels/bit-packing.js';
 import { decodeDelta, decodeLengths } from '../kernels/delta.js';
 import { decodePlainStrings } from '../kernels/plain-strings.js';
 import { spreadCodes, spreadOffsets, spreadWords } from '../kernels/spread.js';
 import { decodeLevels } from '../kernels/validity.js';
-import { dictionaryEntriesMax, pageBytesMax } from '../terms/limits.js';
+import { dictionaryEntriesMax, pageBytesMax } from '../core/limits.js';
 import { heapSpace, type ColumnSpace } from './column-space.js';
 import type { Decompress } from './compression.js';
 import type { ChunkPlace, ColumnContent } from './footer.js';

@@ -1,17 +1,16 @@
-import { assert } from '../terms/assert.js';
+import { assert } from '../core/errors.js';
 import type { BytesColumn, PlainColumn } from '../columns/column.js';
 import { copyBytes } from '../kernels/copy.js';
 import { crc32 } from '../kernels/crc32.js';
 import { encodeDelta } from '../kernels/delta.js';
 import { encodeLevels, levelBytesMax } from '../kernels/validity.js';
 import type { Compress } from './compression.js';
-import type { Arena } from '../memory/arena.js';
-import type { EncodeSpace } from './encode-space.js';
+import type { Arena } from '../core/arena.js';
+import type { EncodeSpace } from './column-space.js';
 import { encoding } from './format.js';
 import { writeDataPageHeader, writeDictionaryPageHeader } from './page-header.js';
-import { presentValues } from './present-values.js';
-import { boundsOf, type Bounds } from './statistics.js';
 import {
+  presentValues,
   encodeBits,
   encodeCodes,
   encodeDeltaLengths,
@@ -19,6 +18,7 @@ import {
   distinctValues,
   type DistinctValues,
 } from './value-encoder.js';
+import { boundsOf, type Bounds } from './statistics.js';
 
 /** A column chunk in the form that it has in the file: an optional dictionary page, then one data page, each after its header. */
 export interface EncodedChunk {

@@ -1,9 +1,9 @@
 import * as zlib from 'node:zlib';
 import type * as zstdWasm from '@bokuweb/zstd-wasm';
 import { lz4Compress, lz4Decompress } from '../kernels/lz4.js';
-import { LogstrataError } from '../terms/errors.js';
+import { LogstrataError } from '../core/errors.js';
 import type { ZstdLibrary } from './zstd-library.js';
-import { once } from '../terms/shared-work.js';
+import { once } from '../core/waiting.js';
 
 /** Compresses a page. The result may be in `room`, which must have `lz4BytesMax` bytes. */
 export type Compress = (bytes: Uint8Array, room: Uint8Array) => Uint8Array;

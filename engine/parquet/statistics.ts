@@ -1,8 +1,8 @@
 import type { BytesColumn, NumberColumn, PlainColumn } from '../columns/column.js';
 import { extremeRows, type ZoneMap } from '../columns/zone-map.js';
 import { boundRows } from '../kernels/string-bounds.js';
-import { statisticsBytesMax } from '../terms/limits.js';
-import type { FieldType } from '../terms/schema.js';
+import { statisticsBytesMax } from '../core/limits.js';
+import type { FieldType } from '../core/schema.js';
 
 /** The bounds of a column chunk as the footer stores them: the bytes of the values in PLAIN encoding, but strings without their length. */
 export interface Bounds {

@@ -1,13 +1,21 @@
-import { assert } from '../terms/assert.js';
-import { type BytesColumn, halvesOf, type Int64Column, type PlainColumn } from '../columns/column.js';
+import { assert } from '../core/errors.js';
+import {
+  type BytesColumn,
+  halvesOf,
+  type Int64Column,
+  type PlainColumn,
+  numberColumn,
+} from '../columns/column.js';
 import { takeColumn } from '../columns/take.js';
-import { dictionaryEntriesMax, rowGroupRowsMax } from '../terms/limits.js';
+import { dictionaryEntriesMax, rowGroupRowsMax } from '../core/limits.js';
 import { codeBits, packCodes } from '../kernels/bit-packing.js';
 import { copyBytes as copyArray } from '../kernels/copy.js';
 import { encodeDelta } from '../kernels/delta.js';
 import { numberBytes, numberWords, sortBytes, sortWords } from '../kernels/dictionary.js';
 import { encodePlainStrings } from '../kernels/plain-strings.js';
 import { writeVarint } from '../kernels/validity.js';
+import { listRange, countRange } from '../kernels/bitmap.js';
+import { gatherWords } from '../kernels/spread.js';
 
 /** The distinct values of a column, sorted if there are many, and a code for each row. */
 export interface DistinctValues {
@@ -109,4 +117,34 @@ export function encodeCodes(distinct: DistinctValues, target: Uint8Array): numbe
   if (width === 0) return writeVarint(rows * 2, target, 1);
   const at = writeVarint((Math.ceil(rows / 8) << 1) | 1, target, 1);
   return packCodes(distinct.codes, rows, width, target, at);
+}
+
+/** The column without its nulls, which is what a page stores. Its `validity` is null, and its `length` is the number of present rows. */
+export function presentValues(column: PlainColumn): PlainColumn {
+  const bits = column.validity;
+  if (bits === null) return column;
+  const present = countRange(bits, 0, column.length);
+  if (present === column.length) return { ...column, validity: null };
+  if (column.kind === 'bytes') return presentStrings(column, bits, present);
+  const halves = new Int32Array(present * 2);
+  gatherWords(halvesOf(column.values), bits, column.length, halves);
+  return numberColumn(column.kind, present, halves.buffer, 0, null);
+}
+
+function presentStrings(column: BytesColumn, bits: Uint8Array, present: number): PlainColumn {
+  const { length } = column;
+  const offsets = new Uint32Array(present + 1);
+  let at = 0;
+  let nullBytes = 0;
+  for (let row = 0; row < length; row++) {
+    if ((bits[row >> 3]! & (1 << (row & 7))) !== 0) offsets[at++] = column.offsets[row]!;
+    else nullBytes += column.offsets[row + 1]! - column.offsets[row]!;
+  }
+  offsets[present] = column.offsets[length]!;
+  // If nulls take no bytes, as they should, the bytes of the present values are contiguous and need not be copied.
+  if (nullBytes === 0)
+    return { kind: 'bytes', length: present, offsets, bytes: column.bytes, validity: null };
+  const rows = new Uint32Array(present);
+  listRange(bits, 0, length, rows, 0);
+  return takeColumn({ ...column, validity: null }, rows);
 }

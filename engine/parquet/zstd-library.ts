@@ -1,6 +1,6 @@
 import { ZSTDDecoder } from 'zstddec/stream';
-import { assert } from '../terms/assert.js';
-import { once } from '../terms/shared-work.js';
+import { assert } from '../core/errors.js';
+import { once } from '../core/waiting.js';
 
 /** The functions of libzstd (`zstd.h`) that are used, compiled to WebAssembly. Pointers and sizes have 32 bits. */
 export interface ZstdLibrary {

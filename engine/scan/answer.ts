@@ -1,6 +1,5 @@
-import { assert } from '../terms/assert.js';
-import { isLogstrataError } from '../terms/errors.js';
-import { answerBytesMax, knownAnswersMax } from '../terms/limits.js';
+import { assert, isLogstrataError } from '../core/errors.js';
+import { answerBytesMax, knownAnswersMax } from '../core/limits.js';
 import type { JobQueue } from '../workers/job-queue.js';
 import { queueOf, type WorkerPool } from '../workers/worker-pool.js';
 import {
@@ -10,19 +9,19 @@ import {
   LineWriter,
   pageInMemory,
   type HeldPiece,
-} from './write/line-writer.js';
-import { finderOf } from './far/tiered-finder.js';
+} from './line-writer.js';
+import { finderOf } from './tiered-finder.js';
 import { Pace, throwIfAborted } from '../store/reading/pace.js';
-import { copyOf } from './job/json-lines.js';
-import { planScan } from './plan/plan.js';
-import { preparePredicates } from './job/predicate.js';
-import type { Query, ScanStats } from './plan/query.js';
-import { readingEstimate, tooMuchToRead } from './filter/reading-estimate.js';
-import { RowGroupFilter } from './filter/row-group-filter.js';
-import type { PieceIterator, Scan, ScanOptions } from './plan/scan.js';
+import { copyOf } from './json-lines.js';
+import { planScan } from './plan.js';
+import { preparePredicates } from './predicate.js';
+import type { Query, ScanStats } from './query.js';
+import { readingEstimate, tooMuchToRead } from './reading-estimate.js';
+import { RowGroupFilter } from './row-group-filter.js';
+import type { PieceIterator, Scan, ScanOptions } from './scan.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
-import { writtenFields } from './write/json-columns.js';
-import type { Schema } from '../terms/schema.js';
+import { writtenFields } from './json-columns.js';
+import type { Schema } from '../core/schema.js';
 
 /** What an answer is made with. */
 export interface AnswerSettings extends Pick<

@@ -2,17 +2,17 @@ import { takeRows } from '../columns/take.js';
 import type { RecordBatch } from '../columns/column.js';
 import { addRun, type Run } from '../store/manifest/manifest.js';
 import { newScanStats, canResume } from './answer.js';
-import { finderOf } from './far/tiered-finder.js';
+import { finderOf } from './tiered-finder.js';
 import { Pace } from '../store/reading/pace.js';
-import { planScan } from './plan/plan.js';
-import { preparePredicates } from './job/predicate.js';
-import type { Query } from './plan/query.js';
-import { RowGroupFilter, type ScanWork } from './filter/row-group-filter.js';
-import { partsOf } from './job/json-lines.js';
-import type { Matches } from './job/selection.js';
+import { planScan } from './plan.js';
+import { preparePredicates } from './predicate.js';
+import type { Query } from './query.js';
+import { RowGroupFilter, type ScanWork } from './row-group-filter.js';
+import { partsOf } from './json-lines.js';
+import type { Matches } from './selection.js';
 import { endOfSnapshot, type Snapshot } from '../store/reading/snapshot.js';
 import { queueOf, type WorkerPool } from '../workers/worker-pool.js';
-import { writtenFields } from './write/json-columns.js';
+import { writtenFields } from './json-columns.js';
 
 /**
  * Matching rows of one row group as columns, with the fields that the query asks for. `runs` gives the positions of the rows; their

@@ -1,6 +1,6 @@
-import { orDeadline } from '../terms/deadline.js';
-import { LogstrataError, isLogstrataError } from '../terms/errors.js';
-import { guardedHeapMb, idleMs, guardedMsMax } from '../terms/limits.js';
+import { orDeadline } from '../core/waiting.js';
+import { LogstrataError, isLogstrataError } from '../core/errors.js';
+import { guardedHeapMb, idleMs, guardedMsMax } from '../core/limits.js';
 import { Semaphore } from './semaphore.js';
 import type { Task } from './task.js';
 import { WorkerPool } from './worker-pool.js';

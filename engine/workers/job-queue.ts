@@ -1,5 +1,5 @@
-import { LogstrataError, isLogstrataError } from '../terms/errors.js';
-import { waitingMax } from '../terms/limits.js';
+import { LogstrataError, isLogstrataError } from '../core/errors.js';
+import { waitingMax } from '../core/limits.js';
 import type { Task } from './task.js';
 
 /** The error of jobs that are dropped when their query ends. Made once: its stack trace costs more than the rest of ending a query. */

@@ -1,8 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { takeLentMemory, takeLentScratch, type LentMemory } from '../memory/shared-memory.js';
-import { assert } from '../terms/assert.js';
-import type { Task } from './task.js';
-import { failureOf, type JobMessage, type JobReply, type JobRequest } from './thread-message.js';
+import { takeLentMemory, takeLentScratch, type LentMemory } from '../core/shared-memory.js';
+import { assert } from '../core/errors.js';
+import { type Task, failureOf, type JobMessage, type JobReply, type JobRequest } from './task.js';
 
 /**
  * The main module of a worker thread. It imports the module that a job names and answers with the result of its function, one job after

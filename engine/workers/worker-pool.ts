@@ -1,11 +1,10 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { memoryToLend, sharedMemory } from '../memory/shared-memory.js';
-import { LogstrataError } from '../terms/errors.js';
-import { batchMs, threadScratchBytes, workersDefaultMax } from '../terms/limits.js';
+import { memoryToLend, sharedMemory } from '../core/shared-memory.js';
+import { LogstrataError } from '../core/errors.js';
+import { batchMs, threadScratchBytes, workersDefaultMax } from '../core/limits.js';
 import { JobQueue, type JobRunner, type WaitingJob } from './job-queue.js';
-import { builtModule, type Task } from './task.js';
-import { errorOf, type JobMessage, type JobReply } from './thread-message.js';
+import { builtModule, type Task, errorOf, type JobMessage, type JobReply } from './task.js';
 
 const youngGenerationMb = 6;
 

@@ -1,13 +1,13 @@
 import type { ConsoleSetting, ListenAddress } from '../../agents/definition/config.js';
 import type { CollectLog } from '../../agents/collect/logs/collect-log.js';
 import type { ReadableStore } from '../../engine/index.js';
-import type { Access } from '../access/access.js';
+import type { Access } from '../http/access.js';
 import type { RunningConsole } from '../console/console.js';
 import type { AgentsByName } from '../route/query-route.js';
 import type { RunningServer } from '../route/server.js';
 import type { TransportChoice } from '../route/server-options.js';
 import type { SlowQuery } from '../route/query-tally.js';
-import type { ServiceManager } from '../systemd/service-manager.js';
+import type { ServiceManager } from '../http/service-manager.js';
 import type { GlobalFlags, Settings } from './options.js';
 import type { StopSignals } from './stoppable.js';
 import type { LogLevel } from './failure.js';

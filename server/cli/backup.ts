@@ -7,7 +7,7 @@ import {
   type BackupResult,
   type Restorable,
 } from '../../engine/index.js';
-import { TokenFolder } from '../access/token-folder.js';
+import { TokenFolder } from '../http/token-folder.js';
 import { exitDone, exitFailed, UsageError } from './failure.js';
 import { formatBytes, formatCounted, printLines } from './terminal.js';
 import { reportEach, withArchive } from './opened-archive.js';

@@ -1,5 +1,5 @@
 import { Argument, type Command, type Option } from 'commander';
-import { operatorsOf } from '../request/operators.js';
+import { operatorsOf } from '../http/filter.js';
 import { readAgentsFolder, readSettings } from './options.js';
 import { exitDone } from './failure.js';
 import { printLines, writeOut, printable } from './terminal.js';

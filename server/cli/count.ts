@@ -1,8 +1,15 @@
 import { Option, type Command } from 'commander';
 import type { Counts, CountedBucket, Schema } from '../../engine/index.js';
-import { valueText, countCsv, countJson } from '../counts/count-answer.js';
-import { type CountRequest, countProblem, parseCountRequest, topDefault } from '../counts/count-request.js';
-import { offsetText, wallClock } from '../counts/time-step.js';
+import {
+  valueText,
+  countCsv,
+  countJson,
+  type CountRequest,
+  countProblem,
+  parseCountRequest,
+  topDefault,
+} from '../http/count-request.js';
+import { offsetText, wallClock } from '../http/time-step.js';
 import {
   formatCount,
   formatCounted,

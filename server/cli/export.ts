@@ -8,7 +8,7 @@ import {
   type Query,
   type Schema,
 } from '../../engine/index.js';
-import { parseQueryRequest } from '../request/query-request.js';
+import { parseQueryRequest } from '../http/query-request.js';
 import {
   codecOption,
   cursorOption,

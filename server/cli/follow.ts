@@ -5,8 +5,8 @@ import {
   type Query,
   type SeenState,
 } from '../../engine/index.js';
-import { FollowedPosition } from '../follow/followed-position.js';
-import { linesAsEvents } from '../follow/record-events.js';
+import { FollowedPosition } from '../follow/follower.js';
+import { linesAsEvents } from '../follow/event-stream.js';
 import { formatCounted, tell } from './terminal.js';
 import { UsageError } from './failure.js';
 import type { RecordOutput } from './record-output.js';

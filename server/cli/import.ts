@@ -4,7 +4,7 @@ import type { AgentDefinition } from '../../agents/definition/definition.js';
 import type { FugoDatabase, FugoTable } from '../../agents/fugo/fugo-database.js';
 import type { FugoOffsets, FugoResult } from '../../agents/fugo/import-fugo.js';
 import { type Archive, type Codec, formatCursor, isLogstrataError } from '../../engine/index.js';
-import { listNames } from '../request/suggestion.js';
+import { listNames } from '../http/suggestion.js';
 import {
   readAgentsFolder,
   codecOption,

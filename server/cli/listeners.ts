@@ -2,18 +2,17 @@ import { resolve } from 'node:path';
 import type { Collection } from '../../agents/collect/collection.js';
 import type { ServerSettings, ListenAddress, ConsoleSetting } from '../../agents/definition/config.js';
 import { type Archive, type WorkerPool, hasSystemCode, isLogstrataError } from '../../engine/index.js';
-import type { ServerFigures, ThreadFigures } from '../metrics/server-figures.js';
-import { Access } from '../access/access.js';
+import type { ServerFigures, ThreadFigures } from '../console/metric.js';
+import { Access, type ListenerGuard } from '../http/access.js';
 import type { RunningServer } from '../route/server.js';
 import type { CollectLog } from '../../agents/collect/logs/collect-log.js';
-import type { ListenerGuard } from '../access/listener-guard.js';
 import { isLoopback } from '../http/listen.js';
 import type { Settings } from './options.js';
 import type { OwnCertificate } from './certificates.js';
 import { messageOf, type RereadCause, type Rereadable } from './rereading.js';
 import type { RunningConsole } from '../console/console.js';
-import type { WrittenAgents } from '../console/border-route.js';
-import type { ConsoleAgents } from '../console/console-agent.js';
+import type { WrittenAgents } from '../console/routes.js';
+import type { ConsoleAgents } from '../console/console-router.js';
 
 /** A running server and the parts whose figures are collected. */
 interface LiveServer {

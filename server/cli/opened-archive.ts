@@ -17,7 +17,7 @@ import {
 } from '../../engine/index.js';
 import { type Settings, logRetention, readSmallText, describeRetention, retentionOf } from './options.js';
 import type { CollectLog } from '../../agents/collect/logs/collect-log.js';
-import { didYouMean, listNames } from '../request/suggestion.js';
+import { didYouMean, listNames } from '../http/suggestion.js';
 import {
   tell,
   withProgress,
@@ -31,7 +31,7 @@ import {
 } from './terminal.js';
 import { hasColumns, type AgentDefinition } from '../../agents/definition/definition.js';
 import type { ReaderConfig } from '../../agents/definition/far-config.js';
-import type { HttpDoor } from '../reader/http-door.js';
+import type { HttpDoor } from '../http/http-door.js';
 
 /** Subfolder of the data folder for the cache. No agent can have this name. */
 const cacheFolder = '.objects';
@@ -363,7 +363,7 @@ export async function describeServedAgents(served: ServedAgents): Promise<string
  * can't be read.
  */
 export async function openWriterDoor({ writer, tokenFile, caFile }: ReaderConfig): Promise<HttpDoor> {
-  const { HttpDoor: Door } = await import('../reader/http-door.js');
+  const { HttpDoor: Door } = await import('../http/http-door.js');
   return new Door({
     address: writer,
     token: tokenFile === null ? null : readSmallText(tokenFile).trim(),

@@ -22,7 +22,7 @@ import {
 import type { AgentsFolder } from '../../agents/definition/agent-file.js';
 import { ConfigError } from '../../agents/definition/config-error.js';
 import type { AgentDefinition, Retention } from '../../agents/definition/definition.js';
-import { didYouMean, listNames } from '../request/suggestion.js';
+import { didYouMean, listNames } from '../http/suggestion.js';
 import { byteSizeShape, parseByteSize } from '../../agents/definition/quantities.js';
 import { UsageError } from './failure.js';
 import type { CollectLog, LogFacts } from '../../agents/collect/logs/collect-log.js';
@@ -30,7 +30,7 @@ import { formatBytes, formatCount, formatCounted, formatPeriod, formatTime } fro
 import type { CollectStatus } from '../../agents/collect/logs/collect-counts.js';
 import type { AttachStatus } from '../../agents/archive/archive-attaching.js';
 import type { ImportStatus } from '../../agents/archive/archive-import.js';
-import { parseTimeValue } from '../request/time-value.js';
+import { parseTimeValue } from '../http/time-value.js';
 
 /** The global options of the program. */
 export interface GlobalFlags {

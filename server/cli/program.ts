@@ -9,7 +9,7 @@ import { addCountCommand } from './count.js';
 import { addDemoCommand } from './demo.js';
 import { addExportCommand } from './export.js';
 import { addFarCommand } from './far.js';
-import { didYouMean } from '../request/suggestion.js';
+import { didYouMean } from '../http/suggestion.js';
 import { exitDone, exitUsage, reportFailure, UsageError } from './failure.js';
 import { addImportCommand } from './import.js';
 import { addIndexCommand } from './index-archive.js';

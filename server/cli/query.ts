@@ -17,7 +17,7 @@ import {
   colourOption,
   tell,
 } from './terminal.js';
-import { parseQueryRequest } from '../request/query-request.js';
+import { parseQueryRequest } from '../http/query-request.js';
 import {
   chooseAgent,
   cursorOption,

@@ -11,7 +11,7 @@ import {
   type ReaderArchive,
   type Trouble,
 } from '../../engine/index.js';
-import type { ConsoleAgent } from '../console/console-agent.js';
+import type { ConsoleAgent } from '../console/console-router.js';
 import { isLoopback } from '../http/listen.js';
 import { withFar, ServedAgents, openWriterDoor } from './opened-archive.js';
 import { packageVersion } from './options.js';

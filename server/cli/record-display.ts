@@ -1,4 +1,4 @@
-import { wallClock } from '../counts/time-step.js';
+import { wallClock } from '../http/time-step.js';
 import {
   severityOf,
   type Severity,

@@ -37,7 +37,7 @@ import {
 } from './answering.js';
 import { openConsole, openRoutes, ChangedTokens, openAccess } from './listeners.js';
 import { Rereading } from './rereading.js';
-import { serviceManagerOf } from '../systemd/service-manager.js';
+import { serviceManagerOf } from '../http/service-manager.js';
 
 const examples = `
 Examples:

@@ -2,10 +2,15 @@ import { resolve } from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { durationShape, parseDuration } from '../../agents/definition/quantities.js';
 import { isAgentName, isLogstrataError, LogstrataError } from '../../engine/index.js';
-import { agentsOfTokenMax, tokenNameCharactersMax } from '../access/access-limits.js';
-import { isTokenId, listenerNames, type ListenerName, type Token } from '../access/token.js';
-import { TokenFolder } from '../access/token-folder.js';
-import { didYouMean } from '../request/suggestion.js';
+import { agentsOfTokenMax, tokenNameCharactersMax } from '../http/http-limits.js';
+import {
+  isTokenId,
+  listenerNames,
+  type ListenerName,
+  type Token,
+  TokenFolder,
+} from '../http/token-folder.js';
+import { didYouMean } from '../http/suggestion.js';
 import { readAgentsFolder, readSettings, type GlobalFlags, type Settings } from './options.js';
 import { requireData } from './opened-archive.js';
 import { exitDone, UsageError } from './failure.js';

@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { isLogstrataError } from '../../engine/index.js';
-import { anybody, stranger, type Caller } from '../access/caller.js';
-import type { ListenerGuard } from '../access/listener-guard.js';
+import { isLogstrataError, type ReadableStore } from '../../engine/index.js';
+import { anybody, stranger, type Caller, type ListenerGuard } from '../http/access.js';
 import { ProblemError, problemOf } from '../http/problem.js';
-import type { RequestHandler, TransportRequest, TransportResponse } from '../http/transport.js';
-import type { TrustedProxies } from '../request/client-address.js';
-import { percentDecode } from '../request/percent.js';
-import { checkRequest, type CheckRules } from '../request/request-check.js';
-import { sendProblem } from '../route/http-answer.js';
-import type { ConsoleRoute, ConsoleRoutes, PageRoute } from './console-route.js';
+import type { RequestHandler, TransportRequest, TransportResponse, ResponseHead } from '../http/transport.js';
+import type { TrustedProxies } from '../http/client-address.js';
+import { percentDecode } from '../http/parameters.js';
+import { checkRequest, type CheckRules, type RequestTarget } from '../http/request-check.js';
+import { sendProblem, noSniffHeaders } from '../route/http-answer.js';
+import type { FieldDefinition } from '../../agents/definition/definition.js';
+import type { AgentsByName } from '../route/query-route.js';
 
 /** The console can only be read, like the query listener. */
 const methods = ['GET', 'HEAD'];
@@ -127,4 +127,56 @@ function decoded(rawPath: string): string {
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return isLogstrataError(error) ? error.message : (error.stack ?? error.message);
+}
+
+/** The part of an agent's definition that the console shows. */
+export interface ShownDefinition {
+  readonly fields: readonly Pick<FieldDefinition, 'name' | 'type' | 'description'>[];
+}
+
+/** An agent as the console uses it. */
+export interface ConsoleAgent {
+  readonly definition: ShownDefinition;
+  readonly store: ReadableStore;
+}
+
+/** The agents by name. The map is live: it always holds the agents that are served at present. */
+export type ConsoleAgents = ReadonlyMap<string, ConsoleAgent> & AgentsByName<ConsoleAgent>;
+
+/**
+ * Answers the requests for one path of the console, or for all paths below it. The router has checked the request; `target` is its path and
+ * query. The promise of `answer` resolves when the response has ended. An error that it
+ * throws or rejects with is answered as a problem, so it may fail only before the first byte of the response.
+ */
+export interface ConsoleRoute {
+  /**
+   * The rights that a token needs, where tokens are asked for. `none`: no token is needed, as the route shows nothing of the archive. `by
+   * agent`: the route itself checks which agents the token is for. By default the token must be for all agents.
+   */
+  readonly rights?: 'none' | 'by agent';
+  answer(
+    request: TransportRequest,
+    response: TransportResponse,
+    target: RequestTarget,
+    caller: Caller,
+  ): Promise<void>;
+}
+
+/** The routes by path. A path that ends with a slash also stands for all paths below it that no longer path covers. */
+export type ConsoleRoutes = Readonly<Record<string, ConsoleRoute>>;
+
+/** The route of a page that is there from the start of the console. */
+export interface PageRoute extends ConsoleRoute {
+  /** Whether this is the path of the page or of one of its files. */
+  hasFile(path: string): boolean;
+}
+
+const head: ResponseHead = {
+  status: 200,
+  headers: { 'Content-Type': 'application/json', 'Cache-Control': 'no-store', ...noSniffHeaders },
+};
+
+/** Answers 200 with a value as JSON. */
+export function sendJson(response: TransportResponse, value: unknown): Promise<void> {
+  return response.send(head, Buffer.from(`${JSON.stringify(value)}\n`));
 }

@@ -1,16 +1,90 @@
-import { LogstrataError, orDeadline, type Trouble } from '../../engine/index.js';
+import { type Trouble, LogstrataError, orDeadline } from '../../engine/index.js';
+import { ProblemError } from '../http/problem.js';
+import type { TransportRequest, TransportResponse } from '../http/transport.js';
+import type { Caller, ListenerGuard } from '../http/access.js';
+import { type RequestTarget, hostsAsked } from '../http/request-check.js';
+import { type ConsoleRoute, sendJson, type ConsoleRoutes, ConsoleRouter } from './console-router.js';
 import type { ListenAddress } from '../../agents/definition/config.js';
-import type { ListenerGuard } from '../access/listener-guard.js';
 import type { Certificate } from '../http/certificate.js';
 import { formatAddress, formatUrl, isLoopback } from '../http/listen.js';
 import { NodeTransport } from '../http/node-transport.js';
-import { TrustedProxies } from '../request/client-address.js';
-import { hostsAsked } from '../request/request-check.js';
-import type { ConsoleRoutes } from './console-route.js';
-import { ConsoleRouter } from './console-router.js';
-import { livenessRoute, ReadinessRoute } from './probe-routes.js';
-import { Readiness } from './readiness.js';
+import { TrustedProxies } from '../http/client-address.js';
 import { ViewerRoute } from './viewer-route.js';
+
+/** Whether the server can answer queries and store records as it should. */
+class Readiness {
+  /** Undefined until the archive is open. */
+  #troubles: (() => Promise<readonly Trouble[]>) | undefined;
+  #isStopping = false;
+
+  /** Says that the archive is open. From now on `troubles` is asked what is wrong with it. */
+  open(troubles: () => Promise<readonly Trouble[]>): void {
+    this.#troubles = troubles;
+  }
+
+  /** Says that the server is stopping. */
+  stop(): void {
+    this.#isStopping = true;
+  }
+
+  /** The reason where the server is starting or stopping; else null. It reveals nothing about the archive, so everybody may see it. */
+  get transition(): string | null {
+    if (this.#isStopping) return 'the server is shutting down';
+    return this.#troubles === undefined ? 'the archive is being opened' : null;
+  }
+
+  /** Everything that keeps the server from being ready; empty where it is ready. */
+  async troubles(): Promise<readonly Trouble[]> {
+    const { transition } = this;
+    return transition === null ? this.#troubles!() : [{ reason: transition }];
+  }
+}
+
+/** `GET /livez`: 200 while the process can answer. */
+const livenessRoute: ConsoleRoute = {
+  answer: (_request, response) => sendJson(response, { status: 'live' }),
+};
+
+/**
+ * `GET /readyz`: 200 where the server can do all that it should, else 503 with the reasons, each with its agent where it concerns one.
+ * Reasons may name agents and files, so a caller without a token for all agents gets those of its own agents, and learns that there are
+ * others; a probe only needs the status.
+ */
+class ReadinessRoute implements ConsoleRoute {
+  readonly #readiness: Readiness;
+
+  constructor(readiness: Readiness) {
+    this.#readiness = readiness;
+  }
+
+  async answer(
+    _request: TransportRequest,
+    response: TransportResponse,
+    _target: RequestTarget,
+    caller: Caller,
+  ): Promise<void> {
+    const isInTransition = this.#readiness.transition !== null;
+    const reasons = await this.#readiness.troubles();
+    if (reasons.length === 0) return sendJson(response, { status: 'ready' });
+    throw notReady(isInTransition ? reasons : toldTo(caller, reasons));
+  }
+}
+
+const kept: Trouble = { reason: 'only a token for all agents may see the reason' };
+
+function toldTo(caller: Caller, reasons: readonly Trouble[]): readonly Trouble[] {
+  if (!caller.isLimited) return reasons;
+  const own = reasons.filter(({ agent }) => agent !== undefined && caller.may(agent));
+  return own.length === reasons.length ? own : [...own, kept];
+}
+
+function notReady(reasons: readonly Trouble[]): ProblemError {
+  const detail = reasons.map(({ agent, reason }) => (agent === undefined ? reason : `${agent}: ${reason}`));
+  return new ProblemError(503, detail.join('; '), {
+    headers: { 'Retry-After': '1' },
+    members: { reasons },
+  });
+}
 
 /** The options of the console. */
 export interface ConsoleOptions {

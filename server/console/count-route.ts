@@ -1,16 +1,20 @@
 import { answerBytesMax } from '../../engine/index.js';
-import type { Caller } from '../access/caller.js';
-import { countCsv, countJson } from '../counts/count-answer.js';
-import { countProblem, parseCountRequest, type CountRequest } from '../counts/count-request.js';
+import type { Caller } from '../http/access.js';
+import {
+  countCsv,
+  countJson,
+  countProblem,
+  parseCountRequest,
+  type CountRequest,
+} from '../http/count-request.js';
 import type { ResponseHead, TransportRequest, TransportResponse } from '../http/transport.js';
-import { acceptsGzip } from '../request/accept-encoding.js';
-import type { RequestTarget } from '../request/request-check.js';
+import { acceptsGzip } from '../http/query-request.js';
+import type { RequestTarget } from '../http/request-check.js';
 import { type Admission, inSlot } from '../pace/admission.js';
 import { agentOfPath } from '../route/query-route.js';
 import type { QueryTally, SlowCost, SlowQueries } from '../route/query-tally.js';
 import { gzippedAtOnce, noSniffHeaders, serverTiming } from '../route/http-answer.js';
-import type { ConsoleAgent, ConsoleAgents } from './console-agent.js';
-import type { ConsoleRoute } from './console-route.js';
+import type { ConsoleAgent, ConsoleAgents, ConsoleRoute } from './console-router.js';
 
 /** The options of the count route. */
 export interface CountOptions {

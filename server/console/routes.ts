@@ -1,17 +1,234 @@
-import type { ServerFigures } from '../metrics/server-figures.js';
-import { ServerMetrics } from '../metrics/server-metrics.js';
-import type { Admission } from '../pace/admission.js';
-import type { QueryRoute } from '../route/query-route.js';
-import { AgentsRoute } from './agents-route.js';
-import { BorderRoute, type WrittenAgents } from './border-route.js';
-import type { ConsoleAgents } from './console-agent.js';
-import type { ConsoleRoutes } from './console-route.js';
-import { CountRoute, type CountOptions } from './count-route.js';
-import { MetricsRoute } from './metrics-route.js';
-import { RowsRoute } from './rows-route.js';
-import { SchemaRoute } from './schema-route.js';
-import { SlowRoute } from './slow-route.js';
+import type { Caller } from '../http/access.js';
+import type { TransportRequest, TransportResponse, ResponseHead } from '../http/transport.js';
+import type { RequestTarget } from '../http/request-check.js';
+import {
+  type ConsoleAgents,
+  type ConsoleRoute,
+  sendJson,
+  type ShownDefinition,
+  type ConsoleRoutes,
+} from './console-router.js';
+import {
+  encodeBorder,
+  type AgentStore,
+  rowGroupRowsMax,
+  schemaTag,
+  type Position,
+  type RowsQuestion,
+  type Schema,
+} from '../../engine/index.js';
+import { percentDecode, parsePosition, readParameters } from '../http/parameters.js';
+import { agentOfPath, type QueryRoute } from '../route/query-route.js';
+import { noSniffHeaders } from '../route/http-answer.js';
+import { ServerMetrics } from './server-metrics.js';
+import { badParameter, ProblemError } from '../http/problem.js';
+import { type Admission, inSlot } from '../pace/admission.js';
+import { type CountOptions, CountRoute } from './count-route.js';
+import type { SlowQueries } from '../route/query-tally.js';
+import type { ServerFigures } from './metric.js';
 import { ViewerRoute } from './viewer-route.js';
+
+/**
+ * `GET /api/agents`: the names of the agents that are served, in the format of the public service: `{"agents":["app","nginx"]}`. Where
+ * agents are left out, `leftOut` says why, by name. A caller whose token is for some agents gets only those.
+ */
+export class AgentsRoute implements ConsoleRoute {
+  readonly rights = 'by agent';
+  readonly #agents: ConsoleAgents;
+
+  constructor(agents: ConsoleAgents) {
+    this.#agents = agents;
+  }
+
+  answer(
+    _request: TransportRequest,
+    response: TransportResponse,
+    _target: RequestTarget,
+    caller: Caller,
+  ): Promise<void> {
+    const agents = [...this.#agents.keys()].filter((agent) => caller.may(agent));
+    const leftOut = [...(this.#agents.leftOut ?? [])].filter(([agent]) => caller.may(agent));
+    const reasons = leftOut.length === 0 ? {} : { leftOut: Object.fromEntries(leftOut) };
+    return sendJson(response, { agents: agents.sort(), ...reasons });
+  }
+}
+
+/** The agents of a writer by name, as readers on other machines query them. */
+export type WrittenAgents = ReadonlyMap<string, { readonly store: AgentStore }>;
+
+const head: ResponseHead = {
+  status: 200,
+  headers: { 'Content-Type': 'application/json', 'Cache-Control': 'no-store', ...noSniffHeaders },
+};
+
+/**
+ * `GET /api/border/{agent_name}?known=…`: the border of an agent, which says where each of its records is, as JSON (`encodeBorder`). Leaves
+ * out the units of the far tier where `known` is their current tag, as the reader has them then.
+ */
+class BorderRoute implements ConsoleRoute {
+  readonly rights = 'by agent';
+  readonly #agents: WrittenAgents;
+
+  constructor(agents: WrittenAgents) {
+    this.#agents = agents;
+  }
+
+  async answer(
+    _request: TransportRequest,
+    response: TransportResponse,
+    { rawPath, rawQuery }: RequestTarget,
+    caller: Caller,
+  ): Promise<void> {
+    const { found: agent } = agentOfPath(rawPath, 'border', caller, this.#agents);
+    const [key, value = ''] = rawQuery.split('=');
+    const known = key === 'known' ? percentDecode(value, true, 'the tag') : null;
+    await response.send(head, Buffer.from(encodeBorder(await agent.store.border(), known)));
+  }
+}
+
+/** `GET /metrics`: the metrics of the server, in the text format of Prometheus. */
+class MetricsRoute implements ConsoleRoute {
+  readonly #metrics: ServerMetrics;
+
+  constructor(metrics: ServerMetrics) {
+    this.#metrics = metrics;
+  }
+
+  async answer(_request: TransportRequest, response: TransportResponse): Promise<void> {
+    const text = await this.#metrics.text();
+    const headers = {
+      'Content-Type': this.#metrics.contentType,
+      'Cache-Control': 'no-store',
+      ...noSniffHeaders,
+    };
+    await response.send({ status: 200, headers }, Buffer.from(text));
+  }
+}
+
+/** Response header: whether there may be more rows beyond the last one of the response. */
+export const moreHeader = 'Logstrata-More';
+
+const parameters = ['tag', 'from', 'to', 'direction', 'limit', 'fields'] as const;
+
+/**
+ * `GET /api/rows/{agent_name}`: records between two positions, for readers on other machines, in ClickHouse's format `Native`. Filters are
+ * written as in queries. Fields are given by their index in the schema, so the parameter `tag` must be the schema's current tag; otherwise
+ * the answer is 409. Uses the slots of the server.
+ */
+class RowsRoute implements ConsoleRoute {
+  readonly rights = 'by agent';
+  readonly #agents: WrittenAgents;
+  readonly #admission: Admission;
+  readonly #options: Pick<CountOptions, 'timezone' | 'queryTimeoutMs' | 'now'>;
+
+  constructor(
+    agents: WrittenAgents,
+    admission: Admission,
+    options: Pick<CountOptions, 'timezone' | 'queryTimeoutMs' | 'now'>,
+  ) {
+    this.#agents = agents;
+    this.#admission = admission;
+    this.#options = options;
+  }
+
+  async answer(
+    { remoteAddress: client }: TransportRequest,
+    response: TransportResponse,
+    { rawPath, rawQuery }: RequestTarget,
+    caller: Caller,
+  ): Promise<void> {
+    const { store } = agentOfPath(rawPath, 'rows', caller, this.#agents).found;
+    const { timezone, queryTimeoutMs: timeoutMs, now } = this.#options;
+    const question = parseRows(rawQuery, store.schema, timezone, now());
+    const late = `the query of a reader ran longer than ${timeoutMs / 1000} s, the time limit of the writer`;
+    const answer = await inSlot(this.#admission, { client, response, timeoutMs, late }, (signal) =>
+      store.rowsBetween(question, { signal }),
+    );
+    const headers = {
+      'Content-Type': 'application/octet-stream',
+      'Cache-Control': 'no-store',
+      [moreHeader]: answer.isCut ? 'yes' : 'no',
+      ...noSniffHeaders,
+    };
+    await response.send({ status: 200, headers }, answer.bytes);
+  }
+}
+
+function parseRows(rawQuery: string, schema: Schema, timezone: string, now: number): RowsQuestion {
+  // Filters can only be parsed once it is known that reader and writer have the same fields.
+  const tag = schemaTag(schema);
+  if (!rawQuery.split('&').includes(`tag=${tag}`))
+    throw new ProblemError(409, 'the fields of the agent differ from those that the reader knows');
+  const { given, predicates } = readParameters(rawQuery, parameters, { schema, timezone, now });
+  const one = (name: (typeof parameters)[number]): string => given.get(name)?.[0] ?? '';
+  const direction = one('direction');
+  if (direction !== 'forward' && direction !== 'backward')
+    throw badParameter('direction', '"direction" must be forward or backward');
+  return {
+    from: positionOf('from', one('from')),
+    to: positionOf('to', one('to')),
+    direction,
+    limit: countOf('limit', one('limit'), rowGroupRowsMax),
+    predicates,
+    fields:
+      one('fields') === ''
+        ? []
+        : one('fields')
+            .split(',')
+            .map((text) => countOf('fields', text, schema.fields.length - 1)),
+  };
+}
+
+function positionOf(name: 'from' | 'to', text: string): Position {
+  const position = parsePosition(name, text);
+  if (position === undefined) throw badParameter(name, `"${name}" is missing`);
+  return position;
+}
+
+function countOf(name: string, text: string, max: number): number {
+  if (/^\d{1,9}$/.test(text) && Number(text) <= max) return Number(text);
+  throw badParameter(name, `"${name}" must be whole numbers from 0 to ${max}, not ${JSON.stringify(text)}`);
+}
+
+/**
+ * `GET /api/schema/{agent_name}`: the fields of an agent in the order that they have in its records, in the format of the public service:
+ * `{"name":"nginx","schema":[{"name":"time","type":"time"},…]}`. Unlike there, a field may have a description.
+ */
+export class SchemaRoute implements ConsoleRoute {
+  readonly rights = 'by agent';
+  readonly #agents: ConsoleAgents;
+
+  constructor(agents: ConsoleAgents) {
+    this.#agents = agents;
+  }
+
+  answer(
+    _request: TransportRequest,
+    response: TransportResponse,
+    { rawPath }: RequestTarget,
+    caller: Caller,
+  ): Promise<void> {
+    const { name, found: agent } = agentOfPath(rawPath, 'schema', caller, this.#agents);
+    return sendJson(response, { name, schema: shownFields(agent.definition) });
+  }
+}
+
+function shownFields({ fields }: ShownDefinition): object[] {
+  return fields.map(({ name, type, description }) => ({ name, type, description }));
+}
+
+/** `GET /api/slow`: the most recent queries that took longer than `server.slow_query`, newest first. */
+class SlowRoute implements ConsoleRoute {
+  readonly #slow: SlowQueries;
+
+  constructor(slow: SlowQueries) {
+    this.#slow = slow;
+  }
+
+  answer(_request: TransportRequest, response: TransportResponse): Promise<void> {
+    return sendJson(response, { slow: this.#slow.list() });
+  }
+}
 
 /** What the routes of the console use. */
 export interface ServedThings {

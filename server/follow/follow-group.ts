@@ -9,10 +9,8 @@ import {
 } from '../../engine/index.js';
 import { followGatherMs, followKeptBytesMax, followPatienceMs } from '../http/http-limits.js';
 import { TimedPieces } from '../pace/timed-pieces.js';
-import { Backlogs } from './backlogs.js';
-import { EventLog, type LogRoom } from './event-log.js';
-import { allAfter, beforeAll, type Followed } from './followed.js';
-import { eventsOf, type RecordEvents } from './record-events.js';
+import { Backlogs, allAfter, beforeAll, type Followed } from './backlogs.js';
+import { EventLog, type LogRoom, eventsOf, type RecordEvents } from './event-stream.js';
 
 /** A client of a group, as the group sees it. */
 export interface GroupMember {

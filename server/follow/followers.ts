@@ -4,10 +4,9 @@ import { catchUpsMax, followLogsBytesMax } from '../http/http-limits.js';
 import { ProblemError } from '../http/problem.js';
 import type { ResponseHead, TransportResponse } from '../http/transport.js';
 import { AnswerWatch } from '../pace/answer-watch.js';
-import type { LogBudget } from './event-log.js';
-import { EventStream } from './event-stream.js';
+import { type LogBudget, EventStream } from './event-stream.js';
 import { FollowGroup } from './follow-group.js';
-import type { Followed } from './followed.js';
+import type { Followed } from './backlogs.js';
 import { Follower } from './follower.js';
 
 /** How often every stream is checked: whether its client still may follow, and whether a comment is due. */

@@ -1,4 +1,4 @@
-import type { Server } from 'node:net';
+import { type Server, isIPv6 } from 'node:net';
 import { LogstrataError } from '../../engine/index.js';
 
 /** An address as people write it, with IPv6 in brackets. */
@@ -43,5 +43,87 @@ function describe(cause: NodeJS.ErrnoException): string {
       return 'there is no host of this name';
     default:
       return cause.message;
+  }
+}
+
+/** A name has at most 253 characters, followed by the port. */
+const hostCharactersMax = 262;
+const portMax = 65_535;
+
+/**
+ * The name or address in a Host header or in the authority of a URL, without the port and without the brackets of an IPv6 address.
+ * Undefined for a text that is not valid by RFC 3986, section 3.2.2, and for an empty name, which no `http` URL may have.
+ */
+export function nameOfHost(host: string): string | undefined {
+  if (host.length > hostCharactersMax) return undefined;
+  if (host.startsWith('[')) {
+    const end = host.indexOf(']');
+    const address = host.slice(1, end);
+    return end > 0 && !address.includes('%') && isIPv6(address) && isPort(host.slice(end + 1))
+      ? address
+      : undefined;
+  }
+  const colon = host.indexOf(':');
+  const name = colon < 0 ? host : host.slice(0, colon);
+  return isName(name) && isPort(colon < 0 ? '' : host.slice(colon)) ? name : undefined;
+}
+
+/** Whether a text is empty, or a colon and a port number. RFC 3986 allows a colon without digits. */
+function isPort(text: string): boolean {
+  return text === '' || (/^:\d{0,5}$/.test(text) && Number(text.slice(1)) <= portMax);
+}
+
+function isName(text: string): boolean {
+  return /^(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+$/.test(text);
+}
+
+/** A connection as `OpenConnections` sees it. */
+export interface OpenConnection {
+  /** Address of the other end. */
+  readonly address: string;
+  /** Whether an answer is under way on it. */
+  readonly isAnswering: boolean;
+  destroy(): void;
+}
+
+/**
+ * The open connections, at most `max` of them. When a new one exceeds that number, another is closed: of the address with the most
+ * connections, the oldest one without an answer under way. So idle connections can't keep other clients out.
+ */
+export class OpenConnections<Connection extends OpenConnection> {
+  readonly #max: number;
+  /** By address, the oldest connection of each first. */
+  readonly #byAddress = new Map<string, Set<Connection>>();
+  #count = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** Adds a connection. If that makes too many, destroys another one, or this one if no other can be spared. */
+  add(connection: Connection): void {
+    const { address } = connection;
+    const connections = this.#byAddress.get(address) ?? new Set();
+    this.#byAddress.set(address, connections.add(connection));
+    this.#count++;
+    if (this.#count > this.#max) (this.#dispensable() ?? connection).destroy();
+  }
+
+  /** Forgets a connection that has closed. Further calls do nothing. */
+  remove(connection: Connection): void {
+    const connections = this.#byAddress.get(connection.address);
+    if (connections?.delete(connection) !== true) return;
+    this.#count--;
+    if (connections.size === 0) this.#byAddress.delete(connection.address);
+  }
+
+  *[Symbol.iterator](): Generator<Connection> {
+    for (const connections of this.#byAddress.values()) yield* connections;
+  }
+
+  #dispensable(): Connection | undefined {
+    const most = [...this.#byAddress.values()].reduce((a, b) => (b.size > a.size ? b : a));
+    for (const connection of most) if (!connection.isAnswering) return connection;
+    return undefined;
   }
 }

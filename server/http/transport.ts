@@ -1,4 +1,5 @@
 import type { Certificate } from './certificate.js';
+import { LogstrataError } from '../../engine/index.js';
 
 /**
  * The interface between the route and an HTTP server. One test suite runs on all implementations.
@@ -73,3 +74,19 @@ export interface TransportResponse {
 }
 
 export type RequestHandler = (request: TransportRequest, response: TransportResponse) => void;
+
+/** The error that ends work for a client whose connection has closed. */
+export function clientGoneError(): LogstrataError {
+  return new LogstrataError('cancelled', 'the client has gone away');
+}
+
+/** Value of the header `name` (lowercase) in `lines`, a list of alternating names and values. Several values are joined by `, `. */
+export function headerOf(lines: readonly string[], name: string): string | undefined {
+  let value: string | undefined;
+  for (let i = 0; i + 1 < lines.length; i += 2) {
+    const sent = lines[i]!;
+    if (sent.length !== name.length || (sent !== name && sent.toLowerCase() !== name)) continue;
+    value = value === undefined ? lines[i + 1]! : `${value}, ${lines[i + 1]!}`;
+  }
+  return value;
+}

@@ -1,8 +1,7 @@
 import { answersPerSlot, admissionWaitMs } from '../http/http-limits.js';
 import { ProblemError } from '../http/problem.js';
 import { LogstrataError } from '../../engine/index.js';
-import { clientGoneError } from '../http/client-gone.js';
-import type { TransportResponse } from '../http/transport.js';
+import { clientGoneError, type TransportResponse } from '../http/transport.js';
 
 /** The answers and slots of one client. */
 interface Share {

@@ -7,8 +7,14 @@ import {
   type Scan,
   answerBytesMax,
 } from '../../engine/index.js';
-import { anybody, type Caller } from '../access/caller.js';
-import { acceptsGzip } from '../request/accept-encoding.js';
+import { anybody, type Caller } from '../http/access.js';
+import {
+  acceptsGzip,
+  KnownQueries,
+  type ParsedTarget,
+  parseAgentPath,
+  parseQueryRequest,
+} from '../http/query-request.js';
 import type { Admission, Slot } from '../pace/admission.js';
 import {
   AnswerHeads,
@@ -23,19 +29,21 @@ import {
   withVary,
 } from './http-answer.js';
 import { AnswerWatch } from '../pace/answer-watch.js';
-import { TrustedProxies } from '../request/client-address.js';
-import { clientGoneError } from '../http/client-gone.js';
+import { TrustedProxies } from '../http/client-address.js';
+import {
+  clientGoneError,
+  type ResponseHead,
+  type TransportRequest,
+  type TransportResponse,
+} from '../http/transport.js';
 import { asksToFollow, followedQuery } from '../follow/follow-request.js';
 import type { Followers, FollowRequest } from '../follow/followers.js';
 import { wholeAnswerBytesMax } from '../http/http-limits.js';
-import { KnownQueries, type ParsedTarget } from '../request/known-queries.js';
 import { ProblemError, problemOf } from '../http/problem.js';
-import { checkRequest, hostsAsked, type CheckRules, type RequestTarget } from '../request/request-check.js';
-import { parseAgentPath, parseQueryRequest } from '../request/query-request.js';
+import { checkRequest, hostsAsked, type CheckRules, type RequestTarget } from '../http/request-check.js';
 import { type BreakReason, QueryTally, SlowQueries } from './query-tally.js';
 import type { ServerOptions } from './server-options.js';
 import { TimedPieces } from '../pace/timed-pieces.js';
-import type { ResponseHead, TransportRequest, TransportResponse } from '../http/transport.js';
 
 /** `limit` of a request that gives none, as the interface fixes it. */
 const limitDefault = 100;

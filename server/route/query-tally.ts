@@ -1,6 +1,6 @@
 import { type ScanStats, shownCharactersMax } from '../../engine/index.js';
 import { slowFiltersMax, slowQueriesMax } from '../http/http-limits.js';
-import { percentDecode } from '../request/percent.js';
+import { percentDecode } from '../http/parameters.js';
 
 /** Upper bounds of a histogram's buckets, in milliseconds (inclusive). Longer durations go into one more bucket. */
 export const durationBoundsMs = [

@@ -1,7 +1,7 @@
 import type { ServerSettings } from '../../agents/definition/config.js';
 import type { ReadableStore } from '../../engine/index.js';
 import type { SlowQuery } from './query-tally.js';
-import type { ListenerGuard } from '../access/listener-guard.js';
+import type { ListenerGuard } from '../http/access.js';
 import type { Certificate } from '../http/certificate.js';
 import type { TransportName } from '../http/transport.js';
 

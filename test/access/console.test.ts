@@ -1,12 +1,9 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { FailedTokens } from '../../server/access/failed-tokens.js';
-import { ListenerGuard } from '../../server/access/listener-guard.js';
-import { digestOf, newTokenText, type Token } from '../../server/access/token.js';
-import { AgentsRoute } from '../../server/console/agents-route.js';
+import { FailedTokens, ListenerGuard } from '../../server/http/access.js';
+import { digestOf, newTokenText, type Token } from '../../server/http/token-folder.js';
+import { AgentsRoute, SchemaRoute } from '../../server/console/routes.js';
 import { startConsole, type ConsoleOptions, type RunningConsole } from '../../server/console/console.js';
-import type { ConsoleAgent } from '../../server/console/console-agent.js';
-import type { ConsoleRoute } from '../../server/console/console-route.js';
-import { SchemaRoute } from '../../server/console/schema-route.js';
+import type { ConsoleAgent, ConsoleRoute } from '../../server/console/console-router.js';
 import { ask } from '../server/wire.js';
 
 function made(agents: readonly string[] | null): { token: Token; header: Record<string, string> } {

@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Archive } from '../../engine/archive/archive.js';
 import type { AgentStore } from '../../engine/index.js';
-import { FailedTokens } from '../../server/access/failed-tokens.js';
-import { ListenerGuard } from '../../server/access/listener-guard.js';
-import { digestOf, newTokenText, type Token } from '../../server/access/token.js';
+import { FailedTokens, ListenerGuard } from '../../server/http/access.js';
+import { digestOf, newTokenText, type Token } from '../../server/http/token-folder.js';
 import { append, noon, openOn, schema } from '../engine/store/memory-archive.js';
 import { serve } from '../server/running.js';
 import { until } from '../server/scripted-store.js';

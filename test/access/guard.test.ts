@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { FailedTokens } from '../../server/access/failed-tokens.js';
-import { ListenerGuard } from '../../server/access/listener-guard.js';
+import { FailedTokens, ListenerGuard } from '../../server/http/access.js';
 import {
   failingClientsMax,
   failureDelayMsMax,
@@ -8,8 +7,8 @@ import {
   failuresForgottenMs,
   slowedAnswersMax,
   slowedAnswersOfClientMax,
-} from '../../server/access/access-limits.js';
-import { digestOf, newTokenText, type Token } from '../../server/access/token.js';
+} from '../../server/http/http-limits.js';
+import { digestOf, newTokenText, type Token } from '../../server/http/token-folder.js';
 import { ProblemError } from '../../server/http/problem.js';
 
 const nowMs = Date.UTC(2026, 0, 15);

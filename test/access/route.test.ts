@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
-import { FailedTokens } from '../../server/access/failed-tokens.js';
-import { ListenerGuard } from '../../server/access/listener-guard.js';
-import { digestOf, newTokenText, type Token } from '../../server/access/token.js';
+import { FailedTokens, ListenerGuard } from '../../server/http/access.js';
+import { digestOf, newTokenText, type Token } from '../../server/http/token-folder.js';
 import type { ServerOptions } from '../../server/route/server-options.js';
 import { describeOnTransports, serve } from '../server/running.js';
 import { piece, ScriptedStore } from '../server/scripted-store.js';

@@ -13,12 +13,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { fc } from '../cases.js';
-import { Access } from '../../server/access/access.js';
-import { tokensMax } from '../../server/access/access-limits.js';
-import { listenerNames, type Token } from '../../server/access/token.js';
-import { parseTokenFile, tokenFileBytes } from '../../server/access/token-file.js';
-import { TokenFolder } from '../../server/access/token-folder.js';
-import { isLogstrataError } from '../../engine/terms/errors.js';
+import { Access } from '../../server/http/access.js';
+import { tokensMax } from '../../server/http/http-limits.js';
+import {
+  listenerNames,
+  type Token,
+  parseTokenFile,
+  tokenFileBytes,
+  TokenFolder,
+} from '../../server/http/token-folder.js';
+import { isLogstrataError } from '../../engine/core/errors.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 
 type Wanted = Parameters<TokenFolder['add']>[0];

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { makeSchema } from '../../engine/terms/schema.js';
+import { makeSchema } from '../../engine/core/schema.js';
 import { parquetBytes } from '../foreign/write-parquet.js';
 import { environment } from '../objects/object-storage.js';
 import { S3Server } from '../objects/s3-server.js';

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { makeSchema } from '../../engine/terms/schema.js';
-import type { Counts } from '../../engine/scan/plan/count.js';
-import { parseCountRequest } from '../../server/counts/count-request.js';
+import { makeSchema } from '../../engine/core/schema.js';
+import type { Counts } from '../../engine/scan/count-query.js';
+import { parseCountRequest } from '../../server/http/count-request.js';
 import { describeCounts, type Screen } from '../../server/cli/count.js';
 import { textWidth } from '../../server/cli/terminal.js';
 import { run } from './here.js';

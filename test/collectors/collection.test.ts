@@ -5,7 +5,7 @@ import { Collection } from '../../agents/collect/collection.js';
 import type { CollectLog, LogFacts } from '../../agents/collect/logs/collect-log.js';
 import { frameBytesMax } from '../../agents/collect/line-frame.js';
 import { realLogFiles } from '../../agents/collect/logs/log-files.js';
-import { leasedMemoryBytes } from '../../engine/memory/memory-lease.js';
+import { leasedMemoryBytes } from '../../engine/core/memory-lease.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { closeAtEnd, temporaryFolder } from '../agents/load/temporary.js';

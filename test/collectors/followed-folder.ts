@@ -9,8 +9,8 @@ import type { AgentDefinition, FileInput, Rotation } from '../../agents/definiti
 import { loadFiles } from '../../agents/load/load.js';
 import type { LoadSummary } from '../../agents/load/load-report.js';
 import type { AgentStore } from '../../engine/archive/agent-store.js';
-import { isLogstrataError } from '../../engine/terms/errors.js';
-import { makeSchema } from '../../engine/terms/schema.js';
+import { isLogstrataError } from '../../engine/core/errors.js';
+import { makeSchema } from '../../engine/core/schema.js';
 import type { Archive } from '../../engine/archive/archive.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';

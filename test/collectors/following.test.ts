@@ -15,7 +15,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { lineBytesMax } from '../../engine/terms/limits.js';
+import { lineBytesMax } from '../../engine/core/limits.js';
 import { gzip, zstd } from '../agents/load/compressed.js';
 import { closeAtEnd, temporaryFolder } from '../agents/load/temporary.js';
 import { follow, FollowedFolder, lineOf, lines, range } from './followed-folder.js';

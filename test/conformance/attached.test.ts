@@ -1,11 +1,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { makeSchema, type Schema } from '../../engine/terms/schema.js';
+import { makeSchema, type Schema } from '../../engine/core/schema.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { openOn, textOf } from '../engine/store/memory-archive.js';
 import type { OpenOptions } from '../../engine/archive/open-options.js';
-import type { FileToAttach } from '../../engine/store/attached/attached-file.js';
+import type { FileToAttach } from '../../engine/store/attached/attached-list.js';
 import { parquetBytes } from '../foreign/write-parquet.js';
 import { storageOf } from '../objects/object-storage.js';
 import { S3Server } from '../objects/s3-server.js';

@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseCursor } from '../../engine/terms/cursor.js';
-import { makeSchema } from '../../engine/terms/schema.js';
-import type { Field, FieldType } from '../../engine/terms/schema.js';
+import { parseCursor } from '../../engine/core/cursor.js';
+import { makeSchema, type Field, type FieldType } from '../../engine/core/schema.js';
 import type { ModelRecord, Value } from '../model/dataset.js';
 import type { CaseDataset, Commit, HttpRequest, ServerState } from './answerer.js';
 

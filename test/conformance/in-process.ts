@@ -1,7 +1,7 @@
-import type { Query } from '../../engine/scan/plan/query.js';
-import { comparePositions } from '../../engine/terms/cursor.js';
+import type { Query } from '../../engine/scan/query.js';
+import { comparePositions } from '../../engine/core/cursor.js';
 import { problemBody, ProblemError, problemOf } from '../../server/http/problem.js';
-import { parseAgentPath, parseQueryRequest } from '../../server/request/query-request.js';
+import { parseAgentPath, parseQueryRequest } from '../../server/http/query-request.js';
 import type { ModelRecord } from '../model/dataset.js';
 import type { Answer, Answerer, CaseDataset, Commit, HttpRequest, OpenedStore } from './answerer.js';
 

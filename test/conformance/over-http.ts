@@ -8,9 +8,8 @@ import type { AgentStore } from '../../engine/archive/agent-store.js';
 import type { Archive } from '../../engine/archive/archive.js';
 import { openArchive, WorkerPool, workersDefault } from '../../engine/index.js';
 import { signalOf } from '../../engine/store/reading/pace.js';
-import type { Query } from '../../engine/scan/plan/query.js';
-import { startServer } from '../../server/route/server.js';
-import type { RunningServer } from '../../server/route/server.js';
+import type { Query } from '../../engine/scan/query.js';
+import { startServer, type RunningServer } from '../../server/route/server.js';
 import type { TransportName } from '../../server/http/transport.js';
 import { append, load } from '../engine/store/memory-archive.js';
 import { piece, ScriptedStore } from '../server/scripted-store.js';
@@ -24,7 +23,7 @@ import type {
   OpenedStore,
   ServerState,
 } from './answerer.js';
-import type { Scan, ScanOptions } from '../../engine/scan/plan/scan.js';
+import type { Scan, ScanOptions } from '../../engine/scan/scan.js';
 
 /** An agent next to the dataset's, whose queries run until they are told to end. */
 const endless = 'endless';

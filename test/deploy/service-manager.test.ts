@@ -3,8 +3,8 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wr
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { Assignments } from '../../server/systemd/notifications.js';
-import { ServiceManager, serviceManagerOf } from '../../server/systemd/service-manager.js';
+import type { Assignments } from '../../server/http/service-manager.js';
+import { ServiceManager, serviceManagerOf } from '../../server/http/service-manager.js';
 import { freePort, start, workFolder } from '../cli/process.js';
 
 /** A service manager to which a server reports its state. */

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { load } from 'js-yaml';
 import { beforeAll, expect, it } from 'vitest';
-import { ServerMetrics } from '../../server/metrics/server-metrics.js';
+import { ServerMetrics } from '../../server/console/server-metrics.js';
 import { sampleFigures } from '../server/sample-figures.js';
 import { root } from '../tidy/source-files.js';
 import { itUnless, missingProgram } from '../needs.js';

@@ -8,7 +8,7 @@ import { defaultConfig } from '../../agents/definition/config.js';
 import { describeLine } from '../../agents/decode/describe-line.js';
 import { loadFiles } from '../../agents/load/load.js';
 import { openArchive } from '../../engine/index.js';
-import { objectCacheBytesDefault } from '../../engine/terms/far-limits.js';
+import { objectCacheBytesDefault } from '../../engine/core/limits.js';
 import type { AgentStore } from '../../engine/archive/agent-store.js';
 import type { Archive } from '../../engine/archive/archive.js';
 import { makeRoutes } from '../../server/console/routes.js';

@@ -5,7 +5,7 @@ import { crc32, inflateRawSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openArchive } from '../../engine/index.js';
 import { batchFromRows } from '../model/rows.js';
-import { makeSchema } from '../../engine/terms/schema.js';
+import { makeSchema } from '../../engine/core/schema.js';
 import { bitmapAt, bloomHeaderBytes, filterBytes, gramBits, isInBlocks, xxh64 } from './tiny-filters.js';
 import {
   dataPage,

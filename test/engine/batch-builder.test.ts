@@ -1,16 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
-import { RangeArena } from '../../engine/memory/arena.js';
+import { RangeArena } from '../../engine/core/arena.js';
 import { BatchBuilder } from '../../engine/columns/batch-builder.js';
 import { gatherBatch, sliceBatch, takeRows, wholeBatches } from '../../engine/columns/take.js';
-import { columnValue } from '../../engine/columns/column.js';
-import type { Column, RecordBatch } from '../../engine/columns/column.js';
+import { columnValue, type Column, type RecordBatch } from '../../engine/columns/column.js';
 import type {
   ColumnBuilder,
   IntColumnBuilder,
   StringColumnBuilder,
 } from '../../engine/columns/column-builder.js';
-import { rowGroupBytesMax, rowGroupRowsMax } from '../../engine/terms/limits.js';
+import { rowGroupBytesMax, rowGroupRowsMax } from '../../engine/core/limits.js';
 import {
   headerBytes,
   packBatch,
@@ -19,9 +18,8 @@ import {
   packSteps,
   unpackBatch,
 } from '../../engine/columns/packed-batch.js';
-import { batchFromRows } from '../model/rows.js';
-import type { Value } from '../model/rows.js';
-import { makeSchema } from '../../engine/terms/schema.js';
+import { batchFromRows, type Value } from '../model/rows.js';
+import { makeSchema } from '../../engine/core/schema.js';
 import { bitmapBytes } from '../../engine/kernels/bitmap.js';
 import { expectEqual } from '../expect-equal.js';
 import { anyText } from '../model/any-text.js';

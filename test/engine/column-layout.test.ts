@@ -1,11 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
-import { arraysOf, type Column, type PlainColumn, type Validity } from '../../engine/columns/column.js';
-import { columnAt, columnLayout, layoutEnd } from '../../engine/columns/column-layout.js';
-import { SharedMemory } from '../../engine/memory/shared-memory.js';
-import { createMemory } from '../../engine/memory/wasm.js';
+import {
+  arraysOf,
+  type Column,
+  type PlainColumn,
+  type Validity,
+  columnAt,
+  columnLayout,
+  layoutEnd,
+} from '../../engine/columns/column.js';
+import { SharedMemory } from '../../engine/core/shared-memory.js';
+import { createMemory } from '../../engine/core/wasm.js';
 import { RangeSpace } from '../../engine/parquet/column-space.js';
-import { copyColumn } from '../../engine/columns/copy-column.js';
+import { copyColumn } from '../../engine/columns/convert-column.js';
 import { bitmapBytes } from '../../engine/kernels/bitmap.js';
 import { expectEqual } from '../expect-equal.js';
 import { anyText } from '../model/any-text.js';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { everyStep } from '../../engine/terms/every-step.js';
+import { everyStep } from '../../engine/core/waiting.js';
 
 it('every step runs in order even if others fail, and the first failure is reported', async () => {
   const taken: string[] = [];

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { caseCount, fc, isWhole } from '../cases.js';
-import type { Predicate } from '../../engine/scan/plan/query.js';
+import type { Predicate } from '../../engine/scan/query.js';
 import type { SegmentEntry } from '../../engine/store/manifest/manifest.js';
 import { ruling, SegmentRulings, type Ruling } from '../../engine/store/sealed/segment-rulings.js';
 import type { FilterQuestion } from '../../engine/store/sealed/filter-question.js';
 import { FilterEvaluator } from '../../engine/store/sealed/filter-evaluator.js';
 import { checkedPiece } from '../../engine/store/sealed/filter-piece.js';
 import { decodeSummary, filterParts } from '../../engine/store/sealed/segment-filters.js';
-import { makeSchema, type Schema } from '../../engine/terms/schema.js';
+import { makeSchema, type Schema } from '../../engine/core/schema.js';
 import { batchFromRows, type Value } from '../model/rows.js';
 import {
   fileBytes,

@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest';
 import { caseCount, fc } from '../cases.js';
 import type { BytesColumn } from '../../engine/columns/column.js';
 import { batchFromRows } from '../model/rows.js';
-import { foldNeedle } from '../../engine/terms/fold.js';
+import { foldNeedle } from '../../engine/core/fold.js';
 import type { RowGroup } from '../../engine/store/reading/snapshot.js';
-import type { FieldIndex, Schema } from '../../engine/terms/schema.js';
+import type { FieldIndex, Schema } from '../../engine/core/schema.js';
 import {
   buildGramFilter,
   gramSizeSmall,

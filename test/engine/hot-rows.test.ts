@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { fc } from '../cases.js';
 import { type Column, columnValue, type RecordBatch } from '../../engine/columns/column.js';
 import { batchFromRows, type Value } from '../model/rows.js';
-import { makeSchema, type Schema } from '../../engine/terms/schema.js';
+import { makeSchema, type Schema } from '../../engine/core/schema.js';
 import type { RowGroup } from '../../engine/store/reading/snapshot.js';
 import { HotRows } from '../../engine/store/reading/hot-rows.js';
 import { datasets, strangeSchema } from '../model/arbitraries.js';

@@ -2,19 +2,18 @@ import { RecordBatchReader, tableFromIPC } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
 import { fc } from '../cases.js';
 import { columnValue, type RecordBatch } from '../../engine/columns/column.js';
-import { positionFromInt64, type Position } from '../../engine/terms/cursor.js';
-import { DamageError } from '../../engine/terms/errors.js';
+import { positionFromInt64, type Position } from '../../engine/core/cursor.js';
+import { DamageError } from '../../engine/core/errors.js';
 import { batchFromRows, type Value } from '../model/rows.js';
-import { makeSchema, type Schema } from '../../engine/terms/schema.js';
+import { makeSchema, type Schema } from '../../engine/core/schema.js';
 import { decodeBatch, encodeBatch } from '../../engine/store/hot/batch-codec.js';
-import type { OrdinalRun } from '../../engine/store/manifest/manifest.js';
+import { type OrdinalRun, noCounters } from '../../engine/store/manifest/manifest.js';
 import {
   HotSegmentWriter,
   readHotSegment,
   scanHotSegment,
   type HotBatchMeta,
 } from '../../engine/store/hot/hot-segment-file.js';
-import { noCounters } from '../../engine/store/manifest/manifest.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { datasets, strangeSchema } from '../model/arbitraries.js';
 import { makeColumn } from '../model/model-column.js';

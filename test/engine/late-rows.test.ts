@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { fc } from '../cases.js';
-import { placeRuns } from '../../engine/store/load/late-rows.js';
+import { placeRuns } from '../../engine/store/load/gathered-rows.js';
 import type { Run } from '../../engine/store/manifest/manifest.js';
 
 const partitionMs = 3_600_000;

@@ -1,8 +1,8 @@
 import { crc32 } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { fc } from '../cases.js';
-import { DamageError } from '../../engine/terms/errors.js';
-import type { FieldType } from '../../engine/terms/schema.js';
+import { DamageError } from '../../engine/core/errors.js';
+import type { FieldType } from '../../engine/core/schema.js';
 import type { ReadableFile, WritableFile } from '../../engine/store/disk/directory.js';
 import { manifestVersion } from '../../engine/store/manifest/manifest-format.js';
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { leaseMemory, leasedMemoryBytes, type MemoryLease } from '../../engine/memory/memory-lease.js';
-import { leasedBytesMax } from '../../engine/terms/limits.js';
+import { leaseMemory, leasedMemoryBytes, type MemoryLease } from '../../engine/core/memory-lease.js';
+import { leasedBytesMax } from '../../engine/core/limits.js';
 
 describe('leased memory', () => {
   it('is counted, can be shrunk, and can be given back only once', () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { makeSchema } from '../../engine/terms/schema.js';
-import { buildingFolder } from '../../engine/store/manifest/committer.js';
+import { makeSchema } from '../../engine/core/schema.js';
+import { buildingFolder } from '../../engine/store/manifest/commit.js';
 import { MergedSegments } from '../../engine/store/load/merged-segments.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { batchFromRows } from '../model/rows.js';

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
-import { leasedMemoryBytes } from '../../engine/memory/memory-lease.js';
-import { sharedMemory } from '../../engine/memory/shared-memory.js';
+import { leasedMemoryBytes } from '../../engine/core/memory-lease.js';
+import { sharedMemory } from '../../engine/core/shared-memory.js';
 import { encodeBatchMessage } from '../../engine/store/hot/arrow-batch.js';
-import { MessageSpace } from '../../engine/store/hot/message-space.js';
+import { MessageSpace } from '../../engine/store/hot/hot-segment-file.js';
 import { sealedMessageBytes } from '../../engine/store/hot/sealed-message.js';
 import { batchFromRows } from '../model/rows.js';
 import { datasets, strangeSchema } from '../model/arbitraries.js';

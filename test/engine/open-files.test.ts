@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, expect, it, vi } from 'vitest';
-import { idleMs } from '../../engine/terms/limits.js';
+import { idleMs } from '../../engine/core/limits.js';
 import { OpenFiles } from '../../engine/store/disk/open-files.js';
 import { root } from '../tidy/source-files.js';
 

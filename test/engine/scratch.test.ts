@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { lz4BytesMax, lz4Compress, lz4Decompress } from '../../engine/kernels/lz4.js';
-import { openScratch, openScratchWithin, withKeptScratch } from '../../engine/memory/scratch.js';
-import { foreignMemory, sharedMemory, workingOn } from '../../engine/memory/shared-memory.js';
+import { openScratch, openScratchWithin, withKeptScratch } from '../../engine/core/scratch.js';
+import { foreignMemory, sharedMemory, workingOn } from '../../engine/core/shared-memory.js';
 
 /** Compresses the bytes and decompresses them again. */
 function thereAndBack(source: Uint8Array): Uint8Array {

@@ -1,12 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { batchFromRows, type Value } from '../model/rows.js';
-import { makeSchema, type Schema } from '../../engine/terms/schema.js';
+import { makeSchema, type Schema } from '../../engine/core/schema.js';
 import { withFile } from '../../engine/store/sealed/segment-file.js';
 import { readHeader, type SegmentHeader } from '../../engine/store/sealed/segment-header.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
-import { seededRandom } from '../model/random.js';
+import { seededRandom, between } from '../model/random.js';
 import type { Run, SegmentEntry } from '../../engine/store/manifest/manifest.js';
-import { between } from '../model/random.js';
 import { openSegment, samplePartition, sealBatches } from '../parquet/segment-sample.js';
 
 const path = 'a.parquet';

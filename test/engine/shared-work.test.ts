@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { once, SharedWork } from '../../engine/terms/shared-work.js';
+import { once, SharedWork } from '../../engine/core/waiting.js';
 
 /** Work that fails the first time, and counts how often it was begun. */
 function failingOnce() {

@@ -10,7 +10,7 @@ import {
 } from '../../engine/columns/take.js';
 import { columnValue, type DictionaryColumn, type RecordBatch } from '../../engine/columns/column.js';
 import { batchFromRows, type Value } from '../model/rows.js';
-import { makeSchema } from '../../engine/terms/schema.js';
+import { makeSchema } from '../../engine/core/schema.js';
 import { anyText } from '../model/any-text.js';
 
 const schema = makeSchema([

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { Archive } from '../../engine/archive/archive.js';
-import { upkeepMsMax } from '../../engine/terms/limits.js';
+import { upkeepMsMax } from '../../engine/core/limits.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 
 beforeEach(() => void vi.useFakeTimers());

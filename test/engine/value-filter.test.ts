@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { caseCount, fc } from '../cases.js';
-import type { Value } from '../model/rows.js';
-import { batchFromRows } from '../model/rows.js';
-import type { FieldPredicate, Predicate } from '../../engine/scan/plan/query.js';
+import { type Value, batchFromRows } from '../model/rows.js';
+import type { FieldPredicate, Predicate } from '../../engine/scan/query.js';
 import type { SegmentEntry } from '../../engine/store/manifest/manifest.js';
 import type { RowGroup } from '../../engine/store/reading/snapshot.js';
 import { decodeSummary, encodeSummary } from '../../engine/store/sealed/segment-filters.js';
@@ -15,8 +14,8 @@ import {
   joinSketches,
   stripeBytes,
 } from '../../engine/store/sealed/value-filter.js';
-import { rowGroupRowsMax } from '../../engine/terms/limits.js';
-import { makeSchema, type Field, type Schema } from '../../engine/terms/schema.js';
+import { rowGroupRowsMax } from '../../engine/core/limits.js';
+import { makeSchema, type Field, type Schema } from '../../engine/core/schema.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import {
   fileBytes,

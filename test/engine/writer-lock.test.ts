@@ -8,13 +8,12 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { caseCount } from '../cases.js';
-import { DamageError, LogstrataError } from '../../engine/terms/errors.js';
+import { DamageError, LogstrataError } from '../../engine/core/errors.js';
 import { batchFromRows } from '../model/rows.js';
-import { makeSchema } from '../../engine/terms/schema.js';
+import { makeSchema } from '../../engine/core/schema.js';
 import { columnValue } from '../../engine/columns/column.js';
 import { decodeBatch, encodeBatch } from '../../engine/store/hot/batch-codec.js';
-import { encodeFrame } from '../../engine/store/writer/frame.js';
-import type { ChannelOperations } from '../../engine/store/writer/writer-channel.js';
+import { encodeFrame, type ChannelOperations } from '../../engine/store/writer/writer-channel.js';
 import { connectToWriter, lockForWriting, type WriterLink } from '../../engine/store/writer/writer-link.js';
 import { root } from '../cli/process.js';
 

@@ -10,9 +10,9 @@ import { datasets, forms, queries, strangeSchema } from '../model/arbitraries.js
 import { countsOf } from '../model/count.js';
 import { countQueries, steps } from '../model/count-queries.js';
 import type { Dataset } from '../model/dataset.js';
-import type { CountQuery } from '../../engine/scan/plan/count.js';
-import type { Predicate } from '../../engine/scan/plan/query.js';
-import type { FarSettings } from '../../engine/store/far/far-place.js';
+import type { CountQuery } from '../../engine/scan/count-query.js';
+import type { Predicate } from '../../engine/scan/query.js';
+import type { FarSettings } from '../../engine/far/far-place.js';
 import { describeWithClickHouse } from './clickhouse-server.js';
 import { FarClusterBed } from './far-cluster-bed.js';
 import { FarStore, tierOf, type TestTier } from './far-store.js';

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { isLong, seed } from '../cases.js';
-import type { Query } from '../../engine/scan/plan/query.js';
-import { isLogstrataError } from '../../engine/terms/errors.js';
-import { makeSchema } from '../../engine/terms/schema.js';
+import type { Query } from '../../engine/scan/query.js';
+import { isLogstrataError } from '../../engine/core/errors.js';
+import { makeSchema } from '../../engine/core/schema.js';
 import { noon, schema } from '../engine/store/memory-archive.js';
 import { seededRandom } from '../model/random.js';
 import type { Value } from '../model/dataset.js';

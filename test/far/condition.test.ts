@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
-import { farCondition } from '../../engine/scan/far/far-condition.js';
-import { preparePredicates } from '../../engine/scan/job/predicate.js';
-import type { Predicate } from '../../engine/scan/plan/query.js';
-import { questionText } from '../../engine/store/far/far-cluster.js';
-import { quotedName, textLiteral } from '../../engine/store/far/far-sql.js';
+import { farCondition } from '../../engine/scan/far-condition.js';
+import { preparePredicates } from '../../engine/scan/predicate.js';
+import type { Predicate } from '../../engine/scan/query.js';
+import { questionText } from '../../engine/far/far-cluster.js';
+import { quotedName, textLiteral } from '../../engine/far/far-sql.js';
 import { datasets, predicates, strangeSchema, strangeText } from '../model/arbitraries.js';
 import { anyText } from '../model/any-text.js';
 

@@ -1,14 +1,9 @@
 import { expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
-import {
-  FarCluster,
-  hasExpected,
-  partitionText,
-  type FarQuestion,
-} from '../../engine/store/far/far-cluster.js';
-import type { FarTransport } from '../../engine/store/far/far-transport.js';
-import { nativeBlock, unsignedColumn } from '../../engine/store/far/native-writer.js';
-import { comparePositions, positionToInt64, type Position } from '../../engine/terms/cursor.js';
+import { FarCluster, hasExpected, partitionText, type FarQuestion } from '../../engine/far/far-cluster.js';
+import type { FarTransport } from '../../engine/far/far-transport.js';
+import { nativeBlock, unsignedColumn } from '../../engine/far/native-writer.js';
+import { comparePositions, positionToInt64, type Position } from '../../engine/core/cursor.js';
 
 const runs = fc
   .array(fc.record({ gap: fc.nat(3), rows: fc.integer({ min: 1, max: 5 }), hour: fc.nat(1) }), {

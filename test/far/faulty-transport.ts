@@ -1,4 +1,4 @@
-import { FarFailure, type FarStatement, type FarTransport } from '../../engine/store/far/far-transport.js';
+import { FarFailure, type FarStatement, type FarTransport } from '../../engine/far/far-transport.js';
 
 /** The fault of one statement: it is not executed, or it is executed and its answer is lost. */
 export type Fault = 'refused' | 'lost';

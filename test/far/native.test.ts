@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
 import { columnValue } from '../../engine/columns/column.js';
-import { columnOfField } from '../../engine/store/far/far-sql.js';
-import { readNative } from '../../engine/store/far/native-reader.js';
-import { fieldColumn, nativeBlock, unsignedColumn } from '../../engine/store/far/native-writer.js';
-import { murmur32 } from '../../engine/store/far/murmur.js';
-import { positionToInt64 } from '../../engine/terms/cursor.js';
-import { isLogstrataError } from '../../engine/terms/errors.js';
+import { columnOfField } from '../../engine/far/far-sql.js';
+import { readNative } from '../../engine/far/native-reader.js';
+import { fieldColumn, nativeBlock, unsignedColumn } from '../../engine/far/native-writer.js';
+import { murmur32 } from '../../engine/far/far-checksum.js';
+import { positionToInt64 } from '../../engine/core/cursor.js';
+import { isLogstrataError } from '../../engine/core/errors.js';
 import { datasets, strangeSchema } from '../model/arbitraries.js';
 import type { Dataset } from '../model/dataset.js';
 import { batchFromRows } from '../model/rows.js';

@@ -4,9 +4,9 @@ import {
   leastFilledShard,
   leftoversToDrop,
   segmentsToShip,
-} from '../../engine/maintenance/far/ship-policy.js';
-import { proposeRewrite } from '../../engine/maintenance/compaction-policy.js';
-import type { FarCopy } from '../../engine/store/manifest/far-copy.js';
+} from '../../engine/maintenance/ship-agent.js';
+import { proposeRewrite } from '../../engine/maintenance/compaction.js';
+import type { FarCopy } from '../../engine/store/manifest/manifest.js';
 import { manifestOf, segmentOf } from '../engine/maintenance/segments.js';
 
 const dayMs = 86_400_000;

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
 import { openArchive } from '../../engine/index.js';
-import { makeSchema } from '../../engine/terms/schema.js';
-import type { FarSettings } from '../../engine/store/far/far-place.js';
+import { makeSchema } from '../../engine/core/schema.js';
+import type { FarSettings } from '../../engine/far/far-place.js';
 import type { FarStats } from '../../engine/maintenance/stats.js';
 import { freePort, run, start, type Running } from '../cli/process.js';
 

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished } from 'vitest';
 import { seed } from '../cases.js';
 import { openArchive } from '../../engine/index.js';
-import { makeSchema } from '../../engine/terms/schema.js';
+import { makeSchema } from '../../engine/core/schema.js';
 import { freePort, start, type Finished, type Running } from '../cli/process.js';
 import { FollowingClient } from './following-client.js';
 import { NumberedProgram } from './numbered-program.js';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { Archive } from '../../engine/archive/archive.js';
 import type { AgentStore, Query, ScanOptions, SeenState } from '../../engine/index.js';
-import { formatCursor, parseCursor } from '../../engine/terms/cursor.js';
+import { formatCursor, parseCursor } from '../../engine/core/cursor.js';
 import { followKeptBytesMax, followNearRecords } from '../../server/http/http-limits.js';
 import { append, noon, openOn, schema } from '../engine/store/memory-archive.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';

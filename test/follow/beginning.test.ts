@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { Archive } from '../../engine/archive/archive.js';
 import type { AgentStore, Query, ScanOptions, SeenState } from '../../engine/index.js';
 import { newScanStats } from '../../engine/scan/answer.js';
-import type { PieceIterator, Scan } from '../../engine/scan/plan/scan.js';
+import type { PieceIterator, Scan } from '../../engine/scan/scan.js';
 import { catchUpsMax } from '../../server/http/http-limits.js';
 import { append, noon, openOn, schema } from '../engine/store/memory-archive.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';

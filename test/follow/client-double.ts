@@ -1,5 +1,4 @@
-import { clientGoneError } from '../../server/http/client-gone.js';
-import type { ResponseHead, TransportResponse } from '../../server/http/transport.js';
+import { clientGoneError, type ResponseHead, type TransportResponse } from '../../server/http/transport.js';
 
 /** One event of a stream. */
 export interface StreamEvent {

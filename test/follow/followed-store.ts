@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AgentStore, Query } from '../../engine/index.js';
-import { parseCursor } from '../../engine/terms/cursor.js';
+import { parseCursor } from '../../engine/core/cursor.js';
 import { Followers, type FollowOptions } from '../../server/follow/followers.js';
 import { ClientDouble } from './client-double.js';
 

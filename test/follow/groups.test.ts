@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
 import type { AgentStore, ScanOptions, SeenState } from '../../engine/index.js';
-import type { Query } from '../../engine/scan/plan/query.js';
-import { makeSchema } from '../../engine/terms/schema.js';
+import type { Query } from '../../engine/scan/query.js';
+import { makeSchema } from '../../engine/core/schema.js';
 import { EventStream } from '../../server/follow/event-stream.js';
 import { followKeptBytesMax } from '../../server/http/http-limits.js';
 import { ProblemError } from '../../server/http/problem.js';

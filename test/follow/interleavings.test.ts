@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { caseCount, fc, isWhole } from '../cases.js';
 import type { AgentStore } from '../../engine/index.js';
-import type { Predicate } from '../../engine/scan/plan/query.js';
-import type { Retention } from '../../engine/store/manifest/retention-change.js';
+import type { Predicate } from '../../engine/scan/query.js';
+import type { Retention } from '../../engine/store/manifest/retention-policy.js';
 import type { Followers } from '../../server/follow/followers.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { answer, append, load, noon, openCompacting, schema } from '../engine/store/memory-archive.js';

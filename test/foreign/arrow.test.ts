@@ -6,10 +6,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
 import { columnValue } from '../../engine/columns/column.js';
 import type { ForeignFile } from '../../engine/foreign/foreign-file.js';
-import { lz4FrameContent } from '../../engine/foreign/lz4-frame.js';
-import { decodeForeign } from '../../engine/foreign/reading/decode-foreign.js';
+import { lz4FrameContent } from '../../engine/foreign/page-codec.js';
+import { decodeForeign } from '../../engine/foreign/decode-foreign.js';
 import { openCompressor } from '../../engine/parquet/compression.js';
-import { readForeignFile } from '../../engine/foreign/reading/read-foreign-file.js';
+import { readForeignFile } from '../../engine/foreign/read-foreign.js';
 import {
   compressedMessage,
   fileOf,

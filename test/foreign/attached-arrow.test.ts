@@ -9,9 +9,9 @@ import { reportArchive, completedDefinition } from '../../agents/archive/archive
 import { parseAgentFile } from '../../agents/definition/agent-file.js';
 import type { AgentDefinition } from '../../agents/definition/definition.js';
 import type { AgentStore } from '../../engine/archive/agent-store.js';
-import type { Query } from '../../engine/scan/plan/query.js';
+import type { Query } from '../../engine/scan/query.js';
 import { openCompressor } from '../../engine/parquet/compression.js';
-import { makeSchema, timeUnits, type Schema, type TimeUnit } from '../../engine/terms/schema.js';
+import { makeSchema, timeUnits, type Schema, type TimeUnit } from '../../engine/core/schema.js';
 import { answer, openOn } from '../engine/store/memory-archive.js';
 import { answerOf } from '../model/answer.js';
 import { datasets, queries, strangeSchema } from '../model/arbitraries.js';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { ForeignFile } from '../../engine/foreign/foreign-file.js';
-import { readForeignFile } from '../../engine/foreign/reading/read-foreign-file.js';
+import { readForeignFile } from '../../engine/foreign/read-foreign.js';
 import { queryDuckDb } from '../oracle/duckdb.js';
 import { ourValue, type OurValue } from './duckdb-values.js';
 import { missingCorpus, parquetCorpus } from './foreign-samples.js';

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { codecNumber, encoding, physicalType, repetition } from '../../engine/parquet/format.js';
 import { i32, i64, writeThrift, type ThriftStruct } from '../../engine/parquet/thrift-writer.js';
-import { readForeignFile } from '../../engine/foreign/reading/read-foreign-file.js';
+import { readForeignFile } from '../../engine/foreign/read-foreign.js';
 import { missingCorpus, parquetCorpus } from './foreign-samples.js';
 import type { OurValue } from './duckdb-values.js';
 import { valuesOf } from './reading.js';

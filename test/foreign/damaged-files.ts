@@ -2,9 +2,9 @@ import { writeFile } from 'node:fs/promises';
 import { expect } from 'vitest';
 import { fc } from '../cases.js';
 import type { ForeignFile, ForeignFormat } from '../../engine/foreign/foreign-file.js';
-import { describeForeignTask } from '../../engine/foreign/reading/describe-task.js';
-import { importTask } from '../../engine/store/imported/import-tasks.js';
-import { LogstrataError } from '../../engine/terms/errors.js';
+import { describeForeignTask } from '../../engine/foreign/describe-task.js';
+import { importTask } from '../../engine/store/attached/import-tasks.js';
+import { LogstrataError } from '../../engine/core/errors.js';
 import { GuardedThread } from '../../engine/workers/guarded-thread.js';
 import { readingOf } from './reading.js';
 

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parquetWriteBuffer, type ColumnSource } from 'hyparquet-writer';
 import { caseCount, fc } from '../cases.js';
-import { readForeignFile } from '../../engine/foreign/reading/read-foreign-file.js';
+import { readForeignFile } from '../../engine/foreign/read-foreign.js';
 import { columnSource } from '../../engine/store/attached/column-source.js';
 import { work, type ColumnIndex } from '../../engine/store/attached/index-task.js';
-import { fileStamp } from '../../engine/store/attached/same-file.js';
-import type { Field } from '../../engine/terms/schema.js';
+import { fileStamp } from '../../engine/store/attached/plan-file.js';
+import type { Field } from '../../engine/core/schema.js';
 import { readingOf } from './reading.js';
 
 const numRuns = caseCount(20, 500);

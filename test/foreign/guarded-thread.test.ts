@@ -1,7 +1,7 @@
 import { afterEach, expect, it } from 'vitest';
 import { GuardedThread } from '../../engine/workers/guarded-thread.js';
 import type { Task } from '../../engine/workers/task.js';
-import { LogstrataError } from '../../engine/terms/errors.js';
+import { LogstrataError } from '../../engine/core/errors.js';
 
 /** A task whose module is this text; only the guarded thread may run it. */
 function task(work: string): Task<unknown, unknown> {

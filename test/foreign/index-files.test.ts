@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AgentStore } from '../../engine/archive/agent-store.js';
 import type { Archive } from '../../engine/archive/archive.js';
 import type { IndexingProgress } from '../../engine/store/attached/index-files.js';
-import { makeSchema } from '../../engine/terms/schema.js';
+import { makeSchema } from '../../engine/core/schema.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { openOn } from '../engine/store/memory-archive.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';

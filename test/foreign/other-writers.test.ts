@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readForeignFile } from '../../engine/foreign/reading/read-foreign-file.js';
+import { readForeignFile } from '../../engine/foreign/read-foreign.js';
 import { queryDuckDb, type DuckDbRow } from '../oracle/duckdb.js';
 import { ourValue } from './duckdb-values.js';
 import { otherWriters } from './other-writers.js';

@@ -1,5 +1,5 @@
-import { comparePositions, partitionOfTime } from '../../engine/terms/cursor.js';
-import type { Schema } from '../../engine/terms/schema.js';
+import { comparePositions, partitionOfTime } from '../../engine/core/cursor.js';
+import type { Schema } from '../../engine/core/schema.js';
 import type { Dataset, ModelRecord, Value } from '../model/dataset.js';
 
 /** A row of a file; its first value is the time that places it. */

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { parquetWriteBuffer } from 'hyparquet-writer';
-import type { FieldType, Schema } from '../../engine/terms/schema.js';
+import type { FieldType, Schema } from '../../engine/core/schema.js';
 import type { Value } from '../model/dataset.js';
 
 export interface ParquetShape {

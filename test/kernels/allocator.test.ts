@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
-import { Allocator } from '../../engine/memory/allocator.js';
+import { Allocator } from '../../engine/core/allocator.js';
 
 const numRuns = caseCount(100, 5000);
 

@@ -17,9 +17,8 @@ import {
   type LineOutput,
   type LineTable,
 } from '../../engine/kernels/json-rows.js';
-
-import { sharedMemory } from '../../engine/memory/shared-memory.js';
-import { lineFormats, type LineFormat } from '../../engine/terms/line-format.js';
+import { sharedMemory } from '../../engine/core/shared-memory.js';
+import { lineFormats, type LineFormat } from '../../engine/core/schema.js';
 import { both, type Lay } from './lay.js';
 import { TestMemory } from './memory.js';
 import { writeJsonRows as writePlainRows, type PlainTable } from './plain/json-rows.js';

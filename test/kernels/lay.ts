@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
-import { alignmentBytes, bufferBytes } from '../../engine/memory/allocator.js';
-import type { TypedArray } from '../../engine/memory/scratch.js';
-import { sharedMemory, type SharedMemory } from '../../engine/memory/shared-memory.js';
+import { alignmentBytes, bufferBytes } from '../../engine/core/allocator.js';
+import type { TypedArray } from '../../engine/core/scratch.js';
+import { sharedMemory, type SharedMemory } from '../../engine/core/shared-memory.js';
 
 const guard = 0xa5;
 /** Bytes on both sides of an array and its slack that no kernel may write to. */

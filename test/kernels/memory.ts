@@ -1,5 +1,5 @@
 import { kernelsOver, type Kernels } from '../../engine/kernels/kernels.js';
-import { createMemory, moduleDataEnd } from '../../engine/memory/wasm.js';
+import { createMemory, moduleDataEnd } from '../../engine/core/wasm.js';
 
 type TypedArray = Uint8Array | Uint16Array | Int32Array | Uint32Array | BigInt64Array | Float64Array;
 

@@ -1,6 +1,6 @@
-import { comparePositions, formatCursor } from '../../engine/terms/cursor.js';
-import type { CompareOp, FieldPredicate, Predicate, Query, StringOp } from '../../engine/scan/plan/query.js';
-import type { FieldType } from '../../engine/terms/schema.js';
+import { comparePositions, formatCursor } from '../../engine/core/cursor.js';
+import type { CompareOp, FieldPredicate, Predicate, Query, StringOp } from '../../engine/scan/query.js';
+import type { FieldType } from '../../engine/core/schema.js';
 import type { Dataset, ModelRecord, Value } from './dataset.js';
 
 /**

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Position } from '../../engine/terms/cursor.js';
+import type { Position } from '../../engine/core/cursor.js';
 import type {
   AnswerForm,
   CompareOp,
@@ -7,10 +7,8 @@ import type {
   Predicate,
   Query,
   StringOp,
-} from '../../engine/scan/plan/query.js';
-import { lineFormats } from '../../engine/terms/line-format.js';
-import { makeSchema } from '../../engine/terms/schema.js';
-import type { Field, Schema } from '../../engine/terms/schema.js';
+} from '../../engine/scan/query.js';
+import { lineFormats, makeSchema, type Field, type Schema } from '../../engine/core/schema.js';
 import type { Dataset, ModelRecord, Value } from './dataset.js';
 import { anyCharacter } from './any-text.js';
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { CountQuery, TimeBuckets } from '../../engine/scan/plan/count.js';
+import type { CountQuery, TimeBuckets } from '../../engine/scan/count-query.js';
 import { positions, predicates } from './arbitraries.js';
 import type { Dataset } from './dataset.js';
 

@@ -1,5 +1,5 @@
-import type { CountQuery, CountedValue, TimeBucket, TimeBuckets } from '../../engine/scan/plan/count.js';
-import type { FieldType } from '../../engine/terms/schema.js';
+import type { CountQuery, CountedValue, TimeBucket, TimeBuckets } from '../../engine/scan/count-query.js';
+import type { FieldType } from '../../engine/core/schema.js';
 import { matchesOf } from './answer.js';
 import type { Dataset, Value } from './dataset.js';
 

@@ -1,5 +1,5 @@
-import type { Position } from '../../engine/terms/cursor.js';
-import type { Schema } from '../../engine/terms/schema.js';
+import type { Position } from '../../engine/core/cursor.js';
+import type { Schema } from '../../engine/core/schema.js';
 
 export type Value = null | bigint | number | string;
 

@@ -1,8 +1,7 @@
 import type { BytesColumn, Column, PlainColumn, Validity } from '../../engine/columns/column.js';
-import type { FieldType } from '../../engine/terms/schema.js';
+import type { FieldType } from '../../engine/core/schema.js';
 import type { Value } from './dataset.js';
-import { between } from './random.js';
-import type { Random } from './random.js';
+import { between, type Random } from './random.js';
 import { bitmapBytes } from '../../engine/kernels/bitmap.js';
 
 /** Values as a column in a randomly chosen layout. */

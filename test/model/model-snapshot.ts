@@ -1,5 +1,5 @@
 import type { Column } from '../../engine/columns/column.js';
-import { foldText } from '../../engine/terms/fold.js';
+import { foldText } from '../../engine/core/fold.js';
 import type {
   HeldColumns,
   OpenRowGroup,
@@ -8,12 +8,10 @@ import type {
   SnapshotRun,
 } from '../../engine/store/reading/snapshot.js';
 import type { ZoneMap } from '../../engine/columns/zone-map.js';
-import { placementField } from '../../engine/terms/schema.js';
-import type { Schema } from '../../engine/terms/schema.js';
+import { placementField, type Schema } from '../../engine/core/schema.js';
 import type { Dataset, ModelRecord, Value } from './dataset.js';
 import { makeColumn } from './model-column.js';
-import { between, seededRandom } from './random.js';
-import type { Random } from './random.js';
+import { between, seededRandom, type Random } from './random.js';
 import type { AskableFilters, FilterAsk } from '../../engine/store/reading/filter-ask.js';
 import { ruling } from '../../engine/store/sealed/segment-rulings.js';
 import type { FilterQuestion } from '../../engine/store/sealed/filter-question.js';

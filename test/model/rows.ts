@@ -1,8 +1,8 @@
-import { assert } from '../../engine/terms/assert.js';
+import { assert } from '../../engine/core/errors.js';
 import { BatchBuilder } from '../../engine/columns/batch-builder.js';
 import type { RecordBatch } from '../../engine/columns/column.js';
 import type { ColumnBuilder } from '../../engine/columns/column-builder.js';
-import type { Schema } from '../../engine/terms/schema.js';
+import type { Schema } from '../../engine/core/schema.js';
 
 export type Value = null | bigint | number | string;
 

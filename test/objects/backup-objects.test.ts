@@ -1,13 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, mkdirSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
 import type { AgentStore } from '../../engine/archive/agent-store.js';
 import { openArchive } from '../../engine/archive/open-archive.js';
-import { openBackupObjects } from '../../engine/archive/backup-objects.js';
+import { openBackupObjects } from '../../engine/archive/backup-folder.js';
 import type { BackupResult } from '../../engine/maintenance/backup.js';
-import { objectPartBytes } from '../../engine/terms/far-limits.js';
+import { objectPartBytes } from '../../engine/core/limits.js';
 import { run } from '../cli/here.js';
 import { workFolder } from '../cli/process.js';
 import { append, answer, load, noon, openOn, schema } from '../engine/store/memory-archive.js';

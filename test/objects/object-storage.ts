@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { ObjectStorage, type ObjectSettings } from '../../engine/store/objects/object-storage.js';
+import { ObjectStorage, type ObjectSettings } from '../../engine/objects/object-storage.js';
 import { accessKey, type S3Server } from './s3-server.js';
 
 /** The environment of a process that may read from the test server. */

@@ -2,11 +2,11 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, w
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { readForeignBytes } from '../../engine/foreign/source/foreign-bytes.js';
-import { runsOf } from '../../engine/store/objects/block-fetching.js';
-import type { ObjectSettings, ObjectStorage } from '../../engine/store/objects/object-storage.js';
-import { LogstrataError } from '../../engine/terms/errors.js';
-import { attemptsMax, objectBlockBytes } from '../../engine/terms/far-limits.js';
+import { readForeignBytes } from '../../engine/foreign/foreign-source.js';
+import { runsOf } from '../../engine/objects/block-cache.js';
+import type { ObjectSettings, ObjectStorage } from '../../engine/objects/object-storage.js';
+import { LogstrataError } from '../../engine/core/errors.js';
+import { attemptsMax, objectBlockBytes } from '../../engine/core/limits.js';
 import { storageOf } from './object-storage.js';
 import { accessKey, S3Server, type SeenRequest } from './s3-server.js';
 

@@ -1,7 +1,7 @@
-import { assertNever } from '../../engine/terms/assert.js';
-import type { Position } from '../../engine/terms/cursor.js';
-import type { CompareOp, Predicate, Query } from '../../engine/scan/plan/query.js';
-import type { Field, FieldType, Schema } from '../../engine/terms/schema.js';
+import { assertNever } from '../../engine/core/errors.js';
+import type { Position } from '../../engine/core/cursor.js';
+import type { CompareOp, Predicate, Query } from '../../engine/scan/query.js';
+import type { Field, FieldType, Schema } from '../../engine/core/schema.js';
 import type { ModelRecord, Value } from '../model/dataset.js';
 import type { DuckDbRow, DuckDbValue } from './duckdb.js';
 

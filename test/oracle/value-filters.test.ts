@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { batchFromRows } from '../model/rows.js';
 import { openArchive } from '../../engine/index.js';
-import { makeSchema } from '../../engine/terms/schema.js';
+import { makeSchema } from '../../engine/core/schema.js';
 import { queryAllDuckDb } from './duckdb.js';
 
 const dayMs = Date.UTC(2026, 10, 20);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { batchFromRows, type Value } from '../model/rows.js';
-import type { Schema } from '../../engine/terms/schema.js';
+import type { Schema } from '../../engine/core/schema.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { queryDuckDb, type DuckDbValue } from '../oracle/duckdb.js';
 import { cursorsOf, fileBytes, mixedRows, mixedSchema, sealBatches } from './segment-sample.js';

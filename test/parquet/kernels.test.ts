@@ -8,11 +8,10 @@ import { lz4BytesMax, lz4Compress, lz4Decompress } from '../../engine/kernels/lz
 import { decodeLevels, encodeLevels, levelBytesMax } from '../../engine/kernels/validity.js';
 import { decodeChunk } from '../../engine/parquet/chunk-decoder.js';
 import { encodeChunk } from '../../engine/parquet/chunk-encoder.js';
-import { heapEncodeSpace } from '../../engine/parquet/encode-space.js';
+import { heapEncodeSpace } from '../../engine/parquet/column-space.js';
 import { plainColumn } from '../../engine/columns/take.js';
 import { openCompressor, openDecompressor, zstdContentBytes } from '../../engine/parquet/compression.js';
-import type { ColumnContent } from '../../engine/parquet/footer.js';
-import { readFooter } from '../../engine/parquet/footer-reader.js';
+import { type ColumnContent, readFooter } from '../../engine/parquet/footer.js';
 import { FormatError } from '../../engine/parquet/format.js';
 import { batchFromRows } from '../model/rows.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';

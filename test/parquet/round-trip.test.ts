@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { caseCount, fc } from '../cases.js';
-import type { Column, RecordBatch } from '../../engine/columns/column.js';
-import { columnValue } from '../../engine/columns/column.js';
+import { type Column, type RecordBatch, columnValue } from '../../engine/columns/column.js';
 import { batchFromRows, type Value } from '../model/rows.js';
-import type { FieldType, Schema } from '../../engine/terms/schema.js';
+import type { FieldType, Schema } from '../../engine/core/schema.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { verifySegment } from '../../engine/store/sealed/verify-segment.js';
 import { columnOf, openSegment, sealBatches } from './segment-sample.js';

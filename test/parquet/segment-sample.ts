@@ -1,21 +1,20 @@
-import { positionToInt64 } from '../../engine/terms/cursor.js';
+import { positionToInt64 } from '../../engine/core/cursor.js';
 import { wholeBatches } from '../../engine/columns/take.js';
 import type { Value } from '../model/rows.js';
-import { heap } from '../../engine/memory/arena.js';
+import { heap } from '../../engine/core/arena.js';
 import type { Column, RecordBatch } from '../../engine/columns/column.js';
-import type { Schema } from '../../engine/terms/schema.js';
+import type { Schema } from '../../engine/core/schema.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
-import { copyColumn } from '../../engine/columns/copy-column.js';
+import { copyColumn } from '../../engine/columns/convert-column.js';
 import type { Directory } from '../../engine/store/disk/directory.js';
 import type { Run, SegmentEntry } from '../../engine/store/manifest/manifest.js';
 import { SealedSegment } from '../../engine/store/reading/sealed-segment.js';
 import { SegmentWriter } from '../../engine/store/sealed/sealed-segment-writer.js';
-import type { OpenRowGroup } from '../../engine/store/reading/snapshot.js';
+import type { OpenRowGroup, RowGroup } from '../../engine/store/reading/snapshot.js';
 import type { Codec } from '../../engine/parquet/compression.js';
 import { newReadCounters, type ReadCounters } from '../../engine/store/reading/read-counters.js';
-import type { RowGroup } from '../../engine/store/reading/snapshot.js';
-import { preparePredicates } from '../../engine/scan/job/predicate.js';
-import type { Predicate } from '../../engine/scan/plan/query.js';
+import { preparePredicates } from '../../engine/scan/predicate.js';
+import type { Predicate } from '../../engine/scan/query.js';
 import { SegmentRulings, ruling, type Ruling } from '../../engine/store/sealed/segment-rulings.js';
 import type { FilterQuestion } from '../../engine/store/sealed/filter-question.js';
 

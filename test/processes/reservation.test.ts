@@ -8,7 +8,7 @@ import { root, workFolder } from '../cli/process.js';
 /** A writer whose only remaining work is to wait, during its commit, for the unit that holds the ordinals. */
 const writer = `
 const { openArchive } = await import(process.argv[1] + '/dist/engine/index.js');
-const { makeSchema } = await import(process.argv[1] + '/dist/engine/terms/schema.js');
+const { makeSchema } = await import(process.argv[1] + '/dist/engine/core/schema.js');
 const schema = makeSchema([{ name: 'n', type: 'int' }]);
 const archive = await openArchive(process.cwd(), { mode: 'write', role: 'load' });
 const store = await archive.agent('numbers', schema);

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { isLogstrataError } from '../../engine/terms/errors.js';
+import { isLogstrataError } from '../../engine/core/errors.js';
 import { run, start, type Running } from '../cli/process.js';
 import { storedStats } from '../cli/stored.js';
 import { numbersFolder, until } from './numbered-log.js';

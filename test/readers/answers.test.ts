@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
-import type { ReadableStore } from '../../engine/archive/readable-store.js';
+import type { ReadableStore } from '../../engine/archive/reading-store.js';
 import { ReaderArchive } from '../../engine/archive/reader-archive.js';
-import type { Query } from '../../engine/scan/plan/query.js';
-import type { Position } from '../../engine/terms/cursor.js';
+import type { Query } from '../../engine/scan/query.js';
+import type { Position } from '../../engine/core/cursor.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { append, load, noon, openOn, textOf } from '../engine/store/memory-archive.js';
 import { ModelStore } from '../engine/store/model-store.js';

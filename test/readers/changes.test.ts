@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Archive } from '../../engine/archive/archive.js';
 import type { AgentStore } from '../../engine/archive/agent-store.js';
-import type { ReadableStore } from '../../engine/archive/readable-store.js';
+import type { ReadableStore } from '../../engine/archive/reading-store.js';
 import { ReaderArchive } from '../../engine/archive/reader-archive.js';
-import type { Query } from '../../engine/scan/plan/query.js';
-import type { DoorQuestion, WriterDoor } from '../../engine/reader/writer-door.js';
-import { makeSchema } from '../../engine/terms/schema.js';
+import type { Query } from '../../engine/scan/query.js';
+import type { DoorQuestion, WriterDoor } from '../../engine/archive/reader-state.js';
+import { makeSchema } from '../../engine/core/schema.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
-import { HttpDoor } from '../../server/reader/http-door.js';
+import { HttpDoor } from '../../server/http/http-door.js';
 import { load, noon, openOn, schema, textOf } from '../engine/store/memory-archive.js';
 import type { Value } from '../model/dataset.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';

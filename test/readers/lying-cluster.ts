@@ -1,14 +1,16 @@
-import type { FarAnswer } from '../../engine/store/far/far-cluster.js';
-import type { FarSource, SourceQuestion } from '../../engine/store/far/far-rows.js';
-import { columnOfField } from '../../engine/store/far/far-sql.js';
-import { readNative } from '../../engine/store/far/native-reader.js';
-import type { FarCopy } from '../../engine/store/manifest/far-copy.js';
-import type { OrdinalRun, Run } from '../../engine/store/manifest/manifest.js';
-import { decodeBorder, encodeBorder, type Border, type BorderUnit } from '../../engine/reader/border.js';
-import type { DoorQuestion, WriterAgents, WriterDoor } from '../../engine/reader/writer-door.js';
-import type { RowsAnswer } from '../../engine/reader/rows-between.js';
+import type { FarAnswer, FarSource, SourceQuestion } from '../../engine/far/far-cluster.js';
+import { columnOfField } from '../../engine/far/far-sql.js';
+import { readNative } from '../../engine/far/native-reader.js';
+import type { FarCopy, OrdinalRun, Run } from '../../engine/store/manifest/manifest.js';
+import { decodeBorder, encodeBorder, type Border, type BorderUnit } from '../../engine/archive/border.js';
+import type {
+  DoorQuestion,
+  WriterAgents,
+  WriterDoor,
+  RowsAnswer,
+} from '../../engine/archive/reader-state.js';
 import type { AgentStore } from '../../engine/archive/agent-store.js';
-import { rowGroupRowsMax } from '../../engine/terms/limits.js';
+import { rowGroupRowsMax } from '../../engine/core/limits.js';
 import { takeRows } from '../../engine/columns/take.js';
 
 /** Units that are claimed to be in a far tier, which only the readers know of: their rows come from the writer. */

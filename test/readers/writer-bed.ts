@@ -2,7 +2,7 @@ import { defaultConfig } from '../../agents/definition/config.js';
 import type { AgentStore } from '../../engine/archive/agent-store.js';
 import { startConsole, type ConsoleOptions, type RunningConsole } from '../../server/console/console.js';
 import { makeRoutes } from '../../server/console/routes.js';
-import { HttpDoor } from '../../server/reader/http-door.js';
+import { HttpDoor } from '../../server/http/http-door.js';
 import { startServer, type RunningServer } from '../../server/route/server.js';
 
 /** A server that writes, with its console, on free ports of this machine. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
-import { addedRuns, haveRecord, sharedRuns } from '../../engine/scan/plan/added-runs.js';
+import { addedRuns, haveRecord, sharedRuns } from '../../engine/scan/added-runs.js';
 import type { RowGroup, SnapshotRun } from '../../engine/store/reading/snapshot.js';
 
 const group = {} as RowGroup;

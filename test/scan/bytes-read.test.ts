@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { executeScan } from '../../engine/scan/answer.js';
-import type { FieldPredicate, Predicate } from '../../engine/scan/plan/query.js';
+import type { FieldPredicate, Predicate } from '../../engine/scan/query.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { answerOf } from '../model/answer.js';

@@ -7,7 +7,7 @@ import {
   foldText,
   hasCaseVariants,
   hasFoldingToAscii,
-} from '../../engine/terms/fold.js';
+} from '../../engine/core/fold.js';
 import { foldBeyondAscii } from '../../engine/kernels/grams.js';
 
 const encoder = new TextEncoder();

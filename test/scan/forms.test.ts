@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { caseCount, fc, isWhole } from '../cases.js';
 import { executeScan, Answer, newScanStats } from '../../engine/scan/answer.js';
-import type { AnswerForm, Query } from '../../engine/scan/plan/query.js';
-import type { PieceIterator } from '../../engine/scan/plan/scan.js';
-import { LogstrataError } from '../../engine/terms/errors.js';
+import type { AnswerForm, Query } from '../../engine/scan/query.js';
+import type { PieceIterator } from '../../engine/scan/scan.js';
+import { LogstrataError } from '../../engine/core/errors.js';
 import type { RowGroup, Snapshot } from '../../engine/store/reading/snapshot.js';
 import { answerOf } from '../model/answer.js';
 import { datasets, forms, queries } from '../model/arbitraries.js';

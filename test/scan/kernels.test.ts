@@ -13,8 +13,8 @@ import {
 } from '../../engine/kernels/json-rows.js';
 import { kernelNeedle } from '../../engine/kernels/needle.js';
 import { buildSearchTables, findFolded, selectContaining } from '../../engine/kernels/substring.js';
-import { prepareNeedle, matchString, selectStrings } from '../../engine/scan/job/string-search.js';
-import type { NeedleOp } from '../../engine/scan/plan/query.js';
+import { prepareNeedle, matchString, selectStrings } from '../../engine/scan/string-search.js';
+import type { NeedleOp } from '../../engine/scan/query.js';
 import { holdsString } from '../model/answer.js';
 import { strangeText } from '../model/arbitraries.js';
 import { between, seededRandom } from '../model/random.js';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
 import type { AgentStore } from '../../engine/archive/agent-store.js';
-import { sharedMemory } from '../../engine/memory/shared-memory.js';
-import { knownAnswersMax } from '../../engine/terms/limits.js';
-import type { Query, ScanStats } from '../../engine/scan/plan/query.js';
+import { sharedMemory } from '../../engine/core/shared-memory.js';
+import { knownAnswersMax } from '../../engine/core/limits.js';
+import type { Query, ScanStats } from '../../engine/scan/query.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { answerOf } from '../model/answer.js';
 import type { Value } from '../model/dataset.js';

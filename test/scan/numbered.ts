@@ -1,4 +1,4 @@
-import { makeSchema } from '../../engine/terms/schema.js';
+import { makeSchema } from '../../engine/core/schema.js';
 import type { Dataset } from '../model/dataset.js';
 
 /** The fields of the records of `numbered`. */

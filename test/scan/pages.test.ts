@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
-import { LogstrataError } from '../../engine/terms/errors.js';
-import { sharedMemory } from '../../engine/memory/shared-memory.js';
-import { answerBytesMax } from '../../engine/terms/limits.js';
+import { LogstrataError } from '../../engine/core/errors.js';
+import { sharedMemory } from '../../engine/core/shared-memory.js';
+import { answerBytesMax } from '../../engine/core/limits.js';
 import { executeScan } from '../../engine/scan/answer.js';
-import type { Query } from '../../engine/scan/plan/query.js';
+import type { Query } from '../../engine/scan/query.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { answerOf } from '../model/answer.js';

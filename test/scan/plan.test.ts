@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
-import { comparePositions } from '../../engine/terms/cursor.js';
-import type { Position } from '../../engine/terms/cursor.js';
-import { planScan, shareOf, UnitWalk, type ScanPlan, type ScanUnit } from '../../engine/scan/plan/plan.js';
+import { comparePositions, type Position } from '../../engine/core/cursor.js';
+import { planScan, shareOf, UnitWalk, type ScanPlan, type ScanUnit } from '../../engine/scan/plan.js';
 import type { RowGroup, SnapshotRun } from '../../engine/store/reading/snapshot.js';
 
 interface Row extends Position {

@@ -1,10 +1,10 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
 import { executeScan } from '../../engine/scan/answer.js';
-import type { Predicate, Query, ScanStats } from '../../engine/scan/plan/query.js';
-import type { ScanOptions } from '../../engine/scan/plan/scan.js';
+import type { Predicate, Query, ScanStats } from '../../engine/scan/query.js';
+import type { ScanOptions } from '../../engine/scan/scan.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
-import type { LogstrataError } from '../../engine/terms/errors.js';
+import type { LogstrataError } from '../../engine/core/errors.js';
 import { answerOf } from '../model/answer.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { numbered } from './numbered.js';

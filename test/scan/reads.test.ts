@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { LogstrataError } from '../../engine/terms/errors.js';
+import { LogstrataError } from '../../engine/core/errors.js';
 import { executeScan } from '../../engine/scan/answer.js';
-import type { Query, ScanStats } from '../../engine/scan/plan/query.js';
-import { makeSchema } from '../../engine/terms/schema.js';
+import type { Query, ScanStats } from '../../engine/scan/query.js';
+import { makeSchema } from '../../engine/core/schema.js';
 import { answerOf } from '../model/answer.js';
 import type { Dataset } from '../model/dataset.js';
 import { makeSnapshot, type Layout, type ModelSnapshot } from '../model/model-snapshot.js';
-import type { ScanOptions } from '../../engine/scan/plan/scan.js';
+import type { ScanOptions } from '../../engine/scan/scan.js';
 
 const schema = makeSchema([
   { name: 'time', type: 'time' },

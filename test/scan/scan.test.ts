@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
-import { parseCursor } from '../../engine/terms/cursor.js';
+import { parseCursor } from '../../engine/core/cursor.js';
 import { executeScan } from '../../engine/scan/answer.js';
-import type { Query } from '../../engine/scan/plan/query.js';
+import type { Query } from '../../engine/scan/query.js';
 import type { Snapshot } from '../../engine/store/reading/snapshot.js';
 import { answerOf } from '../model/answer.js';
 import { datasets, predicates, queries } from '../model/arbitraries.js';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { WatchedAnswer } from '../../server/pace/answer-watch.js';
-import { TrustedProxies } from '../../server/request/client-address.js';
-import { connectionsMax } from '../../engine/terms/limits.js';
-import { OpenConnections, type OpenConnection } from '../../server/http/open-connections.js';
+import { TrustedProxies } from '../../server/http/client-address.js';
+import { connectionsMax } from '../../engine/core/limits.js';
+import { OpenConnections, type OpenConnection } from '../../server/http/listen.js';
 import { describeOnTransports, logged, serve } from './running.js';
 import { piece, ScriptedStore, until } from './scripted-store.js';
 import { ask, Wire } from './wire.js';

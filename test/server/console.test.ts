@@ -3,10 +3,10 @@ import { createServer, type AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { defaultConfig } from '../../agents/definition/config.js';
 import type { Trouble } from '../../engine/index.js';
-import { Access } from '../../server/access/access.js';
+import { Access } from '../../server/http/access.js';
 import { openConsole } from '../../server/cli/listeners.js';
 import { startConsole, type RunningConsole } from '../../server/console/console.js';
-import type { ConsoleRoute } from '../../server/console/console-route.js';
+import type { ConsoleRoute } from '../../server/console/console-router.js';
 import { ProblemError } from '../../server/http/problem.js';
 import { ask } from './wire.js';
 

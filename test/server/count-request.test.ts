@@ -1,9 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
 import { CountBoundError } from '../../engine/index.js';
-import { makeSchema } from '../../engine/terms/schema.js';
-import { countCsv, countJson } from '../../server/counts/count-answer.js';
-import { countProblem, parseCountRequest, type CountRequest } from '../../server/counts/count-request.js';
+import { makeSchema } from '../../engine/core/schema.js';
+import {
+  countCsv,
+  countJson,
+  countProblem,
+  parseCountRequest,
+  type CountRequest,
+} from '../../server/http/count-request.js';
 import { ProblemError } from '../../server/http/problem.js';
 
 const schema = makeSchema([

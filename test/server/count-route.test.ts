@@ -1,9 +1,9 @@
 import { gunzipSync } from 'node:zlib';
 import { expect, it, onTestFinished } from 'vitest';
 import type { AgentStore } from '../../engine/archive/agent-store.js';
-import type { ReadableStore } from '../../engine/archive/readable-store.js';
+import type { ReadableStore } from '../../engine/archive/reading-store.js';
 import { LogstrataError } from '../../engine/index.js';
-import type { CountQuery, Counts } from '../../engine/scan/plan/count.js';
+import type { CountQuery, Counts } from '../../engine/scan/count-query.js';
 import { startConsole } from '../../server/console/console.js';
 import { QueryTally, SlowQueries } from '../../server/route/query-tally.js';
 import { CountRoute } from '../../server/console/count-route.js';

@@ -1,11 +1,10 @@
 import { defaultConfig } from '../../agents/definition/config.js';
 import { expect, it } from 'vitest';
-import { DamageError, LogstrataError } from '../../engine/terms/errors.js';
+import { DamageError, LogstrataError } from '../../engine/core/errors.js';
 import { startServer } from '../../server/route/server.js';
 import { describeOnTransports, logged, serve } from './running.js';
 import { piece, ScriptedStore, until } from './scripted-store.js';
-import { ask, shout, Wire } from './wire.js';
-import type { WireResponse } from './wire.js';
+import { ask, shout, Wire, type WireResponse } from './wire.js';
 
 const host = 'Host: x\r\n';
 const two = (): ScriptedStore => new ScriptedStore(() => [piece(1), piece(2)]);

@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
-import { makeSchema } from '../../engine/terms/schema.js';
+import { makeSchema } from '../../engine/core/schema.js';
 import { gzippedAtOnce } from '../../server/route/http-answer.js';
 import { describeOnTransports, serve } from './running.js';
 import { piece, ScriptedStore } from './scripted-store.js';

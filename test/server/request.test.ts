@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
-import { formatCursor } from '../../engine/terms/cursor.js';
-import { makeSchema } from '../../engine/terms/schema.js';
-import type { Query } from '../../engine/scan/plan/query.js';
+import { formatCursor } from '../../engine/core/cursor.js';
+import { makeSchema } from '../../engine/core/schema.js';
+import type { Query } from '../../engine/scan/query.js';
 import { ProblemError } from '../../server/http/problem.js';
-import { parseAgentPath, parseQueryRequest } from '../../server/request/query-request.js';
+import { parseAgentPath, parseQueryRequest } from '../../server/http/query-request.js';
 import { anyText } from '../model/any-text.js';
 
 const schema = makeSchema([

@@ -1,7 +1,6 @@
 import { afterEach } from 'vitest';
-import type { ReadableStore } from '../../engine/archive/readable-store.js';
-import { startServer } from '../../server/route/server.js';
-import type { RunningServer } from '../../server/route/server.js';
+import type { ReadableStore } from '../../engine/archive/reading-store.js';
+import { startServer, type RunningServer } from '../../server/route/server.js';
 import type { ServerOptions } from '../../server/route/server-options.js';
 import { defaultConfig } from '../../agents/definition/config.js';
 import type { TransportName } from '../../server/http/transport.js';

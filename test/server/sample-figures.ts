@@ -1,5 +1,5 @@
 import { newScanStats } from '../../engine/scan/answer.js';
-import type { ServerFigures } from '../../server/metrics/server-figures.js';
+import type { ServerFigures } from '../../server/console/metric.js';
 import { QueryTally } from '../../server/route/query-tally.js';
 
 const segments = { files: 2, bytes: 4096 };

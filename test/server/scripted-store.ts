@@ -1,9 +1,9 @@
-import type { ReadableStore } from '../../engine/archive/readable-store.js';
+import type { ReadableStore } from '../../engine/archive/reading-store.js';
 import { newScanStats } from '../../engine/scan/answer.js';
 import { signalOf } from '../../engine/store/reading/pace.js';
-import type { Query } from '../../engine/scan/plan/query.js';
-import { makeSchema, type Schema } from '../../engine/terms/schema.js';
-import type { PieceIterator, Scan, ScanOptions } from '../../engine/scan/plan/scan.js';
+import type { Query } from '../../engine/scan/query.js';
+import { makeSchema, type Schema } from '../../engine/core/schema.js';
+import type { PieceIterator, Scan, ScanOptions } from '../../engine/scan/scan.js';
 
 export const scriptedSchema: Schema = makeSchema([
   { name: 'time', type: 'time' },

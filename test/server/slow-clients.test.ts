@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { idleMs } from '../../engine/terms/limits.js';
+import { idleMs } from '../../engine/core/limits.js';
 import type { TransportName } from '../../server/http/transport.js';
 import { describeOnTransports, serve } from './running.js';
 import { piece, ScriptedStore, until } from './scripted-store.js';

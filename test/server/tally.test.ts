@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { Durations, durationBoundsMs, type SlowQuery } from '../../server/route/query-tally.js';
-import { DamageError } from '../../engine/terms/errors.js';
+import { DamageError } from '../../engine/core/errors.js';
 import { describeOnTransports, serve } from './running.js';
 import { piece, ScriptedStore, until } from './scripted-store.js';
 import { ask, Wire } from './wire.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseTimeStep, stepFor, timeBuckets, type TimeStep } from '../../server/counts/time-step.js';
+import { parseTimeStep, stepFor, timeBuckets, type TimeStep } from '../../server/http/time-step.js';
 
 const minuteMs = 60_000;
 const dayMs = 86_400_000;

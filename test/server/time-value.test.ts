@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
-import { parseTimeValue } from '../../server/request/time-value.js';
-import { instantOfWallClock, zoneOffset } from '../../server/request/time-zone.js';
+import { parseTimeValue, instantOfWallClock, zoneOffset } from '../../server/http/time-value.js';
 
 const now = Date.UTC(2026, 0, 15, 12, 0, 0, 250);
 

@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
-import { LogstrataError } from '../../engine/terms/errors.js';
+import { LogstrataError } from '../../engine/core/errors.js';
 import { TimedPieces } from '../../server/pace/timed-pieces.js';
-import { piece, ScriptedStore } from './scripted-store.js';
-import type { Step } from './scripted-store.js';
+import { piece, ScriptedStore, type Step } from './scripted-store.js';
 
 const never = new Promise(() => undefined);
 const query = { limit: 10, predicates: [] };

@@ -1,8 +1,7 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { expect, it, onTestFinished } from 'vitest';
 import { startConsole } from '../../server/console/console.js';
-import { readViewerFiles } from '../../server/console/viewer-files.js';
-import { ViewerRoute } from '../../server/console/viewer-route.js';
+import { readViewerFiles, ViewerRoute } from '../../server/console/viewer-route.js';
 
 /** The maximum size of the whole viewer as it is sent to a browser. */
 const packedBytesMax = 120_000;

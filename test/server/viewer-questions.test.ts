@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseQueryRequest } from '../../server/request/query-request.js';
+import { parseQueryRequest } from '../../server/http/query-request.js';
 import type { Field } from '../../server/viewer/state/field.js';
 import { filterParameters, negated, type Filter, operatorsOf } from '../../server/viewer/state/filter.js';
 import { questionOf, requestPath, plainView } from '../../server/viewer/state/view.js';

@@ -1,9 +1,15 @@
-import { LogstrataError } from '../../engine/terms/errors.js';
-import type { Directory, DiskSpace, ReadableFile, WritableFile } from '../../engine/store/disk/directory.js';
+import { LogstrataError } from '../../engine/core/errors.js';
+import {
+  type Directory,
+  type DiskSpace,
+  type ReadableFile,
+  type WritableFile,
+  joinPath,
+  pathParts,
+} from '../../engine/store/disk/directory.js';
 import { seededRandom } from '../model/random.js';
 import { MemoryFile, type CrashMode } from './memory-file.js';
 import { MemoryFolder, MemoryTree } from './memory-tree.js';
-import { joinPath, pathParts } from '../../engine/store/disk/relative-path.js';
 
 /** The operations that change the disk; a crash or a fault can hit each of them. */
 export type MutatingOperation =

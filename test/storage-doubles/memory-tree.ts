@@ -1,6 +1,6 @@
-import { LogstrataError } from '../../engine/terms/errors.js';
+import { LogstrataError } from '../../engine/core/errors.js';
 import { MemoryFile, type CrashMode } from './memory-file.js';
-import { pathParts } from '../../engine/store/disk/relative-path.js';
+import { pathParts } from '../../engine/store/disk/directory.js';
 
 export type MemoryNode = MemoryFolder | MemoryFile;
 

@@ -8,7 +8,7 @@ import { loadFiles } from '../../agents/load/load.js';
 import { loadStream } from '../../agents/load/load-stream.js';
 import type { AgentStore } from '../../engine/archive/agent-store.js';
 import { openArchive } from '../../engine/index.js';
-import type { NeedleOp } from '../../engine/scan/plan/query.js';
+import type { NeedleOp } from '../../engine/scan/query.js';
 import { answer } from '../engine/store/memory-archive.js';
 import { readCsv } from './csv.js';
 import { describeUnless } from '../needs.js';

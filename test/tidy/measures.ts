@@ -70,7 +70,7 @@ function isPromise(type: ts.TypeNode): boolean {
 
 /** The folders that a query passes, from its request to its response. */
 export const wayOfQuery = ['engine/scan', 'engine/store', 'engine/workers', 'server/route', 'server/pace'];
-const lending = ['engine/scan', 'engine/store/reading', 'engine/workers', 'engine/memory', 'server/pace'];
+const lending = ['engine/scan', 'engine/store/reading', 'engine/workers', 'engine/core', 'server/pace'];
 
 function lenders(): Measure {
   const found: string[] = [];
@@ -86,7 +86,7 @@ function lenders(): Measure {
 const lends = /(Queue|Turns?|Lease|AnswerCells|Pool|Budget|Slot|Admission|Semaphore|InOrder|Threads|Space)$/;
 
 function limits(): Measure {
-  const files = sourcesBelow(['engine/terms', 'server/http']).filter(({ path }) =>
+  const files = sourcesBelow(['engine/core', 'server/http']).filter(({ path }) =>
     /(^|[/-])limits\.ts$/.test(path),
   );
   const found = files.flatMap(({ text }) =>

@@ -113,15 +113,15 @@ it('the lockfile names no registry', () => {
 
 it('every limit of limits.ts is used', () => {
   const source = parse({
-    path: 'engine/terms/limits.ts',
-    text: readFileSync(join(root, 'engine/terms/limits.ts'), 'utf8'),
+    path: 'engine/core/limits.ts',
+    text: readFileSync(join(root, 'engine/core/limits.ts'), 'utf8'),
   });
   const names: string[] = [];
   visit(source, (node) => {
     if (ts.isVariableDeclaration(node) && ts.isIdentifier(node.name)) names.push(node.name.text);
   });
   const others = sourceFiles(['engine', 'agents', 'server']).filter(
-    ({ path }) => path !== 'engine/terms/limits.ts',
+    ({ path }) => path !== 'engine/core/limits.ts',
   );
   const unused = names.filter((name) => !others.some(({ text }) => new RegExp(`\\b${name}\\b`).test(text)));
   expect(names.length).toBeGreaterThan(10);

@@ -23,7 +23,7 @@ export const lineTaken: u8 = 0;
 /** State of a line that the kernels can't take. */
 export const lineOdd: u8 = 1;
 
-/** Longer lines are not taken: `lineBytesMax` of engine/terms/limits.ts. */
+/** Longer lines are not taken: `lineBytesMax` of engine/core/limits.ts. */
 export const takenLineBytesMax: usize = 1024 * 1024;
 
 const lineFeed: i8 = 0x0a;

@@ -1,6 +1,5 @@
-import { isLogstrataError, LogstrataError } from '../../terms/errors.js';
-import type { AttachedFile, FilePlan, FileToAttach } from './attached-file.js';
-import type { AttachingCommitter, MovedFile } from './change-lists.js';
+import { isLogstrataError, LogstrataError } from '../../core/errors.js';
+import type { AttachedFile, FilePlan, FileToAttach, AttachingCommitter, MovedFile } from './attached-list.js';
 import type { ForeignWork } from './foreign-work.js';
 import { planFile } from './plan-file.js';
 

@@ -1,7 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { DamageError, isLogstrataError } from '../../terms/errors.js';
-import { metadataBytesMax, partitionMax } from '../../terms/limits.js';
+import { DamageError, isLogstrataError } from '../../core/errors.js';
+import {
+  metadataBytesMax,
+  partitionMax,
+  attachedFilesOfListMax,
+  attachedPlacementsBytesMax,
+} from '../../core/limits.js';
 import {
   asObject,
   choiceField,
@@ -14,19 +19,25 @@ import {
   timeField,
   timeOrNullField,
   type JsonObject,
+  decodeCheckedText,
+  encodeCheckedText,
+  type TextFormat,
+  isUnsupported,
+  writtenByAnother,
 } from '../disk/checked-json.js';
-import { decodeCheckedText, encodeCheckedText, type TextFormat } from '../disk/checked-text.js';
 import type { Directory } from '../disk/directory.js';
-import { isUnsupported, writtenByAnother } from '../disk/format-version.js';
 import { readAttachedColumn, readField } from '../manifest/manifest-format.js';
 import type { AttachedList, OrdinalRun } from '../manifest/manifest.js';
 import type { FileIndex } from './file-index.js';
-import { rowsOfFile, type AttachedFile } from './attached-file.js';
+import type { ForeignFormat } from '../../foreign/foreign-file.js';
+import type { AttachedColumn } from '../../core/schema.js';
+import { assertOrdinalsLeft } from '../../core/cursor.js';
+import type { CommittedValues, Committer } from '../manifest/commit.js';
 
 const listText: TextFormat = { magic: 'logstrata-attached', version: 1 };
 
 /** Writes a list of attached files durably. It becomes effective once a manifest names it. */
-export async function writeAttachedList(
+async function writeAttachedList(
   directory: Directory,
   agent: string,
   files: readonly AttachedFile[],
@@ -127,4 +138,180 @@ function readFile(item: JsonObject): AttachedFile {
     runs,
     ...(item['index'] === undefined ? {} : { index: readIndex(asObject(item['index'], 'index')) }),
   };
+}
+
+/** A file to attach. Another program wrote it, and queries are answered from it in place. */
+export interface FileToAttach {
+  /** Absolute path. */
+  readonly path: string;
+  readonly format: ForeignFormat;
+  /**
+   * Column values given by the names of the file's folders (`key=value`), by column. They apply to all rows, null included, and take
+   * precedence over columns of the same name.
+   */
+  readonly constants: Readonly<Record<string, string | null>>;
+  /** For an object: the version that was listed. Only that version is read. */
+  readonly object?: Pick<FileIdentity, 'bytes' | 'mtimeMs' | 'etag'> | undefined;
+}
+
+/** The attributes that tell whether a file is still the one that was attached. */
+export interface FileIdentity {
+  readonly bytes: number;
+  /** Modification time (ms). A file with another time but the same footer counts as the same. */
+  readonly mtimeMs: number;
+  /** `ForeignFile.footerHash`, which is the same for every copy of the file. */
+  readonly footerHash: string;
+  /** For an object: the ETag of the version. */
+  readonly etag?: string | undefined;
+}
+
+/** Everything about a file to attach except the positions of its rows. */
+export interface FilePlan extends Omit<FileToAttach, 'object'>, FileIdentity {
+  /** Number of rows of each row group. The sum is at least 1. */
+  readonly rowGroupRows: readonly number[];
+  /** The clock (ms) by which rows without a readable time, and rows with times in the future, were placed. */
+  readonly nowMs: number;
+  /** The column by whose times the rows were placed; null if the agent had no field of type time. */
+  readonly placedBy: AttachedColumn | null;
+  /** Number of rows of each hour, ascending: `[partition, rows]`. */
+  readonly hours: readonly (readonly [partition: number, rows: number])[];
+  /** The hours of the rows of each span, as encoded by `encodePlacements`. They are indexes into `hours`. */
+  readonly placements: string;
+  /** Minimum and maximum of the field that placed the rows; null if no row has a time. */
+  readonly timeMinMs: number | null;
+  readonly timeMaxMs: number | null;
+}
+
+/** An attached file. */
+export interface AttachedFile extends Omit<FilePlan, 'hours'> {
+  /** 12 hexadecimal digits, never reused. */
+  readonly id: string;
+  /** The positions of the rows, one run for each hour, ascending. Within an hour the rows are in file order. */
+  readonly runs: readonly OrdinalRun[];
+  /** Absent until the file has been indexed. */
+  readonly index?: FileIndex | undefined;
+}
+
+/** Number of rows of a file. */
+export function rowsOfFile({ rowGroupRows }: Pick<FilePlan, 'rowGroupRows'>): number {
+  return rowGroupRows.reduce((sum, rows) => sum + rows, 0);
+}
+
+/** A list and the files in it. */
+export interface OpenList {
+  readonly list: AttachedList;
+  readonly files: readonly AttachedFile[];
+}
+
+/** An attached file that was moved or touched, with its new path, size and time. Its footer is unchanged. */
+export interface MovedFile extends Pick<FileIdentity, 'bytes' | 'mtimeMs' | 'etag'> {
+  readonly id: string;
+  readonly path: string;
+}
+
+/** The changes that one commit makes to attached files. */
+export interface AttachedChanges {
+  readonly adds: readonly FilePlan[];
+  readonly moves: readonly MovedFile[];
+  /** Ids of files. The positions of their rows are never assigned again. */
+  readonly removes: readonly string[];
+  /** New indexes of attached files, in their final place. Indexes of files that are no longer attached are ignored. */
+  readonly indexes?: readonly { readonly id: string; readonly index: FileIndex }[];
+}
+
+/** The result for the files that were to be attached. */
+export interface AttachedResult {
+  readonly added: readonly AttachedFile[];
+  /** Paths of the files whose placements exceeded the limit on memory. */
+  readonly refused: readonly string[];
+}
+
+/** A committer that can change attached files. */
+export interface AttachingCommitter extends Committer {
+  /** Makes the changes in one manifest. A file that is attached already, with the same path and footer, is left unchanged. */
+  attach(changes: AttachedChanges): Promise<AttachedResult>;
+}
+
+/** The lists that the manifest names after the changes. */
+export interface ChangedLists extends AttachedResult {
+  readonly lists: readonly AttachedList[];
+  /** New list files, and files that the manifest no longer names. */
+  readonly written: readonly string[];
+  readonly leaving: readonly string[];
+}
+
+/** Writes the lists that the changes affect. The positions of new files are taken from `values`, which is updated. */
+export async function changeLists(
+  directory: Directory,
+  agent: string,
+  lists: readonly OpenList[],
+  { adds, moves, removes, indexes = [] }: AttachedChanges,
+  values: CommittedValues,
+): Promise<ChangedLists> {
+  const removed = new Set(removes);
+  const moved = new Map(moves.map(({ id, ...place }) => [id, place]));
+  const indexed = new Map(indexes.map(({ id, index }) => [id, { index }]));
+  const isChanged = ({ id }: AttachedFile) => removed.has(id) || moved.has(id) || indexed.has(id);
+  const known = new Set(lists.flatMap(({ files }) => files.map(nameOf)));
+  const { fitting, refused } = fittingFiles(
+    lists,
+    adds.filter((plan) => !known.has(nameOf(plan))),
+  );
+  const added = fitting.map((plan) => withPositions(plan, values));
+  const kept: AttachedList[] = [];
+  const leaving: string[] = [];
+  // The files of changed lists and of the last list if it has room, then the new files.
+  const files: AttachedFile[] = [];
+  for (const open of lists) {
+    const hasRoom = added.length > 0 && open.files.length < attachedFilesOfListMax && open === lists.at(-1);
+    if (!hasRoom && !open.files.some(isChanged)) {
+      kept.push(open.list);
+      continue;
+    }
+    leaving.push(open.list.file);
+    for (const { id, index } of open.files)
+      if (index !== undefined && (removed.has(id) || indexed.has(id))) leaving.push(index.file);
+    const stay = open.files.filter(({ id }) => !removed.has(id));
+    files.push(...stay.map((file) => ({ ...file, ...moved.get(file.id), ...indexed.get(file.id) })));
+  }
+  files.push(...added);
+  const written: AttachedList[] = [];
+  for (let from = 0; from < files.length; from += attachedFilesOfListMax)
+    written.push(await writeAttachedList(directory, agent, files.slice(from, from + attachedFilesOfListMax)));
+  return { lists: [...kept, ...written], added, refused, written: written.map(({ file }) => file), leaving };
+}
+
+/**
+ * The files that fit into the limit on placements. Rows that are in no order of time need a placement for each hour and span, which stays
+ * in memory while the agent is open.
+ */
+function fittingFiles(
+  lists: readonly OpenList[],
+  plans: readonly FilePlan[],
+): { fitting: FilePlan[]; refused: string[] } {
+  const files = lists.flatMap((list) => list.files);
+  let bytes = files.reduce((sum, { placements }) => sum + placements.length, 0);
+  const fitting: FilePlan[] = [];
+  const refused: string[] = [];
+  for (const plan of plans) {
+    const fits = bytes + plan.placements.length <= attachedPlacementsBytesMax;
+    if (fits) bytes += plan.placements.length;
+    if (fits) fitting.push(plan);
+    else refused.push(plan.path);
+  }
+  return { fitting, refused };
+}
+
+function nameOf({ path, footerHash }: Pick<FilePlan, 'path' | 'footerHash'>): string {
+  return `${footerHash} ${path}`;
+}
+
+function withPositions({ hours, ...plan }: FilePlan, values: CommittedValues): AttachedFile {
+  const runs = hours.map(([partition, rows]) => {
+    const firstOrdinal = values.nextOrdinal(partition);
+    assertOrdinalsLeft(partition, firstOrdinal, rows);
+    return { partition, firstOrdinal, rows };
+  });
+  values.applyRuns(runs);
+  return { id: randomBytes(6).toString('hex'), ...plan, runs };
 }

@@ -1,19 +1,17 @@
 import { setImmediate } from 'node:timers/promises';
 import type { ForeignFile, ForeignRead, ForeignRowGroup } from '../../foreign/foreign-file.js';
-import type { Field, Schema } from '../../terms/schema.js';
-import { buildingFolder } from '../manifest/committer.js';
-import { moveIntoPlace } from '../manifest/segment-place.js';
+import type { Field, Schema } from '../../core/schema.js';
+import { buildingFolder, moveIntoPlace } from '../manifest/commit.js';
 import type { Directory, WritableFile } from '../disk/directory.js';
 import { FilterWriter, sketchedRowGroupsMin, type RowGroupFilters } from '../sealed/filter-writer.js';
 import { encodeSummary } from '../sealed/segment-filters.js';
-import type { AttachedFile } from './attached-file.js';
-import type { AttachingCommitter } from './change-lists.js';
+import type { AttachedFile, AttachingCommitter } from './attached-list.js';
 import { columnSource, type ColumnSource } from './column-source.js';
 import { encodeFacts, isSameReading, type FileIndex, type ZoneFacts } from './file-index.js';
 import { indexTask, type ColumnIndex } from './index-task.js';
 import type { ForeignWork } from './foreign-work.js';
-import { assertSameFile } from './same-file.js';
-import { spansOf, spansOfFile } from './spans.js';
+import { assertSameFile } from './plan-file.js';
+import { spansOf, spansOfFile } from './span-placements.js';
 
 /** What building indexes depends on. */
 export interface IndexContext {

@@ -9,9 +9,9 @@ import { conversionOf, convertColumn, convertZone, type Conversion } from '../..
 import type { ZoneMap } from '../../columns/zone-map.js';
 import type { ForeignBound, ForeignChunk, ForeignColumn, ForeignFile } from '../../foreign/foreign-file.js';
 import { bitmapBytes } from '../../kernels/bitmap.js';
-import { int64Max, int64Min } from '../../terms/limits.js';
-import { timeUnits, type Field, type FieldType, type TimeUnit } from '../../terms/schema.js';
-import type { FileToAttach } from './attached-file.js';
+import { int64Max, int64Min } from '../../core/limits.js';
+import { timeUnits, type Field, type FieldType, type TimeUnit } from '../../core/schema.js';
+import type { FileToAttach } from './attached-list.js';
 
 /** How a field's values are obtained from an attached file. */
 export type ColumnSource =

@@ -1,12 +1,12 @@
 import { isSameFooter, type ForeignFile } from '../../foreign/foreign-file.js';
-import { DamageError, isLogstrataError } from '../../terms/errors.js';
-import { describedChunksMax } from '../../terms/limits.js';
+import { DamageError, isLogstrataError } from '../../core/errors.js';
+import { describedChunksMax } from '../../core/limits.js';
 import type { Directory } from '../disk/directory.js';
-import type { AttachedFile } from './attached-file.js';
+import type { AttachedFile } from './attached-list.js';
 import { readFacts, type IndexFacts } from './file-index.js';
 import type { ForeignWork } from './foreign-work.js';
-import { assertSameFile } from './same-file.js';
-import { spansOfFile } from './spans.js';
+import { assertSameFile } from './plan-file.js';
+import { spansOfFile } from './span-placements.js';
 
 /** The metadata of an attached file. */
 export interface Description {

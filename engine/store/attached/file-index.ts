@@ -1,6 +1,6 @@
 import type { Bounds } from '../../parquet/statistics.js';
-import { metadataBytesMax, statisticsBytesMax } from '../../terms/limits.js';
-import type { Field } from '../../terms/schema.js';
+import { metadataBytesMax, statisticsBytesMax } from '../../core/limits.js';
+import type { Field } from '../../core/schema.js';
 import {
   countField,
   listField,
@@ -8,11 +8,14 @@ import {
   parseJsonObject,
   textOrNullField,
   type JsonObject,
+  decodeCheckedText,
+  encodeCheckedText,
+  type TextFormat,
+  isUnsupported,
+  writtenByAnother,
 } from '../disk/checked-json.js';
-import { decodeCheckedText, encodeCheckedText, type TextFormat } from '../disk/checked-text.js';
 import type { Directory } from '../disk/directory.js';
-import { DamageError, isLogstrataError } from '../../terms/errors.js';
-import { isUnsupported, writtenByAnother } from '../disk/format-version.js';
+import { DamageError, isLogstrataError } from '../../core/errors.js';
 
 const factsText: TextFormat = { magic: 'logstrata-index', version: 1 };
 

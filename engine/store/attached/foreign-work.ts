@@ -1,17 +1,12 @@
-import type {
-  ForeignColumn,
-  ForeignFile,
-  ForeignFormat,
-  ForeignPlace,
-  ForeignRead,
-} from '../../foreign/foreign-file.js';
-import { describeForeignTask } from '../../foreign/reading/describe-task.js';
-import { describedRanges, readRanges } from '../../foreign/reading/read-ranges.js';
-import { LogstrataError } from '../../terms/errors.js';
+import type { ForeignPlace } from '../../objects/object-blocks.js';
+import type { ForeignColumn, ForeignFile, ForeignFormat, ForeignRead } from '../../foreign/foreign-file.js';
+import { describeForeignTask } from '../../foreign/describe-task.js';
+import { describedRanges, readRanges } from '../../foreign/read-ranges.js';
+import { LogstrataError } from '../../core/errors.js';
 import type { GuardedThread } from '../../workers/guarded-thread.js';
 import type { Task } from '../../workers/task.js';
-import type { ByteRange, ObjectStorage } from '../objects/object-storage.js';
-import type { FileIdentity } from './attached-file.js';
+import type { ByteRange, ObjectStorage } from '../../objects/object-storage.js';
+import type { FileIdentity } from './attached-list.js';
 
 /** Runs a task, on a thread if there are any. It reads at most `readBytes`. */
 export type RunTask = <Job, Result>(task: Task<Job, Result>, job: Job, readBytes: number) => Promise<Result>;

@@ -1,7 +1,7 @@
-import { isLogstrataError, type LogstrataError } from '../../terms/errors.js';
-import { everyStep } from '../../terms/every-step.js';
-import { attachedFilesOfListMax } from '../../terms/limits.js';
-import type { AttachedFile } from './attached-file.js';
+import { isLogstrataError, type LogstrataError } from '../../core/errors.js';
+import { everyStep } from '../../core/waiting.js';
+import { attachedFilesOfListMax } from '../../core/limits.js';
+import type { AttachedFile } from './attached-list.js';
 import { IndexBatch, isIndexed, type IndexContext } from './build-index.js';
 
 /** Interval (ms) between commits of finished indexes. */

@@ -5,17 +5,16 @@ import {
   type DictionaryColumn,
   type PlainColumn,
 } from '../../columns/column.js';
-import { copyColumn } from '../../columns/copy-column.js';
+import { copyColumn } from '../../columns/convert-column.js';
 import { entriesInUse, plainColumn } from '../../columns/take.js';
 import type { ForeignRead } from '../../foreign/foreign-file.js';
 import { countRange } from '../../kernels/bitmap.js';
-import { bufferBytes } from '../../memory/allocator.js';
-import { RangeArena } from '../../memory/arena.js';
-import { withKeptScratch } from '../../memory/scratch.js';
-import { presentValues } from '../../parquet/present-values.js';
+import { bufferBytes } from '../../core/allocator.js';
+import { RangeArena } from '../../core/arena.js';
+import { withKeptScratch } from '../../core/scratch.js';
+import { presentValues, distinctValuesMax, doValuesRepeat } from '../../parquet/value-encoder.js';
 import { boundsOf, type Bounds } from '../../parquet/statistics.js';
-import { distinctValuesMax, doValuesRepeat } from '../../parquet/value-encoder.js';
-import type { Field } from '../../terms/schema.js';
+import type { Field } from '../../core/schema.js';
 import { builtModule, type Finished, type Task } from '../../workers/task.js';
 import {
   filtersOfValues,
@@ -26,10 +25,10 @@ import {
 import { gramSizeSmall } from '../sealed/gram-filter.js';
 import { bloomBitsOfValue } from '../../parquet/bloom-filter.js';
 import { buildValueFilter } from '../sealed/value-filter.js';
-import { readAllSpans } from './all-spans.js';
-import type { FileIdentity } from './attached-file.js';
+import { readAllSpans } from './span-placements.js';
+import type { FileIdentity } from './attached-list.js';
 import type { ValueChange } from './column-source.js';
-import { assertSameFile } from './same-file.js';
+import { assertSameFile } from './plan-file.js';
 
 /** A column of a row group of an attached file that is to be indexed. */
 export interface IndexJob {

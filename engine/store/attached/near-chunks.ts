@@ -1,6 +1,6 @@
 import type { ForeignFile } from '../../foreign/foreign-file.js';
-import { objectGapBytesMax, objectRequestBytesMax } from '../../terms/far-limits.js';
-import type { ByteRange } from '../objects/object-storage.js';
+import { objectGapBytesMax, objectRequestBytesMax } from '../../core/limits.js';
+import type { ByteRange } from '../../objects/object-storage.js';
 
 /**
  * Byte ranges of the same column in neighbouring row groups, as far as they fit into one request. Otherwise each small row group of an

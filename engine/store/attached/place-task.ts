@@ -1,19 +1,13 @@
 import { extremeRows } from '../../columns/zone-map.js';
 import { isValid, type Column } from '../../columns/column.js';
 import { plainColumn } from '../../columns/take.js';
-import type {
-  ForeignChunk,
-  ForeignColumn,
-  ForeignFormat,
-  ForeignPlace,
-  ForeignRead,
-} from '../../foreign/foreign-file.js';
-import { partitionOfTime } from '../../terms/cursor.js';
+import type { ForeignPlace } from '../../objects/object-blocks.js';
+import type { ForeignChunk, ForeignColumn, ForeignFormat, ForeignRead } from '../../foreign/foreign-file.js';
+import { partitionOfTime } from '../../core/cursor.js';
 import { builtModule, type Finished, type Task } from '../../workers/task.js';
-import { readAllSpans } from './all-spans.js';
+import { readAllSpans, spansOf } from './span-placements.js';
 import type { ValueChange } from './column-source.js';
 import { spanTimes } from './row-order.js';
-import { spansOf } from './spans.js';
 
 /** Row groups of a file, and the column that places their rows. */
 export interface PlaceJob extends ForeignPlace {

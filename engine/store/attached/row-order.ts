@@ -1,8 +1,8 @@
 import type { Column } from '../../columns/column.js';
 import type { ForeignChunk, ForeignColumn, ForeignRead } from '../../foreign/foreign-file.js';
-import { decodeForeign } from '../../foreign/reading/decode-foreign.js';
-import { assert } from '../../terms/assert.js';
-import { partitionOfTime } from '../../terms/cursor.js';
+import { decodeForeign } from '../../foreign/decode-foreign.js';
+import { assert } from '../../core/errors.js';
+import { partitionOfTime } from '../../core/cursor.js';
 import { placementTimes } from '../manifest/placement.js';
 import { changeColumn, type ValueChange } from './column-source.js';
 

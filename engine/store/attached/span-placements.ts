@@ -1,4 +1,9 @@
-import { DamageError } from '../../terms/errors.js';
+import { DamageError, assert } from '../../core/errors.js';
+import type { Column } from '../../columns/column.js';
+import type { ForeignRead, RowSpan } from '../../foreign/foreign-file.js';
+import { decodeForeign } from '../../foreign/decode-foreign.js';
+import { changeColumn, type ValueChange } from './column-source.js';
+import { rowGroupRowsMax } from '../../core/limits.js';
 
 /** The hours of the rows of one span. */
 export interface SpanPlacement {
@@ -128,4 +133,51 @@ function addNumber(bytes: number[], value: number): void {
   let rest = value;
   for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 128);
   bytes.push(rest);
+}
+
+/** The values of a column in all spans of a row group. */
+export interface AllSpans {
+  /** By span. */
+  readonly columns: readonly Column[];
+  /** crc32 of the column chunk's bytes; null if they were not read in one pass. */
+  readonly checksum: number | null;
+}
+
+/** Reads a column in all spans of a row group. `read.wanted` is ignored. */
+export async function readAllSpans(read: ForeignRead, change: ValueChange): Promise<AllSpans> {
+  const found = new Map<number, Column>();
+  let { pages } = read;
+  let checksum: number | null = null;
+  for (let wanted = 0; wanted < read.spans.length; wanted++) {
+    if (found.has(wanted)) continue;
+    const decoded = await decodeForeign({ ...read, pages, wanted });
+    for (const { span, column } of decoded.spans) found.set(span, changeColumn(column, change));
+    assert(found.has(wanted), 'a reading gives the wanted span');
+    pages = decoded.pages;
+    checksum ??= decoded.checksum;
+  }
+  return { columns: read.spans.map((_, span) => found.get(span)!), checksum };
+}
+
+/** Divides a row group of a foreign file into spans: as few as the scan's limit on row groups allows, and of about equal size. */
+export function spansOf(rows: number): RowSpan[] {
+  const count = Math.ceil(rows / rowGroupRowsMax);
+  return Array.from({ length: count }, (_, i) => ({
+    from: Math.floor((rows * i) / count),
+    to: Math.floor((rows * (i + 1)) / count),
+  }));
+}
+
+/** A span, with its place in the file. */
+export interface FileSpan extends RowSpan {
+  readonly rowGroup: number;
+  /** Index among the spans of its row group. */
+  readonly index: number;
+}
+
+/** The spans of all row groups, in file order. */
+export function spansOfFile(rowGroupRows: readonly number[]): FileSpan[] {
+  return rowGroupRows.flatMap((rows, rowGroup) =>
+    spansOf(rows).map((span, index) => ({ ...span, rowGroup, index })),
+  );
 }

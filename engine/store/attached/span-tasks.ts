@@ -1,20 +1,25 @@
 import { arraysOf, columnBytes, type Column } from '../../columns/column.js';
 import { takeColumnRows } from '../../columns/take.js';
-import type { ForeignFormat, ForeignPlace, ForeignRead, PageTable } from '../../foreign/foreign-file.js';
-import { askOwnFilter, type OwnFilter } from '../../foreign/parquet/own-filter.js';
-import { searchParquet, type SearchedSpans } from '../../foreign/parquet/search-parquet.js';
-import { decodeForeign } from '../../foreign/reading/decode-foreign.js';
+import type { ForeignPlace } from '../../objects/object-blocks.js';
+import type { ForeignFormat, ForeignRead, PageTable } from '../../foreign/foreign-file.js';
+import {
+  askOwnFilter,
+  type OwnFilter,
+  searchParquet,
+  type SearchedSpans,
+} from '../../foreign/search-parquet.js';
+import { decodeForeign } from '../../foreign/decode-foreign.js';
 import { BlockSearch, searchRoomBytes } from '../../kernels/block-search.js';
 import type { KernelNeedle } from '../../kernels/needle.js';
-import { bufferBytes } from '../../memory/allocator.js';
-import { withKeptScratch } from '../../memory/scratch.js';
+import { bufferBytes } from '../../core/allocator.js';
+import { withKeptScratch } from '../../core/scratch.js';
 import type { ValueHash } from '../../parquet/bloom-filter.js';
-import { DamageError } from '../../terms/errors.js';
+import { DamageError } from '../../core/errors.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
-import type { FileIdentity } from './attached-file.js';
+import type { FileIdentity } from './attached-list.js';
 import { changeColumn, type ValueChange } from './column-source.js';
 import { hourOrder, type PlacedBy } from './row-order.js';
-import { assertSameFile } from './same-file.js';
+import { assertSameFile } from './plan-file.js';
 
 /** A column of an attached file that is to be read, and how its values are converted. */
 export interface SpanJob {

@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
-import { LogstrataError } from '../../terms/errors.js';
+import { LogstrataError } from '../../core/errors.js';
 
 /** A pipe that this process was started with: standard input, or a process substitution of the shell, `<(…)`. */
 const ownPipe = /^\/(dev\/(stdin|fd\/\d+)|proc\/self\/fd\/\d+)$/;

@@ -1,4 +1,5 @@
-import { DamageError } from '../../terms/errors.js';
+import { crc32 } from 'node:zlib';
+import { DamageError, isLogstrataError, LogstrataError } from '../../core/errors.js';
 
 /**
  * A parsed JSON object. The functions below read its fields one by one, with checks. They throw `damaged` for a field that is missing or of
@@ -115,4 +116,68 @@ export function isSameData(a: unknown, b: unknown): boolean {
     Object.keys(one).every((key) => isSameData(one[key], other[key])) &&
     Object.keys(other).every((key) => other[key] === undefined || one[key] !== undefined)
   );
+}
+
+/** The magic word of a file of checked text, and the format version that this program reads and writes. */
+export interface TextFormat {
+  /** Lowercase letters and hyphens. */
+  readonly magic: string;
+  readonly version: number;
+}
+
+const headerPattern = /^([a-z-]{1,30}) (\d{1,9}) (\d{1,15}) ([0-9a-f]{8})\n/;
+const headerBytesMax = 80;
+
+function headerLine({ magic, version }: TextFormat, text: Uint8Array): string {
+  const start = `${magic} ${version} ${text.length} `;
+  return `${start}${crc32(text, crc32(start)).toString(16).padStart(8, '0')}\n`;
+}
+
+/**
+ * Encodes text as the bytes of a file: a header line `<magic> <version> <bytes> <crc32>`, then the text. The crc32 (8 hexadecimal digits)
+ * covers the header line up to itself and the text, so that any flipped bit is detected.
+ */
+export function encodeCheckedText(format: TextFormat, text: string): Uint8Array {
+  const bytes = Buffer.from(text);
+  return Buffer.concat([Buffer.from(headerLine(format, bytes)), bytes]);
+}
+
+/** Decodes the bytes of such a file. Throws `damaged` for invalid content, `unsupported` for another version. */
+export function decodeCheckedText(format: TextFormat, bytes: Uint8Array): string {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const header = headerPattern.exec(buffer.toString('latin1', 0, headerBytesMax));
+  if (header === null || header[1] !== format.magic)
+    throw new DamageError(`it does not begin with "${format.magic}"`, { offset: 0 });
+  const text = buffer.subarray(header[0].length);
+  const version = Number(header[2]);
+  if (header[0] !== headerLine({ ...format, version }, text))
+    throw new DamageError(`its length or its checksum is wrong`, { offset: 0 });
+  if (version !== format.version) throw otherFormat('format version', version, format.version);
+  return text.toString('utf8');
+}
+
+/** Whether an error says that a file has a format of another program version. Such a file is not damaged. */
+export function isUnsupported(error: unknown): error is LogstrataError & { code: 'unsupported' } {
+  return isLogstrataError(error) && error.code === 'unsupported';
+}
+
+/**
+ * The error for a file whose format version this program does not read. `writtenByAnother` adds the file's name.
+ *
+ * @param format what the version counts, as shown to people: `segment format`
+ */
+export function otherFormat(format: string, found: number, known: number): LogstrataError {
+  const has = `it has ${format} ${found}, but this version knows ${known}`;
+  return new LogstrataError(
+    'unsupported',
+    found > known
+      ? `was written by a newer version of logstrata: ${has}`
+      : `was written by a version from before the first release: ${has}. ` +
+          'Export the records with the program that wrote them, and load them into a new data folder',
+  );
+}
+
+/** The error `otherFormat`, completed with `what` (the file as shown to people) and `path`. */
+export function writtenByAnother(what: string, path: string, error: LogstrataError): LogstrataError {
+  return new LogstrataError('unsupported', `${what} ${error.message}`, { path });
 }

@@ -1,8 +1,10 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
-import { LogstrataError } from '../../terms/errors.js';
-import { idleMs, openFilesMax } from '../../terms/limits.js';
-import { fileSystemError, hasSystemCode, problemOfKind } from './file-system-error.js';
-import { removalName } from './removal-name.js';
+import { LogstrataError } from '../../core/errors.js';
+import { idleMs, openFilesMax } from '../../core/limits.js';
+import { fileSystemError, hasSystemCode, problemOfKind } from './directory.js';
+import { removalName } from './real-directory.js';
+import type { MemoryLease } from '../../core/memory-lease.js';
+import type { MemoryRange } from '../../core/shared-memory.js';
 
 interface OpenFile {
   readonly descriptor: number;
@@ -133,3 +135,33 @@ function openRegular(path: string): number {
 
 /** The open files of this thread. */
 export const openFiles = new OpenFiles();
+
+/** The lent memory of a page of rows. It is freed once all rows have been copied or written elsewhere. */
+export class PageMemory {
+  #rowsLeft: number;
+
+  constructor(
+    private readonly lease: MemoryLease,
+    rows: number,
+    private readonly onFree: (memory: PageMemory) => void,
+  ) {
+    this.#rowsLeft = rows;
+  }
+
+  /** The range of memory in which another thread finds the page, as `packBatch` has written it. */
+  get range(): MemoryRange {
+    return this.lease.range;
+  }
+
+  /** Marks `rows` more rows as no longer needed. */
+  done(rows: number): void {
+    this.#rowsLeft -= rows;
+    if (this.#rowsLeft <= 0) this.free();
+  }
+
+  /** Frees the memory at once. */
+  free(): void {
+    this.lease.free();
+    this.onFree(this);
+  }
+}

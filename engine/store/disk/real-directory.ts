@@ -1,12 +1,17 @@
 import { constants, existsSync, promises as fs } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import { assert } from '../../terms/assert.js';
-import { LogstrataError } from '../../terms/errors.js';
-import type { Directory, DiskSpace, ReadableFile, WritableFile } from './directory.js';
-import { fileSystemError, hasSystemCode, problemOfKind } from './file-system-error.js';
-import { ownerFor, type Owner } from './folder-owner.js';
-import { pathParts } from './relative-path.js';
+import { assert, LogstrataError, isLogstrataError } from '../../core/errors.js';
+import {
+  type Directory,
+  type DiskSpace,
+  type ReadableFile,
+  type WritableFile,
+  fileSystemError,
+  hasSystemCode,
+  problemOfKind,
+  pathParts,
+} from './directory.js';
 
 /** A longer read is limited to the size of the file first, so that a wrong length cannot allocate too much memory. */
 const readUnclampedBytesMax = 1024 * 1024;
@@ -296,4 +301,55 @@ export async function openRealDirectory(
     throw fileSystemError(error, 'open', location);
   }
   throw new LogstrataError('invalid', `${location} is a file, a folder was expected`, { path: location });
+}
+
+/** The user and group that own new files. */
+interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/**
+ * The owner of everything that this process creates in the folder at `absolute`. When root writes into another user's folder, that user
+ * must be able to continue with the files. Undefined if the files may stay the process's own. Throws like `stat`.
+ */
+export async function ownerFor(absolute: string): Promise<Owner | undefined> {
+  if (process.getuid?.() !== 0) return undefined;
+  const { uid, gid } = await fs.stat(absolute);
+  return uid === 0 ? undefined : { uid, gid };
+}
+
+const suffix = '.left';
+
+/** Names of sealed segments. Files with other names may belong to other programs. */
+const segmentName = /\/[0-9a-f]{12}-\d{5,}\.parquet$/;
+
+/**
+ * The name that a segment's file gets when it has left the manifest and waits for its removal. File patterns for Parquet do not match it,
+ * so no other tool counts its records in addition to those of the file that replaced it. Null for a file that is no segment.
+ */
+export function removalName(path: string): string | null {
+  return segmentName.test(`/${path}`) ? path + suffix : null;
+}
+
+/** Whether a name in the folder of a day is that of a segment that waits for its removal. */
+export function isRemovalName(name: string): boolean {
+  return name.endsWith(suffix) && segmentName.test(`/${name.slice(0, -suffix.length)}`);
+}
+
+/**
+ * Opens a segment's file under its name, or under the name by which it waits for removal, so that queries that read an older manifest can
+ * continue.
+ */
+export async function openSegment(directory: Directory, path: string): Promise<ReadableFile> {
+  const renamed = removalName(path);
+  try {
+    return await directory.openRead(path);
+  } catch (error) {
+    if (renamed === null || !isLogstrataError(error) || error.code !== 'not_found') throw error;
+    // Report the error for the name that was asked for.
+    return directory.openRead(renamed).catch(() => {
+      throw error;
+    });
+  }
 }

@@ -1,11 +1,10 @@
-import { assert } from '../../terms/assert.js';
+import { assert, DamageError } from '../../core/errors.js';
 import type { RecordBatch } from '../../columns/column.js';
-import { DamageError } from '../../terms/errors.js';
-import { filePieceBytes, sortedPageRowsMax } from '../../terms/limits.js';
+import { filePieceBytes, sortedPageRowsMax } from '../../core/limits.js';
 import { sliceBatch } from '../../columns/take.js';
 import { packBatch, packedBytes, unpackBatch } from '../../columns/packed-batch.js';
 import type { Directory, ReadableFile, WritableFile } from './directory.js';
-import type { PageMemory } from './page-memory.js';
+import type { PageMemory } from './open-files.js';
 
 /** Rows in order of time, with their placement times. */
 export interface SortedPage {

@@ -7,13 +7,12 @@ import type {
 } from 'apache-arrow/ipc/metadata/message';
 import type { Schema as ArrowSchema } from 'apache-arrow/schema';
 import type { DataType } from 'apache-arrow/type';
-import { assert } from '../../terms/assert.js';
+import { assert, DamageError, LogstrataError } from '../../core/errors.js';
 import { plainColumn } from '../../columns/take.js';
 import type { Column, PlainColumn, RecordBatch, Validity } from '../../columns/column.js';
-import { DamageError, LogstrataError } from '../../terms/errors.js';
 import { copyBytes, copyShifted } from '../../kernels/copy.js';
-import { hotBatchBytesMax } from '../../terms/limits.js';
-import type { Field, FieldType, Schema } from '../../terms/schema.js';
+import { hotBatchBytesMax } from '../../core/limits.js';
+import type { Field, FieldType, Schema } from '../../core/schema.js';
 import { arrowModules } from './arrow-modules.js';
 import {
   messagePrefixBytes,
@@ -22,7 +21,7 @@ import {
   sealMessage,
   unfinishedSeal,
 } from './sealed-message.js';
-import { heap, type Arena } from '../../memory/arena.js';
+import { heap, type Arena } from '../../core/arena.js';
 import { bitmapBytes, countRange } from '../../kernels/bitmap.js';
 
 /** Name of the column of positions, which precedes the fields in files. */

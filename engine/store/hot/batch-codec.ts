@@ -1,7 +1,6 @@
-import { assert } from '../../terms/assert.js';
+import { assert, DamageError } from '../../core/errors.js';
 import type { RecordBatch } from '../../columns/column.js';
-import { DamageError } from '../../terms/errors.js';
-import type { Schema } from '../../terms/schema.js';
+import type { Schema } from '../../core/schema.js';
 import { decodeBatchMessage, encodeBatchMessage } from './arrow-batch.js';
 import { sealedMessageBytes } from './sealed-message.js';
 

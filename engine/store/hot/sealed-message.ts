@@ -1,4 +1,4 @@
-import { assert } from '../../terms/assert.js';
+import { assert } from '../../core/errors.js';
 import { crc32 } from '../../kernels/crc32.js';
 
 /**

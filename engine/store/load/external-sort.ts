@@ -1,8 +1,7 @@
-import { rowGroupBytesMax, rowGroupRowsMax, heldBytesMax } from '../../terms/limits.js';
-import type { Schema } from '../../terms/schema.js';
+import { rowGroupBytesMax, rowGroupRowsMax, heldBytesMax } from '../../core/limits.js';
+import type { Schema } from '../../core/schema.js';
 import type { Directory } from '../disk/directory.js';
-import { mergedPages } from './gathered-rows.js';
-import { mergeRuns, reduceRuns, type PageSlice } from './merge-runs.js';
+import { mergedPages, mergeRuns, reduceRuns, type PageSlice } from './gathered-rows.js';
 import { ascendAll, joinPages, sortPage } from './sorted-page.js';
 import { memoryRun, SpillFile, type SortedPage, type SortedRun } from '../disk/spill.js';
 

@@ -1,30 +1,34 @@
-import { LogstrataError } from '../../terms/errors.js';
-import { everyStep } from '../../terms/every-step.js';
 import {
+  rowGroupRowsMax,
+  heldBytesMax,
+  sortedPageRowsMax,
   finishingDepthMax,
   lateRowsMax,
   mergingDepthMax,
   rejectedBytesMaxDefault,
-  rowGroupRowsMax,
-} from '../../terms/limits.js';
-import type { Schema } from '../../terms/schema.js';
+} from '../../core/limits.js';
+import type { Schema } from '../../core/schema.js';
+import { mergeRuns, mergedPages } from './gathered-rows.js';
+import { ascendAll, copyOfRows, onHeap, rowsBefore, slicePage, sortPage } from './sorted-page.js';
+import { memoryRun, type SortedPage, type SortedRun } from '../disk/spill.js';
+import { LogstrataError } from '../../core/errors.js';
+import { everyStep } from '../../core/waiting.js';
 import { mapInOrder } from '../../workers/in-order.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
-import type {
-  LoadBatch,
-  LoadExtras,
-  LoadOptions,
-  LoadResult,
-  LoadSession,
-  RejectedLine,
-} from '../manifest/commit.js';
-import { extendRetention, type Extension } from '../manifest/retention-policy.js';
 import {
+  type LoadBatch,
+  type LoadExtras,
+  type LoadOptions,
+  type LoadResult,
+  type LoadSession,
+  type RejectedLine,
   buildingFolder,
   type Committer,
   type PartitionCount,
   type PartitionStart,
-} from '../manifest/committer.js';
+  moveIntoPlace,
+} from '../manifest/commit.js';
+import { extendRetention, type Extension } from '../manifest/retention-policy.js';
 import type { Directory } from '../disk/directory.js';
 import { ExternalSort } from './external-sort.js';
 import { loadId } from '../manifest/removal.js';
@@ -34,14 +38,89 @@ import { placementTimes } from '../manifest/placement.js';
 import { runOfSegments } from './read-back.js';
 import { encodeRejectedLine, RejectedFile } from '../manifest/rejected-file.js';
 import { SegmentAssembly, type AssemblyContext } from './segment-assembly.js';
-import { PageMemory } from '../disk/page-memory.js';
-import { moveIntoPlace } from '../manifest/segment-place.js';
-import { SortWindow } from './sort-window.js';
-import { copyOfRows, onHeap, rowsBefore, slicePage, sortPage } from './sorted-page.js';
+import { PageMemory } from '../disk/open-files.js';
 import { batchBytes } from '../../columns/column.js';
-import { type SortedPage, type SortedRun } from '../disk/spill.js';
 import { StreamedTimes } from './streamed-times.js';
 import type { Codec } from '../../parquet/compression.js';
+
+/**
+ * Buffers the latest rows of a load. In logs, rows come at most a little late. So when the window is full, its older half is almost
+ * certainly in final order and can be written while the rest of the file is still being read.
+ */
+class SortWindow {
+  /** The rows of each page ascend. The pages before `#freshFrom` also ascend from one to the next. */
+  #pages: SortedPage[] = [];
+  #freshFrom = 0;
+  #rows = 0;
+  #bytes = 0;
+  #releasedMs = -Infinity;
+
+  constructor(private readonly schema: Schema) {}
+
+  /** Time (ms) of the last released row. An earlier row is too late for the window. */
+  get releasedMs(): number {
+    return this.#releasedMs;
+  }
+
+  /** Whether the window has twice the rows of a row group, or `heldBytesMax`. */
+  get isFull(): boolean {
+    return this.#rows >= 2 * rowGroupRowsMax || this.#bytes >= heldBytesMax;
+  }
+
+  /** Adds a page whose rows ascend and are not before `releasedMs`. */
+  add(page: SortedPage): void {
+    this.#pages.push(page);
+    this.#rows += page.batch.length;
+    this.#bytes += page.bytes;
+  }
+
+  /** Releases the first rows in order of time, until half of the window is left. */
+  async release(): Promise<SortedPage[]> {
+    return this.#releaseDownTo(rowGroupRowsMax, heldBytesMax / 2);
+  }
+
+  /** Releases all rows in order of time. */
+  async releaseAll(): Promise<SortedPage[]> {
+    return this.#releaseDownTo(0, 0);
+  }
+
+  async #releaseDownTo(rowsKept: number, bytesKept: number): Promise<SortedPage[]> {
+    await this.#order();
+    let count = 0;
+    while (count < this.#pages.length && (this.#rows > rowsKept || this.#bytes > bytesKept)) {
+      const page = this.#pages[count++]!;
+      this.#rows -= page.batch.length;
+      this.#bytes -= page.bytes;
+      this.#releasedMs = page.timesMs.at(-1)!;
+    }
+    this.#freshFrom -= count;
+    return this.#pages.splice(0, count);
+  }
+
+  /** Sorts all pages into one order. Pages that are in order already are kept unchanged. */
+  async #order(): Promise<void> {
+    if (!ascendAll(this.#pages)) {
+      const runs = runsOf(this.#pages, this.#freshFrom).map((pages, order) => memoryRun(pages, order));
+      this.#pages = [];
+      for await (const page of mergedPages(this.schema, mergeRuns(runs), sortedPageRowsMax)) {
+        this.#pages.push(page);
+      }
+      this.#bytes = this.#pages.reduce((sum, page) => sum + page.bytes, 0);
+    }
+    this.#freshFrom = this.#pages.length;
+  }
+}
+
+/** Groups the pages into ascending runs, in the order in which they came. */
+function runsOf(pages: readonly SortedPage[], sorted: number): SortedPage[][] {
+  const runs: SortedPage[][] = sorted === 0 ? [] : [pages.slice(0, sorted)];
+  for (const page of pages.slice(sorted)) {
+    const last = runs.at(-1);
+    if (last !== undefined && last.at(-1)!.timesMs.at(-1)! <= page.timesMs[0]!) last.push(page);
+    else runs.push([page]);
+  }
+  return runs;
+}
 
 export interface LoadContext {
   readonly directory: Directory;

@@ -5,13 +5,13 @@ import {
   wholeBatches,
   type BatchRows,
 } from '../../columns/take.js';
-import { rowGroupBytesMax, rowGroupRowsMax, segmentRowGroupsMax } from '../../terms/limits.js';
-import type { Schema } from '../../terms/schema.js';
+import { rowGroupBytesMax, rowGroupRowsMax, segmentRowGroupsMax } from '../../core/limits.js';
+import type { Schema } from '../../core/schema.js';
 import type { Directory } from '../disk/directory.js';
 import { encodeInTurn, encodeOnPool } from '../sealed/encode-task.js';
 import { addRun, type Run, type SegmentEntry } from '../manifest/manifest.js';
 import { SegmentWriter } from '../sealed/sealed-segment-writer.js';
-import { buildingPath, moveIntoPlace, segmentFile } from '../manifest/segment-place.js';
+import { buildingPath, moveIntoPlace, segmentFile } from '../manifest/commit.js';
 import { dropInOrder, finishInOrder, type Pending } from '../../workers/in-order.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import type { Codec } from '../../parquet/compression.js';

@@ -1,6 +1,6 @@
 import type { Column } from '../../columns/column.js';
-import { sortedPageRowsMax } from '../../terms/limits.js';
-import type { Schema } from '../../terms/schema.js';
+import { sortedPageRowsMax } from '../../core/limits.js';
+import type { Schema } from '../../core/schema.js';
 import { heapSpace } from '../../parquet/column-space.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import { readChunk } from '../reading/chunk-tasks.js';

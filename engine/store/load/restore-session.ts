@@ -1,18 +1,22 @@
 import { takeRows } from '../../columns/take.js';
-import { dayNumber, hourMs, partitionOfTime } from '../../terms/cursor.js';
-import { LogstrataError } from '../../terms/errors.js';
-import { everyStep } from '../../terms/every-step.js';
-import { Coverage } from '../manifest/coverage.js';
-import type { LostLoad } from '../manifest/lost-loads.js';
+import { dayNumber, hourMs, partitionOfTime } from '../../core/cursor.js';
+import { LogstrataError } from '../../core/errors.js';
+import { everyStep } from '../../core/waiting.js';
+import { Coverage, type LostLoad } from '../manifest/coverage.js';
 import { MergedSegments } from './merged-segments.js';
-import type { Schema } from '../../terms/schema.js';
-import type { LoadBatch, LoadExtras, LoadResult, LoadSession } from '../manifest/commit.js';
-import { buildingFolder } from '../manifest/committer.js';
+import type { Schema } from '../../core/schema.js';
+import {
+  type LoadBatch,
+  type LoadExtras,
+  type LoadResult,
+  type LoadSession,
+  buildingFolder,
+} from '../manifest/commit.js';
 import { ExternalSort } from './external-sort.js';
 import type { LoadContext } from './load-session.js';
 import { LoadedRows } from '../manifest/loaded-rows.js';
 import { noCounters, type SegmentEntry } from '../manifest/manifest.js';
-import type { PageSlice } from './merge-runs.js';
+import type { PageSlice } from './gathered-rows.js';
 import { placementTimes } from '../manifest/placement.js';
 import { rowsBefore, sortPage } from './sorted-page.js';
 import { batchBytes } from '../../columns/column.js';

@@ -1,25 +1,22 @@
-import { assert } from '../../terms/assert.js';
-import { dayNumber, hourMs, partitionOfTime } from '../../terms/cursor.js';
-import { everyStep } from '../../terms/every-step.js';
+import { assert } from '../../core/errors.js';
+import { dayNumber, hourMs, partitionOfTime } from '../../core/cursor.js';
+import { everyStep } from '../../core/waiting.js';
 import {
   finishingDepthMax,
   rowGroupBytesMax,
   rowGroupRowsMax,
   segmentRowGroupsMax,
-} from '../../terms/limits.js';
-import type { Schema } from '../../terms/schema.js';
+} from '../../core/limits.js';
+import type { Schema } from '../../core/schema.js';
 import { dropInOrder, finishInOrder, mapInOrder, type Pending } from '../../workers/in-order.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
-import type { PartitionStart } from '../manifest/committer.js';
+import { type PartitionStart, buildingPath, segmentFile } from '../manifest/commit.js';
 import type { Directory } from '../disk/directory.js';
 import { encodeInTurn, encodeOnPool } from '../sealed/encode-task.js';
-import { placeRuns } from './late-rows.js';
+import { placeRuns, type PageSlice, GatheredRows } from './gathered-rows.js';
 import type { Run, SegmentEntry } from '../manifest/manifest.js';
-import type { PageSlice } from './merge-runs.js';
 import type { EncodedRowGroup } from '../sealed/row-group-encoder.js';
 import { SegmentWriter, type WrittenSegment } from '../sealed/sealed-segment-writer.js';
-import { buildingPath, segmentFile } from '../manifest/segment-place.js';
-import { GatheredRows } from './gathered-rows.js';
 import { rowsBefore } from './sorted-page.js';
 import type { SortedPage } from '../disk/spill.js';
 import type { StreamedTimes } from './streamed-times.js';

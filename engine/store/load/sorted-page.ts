@@ -1,7 +1,7 @@
 import { gatherBatch, sliceBatch, takeRows, wholeBatches } from '../../columns/take.js';
-import type { Schema } from '../../terms/schema.js';
+import type { Schema } from '../../core/schema.js';
 import { batchBytes } from '../../columns/column.js';
-import { type SortedPage } from '../disk/spill.js';
+import type { SortedPage } from '../disk/spill.js';
 
 /** Sorts rows by time. The sort is stable. Rows that are in order already, as logs mostly are, are only scanned once. */
 export function sortPage(page: SortedPage): SortedPage {

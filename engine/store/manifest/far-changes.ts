@@ -1,6 +1,5 @@
-import { LogstrataError } from '../../terms/errors.js';
-import type { FarCopy, FarLeftover } from './far-copy.js';
-import { isFarOnly, type Manifest, type SegmentEntry } from './manifest.js';
+import { LogstrataError } from '../../core/errors.js';
+import { type FarCopy, type FarLeftover, isFarOnly, type Manifest, type SegmentEntry } from './manifest.js';
 
 /** The changes to the far tier that one commit makes. */
 export interface FarChanges {

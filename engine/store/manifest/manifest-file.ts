@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { DamageError, LogstrataError, isLogstrataError } from '../../terms/errors.js';
-import { metadataBytesMax } from '../../terms/limits.js';
-import { isSameData } from '../disk/checked-json.js';
-import type { Directory } from '../disk/directory.js';
+import { DamageError, LogstrataError, isLogstrataError } from '../../core/errors.js';
+import { metadataBytesMax } from '../../core/limits.js';
+import { isSameData, isUnsupported, writtenByAnother } from '../disk/checked-json.js';
+import { type Directory, joinPath } from '../disk/directory.js';
 import { decodeManifest, encodeManifest } from './manifest-format.js';
-import type { Manifest } from './manifest.js';
-import { isUnsupported, writtenByAnother } from '../disk/format-version.js';
-import { joinPath } from '../disk/relative-path.js';
+import { type Manifest, isFarOnly, type RejectedEntry } from './manifest.js';
+import { isAgentName } from '../../core/schema.js';
+import { isRemovalName } from '../disk/real-directory.js';
 
 /**
  * Manifest numbers have sixteen digits, of which the first is 0. No agent publishes 10¹⁵ times, and up to there the next number is exact as
@@ -270,4 +270,114 @@ async function removeOld(directory: Directory, agentFolder: string, number: numb
 
 function place(directory: Directory, path: string): string {
   return `${directory.location}/${path}`;
+}
+
+/** Lists the agents' folders in a data folder. */
+export class AgentFolders {
+  readonly #directory: Directory;
+  readonly #onWarning: (message: string) => void;
+  /** Names of which a warning was given already. */
+  readonly #told = new Set<string>();
+
+  constructor(directory: Directory, onWarning: (message: string) => void) {
+    this.#directory = directory;
+    this.#onWarning = onWarning;
+  }
+
+  /** Names of the agents that have anything stored, sorted. Skips a file that has an agent's name, and warns of it once. */
+  async agents(): Promise<string[]> {
+    const names: string[] = [];
+    for (const name of await this.#directory.list('')) {
+      if (!isAgentName(name)) continue;
+      if (!(await this.#directory.isFolder(name))) this.#tell(name);
+      else if ((await this.#directory.list(name)).some(isOwn)) names.push(name);
+    }
+    return names;
+  }
+
+  #tell(name: string): void {
+    if (this.#told.has(name)) return;
+    this.#told.add(name);
+    const { location } = this.#directory;
+    this.#onWarning(
+      `${location}/${name} is skipped: the data folder has one folder per agent, and this is not one`,
+    );
+  }
+}
+
+function isOwn(file: string): boolean {
+  return /^(manifest-|dt=|hot$|rejected$)/.test(file);
+}
+
+/**
+ * Paths, relative to the agent's folder, of all files of a committed state: those that the manifest names, and the files of rejected lines
+ * that hot batches have added since.
+ */
+export function namedFiles(manifest: Manifest, hotRejected: readonly RejectedEntry[]): Set<string> {
+  const files = new Set<string>();
+  for (const entry of manifest.segments) if (!isFarOnly(entry)) files.add(entry.file);
+  for (const { file } of manifest.hot) files.add(file);
+  for (const { file, indexes } of manifest.attached) for (const own of [file, ...indexes]) files.add(own);
+  for (const { file } of [...manifest.rejected, ...hotRejected]) files.add(file);
+  return files;
+}
+
+const ownFolders = /^(dt=\d{4,}-\d\d-\d\d|hot|rejected|attached)$/;
+
+const ownNames = /^[0-9a-f]{12}(-\d{5,})?\.(parquet|arrows|jsonl|list|index)$/;
+
+/** The archive's own files in an agent's folder that its newest state does not name. Crashes leave such files behind. */
+export async function unnamedFiles(
+  directory: Directory,
+  agent: string,
+  named: ReadonlySet<string>,
+): Promise<string[]> {
+  return (await ownFiles(directory, agent)).filter((file) => !named.has(file));
+}
+
+/**
+ * The error where a manifest was lost, for example by an incomplete copy of the folder: the newest is alone, although two are kept, and
+ * there are files that it does not name. Files of rejected lines are not counted, since hot files name them too.
+ */
+export async function lostManifest(directory: Directory, newest: Manifest): Promise<DamageError | undefined> {
+  const { agent, number } = newest;
+  const isAlone = async (): Promise<boolean> => {
+    const { numbers } = await listManifests(directory, agent);
+    return number > 1 && numbers.length === 1 && numbers[0] === number;
+  };
+  if (!(await isAlone())) return undefined;
+  const unnamed = await unnamedFiles(directory, agent, namedFiles(newest, []));
+  const files = unnamed.filter((file) => !file.startsWith('rejected/')).length;
+  // A folder that is listed while its writer publishes may seem to have one manifest. It then has others the next time.
+  if (files === 0 || !(await isAlone())) return undefined;
+  const path = `${directory.location}/${agent}`;
+  return new DamageError(
+    `${path} has lost its newest manifest: of the two that are kept, only number ${number} is there, and ${files} ${files === 1 ? 'file of records is' : 'files of records are'} in no manifest. ` +
+      `Copy the folder again if it is a copy, or run \`logstrata verify ${agent} --repair\` to adopt ${files === 1 ? 'it' : 'them'}`,
+    { path },
+  );
+}
+
+/** Renamed segment files whose removal was interrupted. They hold no live records. */
+export async function renamedFiles(directory: Directory, agent: string): Promise<string[]> {
+  const files: string[] = [];
+  for (const folder of await directory.list(agent)) {
+    if (!folder.startsWith('dt=')) continue;
+    for (const name of await directory.list(`${agent}/${folder}`))
+      if (isRemovalName(name)) files.push(`${folder}/${name}`);
+  }
+  return files;
+}
+
+/** The archive's own files in an agent's folder, named by a manifest or not. Excludes renamed segments that wait for their removal. */
+export async function ownFiles(directory: Directory, agent: string): Promise<string[]> {
+  const files: string[] = [];
+  for (const folder of await directory.list(agent)) {
+    if (!ownFolders.test(folder)) continue;
+    for (const name of await directory.list(`${agent}/${folder}`)) {
+      const file = `${folder}/${name}`;
+      if (ownNames.test(name)) files.push(file);
+    }
+  }
+  return files;
 }

@@ -1,6 +1,5 @@
-import { assert } from '../../terms/assert.js';
-import { DamageError } from '../../terms/errors.js';
-import { ordinalMax, partitionMax } from '../../terms/limits.js';
+import { assert, DamageError } from '../../core/errors.js';
+import { ordinalMax, partitionMax } from '../../core/limits.js';
 import {
   fieldTypes,
   makeSchema,
@@ -9,7 +8,7 @@ import {
   type Field,
   type Schema,
   type TimeUnit,
-} from '../../terms/schema.js';
+} from '../../core/schema.js';
 import {
   asObject,
   choiceField,
@@ -25,27 +24,30 @@ import {
   timeField,
   timeOrNullField,
   type JsonObject,
+  decodeCheckedText,
+  encodeCheckedText,
+  type TextFormat,
 } from '../disk/checked-json.js';
-import { decodeCheckedText, encodeCheckedText, type TextFormat } from '../disk/checked-text.js';
-import {
-  type AttachedList,
-  type Checkpoint,
-  type Counters,
-  type HotEntry,
-  type LoadEntry,
-  type LoadedRun,
-  type Manifest,
-  type OrdinalRun,
-  type RejectedEntry,
-  type KeptPolicy,
-  type PendingPolicy,
-  type RetentionPolicy,
-  type Retired,
-  type Run,
-  type SegmentEntry,
-  type SegmentFacts,
+import type {
+  AttachedList,
+  Checkpoint,
+  Counters,
+  HotEntry,
+  LoadEntry,
+  LoadedRun,
+  Manifest,
+  OrdinalRun,
+  RejectedEntry,
+  KeptPolicy,
+  PendingPolicy,
+  RetentionPolicy,
+  Retired,
+  Run,
+  SegmentEntry,
+  SegmentFacts,
+  FarCopy,
+  FarLeftover,
 } from './manifest.js';
-import type { FarCopy, FarLeftover } from './far-copy.js';
 
 /** Raised with each change of the JSON that an older program would misread. */
 export const manifestVersion = 5;

@@ -1,10 +1,8 @@
-import { assert } from '../../terms/assert.js';
-import type { Column, RecordBatch } from '../../columns/column.js';
-import { isValid } from '../../columns/column.js';
-import { assertOrdinalsLeft, hourMs, partitionOfTime } from '../../terms/cursor.js';
-import { placementField, type Schema } from '../../terms/schema.js';
-import type { CommitExtras, SourcePart } from './commit.js';
-import type { CommittedValues } from './committed-values.js';
+import { assert } from '../../core/errors.js';
+import { type Column, type RecordBatch, isValid } from '../../columns/column.js';
+import { assertOrdinalsLeft, hourMs, partitionOfTime } from '../../core/cursor.js';
+import { placementField, type Schema } from '../../core/schema.js';
+import type { CommitExtras, SourcePart, CommittedValues } from './commit.js';
 import type { OrdinalRun } from './manifest.js';
 
 /**

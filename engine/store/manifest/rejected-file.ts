@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
-import { DamageError, LogstrataError } from '../../terms/errors.js';
-import { filePieceBytes, valueBytesMax } from '../../terms/limits.js';
+import { DamageError, LogstrataError } from '../../core/errors.js';
+import { filePieceBytes, valueBytesMax } from '../../core/limits.js';
 import { countField, parseJsonObject, textField, timeField } from '../disk/checked-json.js';
 import type { RejectedLine } from './commit.js';
 import type { Directory, WritableFile } from '../disk/directory.js';

@@ -1,6 +1,5 @@
-import { formatCursor } from '../../terms/cursor.js';
-import { Coverage } from './coverage.js';
-import { withRuns } from './lost-loads.js';
+import { formatCursor } from '../../core/cursor.js';
+import { Coverage, withRuns } from './coverage.js';
 import { liveRuns, type LoadEntry, type OrdinalRun, type SegmentEntry } from './manifest.js';
 
 /** Records that are removed on request, not for their age. */

@@ -1,12 +1,10 @@
-import type { DamageError } from '../../terms/errors.js';
-import type { Schema } from '../../terms/schema.js';
-import { sameSchema } from '../../terms/schema.js';
-import { mergeRuns } from '../runs/run-columns.js';
+import { type DamageError, assert } from '../../core/errors.js';
+import { type Schema, sameSchema } from '../../core/schema.js';
+import { mergeRuns } from '../manifest/run-columns.js';
 import type { RowGroup, Snapshot, SnapshotRun, SnapshotRuns } from './snapshot.js';
-import { assert } from '../../terms/assert.js';
 import { AttachedFiles } from './attached-files.js';
 import type { BufferPool } from './buffer-pool.js';
-import { CommittedValues, compareRuns } from '../manifest/committed-values.js';
+import { CommittedValues, compareRuns } from '../manifest/commit.js';
 import type { Directory } from '../disk/directory.js';
 import type { HotBatch } from '../hot/hot-segment-file.js';
 import { HotRows } from './hot-rows.js';
@@ -22,10 +20,10 @@ import {
   type SegmentEntry,
 } from '../manifest/manifest.js';
 import { farRowGroup, rowsOfCopy } from './far-row-group.js';
-import type { FarSource } from '../far/far-rows.js';
+import type { FarSource } from '../../far/far-cluster.js';
 import { SealedSegment } from './sealed-segment.js';
 import { StateChanges } from './state-changes.js';
-import { namedFiles } from '../manifest/stored-files.js';
+import { namedFiles } from '../manifest/manifest-file.js';
 import type { Retirable } from '../manifest/retention-policy.js';
 import type { ForeignMeans } from '../attached/foreign-work.js';
 

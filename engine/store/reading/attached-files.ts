@@ -1,16 +1,14 @@
-import type { Schema } from '../../terms/schema.js';
-import type { AttachedFile } from '../attached/attached-file.js';
-import { readAttachedList } from '../attached/attached-list.js';
-import type { OpenList } from '../attached/change-lists.js';
+import type { Schema } from '../../core/schema.js';
+import { type AttachedFile, readAttachedList, type OpenList } from '../attached/attached-list.js';
 import { Descriptions } from '../attached/descriptions.js';
 import type { SpanPlacement } from '../attached/span-placements.js';
 import type { ForeignMeans } from '../attached/foreign-work.js';
-import { compareRuns } from '../manifest/committed-values.js';
+import { compareRuns } from '../manifest/commit.js';
 import type { Directory } from '../disk/directory.js';
 import type { Manifest } from '../manifest/manifest.js';
 import { AttachedSegment } from './attached-segment.js';
 import type { BufferPool } from './buffer-pool.js';
-import { RunColumnsBuilder } from '../runs/run-columns.js';
+import { RunColumnsBuilder } from '../manifest/run-columns.js';
 import type { RowGroup, SnapshotRun, SnapshotRuns } from './snapshot.js';
 
 /** Up to this many runs are kept as objects, which are faster to read. More are kept in typed arrays, which take less memory. */

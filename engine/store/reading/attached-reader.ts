@@ -1,15 +1,15 @@
 import type { ForeignFile, ForeignRead, PageTable } from '../../foreign/foreign-file.js';
 import type { KernelNeedle } from '../../kernels/needle.js';
-import { assert } from '../../terms/assert.js';
-import { attachedPageTablesMax } from '../../terms/limits.js';
-import type { AttachedFile, FileIdentity } from '../attached/attached-file.js';
+import { assert } from '../../core/errors.js';
+import { attachedPageTablesMax } from '../../core/limits.js';
+import type { AttachedFile, FileIdentity } from '../attached/attached-list.js';
 import { columnSource, type ColumnSource } from '../attached/column-source.js';
 import type { Description } from '../attached/descriptions.js';
 import { ForeignWork, type ColumnOfFile, type ForeignMeans } from '../attached/foreign-work.js';
 import { ownQuestions } from '../attached/own-questions.js';
 import type { FilterQuestion } from '../sealed/filter-question.js';
 import { nearChunks } from '../attached/near-chunks.js';
-import type { SpanPlacement } from '../attached/span-placements.js';
+import { type SpanPlacement, spansOf, type FileSpan } from '../attached/span-placements.js';
 import {
   ownFilterTask,
   searchTask,
@@ -18,7 +18,6 @@ import {
   type SpanJob,
   type SpanOrder,
 } from '../attached/span-tasks.js';
-import { spansOf, type FileSpan } from '../attached/spans.js';
 import type { JobQueue } from '../../workers/job-queue.js';
 import type { ReadCounters } from './read-counters.js';
 

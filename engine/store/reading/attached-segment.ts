@@ -1,15 +1,14 @@
 import { arraysOf, type Column } from '../../columns/column.js';
-import { nullColumn } from '../../columns/convert-column.js';
-import { copyColumn } from '../../columns/copy-column.js';
+import { nullColumn, copyColumn } from '../../columns/convert-column.js';
 import type { ZoneMap } from '../../columns/zone-map.js';
 import { boundValues } from '../../parquet/statistics.js';
 import type { KernelNeedle } from '../../kernels/needle.js';
-import { bufferBytes } from '../../memory/allocator.js';
-import { assert } from '../../terms/assert.js';
-import { hourMs } from '../../terms/cursor.js';
-import { streamedBytesMin } from '../../terms/limits.js';
-import { placementField, type Field, type Schema } from '../../terms/schema.js';
-import type { AttachedFile } from '../attached/attached-file.js';
+import { bufferBytes } from '../../core/allocator.js';
+import { assert } from '../../core/errors.js';
+import { hourMs } from '../../core/cursor.js';
+import { streamedBytesMin } from '../../core/limits.js';
+import { placementField, type Field, type Schema } from '../../core/schema.js';
+import type { AttachedFile } from '../attached/attached-list.js';
 import {
   columnSource,
   constantColumn,
@@ -20,9 +19,13 @@ import {
 import type { Description, Descriptions } from '../attached/descriptions.js';
 import type { Directory } from '../disk/directory.js';
 import { isSameReading } from '../attached/file-index.js';
-import { decodePlacements, type SpanPlacement } from '../attached/span-placements.js';
+import {
+  decodePlacements,
+  type SpanPlacement,
+  spansOfFile,
+  type FileSpan,
+} from '../attached/span-placements.js';
 import type { ReadSpans } from '../attached/span-tasks.js';
-import { spansOfFile, type FileSpan } from '../attached/spans.js';
 import type { ForeignMeans } from '../attached/foreign-work.js';
 import { AttachedReader, type ColumnReading } from './attached-reader.js';
 import type { BufferPool, ColumnRequest } from './buffer-pool.js';

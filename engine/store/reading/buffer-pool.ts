@@ -1,9 +1,8 @@
-import { assert } from '../../terms/assert.js';
+import { assert, isLogstrataError, LogstrataError } from '../../core/errors.js';
 import type { Column } from '../../columns/column.js';
-import { isLogstrataError, LogstrataError } from '../../terms/errors.js';
-import { alignedBytes } from '../../memory/allocator.js';
-import { sharedMemory, type SharedMemory } from '../../memory/shared-memory.js';
-import { poolBytesMax, poolScatteredBytesMin, poolScatteredShare, waitingMax } from '../../terms/limits.js';
+import { alignedBytes } from '../../core/allocator.js';
+import { sharedMemory, type SharedMemory } from '../../core/shared-memory.js';
+import { poolBytesMax, poolScatteredBytesMin, poolScatteredShare, waitingMax } from '../../core/limits.js';
 import { heapSpace, RangeSpace, type ColumnSpace } from '../../parquet/column-space.js';
 import { throwIfAborted } from './pace.js';
 import type { ReadCounters } from './read-counters.js';

@@ -1,19 +1,25 @@
-import { columnAt, columnLayout, layoutEnd, type ColumnLayout } from '../../columns/column-layout.js';
-import { arraysOf, type Column } from '../../columns/column.js';
+import {
+  columnAt,
+  columnLayout,
+  layoutEnd,
+  type ColumnLayout,
+  arraysOf,
+  type Column,
+} from '../../columns/column.js';
 import type { Conversion } from '../../columns/convert-column.js';
 import { BlockSearch, searchRoomBytes } from '../../kernels/block-search.js';
 import { crc32, crc32RoomBytes } from '../../kernels/crc32.js';
 import type { KernelNeedle } from '../../kernels/needle.js';
-import { bufferBytes } from '../../memory/allocator.js';
-import { withKeptScratch } from '../../memory/scratch.js';
-import { foreignMemory, workingOn, type MemoryRange } from '../../memory/shared-memory.js';
+import { bufferBytes } from '../../core/allocator.js';
+import { withKeptScratch } from '../../core/scratch.js';
+import { foreignMemory, workingOn, type MemoryRange } from '../../core/shared-memory.js';
 import { decodingScratchBytes } from '../../parquet/chunk-decoder.js';
 import { heapSpace, RangeSpace, type ColumnSpace } from '../../parquet/column-space.js';
 import { openDecompressor } from '../../parquet/compression.js';
 import { FormatError } from '../../parquet/format.js';
 import { readPageHeader } from '../../parquet/page-header.js';
-import { pageBytesMax, filePieceBytes } from '../../terms/limits.js';
-import type { FieldType } from '../../terms/schema.js';
+import { pageBytesMax, filePieceBytes } from '../../core/limits.js';
+import type { FieldType } from '../../core/schema.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
 import { openFiles } from '../disk/open-files.js';
 import { cutOff, decodeConverted, type StoredChunk } from '../sealed/segment-file.js';

@@ -1,8 +1,7 @@
-import { LogstrataError } from '../../terms/errors.js';
-import type { Schema } from '../../terms/schema.js';
-import type { FarRows, FarSource } from '../far/far-rows.js';
-import type { FarCopy } from '../manifest/far-copy.js';
-import type { OrdinalRun, SegmentEntry } from '../manifest/manifest.js';
+import { LogstrataError } from '../../core/errors.js';
+import type { Schema } from '../../core/schema.js';
+import type { FarRows, FarSource } from '../../far/far-cluster.js';
+import type { FarCopy, OrdinalRun, SegmentEntry } from '../manifest/manifest.js';
 import type { RowGroup } from './snapshot.js';
 
 /** How to read the rows of a segment's copy in the far tier. Only the copy that the manifest names counts. */

@@ -1,5 +1,4 @@
-import { probesOfJobMax, probesOfJobMin } from '../../terms/limits.js';
-import { probedBytesOfRowGroup } from '../../terms/thread-limits.js';
+import { probesOfJobMax, probesOfJobMin, probedBytesOfRowGroup } from '../../core/limits.js';
 import type { FilterQuestion } from '../sealed/filter-question.js';
 import { probeJobOf, probeTask, type ProbedSegment } from '../sealed/probe-task.js';
 import { ruling, type SegmentRulings } from '../sealed/segment-rulings.js';

@@ -2,7 +2,7 @@ import type { AgentState } from './agent-state.js';
 import type { Directory } from '../disk/directory.js';
 import { Semaphore } from '../../workers/semaphore.js';
 import { readCommitted, type Heads } from './recovery.js';
-import { SharedWork } from '../../terms/shared-work.js';
+import { SharedWork } from '../../core/waiting.js';
 
 /** Keeps an agent's state up to date with what the writer of another process commits, until this process becomes the writer. */
 export class Follower {

@@ -1,15 +1,14 @@
-import { assert } from '../../terms/assert.js';
-import type { BatchBuilder } from '../../columns/batch-builder.js';
+import { assert } from '../../core/errors.js';
+import { type BatchBuilder, spareBuilders } from '../../columns/batch-builder.js';
 import type { ColumnBuilder } from '../../columns/column-builder.js';
 import { plainColumn } from '../../columns/take.js';
 import type { Column, RecordBatch } from '../../columns/column.js';
 import type { AskableFilters } from './filter-ask.js';
 import type { HeldColumns, OpenRowGroup, RowGroup } from './snapshot.js';
 import { widenZone, zoneOfNoRows, type ZoneMap } from '../../columns/zone-map.js';
-import { placementField, type Field, type Schema } from '../../terms/schema.js';
+import { placementField, type Field, type Schema } from '../../core/schema.js';
 import { conversionOf, convertColumn, convertZone, nullColumn } from '../../columns/convert-column.js';
 import type { OrdinalRun, Run } from '../manifest/manifest.js';
-import { spareBuilders } from '../../columns/spare-builders.js';
 
 /**
  * The rows of a hot file in memory, in the column layouts that scans read. Rows are only appended, so a snapshot is simply a number of

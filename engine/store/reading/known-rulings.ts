@@ -1,4 +1,4 @@
-import { rulingsKnownBytesMax } from '../../terms/limits.js';
+import { rulingsKnownBytesMax } from '../../core/limits.js';
 import type { Asked } from '../sealed/filter-question.js';
 import type { Ruling } from '../sealed/segment-rulings.js';
 

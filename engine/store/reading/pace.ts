@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { isLogstrataError, LogstrataError } from '../../terms/errors.js';
+import { isLogstrataError, LogstrataError } from '../../core/errors.js';
 
 /** Milliseconds that a scan works before it yields to the event loop. */
 const workMsMax = 5;

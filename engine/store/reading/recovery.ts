@@ -1,13 +1,20 @@
-import { DamageError, isLogstrataError, LogstrataError } from '../../terms/errors.js';
+import { DamageError, isLogstrataError, LogstrataError } from '../../core/errors.js';
 import type { AgentState, HotFile } from './agent-state.js';
-import { filePieceBytes } from '../../terms/limits.js';
-import type { Schema } from '../../terms/schema.js';
+import { filePieceBytes } from '../../core/limits.js';
+import type { Schema } from '../../core/schema.js';
 import type { Directory, ReadableFile, WritableFile } from '../disk/directory.js';
 import { readHotSegment } from '../hot/hot-segment-file.js';
-import { keepPredecessor, newestManifestNumber, readNewestManifest } from '../manifest/manifest-file.js';
+import {
+  keepPredecessor,
+  newestManifestNumber,
+  readNewestManifest,
+  lostManifest,
+  ownFiles,
+  renamedFiles,
+  unnamedFiles,
+} from '../manifest/manifest-file.js';
 import type { HotEntry, Manifest } from '../manifest/manifest.js';
 import { withFile } from '../sealed/segment-file.js';
-import { lostManifest, ownFiles, renamedFiles, unnamedFiles } from '../manifest/stored-files.js';
 
 /** The writer's newest committed state, for readers in other processes. */
 export interface Heads {

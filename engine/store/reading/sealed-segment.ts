@@ -1,8 +1,8 @@
 import type { Column } from '../../columns/column.js';
 import type { KernelNeedle } from '../../kernels/needle.js';
-import { streamedBytesMin } from '../../terms/limits.js';
-import { SharedWork } from '../../terms/shared-work.js';
-import { placementField, type Schema } from '../../terms/schema.js';
+import { streamedBytesMin } from '../../core/limits.js';
+import { SharedWork } from '../../core/waiting.js';
+import { placementField, type Schema } from '../../core/schema.js';
 import type { JobQueue } from '../../workers/job-queue.js';
 import type { ChunkSize, HeldColumns, ColumnUse, HoldOptions, OpenRowGroup, RowGroup } from './snapshot.js';
 import type { ZoneMap } from '../../columns/zone-map.js';
@@ -17,8 +17,8 @@ import {
   convertZone,
   nullColumn,
   type Conversion,
+  copyColumn,
 } from '../../columns/convert-column.js';
-import { copyColumn } from '../../columns/copy-column.js';
 import type { Directory, ReadableFile } from '../disk/directory.js';
 import type { SegmentEntry } from '../manifest/manifest.js';
 import type { AskableFilters } from './filter-ask.js';

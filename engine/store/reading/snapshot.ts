@@ -1,14 +1,14 @@
 import type { ZoneMap } from '../../columns/zone-map.js';
 import type { Column } from '../../columns/column.js';
-import type { Position } from '../../terms/cursor.js';
+import type { Position } from '../../core/cursor.js';
 import type { KernelNeedle } from '../../kernels/needle.js';
-import type { Schema } from '../../terms/schema.js';
+import type { Schema } from '../../core/schema.js';
 import type { JobQueue } from '../../workers/job-queue.js';
 import type { ReadCounters } from './read-counters.js';
 import type { FilterQuestion } from '../sealed/filter-question.js';
-import type { PositionedRows, RunList } from '../runs/run-list.js';
+import type { PositionedRows, RunList } from '../manifest/run-list.js';
 import type { AskableFilters } from './filter-ask.js';
-import type { FarRows } from '../far/far-rows.js';
+import type { FarRows } from '../../far/far-cluster.js';
 
 /** The unit of the scan: up to 64 Ki rows of one segment, sealed or hot. */
 export interface RowGroup {

@@ -1,6 +1,6 @@
 import type { BytesColumn, PlainColumn } from '../../columns/column.js';
-import { heap, type Arena } from '../../memory/arena.js';
-import type { Field } from '../../terms/schema.js';
+import { heap, type Arena } from '../../core/arena.js';
+import type { Field } from '../../core/schema.js';
 import { bloomBitsOfValue } from '../../parquet/bloom-filter.js';
 import { buildGramFilter, gramSizeUsual, type GramFilter, type GramFilterSize } from './gram-filter.js';
 import { buildValueFilter, noValues, type ValueFilter } from './value-filter.js';

@@ -1,4 +1,4 @@
-import { assert } from '../../terms/assert.js';
+import { assert } from '../../core/errors.js';
 import type { Run } from '../manifest/manifest.js';
 
 const twoTo32 = 4294967296;

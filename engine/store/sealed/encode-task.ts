@@ -1,11 +1,11 @@
 import { arraysOf, type RecordBatch } from '../../columns/column.js';
-import { leaseMemory } from '../../memory/memory-lease.js';
-import { foreignMemory, workingOn, type MemoryRange } from '../../memory/shared-memory.js';
-import { workerRowsMin } from '../../terms/limits.js';
+import { leaseMemory } from '../../core/memory-lease.js';
+import { foreignMemory, workingOn, type MemoryRange } from '../../core/shared-memory.js';
+import { workerRowsMin } from '../../core/limits.js';
 import { unpackBatch } from '../../columns/packed-batch.js';
 import { type Codec, openCompressor } from '../../parquet/compression.js';
-import { heap, RangeArena, type Arena } from '../../memory/arena.js';
-import type { Schema } from '../../terms/schema.js';
+import { heap, RangeArena, type Arena } from '../../core/arena.js';
+import type { Schema } from '../../core/schema.js';
 import { startInOrder, type Pending } from '../../workers/in-order.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';

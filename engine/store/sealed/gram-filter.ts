@@ -11,9 +11,9 @@ import {
   squeezedBit,
   trigramBits,
 } from '../../kernels/grams.js';
-import { heap, type Arena } from '../../memory/arena.js';
-import type { FieldIndex } from '../../terms/schema.js';
-import { foldedBytesMax, foldRange } from '../../terms/fold.js';
+import { heap, type Arena } from '../../core/arena.js';
+import type { FieldIndex } from '../../core/schema.js';
+import { foldedBytesMax, foldRange } from '../../core/fold.js';
 import { checkedAfter, type CheckedRange } from './value-filter.js';
 
 /**

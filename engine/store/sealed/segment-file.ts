@@ -1,19 +1,17 @@
 import type { Column } from '../../columns/column.js';
-import { DamageError, LogstrataError } from '../../terms/errors.js';
+import { DamageError, LogstrataError } from '../../core/errors.js';
 import { crc32 } from '../../kernels/crc32.js';
 import { decodeChunk } from '../../parquet/chunk-decoder.js';
 import { heapSpace, type ColumnSpace } from '../../parquet/column-space.js';
 import { type Codec, type Decompress, openDecompressor } from '../../parquet/compression.js';
-import { cursorColumn, type ColumnContent, type Footer } from '../../parquet/footer.js';
-import { readFooter } from '../../parquet/footer-reader.js';
+import { cursorColumn, type ColumnContent, type Footer, readFooter } from '../../parquet/footer.js';
 import { FormatError, magic, tailBytes } from '../../parquet/format.js';
-import type { FieldType, Schema } from '../../terms/schema.js';
-import { convertColumn, type Conversion } from '../../columns/convert-column.js';
-import { copyColumn } from '../../columns/copy-column.js';
+import type { FieldType, Schema } from '../../core/schema.js';
+import { convertColumn, type Conversion, copyColumn } from '../../columns/convert-column.js';
 import type { Directory, ReadableFile } from '../disk/directory.js';
-import { openSegment } from '../disk/removal-name.js';
+import { openSegment } from '../disk/real-directory.js';
 import type { SegmentEntry } from '../manifest/manifest.js';
-import { isUnsupported, writtenByAnother } from '../disk/format-version.js';
+import { isUnsupported, writtenByAnother } from '../disk/checked-json.js';
 import { filterParts, isPossible } from './segment-filters.js';
 import { readMetadata, type SegmentMetadata } from './segment-metadata.js';
 

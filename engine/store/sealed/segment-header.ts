@@ -1,9 +1,8 @@
 import { crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
-import { assert } from '../../terms/assert.js';
-import { DamageError } from '../../terms/errors.js';
-import { headerBytesMax, segmentHeaderRunsMax } from '../../terms/limits.js';
+import { assert, DamageError } from '../../core/errors.js';
+import { headerBytesMax, segmentHeaderRunsMax } from '../../core/limits.js';
 import { magic } from '../../parquet/format.js';
-import type { Schema } from '../../terms/schema.js';
+import type { Schema } from '../../core/schema.js';
 import { asObject, countField, countsField, parseJsonObject } from '../disk/checked-json.js';
 import type { ReadableFile } from '../disk/directory.js';
 import { flatRuns, readSchema, readSegmentFacts } from '../manifest/manifest-format.js';

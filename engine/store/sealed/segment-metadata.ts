@@ -1,8 +1,14 @@
-import { DamageError } from '../../terms/errors.js';
-import { makeSchema, type Schema } from '../../terms/schema.js';
-import { countField, countsField, listField, objectsField, parseJsonObject } from '../disk/checked-json.js';
-import type { JsonObject } from '../disk/checked-json.js';
-import { otherFormat } from '../disk/format-version.js';
+import { DamageError } from '../../core/errors.js';
+import { makeSchema, type Schema } from '../../core/schema.js';
+import {
+  countField,
+  countsField,
+  listField,
+  objectsField,
+  parseJsonObject,
+  type JsonObject,
+  otherFormat,
+} from '../disk/checked-json.js';
 import { readField } from '../manifest/manifest-format.js';
 import type { Run } from '../manifest/manifest.js';
 import type { FilterPlaces } from './segment-filters.js';

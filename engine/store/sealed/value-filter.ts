@@ -16,7 +16,7 @@ import {
   blockOfHash,
   type ValueHash,
 } from '../../parquet/bloom-filter.js';
-import type { FieldIndex } from '../../terms/schema.js';
+import type { FieldIndex } from '../../core/schema.js';
 
 /**
  * A filter of a column chunk's values, as hashes: Parquet's own split-block Bloom filter, and a sketch, which is a Bloom filter of less

@@ -1,11 +1,11 @@
-import { DamageError, isLogstrataError } from '../../terms/errors.js';
+import { DamageError, isLogstrataError } from '../../core/errors.js';
 import type { Column } from '../../columns/column.js';
-import { rowGroupRowsMax } from '../../terms/limits.js';
+import { rowGroupRowsMax } from '../../core/limits.js';
 import { magic } from '../../parquet/format.js';
-import type { Schema } from '../../terms/schema.js';
+import type { Schema } from '../../core/schema.js';
 import { fillCursors } from './cursor-column.js';
 import type { Directory, ReadableFile } from '../disk/directory.js';
-import { openSegment } from '../disk/removal-name.js';
+import { openSegment } from '../disk/real-directory.js';
 import { isWhole, piecesOf, readPiece, type StoredFilter } from './filter-piece.js';
 import type { SegmentEntry } from '../manifest/manifest.js';
 import { decodeCheckedChunk, hasMagic, readSegmentFooter, type SegmentFooter } from './segment-file.js';

@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { RecordBatch } from '../../columns/column.js';
-import { assertOrdinalsLeft } from '../../terms/cursor.js';
-import { LogstrataError } from '../../terms/errors.js';
-import { everyStep } from '../../terms/every-step.js';
+import { type RecordBatch, batchBytes } from '../../columns/column.js';
+import { assertOrdinalsLeft, partitionOfTime } from '../../core/cursor.js';
+import { LogstrataError } from '../../core/errors.js';
+import { everyStep } from '../../core/waiting.js';
 import {
   rowGroupBytesMax,
   rowGroupRowsMax,
   rejectedBytesMaxDefault,
   reservationMsMax,
-} from '../../terms/limits.js';
-import type { Schema } from '../../terms/schema.js';
+} from '../../core/limits.js';
+import type { Schema } from '../../core/schema.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import {
   keptForEver,
@@ -19,42 +19,53 @@ import {
   takingPolicy,
   type PolicyDecision,
   type WantedPolicy,
-} from '../manifest/retention-change.js';
+  hasLeapt,
+  proposeRetirement,
+  retentionBounds,
+  type Taken,
+} from '../manifest/retention-policy.js';
 import {
   changeLists,
   type AttachedChanges,
   type AttachedResult,
   type AttachingCommitter,
-} from '../attached/change-lists.js';
-import type { CommittedValues } from '../manifest/committed-values.js';
-import { assertStillLost } from '../manifest/lost-loads.js';
-import { hasLeapt, proposeRetirement, retentionBounds, type Taken } from '../manifest/retention-policy.js';
-import { type AgentState, currentVersion, retirable } from '../reading/agent-state.js';
-import type { AppendResult, CommitExtras } from '../manifest/commit.js';
-import { CommitTally } from './commit-tally.js';
+} from '../attached/attached-list.js';
 import {
+  type CommittedValues,
+  type AppendResult,
+  type CommitExtras,
   buildingFolder,
   type PartitionCount,
   type PartitionStart,
   type Publication,
-} from '../manifest/committer.js';
+  type SourcePart,
+} from '../manifest/commit.js';
+import { assertStillLost } from '../manifest/coverage.js';
+import { type AgentState, currentVersion, retirable } from '../reading/agent-state.js';
+import { CommitTally } from './commit-tally.js';
 import type { Directory } from '../disk/directory.js';
 import { assertRejectedStill } from '../manifest/rejected-file.js';
 import { hotEntriesForManifest, sealHotFiles } from './seal.js';
 import { publishManifest, readNewestManifest } from '../manifest/manifest-file.js';
-import { type Manifest, type OrdinalRun, type RetentionPolicy } from '../manifest/manifest.js';
-import { changeFar, type FarChanges } from '../manifest/far-changes.js';
+import {
+  type Manifest,
+  type OrdinalRun,
+  type RetentionPolicy,
+  datedRejected,
+  type HotEntry,
+  mergeRejected,
+  nothingRetired,
+} from '../manifest/manifest.js';
+import { changeFar, type FarChanges, leftoversOf } from '../manifest/far-changes.js';
 import { Semaphore } from '../../workers/semaphore.js';
 import { OpenHotFile } from './open-hot-file.js';
-import { nextManifest } from './next-manifest.js';
-import { publishedRecords } from './published-records.js';
-import { placeLive, placeLoaded } from './placed-rows.js';
-import { partTimes, partsOf, placementTimes } from '../manifest/placement.js';
+import { partTimes, partsOf, placementTimes, livePartition, ordinalRuns } from '../manifest/placement.js';
 import type { Heads } from '../reading/recovery.js';
 import type { Removals } from './removals.js';
-import { SourceClaims } from '../manifest/source-claims.js';
-import type { WriterUnit } from './writer-unit.js';
+import { SourceClaims, newestLoads } from '../manifest/loaded-rows.js';
 import type { Codec } from '../../parquet/compression.js';
+import { sortPage } from '../load/sorted-page.js';
+import { loadsWithout } from '../manifest/removal.js';
 
 export interface WriterOptions {
   readonly now: () => number;
@@ -496,4 +507,121 @@ export class AgentWriter implements AttachingCommitter {
   async idle(): Promise<void> {
     await this.commits.run(() => Promise.resolve());
   }
+}
+
+/** The manifest that follows the newest one, with `changes`, the given hot files and the values. */
+function nextManifest(
+  state: AgentState,
+  changes: Partial<Manifest>,
+  hot: readonly HotEntry[],
+  values: CommittedValues,
+  nowMs: number,
+): Manifest {
+  const { manifest, agent } = state;
+  const rejected = mergeRejected(changes.rejected ?? manifest?.rejected ?? [], state.hotRejected());
+  const segments = changes.segments ?? manifest?.segments ?? [];
+  const farLeftovers = leftoversOf(manifest, segments, changes.farLeftovers, nowMs);
+  return {
+    agent,
+    schemas: [],
+    segments: [],
+    attached: [],
+    loads: [],
+    ordinalsFrom: 1,
+    retired: nothingRetired,
+    ...manifest,
+    ...changes,
+    ...(farLeftovers.length === 0 ? { farLeftovers: undefined } : { farLeftovers }),
+    rejected: datedRejected(rejected, values.highestPartition),
+    hot,
+    number: (manifest?.number ?? 0) + 1,
+    nextOrdinals: values.nextOrdinals(),
+    highestPartition: values.highestPartition,
+    checkpoints: values.checkpoints(),
+    counters: values.counters,
+  };
+}
+
+/** Rows in the order of their positions. */
+export interface PlacedRows {
+  readonly batch: RecordBatch;
+  readonly runs: OrdinalRun[];
+}
+
+/** Assigns positions as a load does: by placement time (ms) alone. */
+function placeLoaded(values: CommittedValues, batch: RecordBatch, timesMs: Float64Array): PlacedRows {
+  const sorted = sortPage({ batch, timesMs, bytes: batchBytes(batch) });
+  return { batch: sorted.batch, runs: ordinalRuns(values, sorted.timesMs.map(partitionOfTime)) };
+}
+
+/** Assigns positions to rows of live sources (see `livePartition`). Within a partition rows stay in order of arrival. */
+function placeLive(
+  values: CommittedValues,
+  batch: RecordBatch,
+  timesMs: Float64Array,
+  parts: readonly SourcePart[],
+  { nowMs, graceMs }: { readonly nowMs: number; readonly graceMs: number },
+): PlacedRows {
+  const { highestPartition } = values;
+  const partitions = new Float64Array(timesMs.length);
+  let row = 0;
+  for (const { rows, catchingUp } of parts) {
+    const where = { nowMs, highestPartition, graceMs, catchingUp };
+    for (const end = row + rows; row < end; row++) partitions[row] = livePartition(timesMs[row]!, where);
+  }
+  const sorted = sortPage({ batch, timesMs: partitions, bytes: batchBytes(batch) });
+  return { batch: sorted.batch, runs: ordinalRuns(values, sorted.timesMs) };
+}
+
+/** The effect of a publication on the records that a manifest names. */
+export interface PublishedRecords {
+  readonly changes: Pick<Manifest, 'segments' | 'rejected' | 'loads'>;
+  /** Files that the next manifest no longer names. */
+  readonly leaving: readonly string[];
+}
+
+/** Computes what the next manifest says of records when it includes a unit. Adds the unit's counts and checkpoints to `values`. */
+function publishedRecords(
+  manifest: Manifest | undefined,
+  publication: Publication,
+  values: CommittedValues,
+): PublishedRecords {
+  const { takes, load, removal } = publication;
+  values.applySegments(publication.segments);
+  values.applyCheckpoints(publication.checkpoints);
+  values.applyCounters(publication.counters);
+  const removed = new Set(publication.removes);
+  const kept = (manifest?.segments ?? []).filter(({ file }) => !removed.has(file));
+  const segments = [...kept, ...publication.segments];
+  let loads = [...(manifest?.loads ?? []), ...(load === undefined ? [] : [load])];
+  if (removal !== undefined) {
+    const { left, gone } = loadsWithout(loads, removal.runs, segments);
+    loads = [...left];
+    values.forget(gone);
+  }
+  const highest = removal?.highestPartition ?? Infinity;
+  values.lowerHighest(highest);
+  const rejectedLeaving = new Set([
+    ...(takes === undefined ? [] : [takes.file]),
+    ...(removal?.rejected ?? []),
+  ]);
+  const rejected = (manifest?.rejected ?? [])
+    .filter(({ file }) => !rejectedLeaving.has(file))
+    .map((entry) => ((entry.partition ?? 0) <= highest ? entry : { ...entry, partition: highest }));
+  return {
+    changes: { segments, rejected: [...rejected, ...publication.rejected], loads: newestLoads(loads) },
+    leaving: [...publication.removes, ...rejectedLeaving],
+  };
+}
+
+/** The writer's view of a unit of work: another part of the engine, or another process, builds it; the writer publishes it. */
+interface WriterUnit {
+  /** Number of commits with checkpoints before the unit began (`SourceClaims.count`). */
+  readonly since: number;
+  /** Releases the commit lock; undefined while the unit does not hold it. */
+  release: (() => void) | undefined;
+  /** Releases a reservation after `reservationMsMax`. */
+  timer: NodeJS.Timeout | undefined;
+  expired: boolean;
+  published: boolean;
 }

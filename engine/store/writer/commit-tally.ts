@@ -1,4 +1,4 @@
-import { isLogstrataError } from '../../terms/errors.js';
+import { isLogstrataError } from '../../core/errors.js';
 
 /** Counts a writer's durable commits and its storage failures. */
 export class CommitTally {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { RecordBatch } from '../../columns/column.js';
-import type { Schema } from '../../terms/schema.js';
+import type { Schema } from '../../core/schema.js';
 import type { HotFile } from '../reading/agent-state.js';
 import type { CommitExtras, RejectedLine } from '../manifest/commit.js';
 import type { Directory } from '../disk/directory.js';

@@ -1,7 +1,7 @@
 import type { AgentState } from '../reading/agent-state.js';
-import { isLogstrataError } from '../../terms/errors.js';
+import { isLogstrataError } from '../../core/errors.js';
 import type { Directory } from '../disk/directory.js';
-import { removalName } from '../disk/removal-name.js';
+import { removalName } from '../disk/real-directory.js';
 
 interface Removal {
   readonly path: string;

@@ -1,21 +1,19 @@
 import { setImmediate } from 'node:timers/promises';
 import { gatherBatch, sliceBatch, takeRows, wholeBatches } from '../../columns/take.js';
-import type { RecordBatch } from '../../columns/column.js';
-import { dayNumber } from '../../terms/cursor.js';
-import { leaseMemory } from '../../memory/memory-lease.js';
-import { rowGroupBytesMax, rowGroupRowsMax, workerRowsMin } from '../../terms/limits.js';
+import { type RecordBatch, batchBytes } from '../../columns/column.js';
+import { dayNumber } from '../../core/cursor.js';
+import { leaseMemory } from '../../core/memory-lease.js';
+import { rowGroupBytesMax, rowGroupRowsMax, workerRowsMin } from '../../core/limits.js';
 import { packedBytes, packSteps, unpackBatch } from '../../columns/packed-batch.js';
-import type { Schema } from '../../terms/schema.js';
+import type { Schema } from '../../core/schema.js';
 import { finishInOrder, type Pending } from '../../workers/in-order.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import type { HotFile } from '../reading/agent-state.js';
-import { compareRuns } from '../manifest/committed-values.js';
+import { compareRuns, buildingPath, moveIntoPlace, segmentFile } from '../manifest/commit.js';
 import type { Directory } from '../disk/directory.js';
 import { encodeInTurn, encodeOnPool, type LentRowGroup } from '../sealed/encode-task.js';
 import { addRun, type HotEntry, type OrdinalRun, type Run, type SegmentEntry } from '../manifest/manifest.js';
-import { batchBytes } from '../../columns/column.js';
 import { SegmentWriter } from '../sealed/sealed-segment-writer.js';
-import { buildingPath, moveIntoPlace, segmentFile } from '../manifest/segment-place.js';
 import type { Codec } from '../../parquet/compression.js';
 
 /**

@@ -1,8 +1,144 @@
-import type { Socket } from 'node:net';
-import { LogstrataError } from '../../terms/errors.js';
-import { unansweredMax, messageBytesMax, hotBatchBytesMax } from '../../terms/limits.js';
-import { encodeFrame, FrameReader, type Frame, type FrameBounds } from './frame.js';
-import { decodeError, encodeError } from './remote-error.js';
+import { type Socket, connect, createServer, type Server } from 'node:net';
+import { LogstrataError, DamageError, isLogstrataError, type ErrorCode } from '../../core/errors.js';
+import { unansweredMax, messageBytesMax, hotBatchBytesMax, connectionsMax } from '../../core/limits.js';
+import { hasSystemCode } from '../disk/directory.js';
+
+/**
+ * A message between two processes. Its bytes are the length of the JSON and the length of the payload (u32 each, little-endian), the JSON
+ * (an object), and the payload.
+ */
+interface Frame {
+  readonly json: Readonly<Record<string, unknown>>;
+  readonly payload: Uint8Array;
+}
+
+/** Limits on the lengths of a frame's parts. */
+interface FrameBounds {
+  readonly jsonBytesMax: number;
+  readonly payloadBytesMax: number;
+}
+
+const headerBytes = 8;
+
+/** Encodes the header and JSON of a frame, to be followed by the payload. Throws `limit` if the frame exceeds `bounds`. */
+export function encodeFrame(json: object, payload: Uint8Array, bounds: FrameBounds): Buffer {
+  const text = Buffer.from(JSON.stringify(json));
+  checkLengths(text.length, payload.length, bounds);
+  const head = Buffer.allocUnsafe(headerBytes + text.length);
+  head.writeUInt32LE(text.length, 0);
+  head.writeUInt32LE(payload.length, 4);
+  text.copy(head, headerBytes);
+  return head;
+}
+
+function checkLengths(jsonBytes: number, payloadBytes: number, bounds: FrameBounds): void {
+  if (jsonBytes <= bounds.jsonBytesMax && payloadBytes <= bounds.payloadBytesMax) return;
+  throw new LogstrataError(
+    'limit',
+    `a message has ${jsonBytes} + ${payloadBytes} bytes, more than the maximum of ${bounds.jsonBytesMax} + ${bounds.payloadBytesMax}`,
+  );
+}
+
+/** Assembles frames that arrive in pieces. Holds at most one frame and one piece. */
+class FrameReader {
+  bounds: FrameBounds;
+  #pieces: Buffer[] = [];
+  #length = 0;
+  #wanted = headerBytes;
+
+  constructor(bounds: FrameBounds) {
+    this.bounds = bounds;
+  }
+
+  /** Adds a piece, and yields the frames that are complete with it. Throws `limit` or `invalid` for anything that is not a frame. */
+  *push(piece: Buffer): Generator<Frame> {
+    this.#pieces.push(piece);
+    this.#length += piece.length;
+    while (this.#length >= this.#wanted) {
+      const bytes = this.#pieces.length === 1 ? this.#pieces[0]! : Buffer.concat(this.#pieces);
+      this.#pieces = [bytes];
+      const jsonBytes = bytes.readUInt32LE(0);
+      const payloadBytes = bytes.readUInt32LE(4);
+      checkLengths(jsonBytes, payloadBytes, this.bounds);
+      const frameBytes = headerBytes + jsonBytes + payloadBytes;
+      if (bytes.length < frameBytes) {
+        this.#wanted = frameBytes;
+        return;
+      }
+      const rest = bytes.subarray(frameBytes);
+      this.#pieces = rest.length === 0 ? [] : [rest];
+      this.#length = rest.length;
+      this.#wanted = headerBytes;
+      const payloadStart = headerBytes + jsonBytes;
+      // Copied, because a view would keep the whole received piece in memory, and because batches need alignment.
+      const payload = new Uint8Array(bytes.subarray(payloadStart, frameBytes));
+      yield { json: parseObject(bytes.toString('utf8', headerBytes, payloadStart)), payload };
+    }
+  }
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new LogstrataError('invalid', 'a message is not JSON', { cause: error });
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new LogstrataError('invalid', 'a message is not a JSON object');
+  }
+  return value as Readonly<Record<string, unknown>>;
+}
+
+/** An error encoded as JSON for another process. `code` is null for an unexpected error. */
+export interface EncodedError {
+  readonly code: ErrorCode | null;
+  readonly message: string;
+  readonly path?: string | undefined;
+  readonly offset?: number | undefined;
+}
+
+// A record of all codes, so that a new code fails to compile until it is added here.
+const errorCodes: Readonly<Record<ErrorCode, true>> = {
+  invalid: true,
+  damaged: true,
+  not_found: true,
+  exists: true,
+  locked: true,
+  conflict: true,
+  limit: true,
+  disk_full: true,
+  unavailable: true,
+  io: true,
+  cancelled: true,
+  timeout: true,
+  unsupported: true,
+  closed: true,
+  absent: true,
+};
+
+/** Encodes an error for another process. */
+function encodeError(error: unknown): EncodedError {
+  if (isLogstrataError(error)) {
+    return { code: error.code, message: error.message, path: error.path, offset: error.offset };
+  }
+  return { code: null, message: error instanceof Error ? error.message : String(error) };
+}
+
+/** Decodes an error of another process. */
+function decodeError(value: unknown): Error {
+  const { code, message, path, offset } = (value ?? {}) as Partial<Record<keyof EncodedError, unknown>>;
+  const text = typeof message === 'string' ? message : 'it gave no reason';
+  const place = {
+    ...(typeof path === 'string' ? { path } : {}),
+    ...(typeof offset === 'number' ? { offset } : {}),
+  };
+  if (code === 'damaged') return new DamageError(text, place);
+  if (typeof code === 'string' && Object.hasOwn(errorCodes, code)) {
+    return new LogstrataError(code as ErrorCode, text, place);
+  }
+  return new Error(`the process that writes failed: ${text}`);
+}
 
 const bounds: FrameBounds = { jsonBytesMax: messageBytesMax, payloadBytesMax: hotBatchBytesMax };
 
@@ -306,4 +442,44 @@ function gone(): LogstrataError {
     'closed',
     'the process that writes to this folder has ended: run the command again',
   );
+}
+
+/** Creates a socket at `path`, which must not exist, and listens. Rejects with the system's error. */
+export function listenAt(path: string, accept: (socket: Socket) => void): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = createServer(accept);
+    server.maxConnections = connectionsMax;
+    server.once('error', reject);
+    server.listen({ path }, () => {
+      // The listening socket must not keep the process alive.
+      server.unref();
+      resolve(server);
+    });
+  });
+}
+
+/**
+ * Connects to the process that listens at `path`. Resolves to `busy` if it accepts no connection now, and to undefined if no process
+ * listens. Rejects with the system's error.
+ */
+export function connectTo(path: string): Promise<Socket | 'busy' | undefined> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ path });
+    socket.once('connect', () => {
+      socket.removeAllListeners('error');
+      resolve(socket);
+    });
+    socket.once('error', (error) => {
+      if (hasSystemCode(error, 'ECONNREFUSED', 'ENOENT')) resolve(undefined);
+      else if (hasSystemCode(error, 'EAGAIN', 'ECONNRESET')) resolve('busy');
+      else reject(error);
+    });
+  });
+}
+
+/** Whether a process listens at `path`. Rejects with the system's error if that cannot be determined. */
+export async function isListenedAt(path: string): Promise<boolean> {
+  const socket = await connectTo(path);
+  if (socket !== undefined && socket !== 'busy') socket.destroy();
+  return socket !== undefined;
 }

@@ -1,18 +1,30 @@
 import { promises as fs } from 'node:fs';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { orDeadline } from '../../terms/deadline.js';
-import { isLogstrataError, LogstrataError } from '../../terms/errors.js';
-import { fileSystemError, hasSystemCode } from '../disk/file-system-error.js';
-import { LockFolder, type LockMember } from './lock-folder.js';
-import { connectTo } from './unix-socket.js';
+import { orDeadline } from '../../core/waiting.js';
+import { isLogstrataError, LogstrataError } from '../../core/errors.js';
+import { fileSystemError, hasSystemCode } from '../disk/directory.js';
+import { LockFolder, type LockMember, takeLock } from './writer-lock.js';
 import {
+  connectTo,
   ChannelServer,
   WriterChannel,
   type ChannelClient,
   type ChannelOperations,
 } from './writer-channel.js';
-import { takeLock } from './writer-lock.js';
+import type { RecordBatch } from '../../columns/column.js';
+import type { Schema } from '../../core/schema.js';
+import { encodeBatch } from '../hot/batch-codec.js';
+import type { AttachedChanges, AttachedResult, AttachingCommitter } from '../attached/attached-list.js';
+import type {
+  AppendResult,
+  CommitExtras,
+  PartitionCount,
+  PartitionStart,
+  Publication,
+} from '../manifest/commit.js';
+import type { FarChanges } from '../manifest/far-changes.js';
+import { encodeExtras } from './writer-operations.js';
 
 /** The process that holds the lock. */
 export interface LockHolder {
@@ -164,4 +176,52 @@ async function greet(
     request: (operation, args, payload) => channel.request(operation, args, payload),
     close: () => channel.close(),
   };
+}
+
+/** Commits through the writer in another process. A unit's files are built by this process, on the same disk. */
+export class RemoteCommitter implements AttachingCommitter {
+  constructor(
+    private readonly channel: ChannelClient,
+    private readonly agent: string,
+    readonly schema: Schema,
+    readonly schemaVersion: number,
+  ) {}
+
+  async begin(): Promise<string> {
+    return (await this.ask('begin')) as string;
+  }
+
+  async reserve(id: string, counts: readonly PartitionCount[]): Promise<readonly PartitionStart[]> {
+    return (await this.ask('reserve', { id, counts })) as readonly PartitionStart[];
+  }
+
+  async publish(id: string, publication: Publication): Promise<void> {
+    await this.ask('publish', { id, publication });
+  }
+
+  async end(id: string): Promise<void> {
+    await this.ask('end', { id });
+  }
+
+  async append(batch: RecordBatch, extras: CommitExtras, placement: 'live' | 'load'): Promise<AppendResult> {
+    const payload = encodeBatch(this.schema, batch);
+    const sent = encodeExtras({ ...extras, schemaVersion: this.schemaVersion });
+    return (await this.ask('append', { extras: sent, placement }, payload)) as AppendResult;
+  }
+
+  async attach(changes: AttachedChanges): Promise<AttachedResult> {
+    return (await this.ask('attach', { changes })) as AttachedResult;
+  }
+
+  async changeFar(changes: FarChanges): Promise<void> {
+    await this.ask('change_far', { changes });
+  }
+
+  async seal(): Promise<void> {
+    await this.ask('seal');
+  }
+
+  private async ask(operation: string, args: object = {}, payload?: Uint8Array): Promise<unknown> {
+    return this.channel.request(operation, { agent: this.agent, ...args }, payload);
+  }
 }

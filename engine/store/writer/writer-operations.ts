@@ -1,12 +1,11 @@
-import { LogstrataError, isLogstrataError } from '../../terms/errors.js';
-import { makeSchema, sameSchema, type Field, type Schema } from '../../terms/schema.js';
+import { LogstrataError, isLogstrataError } from '../../core/errors.js';
+import { makeSchema, sameSchema, type Field, type Schema } from '../../core/schema.js';
 import type { AgentWriter } from './agent-writer.js';
 import { decodeBatch } from '../hot/batch-codec.js';
-import type { CommitExtras } from '../manifest/commit.js';
-import type { PartitionCount, Publication } from '../manifest/committer.js';
+import type { CommitExtras, PartitionCount, Publication } from '../manifest/commit.js';
 import type { FarChanges } from '../manifest/far-changes.js';
 import type { Heads } from '../reading/recovery.js';
-import type { AttachedChanges } from '../attached/change-lists.js';
+import type { AttachedChanges } from '../attached/attached-list.js';
 import type { ChannelOperations } from './writer-channel.js';
 
 /** The committed state of an agent that has no records yet. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { caseCount, fc } from '../../cases.js';
 import { compileTemplate } from '../../../agents/definition/template.js';
 import { TemplateOverrun, TemplateWork } from '../../../agents/definition/template-value.js';
-import { LogstrataError } from '../../../engine/terms/errors.js';
+import { LogstrataError } from '../../../engine/core/errors.js';
 
 const record: Readonly<Record<string, string>> = {
   method: 'GET',

@@ -5,7 +5,7 @@ import { createRecordDecoder } from '../../../agents/decode/record-decoder.js';
 import { BatchBuilder } from '../../../engine/columns/batch-builder.js';
 import { JsonLineSplitter } from '../../../agents/decode/json-lines.js';
 import { LineColumns } from '../../../agents/decode/line-columns.js';
-import { lineBytesMax, rowGroupRowsMax } from '../../../engine/terms/limits.js';
+import { lineBytesMax, rowGroupRowsMax } from '../../../engine/core/limits.js';
 import { agent, decodeLines } from './decode-lines.js';
 import { anyText } from '../../model/any-text.js';
 

@@ -4,7 +4,7 @@ import { BatchBuilder } from '../../../engine/columns/batch-builder.js';
 import type { UnreadableField } from '../../../agents/decode/value-writer.js';
 import { columnValue } from '../../../engine/columns/column.js';
 import type { Value } from '../../model/rows.js';
-import { makeSchema } from '../../../engine/terms/schema.js';
+import { makeSchema } from '../../../engine/core/schema.js';
 
 export interface Decoded {
   readonly rows: Value[][];

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../../cases.js';
-import { jsonDepthMax } from '../../../engine/terms/limits.js';
+import { jsonDepthMax } from '../../../engine/core/limits.js';
 import type { Value } from '../../model/rows.js';
 import { agent, decodeLines } from './decode-lines.js';
 import { anyCharacter } from '../../model/any-text.js';

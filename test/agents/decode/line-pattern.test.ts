@@ -2,7 +2,7 @@ import { RE2JS } from 're2js';
 import { describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../../cases.js';
 import { LinePattern } from '../../../agents/definition/line-pattern.js';
-import { isLogstrataError } from '../../../engine/terms/errors.js';
+import { isLogstrataError } from '../../../engine/core/errors.js';
 
 type Captures = Record<string, string | null> | null;
 

@@ -5,7 +5,7 @@ import { MultilineRecords } from '../../../agents/decode/line-framing.js';
 import { createRecordDecoder } from '../../../agents/decode/record-decoder.js';
 import { BatchBuilder } from '../../../engine/columns/batch-builder.js';
 import type { Multiline } from '../../../agents/definition/definition.js';
-import { lineBytesMax } from '../../../engine/terms/limits.js';
+import { lineBytesMax } from '../../../engine/core/limits.js';
 import { agent, decodeLines, noon } from './decode-lines.js';
 import { contentOf, joined, recordsIn } from './multiline-model.js';
 

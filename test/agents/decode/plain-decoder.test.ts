@@ -5,7 +5,7 @@ import { caseCount, fc } from '../../cases.js';
 import { createRecordDecoder } from '../../../agents/decode/record-decoder.js';
 import { newStopFlag, setStopFlag } from '../../../agents/decode/stop-flag.js';
 import { BatchBuilder } from '../../../engine/columns/batch-builder.js';
-import { lineBytesMax, rowGroupRowsMax } from '../../../engine/terms/limits.js';
+import { lineBytesMax, rowGroupRowsMax } from '../../../engine/core/limits.js';
 import type { Value } from '../../model/rows.js';
 import { agent, decodeLines } from './decode-lines.js';
 import { describeUnless } from '../../needs.js';

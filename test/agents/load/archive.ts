@@ -8,7 +8,7 @@ import { loadStream, type LoadStreamOptions, type StreamSummary } from '../../..
 import type { Archive } from '../../../engine/archive/archive.js';
 import type { AgentStore } from '../../../engine/archive/agent-store.js';
 import { openArchive, WorkerPool, workersDefault } from '../../../engine/index.js';
-import { makeSchema } from '../../../engine/terms/schema.js';
+import { makeSchema } from '../../../engine/core/schema.js';
 import { closeAtEnd } from './temporary.js';
 
 /** The clock of these tests: 2026-11-21 12:00 UTC. */

@@ -6,7 +6,7 @@ import {
   LineFramer,
   type Frame,
 } from '../../../agents/decode/line-framing.js';
-import { lineBytesMax } from '../../../engine/terms/limits.js';
+import { lineBytesMax } from '../../../engine/core/limits.js';
 
 /** Pieces of content, and the number of bytes that the framer reported as handed out. */
 function pieces(parts: readonly Uint8Array[]) {

@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import type { AgentStore } from '../../../engine/archive/agent-store.js';
-import { LogstrataError } from '../../../engine/terms/errors.js';
+import { LogstrataError } from '../../../engine/core/errors.js';
 import { archiveAt, definitionOf, lineOf, lines, pour, recordsOf, rejectedOf } from './archive.js';
 import { gzip, zstd } from './compressed.js';
 import { temporaryFolder } from './temporary.js';

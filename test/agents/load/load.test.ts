@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { caseCount, fc } from '../../cases.js';
 import type { LoadEvent } from '../../../agents/load/load-report.js';
 import type { AgentStore } from '../../../engine/archive/agent-store.js';
-import { lineBytesMax } from '../../../engine/terms/limits.js';
+import { lineBytesMax } from '../../../engine/core/limits.js';
 import { archiveAt, definitionOf, lineOf, lines, load, nowMs, recordsOf, rejectedOf } from './archive.js';
 import { gzip, zstd } from './compressed.js';
 import { temporaryFolder } from './temporary.js';

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { fc } from '../../cases.js';
-import { proposeRewrite, type CompactionPolicy } from '../../../engine/maintenance/compaction-policy.js';
-import { rowGroupRowsMax, segmentFanIn, smallSegmentsMax } from '../../../engine/terms/limits.js';
+import { proposeRewrite, type CompactionPolicy } from '../../../engine/maintenance/compaction.js';
+import { rowGroupRowsMax, segmentFanIn, smallSegmentsMax } from '../../../engine/core/limits.js';
 import {
   segmentsToRefilter,
   versionToWrite,
   type SegmentEntry,
 } from '../../../engine/store/manifest/manifest.js';
-import type { Field } from '../../../engine/terms/schema.js';
+import type { Field } from '../../../engine/core/schema.js';
 import { manifestOf, rewritten, segmentOf } from './segments.js';
 
 const dayMs = 86_400_000;

@@ -1,8 +1,8 @@
 import { crc32 } from 'node:zlib';
 import { expect, it } from 'vitest';
-import { readFoundSegment } from '../../../engine/maintenance/found-segment.js';
+import { readFoundSegment } from '../../../engine/maintenance/examination.js';
 import { batchFromRows } from '../../model/rows.js';
-import type { Schema } from '../../../engine/terms/schema.js';
+import type { Schema } from '../../../engine/core/schema.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import type { SegmentEntry } from '../../../engine/store/manifest/manifest.js';
 import { fileBytes, openSegment, sealBatches } from '../../parquet/segment-sample.js';

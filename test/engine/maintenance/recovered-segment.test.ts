@@ -1,15 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { caseCount, isLong, seed } from '../../cases.js';
 import { columnValue } from '../../../engine/columns/column.js';
-import { recoverSegment } from '../../../engine/maintenance/recovered-segment.js';
+import { recoverSegment } from '../../../engine/maintenance/examination.js';
 import { batchFromRows, type Value } from '../../model/rows.js';
-import type { Schema } from '../../../engine/terms/schema.js';
+import type { Schema } from '../../../engine/core/schema.js';
 import { BufferPool } from '../../../engine/store/reading/buffer-pool.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
-import { seededRandom } from '../../model/random.js';
+import { seededRandom, between } from '../../model/random.js';
 import type { SegmentEntry } from '../../../engine/store/manifest/manifest.js';
 import { SealedSegment } from '../../../engine/store/reading/sealed-segment.js';
-import { between } from '../../model/random.js';
 import { columnOf, fileBytes, openSegment, sealBatches } from '../../parquet/segment-sample.js';
 import type { Codec } from '../../../engine/parquet/compression.js';
 import { expectEqual } from '../../expect-equal.js';

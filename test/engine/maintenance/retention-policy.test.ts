@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { fc } from '../../cases.js';
 import { extendRetention, proposeRetirement } from '../../../engine/store/manifest/retention-policy.js';
-import { proposeRewrite } from '../../../engine/maintenance/compaction-policy.js';
+import { proposeRewrite } from '../../../engine/maintenance/compaction.js';
 import {
   liveRows,
   type RetentionPolicy,

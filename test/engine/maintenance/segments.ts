@@ -1,8 +1,13 @@
-import type { Manifest, Run, SegmentEntry } from '../../../engine/store/manifest/manifest.js';
-import { noCounters, nothingRetired } from '../../../engine/store/manifest/manifest.js';
-import { makeSchema } from '../../../engine/terms/schema.js';
-import { rowGroupRowsMax } from '../../../engine/terms/limits.js';
-import type { Rewrite } from '../../../engine/maintenance/compaction-policy.js';
+import {
+  type Manifest,
+  type Run,
+  type SegmentEntry,
+  noCounters,
+  nothingRetired,
+} from '../../../engine/store/manifest/manifest.js';
+import { makeSchema } from '../../../engine/core/schema.js';
+import { rowGroupRowsMax } from '../../../engine/core/limits.js';
+import type { Rewrite } from '../../../engine/maintenance/compaction.js';
 
 /** Bytes of a record in a simulated segment. */
 export const rowBytes = 60;

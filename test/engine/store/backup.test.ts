@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { caseCount, isWhole, seed } from '../../cases.js';
-import { isLogstrataError } from '../../../engine/terms/errors.js';
+import { isLogstrataError } from '../../../engine/core/errors.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import type { CrashMode } from '../../storage-doubles/memory-file.js';
 import { between, seededRandom } from '../../model/random.js';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { isLong, isWhole } from '../../cases.js';
 import { batchFromRows } from '../../model/rows.js';
-import { formatCursor } from '../../../engine/terms/cursor.js';
-import { LogstrataError } from '../../../engine/terms/errors.js';
+import { formatCursor } from '../../../engine/core/cursor.js';
+import { LogstrataError } from '../../../engine/core/errors.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import type { CrashMode } from '../../storage-doubles/memory-file.js';
 import { answerOf } from '../../model/answer.js';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { isLong, isWhole } from '../../cases.js';
 import type { Archive } from '../../../engine/archive/archive.js';
-import { isLogstrataError } from '../../../engine/terms/errors.js';
+import { isLogstrataError } from '../../../engine/core/errors.js';
 import { batchFromRows } from '../../model/rows.js';
-import type { Predicate } from '../../../engine/scan/plan/query.js';
+import type { Predicate } from '../../../engine/scan/query.js';
 import type { Directory } from '../../../engine/store/disk/directory.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { answer, append, load, noExtras, noon, openOn, openToRead, schema } from './memory-archive.js';

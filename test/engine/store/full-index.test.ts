@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
 import { caseCount, fc } from '../../cases.js';
 import type { AgentStore } from '../../../engine/archive/agent-store.js';
-import type { Query, ScanStats } from '../../../engine/scan/plan/query.js';
-import { makeSchema, type FieldIndex, type Schema } from '../../../engine/terms/schema.js';
+import type { Query, ScanStats } from '../../../engine/scan/query.js';
+import { makeSchema, type FieldIndex, type Schema } from '../../../engine/core/schema.js';
 import { answerOf } from '../../model/answer.js';
 import type { Dataset, Value } from '../../model/dataset.js';
 import { seededRandom } from '../../model/random.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
-import { parseCursor } from '../../../engine/terms/cursor.js';
+import { parseCursor } from '../../../engine/core/cursor.js';
 import { answer, load, noon, openOn, textOf } from './memory-archive.js';
 
 const runs = caseCount(50, 2000);

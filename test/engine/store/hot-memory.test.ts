@@ -2,15 +2,15 @@ import { expect, it } from 'vitest';
 import { seed } from '../../cases.js';
 import type { AgentStore } from '../../../engine/archive/agent-store.js';
 import { batchFromRows } from '../../model/rows.js';
-import { makeSchema } from '../../../engine/terms/schema.js';
+import { makeSchema } from '../../../engine/core/schema.js';
 import { HotRows } from '../../../engine/store/reading/hot-rows.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
-import { SpareBuilders, spareBuilders } from '../../../engine/columns/spare-builders.js';
+import { SpareBuilders, spareBuilders } from '../../../engine/columns/batch-builder.js';
 import type { Value } from '../../model/dataset.js';
 import { seededRandom } from '../../model/random.js';
 import { columnOf } from '../../parquet/segment-sample.js';
 import { append, noon, openOn, schema } from './memory-archive.js';
-import type { Scan } from '../../../engine/scan/plan/scan.js';
+import type { Scan } from '../../../engine/scan/scan.js';
 
 const decoder = new TextDecoder();
 

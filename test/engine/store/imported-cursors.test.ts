@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AgentStore } from '../../../engine/archive/agent-store.js';
-import type { Retention } from '../../../engine/store/manifest/retention-change.js';
+import type { Retention } from '../../../engine/store/manifest/retention-policy.js';
 import type { Value } from '../../model/dataset.js';
 import { batchFromRows } from '../../model/rows.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';

@@ -2,7 +2,7 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { openSegment } from '../../../engine/store/disk/removal-name.js';
+import { openSegment } from '../../../engine/store/disk/real-directory.js';
 import { OpenFiles } from '../../../engine/store/disk/open-files.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import type { Value } from '../../model/dataset.js';

@@ -1,13 +1,12 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../../cases.js';
-import { formatCursor, parseCursor, partitionOfTime } from '../../../engine/terms/cursor.js';
+import { formatCursor, parseCursor, partitionOfTime } from '../../../engine/core/cursor.js';
 import type { LostRecords } from '../../../engine/maintenance/lost-records.js';
 import { batchFromRows, type Value } from '../../model/rows.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
-import { seededRandom } from '../../model/random.js';
+import { seededRandom, between } from '../../model/random.js';
 import type { Run, SegmentEntry } from '../../../engine/store/manifest/manifest.js';
-import { segmentFile } from '../../../engine/store/manifest/segment-place.js';
-import { between } from '../../model/random.js';
+import { segmentFile } from '../../../engine/store/manifest/commit.js';
 import { fileBytes, openSegment, sealBatches } from '../../parquet/segment-sample.js';
 import { answer, noon, openOn, schema } from './memory-archive.js';
 import type { Codec } from '../../../engine/parquet/compression.js';

@@ -6,9 +6,9 @@ import type { CommitExtras } from '../../../engine/store/manifest/commit.js';
 import type { Directory } from '../../../engine/store/disk/directory.js';
 import type { WriterLock } from '../../../engine/store/writer/writer-link.js';
 import { batchFromRows } from '../../model/rows.js';
-import { makeSchema } from '../../../engine/terms/schema.js';
+import { makeSchema } from '../../../engine/core/schema.js';
 import { WorkerPool } from '../../../engine/workers/worker-pool.js';
-import type { Query } from '../../../engine/scan/plan/query.js';
+import type { Query } from '../../../engine/scan/query.js';
 import type { Value } from '../../model/dataset.js';
 
 export const schema = makeSchema([

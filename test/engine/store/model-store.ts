@@ -1,6 +1,5 @@
-import type { Position } from '../../../engine/terms/cursor.js';
-import { comparePositions } from '../../../engine/terms/cursor.js';
-import { placementField, type Schema } from '../../../engine/terms/schema.js';
+import { type Position, comparePositions } from '../../../engine/core/cursor.js';
+import { placementField, type Schema } from '../../../engine/core/schema.js';
 import type { Dataset, ModelRecord, Value } from '../../model/dataset.js';
 
 const hour = 3_600_000;

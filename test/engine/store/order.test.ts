@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { formatCursor } from '../../../engine/terms/cursor.js';
-import { lateRowsMax, rowGroupRowsMax } from '../../../engine/terms/limits.js';
+import { formatCursor } from '../../../engine/core/cursor.js';
+import { lateRowsMax, rowGroupRowsMax } from '../../../engine/core/limits.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { WorkerPool } from '../../../engine/workers/worker-pool.js';
 import type { Value } from '../../model/dataset.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../../cases.js';
 import { batchFromRows } from '../../model/rows.js';
-import { makeSchema, type Schema } from '../../../engine/terms/schema.js';
+import { makeSchema, type Schema } from '../../../engine/core/schema.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import {
   lastPlacementTimes,

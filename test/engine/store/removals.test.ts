@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { Archive } from '../../../engine/archive/archive.js';
-import { maintenanceIntervalMs, queryTimeoutMsDefault } from '../../../engine/terms/limits.js';
+import { maintenanceIntervalMs, queryTimeoutMsDefault } from '../../../engine/core/limits.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import type { Value } from '../../model/dataset.js';
 import { answer, append, load, noon, openOn, schema } from './memory-archive.js';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { AgentStore } from '../../../engine/archive/agent-store.js';
-import { parseCursor } from '../../../engine/terms/cursor.js';
-import { LogstrataError } from '../../../engine/terms/errors.js';
+import { parseCursor } from '../../../engine/core/cursor.js';
+import { LogstrataError } from '../../../engine/core/errors.js';
 import type { RepairReport } from '../../../engine/maintenance/repair.js';
-import { rowGroupRowsMax } from '../../../engine/terms/limits.js';
+import { rowGroupRowsMax } from '../../../engine/core/limits.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import type { CrashMode } from '../../storage-doubles/memory-file.js';
 import type { Value } from '../../model/dataset.js';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { AgentStore } from '../../../engine/archive/agent-store.js';
 import { batchFromRows } from '../../model/rows.js';
-import { parseCursor } from '../../../engine/terms/cursor.js';
-import type { Retention, RetentionEvent } from '../../../engine/store/manifest/retention-change.js';
+import { parseCursor } from '../../../engine/core/cursor.js';
+import type { Retention, RetentionEvent } from '../../../engine/store/manifest/retention-policy.js';
 import type { Archive } from '../../../engine/archive/archive.js';
 import type { RetentionPolicy } from '../../../engine/store/manifest/manifest.js';
 import { WorkerPool } from '../../../engine/workers/worker-pool.js';

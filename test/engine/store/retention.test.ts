@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AgentStore } from '../../../engine/archive/agent-store.js';
-import { formatCursor, parseCursor } from '../../../engine/terms/cursor.js';
-import { LogstrataError } from '../../../engine/terms/errors.js';
+import { formatCursor, parseCursor } from '../../../engine/core/cursor.js';
+import { LogstrataError } from '../../../engine/core/errors.js';
 import type { Archive } from '../../../engine/archive/archive.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import type { CrashMode } from '../../storage-doubles/memory-file.js';
@@ -18,7 +18,7 @@ import {
   schema,
   textOf,
 } from './memory-archive.js';
-import type { Retention } from '../../../engine/store/manifest/retention-change.js';
+import type { Retention } from '../../../engine/store/manifest/retention-policy.js';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;

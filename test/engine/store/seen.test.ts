@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { AgentStore, Query, SeenState } from '../../../engine/index.js';
-import { parseCursor } from '../../../engine/terms/cursor.js';
-import { makeSchema } from '../../../engine/terms/schema.js';
+import { parseCursor } from '../../../engine/core/cursor.js';
+import { makeSchema } from '../../../engine/core/schema.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { answer, append, load, noon, openOn, openToRead, schema } from './memory-archive.js';
 

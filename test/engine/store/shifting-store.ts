@@ -1,12 +1,12 @@
 import type { AgentStore } from '../../../engine/archive/agent-store.js';
-import type { Query } from '../../../engine/scan/plan/query.js';
+import type { Query } from '../../../engine/scan/query.js';
 import type { Archive } from '../../../engine/archive/archive.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import type { CrashMode } from '../../storage-doubles/memory-file.js';
 import { between, type Random } from '../../model/random.js';
 import type { Value } from '../../model/dataset.js';
 import { answer, append, backupFolderOn, load, noon, openCompacting, schema } from './memory-archive.js';
-import type { Retention } from '../../../engine/store/manifest/retention-change.js';
+import type { Retention } from '../../../engine/store/manifest/retention-policy.js';
 
 const hourMs = 3_600_000;
 /** Longer than the period that the records' times cover, so that no record is expired when it is loaded. */

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../../cases.js';
 import type { AgentStore } from '../../../engine/archive/agent-store.js';
-import { LogstrataError } from '../../../engine/terms/errors.js';
+import { LogstrataError } from '../../../engine/core/errors.js';
 import { batchFromRows } from '../../model/rows.js';
-import { makeSchema } from '../../../engine/terms/schema.js';
+import { makeSchema } from '../../../engine/core/schema.js';
 import { Archive } from '../../../engine/archive/archive.js';
-import { checkpointKey } from '../../../engine/store/manifest/committed-values.js';
+import { checkpointKey } from '../../../engine/store/manifest/commit.js';
 import type { Checkpoint } from '../../../engine/store/manifest/manifest.js';
 import type { WriterLock } from '../../../engine/store/writer/writer-link.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { isLong } from '../../cases.js';
-import { LogstrataError } from '../../../engine/terms/errors.js';
-import { leasedMemoryBytes } from '../../../engine/memory/memory-lease.js';
-import { workerRowsMin } from '../../../engine/terms/limits.js';
+import { LogstrataError } from '../../../engine/core/errors.js';
+import { leasedMemoryBytes } from '../../../engine/core/memory-lease.js';
+import { workerRowsMin } from '../../../engine/core/limits.js';
 import { readNewestManifest } from '../../../engine/store/manifest/manifest-file.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { WorkerPool } from '../../../engine/workers/worker-pool.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { caseCount, fc, isWhole, seed } from '../../cases.js';
-import { parseCursor, type Position } from '../../../engine/terms/cursor.js';
-import type { Predicate } from '../../../engine/scan/plan/query.js';
+import { parseCursor, type Position } from '../../../engine/core/cursor.js';
+import type { Predicate } from '../../../engine/scan/query.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { seededRandom, between } from '../../model/random.js';
 import type { Value } from '../../model/dataset.js';

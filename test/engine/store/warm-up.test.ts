@@ -8,7 +8,7 @@ import type { OpenOptions } from '../../../engine/archive/open-options.js';
 import { AgentStore } from '../../../engine/archive/agent-store.js';
 import { warmUp } from '../../../engine/archive/warm-up.js';
 import { makeSchema, WorkerPool, type Schema } from '../../../engine/index.js';
-import type { Query, ScanStats } from '../../../engine/scan/plan/query.js';
+import type { Query, ScanStats } from '../../../engine/scan/query.js';
 import { tableOf } from '../../foreign/arrow-tables.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { load, noon, openOn } from './memory-archive.js';

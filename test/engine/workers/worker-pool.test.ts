@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { DamageError, LogstrataError } from '../../../engine/terms/errors.js';
-import { waitingMax } from '../../../engine/terms/limits.js';
+import { DamageError, LogstrataError } from '../../../engine/core/errors.js';
+import { waitingMax } from '../../../engine/core/limits.js';
 import {
   dropInOrder,
   finishInOrder,
@@ -32,7 +32,7 @@ const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).
 writeFileSync(
   file,
   `import { threadId } from 'node:worker_threads';
-import { DamageError, LogstrataError } from '${built('engine/terms/errors.js')}';
+import { DamageError, LogstrataError } from '${built('engine/core/errors.js')}';
 export async function work({ kind, values, gate }) {
   if (kind === 'limit') throw new LogstrataError('limit', 'too much', { path: 'a/b', offset: 17 });
   if (kind === 'damage') throw new DamageError('bad bytes', { path: 'c', offset: 3, rowGroup: 2, column: 'x' });

@@ -7,7 +7,7 @@ import {
   type LineKeys,
   type LineOutput,
 } from '../../../engine/kernels/json-rows.js';
-import type { LineFormat } from '../../../engine/terms/line-format.js';
+import type { LineFormat } from '../../../engine/core/schema.js';
 
 /** Columns with their keys. */
 export interface PlainTable extends LineKeys {

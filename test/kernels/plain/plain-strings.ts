@@ -2,7 +2,7 @@
  * Strings in Parquet's PLAIN encoding (https://parquet.apache.org/docs/file-format/data-pages/encodings/#PLAIN): each after its length, 4
  * bytes little-endian. Row r is bytes[offsets[r], offsets[r + 1]).
  */
-import { copyBytes } from '../../../engine/terms/utf8.js';
+import { copyBytes } from '../../../engine/core/utf8.js';
 
 /** Writes the first `rows` strings to `target`, which has room. Returns the bytes written. */
 export function encodePlainStrings(

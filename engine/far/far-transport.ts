@@ -1,0 +1,171 @@
+import { Readable } from 'node:stream';
+import type * as ClickHouse from '@clickhouse/client';
+import { LogstrataError } from '../core/errors.js';
+import { serverRequestsMax, shownCharactersMax } from '../core/limits.js';
+import { hasSystemCode } from '../store/disk/directory.js';
+
+/** Credentials for the servers. */
+export interface FarLogin {
+  readonly user: string;
+  readonly password: string;
+}
+
+/** One statement for one server. */
+export interface FarStatement {
+  readonly sql: string;
+  /** Id by which the query can be killed. */
+  readonly queryId?: string | undefined;
+  /** Data to insert. */
+  readonly body?: Uint8Array | undefined;
+  readonly settings?: Readonly<Record<string, string | number>> | undefined;
+  /** Limit on the length of the answer. A longer one is cut off and fails. */
+  readonly bytesMax: number;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A statement that has failed. */
+export class FarFailure extends Error {
+  /**
+   * - `unreachable`: the server did not answer, or the answer broke off; another replica may answer.
+   * - `refused`: the server answered with an error.
+   * - `long`: the answer exceeds `bytesMax`.
+   */
+  readonly kind: 'unreachable' | 'refused' | 'long';
+  readonly url: string;
+
+  constructor(kind: FarFailure['kind'], url: string, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'FarFailure';
+    this.kind = kind;
+    this.url = url;
+  }
+}
+
+/** Sends statements to servers. */
+export interface FarTransport {
+  /** Returns the whole answer. Throws a `FarFailure`, or the reason of the signal. */
+  ask(url: string, statement: FarStatement): Promise<Uint8Array>;
+  close(): Promise<void>;
+}
+
+type Library = typeof ClickHouse;
+
+/** Opens a transport over ClickHouse's own client library, which is loaded here. Throws `unsupported` if it is not installed. */
+export async function openFarTransport(login: FarLogin): Promise<FarTransport> {
+  try {
+    return new ClickHouseTransport(await import('@clickhouse/client'), login);
+  } catch (error) {
+    if (!hasSystemCode(error, 'ERR_MODULE_NOT_FOUND')) throw error;
+    const message =
+      'the far tier (storage.far) needs the package @clickhouse/client, which is not installed: npm install @clickhouse/client';
+    throw new LogstrataError('unsupported', message, { cause: error });
+  }
+}
+
+class ClickHouseTransport implements FarTransport {
+  readonly #library: Library;
+  readonly #login: FarLogin;
+  readonly #clients = new Map<string, ClickHouse.ClickHouseClient>();
+
+  constructor(library: Library, login: FarLogin) {
+    this.#library = library;
+    this.#login = login;
+  }
+
+  async ask(url: string, statement: FarStatement): Promise<Uint8Array> {
+    const { sql, queryId, body, settings = {}, bytesMax, timeoutMs, signal } = statement;
+    signal?.throwIfAborted();
+    const ended = new AbortController();
+    const timer = setTimeout(() => ended.abort(timedOut(url, timeoutMs)), timeoutMs);
+    const onAbort = (): void => ended.abort(signal!.reason);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    try {
+      const { stream } = await this.#client(url).exec({
+        query: sql,
+        ...(queryId === undefined ? {} : { query_id: queryId }),
+        ...(body === undefined ? {} : { values: this.#streamOf(body) }),
+        clickhouse_settings: settings,
+        abort_signal: ended.signal,
+      });
+      return await gathered(stream, url, bytesMax, ended.signal);
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (error instanceof FarFailure) throw error;
+      const { reason } = ended.signal as { reason: unknown };
+      throw reason instanceof FarFailure ? reason : failureOf(url, error);
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+    }
+  }
+
+  async close(): Promise<void> {
+    const clients = [...this.#clients.values()];
+    this.#clients.clear();
+    for (const client of clients) await client.close();
+  }
+
+  #streamOf(body: Uint8Array): Readable {
+    return Readable.from([body]);
+  }
+
+  #client(url: string): ClickHouse.ClickHouseClient {
+    let client = this.#clients.get(url);
+    if (client === undefined) {
+      const { user: username, password } = this.#login;
+      client = this.#library.createClient({
+        url,
+        username,
+        password,
+        max_open_connections: serverRequestsMax,
+        // Effectively no timeout: each statement has its own.
+        request_timeout: 2 ** 31 - 1,
+        compression: { request: false, response: false },
+        log: { level: this.#library.ClickHouseLogLevel.OFF },
+      });
+      this.#clients.set(url, client);
+    }
+    return client;
+  }
+}
+
+function timedOut(url: string, timeoutMs: number): FarFailure {
+  return new FarFailure('unreachable', url, `no answer within ${timeoutMs / 1000} s`);
+}
+
+async function gathered(
+  stream: Readable,
+  url: string,
+  bytesMax: number,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  const onAbort = (): void => void stream.destroy(signal.reason as Error);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    for await (const piece of stream as AsyncIterable<Uint8Array>) {
+      bytes += piece.length;
+      if (bytes > bytesMax) {
+        stream.destroy();
+        throw new FarFailure('long', url, `the answer has more than ${bytesMax} bytes`);
+      }
+      pieces.push(piece);
+    }
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+  return Buffer.concat(pieces, bytes);
+}
+
+/** Converts an error of the client library. An error of the server begins with its code. */
+function failureOf(url: string, error: unknown): FarFailure {
+  const text = error instanceof Error ? error.message || error.name : String(error);
+  const system = (error as { code?: unknown }).code;
+  const isServer = error instanceof Error && (/^\s*Code: \d+/.test(text) || error.name === 'ClickHouseError');
+  const isSpoken = isServer || (/DB::Exception/.test(text) && typeof system !== 'string');
+  const message = (text.split('\n')[0] ?? '').slice(0, shownCharactersMax);
+  const said = text.startsWith(message) && message !== '' ? message : 'it could not be reached';
+  return new FarFailure(isSpoken ? 'refused' : 'unreachable', url, said, error);
+}

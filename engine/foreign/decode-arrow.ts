@@ -1,0 +1,134 @@
+import { FormatError } from '../parquet/format.js';
+import { setJson, valueSetter } from './leaf-format.js';
+import {
+  type DecodedSpans,
+  type ForeignRead,
+  withErrorsNamed,
+  withDistinctNames,
+  type ForeignChunk,
+  type ForeignFile,
+} from './foreign-file.js';
+import { JsonText } from './value-texts.js';
+import { SpanColumns } from './span-columns.js';
+import { arrowIndexOf, type ArrowBatch, type ArrowIndex } from './arrow-index.js';
+import { BatchBuffers, ReadingTally, fieldPlaces, placeBytes, type FieldPlace } from './batch-buffers.js';
+import { FieldReader } from './field-reader.js';
+import { foreignHashedBuffersMax } from '../core/limits.js';
+import type { ForeignPlace } from '../objects/object-blocks.js';
+import { contentHash, withForeignSource, type ForeignSource } from './foreign-source.js';
+import { arrowColumnOf } from './arrow-schema.js';
+
+/**
+ * Decodes a column of a record batch of an Arrow file or stream. Of uncompressed buffers it reads only what the wanted span
+ * needs. Compressed ones are read as a whole, and other spans are returned too while they fit into memory. Blocks while it
+ * reads: for worker threads. Throws `DamageError` with the path, offset, row group and column, `limit` where too much memory
+ * is needed, `not_found` and `io`.
+ */
+export async function decodeArrow(read: ForeignRead): Promise<DecodedSpans> {
+  return await withErrorsNamed(read, decode);
+}
+
+async function decode(read: ForeignRead): Promise<DecodedSpans> {
+  const { column, columnIndex, rowGroup, rowGroupRows, chunk, spans, wanted } = read;
+  const index = await arrowIndexOf(read);
+  const batch = index.batches[rowGroup];
+  if (batch === undefined || batch.offset !== chunk.offset || batch.rows !== rowGroupRows)
+    throw new FormatError('the file has changed: its batches are different', chunk.offset);
+  const place = fieldPlaces(index.fields, batch)[columnIndex];
+  if (place === undefined)
+    throw new FormatError('the file has changed: its schema is different', chunk.offset);
+  const tally = new ReadingTally();
+  const buffers = await BatchBuffers.open(read, batch, tally);
+  const isWhole = batch.codec !== 'none' || spans.length < 2;
+  const { from, to } = isWhole ? { from: 0, to: rowGroupRows } : spans[wanted]!;
+  const reader = await new FieldReader(read, index, rowGroup, tally).read({ place, buffers, from, to });
+  const columns = new SpanColumns(
+    isWhole ? read : { ...read, spans: [{ from: 0, to: to - from }], wanted: 0 },
+  );
+  const json = new JsonText();
+  const { leaf, text } = reader;
+  const isJson = column.values.kind === 'json';
+  if (!isJson && leaf === null)
+    throw new FormatError('the file has changed: its schema is different', chunk.offset);
+  const setValue = valueSetter(column, text);
+  let replaced = 0;
+  for (let row = from; row < to && !columns.isComplete; row++) {
+    const { builder } = columns;
+    if (builder !== null && !reader.isMissing(row)) {
+      if (isJson) {
+        reader.write(row, json);
+        setJson(builder, json.take());
+      } else {
+        replaced += setValue(builder, leaf!(row));
+      }
+    }
+    columns.endRow();
+  }
+  return {
+    spans: isWhole ? columns.spans : columns.spans.map((span) => ({ ...span, span: wanted })),
+    pages: null,
+    bytesRead: tally.bytesRead,
+    checksum: isWhole ? tally.checksum : null,
+    replaced,
+  };
+}
+
+/** Number of bytes of each buffer that go into the file's hash. */
+const hashedBytes = 256;
+
+/**
+ * Describes an Arrow file or stream, whose record batches count as row groups. Reads the footer and the batch headers; of a
+ * stream all headers. Throws `DamageError` with the path and offset for a malformed file, `unsupported`, `not_found` and
+ * `io`.
+ */
+export async function readArrowFile(place: ForeignPlace): Promise<ForeignFile> {
+  const index = await arrowIndexOf(place);
+  return await withForeignSource(place, async (source) => {
+    const columns = withDistinctNames(index.fields.map(arrowColumnOf));
+    const rowGroups = index.batches.map((batch) => ({
+      rows: batch.rows,
+      chunks: fieldPlaces(index.fields, batch).map((field) => chunkOf(field, batch)),
+    }));
+    return {
+      format: 'arrow',
+      rows: rowGroups.reduce((sum, { rows }) => sum + rows, 0),
+      footerHash: contentHash(await hashedContent(index, source)),
+      ...(index.isOpen ? { isOpen: true } : {}),
+      writtenBy: '',
+      columns,
+      rowGroups,
+    };
+  });
+}
+
+function chunkOf(place: FieldPlace, batch: ArrowBatch): ForeignChunk {
+  const { type, nullCount } = place;
+  // Dictionaries, runs and unions have nulls in their children, and floats that are not finite become null, so the stored
+  // count is not ours.
+  const isKnown =
+    place.field.dictionary === null && !['null', 'float', 'union', 'run end encoded'].includes(type.kind);
+  const bytes = placeBytes(place, batch);
+  return {
+    offset: batch.offset,
+    bytes,
+    codec: 0,
+    uncompressedBytes: bytes,
+    nullCount: type.kind === 'null' ? place.rows : isKnown ? nullCount : null,
+    min: null,
+    max: null,
+    bloomFilter: null,
+  };
+}
+
+/**
+ * The bytes that identify a file: the headers, and the first bytes of buffers (of at most `foreignHashedBuffersMax`).
+ * Headers alone do not depend on the values, so two days of logs could have equal ones.
+ */
+async function hashedContent({ headers, batches }: ArrowIndex, source: ForeignSource): Promise<Uint8Array> {
+  const parts = [...headers];
+  let rest = foreignHashedBuffersMax;
+  for (const { bodyAt, buffers } of batches)
+    for (let i = 0; i < buffers.length && rest > 0; i += 2, rest--)
+      parts.push(await source.read(bodyAt + buffers[i]!, Math.min(hashedBytes, buffers[i + 1]!)));
+  return Buffer.concat(parts);
+}

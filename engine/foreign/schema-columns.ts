@@ -1,0 +1,357 @@
+import type { ThriftFields } from '../parquet/thrift-reader.js';
+import { physicalType, repetition } from '../parquet/format.js';
+import type { FieldType } from '../core/schema.js';
+import { valueBytesMax, foreignColumnsMax, jsonDepthMax } from '../core/limits.js';
+import type { ForeignColumn, ForeignValues, ParquetStorage } from './foreign-file.js';
+
+/**
+ * The annotation that gives a physical type its meaning: the `LogicalType` of parquet.thrift, or the older `ConvertedType`
+ * where there is none (https://github.com/apache/parquet-format/blob/master/LogicalTypes.md).
+ */
+export type Annotation =
+  | {
+      readonly kind:
+        'none' | 'text' | 'date' | 'null' | 'binary JSON' | 'UUID' | 'float16' | 'interval' | 'geometry';
+    }
+  | { readonly kind: 'time of day' | 'timestamp'; readonly unit: TimeUnit; readonly isUtc: boolean }
+  | { readonly kind: 'decimal'; readonly precision: number; readonly scale: number }
+  | { readonly kind: 'integer'; readonly bits: number; readonly isSigned: boolean };
+
+/** Unit of the ticks of a time. */
+type TimeUnit = 'MILLIS' | 'MICROS' | 'NANOS';
+
+/** Field ids of the union `LogicalType`. */
+const logicalId = {
+  string: 1,
+  enum: 4,
+  decimal: 5,
+  date: 6,
+  time: 7,
+  timestamp: 8,
+  integer: 10,
+  unknown: 11,
+  json: 12,
+  bson: 13,
+  uuid: 14,
+  float16: 15,
+  geometry: 17,
+  geography: 18,
+} as const;
+
+const none: Annotation = { kind: 'none' };
+
+/** The annotation of a `SchemaElement` that is not a group. An unknown one counts as none. */
+export function readAnnotation(element: ThriftFields): Annotation {
+  const logical = element.has(10) ? readLogicalType(element.struct(10)) : none;
+  return logical.kind === 'none' ? readConvertedType(element) : logical;
+}
+
+function readLogicalType(union: ThriftFields): Annotation {
+  const has = (...names: readonly (keyof typeof logicalId)[]): boolean =>
+    names.some((name) => union.has(logicalId[name]));
+  if (has('string', 'enum', 'json')) return { kind: 'text' };
+  if (has('date')) return { kind: 'date' };
+  if (has('unknown')) return { kind: 'null' };
+  if (has('bson')) return { kind: 'binary JSON' };
+  if (has('uuid')) return { kind: 'UUID' };
+  if (has('float16')) return { kind: 'float16' };
+  if (has('geometry', 'geography')) return { kind: 'geometry' };
+  if (has('decimal')) {
+    const decimal = union.struct(logicalId.decimal);
+    return { kind: 'decimal', scale: decimal.size(1), precision: decimal.size(2) };
+  }
+  if (has('integer')) {
+    const integer = union.struct(logicalId.integer);
+    return { kind: 'integer', bits: integer.size(1), isSigned: integer.bool(2) };
+  }
+  if (has('time')) return timeOf('time of day', union.struct(logicalId.time));
+  if (has('timestamp')) return timeOf('timestamp', union.struct(logicalId.timestamp));
+  return none;
+}
+
+function timeOf(kind: 'time of day' | 'timestamp', type: ThriftFields): Annotation {
+  const units: readonly TimeUnit[] = ['MILLIS', 'MICROS', 'NANOS'];
+  const union = type.struct(2);
+  const unit = units.find((_, i) => union.has(i + 1)) ?? union.fail('the unit of time is unknown');
+  return { kind, unit, isUtc: type.bool(1) };
+}
+
+/** Reads the number of `ConvertedType`. */
+function readConvertedType(element: ThriftFields): Annotation {
+  const type = element.size(6, -1);
+  switch (type) {
+    case 0: // UTF8
+    case 4: // ENUM
+    case 19: // JSON
+      return { kind: 'text' };
+    case 5:
+      return { kind: 'decimal', scale: element.size(7, 0), precision: element.size(8, 0) };
+    case 6:
+      return { kind: 'date' };
+    case 7:
+    case 8:
+      return { kind: 'time of day', unit: type === 7 ? 'MILLIS' : 'MICROS', isUtc: true };
+    case 9:
+    case 10:
+      return { kind: 'timestamp', unit: type === 9 ? 'MILLIS' : 'MICROS', isUtc: true };
+    case 11: // UINT_8, UINT_16, UINT_32, UINT_64, then INT_8 to INT_64
+    case 12:
+    case 13:
+    case 14:
+    case 15:
+    case 16:
+    case 17:
+    case 18:
+      return { kind: 'integer', bits: 8 << ((type - 11) % 4), isSigned: type >= 15 };
+    case 20:
+      return { kind: 'binary JSON' };
+    case 21:
+      return { kind: 'interval' };
+    default:
+      return none;
+  }
+}
+
+/** The annotation for display; empty for none. */
+function annotationText(annotation: Annotation): string {
+  switch (annotation.kind) {
+    case 'none':
+      return '';
+    case 'text':
+      return 'STRING';
+    case 'binary JSON':
+      return 'BSON';
+    case 'decimal':
+      return `DECIMAL(${annotation.precision}, ${annotation.scale})`;
+    case 'integer':
+      return `${annotation.isSigned ? 'INT' : 'UINT'}(${annotation.bits})`;
+    case 'time of day':
+      return `TIME(${annotation.unit})`;
+    case 'timestamp':
+      return `TIMESTAMP(${annotation.unit}${annotation.isUtc ? '' : ', local'})`;
+    case 'date':
+    case 'null':
+    case 'UUID':
+    case 'float16':
+    case 'interval':
+    case 'geometry':
+      return annotation.kind.toUpperCase();
+  }
+}
+
+/** The field type of a column that is not nested, and how its values are converted. */
+export interface ColumnType extends Pick<ForeignColumn, 'type' | 'stored' | 'values' | 'isNull'> {
+  readonly parquet: ParquetStorage;
+  /** Why our own kernels can't decode the column; empty where they can. */
+  readonly reason: string;
+}
+
+/** A double represents exactly every integer of up to 15 decimal digits, and every power of ten up to 10^22. */
+const exactDigitsMax = 15;
+const exactPowerMax = 22;
+/** A signed 64-bit integer holds every integer of up to 18 decimal digits. */
+const int64DigitsMax = 18;
+
+const dayMs = 86_400_000;
+const ticksPerMs = { MILLIS: 1, MICROS: 1000, NANOS: 1_000_000 } as const satisfies Record<TimeUnit, number>;
+
+const typeNames = new Map<number, string>([
+  [physicalType.boolean, 'BOOLEAN'],
+  [physicalType.int32, 'INT32'],
+  [physicalType.int64, 'INT64'],
+  [physicalType.int96, 'INT96'],
+  [physicalType.float, 'FLOAT'],
+  [physicalType.double, 'DOUBLE'],
+  [physicalType.byteArray, 'BYTE_ARRAY'],
+  [physicalType.fixedLengthBytes, 'FIXED_LEN_BYTE_ARRAY'],
+]);
+
+/** A field type, and how stored values are converted to it. */
+export interface Meaning {
+  readonly type: FieldType;
+  readonly values: ForeignValues;
+  readonly reason: string;
+  readonly isUnsigned?: boolean;
+  readonly scale?: number;
+}
+
+const same: ForeignValues = { kind: 'same' };
+const text: ForeignValues = { kind: 'text' };
+
+function timeTicks(perMs: number, ms: number, reason = ''): Meaning {
+  return { type: 'time', values: { kind: 'ticks', perMs, ms }, reason };
+}
+
+/** The column type of a `SchemaElement` that is not a group. Throws `FormatError` for an invalid type. */
+function columnTypeOf(element: ThriftFields): ColumnType {
+  const type = element.size(1);
+  const name = typeNames.get(type) ?? element.fail(`the physical type ${type} is unknown`);
+  const isFixed = type === physicalType.fixedLengthBytes;
+  const valueBytes = isFixed ? element.size(2) : 0;
+  if (isFixed && (valueBytes === 0 || valueBytes > valueBytesMax))
+    element.fail(`the values have ${valueBytes} bytes`);
+  const annotation = readAnnotation(element);
+  const { isUnsigned = false, scale = 0, ...meaning } = meaningOf(type, valueBytes, annotation);
+  const stored = [isFixed ? `${name}(${valueBytes})` : name, annotationText(annotation)];
+  return {
+    ...meaning,
+    ...(annotation.kind === 'null' ? { isNull: true } : {}),
+    stored: stored.filter((word) => word !== '').join(' '),
+    parquet: { type, valueBytes, isUnsigned, scale },
+  };
+}
+
+/** An annotation that does not fit the physical type is ignored. */
+function meaningOf(type: number, valueBytes: number, annotation: Annotation): Meaning {
+  switch (type) {
+    case physicalType.boolean:
+      return { type: 'bool', values: same, reason: '' };
+    case physicalType.int32:
+    case physicalType.int64:
+      return integerMeaning(type, annotation);
+    case physicalType.int96:
+      return timeTicks(ticksPerMs.NANOS, 1, 'INT96');
+    case physicalType.float:
+    case physicalType.double:
+      return { type: 'float', values: same, reason: '' };
+    default:
+      return bytesMeaning(valueBytes, annotation);
+  }
+}
+
+function integerMeaning(type: number, annotation: Annotation): Meaning {
+  const is32 = type === physicalType.int32;
+  switch (annotation.kind) {
+    case 'integer':
+      return { type: 'int', values: same, reason: '', isUnsigned: !annotation.isSigned };
+    case 'date':
+      if (is32) return timeTicks(1, dayMs);
+      break;
+    case 'timestamp':
+      if (!is32) return timeTicks(ticksPerMs[annotation.unit], 1);
+      break;
+    case 'time of day':
+      return { type: 'string', values: text, reason: 'TIME' };
+    case 'decimal': {
+      const meaning = decimalMeaning(annotation);
+      return meaning.type === 'string' ? meaning : { ...meaning, reason: '' };
+    }
+    default:
+  }
+  return { type: 'int', values: same, reason: '' };
+}
+
+/** DECIMAL becomes `int` without digits after the point, `float` where a double has all of its digits, else text. */
+export function decimalMeaning({ precision, scale }: { precision: number; scale: number }): Meaning {
+  const reason = `DECIMAL(${precision}, ${scale})`;
+  if (scale === 0 && precision <= int64DigitsMax) return { type: 'int', values: same, reason };
+  if (precision <= exactDigitsMax && scale <= exactPowerMax)
+    return { type: 'float', values: same, reason, scale };
+  return { type: 'string', values: text, reason };
+}
+
+function bytesMeaning(valueBytes: number, annotation: Annotation): Meaning {
+  switch (annotation.kind) {
+    case 'decimal':
+      return { ...decimalMeaning(annotation), scale: 0 };
+    case 'UUID':
+      if (valueBytes === 16) return { type: 'string', values: text, reason: 'UUID' };
+      break;
+    case 'float16':
+      if (valueBytes === 2) return { type: 'float', values: same, reason: 'FLOAT16' };
+      break;
+    case 'interval':
+      if (valueBytes === 12) return { type: 'string', values: text, reason: 'INTERVAL' };
+      break;
+    case 'geometry':
+      return { type: 'string', values: { kind: 'json' }, reason: 'GEOMETRY' };
+    default:
+  }
+  return { type: 'string', values: { kind: 'bytes' }, reason: '' };
+}
+
+/** A top-level field of a file's schema. */
+export interface SchemaColumn {
+  readonly name: string;
+  readonly isNullable: boolean;
+  /** The column's type; null for a nested field, i.e. a group or a repeated field. */
+  readonly flat: ColumnType | null;
+  /** The type for display, also of a nested field. */
+  readonly stored: string;
+  /** Index of the first of its column chunks in a row group, and their number (`leaves`). */
+  readonly firstLeaf: number;
+  readonly leaves: number;
+}
+
+/** Names of groups by their `ConvertedType`: 1 is MAP, 2 MAP_KEY_VALUE, 3 LIST. */
+const groupNames = new Map([
+  [1, 'MAP'],
+  [2, 'MAP'],
+  [3, 'LIST'],
+]);
+
+/** Takes the `SchemaElement`s of parquet.thrift one by one. They come depth first: the root, then each group before its fields. */
+export class SchemaReader {
+  /** The top-level fields that are complete so far. */
+  readonly columns: SchemaColumn[] = [];
+  #leaves = 0;
+  /** For each group that is still open, outermost first, the number of its fields that have not come yet. */
+  readonly #missing: number[] = [];
+  #top: ThriftFields | undefined;
+  #topLeaf = 0;
+
+  /** Number of column chunks per row group. */
+  get leaves(): number {
+    return this.#leaves;
+  }
+
+  /** Adds the next element. Throws `FormatError` for a schema that is invalid or too large. */
+  add(element: ThriftFields, index: number, length: number): void {
+    if (length > foreignColumnsMax)
+      element.fail(`the schema has ${length} columns, more than the maximum of ${foreignColumnsMax}`);
+    const children = element.size(5, 0);
+    if (index === 0) {
+      this.#missing.push(children);
+      return;
+    }
+    if (this.#missing.at(-1) === 0) element.fail('the schema has more columns than its groups count');
+    this.#missing[this.#missing.length - 1]!--;
+    if (this.#missing.length === 1) {
+      this.#top = element;
+      this.#topLeaf = this.#leaves;
+    }
+    if (children > 0) this.#missing.push(children);
+    else this.#leaves++;
+    if (this.#missing.length > jsonDepthMax) element.fail(`groups are nested more than ${jsonDepthMax} deep`);
+    while (this.#missing.length > 1 && this.#missing.at(-1) === 0) this.#missing.pop();
+    if (this.#missing.length === 1) this.#finish();
+  }
+
+  /** Throws `FormatError` where groups lack fields. The error has the position of `fields`, the structure that holds the schema. */
+  end(fields: ThriftFields): void {
+    if (this.#missing.length !== 1 || this.#missing[0] !== 0)
+      fields.fail('the schema has fewer columns than its groups count');
+  }
+
+  #finish(): void {
+    const element = this.#top!;
+    const repeats = element.size(3, repetition.required);
+    if (repeats > repetition.repeated) element.fail(`the repetition ${repeats} is unknown`);
+    const isFlat = element.size(5, 0) === 0 && repeats !== repetition.repeated;
+    const flat = isFlat ? columnTypeOf(element) : null;
+    this.columns.push({
+      name: element.text(4),
+      isNullable: repeats !== repetition.required,
+      flat,
+      stored: flat?.stored ?? nestedText(element, repeats),
+      firstLeaf: this.#topLeaf,
+      leaves: this.#leaves - this.#topLeaf,
+    });
+  }
+}
+
+function nestedText(element: ThriftFields, repeats: number): string {
+  const isGroup = element.size(5, 0) > 0;
+  const name = isGroup ? (groupNames.get(element.size(6, -1)) ?? 'group') : columnTypeOf(element).stored;
+  return repeats === repetition.repeated ? `repeated ${name}` : name;
+}

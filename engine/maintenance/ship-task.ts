@@ -1,0 +1,38 @@
+import { FarCluster } from '../far/far-cluster.js';
+import type { FarSettings } from '../far/far-place.js';
+import { openRealDirectory } from '../store/disk/real-directory.js';
+import type { FarAttempt, SegmentEntry } from '../store/manifest/manifest.js';
+import type { Schema } from '../core/schema.js';
+import { builtModule, type Finished, type Task } from '../workers/task.js';
+import { shipSegment, type ShippedRows } from './ship-segment.js';
+
+/** A segment of the data folder at `location` to be shipped. */
+export interface LocatedShipping {
+  readonly location: string;
+  readonly settings: FarSettings;
+  readonly agent: string;
+  readonly entry: SegmentEntry;
+  readonly schema: Schema;
+  readonly attempt: FarAttempt;
+  readonly bytesPerSecond: number;
+}
+
+/** Ships a segment. */
+export async function work(job: LocatedShipping): Promise<Finished<ShippedRows>> {
+  const { location, settings, agent, entry, schema, attempt, bytesPerSecond } = job;
+  const directory = await openRealDirectory(location);
+  const cluster = await FarCluster.open(settings);
+  try {
+    const context = { directory, cluster, agent, schema, bytesPerSecond };
+    return { result: await shipSegment(context, entry, attempt), transfer: [] };
+  } finally {
+    await cluster.close();
+  }
+}
+
+/** Ships a segment on one thread, including reading and encoding, so that no query waits for it. */
+export const shipTask: Task<LocatedShipping, ShippedRows> = {
+  module: builtModule(import.meta.url),
+  isLong: true,
+  work,
+};

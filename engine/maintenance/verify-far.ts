@@ -1,0 +1,83 @@
+import { ofTable, partitionText, type FarCluster } from '../far/far-cluster.js';
+import { FarFailure } from '../far/far-transport.js';
+import { schemaOf, type AgentState } from '../store/reading/agent-state.js';
+import { LogstrataError } from '../core/errors.js';
+import { checksumThere } from './ship-segment.js';
+import type { ShipOptions } from './ship-agent.js';
+
+/** A unit that a replica does not have as it was shipped. */
+export interface FarDamage {
+  readonly url: string;
+  readonly unit: string;
+  readonly attempt: string;
+  readonly reason: string;
+}
+
+/** Rows in the cluster that no manifest of this archive names. */
+export interface FarStray {
+  readonly url: string;
+  /** The partition as the server names it: the ids of unit and attempt. */
+  readonly partition: string;
+  readonly rows: number;
+}
+
+export interface FarReport {
+  readonly units: number;
+  readonly records: number;
+  readonly replicas: number;
+  readonly damages: readonly FarDamage[];
+  readonly strays: readonly FarStray[];
+}
+
+/** Asks every replica for the row count and checksum of each unit of its shard, and looks for stray rows. */
+export async function verifyFar(
+  state: AgentState,
+  cluster: FarCluster,
+  { signal, onProgress }: ShipOptions = {},
+): Promise<FarReport> {
+  const { manifest, agent } = state;
+  const shipped = (manifest?.segments ?? []).flatMap((entry) =>
+    entry.far === undefined ? [] : [{ entry, far: entry.far }],
+  );
+  const damages: FarDamage[] = [];
+  let done = 0;
+  for (const { entry, far } of shipped) {
+    const schema = schemaOf(manifest!, entry.schemaVersion);
+    for (const url of cluster.urlsOf(far.shard)) {
+      if (signal?.aborted === true) throw new LogstrataError('cancelled', 'the verification was stopped');
+      const reason = await asked(async () => {
+        const rows = (await cluster.partRows(url, agent, [far], signal)).get(far.attempt) ?? 0;
+        if (rows !== far.rows) return `it has ${rows} of ${far.rows} rows`;
+        const checksum = await checksumThere(cluster, url, agent, schema, far);
+        return checksum === far.checksum ? null : 'its values are not those that were shipped';
+      });
+      if (reason !== null) damages.push({ url, unit: far.unit, attempt: far.attempt, reason });
+    }
+    onProgress?.(++done / shipped.length);
+  }
+  const known = [...shipped.map(({ far }) => far), ...(manifest?.farLeftovers ?? [])];
+  const named = new Set(known.map(partitionText));
+  const shards = new Set(shipped.map(({ far }) => far.shard));
+  const urls = [...shards].flatMap((shard) => cluster.urlsOf(shard));
+  const strays: FarStray[] = [];
+  for (const url of urls) {
+    const sql = `SELECT partition, sum(rows) FROM system.parts WHERE active AND ${ofTable(cluster.settings, agent)} GROUP BY partition`;
+    await asked(async () => {
+      for (const [partition = '', rows] of await cluster.lines(url, sql, { signal }))
+        if (!named.has(partition)) strays.push({ url, partition, rows: Number(rows) });
+      return null;
+    });
+  }
+  const records = shipped.reduce((sum, { far }) => sum + far.rows, 0);
+  return { units: shipped.length, records, replicas: urls.length, damages, strays };
+}
+
+/** The result of a check, or why it failed. */
+async function asked(check: () => Promise<string | null>): Promise<string | null> {
+  try {
+    return await check();
+  } catch (error) {
+    if (error instanceof FarFailure) return error.message;
+    throw error;
+  }
+}

@@ -1,0 +1,204 @@
+import { columnOfField, floatLiteral, intLiteral, quotedName, textLiteral } from '../far/far-sql.js';
+import { conversionOf, type Conversion } from '../columns/convert-column.js';
+import { assertNever } from '../core/errors.js';
+import type { Field, Schema } from '../core/schema.js';
+import type { Needle } from './string-search.js';
+import type { Comparison, PreparedPredicate, PreparedPredicates, StringComparison } from './predicate.js';
+
+/** Maximum length of a condition in characters, because servers limit the size of a statement. A longer condition is left out. */
+const conditionLengthMax = 60_000;
+
+/** U+017F and U+212A as escaped UTF-8: the only characters beyond ASCII that fold to an ASCII letter. */
+const foldingToAscii = ['\\xC5\\xBF', '\\xE2\\x84\\xAA'];
+
+const nothing = '0';
+
+/**
+ * A ClickHouse SQL condition that holds for every row that matches all predicates, for rows that are stored with the fields of `stored`. It
+ * may hold for further rows: the rows that it selects are filtered again here, so that the answer does not depend on how a server folds
+ * case or compares. Null where there are no predicates.
+ */
+export function farCondition(
+  { onField, anywhere }: PreparedPredicates,
+  schema: Schema,
+  stored: Schema,
+): string | null {
+  const conditions = [
+    ...onField.map((predicate) => fieldCondition(predicate, schema, stored)),
+    ...anywhere.map(({ members, isAbsent }) =>
+      isAbsent
+        ? allOf(members.map((member) => withoutSure(member, schema, stored)))
+        : anyOf(members.map((member) => fieldCondition(member, schema, stored))),
+    ),
+  ];
+  return conditions.length === 0 ? null : conditions.join(' AND ');
+}
+
+/** Whether `farCondition` holds for exactly the matching rows, so that a server may count them. */
+export function isExactCondition(
+  { onField, anywhere }: PreparedPredicates,
+  schema: Schema,
+  stored: Schema,
+): boolean {
+  const predicates = [...onField, ...anywhere.flatMap(({ members }) => members)];
+  return predicates.every((predicate) => {
+    const kept = storedField(predicate.field, schema, stored);
+    if (kept === null) return true;
+    const isExact = kept.conversion === 'none' && predicate.anyOf.every(isExactComparison);
+    return isExact && comparisonsOf(predicate, kept.column).length <= conditionLengthMax;
+  });
+}
+
+/** A needle with the letters k or s also matches texts with a character beyond ASCII that folds to one of them. */
+function isExactComparison(comparison: Comparison): boolean {
+  if (comparison.kind !== 'string') return true;
+  const { op, folded, asciiFolding, meetsFoldingToAscii } = comparison.needle;
+  return op === 'exact' || folded.length === 0 || (asciiFolding && !meetsFoldingToAscii);
+}
+
+function comparisonsOf({ anyOf: comparisons }: PreparedPredicate, column: string): string {
+  return anyOf(comparisons.map((comparison) => conditionOf(comparison, column)));
+}
+
+/** Whether there is any predicate. */
+export function areFiltered({ onField, anywhere }: PreparedPredicates): boolean {
+  return onField.length + anywhere.length > 0;
+}
+
+/** Whether a predicate asks for whole string values. Few rows match such a predicate. */
+export function findsWholeTexts({ onField }: PreparedPredicates): boolean {
+  const isWhole = (comparison: Comparison): boolean =>
+    comparison.kind === 'string' && comparison.needle.op === 'exact' && !comparison.outside;
+  return onField.some(({ anyOf: comparisons }) => comparisons.every(isWhole));
+}
+
+/** The fields that predicates are evaluated on. */
+export function fieldsOf({ onField, anywhere }: PreparedPredicates): number[] {
+  return [...onField, ...anywhere.flatMap(({ members }) => members)].map(({ field }) => field);
+}
+
+function allOf(conditions: readonly string[]): string {
+  return conditions.length === 0 ? '1' : `(${conditions.join(' AND ')})`;
+}
+
+function anyOf(conditions: readonly string[]): string {
+  return conditions.length === 0 ? nothing : `(${conditions.join(' OR ')})`;
+}
+
+/** How rows have the values of a field. */
+export interface StoredField {
+  /** The field that they were stored with, and its column in a table. */
+  readonly field: Field;
+  readonly column: string;
+  readonly conversion: Exclude<Conversion, 'toNull'>;
+}
+
+/** How rows that are stored with the fields of `stored` have a field of `schema`. Null where they have no values for it. */
+export function storedField(field: number, schema: Schema, stored: Schema): StoredField | null {
+  const { name, type } = schema.fields[field]!;
+  const kept = stored.fields.find((other) => other.name === name);
+  const conversion = kept === undefined ? 'toNull' : conversionOf(kept.type, type);
+  if (kept === undefined || conversion === 'toNull') return null;
+  return { field: kept, column: quotedName(columnOfField(kept)), conversion };
+}
+
+function fieldCondition(predicate: PreparedPredicate, schema: Schema, stored: Schema): string {
+  const kept = storedField(predicate.field, schema, stored);
+  // Null matches no predicate.
+  if (kept === null) return nothing;
+  const { column, conversion } = kept;
+  if (conversion !== 'none') return `isNotNull(${column})`;
+  const condition = comparisonsOf(predicate, column);
+  return condition.length > conditionLengthMax ? `isNotNull(${column})` : condition;
+}
+
+/** A condition that holds unless a value of the field certainly contains the text. */
+function withoutSure({ field, anyOf: [only] }: PreparedPredicate, schema: Schema, stored: Schema): string {
+  const kept = storedField(field, schema, stored);
+  if (kept?.conversion !== 'none' || only?.kind !== 'string') return '1';
+  const without = textCondition({ ...only, outside: true }, kept.column);
+  // Every value contains the empty text; only null does not.
+  const condition = without === nothing ? `isNull(${kept.column})` : `ifNull(${without}, 1)`;
+  return condition.length > conditionLengthMax ? '1' : condition;
+}
+
+function conditionOf(comparison: Comparison, column: string): string {
+  switch (comparison.kind) {
+    case 'int':
+      return rangeCondition(comparison, column, intLiteral);
+    case 'float':
+      return rangeCondition(comparison, column, floatLiteral);
+    case 'string':
+      return textCondition(comparison, column);
+    default:
+      return assertNever(comparison);
+  }
+}
+
+function rangeCondition<T extends bigint | number>(
+  { low, high, outside }: { readonly low: T; readonly high: T; readonly outside: boolean },
+  column: string,
+  literal: (value: T) => string,
+): string {
+  if (low > high) return outside ? `isNotNull(${column})` : nothing;
+  if (low === high) return `${column} ${outside ? '!=' : '='} ${literal(low)}`;
+  if (outside) return `(${column} < ${literal(low)} OR ${column} > ${literal(high)})`;
+  return `(${column} >= ${literal(low)} AND ${column} <= ${literal(high)})`;
+}
+
+function textCondition({ needle, outside }: StringComparison, column: string): string {
+  const { op, raw, folded, asciiFolding, meetsFoldingToAscii } = needle;
+  if (op === 'exact') return `${column} ${outside ? '!=' : '='} ${textLiteral(raw)}`;
+  if (folded.length === 0) return outside ? nothing : `isNotNull(${column})`;
+  if (outside) {
+    // The condition may only exclude rows that certainly match. These are the ones that match after folding ASCII letters, or, where the
+    // needle has other letters with case, those that contain the text as it was given.
+    return asciiFolding ? `NOT ${holds(op, column, folded, true)}` : `NOT ${holds(op, column, raw, false)}`;
+  }
+  if (asciiFolding) return orFoldingToAscii(holds(op, column, folded, true), column, meetsFoldingToAscii);
+  const part = longestAscii(needle);
+  if (part.length === 0) return `isNotNull(${column})`;
+  const meets = part.includes(0x6b) || part.includes(0x73);
+  return orFoldingToAscii(holds('like', column, part, true), column, meets);
+}
+
+/**
+ * A condition that a value contains a text at the place that the operator says. With `folds`, the ASCII letters of the value are
+ * converted to lower case first.
+ */
+function holds(op: Needle['op'], column: string, text: Uint8Array, folds: boolean): string {
+  const literal = textLiteral(text);
+  const value = folds ? `lower(${column})` : column;
+  switch (op) {
+    case 'like':
+      return folds && text.every((byte) => byte < 0x80)
+        ? `(positionCaseInsensitive(${column}, ${literal}) > 0)`
+        : `(position(${value}, ${literal}) > 0)`;
+    case 'prefix':
+      return `startsWith(${value}, ${literal})`;
+    case 'suffix':
+      return `endsWith(${value}, ${literal})`;
+    case 'exact':
+      return `(${value} = ${literal})`;
+    default:
+      return assertNever(op);
+  }
+}
+
+function orFoldingToAscii(condition: string, column: string, meets: boolean): string {
+  if (!meets) return condition;
+  const others = foldingToAscii.map((character) => `position(${column}, '${character}') > 0`);
+  return `(${[condition, ...others].join(' OR ')})`;
+}
+
+/** The longest run of ASCII characters in a needle. */
+function longestAscii({ points }: Needle): Uint8Array {
+  let longest = { start: 0, length: 0 };
+  let start = 0;
+  for (let i = 0; i <= points.length; i++) {
+    if (i < points.length && points[i]! < 0x80) continue;
+    if (i - start > longest.length) longest = { start, length: i - start };
+    start = i + 1;
+  }
+  return Uint8Array.from(points.subarray(longest.start, longest.start + longest.length));
+}

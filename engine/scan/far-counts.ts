@@ -1,0 +1,190 @@
+import { columnValue, isValid } from '../columns/column.js';
+import { plainColumn } from '../columns/take.js';
+import type { FarCounted, FarCountQuestion, FarCountUnit } from '../far/far-sql.js';
+import type { FarRows } from '../far/far-cluster.js';
+import type { FarCopy, OrdinalRun } from '../store/manifest/manifest.js';
+import { farPartsMax } from '../core/limits.js';
+import type { Field, Schema } from '../core/schema.js';
+import { areFiltered, farCondition, isExactCondition, storedField } from './far-condition.js';
+import type { PreparedPredicates } from './predicate.js';
+import type { ScanWork } from './row-group-filter.js';
+import type { CountQuery, TimeBucket } from './count-query.js';
+import { rangeOfRun, type ScanPlan } from './plan.js';
+import type { Tally } from './tally.js';
+import { bucketsBetween } from './time-ranges.js';
+import { ValueBytes } from './value-bytes.js';
+
+/** The query of a count, and what is needed to ask servers about it. */
+export interface FarCountWish {
+  readonly query: CountQuery;
+  readonly schema: Schema;
+  readonly predicates: PreparedPredicates;
+}
+
+/** The counts of one shard. */
+export interface FarGroupCount {
+  readonly counted: FarCounted;
+  /** The buckets of the counted ranges; null where the rows lack the time field, or none is counted by. */
+  readonly buckets: readonly TimeBucket[] | null;
+  /** Whether the rows have the field that is counted by value. */
+  readonly hasValues: boolean;
+}
+
+/** The live rows of a copy that a plan has. */
+interface PlannedUnit {
+  readonly far: FarRows;
+  readonly copy: FarCopy;
+  readonly runs: { partition: number; firstOrdinal: number; rows: number }[];
+  rows: number;
+}
+
+/** A question to one shard about rows that have the same fields. */
+interface Asking {
+  readonly question: Omit<FarCountQuestion, 'units' | 'time'>;
+  readonly time: Field | null;
+  readonly far: FarRows;
+  readonly units: readonly FarCountUnit[];
+  readonly rows: number;
+}
+
+/**
+ * Lets the servers count the far rows of a plan. Null where their count would not be exact or would exceed what an answer has room for;
+ * then the rows have to be read. Throws `unavailable` where a shard does not answer.
+ */
+export async function countFar(
+  plan: ScanPlan,
+  wish: FarCountWish,
+  work: ScanWork,
+): Promise<readonly FarGroupCount[] | null> {
+  const units = plannedUnits(plan);
+  const askings = units === null ? null : askingsOf(units, wish);
+  if (askings === null) return null;
+  const ending = new AbortController();
+  const signal = AbortSignal.any([ending.signal, work.pace.signal ?? ending.signal]);
+  const counting = askings.map((asking) => countGroup(asking, wish, signal));
+  try {
+    const counts = await Promise.all(counting);
+    const known = counts.filter((count) => count !== null);
+    for (const { counted } of known) work.stats.bytesRead += counted.bytes;
+    return known.length === counts.length ? known : null;
+  } finally {
+    ending.abort(new Error('the count has ended'));
+    await Promise.allSettled(counting);
+  }
+}
+
+/** The units that have rows of a plan; null where some far rows are not in a cluster. */
+function plannedUnits(plan: ScanPlan): readonly PlannedUnit[] | null {
+  const units = new Map<string, PlannedUnit>();
+  for (let i = plan.first; i < plan.end; i++) {
+    const { far } = plan.runs.at(i)!.rowGroup;
+    const range = far === undefined ? null : rangeOfRun(plan, i);
+    if (far === undefined || range === null) continue;
+    const { copy } = far;
+    if (copy === null) return null;
+    let unit = units.get(copy.attempt);
+    if (unit === undefined) {
+      unit = { far, copy, runs: [], rows: 0 };
+      units.set(copy.attempt, unit);
+    }
+    const { partition, firstOrdinal, rows } = range;
+    const last = unit.runs.at(-1);
+    if (last?.partition === partition && last.firstOrdinal + last.rows === firstOrdinal) last.rows += rows;
+    else unit.runs.push({ partition, firstOrdinal, rows });
+    unit.rows += rows;
+  }
+  return [...units.values()];
+}
+
+/** The questions to the shards; null where a server's count would not be exact. */
+function askingsOf(units: readonly PlannedUnit[], wish: FarCountWish): readonly Asking[] | null {
+  const askings: Asking[] = [];
+  const groups = new Map<string, PlannedUnit[]>();
+  for (const unit of units) {
+    const known = groups.get(unit.far.group);
+    if (known === undefined) groups.set(unit.far.group, [unit]);
+    else known.push(unit);
+  }
+  for (const all of groups.values()) {
+    const isPartial = ({ rows, copy }: PlannedUnit): boolean => rows !== copy.rows;
+    const ranges = all.reduce((sum, unit) => sum + (isPartial(unit) ? unit.runs.length : 0), 0);
+    if (ranges > farPartsMax) return null;
+    for (let at = 0; at < all.length; at += farPartsMax) {
+      const some = all.slice(at, at + farPartsMax);
+      const asking = askingOf(some[0]!, wish);
+      if (asking === null) return null;
+      const asked = some.map((unit) => ({ copy: unit.copy, runs: isPartial(unit) ? unit.runs : null }));
+      askings.push({ ...asking, units: asked, rows: some.reduce((sum, { rows }) => sum + rows, 0) });
+    }
+  }
+  return askings;
+}
+
+function askingOf(
+  { far, copy }: PlannedUnit,
+  { query, schema, predicates }: FarCountWish,
+): Omit<Asking, 'units' | 'rows'> | null {
+  const { stored, agent } = far;
+  if (!isExactCondition(predicates, schema, stored)) return null;
+  const time = keptField(query.time?.field, schema, stored);
+  const value = keptField(query.values?.field, schema, stored);
+  if (time === undefined || value === undefined) return null;
+  const condition = farCondition(predicates, schema, stored);
+  return { far, time, question: { agent, shard: copy.shard, condition, value } };
+}
+
+/**
+ * The stored form of a field. Null where rows don't have it or `field` is undefined; undefined where its values would have to be converted.
+ */
+function keptField(field: number | undefined, schema: Schema, stored: Schema): Field | null | undefined {
+  const kept = field === undefined ? null : storedField(field, schema, stored);
+  return kept === null || kept.conversion === 'none' ? (kept?.field ?? null) : undefined;
+}
+
+async function countGroup(
+  { question, time, far, units, rows }: Asking,
+  { query, predicates }: FarCountWish,
+  signal: AbortSignal,
+): Promise<FarGroupCount | null> {
+  const source = far.source();
+  if (source.count === undefined || source.times === undefined) return null;
+  const whole = { ...question, units, time: null };
+  let buckets: readonly TimeBucket[] | null = null;
+  if (time !== null) {
+    const times = await source.times(whole, time, signal);
+    buckets = times === null ? [] : bucketsBetween(query.time!.buckets, ...times, farPartsMax);
+    if (buckets === null) return null;
+  }
+  const starts = buckets?.map(({ from }) => BigInt(from)) ?? [];
+  const asked = { ...whole, time: time === null ? null : { field: time, starts } };
+  const counted = await source.count(asked, signal);
+  if (counted === null) return null;
+  const sum = counted.rows.reduce((all, count) => all + count, 0);
+  // Without predicates the count must be the number of live rows. A difference is an error, so that a count is never silently short.
+  if (!areFiltered(predicates) && sum !== rows) throw far.lacking(sum, { ...firstOf(units), rows });
+  return { counted, buckets, hasValues: question.value !== null };
+}
+
+function firstOf([first]: readonly FarCountUnit[]): OrdinalRun {
+  return first?.runs?.[0] ?? { partition: 0, firstOrdinal: 1, rows: 0 };
+}
+
+/** Adds the counts of servers to a tally. Returns the number of rows that they are. */
+export function tallyFar(tally: Tally, { counted, buckets, hasValues }: FarGroupCount): number {
+  const { batch, rows } = counted;
+  const ranges = buckets === null ? undefined : batch.columns[0];
+  const source = hasValues ? new ValueBytes(plainColumn(batch.columns.at(-1)!)) : null;
+  const validity = hasValues ? batch.columns.at(-1)!.validity : null;
+  let sum = 0;
+  for (const [i, count] of rows.entries()) {
+    if (count === 0) continue;
+    sum += count;
+    const range = ranges === undefined ? null : columnValue(ranges, i);
+    const bucket = range === null ? -1 : tally.countBucket(buckets![Number(range)]!, count);
+    const value = source === null || !isValid(validity, i) ? -1 : tally.countValue(source, i, count);
+    if (bucket < 0) tally.timeNulls += count;
+    if (value < 0) tally.valueNulls += count;
+    if (bucket >= 0 && value >= 0) tally.cells.add(bucket, value, count);
+  }
+  return sum;
+}

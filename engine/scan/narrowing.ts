@@ -1,0 +1,262 @@
+import {
+  type BytesColumn,
+  isValid,
+  type Column,
+  type DictionaryColumn,
+  type Int64Column,
+  type PlainColumn,
+} from '../columns/column.js';
+import {
+  addEntries,
+  entryFilterBytes,
+  entryFilterShift,
+  entryHash,
+  mayHaveEntry,
+} from '../kernels/entry-filter.js';
+import { filteredEntriesMin, searchesBeforeFilter } from '../core/limits.js';
+import { assert } from '../core/errors.js';
+import { andRange, countRange, flipRange, orRange, spreadBits } from '../kernels/bitmap.js';
+import { selectFloat64, selectInt64 } from '../kernels/compare.js';
+import { selectCodes } from '../kernels/dictionary-select.js';
+import type { Comparison, IntComparison, PreparedPredicate } from './predicate.js';
+import { matchString, selectStrings } from './string-search.js';
+import type { RowGroupShare } from './plan.js';
+import type { ScanStats } from './query.js';
+import type { RemainingRows } from './selection.js';
+
+/** A filter over the entries of a dictionary, kept while the column is in memory. `bitmap` is null until the filter is made. */
+interface EntryFilter {
+  searches: number;
+  shift: number;
+  bitmap: Uint8Array | null;
+}
+
+const known = new WeakMap<BytesColumn, EntryFilter>();
+
+/**
+ * Whether a dictionary may have `wanted` as an entry; false only where it has not. Most dictionaries lack what a query asks for, and such a
+ * query spends most of its time reading all of their entries. So a dictionary gets a filter once it has been searched so often that making
+ * the filter takes no longer than the searches have taken.
+ */
+export function mayHaveExact(entries: BytesColumn, wanted: Uint8Array): boolean {
+  if (entries.length < filteredEntriesMin) return true;
+  let filter = known.get(entries);
+  if (filter === undefined) {
+    filter = { searches: 0, shift: entryFilterShift(entries.length), bitmap: null };
+    known.set(entries, filter);
+  }
+  if (filter.bitmap === null) {
+    if (++filter.searches <= searchesBeforeFilter) return true;
+    filter.bitmap = new Uint8Array(entryFilterBytes(filter.shift));
+    addEntries(entries.offsets, entries.bytes, entries.length, filter.shift, filter.bitmap);
+  }
+  return mayHaveEntry(entryHash(wanted, 0, wanted.length), filter.shift, filter.bitmap);
+}
+
+/**
+ * Sets the bits of `out` for the rows [from, to) of a plain column to whether they match the predicate. `from` must be a multiple of 8. A
+ * null never matches.
+ */
+export function evaluatePlain(
+  predicate: PreparedPredicate,
+  column: PlainColumn,
+  from: number,
+  to: number,
+  out: Uint8Array,
+): void {
+  const [first, ...others] = predicate.anyOf;
+  compare(first!, column, from, to, out);
+  const matches = others.length === 0 ? out : new Uint8Array(out.length);
+  for (const comparison of others) {
+    compare(comparison, column, from, to, matches);
+    orRange(out, matches, from, to);
+  }
+  if (column.validity !== null) andRange(out, column.validity, from, to);
+}
+
+/** Like `evaluatePlain`, but leaves the bits of nulls undefined. */
+function compare(
+  comparison: Comparison,
+  column: PlainColumn,
+  from: number,
+  to: number,
+  out: Uint8Array,
+): void {
+  if (comparison.kind === 'int') {
+    assert(column.kind === 'int64', `a column of ${column.kind} can't be compared with an integer`);
+    evaluateInt(comparison, column, from, to, out);
+  } else if (comparison.kind === 'float') {
+    assert(column.kind === 'float64', `a column of ${column.kind} can't be compared with a float`);
+    const flip = comparison.outside ? 0xff : 0;
+    selectFloat64(column.values, from, to, comparison.low, comparison.high, flip, out);
+  } else {
+    assert(column.kind === 'bytes', `a column of ${column.kind} can't be searched for a string`);
+    selectStrings(column, comparison.needle, from, to, out);
+    if (comparison.outside) flipRange(out, from, to);
+  }
+}
+
+function evaluateInt(
+  comparison: IntComparison,
+  column: Int64Column,
+  from: number,
+  to: number,
+  out: Uint8Array,
+): void {
+  const { low, high } = comparison;
+  if (low > high) {
+    // The range of `> int64Max` or `< int64Min` is empty, and its bounds may not fit in 64 bits.
+    out.fill(0, from >> 3, (to + 7) >> 3);
+    return;
+  }
+  selectInt64(column.values, from, to, low, high, comparison.outside ? 0xff : 0, out);
+}
+
+/**
+ * The entries of a dictionary that match, one byte for each entry; null when none matches. A dictionary has far fewer entries than the row
+ * group has rows, and most row groups have no entry that matches.
+ */
+export function matchingEntries(predicate: PreparedPredicate, column: DictionaryColumn): Uint8Array | null {
+  const entries = column.values.length;
+  if (column.values.kind === 'bytes' && !mayHaveEntries(predicate, column.values)) return null;
+  const bits = new Uint8Array((entries + 7) >> 3);
+  evaluatePlain(predicate, column.values, 0, entries, bits);
+  if (countRange(bits, 0, entries) === 0) return null;
+  const wanted = new Uint8Array(entries);
+  spreadBits(bits, entries, wanted);
+  return wanted;
+}
+
+/** Whether entries may match, according to the dictionary's filter. */
+function mayHaveEntries({ needles }: PreparedPredicate, entries: BytesColumn): boolean {
+  return (
+    needles.length === 0 ||
+    needles.some((needle) => needle.op !== 'exact' || mayHaveExact(entries, needle.raw))
+  );
+}
+
+/** Like `evaluatePlain`, for a dictionary column. `wanted` is the result of `matchingEntries`. */
+export function evaluateDictionary(
+  column: DictionaryColumn,
+  wanted: Uint8Array,
+  from: number,
+  to: number,
+  out: Uint8Array,
+): void {
+  selectCodes(column.codes, wanted, from, to, out);
+  if (column.validity !== null) andRange(out, column.validity, from, to);
+}
+
+/** Whether one row matches. For string columns where earlier predicates have left few rows. */
+export function matchRow(predicate: PreparedPredicate, column: BytesColumn, row: number): boolean {
+  if (!isValid(column.validity, row)) return false;
+  return predicate.anyOf.some((comparison) => {
+    assert(comparison.kind === 'string', "a column of strings can't be compared with a number");
+    return matchString(column, comparison.needle, row) !== comparison.outside;
+  });
+}
+
+/** Bytes of strings searched in one step, chosen so that a step takes a few milliseconds. */
+const stepBytesMax = 4 * 1024 * 1024;
+
+/** The end of a step that begins at row `from`, a multiple of 8: `to`, or a multiple of 8 before it. */
+export function stepEnd(column: Column, from: number, to: number): number {
+  if (column.kind !== 'bytes') return to;
+  const { offsets } = column;
+  const bytesEnd = offsets[from]! + stepBytesMax;
+  if (offsets[to]! <= bytesEnd) return to;
+  let low = from >> 3;
+  let high = to >> 3;
+  while (high - low > 1) {
+    const middle = (low + high) >>> 1;
+    if (offsets[middle << 3]! <= bytesEnd) low = middle;
+    else high = middle;
+  }
+  return Math.min(to, Math.max(low, (from >> 3) + 1) << 3);
+}
+
+/**
+ * What excluded rows: `dictionary` where a dictionary has no matching entry, so that no row was looked at; `values` where rows were
+ * compared.
+ */
+export type NarrowedBy = 'dictionary' | 'values';
+
+/** `all` leaves the rows that match all predicates, `none` those that match none. */
+export type NarrowMode = 'all' | 'none';
+
+/** A predicate, and the column of its field. */
+export interface PredicateOfColumn {
+  readonly predicate: PreparedPredicate;
+  readonly column: Column;
+}
+
+/** What was found out about predicates: for each that was evaluated, the number of rows that it was evaluated on, and how many matched. */
+export interface Narrowed {
+  readonly narrowedBy: NarrowedBy;
+  readonly seen: readonly number[];
+  readonly passed: readonly number[];
+}
+
+/** Where fewer than one row in this many is left, strings are compared row by row; else all rows are searched as one text. */
+export const rowsForOneLeft = 64;
+
+/**
+ * Evaluates predicates one after another until no row is left. All threads use this function. Returns `dictionary` where dictionaries alone
+ * have excluded all rows, else `values`.
+ */
+export function narrow(
+  asked: readonly PredicateOfColumn[],
+  mode: NarrowMode,
+  remaining: RemainingRows,
+): Narrowed {
+  const seen: number[] = [];
+  const passed: number[] = [];
+  let narrowedBy: NarrowedBy = 'dictionary';
+  for (const { predicate, column } of asked) {
+    const before = remaining.count;
+    if (before === 0) break;
+    const own = mode === 'all' ? remaining : remaining.copy();
+    if (narrowByColumn(predicate, column, own) === 'values') narrowedBy = 'values';
+    seen.push(before);
+    passed.push(own.count);
+    if (mode === 'none') remaining.takeAway(own);
+  }
+  if (mode === 'all' && remaining.count > 0) narrowedBy = 'values';
+  return { narrowedBy, seen, passed };
+}
+
+/** Leaves the rows whose value in the column matches. */
+function narrowByColumn(predicate: PreparedPredicate, column: Column, remaining: RemainingRows): NarrowedBy {
+  const { from, to } = remaining.range;
+  if (column.kind === 'dictionary') {
+    const wanted = matchingEntries(predicate, column);
+    if (wanted === null) {
+      remaining.clear();
+      return 'dictionary';
+    }
+    const matches = remaining.room();
+    evaluateDictionary(column, wanted, from, to, matches);
+    remaining.keep(matches);
+  } else if (column.kind === 'bytes' && remaining.count * rowsForOneLeft < to - from) {
+    remaining.keepEach((row) => matchRow(predicate, column, row));
+  } else {
+    const matches = remaining.room();
+    evaluatePlain(predicate, column, from, to, matches);
+    remaining.keep(matches);
+  }
+  return 'values';
+}
+
+/** Adds a filtered row group to the statistics. */
+export function countNarrowed(
+  stats: ScanStats,
+  { firstRow, endRow }: RowGroupShare,
+  narrowedBy: NarrowedBy,
+): void {
+  if (narrowedBy === 'dictionary') {
+    stats.rowGroupsPrunedByDictionary++;
+  } else {
+    stats.rowGroupsScanned++;
+    stats.rowsScanned += endRow - firstRow;
+  }
+}

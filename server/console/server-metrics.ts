@@ -1,0 +1,249 @@
+import { collectDefaultMetrics, Registry, Histogram } from 'prom-client';
+import { type Metric, metricPrefix, type Sample, type ServerFigures, register } from './metric.js';
+import { durationBoundsMs, Durations, type QuerySums } from '../route/query-tally.js';
+import { archiveMetrics } from './archive-metrics.js';
+import { collectMetrics } from './collect-metrics.js';
+
+function ofThreads(name: string, help: string, figure: 'busy' | 'waiting' | 'threads'): Metric {
+  return {
+    name,
+    type: 'gauge',
+    help,
+    labels: ['pool'],
+    *read({ threads }) {
+      for (const [pool, figures] of Object.entries(threads)) yield [figures[figure], pool];
+    },
+  };
+}
+
+/** Metrics of the process and its threads. */
+const processMetrics: readonly Metric[] = [
+  {
+    name: 'build_info',
+    type: 'gauge',
+    help: 'What runs: always 1.',
+    labels: ['version', 'node', 'transport'],
+    read: ({ version, transport }) => [[1, version, process.version, transport]],
+  },
+  {
+    name: 'ready',
+    type: 'gauge',
+    help: 'Whether /readyz answers 200 (1).',
+    read: ({ isReady }) => [[Number(isReady)]],
+  },
+  ofThreads('threads_busy', 'Worker threads that are running a job.', 'busy'),
+  ofThreads('threads_limit', 'Upper limit of the number of worker threads.', 'threads'),
+  ofThreads('thread_jobs_waiting', 'Jobs waiting for a worker thread.', 'waiting'),
+];
+
+/** Resolution of the measured delay of the event loop, in milliseconds. Shorter delays are not seen; a finer timer would cost more. */
+const eventLoopPrecisionMs = 20;
+
+/** Default metrics of prom-client that are left out: they are gauges named like counters, or of no use to an operator. */
+const unwanted = /^nodejs_(?:active_|heap_space_|eventloop_lag_min_)/;
+
+/** Registers prom-client's default metrics under their usual names: CPU time, memory, open files, event loop delay, garbage collection. */
+function registerProcess(registry: Registry): void {
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: eventLoopPrecisionMs });
+  for (const { name } of registry.getMetricsAsArray())
+    if (unwanted.test(name)) registry.removeSingleMetric(name);
+}
+
+/** A counter of a sum over the queries of each agent. */
+function byAgent(name: string, help: string, read: (sums: QuerySums) => number): Metric {
+  return {
+    name,
+    help,
+    type: 'counter',
+    labels: ['agent'],
+    *read({ queries }) {
+      for (const [agent, sums] of queries.tally.byAgent) yield [read(sums), agent];
+    },
+  };
+}
+
+function ofQueries(
+  name: string,
+  type: Metric['type'],
+  help: string,
+  read: (queries: ServerFigures['queries']) => number,
+): Metric {
+  return { name, type, help, read: ({ queries }) => [[read(queries)]] };
+}
+
+/** The checks that rule out row groups, and their sums. */
+const pruned: readonly (readonly [reason: string, read: (sums: QuerySums) => number])[] = [
+  ['time', (sums) => sums.rowGroupsPrunedByTime],
+  ['zone', (sums) => sums.rowGroupsPrunedByZone],
+  ['value', (sums) => sums.rowGroupsPrunedByValue],
+  ['gram', (sums) => sums.rowGroupsPrunedByGram],
+  ['dictionary', (sums) => sums.rowGroupsPrunedByDictionary],
+];
+
+function sumOf({ queries }: ServerFigures, read: (sums: QuerySums) => number): number {
+  return [...queries.tally.byAgent.values()].reduce((sum, sums) => sum + read(sums), 0);
+}
+
+/** Metrics of queries: their number, their cost, and hits in the pool of decoded columns. */
+const queryMetrics: readonly Metric[] = [
+  ofQueries('queries_running', 'gauge', 'Queries being scanned.', ({ running }) => running),
+  ofQueries(
+    'queries_waiting',
+    'gauge',
+    'Queries waiting for a running query to end.',
+    ({ waiting }) => waiting,
+  ),
+  ofQueries(
+    'queries_limit',
+    'gauge',
+    'Upper limit of the number of queries running at once.',
+    ({ runningMax }) => runningMax,
+  ),
+  ofQueries(
+    'answers_open',
+    'gauge',
+    'Answers being sent, including those to slow clients.',
+    ({ answers }) => answers,
+  ),
+  ofQueries(
+    'slow_queries_total',
+    'counter',
+    'Queries that took longer than server.slow_query.',
+    ({ slow }) => slow,
+  ),
+  {
+    name: 'answers_broken_total',
+    type: 'counter',
+    help: 'Answers cut off because the client disconnected or was too slow, or because the server failed.',
+    labels: ['reason'],
+    *read({ queries }) {
+      for (const [reason, count] of Object.entries(queries.tally.broken)) yield [count, reason];
+    },
+  },
+  {
+    name: 'wrong_tokens_total',
+    type: 'counter',
+    help: 'Requests with a token that is unknown, expired or revoked.',
+    labels: ['listener'],
+    *read({ wrongTokens }) {
+      for (const [listener, count] of Object.entries(wrongTokens)) yield [count, listener];
+    },
+  },
+  byAgent('scans_total', 'Queries and counts that were scanned.', ({ queries }) => queries),
+  byAgent('rows_scanned_total', 'Rows examined by queries.', ({ rowsScanned }) => rowsScanned),
+  byAgent('rows_returned_total', 'Records in answers.', ({ rowsReturned }) => rowsReturned),
+  byAgent('read_bytes_total', 'Bytes read from the disk by queries.', ({ bytesRead }) => bytesRead),
+  byAgent(
+    'returned_bytes_total',
+    'Bytes of answers, before compression.',
+    ({ bytesReturned }) => bytesReturned,
+  ),
+  byAgent(
+    'row_groups_scanned_total',
+    'Row groups whose rows were examined.',
+    ({ rowGroupsScanned }) => rowGroupsScanned,
+  ),
+  {
+    name: 'row_groups_pruned_total',
+    type: 'counter',
+    help: 'Row groups skipped, by what ruled them out: bounds of times or values (zone), value filters, n-gram filters, or dictionaries.',
+    labels: ['agent', 'reason'],
+    *read({ queries }): Generator<Sample> {
+      for (const [agent, sums] of queries.tally.byAgent)
+        for (const [reason, read] of pruned) yield [read(sums), agent, reason];
+    },
+  },
+  {
+    name: 'pool_hits_total',
+    type: 'counter',
+    help: 'Columns found decoded in memory by queries.',
+    read: (figures) => [[sumOf(figures, ({ columnsCached }) => columnsCached)]],
+  },
+  {
+    name: 'pool_misses_total',
+    type: 'counter',
+    help: 'Columns decoded by queries.',
+    read: (figures) => [[sumOf(figures, ({ columnsDecoded }) => columnsDecoded)]],
+  },
+];
+
+const durationName = `${metricPrefix}query_duration_seconds`;
+const durationHelp =
+  'Seconds from the arrival of a request to the end of its answer, including slow clients, by status.';
+
+/**
+ * Statuses that have a series from the start. Prometheus' `increase` is 0 for a series whose first value is 1, so the first failure of a
+ * server would raise no alert.
+ */
+const statusesShown = [200, 429, 500, 503, 504];
+
+type DurationMetric = Awaited<ReturnType<Histogram<'le' | 'status'>['get']>>;
+
+/** The histogram of durations by status. The tally counts durations in plain numbers; they become buckets when the metrics are requested. */
+class QueryDurations extends Histogram<'le' | 'status'> {
+  readonly #newest: () => ServerFigures;
+  /** The same histogram without values: provides the metadata of the metric, to which the values are added. */
+  readonly #described: Histogram<'le' | 'status'>;
+
+  constructor(registry: Registry, newest: () => ServerFigures) {
+    const buckets = durationBoundsMs.map((ms) => ms / 1000);
+    const options = { name: durationName, help: durationHelp, labelNames: ['status'] as const, buckets };
+    super({ ...options, registers: [registry] });
+    this.#described = new Histogram({ ...options, registers: [] });
+    this.#newest = newest;
+  }
+
+  override async get(): Promise<DurationMetric> {
+    return { ...(await this.#described.get()), values: [...this.#values()] };
+  }
+
+  /** prom-client calls this for the text of all metrics. */
+  getForPromString(): Promise<DurationMetric> {
+    return this.get();
+  }
+
+  *#values(): Generator<DurationMetric['values'][number]> {
+    const { byStatus } = this.#newest().queries.tally;
+    const shown = new Map(statusesShown.map((code) => [code, new Durations()]));
+    for (const [code, { counts, sumMs }] of new Map([...shown, ...byStatus])) {
+      const status = String(code);
+      let count = 0;
+      for (const [i, inClass] of counts.entries()) {
+        count += inClass;
+        const bound = durationBoundsMs[i];
+        const le = bound === undefined ? '+Inf' : bound / 1000;
+        yield { metricName: `${durationName}_bucket`, labels: { le, status }, value: count };
+      }
+      yield { metricName: `${durationName}_sum`, labels: { status }, value: sumMs / 1000 };
+      yield { metricName: `${durationName}_count`, labels: { status }, value: count };
+    }
+  }
+}
+
+/** Writes the figures of a server in the text format of Prometheus. */
+export class ServerMetrics {
+  readonly #registry = new Registry();
+  readonly #read: () => Promise<ServerFigures>;
+  #newest!: ServerFigures;
+
+  /** @param read returns the current figures; called once per request */
+  constructor(read: () => Promise<ServerFigures>) {
+    this.#read = read;
+    const newest = (): ServerFigures => this.#newest;
+    registerProcess(this.#registry);
+    new QueryDurations(this.#registry, newest);
+    for (const metric of [...processMetrics, ...queryMetrics, ...archiveMetrics, ...collectMetrics])
+      register(this.#registry, metric, newest);
+  }
+
+  /** The media type of `text`. */
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  /** Takes the current figures and writes them. */
+  async text(): Promise<string> {
+    this.#newest = await this.#read();
+    return this.#registry.metrics();
+  }
+}

@@ -1,0 +1,236 @@
+import {
+  countBucketsMax,
+  CountBoundError,
+  countTopMax,
+  type CountQuery,
+  type Field,
+  type CountedValue,
+  type Counts,
+} from '../../engine/index.js';
+import { zoneProblem } from '../../agents/definition/zone.js';
+import { badParameter, type ProblemError } from './problem.js';
+import { parsePosition, readParameters, type FilterContext } from './parameters.js';
+import { didYouMean, listNames } from './suggestion.js';
+import { parseTimeStep, stepFor, timeBuckets } from './time-step.js';
+
+/** The format of the response. */
+export type CountFormat = 'json' | 'csv';
+
+/** A parsed count request: what to count, and how to answer. */
+export interface CountRequest {
+  readonly query: CountQuery;
+  /** The time field to count by, its step and zone as given; undefined where the count is not by time. */
+  readonly time?: { readonly field: Field; readonly step: string; readonly zone: string } | undefined;
+  /** The field to count by value; undefined where there is none. */
+  readonly value?: { readonly field: Field } | undefined;
+  readonly format: CountFormat;
+}
+
+const names = ['by', 'top', 'zone', 'format', 'after', 'before'] as const;
+
+/** Number of values to return where the request does not say. */
+export const topDefault = 10;
+
+/**
+ * Parses the query string of a count request. It may have filters as a query has them, and the parameters `by` (`<field>:<step>` for a
+ * field of type time, `<field>` for another), `top`, `zone`, `format`, `after` and `before`. Throws a `ProblemError` with status 400 that
+ * names the parameter at fault.
+ */
+export function parseCountRequest(rawQuery: string, context: FilterContext): CountRequest {
+  const { given, predicates } = readParameters(rawQuery, names, context, ['by']);
+  const [top, zone, format, after, before] = names.slice(1).map((name) => given.get(name)?.[0]);
+  const zoneName = parseZone(zone) ?? context.timezone;
+  const by = parseBy(given.get('by') ?? [], context.schema.fields, zoneName);
+  const values =
+    by.value === undefined
+      ? undefined
+      : { field: context.schema.fields.indexOf(by.value.field), top: parseTop(top) };
+  if (top !== undefined && values === undefined)
+    throw badParameter('top', '"top" limits the values of a field: name the field with "by"');
+  if (zone !== undefined && by.time === undefined)
+    throw badParameter(
+      'zone',
+      '"zone" is the time zone of time buckets: name their field and step with "by", such as by=time:1d',
+    );
+  return {
+    query: {
+      after: parsePosition('after', after),
+      before: parsePosition('before', before),
+      predicates,
+      time: by.buckets,
+      values,
+    },
+    time: by.time,
+    value: by.value,
+    format: parseFormat(format),
+  };
+}
+
+interface By extends Pick<CountRequest, 'time' | 'value'> {
+  readonly buckets?: CountQuery['time'];
+}
+
+function parseBy(texts: readonly string[], fields: readonly Field[], zone: string): By {
+  let found: By = {};
+  for (const text of texts) {
+    const colon = text.indexOf(':');
+    const name = colon < 0 ? text : text.slice(0, colon);
+    const index = fields.findIndex((field) => field.name === name);
+    if (index < 0) throw unknownField(name, fields);
+    const field = fields[index]!;
+    if (colon < 0) {
+      if (field.type === 'time')
+        throw badParameter('by', `field "${name}" is a time and needs a step: write by=${name}:1h`);
+      if (found.value !== undefined)
+        throw badParameter(
+          'by',
+          `records can be counted by only one field besides the time, not by "${found.value.field.name}" and "${name}"`,
+        );
+      found = { ...found, value: { field } };
+      continue;
+    }
+    if (field.type !== 'time')
+      throw badParameter('by', `field "${name}" is of type ${field.type} and has no steps: write by=${name}`);
+    if (found.time !== undefined)
+      throw badParameter(
+        'by',
+        `records can be counted by only one time field, not by "${found.time.field.name}" and "${name}"`,
+      );
+    const step = text.slice(colon + 1);
+    const parsed = parseTimeStep(step);
+    if ('problem' in parsed) throw badParameter('by', parsed.problem);
+    found = {
+      ...found,
+      time: { field, step, zone },
+      buckets: { field: index, buckets: timeBuckets(parsed, zone) },
+    };
+  }
+  return found;
+}
+
+function parseZone(text: string | undefined): string | undefined {
+  const problem = text === undefined ? undefined : zoneProblem(text);
+  if (problem !== undefined) throw badParameter('zone', problem);
+  return text;
+}
+
+function parseTop(text: string | undefined): number {
+  if (text === undefined) return topDefault;
+  const top = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
+  if (!(top >= 1 && top <= countTopMax))
+    throw badParameter(
+      'top',
+      `"top" must be a whole number from 1 to ${countTopMax}, not ${JSON.stringify(text)}`,
+    );
+  return top;
+}
+
+function parseFormat(text: string | undefined): CountFormat {
+  if (text === undefined || text === 'json') return 'json';
+  if (text === 'csv') return 'csv';
+  throw badParameter('format', `"format" must be json or csv, not ${JSON.stringify(text)}`);
+}
+
+function unknownField(name: string, fields: readonly Field[]): ProblemError {
+  const known = fields.map((field) => field.name);
+  return badParameter(
+    'by',
+    `unknown field ${JSON.stringify(name)}${didYouMean(name, known)}. The fields are ${listNames(known)}`,
+  );
+}
+
+/**
+ * The error to answer with after a count has failed: a 400 that says what to ask for instead where the count exceeded a bound, else `error`
+ * itself.
+ */
+export function countProblem(error: unknown): unknown {
+  if (!(error instanceof CountBoundError)) return error;
+  switch (error.bound) {
+    case 'buckets':
+      return badParameter(
+        'by',
+        `${error.message}: choose a larger step, such as ${stepFor(error.spanMs, countBucketsMax / 2)}, or a shorter time range`,
+      );
+    case 'cells':
+      return badParameter('top', `${error.message}: ask for fewer values with "top", or for a larger step`);
+    case 'values':
+      return badParameter('by', error.message);
+  }
+}
+
+/**
+ * A count as one line of JSON: `{"agent":…,"count":…,"time":{…},"values":{…}}`. `time` and `values` are left out where they were not asked
+ * for. Integers are written with all digits.
+ */
+export function countJson(agent: string, { time, value }: CountRequest, counts: Counts): string {
+  const members = [`"agent":${JSON.stringify(agent)}`, `"count":${counts.count}`];
+  if (time !== undefined && counts.time !== undefined) {
+    const { field, step, zone } = time;
+    const head = JSON.stringify({ field: field.name, step, zone, nulls: counts.time.nulls }).slice(0, -1);
+    const buckets = counts.time.buckets.map(({ from, until, count, values }) => {
+      const cells = values === undefined ? '' : `,"values":[${values.join(',')}]`;
+      return `{"from":${digits(from)},"until":${digits(until)},"count":${count}${cells}}`;
+    });
+    members.push(`"time":${head},"buckets":[${buckets.join(',')}]}`);
+  }
+  if (value !== undefined && counts.values !== undefined) {
+    const { top, other, nulls, distinct } = counts.values;
+    const head = JSON.stringify({ field: value.field.name }).slice(0, -1);
+    const rows = top.map((one) => `{"value":${jsonValue(one.value)},"count":${one.count}}`);
+    members.push(
+      `"values":${head},"top":[${rows.join(',')}],"other":${other},"nulls":${nulls},"distinct":${distinct}}`,
+    );
+  }
+  return `{${members.join(',')}}\n`;
+}
+
+/**
+ * A count as CSV (RFC 4180) with a header. Counted by time, it has one line per bucket, with a column for each value that is counted as
+ * well; counted by values alone, one line per value. Records without a time or value are a last line that begins with empty cells, if there
+ * are any.
+ */
+export function countCsv({ time, value }: CountRequest, counts: Counts): string {
+  if (time !== undefined && counts.time !== undefined) {
+    const { buckets, nulls } = counts.time;
+    const top = counts.values?.top ?? [];
+    const header = ['from', 'until', 'count', ...top.map((one) => csvText(valueText(one.value)))];
+    const rows = buckets.map(({ from, until, count, values = [] }) => [
+      digits(from),
+      digits(until),
+      String(count),
+      ...values.map(String),
+    ]);
+    const without = nulls === 0 ? [] : [['', '', String(nulls), ...top.map(() => '')]];
+    return csvLines([header, ...rows, ...without]);
+  }
+  if (value !== undefined && counts.values !== undefined) {
+    const { top, nulls } = counts.values;
+    const rows = top.map((one) => [csvText(valueText(one.value)), String(one.count)]);
+    const without = nulls === 0 ? [] : [['', String(nulls)]];
+    return csvLines([[value.field.name, 'count'], ...rows, ...without]);
+  }
+  return csvLines([['count'], [String(counts.count)]]);
+}
+
+/** A value as text, without quotes. */
+export function valueText(value: CountedValue): string {
+  return String(value);
+}
+
+function jsonValue(value: CountedValue): string {
+  return typeof value === 'bigint' ? String(value) : JSON.stringify(value);
+}
+
+/** A whole number with all digits: `String` would write a large one with an exponent. */
+function digits(value: number): string {
+  return Number.isSafeInteger(value) ? String(value) : BigInt(value).toString();
+}
+
+/** A CSV cell. The empty text is quoted, which distinguishes it from a missing value. */
+function csvText(text: string): string {
+  return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+function csvLines(rows: readonly (readonly string[])[]): string {
+  return rows.map((row) => `${row.join(',')}\r\n`).join('');
+}
