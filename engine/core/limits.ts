@@ -340,6 +340,9 @@ export const probesOfJobMax = 2048;
 /** Memory for what filters have said of values that were asked for. It is a byte for each row group and some hundred for each segment. */
 export const rulingsKnownBytesMax = 32 * 1024 * 1024;
 
+/** Memory for whole value filters: those of one field take some two bytes for each record. Segments that are asked after that read theirs each time. */
+export const wholeFiltersBytesMax = 128 * 1024 * 1024;
+
 /**
  * Files that a worker thread keeps open: those of a year of days, because opening a file takes longer than reading from it. Far below the default
  * limit of a process.

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +12,7 @@ import { filterParts } from '../../engine/store/sealed/segment-filters.js';
 import { rulingsKnownBytesMax } from '../../engine/core/limits.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { answerOf } from '../model/answer.js';
+import type { Dataset } from '../model/dataset.js';
 import { numbered } from './numbered.js';
 import { storeSnapshot, type StoredSnapshot } from './stored-snapshot.js';
 
@@ -129,6 +131,51 @@ describe('filters that are asked again', () => {
     for (let i = 0; i <= rulingsKnownBytesMax / bytes; i++)
       KnownRulings.of([{ hash: null, shortHash: null, folded: new Uint8Array(bytes).fill(i) }]);
     expect(await pieces()).toBeGreaterThan(0);
+    columns.close();
+  });
+});
+
+describe('value filters that are asked for ever other values', () => {
+  const idOf = (i: number): string => createHash('sha256').update(`id ${i}`).digest('hex').slice(0, 32);
+  const ids: Dataset = {
+    schema: dataset.schema,
+    records: dataset.records.map(({ position, values }, i) => ({
+      position,
+      values: [values[0]!, values[1]!, idOf(i)],
+    })),
+  };
+  const other = { next: ids.records.length };
+  const ofId = (id: string): Query => ({ limit: 10, predicates: [message('exact', id)] });
+
+  it('are soon in memory as a whole, and give the same answers', async () => {
+    const columns = new BufferPool(1 << 27);
+    const stored = await storeSnapshot(await openRealDirectory(folder), 'ids', ids, layout, columns);
+    await expect.poll(async () => piecesOf((await ask(stored, ofId(idOf(other.next++)))).stats)).toBe(0);
+    for (let i = 0; i < ids.records.length; i += 97) {
+      const query = ofId(idOf(i));
+      const { text, stats } = await ask(stored, query);
+      expect(text).toBe(answerOf(ids, query));
+      expect(piecesOf(stats)).toBe(0);
+      expect(stats.rowGroupsPrunedByValue + stats.rowGroupsPrunedByZone).toBeGreaterThan(rowGroups - 10);
+    }
+    for (const segment of stored.segments) segment.close();
+    expect(piecesOf((await ask(stored, ofId(idOf(other.next++)))).stats)).toBeGreaterThan(0);
+    columns.close();
+  });
+
+  it('rule nothing out if they are damaged', async () => {
+    const columns = new BufferPool(1 << 27);
+    const stored = await storeSnapshot(await openRealDirectory(folder), 'bad-ids', ids, layout, columns);
+    for (const segment of stored.segments) {
+      const parts = filterParts((await segment.footer()).metadata, rowGroups / 3);
+      const bytes = readFileSync(join(folder, segment.path));
+      for (const { offset, bytes: length } of parts) bytes.fill(0, offset + length / 2, offset + length);
+      writeFileSync(join(folder, segment.path), bytes);
+    }
+    for (let i = 0; i < ids.records.length; i += 211) {
+      const query = ofId(idOf(i));
+      expect((await ask(stored, query)).text).toBe(answerOf(ids, query));
+    }
     columns.close();
   });
 });

@@ -10,13 +10,13 @@ import { root } from './source-files.js';
 
 /** What each measure may be. A change that lowers a measure lowers its number here. */
 const most: Readonly<Record<string, number>> = {
-  'lines from a plan to an answer': 12_056,
+  'lines from a plan to an answer': 12_191,
   'task modules': 13,
   'steps that wait in generators': 0,
   'promises or none': 28,
   'classes that queue, lend or limit': 6,
   // Twelve are those of tokens, which were in a folder that this did not count before.
-  'named limits': 172,
+  'named limits': 173,
   'files that a query passes': 25,
 };
 

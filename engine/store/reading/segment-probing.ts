@@ -9,9 +9,13 @@ import { ruling, type Ruling } from '../sealed/segment-rulings.js';
 import type { FilterAsk } from './filter-ask.js';
 import type { AskedSegment } from './filter-probes.js';
 import type { ReadCounters } from './read-counters.js';
+import { asksValues, WholeFilters } from './whole-filters.js';
 
 /** What the manifest says of a file that has filters: a segment, or the index of an attached file. */
 export type ProbedEntry = Pick<SegmentEntry, 'footerOffset' | 'summaryBytes' | 'rowGroupRows'>;
+
+/** The third value is the first for which whole filters are read: each takes as long to read as some twenty askings. */
+const askingsBeforeWhole = 3;
 
 /** More than the fields that a schema can have. */
 const fieldsMax = 2 ** 16;
@@ -24,6 +28,9 @@ export class SegmentProbing {
   readonly #place = fieldsMax * segments++;
   /** The filters that the footer names, or a summary that was read here. */
   #filters: SegmentFilters | undefined;
+  #whole: WholeFilters | undefined;
+  /** Number of times that values were asked for which were not known. */
+  #askings = 0;
 
   /** @param readFooter required for a segment that was written before summaries existed: its footer names the filters */
   constructor(
@@ -45,6 +52,8 @@ export class SegmentProbing {
   /** Drops what is cached here. */
   forget(): void {
     this.#filters = undefined;
+    this.#whole?.close();
+    this.#whole = undefined;
   }
 
   /**
@@ -69,6 +78,8 @@ export class SegmentProbing {
     const known = fields.map((field, i) => threads?.known[i]!.at(this.#place + field));
     const rowGroups = this.#openAfter(ask, fields, known);
     if (rowGroups.length === 0) return null;
+    if (this.#whole?.ask(questions, fields, rowGroups, rulings) === true) return null;
+    this.#readWhole(ask, fields);
     const { footerOffset, summaryBytes } = this.entry;
     const path = this.absolutePath;
     const segment = {
@@ -98,6 +109,18 @@ export class SegmentProbing {
     return left.filter((each) =>
       fields.some((field, i) => field >= 0 && rulings.said(i, each) === ruling.unknown),
     );
+  }
+
+  /** Begins to read whole filters, once other values have been asked for: most processes ask for a few. */
+  #readWhole({ questions, threads, counters }: FilterAsk, fields: readonly number[]): void {
+    const wanted = fields.filter((field, i) => field >= 0 && asksValues(questions[i]!));
+    if (wanted.length === 0 || this.absolutePath === undefined || ++this.#askings < askingsBeforeWhole)
+      return;
+    const reading = withFile(this.directory, this.path, async (file) => {
+      const filters = (this.#filters ??= await this.#readSummary(file, counters));
+      await (this.#whole ??= new WholeFilters(filters)).read(file, wanted);
+    }).catch(() => undefined);
+    threads?.track(reading);
   }
 
   /** Reads and asks the filters on the calling thread. */
