@@ -146,8 +146,7 @@ export class RowGroupFilter {
   ): Promise<NarrowedBy> {
     const { threads } = this.work;
     const bytes = columns.reduce((sum, column) => sum + bytesToCompare(column, remaining), 0);
-    const isInline =
-      threads === null || this.#inlineBytes === inlineFilterBytesMax || bytes <= this.#inlineBytes;
+    const isInline = threads === null || bytes <= this.#inlineBytes;
     this.#inlineBytes -= bytes;
     const layouts = isInline ? null : layoutsOf(columns);
     const narrowed =

@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib';
 import { wholeFiltersBytesMax } from '../../core/limits.js';
 import type { ReadableFile } from '../disk/directory.js';
 import { FilterEvaluator } from '../sealed/filter-evaluator.js';
-import { pieceChecksumBytes, piecesOf, type FilterPiece, type StoredFilter } from '../sealed/filter-piece.js';
+import { pieceChecksumBytes, type FilterPiece, type StoredFilter } from '../sealed/filter-piece.js';
 import type { FilterQuestion } from '../sealed/filter-question.js';
 import { sketchesBytes, type SegmentFilters } from '../sealed/segment-filters.js';
 import type { SegmentRulings } from '../sealed/segment-rulings.js';
@@ -19,15 +19,15 @@ let bytesHeld = 0;
  */
 export class WholeFilters {
   /** By their offset in the file. */
-  readonly #filters = new Map<number, Uint8Array>();
-  /** For each field that was read, whether all of its filters are held. */
+  readonly #filters = new Map<number, Buffer>();
+  /** For each field that was to be read, whether its filters are held. */
   readonly #fields = new Map<number, boolean>();
   #bytes = 0;
   #isClosed = false;
 
   constructor(private readonly segment: SegmentFilters) {}
 
-  /** Reads the filters of fields that were not read before. Those that are damaged, or for which there is no room, are not held. */
+  /** Reads the filters of fields that were not read before. Those for which there is no room are not held. */
   async read(file: ReadableFile, fields: Iterable<number>): Promise<void> {
     for (const field of fields) {
       if (this.#fields.has(field)) continue;
@@ -37,13 +37,11 @@ export class WholeFilters {
       if (bytes === 0 || this.#isClosed || bytesHeld + bytes > wholeFiltersBytesMax) continue;
       bytesHeld += bytes;
       this.#bytes += bytes;
-      let isSound = true;
       for (const filter of stored) {
-        const whole = await file.read(filter.place.offset, this.#sizeOf(filter));
-        isSound &&= this.#isSound(filter, whole);
-        this.#filters.set(filter.place.offset, whole);
+        const { buffer, byteOffset, length } = await file.read(filter.place.offset, this.#sizeOf(filter));
+        this.#filters.set(filter.place.offset, Buffer.from(buffer, byteOffset, length));
       }
-      this.#fields.set(field, isSound);
+      this.#fields.set(field, true);
     }
     if (this.#isClosed) this.close();
   }
@@ -92,17 +90,13 @@ export class WholeFilters {
     return kind === 'values' ? valueFilterBytes(place.blocks) : sketchesBytes(place, this.segment.rowGroups);
   }
 
-  #isSound(filter: FilterOfValues, whole: Uint8Array): boolean {
-    const view = new DataView(whole.buffer, whole.byteOffset, whole.length);
-    return piecesOf(filter, this.segment.rowGroups).every(({ offset, bytes, checksumOffset }) => {
-      if (checksumOffset + pieceChecksumBytes > whole.length) return false;
-      return view.getUint32(checksumOffset, true) === crc32(whole.subarray(offset, offset + bytes));
-    });
-  }
-
-  #pieceOf({ place, offset, bytes }: FilterPiece): Uint8Array {
-    const at = offset - place.offset;
-    return this.#filters.get(place.offset)!.subarray(at, at + bytes);
+  /** A piece of a filter. Where it is damaged, all of it is set, so that it rules nothing out. */
+  #pieceOf({ place, offset, bytes, checksumOffset }: FilterPiece): Uint8Array {
+    const whole = this.#filters.get(place.offset)!;
+    const piece = whole.subarray(offset - place.offset, offset - place.offset + bytes);
+    const at = checksumOffset - place.offset;
+    const isSound = at + pieceChecksumBytes <= whole.length && whole.readUInt32LE(at) === crc32(piece);
+    return isSound ? piece : new Uint8Array(bytes).fill(0xff);
   }
 }
 
