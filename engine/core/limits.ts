@@ -307,7 +307,7 @@ export const idleScansMax = 64;
 
 /**
  * Strings in memory that a query searches on the thread that answers: it takes less than a millisecond, about as long as handing them over. Beyond
- * the first row group and these, other threads search. Numbers and dictionary codes count an eighth, because they are compared faster.
+ * these, other threads search. Numbers and dictionary codes count an eighth, because they are compared faster.
  */
 export const inlineFilterBytesMax = 8 * 1024 * 1024;
 
