@@ -125,6 +125,32 @@ describe('a scan with threads', () => {
     }
   });
 
+  it.each([
+    ['a short column in memory itself', 100, 0],
+    ['a long column in memory on a thread, also as the first of a query', 12_000, 1],
+  ])('searches %s', async (_, padding, jobs) => {
+    const short = numbered(1000);
+    const records = short.records.map(({ position, values: [time, level, message] }) => ({
+      position,
+      values: [time!, level!, `${message as string} ${'x'.repeat(padding)}`],
+    }));
+    const dataset = { schema: short.schema, records };
+    const columns = new BufferPool(1 << 27);
+    const snapshot = await store(dataset, { segments: 1, rowGroupRows: 1000 }, columns);
+    const query = (n: number): Query => ({ limit: 10, predicates: [like(`is no. ${n} done`)] });
+    for (const n of [7, 70, 700]) await ask(snapshot, query(n), several);
+    const spied = spiedJobs(matchesTask);
+    try {
+      const { text, stats } = await ask(snapshot, query(123), several);
+      expect(text).toBe(answerOf(dataset, query(123)));
+      expect(stats).toMatchObject({ rowGroupsScanned: 1, rowsScanned: 1000 });
+      expect(spied.jobs()).toHaveLength(jobs);
+    } finally {
+      spied.restore();
+    }
+    columns.close();
+  });
+
   it('searches one row group if that one has the answer, and otherwise at most twice as many as needed', async () => {
     const dataset = numbered(6000);
     const newest = { limit: 50, predicates: [like('request')] };

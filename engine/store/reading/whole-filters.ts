@@ -25,6 +25,7 @@ export class WholeFilters {
   #bytes = 0;
   #isClosed = false;
 
+  /** @param segment the places of the segment's filters */
   constructor(private readonly segment: SegmentFilters) {}
 
   /** Reads the filters of fields that were not read before. Those for which there is no room are not held. */
@@ -53,12 +54,9 @@ export class WholeFilters {
     rowGroups: readonly number[],
     rulings: SegmentRulings,
   ): boolean {
-    if (
-      !questions.every(
-        (question, i) => fields[i]! < 0 || (asksValues(question) && this.#fields.get(fields[i]!)),
-      )
-    )
-      return false;
+    const isHeld = (question: FilterQuestion, i: number): boolean =>
+      fields[i]! < 0 || (asksValues(question) && this.#fields.get(fields[i]!) === true);
+    if (!questions.every(isHeld)) return false;
     const asking = new FilterEvaluator(questions).evaluate(this.segment, fields, rowGroups, rulings);
     for (let wanted = asking.next(); wanted.done !== true;) wanted = asking.next(this.#pieceOf(wanted.value));
     return true;
