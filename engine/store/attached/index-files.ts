@@ -149,7 +149,8 @@ class Indexing {
   }
 
   #progress(file: AttachedFile, share: number): void {
-    this.#underWay.set(file, share * file.bytes);
+    // Whole bytes: sums of fractions depend on their order by a rounding, and the progress would seem to fall.
+    this.#underWay.set(file, Math.floor(share * file.bytes));
     const bytesDone = [...this.#underWay.values()].reduce((sum, done) => sum + done, this.#bytesDone);
     const { length: files } = this.#files;
     this.#tell({ path: file.path, filesDone: this.#filesDone, files, bytesDone, bytes: this.#bytes });
