@@ -42,9 +42,9 @@ const examples = `${filterHelp}
 Examples:
   $ logstrata export nginx --format jsonl | gzip > nginx.jsonl.gz
   $ logstrata export nginx --format parquet --output nginx.parquet
-  $ logstrata export nginx --format csv --fields time,path --output nginx.csv
-  $ logstrata export nginx status__gte=500 --format parquet --output 5xx.parquet
-  $ duckdb -c "SELECT status, count(*) FROM 'nginx.parquet' GROUP BY status"
+  $ logstrata export nginx --format csv --fields time,path --output web.csv
+  $ logstrata export nginx -n 1000 --format parquet --output newest.parquet
+  $ duckdb -c "SELECT status, count(*) FROM 'nginx.parquet' GROUP BY 1"
 
 Writes all matching records, oldest first, with their _cursor. More than 4 million records, or very scattered ones,
 take several Parquet files: nginx.parquet, nginx-2.parquet, …`;

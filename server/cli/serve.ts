@@ -46,7 +46,7 @@ Examples:
   $ logstrata serve --console off              without the listener for operators on 127.0.0.1:2112
   $ logstrata serve --no-follow                answer queries, but collect no logs
   $ logstrata serve --config reader.yaml       as a reader of a server on another machine (server.reader)
-  $ logstrata serve --data /var/lib/logstrata --agents /etc/logstrata/agents
+  $ logstrata serve --data /var/lib/logs --agents /etc/logs/agents
   $ curl 'http://127.0.0.1:2111/api/query/nginx?limit=5'`;
 
 function readListen(text: string): ListenAddress {

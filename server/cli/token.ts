@@ -38,7 +38,7 @@ Examples:
   $ logstrata token new --agent nginx --listener query      only queries of one agent
   $ logstrata token list
   $ logstrata token revoke 1f3a90c2
-  $ curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:2111/api/query/nginx
+  $ curl -H "Authorization: Bearer $TOKEN" 127.0.0.1:2111/api/query/nginx
 
 A listener requires a token as soon as one was made for it. A running server reads changed tokens when it receives
 SIGHUP ("systemctl reload logstrata").`;

@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
 import { expect, it } from 'vitest';
-import { fitHelp, helpWidth } from '../../server/cli/help-text.js';
+import { buildProgram, fitHelp, helpWidth } from '../../server/cli/program.js';
 import { drawBar, formatTable, textWidth } from '../../server/cli/terminal.js';
-import { buildProgram } from '../../server/cli/program.js';
 import { run } from './here.js';
 import { workFolder } from './process.js';
 
