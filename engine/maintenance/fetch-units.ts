@@ -4,7 +4,7 @@ import { farAnswerBytes, rowGroupRowsMax } from '../core/limits.js';
 import type { Schema } from '../core/schema.js';
 import type { FarAnswer, FarCluster } from '../far/far-cluster.js';
 import type { Directory } from '../store/disk/directory.js';
-import { MergedSegments } from '../store/load/merged-segments.js';
+import { MergedSegments } from '../store/load/segment-builder.js';
 import {
   ageingPartition,
   isFarOnly,

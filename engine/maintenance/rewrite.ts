@@ -14,7 +14,7 @@ import type { OrdinalRun, SegmentEntry } from '../store/manifest/manifest.js';
 import { SealedSegment } from '../store/reading/sealed-segment.js';
 import type { SegmentFooter } from '../store/sealed/segment-file.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
-import { MergedSegments } from '../store/load/merged-segments.js';
+import { MergedSegments } from '../store/load/segment-builder.js';
 import type { Codec } from '../parquet/compression.js';
 import { newReadCounters } from '../store/reading/read-counters.js';
 

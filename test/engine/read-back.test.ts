@@ -10,7 +10,7 @@ import type { Directory } from '../../engine/store/disk/directory.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { runOfSegments } from '../../engine/store/load/read-back.js';
 import { openRealDirectory } from '../../engine/store/disk/real-directory.js';
-import { SegmentAssembly } from '../../engine/store/load/segment-assembly.js';
+import { SegmentAssembly } from '../../engine/store/load/segment-builder.js';
 import { SpillFile, type SortedPage } from '../../engine/store/disk/spill.js';
 import { StreamedTimes } from '../../engine/store/load/streamed-times.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
@@ -45,8 +45,8 @@ async function pagesReadBack(directory: Directory, workers: WorkerPool): Promise
   await directory.makeDirectory(folder);
   const spill = await SpillFile.create(directory, `${folder}/runs`);
   const times = new StreamedTimes(() => Promise.resolve(spill));
-  const context = { directory, agent: 'web', unit: 'unit', schema, codec: 'lz4', workers } as const;
-  const assembly = new SegmentAssembly(context, 0, times);
+  const context = { directory, agent: 'web', id: 'unit', schema, codec: 'lz4', workers } as const;
+  const assembly = new SegmentAssembly(context, times);
   for (let from = 0; from < rows.length; from += 1000) {
     const batch = batchFromRows(schema, rows.slice(from, from + 1000));
     const timesMs = Float64Array.from(rows.slice(from, from + 1000), ([time]) => Number(time));

@@ -11,7 +11,7 @@ import type { CursorSession, LoadExtras, LoadResult, Committer } from '../manife
 import { placementTimes } from '../manifest/placement.js';
 import type { AgentState } from '../reading/agent-state.js';
 import type { SnapshotRun, SnapshotRuns } from '../reading/snapshot.js';
-import { MergedSegments } from './merged-segments.js';
+import { MergedSegments } from './segment-builder.js';
 
 /** What a load of records with cursors depends on. */
 export interface CursorLoadContext {
@@ -58,7 +58,7 @@ export class CursorLoad implements CursorSession {
     this.last = this.nextOrdinal - 1;
     const { schema, schemaVersion } = this;
     const target = { directory, workers, agent: state.agent, id, schema, schemaVersion, codec };
-    this.segments = new MergedSegments({ ...target, replaces: [], keepUntilMs: undefined });
+    this.segments = new MergedSegments({ ...target, replaces: [] });
   }
 
   static async begin(context: CursorLoadContext): Promise<CursorLoad> {

@@ -37,7 +37,7 @@ import type { LoadEntry, RejectedEntry } from '../manifest/manifest.js';
 import { placementTimes } from '../manifest/placement.js';
 import { runOfSegments } from './read-back.js';
 import { encodeRejectedLine, RejectedFile } from '../manifest/rejected-file.js';
-import { SegmentAssembly, type AssemblyContext } from './segment-assembly.js';
+import { SegmentAssembly, type SegmentTarget } from './segment-builder.js';
 import { PageMemory } from '../disk/open-files.js';
 import { batchBytes } from '../../columns/column.js';
 import { StreamedTimes } from './streamed-times.js';
@@ -155,7 +155,7 @@ export class LoadUnit implements LoadSession {
   private readonly rows = new LoadedRows();
   private readonly folder: string;
   private readonly previousMs = new Map<number, number>();
-  private readonly assemblyContext: AssemblyContext;
+  private readonly target: SegmentTarget;
   private readonly sort: ExternalSort;
   private readonly times: StreamedTimes;
   private readonly assemblies: SegmentAssembly[] = [];
@@ -182,7 +182,7 @@ export class LoadUnit implements LoadSession {
     this.schema = schema;
     this.schemaVersion = committer.schemaVersion;
     this.folder = buildingFolder(agent, id);
-    this.assemblyContext = { directory, agent, unit: id, schema, codec: context.codec, workers };
+    this.target = { directory, agent, id, schema, codec: context.codec, workers };
     this.sort = new ExternalSort(directory, `${this.folder}/runs`, schema);
     this.times = new StreamedTimes(() => this.sort.spill());
     this.window = new SortWindow(schema);
@@ -261,7 +261,7 @@ export class LoadUnit implements LoadSession {
 
   private assembly(): SegmentAssembly {
     if (this.assemblies.length === 0) {
-      this.assemblies.push(new SegmentAssembly(this.assemblyContext, 0, this.times));
+      this.assemblies.push(new SegmentAssembly(this.target, this.times));
     }
     return this.assemblies.at(-1)!;
   }
@@ -359,7 +359,7 @@ export class LoadUnit implements LoadSession {
       const written = await this.readBack();
       const { files } = this.assembly();
       const depth = Math.min(mergingDepthMax, this.context.workers.depth);
-      const assembly = new SegmentAssembly(this.assemblyContext, files, null, depth);
+      const assembly = new SegmentAssembly({ ...this.target, firstNumber: files }, null, depth);
       this.assemblies.push(assembly);
       await this.mergeInto(assembly, written, onProgress);
     }
@@ -371,7 +371,7 @@ export class LoadUnit implements LoadSession {
   /** Reads the written segments back as a sorted run. */
   private async readBack(): Promise<SortedRun> {
     const segments = await this.assembly().finishUnplaced(this.schemaVersion);
-    return runOfSegments(this.assemblyContext, segments, this.times);
+    return runOfSegments(this.target, segments, this.times);
   }
 
   private async mergeInto(

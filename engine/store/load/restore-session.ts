@@ -1,9 +1,9 @@
 import { takeRows } from '../../columns/take.js';
-import { dayNumber, hourMs, partitionOfTime } from '../../core/cursor.js';
+import { hourMs, partitionOfTime } from '../../core/cursor.js';
 import { LogstrataError } from '../../core/errors.js';
 import { everyStep } from '../../core/waiting.js';
 import { Coverage, type LostLoad } from '../manifest/coverage.js';
-import { MergedSegments } from './merged-segments.js';
+import { MergedSegments } from './segment-builder.js';
 import type { Schema } from '../../core/schema.js';
 import {
   type LoadBatch,
@@ -136,24 +136,24 @@ export class RestoreUnit implements LoadSession {
       next.set(run.partition, run.firstOrdinal);
       for (const kept of lost.missing({ ...run, firstRow: 0 })) left.add(kept);
     }
-    const days = new Days((partition) => this.segmentsOf(partition));
-    try {
-      for await (const slices of await this.sort.sorted()) {
-        for (const slice of slices) await placeSlice(slice, next, left, days);
-      }
-      return await days.finish();
-    } finally {
-      await days.abort();
-    }
-  }
-
-  private segmentsOf(partition: number): MergedSegments {
     const { directory, workers, agent, codec } = this.context;
     const { id, schema, schemaVersion } = this;
-    const { beyond } = this.lost.load;
-    const keepUntilMs = beyond !== undefined && partition < beyond.below ? beyond.keepUntilMs : undefined;
-    const target = { directory, workers, agent, id, schema, schemaVersion, codec };
-    return new MergedSegments({ ...target, replaces: [], keepUntilMs });
+    const target = { directory, workers, agent, id, schema, schemaVersion, codec, replaces: [] };
+    const segments = new MergedSegments(target);
+    try {
+      for await (const slices of await this.sort.sorted()) {
+        for (const slice of slices) await placeSlice(slice, next, left, segments);
+      }
+      const entries = await segments.finish();
+      const { beyond } = this.lost.load;
+      return entries.map((entry) =>
+        beyond !== undefined && entry.runs[0]!.partition < beyond.below
+          ? { ...entry, keepUntilMs: beyond.keepUntilMs }
+          : entry,
+      );
+    } finally {
+      await segments.abort();
+    }
   }
 
   async abort(): Promise<void> {
@@ -167,7 +167,7 @@ async function placeSlice(
   { page: { batch, timesMs }, from, to }: PageSlice,
   next: Map<number, number>,
   left: Coverage,
-  days: Days,
+  segments: MergedSegments,
 ): Promise<void> {
   for (let row = from; row < to;) {
     const partition = partitionOfTime(timesMs[row]!);
@@ -176,39 +176,9 @@ async function placeSlice(
     const firstOrdinal = next.get(partition)!;
     next.set(partition, firstOrdinal + end - row);
     for (const run of left.missing({ partition, firstOrdinal, firstRow: row, rows: end - row })) {
-      const segments = await days.of(partition);
       const rows = { batch, from: run.firstRow, to: run.firstRow + run.rows };
       await segments.add(rows, partition, run.firstOrdinal);
     }
     row = end;
-  }
-}
-
-/** Writes segments day by day. */
-class Days {
-  private readonly entries: SegmentEntry[] = [];
-  private segments: MergedSegments | undefined;
-  private day = -1;
-
-  constructor(private readonly begin: (partition: number) => MergedSegments) {}
-
-  async of(partition: number): Promise<MergedSegments> {
-    const day = dayNumber(partition);
-    if (this.segments === undefined || day !== this.day) {
-      await this.finish();
-      this.day = day;
-      this.segments = this.begin(partition);
-    }
-    return this.segments;
-  }
-
-  async finish(): Promise<SegmentEntry[]> {
-    this.entries.push(...((await this.segments?.finish()) ?? []));
-    this.segments = undefined;
-    return this.entries;
-  }
-
-  async abort(): Promise<void> {
-    await this.segments?.abort();
   }
 }
