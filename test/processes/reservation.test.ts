@@ -43,7 +43,7 @@ it('a writer with nothing else to do waits for the unit of another process, and 
   await shows('ready');
   const link = (await connectToWriter(folder))!;
   const id = await link.request('begin', { agent: 'numbers' });
-  await link.request('reserve', { agent: 'numbers', id, counts: [[1, 1]] });
+  await link.request('reserve', { agent: 'numbers', given: [id, [[1, 1]]] });
   child.stdin.write('go\n');
   await shows('committing');
   // A process that nothing keeps alive ends as soon as it has nothing to do.
@@ -52,7 +52,7 @@ it('a writer with nothing else to do waits for the unit of another process, and 
     await turn();
   }
   expect(output).not.toContain('stored');
-  await link.request('end', { agent: 'numbers', id });
+  await link.request('end', { agent: 'numbers', given: [id] });
   await link.close();
   expect(await ended).toEqual([0, null]);
   expect(output).toContain('stored 1');

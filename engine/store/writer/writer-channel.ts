@@ -1,121 +1,70 @@
+import {
+  connect as connectHttp,
+  createServer as createHttpServer,
+  type ClientHttp2Session,
+  type Http2Stream,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+  type SessionOptions,
+} from 'node:http2';
 import { type Socket, connect, createServer, type Server } from 'node:net';
 import { LogstrataError, DamageError, isLogstrataError, type ErrorCode } from '../../core/errors.js';
 import { unansweredMax, messageBytesMax, hotBatchBytesMax, connectionsMax } from '../../core/limits.js';
 import { hasSystemCode } from '../disk/directory.js';
 
-/**
- * A message between two processes. Its bytes are the length of the JSON and the length of the payload (u32 each, little-endian), the JSON
- * (an object), and the payload.
+/*
+ * Processes that commit through the writer ask it over HTTP/2 on its socket: one connection a process, one request an operation. A request
+ * is POST /VERSION/OPERATION; its body is the arguments as JSON, of as many bytes as the header `args-bytes` says, and the payload behind them. The
+ * answer is `{"result": …}` or `{"error": …}`.
  */
-interface Frame {
-  readonly json: Readonly<Record<string, unknown>>;
-  readonly payload: Uint8Array;
-}
 
-/** Limits on the lengths of a frame's parts. */
-interface FrameBounds {
-  readonly jsonBytesMax: number;
-  readonly payloadBytesMax: number;
-}
+/** Version of the operations and of what they exchange. It must be equal on both sides. */
+const protocolVersion = 5;
+const argsBytes = 'args-bytes';
 
-const headerBytes = 8;
+/** How long the end of a connection waits for a peer that does not read its last answers. */
+const lingerMs = 1000;
 
-/** Encodes the header and JSON of a frame, to be followed by the payload. Throws `limit` if the frame exceeds `bounds`. */
-export function encodeFrame(json: object, payload: Uint8Array, bounds: FrameBounds): Buffer {
-  const text = Buffer.from(JSON.stringify(json));
-  checkLengths(text.length, payload.length, bounds);
-  const head = Buffer.allocUnsafe(headerBytes + text.length);
-  head.writeUInt32LE(text.length, 0);
-  head.writeUInt32LE(payload.length, 4);
-  text.copy(head, headerBytes);
-  return head;
-}
+const sessionOptions: SessionOptions = {
+  maxSessionMemory: (2 * (messageBytesMax + hotBatchBytesMax)) / 1_000_000,
+  settings: { enablePush: false, initialWindowSize: 1024 * 1024, maxConcurrentStreams: unansweredMax },
+};
 
-function checkLengths(jsonBytes: number, payloadBytes: number, bounds: FrameBounds): void {
-  if (jsonBytes <= bounds.jsonBytesMax && payloadBytes <= bounds.payloadBytesMax) return;
+/** Throws `limit` for a message that is too long. */
+function checkLengths(jsonBytes: number, payloadBytes: number): void {
+  if (jsonBytes <= messageBytesMax && payloadBytes <= hotBatchBytesMax) return;
   throw new LogstrataError(
     'limit',
-    `a message has ${jsonBytes} + ${payloadBytes} bytes, more than the maximum of ${bounds.jsonBytesMax} + ${bounds.payloadBytesMax}`,
+    `a message has ${jsonBytes} + ${payloadBytes} bytes, more than the maximum of ${messageBytesMax} + ${hotBatchBytesMax}`,
   );
 }
 
-/** Assembles frames that arrive in pieces. Holds at most one frame and one piece. */
-class FrameReader {
-  bounds: FrameBounds;
-  #pieces: Buffer[] = [];
-  #length = 0;
-  #wanted = headerBytes;
-
-  constructor(bounds: FrameBounds) {
-    this.bounds = bounds;
-  }
-
-  /** Adds a piece, and yields the frames that are complete with it. Throws `limit` or `invalid` for anything that is not a frame. */
-  *push(piece: Buffer): Generator<Frame> {
-    this.#pieces.push(piece);
-    this.#length += piece.length;
-    while (this.#length >= this.#wanted) {
-      const bytes = this.#pieces.length === 1 ? this.#pieces[0]! : Buffer.concat(this.#pieces);
-      this.#pieces = [bytes];
-      const jsonBytes = bytes.readUInt32LE(0);
-      const payloadBytes = bytes.readUInt32LE(4);
-      checkLengths(jsonBytes, payloadBytes, this.bounds);
-      const frameBytes = headerBytes + jsonBytes + payloadBytes;
-      if (bytes.length < frameBytes) {
-        this.#wanted = frameBytes;
-        return;
-      }
-      const rest = bytes.subarray(frameBytes);
-      this.#pieces = rest.length === 0 ? [] : [rest];
-      this.#length = rest.length;
-      this.#wanted = headerBytes;
-      const payloadStart = headerBytes + jsonBytes;
-      // Copied, because a view would keep the whole received piece in memory, and because batches need alignment.
-      const payload = new Uint8Array(bytes.subarray(payloadStart, frameBytes));
-      yield { json: parseObject(bytes.toString('utf8', headerBytes, payloadStart)), payload };
-    }
-  }
-}
-
-function parseObject(text: string): Readonly<Record<string, unknown>> {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw new LogstrataError('invalid', 'a message is not JSON', { cause: error });
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new LogstrataError('invalid', 'a message is not a JSON object');
-  }
-  return value as Readonly<Record<string, unknown>>;
+/** Reads a body, of at most `bytesMax` bytes. Throws `limit` for more. */
+function bodyOf(stream: Http2Stream, bytesMax: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const pieces: Buffer[] = [];
+    let bytes = 0;
+    stream.on('data', (piece: Buffer) => {
+      pieces.push(piece);
+      bytes += piece.length;
+      if (bytes <= bytesMax) return;
+      reject(new LogstrataError('limit', `a message has more than ${bytesMax} bytes`));
+      stream.destroy();
+    });
+    stream.on('end', () => resolve(Buffer.concat(pieces)));
+    stream.on('error', reject);
+    stream.on('close', () => reject(new LogstrataError('closed', 'the connection has ended')));
+  });
 }
 
 /** An error encoded as JSON for another process. `code` is null for an unexpected error. */
-export interface EncodedError {
+interface EncodedError {
   readonly code: ErrorCode | null;
   readonly message: string;
   readonly path?: string | undefined;
   readonly offset?: number | undefined;
 }
-
-// A record of all codes, so that a new code fails to compile until it is added here.
-const errorCodes: Readonly<Record<ErrorCode, true>> = {
-  invalid: true,
-  damaged: true,
-  not_found: true,
-  exists: true,
-  locked: true,
-  conflict: true,
-  limit: true,
-  disk_full: true,
-  unavailable: true,
-  io: true,
-  cancelled: true,
-  timeout: true,
-  unsupported: true,
-  closed: true,
-  absent: true,
-};
 
 /** Encodes an error for another process. */
 function encodeError(error: unknown): EncodedError {
@@ -126,32 +75,11 @@ function encodeError(error: unknown): EncodedError {
 }
 
 /** Decodes an error of another process. */
-function decodeError(value: unknown): Error {
-  const { code, message, path, offset } = (value ?? {}) as Partial<Record<keyof EncodedError, unknown>>;
-  const text = typeof message === 'string' ? message : 'it gave no reason';
-  const place = {
-    ...(typeof path === 'string' ? { path } : {}),
-    ...(typeof offset === 'number' ? { offset } : {}),
-  };
-  if (code === 'damaged') return new DamageError(text, place);
-  if (typeof code === 'string' && Object.hasOwn(errorCodes, code)) {
-    return new LogstrataError(code as ErrorCode, text, place);
-  }
-  return new Error(`the process that writes failed: ${text}`);
+function decodeError({ code, message, path, offset }: EncodedError): Error {
+  if (code === null) return new Error(`the process that writes failed: ${message}`);
+  const place = { ...(path === undefined ? {} : { path }), ...(offset === undefined ? {} : { offset }) };
+  return code === 'damaged' ? new DamageError(message, place) : new LogstrataError(code, message, place);
 }
-
-const bounds: FrameBounds = { jsonBytesMax: messageBytesMax, payloadBytesMax: hotBatchBytesMax };
-
-/** Limits before the hello, so that an unknown process cannot use much memory. */
-const helloBounds: FrameBounds = { jsonBytesMax: 4096, payloadBytesMax: 0 };
-
-/** A connection without a hello after this time is closed. */
-const helloTimeoutMs = 10_000;
-
-/** How long the end of a connection waits for a peer that does not read its last answers. */
-const lingerMs = 1000;
-
-const noPayload = new Uint8Array(0);
 
 /** The connection of another process, as seen by the operations that it requests. */
 export interface ChannelConnection {
@@ -171,18 +99,26 @@ export type ChannelOperations = Readonly<Record<string, ChannelOperation>>;
 
 /** The writer's side of the channel. Serves requests of any number of connections. */
 export class ChannelServer {
-  readonly #hello: (args: unknown) => Promise<unknown>;
+  readonly #server = createHttpServer(sessionOptions);
   readonly #connections = new Set<ServerConnection>();
   #operations: Promise<ChannelOperations>;
   #provide: (operations: ChannelOperations) => void = () => {};
   #stopping = false;
 
-  /** @param hello checks and answers the first request of a connection. Until it has succeeded, other requests are refused. */
-  constructor(hello: (args: unknown) => Promise<unknown>) {
-    this.#hello = hello;
+  /** @param role role of this process, for messages */
+  constructor(private readonly role: string) {
     this.#operations = new Promise((resolve) => {
       this.#provide = resolve;
     });
+    this.#server.on('session', (session) => {
+      const connection: ServerConnection = new ServerConnection(session, (name, args, payload) =>
+        this.#perform(name, args, payload, connection),
+      );
+      this.#connections.add(connection);
+      void connection.ended.then(() => this.#connections.delete(connection));
+    });
+    // The connection with the error ends.
+    this.#server.on('sessionError', () => {});
   }
 
   /** Provides the operations. Requests that came before wait for this. */
@@ -194,27 +130,24 @@ export class ChannelServer {
   accept(socket: Socket): void {
     // An idle connection must not keep the process alive.
     socket.unref();
-    if (this.#stopping) {
-      socket.destroy();
-      return;
-    }
-    const connection = new ServerConnection(socket, this.#hello, (name, args, payload, self) =>
-      this.#perform(name, args, payload, self),
-    );
-    this.#connections.add(connection);
-    connection.onClose(() => {
-      this.#connections.delete(connection);
-      return Promise.resolve();
-    });
+    if (this.#stopping) socket.destroy();
+    else this.#server.emit('connection', socket);
   }
 
   async #perform(
-    name: string,
+    path: string,
     args: unknown,
     payload: Uint8Array,
     connection: ChannelConnection,
   ): Promise<unknown> {
     this.#assertServing();
+    const [, version, name = ''] = path.split('/');
+    if (version !== String(protocolVersion)) {
+      const message = `process ${process.pid} (${this.role}) runs another version of logstrata`;
+      throw new LogstrataError('unsupported', message);
+    }
+    // A process asks nothing first, to find out whether the writer is there and has its version.
+    if (name === '') return null;
     const operations = await this.#operations;
     this.#assertServing();
     const operation = Object.hasOwn(operations, name) ? operations[name] : undefined;
@@ -238,44 +171,33 @@ export class ChannelServer {
   }
 }
 
-type Perform = (
-  name: string,
-  args: unknown,
-  payload: Uint8Array,
-  connection: ChannelConnection,
-) => Promise<unknown>;
-
 class ServerConnection implements ChannelConnection {
-  readonly #socket: Socket;
-  readonly #reader = new FrameReader(helloBounds);
-  readonly #hello: (args: unknown) => Promise<unknown>;
-  readonly #perform: Perform;
+  readonly #session: ServerHttp2Session;
   readonly #atEnd: (() => Promise<void>)[] = [];
-  readonly #ended: Promise<void>;
+  readonly ended: Promise<void>;
   #resolveEnded: () => void = () => {};
-  #isKnown = false;
   #requests = 0;
   #finishing = false;
-  #socketClosed = false;
   #isEnding = false;
 
-  constructor(socket: Socket, hello: (args: unknown) => Promise<unknown>, perform: Perform) {
-    this.#socket = socket;
-    this.#hello = hello;
-    this.#perform = perform;
-    this.#ended = new Promise((resolve) => {
+  constructor(
+    session: ServerHttp2Session,
+    private readonly perform: (path: string, args: unknown, payload: Uint8Array) => Promise<unknown>,
+  ) {
+    this.#session = session;
+    this.ended = new Promise((resolve) => {
       this.#resolveEnded = resolve;
     });
-    socket.setTimeout(helloTimeoutMs, () => {
-      if (!this.#isKnown) socket.destroy();
+    session.on('stream', (stream, headers) => {
+      this.#requests++;
+      // A request whose connection has ended gets no answer.
+      stream.on('error', () => {});
+      void this.#answer(stream, headers).finally(() => {
+        this.#requests--;
+        this.#endWhenIdle();
+      });
     });
-    socket.on('data', (piece: Buffer) => this.#take(piece));
-    // Every error is followed by 'close', which handles it.
-    socket.on('error', () => {});
-    socket.on('close', () => {
-      this.#socketClosed = true;
-      this.#endWhenIdle();
-    });
+    session.on('close', () => this.#endWhenIdle());
   }
 
   onClose(work: () => Promise<void>): void {
@@ -287,61 +209,39 @@ class ServerConnection implements ChannelConnection {
   finish(): Promise<void> {
     this.#finishing = true;
     this.#endWhenIdle();
-    return this.#ended;
+    return this.ended;
   }
 
-  #take(piece: Buffer): void {
+  async #answer(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): Promise<void> {
+    let answer: object;
     try {
-      for (const frame of this.#reader.push(piece)) {
-        if (this.#socket.destroyed) return;
-        this.#begin(frame);
-      }
-    } catch {
-      // Not a valid frame: the rest of the stream cannot be decoded.
-      this.#socket.destroy();
-      return;
-    }
-    if (this.#requests >= unansweredMax) this.#socket.pause();
-  }
-
-  #begin(frame: Frame): void {
-    this.#requests++;
-    void this.#answer(frame).finally(() => {
-      this.#requests--;
-      if (this.#requests < unansweredMax) this.#socket.resume();
-      this.#endWhenIdle();
-    });
-  }
-
-  async #answer({ json, payload }: Frame): Promise<void> {
-    const { id, operation, args } = json;
-    const isHello = !this.#isKnown;
-    try {
-      if (isHello && operation !== 'hello') throw new LogstrataError('invalid', 'a request before the hello');
-      const name = String(operation);
-      const result = await (isHello ? this.#hello(args) : this.#perform(name, args, payload, this));
-      if (isHello) {
-        this.#isKnown = true;
-        this.#socket.setTimeout(0);
-        this.#reader.bounds = bounds;
-      }
-      this.#send({ id, result: result ?? null });
+      const path = String(headers[':path']);
+      const jsonBytes = Number(headers[argsBytes]);
+      const body = await bodyOf(stream, messageBytesMax + hotBatchBytesMax);
+      // The body of a request that its process has given up may be cut off.
+      if (body.length !== Number(headers['content-length']) || !(jsonBytes >= 0 && jsonBytes <= body.length))
+        throw new LogstrataError('invalid', 'a message does not have the length that it says');
+      checkLengths(jsonBytes, body.length - jsonBytes);
+      const args: unknown = JSON.parse(body.toString('utf8', 0, jsonBytes));
+      // Copied, because batches need alignment.
+      const payload = new Uint8Array(body.subarray(jsonBytes));
+      answer = { result: (await this.perform(path, args, payload)) ?? null };
     } catch (error) {
-      this.#send({ id, error: encodeError(error) });
-      if (isHello) this.#socket.destroySoon();
+      answer = { error: encodeError(error) };
     }
-  }
-
-  #send(json: object): void {
-    if (this.#socket.destroyed) return;
-    this.#socket.write(encodeFrame(json, noPayload, bounds));
+    if (stream.destroyed) return;
+    const text = Buffer.from(JSON.stringify(answer));
+    stream.respond({ ':status': 'error' in answer ? 500 : 200 });
+    stream.end(text.length <= messageBytesMax ? text : undefined);
   }
 
   #endWhenIdle(): void {
-    if (this.#requests > 0 || this.#isEnding || !(this.#socketClosed || this.#finishing)) return;
+    const session = this.#session;
+    const isOver = session.closed || session.destroyed || this.#finishing;
+    if (this.#requests > 0 || this.#isEnding || !isOver) return;
     this.#isEnding = true;
-    this.#socket.destroySoon();
-    setTimeout(() => this.#socket.destroy(), lingerMs).unref();
+    session.close();
+    setTimeout(() => session.destroy(), lingerMs).unref();
     void Promise.all(this.#atEnd.map((work) => this.#runAtEnd(work))).then(this.#resolveEnded);
   }
 
@@ -352,11 +252,6 @@ class ServerConnection implements ChannelConnection {
       // Nobody is left to report the error to. Files that remain are removed when the archive is next opened.
     }
   }
-}
-
-interface PendingRequest {
-  readonly resolve: (result: unknown) => void;
-  readonly reject: (error: Error) => void;
 }
 
 /** Sends requests to the writer's process. */
@@ -370,78 +265,70 @@ export interface ChannelClient {
 
 /** The requesting side of the channel, over one connection. */
 export class WriterChannel implements ChannelClient {
-  readonly #socket: Socket;
-  readonly #reader = new FrameReader(bounds);
-  readonly #pending = new Map<number, PendingRequest>();
-  #nextId = 1;
-  #alive = true;
+  readonly #session: ClientHttp2Session;
+  #pending = 0;
 
-  /** Takes over a connected socket. The first request must be `hello`. */
+  /** Takes over a connected socket. */
   constructor(socket: Socket) {
-    this.#socket = socket;
-    socket.unref();
-    socket.on('data', (piece: Buffer) => this.#take(piece));
-    socket.on('error', () => {});
-    socket.on('close', () => this.#end());
+    this.#session = connectHttp('http://writer', { ...sessionOptions, createConnection: () => socket });
+    this.#session.unref();
+    // Its requests fail, and nothing else.
+    this.#session.on('error', () => {});
   }
 
   /** Whether the connection to the writer's process is still open. */
   get alive(): boolean {
-    return this.#alive;
+    return !this.#session.closed && !this.#session.destroyed;
   }
 
-  async request(operation: string, args: unknown, payload: Uint8Array = noPayload): Promise<unknown> {
-    if (!this.#alive) throw gone();
-    const id = this.#nextId++;
-    const head = encodeFrame({ id, operation, args }, payload, bounds);
-    return new Promise((resolve, reject) => {
-      this.#pending.set(id, { resolve, reject });
-      this.#socket.ref();
-      this.#socket.write(head);
-      if (payload.length > 0) this.#socket.write(payload);
-    });
-  }
-
-  async close(): Promise<void> {
-    if (this.#socket.closed) return;
-    const closed = new Promise<void>((resolve) => {
-      this.#socket.once('close', () => resolve());
-    });
-    this.#socket.ref();
-    this.#socket.destroySoon();
-    await closed;
-  }
-
-  #take(piece: Buffer): void {
+  async request(operation: string, args: unknown, payload = new Uint8Array(0)): Promise<unknown> {
+    if (!this.alive) throw gone();
+    const json = Buffer.from(JSON.stringify(args));
+    checkLengths(json.length, payload.length);
+    if (this.#pending++ === 0) this.#session.ref();
     try {
-      for (const { json } of this.#reader.push(piece)) this.#settle(json);
-    } catch {
-      this.#socket.destroy();
+      const { result, error } = await this.#exchange(operation, json, payload);
+      if (error !== undefined) throw decodeError(error);
+      return result;
+    } finally {
+      if (--this.#pending === 0) this.#session.unref();
     }
   }
 
-  #settle(json: Frame['json']): void {
-    const id = typeof json['id'] === 'number' ? json['id'] : 0;
-    const request = this.#pending.get(id);
-    if (request === undefined) return;
-    this.#pending.delete(id);
-    if (this.#pending.size === 0) this.#socket.unref();
-    if (json['error'] === undefined) request.resolve(json['result']);
-    else request.reject(decodeError(json['error']));
+  async #exchange(
+    operation: string,
+    json: Buffer,
+    payload: Uint8Array,
+  ): Promise<{ readonly result?: unknown; readonly error?: EncodedError }> {
+    try {
+      const path = `/${protocolVersion}/${operation}`;
+      const stream = this.#session.request({
+        ':method': 'POST',
+        ':path': path,
+        [argsBytes]: json.length,
+        'content-length': json.length + payload.length,
+      });
+      if (payload.length > 0) stream.write(json);
+      stream.end(payload.length > 0 ? payload : json);
+      return JSON.parse((await bodyOf(stream, messageBytesMax)).toString()) as { result?: unknown };
+    } catch (error) {
+      throw gone(error);
+    }
   }
 
-  #end(): void {
-    this.#alive = false;
-    for (const request of this.#pending.values()) request.reject(gone());
-    this.#pending.clear();
+  async close(): Promise<void> {
+    const session = this.#session;
+    if (session.destroyed) return;
+    const closed = new Promise<void>((resolve) => session.once('close', () => resolve()));
+    session.ref();
+    session.destroy();
+    await closed;
   }
 }
 
-function gone(): LogstrataError {
-  return new LogstrataError(
-    'closed',
-    'the process that writes to this folder has ended: run the command again',
-  );
+function gone(cause?: unknown): LogstrataError {
+  const message = 'the process that writes to this folder has ended: run the command again';
+  return new LogstrataError('closed', message, { cause });
 }
 
 /** Creates a socket at `path`, which must not exist, and listens. Rejects with the system's error. */

@@ -15,16 +15,10 @@ import {
 import type { RecordBatch } from '../../columns/column.js';
 import type { Schema } from '../../core/schema.js';
 import { encodeBatch } from '../hot/batch-codec.js';
-import type { AttachedChanges, AttachedResult, AttachingCommitter } from '../attached/attached-list.js';
-import type {
-  AppendResult,
-  CommitExtras,
-  PartitionCount,
-  PartitionStart,
-  Publication,
-} from '../manifest/commit.js';
-import type { FarChanges } from '../manifest/far-changes.js';
-import { encodeExtras } from './writer-operations.js';
+import type { AttachingCommitter } from '../attached/attached-list.js';
+import type { AppendResult, CommitExtras } from '../manifest/commit.js';
+import type { AgentWriter } from './agent-writer.js';
+import { encodeExtras, type PassedOn } from './writer-operations.js';
 
 /** The process that holds the lock. */
 export interface LockHolder {
@@ -61,9 +55,6 @@ export interface WriterLink extends ChannelClient {
   close(): Promise<void>;
 }
 
-/** Version of the protocol between the two processes. It must be equal on both sides. */
-const protocolVersion = 4;
-
 /** Attempts to connect. A process that is stopping no longer accepts connections by the time they are used up. */
 const helloAttemptsMax = 100;
 const helloRetryMs = 50;
@@ -78,7 +69,7 @@ export async function lockForWriting(
   role: string,
   platform: NodeJS.Platform = process.platform,
 ): Promise<WriterLock | undefined> {
-  const channel = new ChannelServer((args) => answerHello(role, args));
+  const channel = new ChannelServer(role);
   const lock = await takeLock(location, role, (socket) => channel.accept(socket), platform);
   if (lock === undefined) return undefined;
   return {
@@ -90,17 +81,6 @@ export async function lockForWriting(
       await lock.release();
     },
   };
-}
-
-function answerHello(role: string, args: unknown): Promise<unknown> {
-  const hello = (args ?? {}) as { version?: unknown };
-  if (hello.version !== protocolVersion) {
-    throw new LogstrataError(
-      'unsupported',
-      `process ${process.pid} (${role}) runs another version of logstrata`,
-    );
-  }
-  return Promise.resolve(null);
 }
 
 /**
@@ -150,14 +130,14 @@ async function connectToMember(
   }
 }
 
-/** Sends the hello; undefined if the process has ended meanwhile. */
+/** Asks whether the process is there and has this version; undefined if it has ended meanwhile. */
 async function greet(
   channel: WriterChannel,
   location: string,
   { pid, role }: LockMember,
 ): Promise<WriterLink | undefined> {
   try {
-    const answer = await orDeadline(channel.request('hello', { version: protocolVersion }), helloTimeoutMs);
+    const answer = await orDeadline(channel.request('', null), helloTimeoutMs);
     if (answer === 'deadline')
       throw new LogstrataError(
         'locked',
@@ -168,14 +148,7 @@ async function greet(
     if (isLogstrataError(error) && error.code === 'closed') return undefined;
     throw error;
   }
-  return {
-    holder: { role, pid },
-    get alive() {
-      return channel.alive;
-    },
-    request: (operation, args, payload) => channel.request(operation, args, payload),
-    close: () => channel.close(),
-  };
+  return Object.assign(channel, { holder: { role, pid } });
 }
 
 /** Commits through the writer in another process. A unit's files are built by this process, on the same disk. */
@@ -188,20 +161,15 @@ export class RemoteCommitter implements AttachingCommitter {
   ) {}
 
   async begin(): Promise<string> {
-    return (await this.ask('begin')) as string;
+    return (await this.ask('begin', {})) as string;
   }
 
-  async reserve(id: string, counts: readonly PartitionCount[]): Promise<readonly PartitionStart[]> {
-    return (await this.ask('reserve', { id, counts })) as readonly PartitionStart[];
-  }
-
-  async publish(id: string, publication: Publication): Promise<void> {
-    await this.ask('publish', { id, publication });
-  }
-
-  async end(id: string): Promise<void> {
-    await this.ask('end', { id });
-  }
+  readonly reserve: AgentWriter['reserve'] = (...given) => this.call('reserve', given);
+  readonly publish: AgentWriter['publish'] = (...given) => this.call('publish', given);
+  readonly end: AgentWriter['end'] = (...given) => this.call('end', given);
+  readonly attach: AgentWriter['attach'] = (...given) => this.call('attach', given);
+  readonly changeFar: AgentWriter['changeFar'] = (...given) => this.call('changeFar', given);
+  readonly seal: AgentWriter['seal'] = (...given) => this.call('seal', given);
 
   async append(batch: RecordBatch, extras: CommitExtras, placement: 'live' | 'load'): Promise<AppendResult> {
     const payload = encodeBatch(this.schema, batch);
@@ -209,19 +177,14 @@ export class RemoteCommitter implements AttachingCommitter {
     return (await this.ask('append', { extras: sent, placement }, payload)) as AppendResult;
   }
 
-  async attach(changes: AttachedChanges): Promise<AttachedResult> {
-    return (await this.ask('attach', { changes })) as AttachedResult;
+  private async call<N extends PassedOn>(
+    name: N,
+    given: Parameters<AgentWriter[N]>,
+  ): Promise<Awaited<ReturnType<AgentWriter[N]>>> {
+    return (await this.ask(name, { given })) as Awaited<ReturnType<AgentWriter[N]>>;
   }
 
-  async changeFar(changes: FarChanges): Promise<void> {
-    await this.ask('change_far', { changes });
-  }
-
-  async seal(): Promise<void> {
-    await this.ask('seal');
-  }
-
-  private async ask(operation: string, args: object = {}, payload?: Uint8Array): Promise<unknown> {
+  private ask(operation: string, args: object, payload?: Uint8Array): Promise<unknown> {
     return this.channel.request(operation, { agent: this.agent, ...args }, payload);
   }
 }

@@ -2,14 +2,16 @@ import { LogstrataError, isLogstrataError } from '../../core/errors.js';
 import { makeSchema, sameSchema, type Field, type Schema } from '../../core/schema.js';
 import type { AgentWriter } from './agent-writer.js';
 import { decodeBatch } from '../hot/batch-codec.js';
-import type { CommitExtras, PartitionCount, Publication } from '../manifest/commit.js';
-import type { FarChanges } from '../manifest/far-changes.js';
+import type { CommitExtras } from '../manifest/commit.js';
 import type { Heads } from '../reading/recovery.js';
-import type { AttachedChanges } from '../attached/attached-list.js';
-import type { ChannelOperations } from './writer-channel.js';
+import type { ChannelOperation, ChannelOperations } from './writer-channel.js';
 
 /** The committed state of an agent that has no records yet. */
 const noHeads: Heads = { manifest: 0, hot: {} };
+
+/** The methods of a writer that are called in another process with the arguments that they have here. */
+const passedOn = ['reserve', 'publish', 'end', 'attach', 'changeFar', 'seal'] as const;
+export type PassedOn = (typeof passedOn)[number];
 
 /**
  * The operations that other processes may request of the writer. Each process has one connection: when it ends, for any reason, the units
@@ -19,6 +21,13 @@ export function writerOperations(
   writerOf: (agent: string, schema?: Schema) => Promise<AgentWriter>,
 ): ChannelOperations {
   const writer = (args: unknown) => writerOf((args as { agent: string }).agent);
+  const pass =
+    (name: PassedOn): ChannelOperation =>
+    async (args) => {
+      const target = await writer(args);
+      const call = target[name] as (...given: unknown[]) => Promise<unknown>;
+      return call.apply(target, (args as { given: unknown[] }).given);
+    };
   return {
     heads: async (args) => {
       try {
@@ -42,36 +51,12 @@ export function writerOperations(
       connection.onClose(() => target.end(id));
       return id;
     },
-    reserve: async (args) => {
-      const { id, counts } = args as { id: string; counts: PartitionCount[] };
-      return (await writer(args)).reserve(id, counts);
-    },
-    publish: async (args) => {
-      const { id, publication } = args as { id: string; publication: Publication };
-      await (await writer(args)).publish(id, publication);
-      return null;
-    },
-    end: async (args) => {
-      await (await writer(args)).end((args as { id: string }).id);
-      return null;
-    },
+    ...Object.fromEntries(passedOn.map((name) => [name, pass(name)])),
     append: async (args, payload) => {
       const { extras, placement } = args as { extras: EncodedExtras; placement: 'live' | 'load' };
       const target = await writer(args);
       target.assertVersion(extras.schemaVersion);
       return target.append(decodeBatch(target.schema, payload), decodeExtras(extras), placement);
-    },
-    attach: async (args) => {
-      const { changes } = args as { changes: AttachedChanges };
-      return (await writer(args)).attach(changes);
-    },
-    change_far: async (args) => {
-      await (await writer(args)).changeFar((args as { changes: FarChanges }).changes);
-      return null;
-    },
-    seal: async (args) => {
-      await (await writer(args)).seal();
-      return null;
     },
   };
 }
