@@ -258,8 +258,10 @@ export { bytesBeforeThreads } from './core/limits.js';
 export { lineFormats, type LineFormat } from './core/schema.js';
 export { nearName } from './core/near-name.js';
 export {
+  answeredValue,
   fieldNameProblem,
   fieldTypes,
+  typeFacts,
   isAgentName,
   makeSchema,
   placementField,

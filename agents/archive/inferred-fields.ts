@@ -1,8 +1,10 @@
 import {
+  answeredValue,
   conversionOf,
   fieldsMax,
   fieldTypes,
   nearName,
+  typeFacts,
   type FieldType,
   type TimeUnit,
   LogstrataError,
@@ -260,20 +262,13 @@ function typeOf({ name, type, hasValues, key }: KnownColumn): FieldType {
   return key!.hasValues && !key!.misfits.has('int') ? 'int' : 'string';
 }
 
+const datePattern = /^\d{4}-\d\d-\d\d/;
+
 /** Whether a folder's value is the text of a value of a type, so that nothing is lost. A leading zero makes it a name. */
 function isOfType(value: string, type: FieldType): boolean {
-  switch (type) {
-    case 'string':
-      return true;
-    case 'int':
-      return /^(?:0|-?[1-9]\d{0,17})$/.test(value);
-    case 'float':
-      return String(Number(value)) === value && Number.isFinite(Number(value));
-    case 'bool':
-      return value === 'true' || value === 'false';
-    case 'time':
-      return /^\d{4}-\d\d-\d\d/.test(value) && !Number.isNaN(Date.parse(value));
-  }
+  const parsed = typeFacts[type].parse(value);
+  if (parsed === null) return false;
+  return type === 'time' ? datePattern.test(value) : String(answeredValue(type, parsed)) === value;
 }
 
 /** Whether a field gets every value of a column of a file. */

@@ -251,7 +251,7 @@ export function planColumn(
       return { kind: 'int', field: number, digitsMax: int64Digits };
     case 'time':
       return planTime(field, number);
-    case 'bool':
+    default:
       return null;
   }
 }

@@ -1,4 +1,10 @@
-import { BatchBuilder, columnValue, type FieldType, LogstrataError } from '../../engine/index.js';
+import {
+  answeredValue,
+  BatchBuilder,
+  columnValue,
+  type FieldType,
+  LogstrataError,
+} from '../../engine/index.js';
 import { lineFormatOf, type AgentDefinition, type LineFormat } from '../definition/definition.js';
 import { sourcesOf } from './field-writers.js';
 import { LinePattern } from '../definition/line-pattern.js';
@@ -81,7 +87,7 @@ export function describeLine(
   const texts = new Map(parsed.map(({ name, text }) => [name, text]));
   const fields = definition.fields.map(({ name, type, source, template }, i): DescribedField => {
     const stored = columnValue(batch.columns[i]!, 0);
-    const value = type === 'bool' && stored !== null ? stored === 1n : stored;
+    const value = stored === null ? null : answeredValue(type, stored);
     const text = template === undefined ? (texts.get(source) ?? null) : renderText(template, texts);
     return { name, type, value, text, unreadable: value === null && text !== null };
   });

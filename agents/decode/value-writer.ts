@@ -2,8 +2,8 @@ import {
   type FloatColumnBuilder,
   type IntColumnBuilder,
   assert,
-  assertNever,
   type ColumnBuilder,
+  type FieldType,
   type StringColumnBuilder,
 } from '../../engine/index.js';
 import { bytesText, Kind, type ParsedLine } from './parsed-line.js';
@@ -309,24 +309,11 @@ export class FieldCounters {
 
 /** Creates the writer of a field, except for a time with a format. It reads the parsed field at `place`; -1 where nothing provides it. */
 export function createValueWriter(
-  field: FieldDefinition,
+  { type }: FieldDefinition,
   place: number,
   { counters }: Pick<WriterOptions, 'counters'>,
 ): FieldWriter {
-  switch (field.type) {
-    case 'int':
-      return new IntegerWriter(place, int64Range, counters);
-    case 'float':
-      return new FloatWriter(place, counters);
-    case 'string':
-      return new StringWriter(place, counters);
-    case 'time':
-      return new IntegerWriter(place, epochRange, counters);
-    case 'bool':
-      return new BoolWriter(place, counters);
-    default:
-      return assertNever(field.type);
-  }
+  return new ValueWriter(setters[type], place, counters);
 }
 
 /** The column as an `int` or `time` column; any other kind is a bug. */
@@ -341,31 +328,47 @@ export function stringColumn(column: ColumnBuilder): StringColumnBuilder {
   return column;
 }
 
-/**
- * Writes `int`, and `time` without a timestamp format (milliseconds since the epoch), from digits or from a JSON number with
- * an integer value.
- */
-class IntegerWriter implements FieldWriter {
-  #column: IntColumnBuilder | null = null;
+/** The column as a `float` column; any other kind is a bug. */
+function floatColumn(column: ColumnBuilder): FloatColumnBuilder {
+  assert(column.kind === 'float', 'the batch builder has another schema than the decoder');
+  return column;
+}
+
+/** Sets the value of a column from the parsed field at `place`, which is there. Returns false, and sets nothing, where it is not readable. */
+type SetValue = (line: ParsedLine, place: number, column: ColumnBuilder, counters: FieldCounters) => boolean;
+
+/** How each type of field is read from text and from the values of JSON. */
+const setters: Readonly<Record<FieldType, SetValue>> = {
+  int: (line, place, column) => setIntegerOf(line, place, int64Range, intColumn(column)),
+  float: setFloatOf,
+  string: setText,
+  // Without a timestamp format: milliseconds since the epoch.
+  time: (line, place, column) => setIntegerOf(line, place, epochRange, intColumn(column)),
+  bool: setBool,
+};
+
+class ValueWriter implements FieldWriter {
+  #column: ColumnBuilder | null = null;
 
   constructor(
+    private readonly set: SetValue,
     private readonly place: number,
-    private readonly range: IntegerRange,
     private readonly counters: FieldCounters,
   ) {}
 
   bind(column: ColumnBuilder): void {
-    this.#column = intColumn(column);
+    this.#column = column;
   }
 
   write(line: ParsedLine): null {
-    const place = this.place;
+    const { place, counters } = this;
     if (place < 0 || line.kinds[place] === Kind.absent) return null;
-    if (!setIntegerOf(line, place, this.range, this.#column!)) this.counters.addUnreadable(line, place);
+    if (!this.set(line, place, this.#column!, counters)) counters.addUnreadable(line, place);
     return null;
   }
 }
 
+/** Sets an integer from digits or from a JSON number with an integer value. */
 function setIntegerOf(
   line: ParsedLine,
   place: number,
@@ -395,77 +398,29 @@ const boolTexts: ReadonlyMap<string, number> = new Map([
 ]);
 const boolBytesMax = 5;
 
-/** Writes `bool` from JSON's true and false, and from the texts `true`, `false`, `yes`, `no`, `1` and `0` in any case. */
-class BoolWriter implements FieldWriter {
-  #column: IntColumnBuilder | null = null;
-
-  constructor(
-    private readonly place: number,
-    private readonly counters: FieldCounters,
-  ) {}
-
-  bind(column: ColumnBuilder): void {
-    this.#column = intColumn(column);
-  }
-
-  write(line: ParsedLine): null {
-    const place = this.place;
-    if (place < 0 || line.kinds[place] === Kind.absent) return null;
-    const [start, end] = [line.starts[place]!, line.ends[place]!];
-    const source = line.sources[place]!;
-    const from = skipBlanks(source, start, end);
-    const to = trimBlanks(source, from, end);
-    const text = to - from <= boolBytesMax ? bytesText(source, from, to).toLowerCase() : '';
-    const value = boolTexts.get(text);
-    if (value === undefined) this.counters.addUnreadable(line, place);
-    else this.#column!.setNumber(value);
-    return null;
-  }
+/** Sets a `bool` from JSON's true and false, and from the texts `true`, `false`, `yes`, `no`, `1` and `0` in any case. */
+function setBool(line: ParsedLine, place: number, column: ColumnBuilder): boolean {
+  const source = line.sources[place]!;
+  const end = line.ends[place]!;
+  const from = skipBlanks(source, line.starts[place]!, end);
+  const to = trimBlanks(source, from, end);
+  const text = to - from <= boolBytesMax ? bytesText(source, from, to).toLowerCase() : '';
+  const value = boolTexts.get(text);
+  if (value !== undefined) intColumn(column).setNumber(value);
+  return value !== undefined;
 }
 
-class FloatWriter implements FieldWriter {
-  #column: FloatColumnBuilder | null = null;
-
-  constructor(
-    private readonly place: number,
-    private readonly counters: FieldCounters,
-  ) {}
-
-  bind(column: ColumnBuilder): void {
-    assert(column.kind === 'float', 'the batch builder has another schema than the decoder');
-    this.#column = column;
-  }
-
-  write(line: ParsedLine): null {
-    const place = this.place;
-    const kind = place < 0 ? Kind.absent : line.kinds[place]!;
-    if (kind === Kind.absent) return null;
-    const reads =
-      kind !== Kind.other &&
-      setFloat(line.sources[place]!, line.starts[place]!, line.ends[place]!, this.#column!);
-    if (!reads) this.counters.addUnreadable(line, place);
-    return null;
-  }
+function setFloatOf(line: ParsedLine, place: number, column: ColumnBuilder): boolean {
+  return (
+    line.kinds[place] !== Kind.other &&
+    setFloat(line.sources[place]!, line.starts[place]!, line.ends[place]!, floatColumn(column))
+  );
 }
 
-class StringWriter implements FieldWriter {
-  #column: StringColumnBuilder | null = null;
-
-  constructor(
-    private readonly place: number,
-    private readonly counters: FieldCounters,
-  ) {}
-
-  bind(column: ColumnBuilder): void {
-    this.#column = stringColumn(column);
-  }
-
-  write(line: ParsedLine): null {
-    const place = this.place;
-    if (place < 0 || line.kinds[place] === Kind.absent) return null;
-    const replaced = this.#column!.setBytes(line.sources[place]!, line.starts[place]!, line.ends[place]!);
-    if (replaced !== 0) this.counters.addReplaced(replaced);
-    if (line.hasReplaced) this.counters.addReplaced(line.replaced[place]!);
-    return null;
-  }
+function setText(line: ParsedLine, place: number, column: ColumnBuilder, counters: FieldCounters): boolean {
+  const text = stringColumn(column);
+  const replaced = text.setBytes(line.sources[place]!, line.starts[place]!, line.ends[place]!);
+  if (replaced !== 0) counters.addReplaced(replaced);
+  if (line.hasReplaced) counters.addReplaced(line.replaced[place]!);
+  return true;
 }

@@ -2,6 +2,7 @@ import {
   fieldNameProblem,
   fieldsMax,
   fieldTypes,
+  typeFacts,
   LogstrataError,
   nearName,
   timeUnits,
@@ -122,7 +123,7 @@ function checkIndex(section: YamlSection, name: string, type: FieldType, index: 
   const place = section.placeOf('index');
   if (index === 'full' && type !== 'string')
     section.problem(place, `index: full is only for fields of type string, but "${name}" is of type ${type}`);
-  else if (index === true && type !== 'string' && type !== 'int')
+  else if (index === true && !typeFacts[type].hasFilters)
     section.problem(
       place,
       `index is only for fields of type string or int, but "${name}" is of type ${type}`,

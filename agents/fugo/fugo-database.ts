@@ -17,6 +17,7 @@ import {
   type RecordBatch,
   type Schema,
   type StringColumnBuilder,
+  typeFacts,
   valueBytesMax,
 } from '../../engine/index.js';
 import { describeSystemError, SourceError } from '../sources/byte-source.js';
@@ -358,18 +359,15 @@ export class FugoBatches {
   }
 
   #setterOf(type: FieldType, column: ColumnBuilder): SetValue {
-    switch (type) {
+    switch (column.kind) {
       case 'int':
-      case 'time':
-        return integerSetter(column as IntColumnBuilder);
-      case 'bool':
-        return boolSetter(column as IntColumnBuilder);
+        return typeFacts[type].isBits === true ? boolSetter(column) : integerSetter(column);
       case 'float':
-        return floatSetter(column as FloatColumnBuilder);
+        return floatSetter(column);
       case 'string':
-        return this.#stringSetter(column as StringColumnBuilder);
+        return this.#stringSetter(column);
       default:
-        return assertNever(type);
+        return assertNever(column);
     }
   }
 

@@ -154,9 +154,6 @@ function escapedForRegex(text: string): string {
   return text.replaceAll(/[.*+?()|[\]{}^$\\]/g, '\\$&');
 }
 
-/** A type that is recognised from texts; times are recognised elsewhere, by their spelling. */
-export type ValueType = 'int' | 'float' | 'bool' | 'string';
-
 /** How programs write a missing value. */
 const noValue = new Set(['', '-']);
 
@@ -165,24 +162,27 @@ const integerShape = /^-?(?:0|[1-9]\d{0,18})$/;
 const decimalShape = /^-?(?:0|[1-9]\d{0,15})(?:\.\d{1,18})?$/;
 const boolShape = /^(?:true|false)$/i;
 
+/** The types that texts show, the narrowest first; times are recognised elsewhere, by their spelling. */
+const shapes: readonly (readonly [FieldType, (text: string) => boolean])[] = [
+  ['int', isInteger],
+  ['float', (text) => decimalShape.test(text)],
+  ['bool', (text) => boolShape.test(text)],
+];
+
 /**
  * The type of all texts of a part: int, float or bool where each text is readable as such, ignoring missing values;
  * otherwise string, also where all values are missing.
  */
-export function typeOfTexts(texts: Iterable<string>): ValueType {
-  const possible = { int: true, float: true, bool: true };
+export function typeOfTexts(texts: Iterable<string>): FieldType {
+  let possible = shapes;
   let values = 0;
   for (const text of texts) {
     if (noValue.has(text)) continue;
     values++;
-    possible.int &&= isInteger(text);
-    possible.float &&= decimalShape.test(text);
-    possible.bool &&= boolShape.test(text);
-    if (!possible.int && !possible.float && !possible.bool) return 'string';
+    possible = possible.filter(([, fits]) => fits(text));
+    if (possible.length === 0) break;
   }
-  if (values === 0) return 'string';
-  if (possible.int) return 'int';
-  return possible.float ? 'float' : 'bool';
+  return values === 0 ? 'string' : (possible[0]?.[0] ?? 'string');
 }
 
 /**

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { heap, uint32sOf, type Arena } from '../core/arena.js';
 import { assert, LogstrataError } from '../core/errors.js';
-import { valueKinds, type FieldType } from '../core/schema.js';
+import { typeFacts, type FieldType } from '../core/schema.js';
 import { copyBytes, repairUtf8 } from '../core/utf8.js';
 import { bitmapBytes, spreadBits } from '../kernels/bitmap.js';
 import { copyBytes as copyArray, copyFromShared, copyShifted, copyWords } from '../kernels/copy.js';
@@ -48,7 +48,7 @@ const columnBytesMax = 2 ** 32 - 1;
 
 /** Makes a builder for a column of `type`. */
 export function makeColumnBuilder(type: FieldType, state: BuilderState): ColumnBuilder {
-  switch (valueKinds[type]) {
+  switch (typeFacts[type].column) {
     case 'int64':
       return new IntColumnBuilder(state);
     case 'float64':

@@ -11,7 +11,7 @@ import {
 } from './column.js';
 import { bufferBytes } from '../core/allocator.js';
 import type { ZoneMap } from './zone-map.js';
-import { valueKinds, type FieldType } from '../core/schema.js';
+import { typeFacts, type FieldType } from '../core/schema.js';
 import { bitmapBytes } from '../kernels/bitmap.js';
 import type { Arena } from '../core/arena.js';
 
@@ -27,7 +27,7 @@ export type Conversion = 'none' | 'intToFloat' | 'toString' | 'boolToString' | '
 /** The conversion of values that were written as `from` and are read as `to`. */
 export function conversionOf(from: FieldType, to: FieldType): Conversion {
   if (from === to) return 'none';
-  if (to === 'string') return from === 'bool' ? 'boolToString' : 'toString';
+  if (to === 'string') return typeFacts[from].isBits === true ? 'boolToString' : 'toString';
   return from === 'int' && to === 'float' ? 'intToFloat' : 'toNull';
 }
 
@@ -125,7 +125,7 @@ export function conversionBytesMax(rows: number): number {
 /** A column of nulls. */
 export function nullColumn(type: FieldType, length: number): PlainColumn {
   const validity = new Uint8Array(bitmapBytes(length));
-  const kind = valueKinds[type];
+  const kind = typeFacts[type].column;
   if (kind !== 'bytes') return numberColumn(kind, length, new ArrayBuffer(length * 8), 0, validity);
   return { kind, length, offsets: new Uint32Array(length + 1), bytes: new Uint8Array(0), validity };
 }

@@ -1,5 +1,5 @@
 import { assert, LogstrataError } from '../core/errors.js';
-import { valueKinds, type FieldType, type Schema } from '../core/schema.js';
+import { typeFacts, type FieldType, type Schema } from '../core/schema.js';
 import { copyBytes } from '../core/utf8.js';
 import { heap, type Arena } from '../core/arena.js';
 import { sharedMemory } from '../core/shared-memory.js';
@@ -84,13 +84,13 @@ export function gatherColumn(
   arena: Arena = heap,
 ): PlainColumn {
   const { name, type } = schema.fields[field]!;
-  return takePlain(columnsOf(slices, field), slices, valueKinds[type], arena, `string field "${name}"`);
+  return takePlain(columnsOf(slices, field), slices, typeFacts[type].column, arena, `string field "${name}"`);
 }
 
 /** Maximum bytes of memory that `gatherColumn` allocates from its arena. */
 export function gatheredBytesMax(slices: RowSlices, field: number, type: FieldType): number {
   const words = 8 * (slices.rows + 1);
-  return valueKinds[type] === 'bytes' ? words + stringBytes(columnsOf(slices, field), slices) : words;
+  return typeFacts[type].column === 'bytes' ? words + stringBytes(columnsOf(slices, field), slices) : words;
 }
 
 /** Maximum bytes of memory that `gatherBatch` allocates for the values. */

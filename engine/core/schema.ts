@@ -1,5 +1,8 @@
 import { LogstrataError } from './errors.js';
+import type { FieldType } from './field-types.js';
 import { fieldsMax } from './limits.js';
+
+export { answeredValue, fieldTypes, typeFacts, type FieldType } from './field-types.js';
 
 /**
  * How the records of an answer are written, one per line: `jsonl` as JSON objects, `json` as the elements of an array, `csv` as records of
@@ -38,27 +41,6 @@ export interface AnywherePredicate {
 
 /** One filter of a query. */
 export type Predicate = FieldPredicate | AnywherePredicate;
-
-/**
- * The type of a field:
- * - `int`: 64-bit signed integer, exact.
- * - `float`: IEEE 754 double; NaN and infinities are stored as null.
- * - `string`: valid UTF-8.
- * - `time`: milliseconds since the epoch, UTC, as a 64-bit integer.
- * - `bool`: true or false.
- */
-export type FieldType = 'int' | 'float' | 'string' | 'time' | 'bool';
-
-/** The kind of column that holds the values of each type. A `bool` is stored as the integer 0 or 1. */
-export const valueKinds = {
-  int: 'int64',
-  float: 'float64',
-  string: 'bytes',
-  time: 'int64',
-  bool: 'int64',
-} as const satisfies Record<FieldType, string>;
-
-export const fieldTypes = Object.keys(valueKinds) as readonly FieldType[];
 
 /**
  * Which filters a field of type string or int gets: always (true), never (false), or only where they pay off (undefined). `full` is for

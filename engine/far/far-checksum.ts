@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { halvesOf, isValid, type Column, type PlainColumn, type RecordBatch } from '../columns/column.js';
 import { positionToInt64 } from '../core/cursor.js';
-import type { Field, Schema } from '../core/schema.js';
+import { typeFacts, type Field, type Schema } from '../core/schema.js';
 import type { OrdinalRun } from '../store/manifest/manifest.js';
 import { columnOfField, quotedName } from './far-sql.js';
 
@@ -53,8 +53,9 @@ export function checksumExpressions({ fields }: Schema): string[] {
 }
 
 function summand({ type }: Field, name: string): string {
-  if (type === 'string') return `toUInt64(murmurHash3_32(${name}))`;
-  return type === 'float' ? `reinterpretAsInt64(reinterpretAsString(${name}))` : `toInt64(${name})`;
+  const { column } = typeFacts[type];
+  if (column === 'bytes') return `toUInt64(murmurHash3_32(${name}))`;
+  return column === 'float64' ? `reinterpretAsInt64(reinterpretAsString(${name}))` : `toInt64(${name})`;
 }
 
 /** The checksum of the sums in a server's answer. A sum over no values is `\N` and counts as 0. Undefined if something is not a number. */

@@ -1,11 +1,11 @@
-import type { Schema, Field } from '../core/schema.js';
+import { typeFacts, type Schema, type Field } from '../core/schema.js';
 import type { FarSettings } from './far-place.js';
 import type { RecordBatch } from '../columns/column.js';
 import { rowGroupRowsMax } from '../core/limits.js';
 import type { FarCopy, OrdinalRun } from '../store/manifest/manifest.js';
 import type { FarRecords } from './native-reader.js';
 import { positionToInt64, type Position } from '../core/cursor.js';
-import { farTypes } from './native-writer.js';
+import { farTypeOf } from './native-writer.js';
 
 /** First major version of ClickHouse that supports column codecs and data-skipping indexes. */
 const modernVersion = 21;
@@ -49,7 +49,7 @@ export function tableStatements(wish: TableWish): TableStatements {
   const columns = schema.fields.map((field) => {
     const name = columnOfField(field);
     const column = `${quotedName(name)} ${typeOfField(field)}${codec}`;
-    const isIndexed = isModern && field.type === 'string';
+    const isIndexed = isModern && typeFacts[field.type].column === 'bytes';
     const type = 'TYPE bloom_filter(0.01) GRANULARITY 1';
     const index = isIndexed ? [`INDEX ${quotedName(`${name}_values`)} ${quotedName(name)} ${type}`] : [];
     return { name, parts: [column, ...index] };
@@ -231,7 +231,7 @@ export function columnOfField({ name, type }: Field): string {
 
 /** Type of a field's column. Every field is nullable. */
 function typeOfField({ type }: Field): string {
-  return `Nullable(${farTypes[type]})`;
+  return `Nullable(${farTypeOf(type)})`;
 }
 
 /** The number given as hexadecimal digits. */

@@ -12,7 +12,7 @@ import { bitmapBytes } from '../kernels/bitmap.js';
 import { LogstrataError } from '../core/errors.js';
 import { rowGroupRowsMax } from '../core/limits.js';
 import type { FieldType, Schema } from '../core/schema.js';
-import { farTypes } from './native-writer.js';
+import { farTypeOf } from './native-writer.js';
 
 /** Rows of a cluster's answer: their positions, in the order of the answer, and their fields. */
 export interface FarRecords {
@@ -54,7 +54,7 @@ export function readNative(
     input.header(first, 'UInt64');
     const positions = input.positions(rows);
     const read = schema.fields.map(({ type }, i) => {
-      input.header(names[i]!, `Nullable(${farTypes[type]})`);
+      input.header(names[i]!, `Nullable(${farTypeOf(type)})`);
       return input.values(type, rows);
     });
     rowCount += rows;
@@ -148,7 +148,7 @@ class NativeInput {
   values(type: FieldType, rows: number): PlainColumn {
     const nulls = this.#take(rows);
     const validity = validityOf(nulls);
-    switch (farTypes[type]) {
+    switch (farTypeOf(type)) {
       case 'Int64':
         return numbers('int64', this.#words(rows), validity);
       case 'Float64':

@@ -6,16 +6,16 @@ import {
   type DictionaryColumn,
   type NumberColumn,
 } from '../columns/column.js';
-import type { FieldType } from '../core/schema.js';
+import { typeFacts, type FieldType } from '../core/schema.js';
 
-/** The ClickHouse type of each field type. */
-export const farTypes = {
-  int: 'Int64',
-  float: 'Float64',
-  string: 'String',
-  time: 'Int64',
-  bool: 'UInt8',
-} as const satisfies Record<FieldType, string>;
+/** The ClickHouse types of the kinds of columns. */
+const farTypes = { int64: 'Int64', float64: 'Float64', bytes: 'String' } as const;
+
+/** The ClickHouse type of a field type. */
+export function farTypeOf(type: FieldType): (typeof farTypes)[keyof typeof farTypes] | 'UInt8' {
+  const { column, isBits } = typeFacts[type];
+  return isBits === true ? 'UInt8' : farTypes[column];
+}
 
 /** A column of a block in ClickHouse's format `Native`: name, type and bytes. */
 export interface NativeColumn {
@@ -52,7 +52,7 @@ export function fieldColumn(
   const nulls = new Uint8Array(to - from);
   if (column.validity !== null)
     for (let row = from; row < to; row++) if (!isValid(column.validity, row)) nulls[row - from] = 1;
-  return { name, type: `Nullable(${farTypes[type]})`, parts: [nulls, valuesOf(column, type, nulls, from)] };
+  return { name, type: `Nullable(${farTypeOf(type)})`, parts: [nulls, valuesOf(column, type, nulls, from)] };
 }
 
 /** The values from row `from` on, as many as `nulls` has bytes. A null is written as 0 or as the empty text. */
@@ -61,7 +61,7 @@ function valuesOf(column: Column, type: FieldType, nulls: Uint8Array, from: numb
   const entries = column.kind === 'dictionary' ? column.codes : null;
   if (values.kind === 'bytes') return textsOf(values, entries, nulls, from);
   const words = wordsOf(values, entries, nulls, from);
-  if (type !== 'bool') return bytesOf(words);
+  if (typeFacts[type].isBits !== true) return bytesOf(words);
   const bools = new Uint8Array(nulls.length);
   for (let i = 0; i < bools.length; i++) if ((words[2 * i]! | words[2 * i + 1]!) !== 0) bools[i] = 1;
   return bools;

@@ -17,7 +17,7 @@ import { decodeLevels } from '../kernels/validity.js';
 import { dictionaryEntriesMax, pageBytesMax } from '../core/limits.js';
 import { heapSpace, type ColumnSpace } from './column-space.js';
 import type { Decompress } from './compression.js';
-import type { ChunkPlace, ColumnContent } from './footer.js';
+import { contentFacts, type ChunkPlace, type ColumnContent } from './footer.js';
 import { encoding, FormatError } from './format.js';
 import { readPageHeader, type DataPageHeader } from './page-header.js';
 import { bitmapBytes, spreadBits } from '../kernels/bitmap.js';
@@ -58,7 +58,7 @@ export function readingBytesMax(chunk: ChunkPlace): number {
 export function decodingBytesMax(chunk: ChunkPlace, content: ColumnContent): number {
   const { rows, uncompressedBytes } = chunk;
   const isDictionary = chunk.dictionaryPageBytes > 0;
-  const isString = content === 'string';
+  const isString = contentFacts(content).column === 'bytes';
   const perRowBytes = isDictionary ? 2 : isString ? 4 : 8;
   // Numbers take eight bytes per row, which `perRowBytes` counts already. On disk, deltas may be shorter.
   const valuesBytes = isDictionary || isString ? uncompressedBytes : 0;
@@ -111,7 +111,7 @@ export function decodeChunk(
     return decodeCodes(stored, decoding, entries, validity);
   }
   if (entries !== null) throw new FormatError('there is a dictionary, but the page has no codes', at);
-  if (content === 'bool') return decodeBits(stored, header.encoding, decoding, validity);
+  if (contentFacts(content).isBits === true) return decodeBits(stored, header.encoding, decoding, validity);
   return withNulls(decodeValues(stored, header.encoding, decoding), validity, present);
 }
 
@@ -171,13 +171,13 @@ function decodeValues(stored: StoredValues, valueEncoding: number, decoding: Dec
 
 function decodePlain(stored: StoredValues, decoding: Decoding): PlainColumn {
   const { present, rows, length } = stored;
-  if (stored.content === 'string') return decodePlainBytes(stored, decoding);
+  const { column: kind } = contentFacts(stored.content);
+  if (kind === 'bytes') return decodePlainBytes(stored, decoding);
   if (length !== present * 8)
     throw new FormatError(`the page has ${length} bytes for ${present} numbers`, stored.at);
   const { space } = decoding;
   const values = space.kept(rows * 8);
   decompressTo(stored, values.subarray(0, length), decoding.decompress);
-  const kind = stored.content === 'float' ? 'float64' : 'int64';
   return numberColumn(kind, rows, values.buffer, values.byteOffset, null);
 }
 
@@ -219,7 +219,7 @@ function decodeBits(
 }
 
 function decodeDeltaValues(stored: StoredValues, decoding: Decoding): PlainColumn {
-  if (stored.content === 'string' || stored.content === 'float')
+  if (contentFacts(stored.content).column !== 'int64')
     throw new FormatError('the page has delta-encoded integers, but the column has another type', stored.at);
   const source = decompressed(stored, decoding);
   const values = int64sOf(decoding.space.kept, stored.rows);
@@ -231,7 +231,7 @@ function decodeDeltaValues(stored: StoredValues, decoding: Decoding): PlainColum
 
 /** The page has the strings' bytes one after another, like the column. So it is decompressed directly into the column's memory. */
 function decodeDeltaLengths(stored: StoredValues, { decompress, space }: Decoding): PlainColumn {
-  if (stored.content !== 'string')
+  if (contentFacts(stored.content).column !== 'bytes')
     throw new FormatError('the page has encoded strings, but the column has another type', stored.at);
   checkLength(stored);
   const page = space.kept(stored.length);

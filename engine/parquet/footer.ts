@@ -1,14 +1,7 @@
 import type { Bounds } from './statistics.js';
 import type { Codec } from './compression.js';
-import {
-  codecNumber,
-  convertedType,
-  physicalType,
-  encoding,
-  pageType,
-  repetition,
-  type PhysicalType,
-} from './format.js';
+import { codecNumber, convertedType, physicalType, encoding, pageType, repetition } from './format.js';
+import { fieldTypes, typeFacts, type FieldType } from '../core/schema.js';
 import { readThrift, type ThriftFields } from './thrift-reader.js';
 import { i32, i64, type ThriftStruct, writeThrift } from './thrift-writer.js';
 
@@ -19,7 +12,17 @@ import { i32, i64, type ThriftStruct, writeThrift } from './thrift-writer.js';
 export const cursorColumn = '_cursor';
 
 /** What a column of the file holds. `cursor` and `time` are integers with their own encoding and schema. */
-export type ColumnContent = 'cursor' | 'int' | 'float' | 'string' | 'time' | 'bool';
+export type ColumnContent = 'cursor' | FieldType;
+
+const cursorFacts = {
+  ...typeFacts.int,
+  parquet: { ...typeFacts.int.parquet, encoding: 'ascending' },
+} as const;
+
+/** What is known of the type of a column's values. Positions are integers. */
+export function contentFacts(content: ColumnContent): (typeof typeFacts)[FieldType] {
+  return content === 'cursor' ? cursorFacts : typeFacts[content];
+}
 
 /** A column of a file. */
 export interface FileColumn {
@@ -89,19 +92,27 @@ function readColumn(element: ThriftFields): FileColumn {
 
 function contentOf(element: ThriftFields, name: string): ColumnContent {
   const type = element.size(1);
-  switch (type) {
-    case physicalType.int64:
-      return element.size(6, -1) === convertedType.timestampMillis ? 'time' : 'int';
-    case physicalType.double:
-      return 'float';
-    case physicalType.byteArray:
-      return 'string';
-    case physicalType.boolean:
-      return 'bool';
-    default:
-      return element.fail(`column "${name}" has the physical type ${type}, which Logstrata does not write`);
-  }
+  const converted = element.size(6, -1);
+  const found = fieldTypes.filter((name) => physicalType[typeFacts[name].parquet.physical] === type);
+  const annotated = found.find((name) => {
+    const { annotation } = typeFacts[name].parquet;
+    return annotation !== undefined && annotations[annotation].converted === converted;
+  });
+  return (
+    annotated ??
+    found[0] ??
+    element.fail(`column "${name}" has the physical type ${type}, which Logstrata does not write`)
+  );
 }
+
+/** Parquet's `ConvertedType` and `LogicalType` of the annotations that we write. */
+const annotations = {
+  utf8: { converted: convertedType.utf8, logical: { 1: {} } },
+  timestampMillis: {
+    converted: convertedType.timestampMillis,
+    logical: { 8: { 1: true, 2: { 1: {} } } },
+  },
+} as const satisfies Record<string, { converted: number; logical: ThriftStruct }>;
 
 function readRowGroup(group: ThriftFields, codecs: Set<number>): FooterRowGroup {
   const rows = group.size(3);
@@ -141,22 +152,6 @@ const createdBy = 'logstrata version 1.0.0 (build segment-format-2)';
 /** Version 2 announces version 2 data pages and the newer encodings. */
 const fileVersion = 2;
 
-/** The physical type that the values of a column are stored with. */
-export function physicalTypeOf(content: ColumnContent): PhysicalType {
-  switch (content) {
-    case 'cursor':
-    case 'int':
-    case 'time':
-      return physicalType.int64;
-    case 'float':
-      return physicalType.double;
-    case 'string':
-      return physicalType.byteArray;
-    case 'bool':
-      return physicalType.boolean;
-  }
-}
-
 /** The structure `FileMetaData` of the footer, without the length and the magic number that follow it. */
 export function writeFooter({ columns, rows, codec, rowGroups, keyValues }: Footer): Uint8Array {
   return writeThrift({
@@ -172,16 +167,15 @@ export function writeFooter({ columns, rows, codec, rowGroups, keyValues }: Foot
 }
 
 function schemaElement({ name, content }: FileColumn, index: number): ThriftStruct {
-  const isText = content === 'string';
-  const isTime = content === 'time';
-  const utcMillis = { 1: true, 2: { 1: {} } };
+  const { physical, annotation } = contentFacts(content).parquet;
+  const annotated = annotation === undefined ? undefined : annotations[annotation];
   return {
-    1: i32(physicalTypeOf(content)),
+    1: i32(physicalType[physical]),
     3: i32(content === 'cursor' ? repetition.required : repetition.optional),
     4: name,
-    6: isText ? i32(convertedType.utf8) : isTime ? i32(convertedType.timestampMillis) : undefined,
+    6: annotated === undefined ? undefined : i32(annotated.converted),
     9: i32(index + 1),
-    10: isText ? { 1: {} } : isTime ? { 8: utcMillis } : undefined,
+    10: annotated?.logical,
   };
 }
 
@@ -204,7 +198,7 @@ function columnMetaData(chunk: ChunkPlace, { name, content }: FileColumn, codec:
   const hasDictionary = chunk.dictionaryPageBytes > 0;
   const encodings = new Set([...(hasDictionary ? [encoding.plain] : []), chunk.dataEncoding, encoding.rle]);
   return {
-    1: i32(physicalTypeOf(content)),
+    1: i32(physicalType[contentFacts(content).parquet.physical]),
     2: Array.from(encodings, i32),
     3: [name],
     4: i32(codecNumber[codec]),

@@ -2,7 +2,7 @@ import type { BytesColumn, NumberColumn, PlainColumn } from '../columns/column.j
 import { extremeRows, type ZoneMap } from '../columns/zone-map.js';
 import { boundRows } from '../kernels/string-bounds.js';
 import { statisticsBytesMax } from '../core/limits.js';
-import type { FieldType } from '../core/schema.js';
+import { typeFacts, type FieldType } from '../core/schema.js';
 
 /** The bounds of a column chunk as the footer stores them: the bytes of the values in PLAIN encoding, but strings without their length. */
 export interface Bounds {
@@ -51,11 +51,12 @@ export function float64Of(bytes: Uint8Array): number {
 export function boundValues(bounds: Bounds | null, type: FieldType): Pick<ZoneMap, 'min' | 'max'> {
   if (bounds === null) return { min: null, max: null };
   const { min, max } = bounds;
-  if (type === 'string') return { min, max };
-  if (type === 'bool') return { min: BigInt(min[0] ?? 0), max: BigInt(max[0] ?? 1) };
+  const { column, isBits } = typeFacts[type];
+  if (column === 'bytes') return { min, max };
+  if (isBits === true) return { min: BigInt(min[0] ?? 0), max: BigInt(max[0] ?? 1) };
   // Ignore a bound with a wrong length: a missing bound rules nothing out.
   if (min.length !== 8 || max.length !== 8) return { min: null, max: null };
-  return type === 'float'
+  return column === 'float64'
     ? { min: float64Of(min), max: float64Of(max) }
     : { min: int64Of(min), max: int64Of(max) };
 }

@@ -10,7 +10,7 @@ import {
   type JsonColumn,
   type LineTable,
 } from '../kernels/json-rows.js';
-import type { Schema, FieldType } from '../core/schema.js';
+import { typeFacts, type Schema, type FieldType } from '../core/schema.js';
 import type { AnswerForm, Query } from './query.js';
 import { assertNever } from '../core/errors.js';
 import type { Column, PlainColumn, Validity } from '../columns/column.js';
@@ -118,7 +118,8 @@ function plainColumn(
     case 'int64': {
       const { buffer, byteOffset, length } = column.values;
       const halves = new Int32Array(buffer, byteOffset, length * 2);
-      return { ...nullJsonColumn, validity, codes, kind: type === 'bool' ? jsonBool : jsonInt64, halves };
+      const kind = typeFacts[type].isBits === true ? jsonBool : jsonInt64;
+      return { ...nullJsonColumn, validity, codes, kind, halves };
     }
     case 'float64':
       return { ...nullJsonColumn, validity, codes, kind: jsonFloat64, doubles: column.values };

@@ -1,6 +1,6 @@
 import { assertNever, LogstrataError } from '../core/errors.js';
 import { int64Max, int64Min, predicatesMax } from '../core/limits.js';
-import type { Field, FieldType, Schema } from '../core/schema.js';
+import { typeFacts, type Field, type Schema } from '../core/schema.js';
 import { hashIntegers, hashStrings } from '../kernels/value-filter.js';
 import { finishXxh64, newLanes } from '../kernels/xxh64.js';
 import type { Asked } from '../store/sealed/filter-question.js';
@@ -115,8 +115,11 @@ function membersOf({ field, members }: FieldPredicate & { kind: 'set' }): Single
   });
 }
 
+/** The filters of the values in each kind of column. */
+const comparedAs = { int64: 'int', float64: 'float', bytes: 'string' } as const;
+
 function comparisonOf(predicate: SinglePredicate, field: Field): Comparison {
-  if (predicate.kind !== predicateKind(field.type)) {
+  if (predicate.kind !== comparedAs[typeFacts[field.type].column]) {
     throw new LogstrataError(
       'invalid',
       `field "${field.name}" is of type ${field.type}, which has no ${predicate.kind} filter`,
@@ -196,21 +199,6 @@ const noText = new Uint8Array(0);
 
 /** The n of the n-grams: filters cannot answer for shorter texts. */
 const askedTextBytesMin = 3;
-
-function predicateKind(type: FieldType): SinglePredicate['kind'] {
-  switch (type) {
-    case 'int':
-    case 'time':
-    case 'bool':
-      return 'int';
-    case 'float':
-      return 'float';
-    case 'string':
-      return 'string';
-    default:
-      return assertNever(type);
-  }
-}
 
 function intRange(op: CompareOp, value: bigint): Range<bigint> {
   switch (op) {

@@ -1,8 +1,7 @@
-import { assertNever } from '../core/errors.js';
 import { isValid, type Column, type PlainColumn } from '../columns/column.js';
 import { takeColumn } from '../columns/take.js';
 import { bitmapBytes } from '../kernels/bitmap.js';
-import type { FieldType } from '../core/schema.js';
+import { answeredValue, typeFacts, type FieldType } from '../core/schema.js';
 import { numberedOf } from './row-counts.js';
 import type { CountedValue } from './count-query.js';
 import type { ValueTable } from './value-table.js';
@@ -71,24 +70,17 @@ export function knownValues(column: Column, table: ValueTable): Column {
 
 /** Decodes a value of a field from its bytes. */
 export function countedValue(bytes: Uint8Array, type: FieldType): CountedValue {
-  if (type === 'string') return text.decode(bytes);
-  const own = bytes.slice().buffer;
-  switch (type) {
-    case 'int':
-    case 'time':
-      return new BigInt64Array(own)[0]!;
-    case 'bool':
-      return new BigInt64Array(own)[0]! !== 0n;
-    case 'float':
-      return new Float64Array(own)[0]!;
-    default:
-      return assertNever(type);
-  }
+  const { column } = typeFacts[type];
+  if (column === 'bytes') return text.decode(bytes);
+  const { buffer } = bytes.slice();
+  return column === 'float64'
+    ? new Float64Array(buffer)[0]!
+    : answeredValue(type, new BigInt64Array(buffer)[0]!);
 }
 
 /** Compares two values of a field: strings byte by byte, others as numbers. */
 export function compareValues(a: Uint8Array, b: Uint8Array, type: FieldType): number {
-  if (type === 'string') return Buffer.compare(a, b);
+  if (typeFacts[type].column === 'bytes') return Buffer.compare(a, b);
   const [one, other] = [countedValue(a, type), countedValue(b, type)];
   return one < other ? -1 : one > other ? 1 : 0;
 }

@@ -10,7 +10,12 @@ import type {
   LineFormat,
 } from '../../agents/definition/definition.js';
 import type { ReaderConfig } from '../../agents/definition/far-config.js';
-import { isLogstrataError, type LogstrataError, type RetentionOutlook } from '../../engine/index.js';
+import {
+  isLogstrataError,
+  typeFacts,
+  type LogstrataError,
+  type RetentionOutlook,
+} from '../../engine/index.js';
 import {
   chooseAgent,
   noAgents,
@@ -62,7 +67,7 @@ function describeTimestamp(field: FieldDefinition): string {
 }
 
 function describeIndex(field: FieldDefinition): string {
-  if (field.type !== 'string' && field.type !== 'int') return '';
+  if (!typeFacts[field.type].hasFilters) return '';
   if (field.index === undefined) return 'by the data';
   return field.index === 'full' ? 'full' : field.index ? 'yes' : 'no';
 }

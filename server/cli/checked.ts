@@ -23,7 +23,9 @@ import type { Settings } from './options.js';
 import { type FieldSummary, tryFile, type FileTrial } from '../../agents/load/file-trial.js';
 import { expandFiles } from '../../agents/load/load-paths.js';
 import {
+  answeredValue,
   LogstrataError,
+  typeFacts,
   WorkerPool,
   workersDefault,
   assertNever,
@@ -198,7 +200,9 @@ function describeValues(field: FieldSummary, records: number): string {
   if (frequent.length === 0) return field.nulls === records ? 'none' : 'no frequent value';
   if (distinct === 1) return `always ${cutEndToWidth(shown(field, frequent[0]!.value), valueWidth)}`;
   const range =
-    min === null || max === null || type === 'bool' ? [] : [`${bound(type, min)} to ${bound(type, max)}`];
+    min === null || max === null || typeFacts[type].isBits === true
+      ? []
+      : [`${bound(type, min)} to ${bound(type, max)}`];
   if (type === 'time') return range[0]!;
   const different = distinct === null || distinct === records ? [] : [`${formatCount(distinct)} different`];
   // Values that hardly ever repeat are not worth listing.
@@ -454,7 +458,6 @@ export async function checkWriter(reader: ReaderConfig): Promise<CheckedWriter> 
 /** A stored value for people: bool as a word, a time also as a date, a string as JSON with control characters escaped. */
 export function showValue(type: FieldType, value: bigint | number | string | boolean | null): string {
   if (value === null) return 'null';
-  if (type === 'bool') return String(value === 1n || value === true);
   if (typeof value === 'string') return printable(JSON.stringify(value));
-  return type === 'time' ? `${value} (${formatTime(Number(value))} UTC)` : String(value);
+  return type === 'time' ? `${value} (${formatTime(Number(value))} UTC)` : String(answeredValue(type, value));
 }

@@ -1,5 +1,6 @@
 import { Option, type Command } from 'commander';
 import {
+  answeredValue,
   assertNever,
   type Field,
   formatCursor,
@@ -46,7 +47,7 @@ function describePredicate(predicate: Predicate, schema: Schema): string {
   const field = schema.fields[predicate.field]!;
   switch (predicate.kind) {
     case 'int': {
-      const value = field.type === 'bool' ? String(predicate.value !== 0n) : predicate.value.toString();
+      const value = String(answeredValue(field.type, predicate.value));
       const time = field.type === 'time' ? ` (${formatTime(Number(predicate.value))} UTC)` : '';
       return `${field.name} ${signs[predicate.op]} ${value}${time}`;
     }

@@ -1,5 +1,4 @@
 import {
-  assertNever,
   type CompareOp,
   type FieldType,
   type StringOp,
@@ -26,26 +25,34 @@ const stringOps: readonly StringOp[] = [
   'not_prefix',
   'not_suffix',
 ];
-const boolOps = ['eq', 'ne'] as const;
 /** Operators of a filter on `*`, which searches all fields of type string. */
 const anywhereOps = ['like', 'not_like'] as const;
-const windowOps = ['since', 'until'] as const;
+/** The operators of times that take dates, and the comparisons that they are. */
+const windowOps = new Map<string, CompareOp>([
+  ['since', 'gte'],
+  ['until', 'lt'],
+]);
+
+/** Parses the value of a filter `parameter`. Throws a `ProblemError`. */
+type ParseValue<T> = (parameter: string, text: string, context: TimeContext) => T;
+
+/** The filters on fields of a type: the operators, and how their values are parsed. */
+type Filters =
+  | { readonly kind: 'int'; readonly operators: readonly CompareOp[]; readonly parse: ParseValue<bigint> }
+  | { readonly kind: 'float'; readonly operators: readonly CompareOp[]; readonly parse: ParseValue<number> }
+  | { readonly kind: 'string'; readonly operators: readonly StringOp[]; readonly parse: ParseValue<string> };
+
+const filtersOf: Readonly<Record<FieldType, Filters>> = {
+  int: { kind: 'int', operators: compareOps, parse: parseInt64 },
+  float: { kind: 'float', operators: compareOps, parse: parseDouble },
+  string: { kind: 'string', operators: stringOps, parse: (_, text) => text },
+  time: { kind: 'int', operators: compareOps, parse: parseTimeNumber },
+  bool: { kind: 'int', operators: ['eq', 'ne'], parse: parseBool },
+};
 
 /** The operators that a filter on a field of this type may have. */
 export function operatorsOf(type: FieldType): readonly string[] {
-  switch (type) {
-    case 'int':
-    case 'float':
-      return [...compareOps, 'in'];
-    case 'string':
-      return [...stringOps, 'in'];
-    case 'time':
-      return [...windowOps, ...compareOps, 'in'];
-    case 'bool':
-      return [...boolOps, 'in'];
-    default:
-      return assertNever(type);
-  }
+  return [...(type === 'time' ? windowOps.keys() : []), ...filtersOf[type].operators, 'in'];
 }
 
 /** Comparison signs of other query languages, and the operators that they stand for. Longer signs come first, as they begin with others. */
@@ -115,15 +122,6 @@ function signOf(text: string, type: FieldType): Meant | undefined {
   return { operator, value: text.slice(start + sign.length).trim() };
 }
 
-/** The operator with which each value of `in` is compared, by the type of the field. */
-const equalOps = {
-  int: 'eq',
-  float: 'eq',
-  time: 'eq',
-  bool: 'eq',
-  string: 'exact',
-} as const satisfies Record<FieldType, CompareOp | StringOp>;
-
 /** A filter with this in place of a field's name searches all fields of type string. */
 const anyField = '*';
 
@@ -140,7 +138,7 @@ export function parsePredicate(key: string, value: string, schema: Schema, conte
   if (field < 0) throw unknownField(key, name, schema);
   const { type } = schema.fields[field]!;
   if (operator !== 'in') return parseCompare(key, operator, value, field, schema, context);
-  const member = parseCompare(key, equalOps[type], value, field, schema, context);
+  const member = parseCompare(key, filtersOf[type].operators[0]!, value, field, schema, context);
   return { kind: 'set', field, members: [member] };
 }
 
@@ -181,29 +179,12 @@ function parseCompare(
   context: TimeContext,
 ): FieldPredicate {
   const { type } = schema.fields[field]!;
-  const operatorOf = <Op extends string>(ops: readonly Op[]): Op => {
-    const op = ops.find((candidate) => candidate === operator);
-    if (op === undefined) throw wrongOperator(key, operator, value, schema.fields[field]!);
-    return op;
-  };
-  switch (type) {
-    case 'int':
-      return { kind: 'int', field, op: operatorOf(compareOps), value: parseInt64(key, value) };
-    case 'float':
-      return { kind: 'float', field, op: operatorOf(compareOps), value: parseDouble(key, value) };
-    case 'string':
-      return { kind: 'string', field, op: operatorOf(stringOps), value };
-    case 'time':
-      if (operator === 'since')
-        return { kind: 'int', field, op: 'gte', value: parseTime(key, value, context) };
-      if (operator === 'until')
-        return { kind: 'int', field, op: 'lt', value: parseTime(key, value, context) };
-      return { kind: 'int', field, op: operatorOf(compareOps), value: parseTimeNumber(key, value, context) };
-    case 'bool':
-      return { kind: 'int', field, op: operatorOf(boolOps), value: parseBool(key, value) };
-    default:
-      return assertNever(type);
-  }
+  const ofDate = type === 'time' ? windowOps.get(operator) : undefined;
+  if (ofDate !== undefined) return { kind: 'int', field, op: ofDate, value: parseTime(key, value, context) };
+  const { kind, operators, parse } = filtersOf[type];
+  const op = operators.find((candidate) => candidate === operator);
+  if (op === undefined) throw wrongOperator(key, operator, value, schema.fields[field]!);
+  return { kind, field, op, value: parse(key, value, context) } as FieldPredicate;
 }
 
 function parseBool(parameter: string, text: string): bigint {

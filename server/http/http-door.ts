@@ -1,6 +1,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import {
+  answeredValue,
   assertNever,
   type FieldPredicate,
   type Predicate,
@@ -35,12 +36,9 @@ function parameter(name: string, operator: string, value: string): string {
 function valueText(predicate: FieldPredicate, { fields }: Schema): string {
   switch (predicate.kind) {
     case 'int':
-      if (fields[predicate.field]!.type === 'bool') return String(predicate.value !== 0n);
-      return predicate.value.toString();
     case 'float':
-      return String(predicate.value);
     case 'string':
-      return predicate.value;
+      return String(answeredValue(fields[predicate.field]!.type, predicate.value));
     case 'set':
       throw new Error('a set has no sets');
     default:

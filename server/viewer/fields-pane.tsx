@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { CloseButton, ColumnToggle, useValueToggles, Icon, usePage } from './parts.js';
-import type { Field } from './state/field.js';
+import { typeFacts, type Field } from './state/field.js';
 import { unwantedValues, wantedValues } from './state/filter.js';
 import { countText, shortCountText } from './state/texts.js';
 import type { FacetState } from './state/histogram.js';
@@ -90,7 +90,7 @@ function Facet({ field, state }: { readonly field: Field; readonly state: FacetS
 function FieldRow({ field }: { readonly field: Field }) {
   const { viewer } = usePage();
   const isOpen = viewer.openFacets.value.some(({ name }) => name === field.name);
-  const canCount = field.type !== 'time' && field.type !== 'float';
+  const canCount = typeFacts[field.type].isCounted;
   return (
     <li class="field">
       <div class="field-head">

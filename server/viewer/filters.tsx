@@ -1,10 +1,9 @@
 import { useState } from 'preact/hooks';
 import { usePage, Icon, Menu } from './parts.js';
-import { anyField, fieldWords, textFieldOf, type Field } from './state/field.js';
+import { anyField, fieldWords, textFieldOf, typeFacts, type Field } from './state/field.js';
 import {
   type Filter,
   anyFieldOperators,
-  operatorsOf,
   operatorWords,
   takesMany,
   type Operator,
@@ -19,15 +18,6 @@ interface EditorProps {
   readonly done: (filter: Filter) => void;
 }
 
-/** An example value of each type. */
-const examples: Readonly<Record<Field['type'], string>> = {
-  int: '500',
-  float: '0.25',
-  bool: 'true',
-  time: '2026-11-18 10:00:00, or 15m for 15 minutes ago',
-  string: '',
-};
-
 interface ValueProps {
   readonly field: Field;
   readonly operator: Operator;
@@ -36,11 +26,15 @@ interface ValueProps {
 
 function ValueInput({ field, operator, values }: ValueProps) {
   const { viewer } = usePage();
-  if (field.type === 'bool')
+  const { choices, example } = typeFacts[field.type];
+  if (choices !== undefined)
     return (
       <select name="value" aria-label="Value" defaultValue={values[0]}>
-        <option>true</option>
-        <option selected={values[0] === 'false'}>false</option>
+        {choices.map((choice) => (
+          <option key={choice} selected={values[0] === choice}>
+            {choice}
+          </option>
+        ))}
       </select>
     );
   if (takesMany(operator))
@@ -61,7 +55,7 @@ function ValueInput({ field, operator, values }: ValueProps) {
         name="value"
         class="input"
         aria-label="Value"
-        placeholder={examples[field.type]}
+        placeholder={example}
         list="known-values"
         autocomplete="off"
         spellcheck={false}
@@ -90,7 +84,7 @@ function FilterEditor({ filter, done }: EditorProps) {
   const field = fields.find((other) => other.name === name) ?? fields[0];
   const [chosen, setChosen] = useState<Operator | undefined>(filter?.operator);
   if (field === undefined) return <p class="hint">The fields of the agent are not known yet.</p>;
-  const operators = field.name === anyField ? anyFieldOperators : operatorsOf(field.type);
+  const operators = field.name === anyField ? anyFieldOperators : typeFacts[field.type].operators;
   const usual = field.name === textFieldOf(viewer.fields.value) ? 'like' : operators[0]!;
   const operator = chosen !== undefined && operators.includes(chosen) ? chosen : usual;
   const submit = (event: SubmitEvent): void => {

@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type uPlot from 'uplot';
 import { FailureNotice, Icon, usePage } from './parts.js';
+import { typeFacts } from './state/field.js';
 import { toggleWanted } from './state/filter.js';
 import { countText, recordsText, shortTimeText } from './state/texts.js';
 import { plotBars, styleColour } from './bar-plot.js';
@@ -12,9 +13,7 @@ function Swatch({ layer }: { readonly layer: BarLayer }) {
 
 function SplitChoice() {
   const { viewer } = usePage();
-  const fields = viewer.fields.value.filter(
-    ({ type }) => type === 'string' || type === 'int' || type === 'bool',
-  );
+  const fields = viewer.fields.value.filter(({ type }) => typeFacts[type].isCounted);
   return (
     <label class="split-choice">
       by

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseQueryRequest } from '../../server/http/query-request.js';
-import type { Field } from '../../server/viewer/state/field.js';
-import { filterParameters, negated, type Filter, operatorsOf } from '../../server/viewer/state/filter.js';
+import { typeFacts, type Field } from '../../server/viewer/state/field.js';
+import { filterParameters, negated, type Filter } from '../../server/viewer/state/filter.js';
 import { questionOf, requestPath, plainView } from '../../server/viewer/state/view.js';
 
 const examples: Readonly<Record<Field['type'], string>> = {
@@ -28,7 +28,7 @@ function read(path: string): ReturnType<typeof parseQueryRequest> {
 }
 
 describe.each(fields)('a filter of the viewer on $name', ({ name, type }) => {
-  it.each(operatorsOf(type))('%s is accepted by the route, and so is its negation', (operator) => {
+  it.each(typeFacts[type].operators)('%s is accepted by the route, and so is its negation', (operator) => {
     const one: Filter = { field: name, operator, values: [examples[type]] };
     const opposite = negated(one, type);
     expect(negated(opposite, type)).toEqual(one);

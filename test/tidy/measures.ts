@@ -96,7 +96,25 @@ function limits(): Measure {
   return { name: 'named limits', definition, value: found.length, found };
 }
 
+function fieldTypeFiles(): Measure {
+  const found: string[] = [];
+  for (const source of sourcesBelow(product)) {
+    let isNamed = false;
+    eachNode(source, (node) => {
+      const isProperty =
+        ts.isPropertyAssignment(node) && ts.isIdentifier(node.name) && node.name.text === 'bool';
+      isNamed ||= isProperty || (ts.isStringLiteral(node) && node.text === 'bool');
+    });
+    if (isNamed) found.push(source.path);
+  }
+  const definition =
+    'files of the product that name `bool`, as each would that a further type of field has to be added to';
+  return { name: 'files that name a field type', definition, value: found.length, found };
+}
+
 /** The measures that the source code tells. */
 export function measuresOfSource(): Measure[] {
-  return [lines, taskModules, delegations, maybePromises, lenders, limits].map((measure) => measure());
+  return [lines, taskModules, delegations, maybePromises, lenders, limits, fieldTypeFiles].map((measure) =>
+    measure(),
+  );
 }

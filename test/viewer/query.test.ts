@@ -11,14 +11,13 @@ import {
   plainView,
   type View,
 } from '../../server/viewer/state/view.js';
-import { usualColumns, type Field } from '../../server/viewer/state/field.js';
+import { typeFacts, usualColumns, type Field } from '../../server/viewer/state/field.js';
 import {
   filterParameters,
   gathered,
   toggleUnwanted,
   toggleWanted,
   type Filter,
-  operatorsOf,
 } from '../../server/viewer/state/filter.js';
 import { anyText } from '../model/any-text.js';
 
@@ -35,7 +34,7 @@ const fields: readonly Field[] = (['time', 'int', 'float', 'bool', 'string'] as 
 }));
 
 const filter: fc.Arbitrary<Filter> = fc.constantFrom(...fields).chain((field) =>
-  fc.constantFrom(...operatorsOf(field.type)).map((operator) => ({
+  fc.constantFrom(...typeFacts[field.type].operators).map((operator) => ({
     field: field.name,
     operator,
     values:

@@ -10,7 +10,7 @@ import type { ZoneMap } from '../../columns/zone-map.js';
 import type { ForeignBound, ForeignChunk, ForeignColumn, ForeignFile } from '../../foreign/foreign-file.js';
 import { bitmapBytes } from '../../kernels/bitmap.js';
 import { int64Max, int64Min } from '../../core/limits.js';
-import { timeUnits, type Field, type FieldType, type TimeUnit } from '../../core/schema.js';
+import { timeUnits, typeFacts, type Field, type FieldType, type TimeUnit } from '../../core/schema.js';
 import type { FileToAttach } from './attached-list.js';
 
 /** How a field's values are obtained from an attached file. */
@@ -141,27 +141,9 @@ function rowsOf(text: string, rows: number): DictionaryColumn {
   return { kind: 'dictionary', length: rows, codes: new Uint8Array(rows), values, validity: null };
 }
 
-const integerPattern = /^-?\d{1,19}$/;
-
 function constantValue(text: string, type: FieldType): bigint | number | Uint8Array | null {
-  switch (type) {
-    case 'string':
-      return new TextEncoder().encode(text);
-    case 'int': {
-      const value = integerPattern.test(text) ? BigInt(text) : null;
-      return value === null || value > int64Max || value < int64Min ? null : value;
-    }
-    case 'float': {
-      const value = text.trim() === '' ? NaN : Number(text);
-      return Number.isFinite(value) ? value : null;
-    }
-    case 'bool':
-      return text === 'true' ? 1n : text === 'false' ? 0n : null;
-    case 'time': {
-      const timeMs = Date.parse(text);
-      return Number.isNaN(timeMs) ? null : BigInt(timeMs);
-    }
-  }
+  const value = typeFacts[type].parse(text);
+  return typeof value === 'string' ? new TextEncoder().encode(value) : value;
 }
 
 /** The zone map of a constant column, without building the column. */

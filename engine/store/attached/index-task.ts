@@ -14,7 +14,7 @@ import { RangeArena } from '../../core/arena.js';
 import { withKeptScratch } from '../../core/scratch.js';
 import { presentValues, distinctValuesMax, doValuesRepeat } from '../../parquet/value-encoder.js';
 import { boundsOf, type Bounds } from '../../parquet/statistics.js';
-import type { Field } from '../../core/schema.js';
+import { typeFacts, type Field } from '../../core/schema.js';
 import { builtModule, type Finished, type Task } from '../../workers/task.js';
 import {
   filtersOfValues,
@@ -132,7 +132,7 @@ function filtersOfRepeated(
   { type, index }: Field,
   { bloomBits }: FilterSizes,
 ): ChunkFilters {
-  if (column.kind === 'dictionary' || (type !== 'string' && type !== 'int')) return noChunkFilters;
+  if (column.kind === 'dictionary' || !typeFacts[type].hasFilters) return noChunkFilters;
   return { grams: null, values: buildValueFilter(present, index, bloomBits) };
 }
 

@@ -12,7 +12,7 @@ import { plainColumn } from '../../columns/take.js';
 import type { Column, PlainColumn, RecordBatch, Validity } from '../../columns/column.js';
 import { copyBytes, copyShifted } from '../../kernels/copy.js';
 import { hotBatchBytesMax } from '../../core/limits.js';
-import type { Field, FieldType, Schema } from '../../core/schema.js';
+import { typeFacts, type Field, type FieldType, type Schema } from '../../core/schema.js';
 import { arrowModules } from './arrow-modules.js';
 import {
   messagePrefixBytes,
@@ -36,19 +36,9 @@ const formatVersion = '1';
 const isLittleEndian = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1;
 
 function arrowType(type: FieldType): DataType {
-  const { Bool, Float64, Int64, TimestampMillisecond, Utf8 } = arrowModules().types;
-  switch (type) {
-    case 'int':
-      return new Int64();
-    case 'float':
-      return new Float64();
-    case 'string':
-      return new Utf8();
-    case 'time':
-      return new TimestampMillisecond('UTC');
-    case 'bool':
-      return new Bool();
-  }
+  const { types } = arrowModules();
+  const { arrow } = typeFacts[type];
+  return arrow === 'TimestampMillisecond' ? new types[arrow]('UTC') : new types[arrow]();
 }
 
 function arrowSchema(schema: Schema, withCursor: boolean): ArrowSchema {
@@ -136,7 +126,7 @@ function addColumn(layout: BodyLayout, column: PlainColumn, type: FieldType): vo
   switch (column.kind) {
     case 'int64':
     case 'float64':
-      if (type === 'bool') {
+      if (typeFacts[type].isBits === true) {
         const bits = new Uint8Array((rows + 7) >> 3);
         for (let row = 0; row < rows; row++) if (column.values[row] !== 0n) bits[row >> 3]! |= 1 << (row & 7);
         layout.view(bits);
@@ -310,18 +300,18 @@ class BodyReader {
   column(field: Field): PlainColumn {
     const length = this.#header.length;
     const validity = this.#validity(field.name);
-    switch (field.type) {
-      case 'int':
-      case 'time':
-        return { kind: 'int64', length, values: this.#int64s(field.name), validity };
-      case 'bool':
-        return { kind: 'int64', length, values: this.#bits(field.name), validity };
-      case 'float': {
+    const { column, isBits } = typeFacts[field.type];
+    switch (column) {
+      case 'int64': {
+        const values = isBits === true ? this.#bits(field.name) : this.#int64s(field.name);
+        return { kind: 'int64', length, values, validity };
+      }
+      case 'float64': {
         const bytes = this.#take(field.name, length * 8);
         const values = new Float64Array(bytes.buffer, bytes.byteOffset, length);
         return { kind: 'float64', length, values, validity };
       }
-      case 'string': {
+      case 'bytes': {
         const bytes = this.#take(field.name, (length + 1) * 4);
         const offsets = new Uint32Array(bytes.buffer, bytes.byteOffset, length + 1);
         const values = this.#take(field.name, offsets[length]!);

@@ -1,6 +1,6 @@
 import type { BytesColumn, PlainColumn } from '../../columns/column.js';
 import { heap, type Arena } from '../../core/arena.js';
-import type { Field } from '../../core/schema.js';
+import { typeFacts, type Field } from '../../core/schema.js';
 import { bloomBitsOfValue } from '../../parquet/bloom-filter.js';
 import { buildGramFilter, gramSizeUsual, type GramFilter, type GramFilterSize } from './gram-filter.js';
 import { buildValueFilter, noValues, type ValueFilter } from './value-filter.js';
@@ -37,7 +37,7 @@ export function filtersOfValues(
   sizes: FilterSizes,
   arena: Arena = heap,
 ): ChunkFilters {
-  if (field.type !== 'string' && field.type !== 'int') return noChunkFilters;
+  if (!typeFacts[field.type].hasFilters) return noChunkFilters;
   if (present.length === 0 && rows > 0) return { grams: null, values: noValues };
   const isBytes = present.kind === 'bytes';
   const grams = isBytes ? buildGramFilter(present, field.index, sizes.grams, arena) : null;

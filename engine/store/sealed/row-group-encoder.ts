@@ -2,12 +2,12 @@ import { assert } from '../../core/errors.js';
 import type { PlainColumn } from '../../columns/column.js';
 import { columnInPlace, gatherColumn, gatheredBytesMax, type RowSlices } from '../../columns/take.js';
 import { rowGroupRowsMax } from '../../core/limits.js';
-import { encodeChunk, type ChunkEncoding, type EncodedChunk } from '../../parquet/chunk-encoder.js';
+import { encodeChunk, type EncodedChunk } from '../../parquet/chunk-encoder.js';
 import type { Compress } from '../../parquet/compression.js';
 import type { Arena } from '../../core/arena.js';
 import { encodeSpaceBytes, withEncodeSpace } from '../../parquet/column-space.js';
 import { presentValues } from '../../parquet/value-encoder.js';
-import { valueKinds, type Field, type FieldType, type Schema } from '../../core/schema.js';
+import { typeFacts, type Field, type Schema } from '../../core/schema.js';
 import { filtersOfValues, noChunkFilters, segmentFilterSizes, type ChunkFilters } from './chunk-filters.js';
 import type { RowGroupFilters } from './filter-writer.js';
 import type { GramFilter } from './gram-filter.js';
@@ -38,7 +38,7 @@ export function encodeRowGroup(
     withEncodeSpace(gatheredBytesMax(slices, i, field.type), rows, output, (space) => {
       const column = columnInPlace(slices, i) ?? gatherColumn(slices, i, schema, space.take);
       assertKind(column, field);
-      const chunk = encodeChunk(column, encodingOf(field.type), true, compress, space);
+      const chunk = encodeChunk(column, typeFacts[field.type].parquet.encoding, true, compress, space);
       const filters = filtersOf(column, chunk, field, space.reusePage);
       if (filters.grams !== null) gramFilters.push({ field: i, filter: filters.grams });
       valueFilters.push(filters.values);
@@ -62,11 +62,7 @@ function filtersOf(column: PlainColumn, chunk: EncodedChunk, field: Field, arena
   return filtersOfValues(presentValues(column), column.length, field, segmentFilterSizes, arena);
 }
 
-function encodingOf(type: FieldType): ChunkEncoding {
-  return type === 'time' ? 'ascending' : type === 'bool' ? 'bits' : 'any';
-}
-
 function assertKind({ kind }: PlainColumn, field: Field): void {
-  const expected = valueKinds[field.type];
+  const expected = typeFacts[field.type].column;
   assert(kind === expected, `column "${field.name}" is ${kind}, expected ${expected}`);
 }

@@ -102,10 +102,9 @@ function checkFooter(footer: Footer, metadata: SegmentMetadata, entry: SegmentEn
       throw new DamageError('a column chunk overlaps the footer', {});
     }
   }
-  const isOfType = (field: number, types: readonly string[]): boolean =>
-    types.includes(schema.fields[field]?.type ?? '');
+  const types = schema.fields.map(({ type }) => type);
   if (
-    !isPossible(metadata, rows.length, isOfType) ||
+    !isPossible(metadata, rows.length, types) ||
     filterParts(metadata, rows.length).some(({ offset, bytes }) => isOutside(offset, bytes))
   ) {
     throw new DamageError('a filter has an impossible size or place', {});

@@ -1,3 +1,4 @@
+import { typeFacts, type FieldType } from '../../core/schema.js';
 import { crc32 } from 'node:zlib';
 import { filterBlockBytes } from '../../kernels/value-filter.js';
 import {
@@ -74,24 +75,22 @@ export function filterBytes(places: FilterPlaces, rowGroups: number): number {
   return filterParts(places, rowGroups).reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
-/** Whether a segment of ours can have these filters. `isOfType` tells whether the field at an index has one of the given types. */
+/** Whether a segment of ours can have these filters. `types` has the type of each field. */
 export function isPossible(
   { gramFilters, valueFilters, sketches }: FilterPlaces,
   rowGroups: number,
-  isOfType: (field: number, types: readonly string[]) => boolean,
+  types: readonly FieldType[],
 ): boolean {
+  const factsOf = (field: number) => (types[field] === undefined ? undefined : typeFacts[types[field]]);
+  const hasFilters = (field: number): boolean => factsOf(field)?.hasFilters === true;
   const grams = gramFilters.every(
-    (place) => place.rowGroup < rowGroups && isOfType(place.field, ['string']) && isPossibleShape(place),
+    (place) =>
+      place.rowGroup < rowGroups && factsOf(place.field)?.column === 'bytes' && isPossibleShape(place),
   );
   const values = valueFilters.every(
-    ({ rowGroup, field, blocks }) =>
-      rowGroup < rowGroups && isOfType(field, ['string', 'int']) && isWhole(blocks),
+    ({ rowGroup, field, blocks }) => rowGroup < rowGroups && hasFilters(field) && isWhole(blocks),
   );
-  return (
-    grams &&
-    values &&
-    sketches.every(({ field, stripes }) => isOfType(field, ['string', 'int']) && isWhole(stripes))
-  );
+  return grams && values && sketches.every(({ field, stripes }) => hasFilters(field) && isWhole(stripes));
 }
 
 /** Far more blocks than the filter of a row group has. */

@@ -1,7 +1,80 @@
+import type { FieldType } from '../../../engine/core/field-types.js';
 import type { Value, LogRecord } from './record.js';
 
-/** The types of fields, as in an agent's file. */
-export type FieldType = 'int' | 'float' | 'bool' | 'time' | 'string';
+export type { FieldType };
+
+/** The operators of filters: those of the query route, and `not_in`, which is sent as one `ne` per value. */
+export type Operator =
+  | 'eq'
+  | 'ne'
+  | 'gt'
+  | 'gte'
+  | 'lt'
+  | 'lte'
+  | 'exact'
+  | 'like'
+  | 'prefix'
+  | 'suffix'
+  | 'not_like'
+  | 'not_prefix'
+  | 'not_suffix'
+  | 'in'
+  | 'not_in'
+  | 'since'
+  | 'until';
+
+/** What the page has to know of a type of fields. */
+interface TypeFacts {
+  /** The operators of filters, the most common first; equality is the first one. */
+  readonly operators: readonly Operator[];
+  /** An example of a value. */
+  readonly example: string;
+  /** The values, where there are only these. */
+  readonly choices?: readonly string[];
+  /** Whether values repeat, so that records are counted by them. */
+  readonly isCounted: boolean;
+  /** The role of a column, where its name gives it none. */
+  readonly role: 'time' | 'number' | 'other';
+}
+
+const numeric: readonly Operator[] = ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'in', 'not_in'];
+
+/** The types of fields, one a row. */
+export const typeFacts: Readonly<Record<FieldType, TypeFacts>> = {
+  int: { operators: numeric, example: '500', isCounted: true, role: 'number' },
+  float: { operators: numeric, example: '0.25', isCounted: false, role: 'number' },
+  bool: {
+    operators: ['eq', 'ne'],
+    example: 'true',
+    choices: ['true', 'false'],
+    isCounted: true,
+    role: 'other',
+  },
+  time: {
+    // Times can also be compared by milliseconds, but nobody would type those.
+    operators: ['since', 'until'],
+    example: '2026-11-18 10:00:00, or 15m for 15 minutes ago',
+    isCounted: false,
+    role: 'time',
+  },
+  string: {
+    operators: [
+      'exact',
+      'ne',
+      'like',
+      'not_like',
+      'prefix',
+      'not_prefix',
+      'suffix',
+      'not_suffix',
+      'in',
+      'not_in',
+    ],
+    example: '',
+    isCounted: true,
+    role: 'other',
+  },
+};
 
 /** A field of an agent, as in the response of `/api/schema`. */
 export interface Field {
@@ -90,8 +163,7 @@ export function roleOf(field: Field, fields: readonly Field[]): ColumnRole {
   if (field.name === timeFieldOf(fields)) return 'time';
   if (field.name === severityFieldOf(fields)) return 'severity';
   if (field.name === textFieldOf(fields)) return 'text';
-  if (field.type === 'time') return 'time';
-  return field.type === 'int' || field.type === 'float' ? 'number' : 'other';
+  return typeFacts[field.type].role;
 }
 
 /** The default width of a field's column in pixels. */
@@ -163,8 +235,8 @@ export function sampledShort(fields: readonly Field[], sample: readonly LogRecor
   const severity = severityFieldOf(fields);
   const text = textFieldOf(fields);
   const short = fields.filter(({ name, type }) => {
-    if (name === severity || type === 'bool') return true;
-    if (name === text || (type !== 'string' && type !== 'int')) return false;
+    if (name === severity || typeFacts[type].choices !== undefined) return true;
+    if (name === text || !typeFacts[type].isCounted) return false;
     const values = sample.map(({ values: all }) => all.get(name)).filter((value) => value !== null);
     const texts = values.map(String);
     const chars = texts.reduce((sum, value) => sum + value.length, 0);

@@ -1,24 +1,6 @@
-import type { FieldType, Field } from './field.js';
+import { typeFacts, type FieldType, type Field, type Operator } from './field.js';
 
-/** The operators of filters: those of the query route, and `not_in`, which is sent as one `ne` per value. */
-export type Operator =
-  | 'eq'
-  | 'ne'
-  | 'gt'
-  | 'gte'
-  | 'lt'
-  | 'lte'
-  | 'exact'
-  | 'like'
-  | 'prefix'
-  | 'suffix'
-  | 'not_like'
-  | 'not_prefix'
-  | 'not_suffix'
-  | 'in'
-  | 'not_in'
-  | 'since'
-  | 'until';
+export type { Operator };
 
 interface OperatorFacts {
   /** How a filter reads to the user: field, words, value. */
@@ -46,24 +28,8 @@ const facts: Readonly<Record<Operator, OperatorFacts>> = {
   until: { words: 'before', opposite: 'since' },
 };
 
-const numeric: readonly Operator[] = ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'in', 'not_in'];
-
-const ofType: Readonly<Record<FieldType, readonly Operator[]>> = {
-  int: numeric,
-  float: numeric,
-  bool: ['eq', 'ne'],
-  // Times can also be compared by milliseconds, but nobody would type those.
-  time: ['since', 'until'],
-  string: ['exact', 'ne', 'like', 'not_like', 'prefix', 'not_prefix', 'suffix', 'not_suffix', 'in', 'not_in'],
-};
-
 /** The operators of a filter on `anyField`. */
 export const anyFieldOperators: readonly Operator[] = ['like', 'not_like'];
-
-/** The operators for fields of a type, the most common first. */
-export function operatorsOf(type: FieldType): readonly Operator[] {
-  return ofType[type];
-}
 
 /** An operator in words. */
 export function operatorWords(operator: Operator): string {
@@ -83,7 +49,7 @@ function oppositeOf(operator: Operator, type: FieldType): Operator {
 
 /** The operator for equality of a type. */
 function equalityOf(type: FieldType): Operator {
-  return type === 'string' ? 'exact' : 'eq';
+  return typeFacts[type].operators.includes('exact') ? 'exact' : 'eq';
 }
 
 /** Whether an operator takes several values. */
