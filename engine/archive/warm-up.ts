@@ -6,9 +6,14 @@ import type { AgentState } from '../store/reading/agent-state.js';
 import { probeJobOf, probeTask } from '../store/sealed/probe-task.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 
-/** Number of runs at the end of the records that are queried. */
-const warmedRuns = 8;
-/** A text that no record contains. It is long enough for filters of all kinds to be asked. */
+/** Number of runs at the end of the records that are queried: so many that the code which handles each of them is compiled. */
+const warmedRuns = 64;
+/**
+ * Number of values that are asked for, until an engine compiles what answers them. With one value over 8 runs, the first seven askings for an
+ * id over HTTP took 52 ms instead of 44, and those for twelve digits 90 instead of 67 (2 million records).
+ */
+const warmedValues = 12;
+/** The beginning of texts that no record contains, which is long enough for filters of all kinds to be asked. */
 const absentText = 'logstrata warm-up 4c0e5d7b92f8';
 
 /** Begins all threads: that takes longer than most answers. One that can't be begun now is begun for the first job that needs it. */
@@ -19,8 +24,8 @@ export async function beginThreads(workers: WorkerPool): Promise<void> {
 }
 
 /**
- * Asks an agent for its newest records, and for a text and a value that no record has, before a user asks anything. That has the code compiled,
- * here and on the threads. Never rejects: a query that fails here fails for its user too.
+ * Asks an agent for its newest records, and for a text and some values that no record has, before a user asks anything. That has the code
+ * compiled, here and on the threads. Never rejects: a query that fails here fails for its user too.
  *
  * @returns whether the agent has records, and none that may be on another machine, so that it was asked
  */
@@ -30,7 +35,8 @@ export async function warmUp(state: AgentState, workers: WorkerPool, signal: Abo
     if (query === null) return false;
     const field = state.schema.fields.findIndex(({ type }) => type === 'string');
     const asked: Predicate[][] = [[], [{ kind: 'anywhere', isAbsent: false, value: absentText }]];
-    if (field >= 0) asked.push([{ kind: 'string', field, op: 'exact', value: absentText }]);
+    for (let i = 0; field >= 0 && i < warmedValues; i++)
+      asked.push([{ kind: 'string', field, op: 'exact', value: `${absentText} ${i}` }]);
     for (const predicates of asked) {
       const { lines } = executeScan(state.snapshot(), { ...query, predicates }, { workers, signal });
       for await (const _ of lines);

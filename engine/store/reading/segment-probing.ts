@@ -14,8 +14,8 @@ import { asksValues, WholeFilters } from './whole-filters.js';
 /** What the manifest says of a file that has filters: a segment, or the index of an attached file. */
 export type ProbedEntry = Pick<SegmentEntry, 'footerOffset' | 'summaryBytes' | 'rowGroupRows'>;
 
-/** The third value is the first for which whole filters are read: each takes as long to read as some twenty askings. */
-const askingsBeforeWhole = 3;
+/** Number of values until whole filters are read, which takes as long as some twenty askings. Those of the warm-up count as well. */
+const askingsBeforeWhole = 24;
 
 /** More than the fields that a schema can have. */
 const fieldsMax = 2 ** 16;
