@@ -2,7 +2,7 @@ import { FormatError } from '../parquet/format.js';
 import { LogstrataError } from '../core/errors.js';
 import { foreignPartsMax, metadataBytesMax } from '../core/limits.js';
 import type { ForeignPlace } from '../objects/object-blocks.js';
-import { FactsCache, withForeignSource, type ForeignSource } from './foreign-source.js';
+import { FactsCache, withForeignSource, withOffset, type ForeignSource } from './foreign-source.js';
 import { readArrowSchema, type ArrowField } from './arrow-schema.js';
 import { FlatTable } from './flat-table.js';
 
@@ -102,7 +102,7 @@ class IndexReader {
     if (length > ending - 8)
       throw new FormatError(`the footer has ${length} bytes, but the file has only ${size}`, ending);
     const footer = await this.#readHeader(ending - length, length);
-    const { fields, dictionaries, batches } = at(ending - length, () => {
+    const { fields, dictionaries, batches } = withOffset(ending - length, () => {
       const table = FlatTable.root(footer);
       const schema = table.table(1) ?? table.fail('the footer has no schema');
       const [dictionaries, batches] = [table.blockOffsets(2), table.blockOffsets(3)];
@@ -145,7 +145,9 @@ class IndexReader {
     if (length > size - headerAt)
       throw new FormatError(`a message has the impossible length ${length}`, offset);
     const header = await this.#readHeader(headerAt, length);
-    return at(headerAt, () => this.#take(FlatTable.root(header), offset, headerAt + length, expected));
+    return withOffset(headerAt, () =>
+      this.#take(FlatTable.root(header), offset, headerAt + length, expected),
+    );
   }
 
   #take(message: FlatTable, offset: number, bodyAt: number, expected: number | null): number {
@@ -188,16 +190,6 @@ class IndexReader {
     const header = await this.source.read(offset, length);
     this.#headers.push(header);
     return header;
-  }
-}
-
-/** Calls `read`; adds `offset`, the position of the bytes in the file, to the offset of a `FormatError`. */
-function at<T>(offset: number, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof FormatError) throw new FormatError(error.message, offset + error.offset);
-    throw error;
   }
 }
 

@@ -1,9 +1,9 @@
 import { crc32 } from '../kernels/crc32.js';
-import { FormatError } from '../parquet/format.js';
+import { codecNumber, FormatError } from '../parquet/format.js';
 import { OpenFiles } from '../store/disk/open-files.js';
 import { foreignAtOnceBytesMax, filePieceBytes } from '../core/limits.js';
 import type { ForeignPlace } from '../objects/object-blocks.js';
-import type { ForeignChunk } from './foreign-file.js';
+import type { LeafChunk } from './foreign-file.js';
 import { readForeignBytes } from './foreign-source.js';
 
 /**
@@ -27,16 +27,29 @@ export class ChunkBytes {
   /** Total of bytes read from the file. */
   bytesRead = 0;
   readonly #place: ForeignPlace;
-  readonly #chunk: ForeignChunk;
+  readonly #chunk: LeafChunk;
   /** Opened for this reading only: the shared `openFiles` may still hold a file that was replaced under the same path. */
-  readonly #files = new OpenFiles(1);
-  readonly #kept: Piece[] = [];
+  readonly #files: OpenFiles;
+  readonly #kept: Piece[];
 
-  constructor(place: ForeignPlace, chunk: ForeignChunk) {
+  /** @param whole the bytes of the nested column's chunk that this chunk lies in */
+  constructor(place: ForeignPlace, chunk: LeafChunk, whole?: ChunkBytes) {
     this.#place = place;
     this.#chunk = chunk;
+    this.#files = whole === undefined ? new OpenFiles(1) : whole.#files;
+    this.#kept = whole === undefined ? [] : whole.#kept;
     this.end = chunk.offset + chunk.bytes;
     this.pagesEnd = this.end + missingBytesMax;
+  }
+
+  /** Whether pages are compressed. */
+  get isCompressed(): boolean {
+    return this.#chunk.codec !== codecNumber.none;
+  }
+
+  /** Offset of the first page. */
+  get begin(): number {
+    return this.#chunk.offset;
   }
 
   /**

@@ -7,13 +7,15 @@ import {
   type AnyPageHeader,
 } from '../parquet/page-header.js';
 import { readThrift, type ThriftBounds } from '../parquet/thrift-reader.js';
+import { LogstrataError } from '../core/errors.js';
 import { headerBytesMax, foreignPagesMax, foreignPageValuesMax, pageBytesMax } from '../core/limits.js';
-import type { ForeignRead, PageTable, RowSpan } from './foreign-file.js';
+import type { ForeignRead, LeafChunk, PageTable, RowSpan } from './foreign-file.js';
 import type { ChunkBytes } from './chunk-bytes.js';
 import { withKeptScratch } from '../core/scratch.js';
 import type { Arena } from '../core/arena.js';
-import { readOffsetIndex } from './offset-index.js';
+import { pageRange, readOffsetIndex } from './offset-index.js';
 import { bitmapBytes } from '../kernels/bitmap.js';
+import { decodeHybrid, largestCode } from '../kernels/bit-packing.js';
 import { decodeLevels } from '../kernels/validity.js';
 import type { Decompress } from '../parquet/compression.js';
 
@@ -27,6 +29,8 @@ export interface Page<H extends AnyPageHeader = AnyPageHeader> {
   readonly at: number;
   readonly bodyAt: number;
   readonly header: H;
+  /** Number of rows, where a table of the pages gives it. */
+  readonly rows?: number;
 }
 
 /** A page with the entries of the chunk's dictionary. */
@@ -52,68 +56,87 @@ const headerBytesUsual = 4096;
 const headerBounds: ThriftBounds = { valuesMax: 1000, handedOver: new Map() };
 
 /**
- * Finds the pages of a span by reading the headers of all pages in turn. Throws `FormatError` with the offset in the file
- * for headers that contradict each other or the row group.
+ * Reads the headers of all pages in turn. Throws `FormatError` with the offset in the file for headers that contradict each other.
  */
-function walkPages(bytes: ChunkBytes, { chunk, rowGroupRows }: ForeignRead, span: RowSpan): SpanPages {
+export function* eachPage(bytes: ChunkBytes): Generator<Page> {
+  let at = bytes.begin;
+  for (let count = 0; at < bytes.end; count++) {
+    if (count === foreignPagesMax)
+      throw new FormatError(`the column chunk has more than ${foreignPagesMax} pages`, at);
+    const page = readPage(bytes, at);
+    if (isDictionary(page) && count > 0)
+      throw new FormatError('a dictionary page follows another page', page.at);
+    yield page;
+    at = page.bodyAt + page.header.bytes;
+  }
+}
+
+/** Finds the pages of a span of a column that is not nested. Throws as `eachPage` does, and for pages that contradict the row group. */
+function walkPages(bytes: ChunkBytes, { rowGroupRows }: ForeignRead, span: RowSpan): SpanPages {
   let dictionary: DictionaryPage | null = null;
   const pages: DataPage[] = [];
   const offsets: number[] = [];
   const firstRows: number[] = [];
   let row = 0;
-  let at = chunk.offset;
-  for (let count = 0; row < rowGroupRows; count++) {
-    if (at >= bytes.end)
-      throw new FormatError(`the pages have ${row} rows, but the row group has ${rowGroupRows}`, at);
-    if (count === foreignPagesMax)
-      throw new FormatError(`the column chunk has more than ${foreignPagesMax} pages`, at);
-    const page = readPage(bytes, at);
+  let at = bytes.begin;
+  for (const page of rowGroupRows === 0 ? [] : eachPage(bytes)) {
     at = page.bodyAt + page.header.bytes;
-    if (isDictionary(page)) {
-      if (count > 0) throw new FormatError('a dictionary page follows another page', page.at);
-      dictionary = page;
-    } else if (isData(page) && page.header.rows > 0) {
-      const end = row + page.header.rows;
-      if (end > rowGroupRows)
-        throw new FormatError(`the pages have more rows than the ${rowGroupRows} of the row group`, at);
-      if (row < span.to && end > span.from) pages.push({ ...page, firstRow: row });
-      offsets.push(page.at);
-      firstRows.push(row);
-      row = end;
-    }
+    if (isDictionary(page)) dictionary = page;
+    if (!isData(page) || page.header.rows === 0) continue;
+    const end = row + page.header.rows;
+    if (end > rowGroupRows)
+      throw new FormatError(`the pages have more rows than the ${rowGroupRows} of the row group`, at);
+    if (row < span.to && end > span.from) pages.push({ ...page, firstRow: row });
+    offsets.push(page.at);
+    firstRows.push(row);
+    row = end;
+    if (row === rowGroupRows) break;
   }
+  if (row < rowGroupRows)
+    throw new FormatError(`the pages have ${row} rows, but the row group has ${rowGroupRows}`, at);
   return { dictionary, pages, table: { offsets: [...offsets, at], firstRows: [...firstRows, row] } };
 }
 
 /** Finds the pages of a span by a known page table. Reads only their headers, and the dictionary page's. Throws as `walkPages` does. */
-function pagesOfTable(bytes: ChunkBytes, { chunk }: ForeignRead, span: RowSpan, table: PageTable): SpanPages {
-  const { offsets, firstRows } = table;
-  const first = firstRows.findLastIndex((row) => row <= span.from);
-  const last = firstRows.findIndex((row) => row >= span.to);
-  if (first < 0 || last <= first) throw new FormatError('no page has the wanted rows', chunk.offset);
-  const pages: DataPage[] = [];
-  bytes.readAhead(offsets[first]!, offsets[last]!);
-  for (let i = first; i < last; i++) {
-    const firstRow = firstRows[i]!;
-    const end = firstRows[i + 1]!;
-    const page = readPage(bytes, offsets[i]!, offsets[i + 1]!);
-    if (!isData(page) || page.header.rows !== end - firstRow)
-      throw new FormatError(`expected a data page of ${end - firstRow} rows here, as before`, page.at);
-    pages.push({ ...page, firstRow });
-  }
-  const hasOthers = chunk.offset < offsets[0]!;
-  if (!hasOthers || !pages.some(({ header }) => hasCodes(header.encoding)))
-    return { dictionary: null, pages, table };
-  bytes.readAhead(chunk.offset, offsets[0]!);
-  const page = readPage(bytes, chunk.offset, offsets[0]!);
-  return { dictionary: isDictionary(page) ? page : null, pages, table };
+function pagesOfTable(bytes: ChunkBytes, span: RowSpan, table: PageTable): SpanPages {
+  const pages = tabledPages(bytes, span, table);
+  for (const { at, header, rows } of pages)
+    if (header.rows !== rows)
+      throw new FormatError(`expected a data page of ${rows} rows here, as before`, at);
+  const isCoded = pages.some(({ header }) => hasCodes(header.encoding));
+  return { dictionary: isCoded ? tabledDictionary(bytes, table) : null, pages, table };
 }
 
-function isDictionary(page: Page): page is DictionaryPage {
+/** The data pages that hold a span, and the number of rows that the table gives each. Throws as `walkPages` does. */
+export function tabledPages(bytes: ChunkBytes, span: RowSpan, table: PageTable): DataPage[] {
+  const { offsets, firstRows } = table;
+  const range = pageRange(table, span);
+  if (range === null) throw new FormatError('no page has the wanted rows', bytes.begin);
+  const { first, last } = range;
+  bytes.readAhead(offsets[first]!, offsets[last]!);
+  return Array.from({ length: last - first }, (_, i) => {
+    const page = readPage(bytes, offsets[first + i]!, offsets[first + i + 1]!);
+    if (!isData(page)) throw new FormatError('expected a data page here, as before', page.at);
+    const firstRow = firstRows[first + i]!;
+    return { ...page, firstRow, rows: firstRows[first + i + 1]! - firstRow };
+  });
+}
+
+/** The dictionary page of a chunk whose data pages are known; null where it has none. */
+export function tabledDictionary(bytes: ChunkBytes, { offsets }: PageTable): DictionaryPage | null {
+  if (bytes.begin >= offsets[0]!) return null;
+  bytes.readAhead(bytes.begin, offsets[0]!);
+  const page = readPage(bytes, bytes.begin, offsets[0]!);
+  return isDictionary(page) ? page : null;
+}
+
+/** Whether a page holds the entries of the chunk's dictionary. */
+export function isDictionary(page: Page): page is DictionaryPage {
   return page.header.kind === 'dictionary';
 }
 
-function isData(page: Page): page is Page<AnyDataPageHeader> {
+/** Whether a page holds values. */
+export function isData(page: Page): page is Page<AnyDataPageHeader> {
   return page.header.kind === 'data';
 }
 
@@ -124,7 +147,7 @@ function readPage(bytes: ChunkBytes, at: number, end = bytes.end): Page {
     try {
       const { fields, end: headerBytes } = readThrift(bytes.bytesAt(at, length), 0, headerBounds);
       const header = readAnyHeader(fields, bytes.pagesEnd - at - headerBytes);
-      checkClaims(header, at);
+      checkClaims(header, at, bytes.isCompressed);
       return { at, bodyAt: at + headerBytes, header };
     } catch (error) {
       if (!(error instanceof FormatError)) throw error;
@@ -133,11 +156,16 @@ function readPage(bytes: ChunkBytes, at: number, end = bytes.end): Page {
   }
 }
 
-/** Throws `FormatError` for a page that claims more bytes or values than the limits, because decoding allocates what the header claims. */
-function checkClaims(header: AnyPageHeader, at: number): void {
+/**
+ * Throws `limit` for a page that claims more bytes than the limit, and `FormatError` where an uncompressed one does, or for too
+ * many values, because decoding allocates what the header claims.
+ */
+function checkClaims(header: AnyPageHeader, at: number, isCompressed: boolean): void {
   const bytes = Math.max(header.bytes, header.uncompressedBytes);
-  if (header.kind !== 'other' && bytes > pageBytesMax)
-    throw new FormatError(`the page has ${bytes} bytes, more than the maximum of ${pageBytesMax}`, at);
+  if (header.kind !== 'other' && bytes > pageBytesMax) {
+    const message = `the page has ${bytes} bytes, more than the maximum of ${pageBytesMax}`;
+    throw isCompressed ? new LogstrataError('limit', message) : new FormatError(message, at);
+  }
   const values = header.kind === 'data' ? header.rows : header.kind === 'dictionary' ? header.entries : 0;
   if (values > foreignPageValuesMax)
     throw new FormatError(
@@ -163,7 +191,7 @@ export interface FoundPages {
 /** Finds the pages of a reading. Where their positions are unknown, reads the whole chunk at once. Throws as `walkPages` does. */
 export function findPages(bytes: ChunkBytes, read: ForeignRead, wantsChecksum: boolean): FoundPages {
   const span = read.spans[read.wanted]!;
-  if (read.pages !== null) return { found: pagesOfTable(bytes, read, span, read.pages), checksum: null };
+  if (read.pages !== null) return { found: pagesOfTable(bytes, span, read.pages), checksum: null };
   const told = pagesAsTold(bytes, read, span);
   if (told !== null) return { found: told, checksum: null };
   const checksum = wantsChecksum ? bytes.readWhole() : null;
@@ -177,16 +205,22 @@ export function findPages(bytes: ChunkBytes, read: ForeignRead, wantsChecksum: b
  */
 function pagesAsTold(bytes: ChunkBytes, read: ForeignRead, span: RowSpan): SpanPages | null {
   const { chunk, spans, rowGroupRows, takesOffsetIndex } = read;
-  const place = chunk.offsetIndex;
-  if (takesOffsetIndex !== true || place === undefined || spans.length < 2) return null;
-  const table = readOffsetIndex(bytes.bytesBeside(place.offset, place.bytes), chunk, rowGroupRows);
+  if (takesOffsetIndex !== true || spans.length < 2) return null;
+  const table = tableAsTold(bytes, chunk, rowGroupRows);
   if (table === null) return null;
   try {
-    return pagesOfTable(bytes, read, span, table);
+    return pagesOfTable(bytes, span, table);
   } catch (error) {
     if (!(error instanceof FormatError)) throw error;
     return null;
   }
+}
+
+/** The table of pages that the file's `OffsetIndex` gives; null where there is none that may be right. */
+export function tableAsTold(bytes: ChunkBytes, chunk: LeafChunk, rowGroupRows: number): PageTable | null {
+  const place = chunk.offsetIndex;
+  if (place === undefined) return null;
+  return readOffsetIndex(bytes.bytesBeside(place.offset, place.bytes), chunk, rowGroupRows);
 }
 
 /** Bytes that kernels need besides the page, per row: a value or code, and its end offset. */
@@ -233,8 +267,9 @@ export interface PageReading {
   readonly bytes: ChunkBytes;
   readonly codec: number;
   readonly decompress: Decompress;
-  /** Whether pages have definition levels. */
-  readonly isNullable: boolean;
+  /** The largest levels. Without levels, an entry is a row, and has a value. */
+  readonly definitionMax: number;
+  readonly repetitionMax: number;
   /** Allocates the buffer that a page is decompressed to. */
   readonly room: Arena;
 }
@@ -246,34 +281,103 @@ export function readDictionaryPage(page: DictionaryPage, reading: PageReading): 
   return { rows: entries, present: entries, bits: null, encoding: encoding.plain, values, at: page.at };
 }
 
-/** Reads the values of a data page. Throws `FormatError` for a page that can't be read, or that contradicts its header. */
-export function readDataPage(page: DataPage, reading: PageReading): StoredPage {
+/** Reads the values of a data page of a column that is not nested. Throws as `readDictionaryPage` does. */
+export function readDataPage(page: Page<AnyDataPageHeader>, reading: PageReading): StoredPage {
   const { header, at } = page;
-  const body = bodyOf(reading.bytes, page);
   const { rows } = header;
-  const common = { rows, encoding: header.encoding, at };
+  const { definitions, values } = partsOf(page, reading);
+  const bits = definitions === null ? null : new Uint8Array(bitmapBytes(rows));
+  let present = rows;
+  if (definitions?.isBitPacked === true) {
+    present = 0;
+    for (const [row, level] of levelsOf(definitions, 1, rows, at).entries()) {
+      bits![row >> 3]! |= level << (row & 7);
+      present += level;
+    }
+  } else if (definitions !== null) {
+    present = decodeLevels(definitions.bytes, 0, definitions.bytes.length, rows, bits!);
+    if (present < 0) throw new FormatError('the levels are malformed', at);
+  }
+  return { rows, present, bits: present === rows ? null : bits, encoding: header.encoding, values, at };
+}
+
+/** The entries of a data page: one for each value and each missing value, with its levels. */
+export interface EntryPage {
+  readonly entries: number;
+  /** Definition levels; null where every entry has a value. */
+  readonly definitions: Uint16Array | null;
+  /** Repetition levels; null where every entry is a row. */
+  readonly repetitions: Uint16Array | null;
+  /** The values of the entries that have one. */
+  readonly stored: StoredPage;
+}
+
+/** Reads the entries of a data page of any column. Throws as `readDictionaryPage` does. */
+export function readEntryPage(page: Page<AnyDataPageHeader>, reading: PageReading): EntryPage {
+  const { header, at } = page;
+  const { definitionMax, repetitionMax } = reading;
+  const parts = partsOf(page, reading);
+  const levels = (stored: StoredLevels | null, max: number): Uint16Array | null =>
+    stored === null ? null : levelsOf(stored, max, header.rows, at);
+  const repetitions = levels(parts.repetitions, repetitionMax);
+  const definitions = levels(parts.definitions, definitionMax);
+  let present = header.rows;
+  for (const definition of definitions ?? []) if (definition < definitionMax) present--;
+  const { values } = parts;
+  const stored = { rows: present, present, bits: null, encoding: header.encoding, values, at };
+  return { entries: header.rows, definitions, repetitions, stored };
+}
+
+/** Levels as they are stored: in the RLE/bit-packing hybrid, or in the older encoding BIT_PACKED. */
+interface StoredLevels {
+  readonly bytes: Uint8Array;
+  readonly isBitPacked: boolean;
+}
+
+interface PageParts {
+  readonly repetitions: StoredLevels | null;
+  readonly definitions: StoredLevels | null;
+  readonly values: Uint8Array;
+}
+
+function partsOf(page: Page<AnyDataPageHeader>, reading: PageReading): PageParts {
+  const { header, at } = page;
+  const { definitionMax, repetitionMax } = reading;
+  const body = bodyOf(reading.bytes, page);
   if (header.version === 2) {
     const { repetitionBytes } = header;
     const levelsEnd = repetitionBytes + header.levelBytes;
-    const { bits, present } = reading.isNullable
-      ? readLevels(body, repetitionBytes, levelsEnd, rows, at)
-      : allPresent(rows);
+    const part = (max: number, from: number, to: number): StoredLevels | null =>
+      max === 0 ? null : { bytes: body.subarray(from, to), isBitPacked: false };
     const stored = body.subarray(levelsEnd);
     // Where all rows are null, some writers store no bytes although the header says that they are compressed.
     const isCompressed = header.compressed && stored.length > 0;
-    const values = isCompressed
-      ? decompressed(page, stored, header.uncompressedBytes - levelsEnd, reading)
-      : stored;
-    return { ...common, bits, present, values };
+    return {
+      repetitions: part(repetitionMax, 0, repetitionBytes),
+      definitions: part(definitionMax, repetitionBytes, levelsEnd),
+      values: isCompressed
+        ? decompressed(page, stored, header.uncompressedBytes - levelsEnd, reading)
+        : stored,
+    };
   }
   const content = decompressed(page, body, header.uncompressedBytes, reading);
-  if (!reading.isNullable) return { ...common, ...allPresent(rows), values: content };
-  const [from, to] = levelsRange(content, header.levelEncoding, rows, at);
-  const { bits, present } =
-    header.levelEncoding === encoding.bitPacked
-      ? readBitPacked(content.subarray(from, to), rows)
-      : readLevels(content, from, to, rows, at);
-  return { ...common, bits, present, values: content.subarray(to) };
+  let end = 0;
+  const part = (max: number, levelEncoding: number): StoredLevels | null => {
+    if (max === 0) return null;
+    const isBitPacked = levelEncoding === encoding.bitPacked;
+    const from = isBitPacked ? end : end + 4;
+    const bytes = isBitPacked
+      ? Math.ceil((header.rows * bitsOf(max)) / 8)
+      : from > content.length
+        ? Infinity
+        : new DataView(content.buffer, content.byteOffset).getUint32(end, true);
+    if (bytes > content.length - from) throw new FormatError('the levels are longer than their page', at);
+    end = from + bytes;
+    return { bytes: content.subarray(from, end), isBitPacked };
+  };
+  const repetitions = part(repetitionMax, header.repetitionEncoding);
+  const definitions = part(definitionMax, header.levelEncoding);
+  return { repetitions, definitions, values: content.subarray(end) };
 }
 
 function decompressed(
@@ -289,46 +393,22 @@ function decompressed(
   return target;
 }
 
-function allPresent(rows: number): { bits: null; present: number } {
-  return { bits: null, present: rows };
+/** Number of bits that integers up to `max` need. */
+function bitsOf(max: number): number {
+  return 32 - Math.clz32(max);
 }
 
-/** Byte range of the definition levels in a page of version 1. */
-function levelsRange(
-  content: Uint8Array,
-  levelEncoding: number,
-  rows: number,
-  at: number,
-): [from: number, to: number] {
-  const view = new DataView(content.buffer, content.byteOffset, content.length);
-  const isBitPacked = levelEncoding === encoding.bitPacked;
-  const from = isBitPacked ? 0 : 4;
-  const length = isBitPacked ? (rows + 7) >> 3 : content.length < 4 ? Infinity : view.getUint32(0, true);
-  if (length > content.length - from) throw new FormatError('the levels are longer than their page', at);
-  return [from, from + length];
-}
-
-function readLevels(
-  source: Uint8Array,
-  from: number,
-  to: number,
-  rows: number,
-  at: number,
-): { bits: Uint8Array | null; present: number } {
-  const bits = new Uint8Array(bitmapBytes(rows));
-  const present = decodeLevels(source, from, to, rows, bits);
-  if (present < 0) throw new FormatError('the levels are malformed', at);
-  return { bits: present === rows ? null : bits, present };
-}
-
-/** Decodes definition levels in the older encoding BIT_PACKED, most significant bit first. */
-function readBitPacked(source: Uint8Array, rows: number): { bits: Uint8Array | null; present: number } {
-  const bits = new Uint8Array(bitmapBytes(rows));
-  let present = 0;
-  for (let row = 0; row < rows; row++) {
-    const bit = (source[row >> 3]! >> (7 - (row & 7))) & 1;
-    bits[row >> 3]! |= bit << (row & 7);
-    present += bit;
-  }
-  return { bits: present === rows ? null : bits, present };
+/** Decodes `count` levels. Throws `FormatError` for malformed ones, and for one above `max`. */
+function levelsOf({ bytes, isBitPacked }: StoredLevels, max: number, count: number, at: number): Uint16Array {
+  const levels = new Uint16Array(count);
+  const width = bitsOf(max);
+  let isValid = true;
+  // The older encoding begins with the most significant bit.
+  if (isBitPacked)
+    for (let i = 0, bit = 0; i < count; i++)
+      for (const end = bit + width; bit < end; bit++)
+        levels[i] = 2 * levels[i]! + ((bytes[bit >> 3]! >>> (7 - (bit & 7))) & 1);
+  else isValid = decodeHybrid(bytes, 0, count, width, levels) >= 0;
+  if (!isValid || largestCode(levels, count) > max) throw new FormatError('the levels are malformed', at);
+  return levels;
 }

@@ -29,8 +29,10 @@ import {
   BoolPages,
   CodePages,
   convertNumbers,
+  isBytes,
   mayDrop,
   NumberPages,
+  pageValues,
   StringPages,
   validText,
 } from './page-values.js';
@@ -78,7 +80,14 @@ function decodeSpans(read: ForeignRead, bytes: ChunkBytes, decompress: Decompres
   const span = spans[wanted]!;
   const { found, checksum } = findPages(bytes, read, true);
   const decoded = withPageRoom(found, 0, (room) => {
-    const reading = { bytes, codec: chunk.codec, decompress, isNullable: column.nullable, room };
+    const reading = {
+      bytes,
+      codec: chunk.codec,
+      decompress,
+      definitionMax: Number(column.nullable),
+      repetitionMax: 0,
+      room,
+    };
     return decodePages(found, { column, stored, reading });
   });
   const firstRow = found.pages[0]?.firstRow ?? span.from;
@@ -130,16 +139,7 @@ function decodePages(found: SpanPages, decoding: Decoding): DecodedPages {
 /** The dictionary's entries as stored; null where no page refers to them. */
 function dictionaryOf({ dictionary, pages }: SpanPages, { stored, reading }: Decoding): PlainColumn | null {
   if (dictionary === null || !pages.some(({ header }) => hasCodes(header.encoding))) return null;
-  const page = readDictionaryPage(dictionary, reading);
-  const target = isText(stored)
-    ? new StringPages(page.rows, page.values.length, stored, null)
-    : new NumberPages(page.rows, stored, null);
-  target.add(page, 0);
-  return target.column;
-}
-
-function isText({ type }: ParquetStorage): boolean {
-  return type === physicalType.byteArray || type === physicalType.fixedLengthBytes;
+  return pageValues(readDictionaryPage(dictionary, reading), stored) as PlainColumn;
 }
 
 /** Converts entries to the column's type. `dropped` is the number of entries that have no value of that type. */
@@ -160,7 +160,7 @@ function decodePlain(
   entries: PlainColumn | null,
 ): DecodedPages {
   const { stored, column } = decoding;
-  if (isText(stored)) {
+  if (isBytes(stored)) {
     const pageBytes = found.pages.reduce((sum, { header }) => sum + header.uncompressedBytes, 0);
     const target = new StringPages(rows, pageBytes, stored, entries as BytesColumn | null);
     const bits = addPages(found, rows, target, decoding);

@@ -3,6 +3,7 @@ import type { Column } from '../columns/column.js';
 import type { FieldType } from '../core/schema.js';
 import { FormatError } from '../parquet/format.js';
 import { DamageError, LogstrataError } from '../core/errors.js';
+import type { SchemaNode } from './schema-node.js';
 
 /**
  * Description of a file that another program wrote: its columns and where their values are stored. Plain data that is sent
@@ -53,13 +54,15 @@ export interface ForeignColumn {
   readonly isNull?: true;
   /** How Parquet stores the values. Not set for Arrow and for nested columns. */
   readonly parquet?: ParquetStorage;
+  /** The column's part of a Parquet schema, by which the complete way reads it. */
+  readonly node?: SchemaNode;
 }
 
 /** How Parquet stores the values of a column that is not nested. */
 export interface ParquetStorage {
   /** Number of the physical type (`Type` of parquet.thrift). */
   readonly type: number;
-  /** Bytes per value of a FIXED_LEN_BYTE_ARRAY; else 0. */
+  /** Bytes per value of a FIXED_LEN_BYTE_ARRAY or an INT96; else 0. */
   readonly valueBytes: number;
   /** Whether integers are unsigned. */
   readonly isUnsigned: boolean;
@@ -107,7 +110,12 @@ export interface ForeignChunk {
   readonly bloomFilter: { readonly offset: number; readonly bytes: number } | null;
   /** Position of the chunk's `OffsetIndex` (parquet.thrift), which gives the offsets of its pages. */
   readonly offsetIndex?: { readonly offset: number; readonly bytes: number } | undefined;
+  /** Of a nested Parquet column, the chunks of its leaves, which lie in the chunk. */
+  readonly leaves?: readonly LeafChunk[];
 }
+
+/** Where the values of one leaf of the schema are. */
+export type LeafChunk = Pick<ForeignChunk, 'offset' | 'bytes' | 'codec' | 'offsetIndex'>;
 
 /** A bound. Integers, times in milliseconds, and booleans as 0 and 1 are decimal text. */
 export type ForeignBound =

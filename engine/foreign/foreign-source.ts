@@ -116,3 +116,13 @@ export async function withForeignSource<T>(
     await handle?.close();
   }
 }
+
+/** Calls `read` for bytes at `offset` of a file; adds the offset to that of a `FormatError`. */
+export function withOffset<T>(offset: number, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof FormatError) throw new FormatError(error.message, offset + error.offset);
+    throw error;
+  }
+}

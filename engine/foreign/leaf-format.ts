@@ -13,7 +13,7 @@ import {
   uuidText,
 } from './value-texts.js';
 import type { LeafType } from './schema-node.js';
-import type { ByteStrings, StoredValues } from './stored-values.js';
+import type { BytesColumn, Column, DictionaryColumn, NumberColumn } from '../columns/column.js';
 import type { ColumnBuilder } from '../columns/column-builder.js';
 import { assert } from '../core/errors.js';
 import { int64Max, int64Min } from '../core/limits.js';
@@ -25,7 +25,7 @@ export type LeafValue = boolean | number | bigint | Uint8Array;
 
 /** How the values of a leaf are read and written as text. */
 export interface LeafFormat {
-  readonly read: (values: StoredValues, i: number) => LeafValue;
+  readonly read: (values: Column, i: number) => LeafValue;
   readonly text: (value: LeafValue) => string;
   /** Whether the text is valid JSON; otherwise it is written as a JSON string. */
   readonly isJson: boolean;
@@ -40,7 +40,11 @@ const epochJulianDay = 2_440_588n;
 export function leafFormatOf(leaf: LeafType): LeafFormat {
   switch (leaf.type) {
     case physicalType.boolean:
-      return { read: (values, i) => numberAt(values, i) !== 0, text: String, isJson: true };
+      return {
+        read: (values, i) => (values as DictionaryColumn).codes[i] !== 0,
+        text: String,
+        isJson: true,
+      };
     case physicalType.int32:
     case physicalType.int64:
       return integerFormat(leaf);
@@ -62,7 +66,7 @@ function integerFormat({ type, annotation }: LeafType): LeafFormat {
   const bits = type === physicalType.int32 ? 32 : 64;
   const isUnsigned = annotation.kind === 'integer' && !annotation.isSigned;
   const read = isUnsigned
-    ? (values: StoredValues, i: number): bigint => BigInt.asUintN(bits, integerAt(values, i))
+    ? (values: Column, i: number): bigint => BigInt.asUintN(bits, integerAt(values, i))
     : integerAt;
   const asText = (text: (value: bigint) => string): LeafFormat => ({
     read,
@@ -124,17 +128,17 @@ function bytesFormat({ type, valueBytes, annotation }: LeafType): LeafFormat {
   return asText(bytesText);
 }
 
-function numberAt(values: StoredValues, i: number): number {
-  return (values as Float64Array)[i]!;
+function numberAt(values: Column, i: number): number | bigint {
+  return (values as NumberColumn).values[i]!;
 }
 
-function integerAt(values: StoredValues, i: number): bigint {
-  return BigInt((values as Int32Array | BigInt64Array)[i]!);
+function integerAt(values: Column, i: number): bigint {
+  return numberAt(values, i) as bigint;
 }
 
-function bytesAt(values: StoredValues, i: number): Uint8Array {
-  const { bytes, starts, ends } = values as ByteStrings;
-  return bytes.subarray(starts[i], ends[i]);
+function bytesAt(values: Column, i: number): Uint8Array {
+  const { bytes, offsets } = values as BytesColumn;
+  return bytes.subarray(offsets[i], offsets[i + 1]);
 }
 
 /**

@@ -1,7 +1,7 @@
 import { FormatError } from '../parquet/format.js';
 import { readThrift, type ThriftBounds } from '../parquet/thrift-reader.js';
 import { foreignPagesMax } from '../core/limits.js';
-import type { ForeignChunk, PageTable } from './foreign-file.js';
+import type { LeafChunk, PageTable, RowSpan } from './foreign-file.js';
 
 /** Upper bound of the size of an index: the most pages that are read, about twenty bytes each. */
 export const offsetIndexBytesMax = 24 * foreignPagesMax;
@@ -12,7 +12,7 @@ export const offsetIndexBytesMax = 24 * foreignPagesMax;
  */
 export function readOffsetIndex(
   bytes: Uint8Array,
-  { offset, bytes: chunkBytes }: ForeignChunk,
+  { offset, bytes: chunkBytes }: LeafChunk,
   rowGroupRows: number,
 ): PageTable | null {
   const offsets: number[] = [];
@@ -50,4 +50,14 @@ export function readOffsetIndex(
   }
   if (offsets.length === 0 || end > offset + chunkBytes) return null;
   return { offsets: [...offsets, end], firstRows: [...firstRows, rowGroupRows] };
+}
+
+/** The pages [first, last) that hold a span; null where the table has none. */
+export function pageRange(
+  { firstRows }: PageTable,
+  { from, to }: RowSpan,
+): { readonly first: number; readonly last: number } | null {
+  const first = firstRows.findLastIndex((row) => row <= from);
+  const last = firstRows.findIndex((row) => row >= to);
+  return first < 0 || last <= first ? null : { first, last };
 }

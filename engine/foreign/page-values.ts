@@ -1,5 +1,6 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import {
+  type Column,
   type DictionaryColumn,
   type PlainColumn,
   halvesOf,
@@ -72,7 +73,7 @@ function decodeCodes(page: StoredPage, codes: Uint8Array | Uint16Array, entries:
 }
 
 /** Decodes the codes of a page, for a dictionary of any size. Throws `FormatError`, also for a code beyond the dictionary. */
-function decodeEntryCodes(page: StoredPage, entries: number): Uint32Array {
+export function decodeEntryCodes(page: StoredPage, entries: number): Uint32Array {
   const codes = new Uint32Array(page.present);
   checkCodes(page, decodeHybrid(page.values, 1, page.present, page.values[0] ?? 0, codes), codes, entries);
   return codes;
@@ -255,7 +256,7 @@ const lengthBytes = 4;
 export class StringPages {
   readonly #rows: number;
   readonly #offsets: Uint32Array;
-  /** Bytes per value of a FIXED_LEN_BYTE_ARRAY; else 0. */
+  /** As in `ParquetStorage`. */
   readonly #valueBytes: number;
   readonly #entries: BytesColumn | null;
   #bytes: Uint8Array;
@@ -265,15 +266,10 @@ export class StringPages {
    * @param bytes estimate of the strings' total size
    * @param entries the dictionary's entries, as stored
    */
-  constructor(
-    rows: number,
-    bytes: number,
-    { type, valueBytes }: ParquetStorage,
-    entries: BytesColumn | null,
-  ) {
+  constructor(rows: number, bytes: number, { valueBytes }: ParquetStorage, entries: BytesColumn | null) {
     this.#rows = rows;
     this.#offsets = new Uint32Array(rows + 1);
-    this.#valueBytes = type === physicalType.fixedLengthBytes ? valueBytes : 0;
+    this.#valueBytes = valueBytes;
     this.#entries = entries;
     this.#bytes = new Uint8Array(bytes);
   }
@@ -306,9 +302,12 @@ export class StringPages {
           this.#append(values.subarray(0, this.#fixedBytes(page, offsets)), at);
           return;
         }
-        const target = this.#room(Math.max(0, values.length - present * lengthBytes), at);
-        const written = decodePlainStrings(values, present, target, offsets);
-        if (written < 0) throw new FormatError('the strings do not fill their page', at);
+        const bytes = values.length - present * lengthBytes;
+        const written = bytes < 0 ? -1 : decodePlainStrings(values, present, this.#room(bytes, at), offsets);
+        if (written < 0) {
+          const short = bytes < 0 ? `: the page is too short for ${present} strings` : '';
+          throw new FormatError(`the strings do not fill their page${short}`, at);
+        }
         this.#end += written;
         return;
       }
@@ -320,8 +319,10 @@ export class StringPages {
         return;
       }
       case encoding.deltaByteArray: {
-        const bytes = decodePrefixed(values, present, foreignSpanBytesMax - this.#end, offsets);
-        if (bytes === null) throw new FormatError('the strings are malformed or too long', at);
+        const bytesMax = foreignSpanBytesMax - this.#end;
+        const bytes = decodePrefixed(values, present, bytesMax, offsets);
+        if (bytes === null)
+          throw new FormatError(`the strings are malformed, or the page has more than ${bytesMax} bytes`, at);
         this.#append(bytes, at);
         this.#checkFixed(page, offsets);
         return;
@@ -396,6 +397,26 @@ export class StringPages {
         at,
       );
   }
+}
+
+/** Whether values are stored as bytes. */
+export function isBytes({ type }: ParquetStorage): boolean {
+  return (
+    type === physicalType.byteArray || type === physicalType.fixedLengthBytes || type === physicalType.int96
+  );
+}
+
+/** Decodes the values of one page, as stored. Null rows take no slot. Throws `FormatError`. */
+export function pageValues(page: StoredPage, storage: ParquetStorage): Column {
+  const { present, values } = page;
+  const target =
+    storage.type === physicalType.boolean
+      ? new BoolPages(present)
+      : isBytes(storage)
+        ? new StringPages(present, values.length, storage, null)
+        : new NumberPages(present, storage, null);
+  target.add({ ...page, rows: present, bits: null }, 0);
+  return target.column;
 }
 
 /**

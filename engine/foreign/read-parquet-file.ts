@@ -10,8 +10,9 @@ import { readThrift, type ThriftBounds, type ThriftFields } from '../parquet/thr
 import { LogstrataError } from '../core/errors.js';
 import { metadataBytesMax, int64Max } from '../core/limits.js';
 import type { ForeignPlace } from '../objects/object-blocks.js';
-import { contentHash, withForeignSource, type ForeignSource } from './foreign-source.js';
-import { type ColumnType, SchemaReader, type SchemaColumn } from './schema-columns.js';
+import { contentHash, withForeignSource, withOffset, type ForeignSource } from './foreign-source.js';
+import type { ColumnType } from './schema-columns.js';
+import { SchemaReader, type SchemaColumn } from './schema-node.js';
 import { RowGroupReader } from './row-group-reader.js';
 
 /** Bytes that are read from the end of a file at first: most footers fit. */
@@ -33,9 +34,10 @@ const chunkValuesMax = 1000;
  * Describes a Parquet file by its footer. Throws `DamageError` with the path and offset for a malformed file, `unsupported`
  * for an encrypted footer, `not_found` and `io`.
  */
-export function readParquetFile(place: ForeignPlace): Promise<ForeignFile> {
-  return withParquetFooter(place, async (footer, footerAt, source) => {
-    const file = describeFooter(footer, footerAt);
+export async function readParquetFile(place: ForeignPlace): Promise<ForeignFile> {
+  return await withForeignSource(place, async (source) => {
+    const { footer, footerAt } = await findFooter(source);
+    const file = withOffset(footerAt, () => describeFooter(footer, footerAt));
     const chunks = file.rowGroups.flatMap(({ chunks }) => chunks);
     if (chunks.some(({ min, max }) => min !== null && max !== null && min.value !== max.value)) return file;
     const sample = contentHash(await sampleOf(chunks, source));
@@ -51,22 +53,6 @@ async function sampleOf(chunks: readonly ForeignChunk[], source: ForeignSource):
     parts.push(await source.read(offset, length), await source.read(offset + bytes - length, length));
   }
   return Buffer.concat(parts);
-}
-
-/** Calls `read` with the footer of a Parquet file and its offset. Throws as `readParquetFile` does, also for a `FormatError` of `read`. */
-export async function withParquetFooter<T>(
-  place: ForeignPlace,
-  read: (footer: Uint8Array, footerAt: number, source: ForeignSource) => Promise<T>,
-): Promise<T> {
-  return await withForeignSource(place, async (source) => {
-    const { footer, footerAt } = await findFooter(source);
-    try {
-      return await read(footer, footerAt, source);
-    } catch (error) {
-      if (error instanceof FormatError) throw new FormatError(error.message, footerAt + error.offset);
-      throw error;
-    }
-  });
 }
 
 async function findFooter(source: ForeignSource): Promise<{ footer: Uint8Array; footerAt: number }> {
@@ -116,24 +102,16 @@ function describeFooter(footer: Uint8Array, footerAt: number): ForeignFile {
     rowGroups: groups,
   };
 }
-/** Callbacks of code that follows the reading of a footer. */
-interface FooterVisitor {
-  /** Called with each `SchemaElement`. */
-  element?(element: ThriftFields): void;
-  /** The columns to describe row groups by, instead of the schema's. */
-  columns?(schema: SchemaReader): readonly SchemaColumn[];
-}
 
 /** Reads the structure `FileMetaData`, which is at offset `footerAt` of the file. Throws `FormatError` for an invalid one. */
-export function readFooter(
+function readFooter(
   footer: Uint8Array,
   footerAt: number,
-  visitor: FooterVisitor = {},
 ): { fields: ThriftFields; schema: SchemaReader; rowGroups: RowGroupReader } {
   const schema = new SchemaReader();
   let rowGroups: RowGroupReader | undefined;
   const reader = (): RowGroupReader =>
-    (rowGroups ??= new RowGroupReader(visitor.columns?.(schema) ?? schema.columns, schema.leaves, footerAt));
+    (rowGroups ??= new RowGroupReader(schema.columns, schema.leaves, footerAt));
   const bounds: ThriftBounds = {
     valuesMax: footerValuesMax,
     handedOver: new Map([
@@ -141,10 +119,7 @@ export function readFooter(
         2,
         {
           valuesMax: () => chunkValuesMax,
-          receive: (element, index, length) => {
-            schema.add(element, index, length);
-            visitor.element?.(element);
-          },
+          receive: (element, index, length) => schema.add(element, index, length),
         },
       ],
       [
@@ -171,7 +146,7 @@ function decide(
     asColumn(column, reasons.get(column), hasLargeIntegers(column, i, rowGroups)),
   );
   const isBounded = columns.map(
-    ({ values }, i) => values.kind !== 'text' && isOrderKnown(schemaColumns[i]!.firstLeaf),
+    ({ values }, i) => values.kind !== 'text' && isOrderKnown(schemaColumns[i]!.node.firstLeaf),
   );
   if (isBounded.every(Boolean)) return { columns, groups: rowGroups };
   const groups = rowGroups.map(({ rows, chunks }) => ({
@@ -196,11 +171,11 @@ function hasLargeIntegers(
 }
 
 function asColumn(
-  { name, isNullable, flat, stored }: SchemaColumn,
+  { name, isNullable, flat, stored, node }: SchemaColumn,
   otherReason: string | undefined,
   isLarge: boolean,
 ): ForeignColumn {
-  const common = { name, stored, nullable: isNullable };
+  const common = { name, stored, nullable: isNullable, node };
   if (flat === null)
     return { ...common, type: 'string', way: 'complete', reason: 'nested', values: { kind: 'json' } };
   const { parquet } = flat;

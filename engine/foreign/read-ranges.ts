@@ -1,5 +1,6 @@
 import { missingBytesMax } from './chunk-bytes.js';
 import type { ForeignFormat, ForeignRead } from './foreign-file.js';
+import { pageRange } from './offset-index.js';
 
 /** Bytes [from, to) of a file. */
 interface Range {
@@ -22,13 +23,11 @@ export function readRanges({ format, column, chunk, pages, spans, wanted }: Fore
   if (format === 'arrow') return [];
   const whole = { from: chunk.offset, to: chunk.offset + chunk.bytes + missingBytesMax };
   if (pages === null || column.way !== 'fast') return [whole];
-  const { offsets, firstRows } = pages;
-  const span = spans[wanted]!;
-  const first = firstRows.findLastIndex((row) => row <= span.from);
-  const last = firstRows.findIndex((row) => row >= span.to);
-  if (first < 0 || last <= first) return [whole];
+  const { offsets } = pages;
+  const range = pageRange(pages, spans[wanted]!);
+  if (range === null) return [whole];
   return [
-    { from: offsets[first]!, to: offsets[last]! },
+    { from: offsets[range.first]!, to: offsets[range.last]! },
     ...(chunk.offset < offsets[0]! ? [{ from: chunk.offset, to: offsets[0]! }] : []),
   ];
 }

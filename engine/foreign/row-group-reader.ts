@@ -1,7 +1,8 @@
 import { physicalType, codecNumber, encoding } from '../parquet/format.js';
 import type { ThriftFields } from '../parquet/thrift-reader.js';
 import type { ForeignBound, ForeignChunk, ForeignRowGroup } from './foreign-file.js';
-import type { ColumnType, SchemaColumn } from './schema-columns.js';
+import type { ColumnType } from './schema-columns.js';
+import type { SchemaColumn } from './schema-node.js';
 import { ticksToMs } from './decode-parquet.js';
 import { foreignPartsMax } from '../core/limits.js';
 import { offsetIndexBytesMax } from './offset-index.js';
@@ -133,10 +134,8 @@ export class RowGroupReader {
 
   /** Adds the next row group. Throws `FormatError` where it contradicts the schema or reaches beyond the file. */
   add(group: ThriftFields, index: number, length: number): void {
-    if (length * this.columns.length > foreignPartsMax)
-      group.fail(
-        `the file has ${length} row groups of ${this.columns.length} columns, more than can be read`,
-      );
+    if (length * this.leaves > foreignPartsMax)
+      group.fail(`the file has ${length} row groups of ${this.leaves} columns, more than can be read`);
     const rows = group.size(3);
     const chunks = group.structs(1);
     if (chunks.length !== this.leaves)
@@ -147,7 +146,8 @@ export class RowGroupReader {
     this.rowGroups.push({
       rows,
       chunks: this.columns.map((column) => {
-        const own = chunks.slice(column.firstLeaf, column.firstLeaf + column.leaves);
+        const { firstLeaf, leaves } = column.node;
+        const own = chunks.slice(firstLeaf, firstLeaf + leaves);
         const parts = own.map((chunk) => this.#readChunk(chunk, column, rows, index));
         return column.flat === null ? enclosing(parts) : parts[0]!;
       }),
@@ -188,7 +188,7 @@ export class RowGroupReader {
       uncompressedBytes: fields.size(6),
       ...facts,
       bloomFilter: flat === null ? null : this.#bloomFilterOf(fields),
-      ...(flat === null ? {} : this.#offsetIndexOf(chunk)),
+      ...this.#offsetIndexOf(chunk),
     };
   }
 
@@ -231,5 +231,6 @@ function enclosing(chunks: readonly ForeignChunk[]): ForeignChunk {
     uncompressedBytes: chunks.reduce((sum, chunk) => sum + chunk.uncompressedBytes, 0),
     ...nothingKnown,
     bloomFilter: null,
+    leaves: chunks.map(({ offset, bytes, codec, offsetIndex }) => ({ offset, bytes, codec, offsetIndex })),
   };
 }

@@ -1,28 +1,70 @@
-import { FormatError } from '../parquet/format.js';
+import type { Column, PlainColumn } from '../columns/column.js';
+import { encoding, FormatError } from '../parquet/format.js';
+import {
+  hasCodes,
+  isData,
+  isDictionary,
+  readDictionaryPage,
+  readEntryPage,
+  type EntryPage,
+  type Page,
+  type PageReading,
+} from './chunk-pages.js';
 import { JsonText } from './value-texts.js';
 import { leafFormatOf, type LeafFormat, type LeafValue } from './leaf-format.js';
-import type { LeafPage, PageReader } from './page-reader.js';
+import { decodeEntryCodes, pageValues } from './page-values.js';
 import type { LeafType, ListNode, MapNode, SchemaNode } from './schema-node.js';
+
+/** The entries of a data page with their values. */
+interface LeafPage extends EntryPage {
+  /** The values of the entries that have one; with `codes`, the dictionary that these index. */
+  readonly values: Column;
+  readonly codes: Uint32Array | null;
+}
+
+/** Decodes the data pages among `pages` one by one. */
+function* leafPages(pages: Iterable<Page>, type: LeafType, reading: PageReading): Generator<LeafPage> {
+  let dictionary: PlainColumn | null = null;
+  for (const page of pages) {
+    if (isDictionary(page)) dictionary = pageValues(readDictionaryPage(page, reading), type) as PlainColumn;
+    if (!isData(page) || page.header.rows === 0) continue;
+    const entries = readEntryPage(page, reading);
+    const { stored, repetitions } = entries;
+    const rows = repetitions?.reduce((sum, level) => sum + Number(level === 0), 0) ?? page.header.rows;
+    if (page.rows !== undefined && (rows !== page.rows || (repetitions?.[0] ?? 0) > 0))
+      throw new FormatError(`expected a data page of ${page.rows} rows here`, page.at);
+    if (stored.present === 0)
+      yield { ...entries, values: pageValues({ ...stored, encoding: encoding.plain }, type), codes: null };
+    else if (!hasCodes(stored.encoding)) yield { ...entries, values: pageValues(stored, type), codes: null };
+    else if (dictionary === null)
+      throw new FormatError('the page refers to a dictionary, but there is none', page.at);
+    else yield { ...entries, values: dictionary, codes: decodeEntryCodes(stored, dictionary.length) };
+  }
+}
 
 /** Iterates over the entries of a column chunk. */
 export class LeafCursor {
   readonly format: LeafFormat;
-  #page: LeafPage | null;
+  readonly #pages: Iterator<LeafPage>;
+  #page: LeafPage | undefined;
   #entry = 0;
   #value = 0;
 
+  /** @param pages the pages of the chunk from the wanted rows on, the dictionary first */
   constructor(
     readonly type: LeafType,
-    private readonly pages: PageReader,
+    pages: Iterable<Page>,
+    reading: PageReading,
   ) {
     this.format = leafFormatOf(type);
-    this.#page = this.#nextPage();
+    this.#pages = leafPages(pages, type, reading);
+    this.#turnPage();
   }
 
   /** Definition level of the current entry; -1 after the last entry. */
   get definition(): number {
-    if (this.#page === null) return -1;
-    return this.#page.definitions === null ? this.type.definitionMax : this.#page.definitions[this.#entry]!;
+    if (this.#page === undefined) return -1;
+    return this.#page.definitions?.[this.#entry] ?? this.type.definitionMax;
   }
 
   /** Repetition level of the current entry; 0 at the beginning of a row and after the last entry. */
@@ -38,21 +80,23 @@ export class LeafCursor {
 
   /** Goes to the next entry. Throws `FormatError` after the last one. */
   advance(): void {
-    const page = this.#page;
-    if (page === null) throw new FormatError('the column has fewer values than rows', 0);
+    if (this.#page === undefined) throw new FormatError('the column has fewer values than rows', 0);
     if (this.definition === this.type.definitionMax) this.#value++;
     this.#entry++;
-    if (this.#entry < page.entries) return;
-    this.#page = this.#nextPage();
-    this.#entry = 0;
-    this.#value = 0;
+    if (this.#entry === this.#page.entries) this.#turnPage();
   }
 
-  #nextPage(): LeafPage | null {
-    for (;;) {
-      const page = this.pages.next();
-      if (page === null || page.entries > 0) return page;
-    }
+  /** Goes to the beginning of the row that is `rows` after this one. */
+  skipRows(rows: number): void {
+    for (; rows > 0; rows--)
+      do this.advance();
+      while (this.repetition !== 0);
+  }
+
+  #turnPage(): void {
+    this.#page = this.#pages.next().value as LeafPage | undefined;
+    this.#entry = 0;
+    this.#value = 0;
   }
 }
 
@@ -89,9 +133,7 @@ export class RowReader {
 
   /** Skips the next row. */
   skipRow(): void {
-    for (const cursor of this.cursors)
-      do cursor.advance();
-      while (cursor.repetition !== 0);
+    for (const cursor of this.cursors) cursor.skipRows(1);
   }
 
   #cursorsOf({ firstLeaf, leaves }: SchemaNode): readonly LeafCursor[] {

@@ -1,7 +1,7 @@
 import type { ThriftFields } from '../parquet/thrift-reader.js';
-import { physicalType, repetition } from '../parquet/format.js';
+import { physicalType } from '../parquet/format.js';
 import type { FieldType } from '../core/schema.js';
-import { valueBytesMax, foreignColumnsMax, jsonDepthMax } from '../core/limits.js';
+import { valueBytesMax } from '../core/limits.js';
 import type { ForeignColumn, ForeignValues, ParquetStorage } from './foreign-file.js';
 
 /**
@@ -41,7 +41,7 @@ const logicalId = {
 const none: Annotation = { kind: 'none' };
 
 /** The annotation of a `SchemaElement` that is not a group. An unknown one counts as none. */
-export function readAnnotation(element: ThriftFields): Annotation {
+function readAnnotation(element: ThriftFields): Annotation {
   const logical = element.has(10) ? readLogicalType(element.struct(10)) : none;
   return logical.kind === 'none' ? readConvertedType(element) : logical;
 }
@@ -146,6 +146,9 @@ export interface ColumnType extends Pick<ForeignColumn, 'type' | 'stored' | 'val
   readonly reason: string;
 }
 
+/** Bytes of an INT96. */
+const int96Bytes = 12;
+
 /** A double represents exactly every integer of up to 15 decimal digits, and every power of ten up to 10^22. */
 const exactDigitsMax = 15;
 const exactPowerMax = 22;
@@ -182,12 +185,12 @@ function timeTicks(perMs: number, ms: number, reason = ''): Meaning {
   return { type: 'time', values: { kind: 'ticks', perMs, ms }, reason };
 }
 
-/** The column type of a `SchemaElement` that is not a group. Throws `FormatError` for an invalid type. */
-function columnTypeOf(element: ThriftFields): ColumnType {
+/** The column type of a `SchemaElement` that is not a group, and its annotation. Throws `FormatError` for an invalid type. */
+export function columnTypeOf(element: ThriftFields): ColumnType & { readonly annotation: Annotation } {
   const type = element.size(1);
   const name = typeNames.get(type) ?? element.fail(`the physical type ${type} is unknown`);
   const isFixed = type === physicalType.fixedLengthBytes;
-  const valueBytes = isFixed ? element.size(2) : 0;
+  const valueBytes = isFixed ? element.size(2) : type === physicalType.int96 ? int96Bytes : 0;
   if (isFixed && (valueBytes === 0 || valueBytes > valueBytesMax))
     element.fail(`the values have ${valueBytes} bytes`);
   const annotation = readAnnotation(element);
@@ -198,6 +201,7 @@ function columnTypeOf(element: ThriftFields): ColumnType {
     ...(annotation.kind === 'null' ? { isNull: true } : {}),
     stored: stored.filter((word) => word !== '').join(' '),
     parquet: { type, valueBytes, isUnsigned, scale },
+    annotation,
   };
 }
 
@@ -268,90 +272,4 @@ function bytesMeaning(valueBytes: number, annotation: Annotation): Meaning {
     default:
   }
   return { type: 'string', values: { kind: 'bytes' }, reason: '' };
-}
-
-/** A top-level field of a file's schema. */
-export interface SchemaColumn {
-  readonly name: string;
-  readonly isNullable: boolean;
-  /** The column's type; null for a nested field, i.e. a group or a repeated field. */
-  readonly flat: ColumnType | null;
-  /** The type for display, also of a nested field. */
-  readonly stored: string;
-  /** Index of the first of its column chunks in a row group, and their number (`leaves`). */
-  readonly firstLeaf: number;
-  readonly leaves: number;
-}
-
-/** Names of groups by their `ConvertedType`: 1 is MAP, 2 MAP_KEY_VALUE, 3 LIST. */
-const groupNames = new Map([
-  [1, 'MAP'],
-  [2, 'MAP'],
-  [3, 'LIST'],
-]);
-
-/** Takes the `SchemaElement`s of parquet.thrift one by one. They come depth first: the root, then each group before its fields. */
-export class SchemaReader {
-  /** The top-level fields that are complete so far. */
-  readonly columns: SchemaColumn[] = [];
-  #leaves = 0;
-  /** For each group that is still open, outermost first, the number of its fields that have not come yet. */
-  readonly #missing: number[] = [];
-  #top: ThriftFields | undefined;
-  #topLeaf = 0;
-
-  /** Number of column chunks per row group. */
-  get leaves(): number {
-    return this.#leaves;
-  }
-
-  /** Adds the next element. Throws `FormatError` for a schema that is invalid or too large. */
-  add(element: ThriftFields, index: number, length: number): void {
-    if (length > foreignColumnsMax)
-      element.fail(`the schema has ${length} columns, more than the maximum of ${foreignColumnsMax}`);
-    const children = element.size(5, 0);
-    if (index === 0) {
-      this.#missing.push(children);
-      return;
-    }
-    if (this.#missing.at(-1) === 0) element.fail('the schema has more columns than its groups count');
-    this.#missing[this.#missing.length - 1]!--;
-    if (this.#missing.length === 1) {
-      this.#top = element;
-      this.#topLeaf = this.#leaves;
-    }
-    if (children > 0) this.#missing.push(children);
-    else this.#leaves++;
-    if (this.#missing.length > jsonDepthMax) element.fail(`groups are nested more than ${jsonDepthMax} deep`);
-    while (this.#missing.length > 1 && this.#missing.at(-1) === 0) this.#missing.pop();
-    if (this.#missing.length === 1) this.#finish();
-  }
-
-  /** Throws `FormatError` where groups lack fields. The error has the position of `fields`, the structure that holds the schema. */
-  end(fields: ThriftFields): void {
-    if (this.#missing.length !== 1 || this.#missing[0] !== 0)
-      fields.fail('the schema has fewer columns than its groups count');
-  }
-
-  #finish(): void {
-    const element = this.#top!;
-    const repeats = element.size(3, repetition.required);
-    if (repeats > repetition.repeated) element.fail(`the repetition ${repeats} is unknown`);
-    const isFlat = element.size(5, 0) === 0 && repeats !== repetition.repeated;
-    const flat = isFlat ? columnTypeOf(element) : null;
-    this.columns.push({
-      name: element.text(4),
-      isNullable: repeats !== repetition.required,
-      flat,
-      stored: flat?.stored ?? nestedText(element, repeats),
-      firstLeaf: this.#topLeaf,
-      leaves: this.#leaves - this.#topLeaf,
-    });
-  }
-}
-
-function nestedText(element: ThriftFields, repeats: number): string {
-  const isGroup = element.size(5, 0) > 0;
-  const name = isGroup ? (groupNames.get(element.size(6, -1)) ?? 'group') : columnTypeOf(element).stored;
-  return repeats === repetition.repeated ? `repeated ${name}` : name;
 }

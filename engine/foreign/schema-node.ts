@@ -1,6 +1,8 @@
+import { foreignColumnsMax, jsonDepthMax } from '../core/limits.js';
 import { repetition } from '../parquet/format.js';
 import type { ThriftFields } from '../parquet/thrift-reader.js';
-import { readAnnotation, type Annotation } from './schema-columns.js';
+import type { ParquetStorage } from './foreign-file.js';
+import { columnTypeOf, type Annotation, type ColumnType } from './schema-columns.js';
 
 /**
  * A field of a Parquet schema as a tree of values
@@ -51,44 +53,91 @@ interface Repeated {
 }
 
 /** How the values of a column chunk are stored. */
-export interface LeafType {
-  /** Number of the physical type. */
-  readonly type: number;
-  /** Bytes of each value of a FIXED_LEN_BYTE_ARRAY; else 0. */
-  readonly valueBytes: number;
+export interface LeafType extends ParquetStorage {
   readonly annotation: Annotation;
   readonly definitionMax: number;
   readonly repetitionMax: number;
 }
 
-/** Builds the trees of all columns. `elements` is a complete schema, the root first, that is not nested too deeply. */
-export function schemaNodes(elements: readonly ThriftFields[]): SchemaNode[] {
-  const builder = new NodeBuilder(elements);
-  return builder.columns();
+/** A top-level field of a file's schema. */
+export interface SchemaColumn {
+  readonly name: string;
+  readonly isNullable: boolean;
+  /** The column's type; null for a nested field, i.e. a group or a repeated field. */
+  readonly flat: ColumnType | null;
+  /** The type for display, also of a nested field. */
+  readonly stored: string;
+  readonly node: SchemaNode;
 }
 
 /** A `SchemaElement` and its children. */
 interface Element {
   readonly fields: ThriftFields;
   readonly repeats: number;
-  readonly children: readonly Element[];
+  readonly children: Element[];
+  /** Number of children that have not come yet. */
+  missing: number;
 }
 
-class NodeBuilder {
-  #at = 0;
-  #leaf = 0;
+/** Names of groups by their `ConvertedType`: 1 is MAP, 2 MAP_KEY_VALUE, 3 LIST. */
+const groupNames = new Map([
+  [1, 'MAP'],
+  [2, 'MAP'],
+  [3, 'LIST'],
+]);
 
-  constructor(private readonly elements: readonly ThriftFields[]) {}
+/** Takes the `SchemaElement`s of parquet.thrift one by one. They come depth first: the root, then each group before its fields. */
+export class SchemaReader {
+  /** The top-level fields that are complete so far. */
+  readonly columns: SchemaColumn[] = [];
+  #leaves = 0;
+  /** The groups that are still open, outermost first. */
+  readonly #open: Element[] = [];
 
-  columns(): SchemaNode[] {
-    return this.#element().children.map((child) => this.#node(child, 0, 0));
+  /** Number of column chunks per row group. */
+  get leaves(): number {
+    return this.#leaves;
   }
 
-  #element(): Element {
-    const fields = this.elements[this.#at++]!;
-    const children: Element[] = [];
-    for (let rest = fields.size(5, 0); rest > 0; rest--) children.push(this.#element());
-    return { fields, repeats: fields.size(3, repetition.required), children };
+  /** Adds the next element. Throws `FormatError` for a schema that is invalid or too large. */
+  add(fields: ThriftFields, index: number, length: number): void {
+    if (length > foreignColumnsMax)
+      fields.fail(`the schema has ${length} columns, more than the maximum of ${foreignColumnsMax}`);
+    const missing = fields.size(5, 0);
+    const element = { fields, repeats: fields.size(3, repetition.required), children: [], missing };
+    const open = this.#open;
+    if (index > 0) {
+      const parent = open.at(-1)!;
+      if (parent.missing === 0) fields.fail('the schema has more columns than its groups count');
+      parent.missing--;
+      parent.children.push(element);
+    }
+    if (index === 0 || missing > 0) open.push(element);
+    if (open.length > jsonDepthMax) fields.fail(`groups are nested more than ${jsonDepthMax} deep`);
+    while (open.length > 1 && open.at(-1)!.missing === 0) open.pop();
+    const column = open.length === 1 ? open[0]!.children.pop() : undefined;
+    if (column !== undefined) this.#finish(column);
+  }
+
+  /** Throws `FormatError` where groups lack fields. The error has the position of `fields`, the structure that holds the schema. */
+  end(fields: ThriftFields): void {
+    if (this.#open.length !== 1 || this.#open[0]!.missing !== 0)
+      fields.fail('the schema has fewer columns than its groups count');
+  }
+
+  #finish(element: Element): void {
+    const { fields, repeats, children } = element;
+    if (repeats > repetition.repeated) fields.fail(`the repetition ${repeats} is unknown`);
+    const isGroup = children.length > 0;
+    const type = isGroup ? null : columnTypeOf(fields);
+    const name = type?.stored ?? groupNames.get(fields.size(6, -1)) ?? 'group';
+    this.columns.push({
+      name: fields.text(4),
+      isNullable: repeats !== repetition.required,
+      flat: repeats === repetition.repeated ? null : type,
+      stored: repeats === repetition.repeated ? `repeated ${name}` : name,
+      node: this.#node(element, 0, 0),
+    });
   }
 
   /** @param definition, level the definition and repetition levels of the enclosing element */
@@ -116,29 +165,24 @@ class NodeBuilder {
       if (kind === 'map' && repeated!.children.length === 2)
         return this.#map(repeated!, definition, level, presentFrom);
     }
-    const firstLeaf = this.#leaf;
+    const firstLeaf = this.#leaves;
     if (children.length > 0) {
       const named = children.map((child) => ({
         name: child.fields.text(4),
         node: this.#node(child, definition, level),
       }));
-      return { kind: 'struct', presentFrom, firstLeaf, leaves: this.#leaf - firstLeaf, fields: named };
+      return { kind: 'struct', presentFrom, firstLeaf, leaves: this.#leaves - firstLeaf, fields: named };
     }
-    this.#leaf++;
-    const type = {
-      type: fields.size(1),
-      valueBytes: fields.size(2, 0),
-      annotation: readAnnotation(fields),
-      definitionMax: definition,
-      repetitionMax: level,
-    };
+    this.#leaves++;
+    const { parquet, annotation } = columnTypeOf(fields);
+    const type = { ...parquet, annotation, definitionMax: definition, repetitionMax: level };
     return { kind: 'leaf', presentFrom, firstLeaf, leaves: 1, type };
   }
 
   #list(definition: number, level: number, presentFrom: number, readItem: () => SchemaNode): SchemaNode {
-    const firstLeaf = this.#leaf;
+    const firstLeaf = this.#leaves;
     const item = readItem();
-    const leaves = this.#leaf - firstLeaf;
+    const leaves = this.#leaves - firstLeaf;
     const levels = { itemFrom: definition + 1, itemLevel: level + 1 };
     return { kind: 'list', presentFrom, firstLeaf, leaves, ...levels, item };
   }
@@ -156,10 +200,10 @@ class NodeBuilder {
   }
 
   #map(repeated: Element, definition: number, level: number, presentFrom: number): SchemaNode {
-    const firstLeaf = this.#leaf;
+    const firstLeaf = this.#leaves;
     const key = this.#node(repeated.children[0]!, definition + 1, level + 1);
     const value = this.#node(repeated.children[1]!, definition + 1, level + 1);
-    const leaves = this.#leaf - firstLeaf;
+    const leaves = this.#leaves - firstLeaf;
     const levels = { itemFrom: definition + 1, itemLevel: level + 1 };
     return { kind: 'map', presentFrom, firstLeaf, leaves, ...levels, key, value };
   }
@@ -171,4 +215,18 @@ function groupKind(fields: ThriftFields): 'map' | 'list' | 'struct' {
   const converted = fields.size(6, -1);
   if (logical?.has(2) === true || converted === 1 || converted === 2) return 'map';
   return logical?.has(3) === true || converted === 3 ? 'list' : 'struct';
+}
+
+/** The types of a node's leaves, in order. */
+export function leafTypes(node: SchemaNode): LeafType[] {
+  switch (node.kind) {
+    case 'leaf':
+      return [node.type];
+    case 'struct':
+      return node.fields.flatMap((field) => leafTypes(field.node));
+    case 'list':
+      return leafTypes(node.item);
+    case 'map':
+      return [...leafTypes(node.key), ...leafTypes(node.value)];
+  }
 }

@@ -149,7 +149,14 @@ function searchPages(
   const { chunk, column, spans, wanted } = read;
   const { pages, dictionary } = found;
   const mayHold = withPageRoom(found, needlesBytes(needles), (room: Arena) => {
-    const reading: PageReading = { bytes, codec: chunk.codec, decompress, isNullable: column.nullable, room };
+    const reading: PageReading = {
+      bytes,
+      codec: chunk.codec,
+      decompress,
+      definitionMax: Number(column.nullable),
+      repetitionMax: 0,
+      room,
+    };
     const isCoded = pages.some(({ header }) => hasCodes(header.encoding));
     // A page of codes may hold a needle where some dictionary entry does. Only decoding tells which pages refer to that entry.
     const mayCoded =

@@ -45,7 +45,9 @@ interface AnyPage {
  */
 export interface AnyDataPageHeader extends AnyPage, Omit<DataPageHeader, 'checksum'> {
   readonly version: 1 | 2;
+  /** Only in version 1: how definition and repetition levels are encoded. */
   readonly levelEncoding: number;
+  readonly repetitionEncoding: number;
   /**
    * Only in version 2: bytes of the repetition levels, which precede the definition levels. Some writers have them although no value
    * repeats.
@@ -132,7 +134,13 @@ export function readAnyHeader(fields: ThriftFields, bytesMax: number): AnyPageHe
       return { kind: 'dictionary', ...page, entries: fields.struct(7).size(1) };
     case pageType.dataV1: {
       const data = fields.struct(5);
-      const levels = { levelEncoding: data.size(3), levelBytes: 0, repetitionBytes: 0 };
+      const levelEncoding = data.size(3);
+      const levels = {
+        levelEncoding,
+        repetitionEncoding: data.size(4, encoding.rle),
+        levelBytes: 0,
+        repetitionBytes: 0,
+      };
       const rest = { nullCount: 0, compressed: true };
       return {
         kind: 'data',
@@ -160,6 +168,7 @@ function readVersion2(
     nullCount: data.size(2),
     encoding: data.size(4),
     levelEncoding: encoding.rle,
+    repetitionEncoding: encoding.rle,
     levelBytes: data.size(5),
     repetitionBytes: data.size(6, 0),
     compressed: data.bool(7, true),

@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { SchemaElement } from 'hyparquet';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { caseCount, fc } from '../cases.js';
 import type { DecodedSpans, ForeignRead } from '../../engine/foreign/foreign-file.js';
@@ -16,6 +17,21 @@ const spanRows = 2000;
 const asTold = (read: ForeignRead): Promise<DecodedSpans> =>
   decodeForeign({ ...read, takesOffsetIndex: true });
 
+const optional = { repetition_type: 'OPTIONAL' } as const;
+const text = { type: 'BYTE_ARRAY', converted_type: 'UTF8', ...optional } as const;
+const schema: SchemaElement[] = [
+  { name: 'root', num_children: 5 },
+  { name: 'n', type: 'INT32', repetition_type: 'REQUIRED' },
+  { name: 'text', ...text },
+  { name: 'host', ...text },
+  { name: 'id', type: 'FIXED_LEN_BYTE_ARRAY', type_length: 16, logical_type: { type: 'UUID' }, ...optional },
+  { name: 'list', converted_type: 'LIST', num_children: 1, ...optional },
+  { name: 'list', num_children: 1, repetition_type: 'REPEATED' },
+  { name: 'element', num_children: 2, ...optional },
+  { name: 'text', ...text },
+  { name: 'n', type: 'INT32', ...optional },
+];
+
 let folder: string;
 let path: string;
 beforeAll(async () => {
@@ -23,12 +39,20 @@ beforeAll(async () => {
   path = join(folder, 'a.parquet');
   const numbers = Array.from({ length: rows }, (_, i) => i);
   const columnData = [
-    { name: 'n', type: 'INT32', data: numbers },
-    { name: 'text', type: 'STRING', data: numbers.map((i) => (i % 7 === 0 ? null : `text ${i * 7919}`)) },
-    { name: 'host', type: 'STRING', data: numbers.map((i) => `host-${i % 40}`) },
+    { name: 'n', data: numbers },
+    { name: 'text', data: numbers.map((i) => (i % 7 === 0 ? null : `text ${i * 7919}`)) },
+    { name: 'host', data: numbers.map((i) => `host-${i % 40}`) },
+    { name: 'id', data: numbers.map((i) => `00000000-0000-0000-0000-${String(i).padStart(12, '0')}`) },
+    {
+      name: 'list',
+      data: numbers.map((i) =>
+        Array.from({ length: i % 5 }, (_, k) => ({ text: k === 3 ? null : `${i} in ${k}`, n: k })),
+      ),
+    },
   ] as const;
   const bytes = parquetWriteBuffer({
     columnData: columnData.map((column) => ({ ...column, offsetIndex: true })),
+    schema,
     rowGroupSize: rows,
     pageSize: 4096,
   });
@@ -42,7 +66,8 @@ describe('the page locations that a file states', () => {
   it('are used, so that only the pages of a span are read, and give the same values', async () => {
     const file = await readForeignFile(path, 'parquet');
     for (const [column, { name }] of file.columns.entries()) {
-      expect(file.rowGroups[0]!.chunks[column]!.offsetIndex, name).toBeDefined();
+      const { leaves, ...chunk } = file.rowGroups[0]!.chunks[column]!;
+      for (const { offsetIndex } of leaves ?? [chunk]) expect(offsetIndex, name).toBeDefined();
       expect(await valuesOf(file, path, column, spanRows, asTold), name).toEqual(
         await valuesOf(file, path, column, spanRows),
       );
@@ -54,11 +79,16 @@ describe('the page locations that a file states', () => {
     }
   });
 
-  it('are ignored if the pages or the chunk contradict them', async () => {
+  it.each([
+    ['text', 1],
+    ['identifiers', 3],
+    ['lists', 4],
+  ])('are ignored if the pages or the chunk contradict them, in a column of %s', async (_, which) => {
     const content = await readFile(path);
     const file = await readForeignFile(path, 'parquet');
-    const expected = await valuesOf(file, path, 1, spanRows);
-    const { offset, bytes } = file.rowGroups[0]!.chunks[1]!.offsetIndex!;
+    const expected = await valuesOf(file, path, which, spanRows);
+    const { leaves, ...chunk } = file.rowGroups[0]!.chunks[which]!;
+    const { offset, bytes } = (leaves?.[0] ?? chunk).offsetIndex!;
     const damaged = join(folder, 'damaged.parquet');
     const change = fc.oneof(
       fc.uint8Array({ minLength: bytes, maxLength: bytes }),
@@ -73,11 +103,11 @@ describe('the page locations that a file states', () => {
         const other = Buffer.from(content);
         other.set(index, offset);
         await writeFile(damaged, other);
-        const { spans } = await asTold({ ...readingOf(file, damaged, 1, 0, spanRows), wanted });
+        const { spans } = await asTold({ ...readingOf(file, damaged, which, 0, spanRows), wanted });
         const { column } = spans.find(({ span }) => span === wanted)!;
         expect(columnValues(column)).toEqual(expected.slice(wanted * spanRows, (wanted + 1) * spanRows));
       }),
-      { numRuns: caseCount(100) },
+      { numRuns: caseCount(which === 1 ? 100 : 10) },
     );
   });
 
@@ -85,12 +115,9 @@ describe('the page locations that a file states', () => {
     let told = 0;
     for (const { path: of } of parquetCorpus('data')) {
       const file = await readForeignFile(of, 'parquet').catch(() => null);
-      for (const [column, { way }] of (file?.columns ?? []).entries()) {
-        if (
-          way !== 'fast' ||
-          file!.rowGroups.every(({ chunks }) => chunks[column]!.offsetIndex === undefined)
-        )
-          continue;
+      for (const column of (file?.columns ?? []).keys()) {
+        const leaves = file!.rowGroups.flatMap(({ chunks }) => chunks[column]!.leaves ?? [chunks[column]!]);
+        if (leaves.every(({ offsetIndex }) => offsetIndex === undefined)) continue;
         told++;
         const rowsOfSpan = Math.max(1, Math.floor(file!.rows / 7));
         const expected = await valuesOf(file!, of, column, rowsOfSpan).catch(String);
