@@ -8,7 +8,7 @@ import { type DecodedSpans, type ForeignRead, type LeafChunk, withErrorsNamed } 
 import { setJson, valueSetter } from './leaf-format.js';
 import { openPageDecompressor } from './page-codec.js';
 import { LeafCursor, RowReader } from './row-reader.js';
-import { leafTypes } from './schema-node.js';
+import { leafTypes } from './parquet-schema.js';
 import { SpanColumns } from './span-columns.js';
 
 /** A leaf of the column, with what its pages are read with. */

@@ -10,9 +10,9 @@ import {
   type DecodedSpans,
   type ForeignColumn,
   type ForeignRead,
-  type ParquetStorage,
   withErrorsNamed,
 } from './foreign-file.js';
+import type { ParquetStorage } from './parquet-schema.js';
 import { openPageDecompressor } from './page-codec.js';
 import { ChunkBytes } from './chunk-bytes.js';
 import {

@@ -3,7 +3,7 @@ import type { Column } from '../columns/column.js';
 import type { FieldType } from '../core/schema.js';
 import { FormatError } from '../parquet/format.js';
 import { DamageError, LogstrataError } from '../core/errors.js';
-import type { SchemaNode } from './schema-node.js';
+import type { ParquetStorage, SchemaNode } from './parquet-schema.js';
 
 /**
  * Description of a file that another program wrote: its columns and where their values are stored. Plain data that is sent
@@ -56,18 +56,6 @@ export interface ForeignColumn {
   readonly parquet?: ParquetStorage;
   /** The column's part of a Parquet schema, by which the complete way reads it. */
   readonly node?: SchemaNode;
-}
-
-/** How Parquet stores the values of a column that is not nested. */
-export interface ParquetStorage {
-  /** Number of the physical type (`Type` of parquet.thrift). */
-  readonly type: number;
-  /** Bytes per value of a FIXED_LEN_BYTE_ARRAY or an INT96; else 0. */
-  readonly valueBytes: number;
-  /** Whether integers are unsigned. */
-  readonly isUnsigned: boolean;
-  /** Decimal digits after the point of a DECIMAL that is stored as an integer; else 0. */
-  readonly scale: number;
 }
 
 /**

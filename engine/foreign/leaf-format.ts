@@ -12,7 +12,7 @@ import {
   timestampText,
   uuidText,
 } from './value-texts.js';
-import type { LeafType } from './schema-node.js';
+import type { LeafType } from './parquet-schema.js';
 import type { BytesColumn, Column, DictionaryColumn, NumberColumn } from '../columns/column.js';
 import type { ColumnBuilder } from '../columns/column-builder.js';
 import { assert } from '../core/errors.js';

@@ -27,7 +27,8 @@ import {
   wrapInt32,
 } from '../kernels/stored-numbers.js';
 import { LogstrataError } from '../core/errors.js';
-import type { ForeignColumn, ParquetStorage } from './foreign-file.js';
+import type { ForeignColumn } from './foreign-file.js';
+import type { ParquetStorage } from './parquet-schema.js';
 import { decodePlainStrings } from '../kernels/plain-strings.js';
 import { foreignSpanBytesMax } from '../core/limits.js';
 import { repairFactorMax, repairUtf8Into } from '../core/utf8.js';

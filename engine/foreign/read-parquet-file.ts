@@ -12,7 +12,7 @@ import { metadataBytesMax, int64Max } from '../core/limits.js';
 import type { ForeignPlace } from '../objects/object-blocks.js';
 import { contentHash, withForeignSource, withOffset, type ForeignSource } from './foreign-source.js';
 import type { ColumnType } from './schema-columns.js';
-import { SchemaReader, type SchemaColumn } from './schema-node.js';
+import { SchemaReader, type SchemaColumn } from './schema-reader.js';
 import { RowGroupReader } from './row-group-reader.js';
 
 /** Bytes that are read from the end of a file at first: most footers fit. */

@@ -2,7 +2,7 @@ import { physicalType, codecNumber, encoding } from '../parquet/format.js';
 import type { ThriftFields } from '../parquet/thrift-reader.js';
 import type { ForeignBound, ForeignChunk, ForeignRowGroup } from './foreign-file.js';
 import type { ColumnType } from './schema-columns.js';
-import type { SchemaColumn } from './schema-node.js';
+import type { SchemaColumn } from './schema-reader.js';
 import { ticksToMs } from './decode-parquet.js';
 import { foreignPartsMax } from '../core/limits.js';
 import { offsetIndexBytesMax } from './offset-index.js';

@@ -13,7 +13,7 @@ import {
 import { JsonText } from './value-texts.js';
 import { leafFormatOf, type LeafFormat, type LeafValue } from './leaf-format.js';
 import { decodeEntryCodes, pageValues } from './page-values.js';
-import type { LeafType, ListNode, MapNode, SchemaNode } from './schema-node.js';
+import type { LeafType, ListNode, MapNode, SchemaNode } from './parquet-schema.js';
 
 /** The entries of a data page with their values. */
 interface LeafPage extends EntryPage {

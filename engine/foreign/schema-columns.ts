@@ -2,23 +2,8 @@ import type { ThriftFields } from '../parquet/thrift-reader.js';
 import { physicalType } from '../parquet/format.js';
 import type { FieldType } from '../core/schema.js';
 import { valueBytesMax } from '../core/limits.js';
-import type { ForeignColumn, ForeignValues, ParquetStorage } from './foreign-file.js';
-
-/**
- * The annotation that gives a physical type its meaning: the `LogicalType` of parquet.thrift, or the older `ConvertedType`
- * where there is none (https://github.com/apache/parquet-format/blob/master/LogicalTypes.md).
- */
-export type Annotation =
-  | {
-      readonly kind:
-        'none' | 'text' | 'date' | 'null' | 'binary JSON' | 'UUID' | 'float16' | 'interval' | 'geometry';
-    }
-  | { readonly kind: 'time of day' | 'timestamp'; readonly unit: TimeUnit; readonly isUtc: boolean }
-  | { readonly kind: 'decimal'; readonly precision: number; readonly scale: number }
-  | { readonly kind: 'integer'; readonly bits: number; readonly isSigned: boolean };
-
-/** Unit of the ticks of a time. */
-type TimeUnit = 'MILLIS' | 'MICROS' | 'NANOS';
+import type { ForeignColumn, ForeignValues } from './foreign-file.js';
+import type { Annotation, ParquetStorage, TimeUnit } from './parquet-schema.js';
 
 /** Field ids of the union `LogicalType`. */
 const logicalId = {

@@ -1,63 +1,8 @@
 import { foreignColumnsMax, jsonDepthMax } from '../core/limits.js';
 import { repetition } from '../parquet/format.js';
 import type { ThriftFields } from '../parquet/thrift-reader.js';
-import type { ParquetStorage } from './foreign-file.js';
-import { columnTypeOf, type Annotation, type ColumnType } from './schema-columns.js';
-
-/**
- * A field of a Parquet schema as a tree of values
- * (https://github.com/apache/parquet-format/blob/master/LogicalTypes.md#nested-types). A definition level says down to which
- * depth the tree is present in an entry of a column chunk: a node's value is missing where the definition level of its
- * leaves is below `presentFrom`.
- */
-export type SchemaNode = LeafNode | ListNode | MapNode | StructNode;
-
-interface NodeBase {
-  /** Definition level from which the value is present; 0 for a value that can't be null itself. */
-  readonly presentFrom: number;
-  /** Index of its first column chunk among those of the row group, and their number. */
-  readonly firstLeaf: number;
-  readonly leaves: number;
-}
-
-/** A field with a physical type, stored in one column chunk. */
-export interface LeafNode extends NodeBase {
-  readonly kind: 'leaf';
-  readonly type: LeafType;
-}
-
-/** A list. */
-export interface ListNode extends NodeBase, Repeated {
-  readonly kind: 'list';
-  readonly item: SchemaNode;
-}
-
-/** A map of keys to values. */
-export interface MapNode extends NodeBase, Repeated {
-  readonly kind: 'map';
-  readonly key: SchemaNode;
-  readonly value: SchemaNode;
-}
-
-/** A group of named fields. */
-export interface StructNode extends NodeBase {
-  readonly kind: 'struct';
-  readonly fields: readonly { readonly name: string; readonly node: SchemaNode }[];
-}
-
-interface Repeated {
-  /** The list has an item where the definition level is at least this. */
-  readonly itemFrom: number;
-  /** An entry of this repetition level begins the next item of the same list. */
-  readonly itemLevel: number;
-}
-
-/** How the values of a column chunk are stored. */
-export interface LeafType extends ParquetStorage {
-  readonly annotation: Annotation;
-  readonly definitionMax: number;
-  readonly repetitionMax: number;
-}
+import type { SchemaNode } from './parquet-schema.js';
+import { columnTypeOf, type ColumnType } from './schema-columns.js';
 
 /** A top-level field of a file's schema. */
 export interface SchemaColumn {
@@ -215,18 +160,4 @@ function groupKind(fields: ThriftFields): 'map' | 'list' | 'struct' {
   const converted = fields.size(6, -1);
   if (logical?.has(2) === true || converted === 1 || converted === 2) return 'map';
   return logical?.has(3) === true || converted === 3 ? 'list' : 'struct';
-}
-
-/** The types of a node's leaves, in order. */
-export function leafTypes(node: SchemaNode): LeafType[] {
-  switch (node.kind) {
-    case 'leaf':
-      return [node.type];
-    case 'struct':
-      return node.fields.flatMap((field) => leafTypes(field.node));
-    case 'list':
-      return leafTypes(node.item);
-    case 'map':
-      return [...leafTypes(node.key), ...leafTypes(node.value)];
-  }
 }
