@@ -191,7 +191,7 @@ export { leaseMemory, type MemoryLease } from './core/memory-lease.js';
 export { openScratchWithin, type Scratch } from './core/scratch.js';
 export { foreignMemory, workingOn, type MemoryRange } from './core/shared-memory.js';
 export { KernelModule, requireSimd, type KernelMemory } from './core/wasm.js';
-export { dropInOrder, finishInOrder, startInOrder, type Pending } from './workers/in-order.js';
+export { dropInOrder, finishInOrder, mapInOrder, startInOrder, type Pending } from './workers/in-order.js';
 export { Semaphore } from './workers/semaphore.js';
 export { buffersOf, builtModule, type Finished, type Task } from './workers/task.js';
 export { WorkerPool, workersDefault } from './workers/worker-pool.js';

@@ -7,7 +7,7 @@ import {
   type WorkerPool,
 } from '../../engine/index.js';
 import { type OpenFile, openerOf } from '../sources/opened-file.js';
-import { isStoredAsItLies } from '../sources/source-identity.js';
+import { isStoredAsItLies } from '../sources/source-cursor.js';
 import type { CollectLog } from '../collect/logs/collect-log.js';
 import type { FileReport, LoadEvent } from '../load/load-report.js';
 import { FileProblems } from './archive-report.js';

@@ -1,6 +1,7 @@
 import {
   isLogstrataError,
   LogstrataError,
+  mapInOrder,
   readForeignFile,
   readForeignObject,
   timeUnits,
@@ -11,7 +12,6 @@ import {
   type ObjectStorage,
   type TimeUnit,
 } from '../../engine/index.js';
-import { inLanes } from '../sources/byte-source.js';
 import type { FoundFile } from './found-files.js';
 
 /** Number of footers that are read concurrently: each takes some megabytes at most, and mostly waits for the disk. */
@@ -68,7 +68,7 @@ export class FileFooters {
     onProgress?: (read: number) => void,
   ): Promise<ReadonlyMap<string, FooterRead>> {
     const footers = new Map<string, FooterRead>();
-    await inLanes(files, lanes, async (file) => {
+    await mapInOrder(files, lanes, async (file) => {
       signal?.throwIfAborted();
       footers.set(file.path, await this.footerOf(file));
       onProgress?.(footers.size);

@@ -7,6 +7,7 @@ import {
   type ObjectStorage,
   isObjectPath,
   LogstrataError,
+  mapInOrder,
   type ForeignFormat,
 } from '../../engine/index.js';
 import {
@@ -20,7 +21,7 @@ import {
 import { TableLogs, ArchiveRefusal } from './table-logs.js';
 import { hasColumns, type ArchiveInput } from '../definition/definition.js';
 import { inodeOf, type OpenedFile } from '../sources/opened-file.js';
-import { inLanes, describeSystemError, systemCode } from '../sources/byte-source.js';
+import { describeSystemError, systemCode } from '../sources/byte-source.js';
 import { isWithin } from '../sources/paths.js';
 import type { WakeUp } from '../collect/logs/wake-up.js';
 
@@ -196,7 +197,7 @@ class FileSearch {
       return format === 'lines' || !isAuxiliary(relative(beginning, path));
     });
     if (this.entries > entriesMax) throw tooMany(`${entriesMax} files and folders`, this.archive);
-    await inLanes(others, lanes, (path) => this.add(path, format));
+    await mapInOrder(others, lanes, (path) => this.add(path, format));
   }
 
   async list(glob: string, format: FoundFile['format'], objects: ObjectStorage | undefined): Promise<void> {

@@ -14,7 +14,7 @@ import { decodeLines, type DecodedBatch } from '../decode/lent-decoding.js';
 import { toRejectedLines, type RejectedPlaces } from '../decode/rejected-lines.js';
 import type { FollowedFile } from './logs/followed-file.js';
 import type { GatheredLines, LineFrame } from './line-frame.js';
-import { checkpointAt, positionBehind, type SourcePosition } from './logs/source-position.js';
+import { checkpointAt, contentBehind, type SourcePosition } from '../sources/source-position.js';
 import type { LineProblems } from './line-problems.js';
 import type { Written } from '../definition/timestamp.js';
 
@@ -115,7 +115,8 @@ function takeLines(
     part.nulBytes += leftOutBytes;
     const tail = isWhole ? lines.tail : null;
     part.position = {
-      ...positionBehind(part.position, content, content.length + leftOutBytes, tail),
+      ...part.position,
+      ...contentBehind(part.position, content, content.length + leftOutBytes, tail),
       endsInLine: isWhole && lines.endsInLine,
       packedBytes: lines.packedBytes ?? null,
     };
@@ -158,8 +159,8 @@ function partOf(parts: Map<FollowedFile, FilePart>, file: FollowedFile): FilePar
 function takeRejected(part: FilePart, lines: GatheredLines, bytes: Uint8Array): void {
   const line = bytes.slice(lines.start, lines.end);
   part.rejected.push({ reason: lines.reason!, file: part.path, offset: lines.offset, line });
-  const position = positionBehind(part.position, line, lines.contentBytes, lines.tail);
-  part.position = { ...position, endsInLine: lines.endsInLine };
+  const behind = contentBehind(part.position, line, lines.contentBytes, lines.tail);
+  part.position = { ...part.position, ...behind, endsInLine: lines.endsInLine };
 }
 
 async function store(

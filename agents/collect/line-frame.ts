@@ -1,5 +1,5 @@
 import { copyBytes, leaseMemory, lineBytesMax, type MemoryLease } from '../../engine/index.js';
-import { tailBytesMax } from '../sources/source-reader.js';
+import { tailBytesMax } from '../sources/source-position.js';
 import type { FollowedFile } from './logs/followed-file.js';
 
 /** Lines of one file that wait to be decoded: bytes[start, end) of the frame. */

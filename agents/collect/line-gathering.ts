@@ -1,15 +1,19 @@
 import { lineBytesMax } from '../../engine/index.js';
-import { contentTail, tailBytesMax } from '../sources/source-reader.js';
+import {
+  contentTail,
+  grownHead,
+  headBytesMax,
+  tailBytesMax,
+  type SourcePosition,
+} from '../sources/source-position.js';
 import { holeEdge, wideEncoding, textStart, type RecordEnds } from '../decode/line-framing.js';
 import { continuationReason, longLineReason } from '../decode/rejected-lines.js';
 import { SourceError } from '../sources/byte-source.js';
-import { headBytesMax } from '../sources/source-identity.js';
 import type { FollowedFile } from './logs/followed-file.js';
 import { aheadBytes, pieceBytes, type GatheredLines, type LineFrame } from './line-frame.js';
 import type { LogHandle } from './logs/log-files.js';
 import type { FollowedContent } from './logs/log-state.js';
 import { findHoleEnd } from './logs/hole-end.js';
-import { grownHead, type SourcePosition } from './logs/source-position.js';
 
 /**
  * Result of reading on in a file: its end was reached, the frame is full, its turn is over before the end of a long line was

@@ -21,7 +21,7 @@ import {
 } from './line-framing.js';
 import { compilePattern } from '../definition/line-pattern.js';
 import { lineFormatOf, type AgentDefinition } from '../definition/definition.js';
-import type { PositionedSource } from '../sources/source-identity.js';
+import type { SourceCursor } from '../sources/source-cursor.js';
 import { stopFlagOf, type SignalFlag } from './stop-flag.js';
 import type { Written } from '../definition/timestamp.js';
 
@@ -126,23 +126,23 @@ export class FileLines {
   private continuesLine: boolean;
 
   constructor(
-    private readonly source: Pick<PositionedSource, 'reader' | 'content' | 'known' | 'part'>,
+    private readonly source: SourceCursor,
     private readonly options: FileLinesOptions,
     private readonly consumer: FrameConsumer,
   ) {
-    const { known, content, reader } = source;
     const { workers, decode } = options;
+    const { size } = source.file;
     this.stopping = stopFlagOf(options.signal);
     this.settings = { ...decode, stop: this.stopping.stop };
-    const small = reader.fileBytes < workerFileBytesMin && !isLarge(decode.definition);
+    const small = size < workerFileBytesMin && !isLarge(decode.definition);
     this.workers = small || workers === undefined || workers.threads === 0 ? null : workers;
     // Decompressed content arrives in pieces that are copied into a buffer; ordinary memory is better for that.
-    const lent = this.workers !== null && content.nextInto !== undefined;
-    const frameBytes = lent && reader.fileBytes >= largeFileBytesMin ? largeFrameBytes : frameBytesDefault;
+    const lent = this.workers !== null && source.nextInto !== undefined;
+    const frameBytes = lent && size >= largeFileBytesMin ? largeFrameBytes : frameBytesDefault;
     this.buffers = new FrameBuffers(framerBufferBytes(frameBytes), lent);
     this.framer = new LineFramer(
-      content,
-      content.offset,
+      source,
+      source.offset,
       false,
       recordEndsOf(lineFormatOf(decode.definition)),
       frameBytes,
@@ -150,7 +150,7 @@ export class FileLines {
     );
     // Two frames per thread: one is being decoded while another waits for the records before it to be stored.
     this.depth = 2 * (this.workers?.threads ?? 0);
-    this.endsInLine = known?.endsInLine ?? false;
+    this.endsInLine = source.known?.endsInLine ?? false;
     this.continuesLine = this.endsInLine;
   }
 
@@ -170,11 +170,11 @@ export class FileLines {
   }
 
   private async read(): Promise<void> {
-    const { reader, part } = this.source;
+    const { source } = this;
     for (let frame = await this.framer.next(); frame !== null; frame = await this.framer.next()) {
       this.options.signal?.throwIfAborted();
       // This record is being written just now; the next load takes it as a whole.
-      if (frame.kind === 'tail' && part === undefined && (await reader.hasGrown())) break;
+      if (frame.kind === 'tail' && source.part === undefined && (await source.hasGrown())) break;
       await this.decodeFrame(frame);
       if (frame.kind === 'tail') this.framer.keepTail();
       this.endsInLine = frame.endsInLine;

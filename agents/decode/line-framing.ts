@@ -189,7 +189,7 @@ export interface FrameSource {
   /** Like `next`, but reads into `target`, at most as many bytes as it holds; returns 0 at the end. */
   readonly nextInto?: ((target: Uint8Array) => Promise<number>) | undefined;
   /** Called with all content that was returned in frames, in order. */
-  hashed?(bytes: Uint8Array): void;
+  take?(bytes: Uint8Array): void;
 }
 
 interface CutContent {
@@ -352,7 +352,7 @@ export class LineFramer {
   }
 
   private take(end: number): void {
-    this.source.hashed?.(this.buffer.subarray(this.from, end));
+    this.source.take?.(this.buffer.subarray(this.from, end));
     this.offset += end - this.from;
     this.from = end;
   }

@@ -10,12 +10,16 @@ import {
   type Codec,
   type CursorSession,
 } from '../../engine/index.js';
-import { checkpointAt, beginning, positionBehind } from '../collect/logs/source-position.js';
+import {
+  beginning,
+  checkpointAt,
+  contentBehind,
+  headBytesMax,
+  tailBytesMax,
+} from '../sources/source-position.js';
 import { LogNames } from '../collect/logs/log-names.js';
 import { readAt, realLogFiles } from '../collect/logs/log-files.js';
 import type { FileInput, AgentDefinition } from '../definition/definition.js';
-import { tailBytesMax } from '../sources/source-reader.js';
-import { headBytesMax } from '../sources/source-identity.js';
 import { describeSystemError } from '../sources/byte-source.js';
 import { FugoBatches, type FugoDatabase, type FugoTable } from './fugo-database.js';
 
@@ -90,7 +94,10 @@ async function checkpointOf(path: string, offset: number): Promise<Checkpoint | 
       const head = await readAt(handle, 0, Math.min(headBytesMax, offset));
       const tailBytes = Math.min(tailBytesMax, offset);
       const tail = await readAt(handle, offset - tailBytes, tailBytes);
-      return checkpointAt(positionBehind(beginning, head, offset, tail), { path, status, target: null });
+      return checkpointAt(
+        { ...beginning, ...contentBehind(beginning, head, offset, tail) },
+        { path, status, target: null },
+      );
     } finally {
       await handle.close();
     }

@@ -9,10 +9,10 @@ import {
 } from '../../engine/index.js';
 import { joinUnreadable } from '../decode/value-writer.js';
 import { archiveKeys, isOtherFolder } from '../decode/path-captures.js';
-import { sha256, tailBytesMax, changedWhileRead } from '../sources/source-reader.js';
+import { headIdentity, sha256, tailBytesMax } from '../sources/source-position.js';
 import { absolutePath } from '../sources/opened-file.js';
 import { SourceError } from '../sources/byte-source.js';
-import { candidatesOf, headIdentity, openFromStart, type OpenedSource } from '../sources/source-identity.js';
+import { candidatesOf, changedWhileRead, SourceCursor } from '../sources/source-cursor.js';
 import { asUntil, nullsIn, type FileJob, type ReadFile, type ReadSettings } from './load-file.js';
 
 /**
@@ -26,11 +26,11 @@ export async function readColumnsInto(
   job: FileJob,
   format: ForeignFormat,
 ): Promise<ReadFile> {
-  const source = await openFromStart(job.path, settings.openFile);
+  const source = await SourceCursor.open(job.path, settings.openFile);
   try {
     return await new ColumnFileReading(settings, job, source, format).run();
   } finally {
-    await source.reader.close();
+    await source.close();
   }
 }
 
@@ -41,11 +41,11 @@ export async function readColumnPartInto(
   format: ForeignFormat,
   until: Checkpoint,
 ): Promise<void> {
-  const source = await openFromStart(job.path, settings.openFile);
+  const source = await SourceCursor.open(job.path, settings.openFile);
   try {
     await new ColumnFileReading(settings, job, source, format).readAgain(until);
   } finally {
-    await source.reader.close();
+    await source.close();
   }
 }
 
@@ -59,13 +59,12 @@ class ColumnFileReading {
   constructor(
     private readonly settings: ReadSettings,
     private readonly job: FileJob,
-    private readonly source: OpenedSource,
+    private readonly source: SourceCursor,
     format: ForeignFormat,
   ) {
-    const { reader } = source;
     const keys = archiveKeys(settings.definition.archive, job.namedAs ?? job.path);
-    const { etag, fileBytes: bytes } = reader;
-    const mtimeMs = Math.floor(reader.modifiedMs);
+    const { etag, size: bytes } = source.file;
+    const mtimeMs = Math.floor(source.file.mtimeMs);
     this.file = {
       path: absolutePath(job.path),
       format,
@@ -78,46 +77,45 @@ class ColumnFileReading {
 
   async run(): Promise<ReadFile> {
     const { job, source, isOther } = this;
-    const { head, reader } = source;
+    const { head } = source;
+    const { size, inode, mtimeMs } = source.file;
     this.requireUnpacked();
     const contentHash = await this.hash();
     const candidates = candidatesOf(job.checkpoints, head, isOther);
-    const equal = candidates.filter(
-      (known) => known.offset === reader.fileBytes && known.contentHash === contentHash,
-    );
-    if (await job.equals?.isStored(this.file.path, reader.inode, equal))
+    const equal = candidates.filter((known) => known.offset === size && known.contentHash === contentHash);
+    if (await job.equals?.isStored(this.file.path, inode, equal))
       return { outcome: 'known', head, checkpoint: null, part: null };
     await this.requireWhole(candidates);
     const footerHash = await this.readRows();
-    await reader.requireSameFile();
+    await source.requireSameFile();
     const { tally } = job;
     if (tally.records === 0) return { outcome: 'empty', head, checkpoint: null, part: null };
     const checkpoint: Checkpoint = {
       ...headIdentity(head),
       contentHash,
-      tailHash: sha256(await reader.fileEnd(tailBytesMax)),
-      inode: reader.inode,
-      offset: reader.fileBytes,
+      tailHash: sha256(await source.fileEnd(tailBytesMax)),
+      inode,
+      offset: size,
       endsInLine: false,
       path: this.file.path,
       lastTimeMs: this.lastTimeMs,
       records: tally.records,
       rejected: 0,
     };
-    const part = { from: null, until: asUntil(checkpoint), writtenMs: Math.floor(reader.modifiedMs) };
+    const part = { from: null, until: asUntil(checkpoint), writtenMs: Math.floor(mtimeMs) };
     return { outcome: 'new', head, checkpoint, part, detaches: await this.attached(footerHash) };
   }
 
   async readAgain(until: Checkpoint): Promise<void> {
-    const { reader } = this.source;
-    if (reader.fileBytes !== until.offset || (await this.hash()) !== until.contentHash)
+    const { source } = this;
+    if (source.file.size !== until.offset || (await this.hash()) !== until.contentHash)
       throw changedWhileRead(this.job.path);
     await this.readRows();
-    await reader.requireSameFile();
+    await source.requireSameFile();
   }
 
   private requireUnpacked(): void {
-    const { compression, unpackCommand } = this.source.reader;
+    const { compression, unpackCommand } = this.source;
     const { path } = this.job;
     if (compression === 'none') return;
     const message = `${path} is compressed with ${compression}, so it can't be read as ${this.file.format}: decompress it first (${unpackCommand})`;
@@ -129,9 +127,9 @@ class ColumnFileReading {
    * not be stored twice.
    */
   private async requireWhole(candidates: readonly Checkpoint[]): Promise<void> {
-    const { fileBytes } = this.source.reader;
+    const { size } = this.source.file;
     for (const { offset, contentHash, records } of candidates) {
-      if (offset >= fileBytes || (await this.hash(offset)) !== contentHash) continue;
+      if (offset >= size || (await this.hash(offset)) !== contentHash) continue;
       const { path } = this.job;
       const message = `${path} has grown, and ${records} records of it are stored already. Remove them (logstrata remove ${this.settings.definition.name} --load), then load the file again`;
       throw new SourceError('conflict', message, { path });

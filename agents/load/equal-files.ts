@@ -1,6 +1,6 @@
 import { checkpointKey, isLogstrataError, isObjectPath, type Checkpoint } from '../../engine/index.js';
 import type { OpenFile } from '../sources/opened-file.js';
-import { isStoredAsItLies } from '../sources/source-identity.js';
+import { isStoredAsItLies } from '../sources/source-cursor.js';
 
 /**
  * Tells equal files of an archive apart. Two that are there at once are two files; a file that is not at its path any more has

@@ -6,7 +6,7 @@ import { decodeSettings } from '../decode/decode-task.js';
 import { FileLines, type FileFrame, type FrameConsumer } from '../decode/file-lines.js';
 import type { DecodedBatch } from '../decode/lent-decoding.js';
 import type { RejectedPlaces } from '../decode/rejected-lines.js';
-import { openFromStart } from '../sources/source-identity.js';
+import { SourceCursor } from '../sources/source-cursor.js';
 import { fileWritten } from './load-file.js';
 
 /** Limit on the distinct values of a field that are counted at a time, and on the length of a text that is kept. */
@@ -161,21 +161,21 @@ export interface FileTrial {
  * for a definition that is not valid.
  */
 export async function tryFile(path: string, options: FileTrialOptions): Promise<FileTrial> {
-  const source = { ...(await openFromStart(path)), known: null };
+  const source = await SourceCursor.open(path);
   try {
     const { definition, timezone, workers, signal } = options;
     const read = { captures: pathCaptures(definition, path), workers, signal };
     const decode = decodeSettings(definition, timezone);
-    const fraction = (bytes: number): number => bytes / Math.max(1, source.reader.fileBytes);
+    const fraction = (bytes: number): number => bytes / Math.max(1, source.file.size);
     const trial = new TrialReading(definition, (records) =>
-      options.onProgress(fraction(source.content.bytesTaken), records),
+      options.onProgress(fraction(source.bytesTaken), records),
     );
     const onRead = (bytes: number): void => options.onProgress(fraction(bytes), 0);
     const writtenAt = await fileWritten(source, decode, { ...read, onRead });
     await new FileLines(source, { ...read, decode, writtenAt }, trial).run();
-    return trial.result(path, source.content.offset);
+    return trial.result(path, source.offset);
   } finally {
-    await source.reader.close();
+    await source.close();
   }
 }
 

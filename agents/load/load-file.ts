@@ -17,14 +17,8 @@ import { type FieldDefinition, type AgentDefinition, hasColumns } from '../defin
 import { yearSource } from '../decode/field-writers.js';
 import { FileLines, type FileFrame, type FrameConsumer } from '../decode/file-lines.js';
 import type { DecodedBatch } from '../decode/lent-decoding.js';
-import { type ContentReader, sha256, type SourceReader } from '../sources/source-reader.js';
-import {
-  reopenAt,
-  type PositionedSource,
-  headIdentity,
-  openAtKnownEnd,
-  requireContentOf,
-} from '../sources/source-identity.js';
+import { headIdentity, sha256 } from '../sources/source-position.js';
+import { openAtKnownEnd, reopenAt, type SourceCursor } from '../sources/source-cursor.js';
 import {
   isUndated,
   lacksYear,
@@ -64,28 +58,27 @@ interface Place {
  * it is not stored yet; not where the file's name gives the year, or where all times have one.
  */
 export async function fileWritten(
-  source: PositionedSource,
+  source: SourceCursor,
   decode: DecodeSettings,
   options: YearsOptions,
 ): Promise<(offset: number) => Written> {
-  const byMs = source.part?.writtenMs ?? source.reader.modifiedMs;
+  const byMs = source.part?.writtenMs ?? source.file.mtimeMs;
   const isCounted = ({ timestamp, template }: FieldDefinition): boolean =>
     timestamp !== undefined &&
     lacksYear(timestamp) &&
     (template !== undefined || !options.captures.has(yearSource));
   if (!decode.definition.fields.some(isCounted)) return () => ({ byMs });
-  const onPiece = (_reader: unknown, content: ContentReader): void => {
+  const onPiece = ({ bytesTaken }: SourceCursor): void => {
     options.signal?.throwIfAborted();
-    options.onRead(content.bytesTaken);
+    options.onRead(bytesTaken);
   };
-  const { path, openFile } = source.reader;
-  const again = await reopenAt(path, source.known, source.head, onPiece, openFile);
-  if (source.part !== undefined) again.content.endAt(source.part.offset);
+  const again = await reopenAt(source, source.known, onPiece);
+  if (source.part !== undefined) again.endAt(source.part.offset);
   try {
     const years = new FileYears(again, decode, options, byMs);
     return await years.count();
   } finally {
-    await again.reader.close();
+    await again.close();
   }
 }
 
@@ -95,7 +88,7 @@ class FileYears implements FrameConsumer {
   private running: readonly YearPlace[];
 
   constructor(
-    private readonly source: PositionedSource,
+    private readonly source: SourceCursor,
     private readonly decode: DecodeSettings,
     private readonly options: YearsOptions,
     private readonly byMs: number,
@@ -114,7 +107,7 @@ class FileYears implements FrameConsumer {
     // Frames are decoded in parallel, so each counts from its own beginning.
     const written = { byMs, years: fields.map(() => yearsBegin) };
     await new FileLines(source, { ...options, decode, writtenAt: () => written }, this).run();
-    this.places.push({ offset: source.content.offset, years: this.running });
+    this.places.push({ offset: source.offset, years: this.running });
     const { places, running: last } = this;
     return (offset) => {
       const { years } = places[lastNotBehind(places, offset)]!;
@@ -135,7 +128,7 @@ class FileYears implements FrameConsumer {
   }
 
   hasRead(): void {
-    this.options.onRead(this.source.content.bytesTaken);
+    this.options.onRead(this.source.bytesTaken);
   }
 }
 
@@ -262,10 +255,10 @@ export interface ReadFile {
  * Other errors are the storage's.
  */
 export async function readFileInto(settings: ReadSettings, job: FileJob): Promise<ReadFile> {
-  const onPiece = (reader: SourceReader, content: ContentReader): void => {
+  const onPiece = ({ file, bytesTaken }: SourceCursor): void => {
     settings.signal?.throwIfAborted();
-    job.tally.fileBytes = reader.fileBytes;
-    job.tally.fileBytesRead = content.bytesTaken;
+    job.tally.fileBytes = file.size;
+    job.tally.fileBytesRead = bytesTaken;
     job.onProgress('checking', fractionRead(job.tally));
   };
   // Of a followed log, a copy that was made too early lacks the last lines. All that it has is stored.
@@ -282,7 +275,7 @@ export async function readFileInto(settings: ReadSettings, job: FileJob): Promis
   try {
     return await new FileReading(settings, job, source).run();
   } finally {
-    await source.reader.close();
+    await source.close();
   }
 }
 
@@ -293,12 +286,12 @@ export async function readFileInto(settings: ReadSettings, job: FileJob): Promis
 export async function readPartInto(
   settings: ReadSettings,
   job: FileJob,
-  source: PositionedSource,
+  source: SourceCursor,
   until: Checkpoint,
 ): Promise<void> {
   await new FileReading(settings, job, source).readLines();
-  await source.reader.requireUnchanged(source.head);
-  requireContentOf(until, source);
+  await source.requireUnchanged();
+  source.requireContentOf(until);
 }
 
 class FileReading implements FrameConsumer {
@@ -314,30 +307,31 @@ class FileReading implements FrameConsumer {
   constructor(
     private readonly settings: ReadSettings,
     private readonly job: FileJob,
-    private readonly source: PositionedSource,
+    private readonly source: SourceCursor,
   ) {
-    const { known, reader } = source;
+    const { known, file } = source;
     this.lastTimeMs = known?.lastTimeMs ?? null;
     this.placed = placementField(settings.definition.schema);
-    job.tally.fileBytes = reader.fileBytes;
+    job.tally.fileBytes = file.size;
     job.tally.continuedAt = known?.offset ?? null;
     this.rejectedRoomBytes =
       settings.definition.rejectedBytesMax === undefined
-        ? Math.max(rejectedBytesMin, rejectedShare * reader.fileBytes)
+        ? Math.max(rejectedBytesMin, rejectedShare * file.size)
         : Infinity;
   }
 
   async run(): Promise<ReadFile> {
     const { tally } = this.job;
-    const { reader, content, head, known } = this.source;
+    const { source } = this;
+    const { head, known } = source;
     await this.readLines();
-    await reader.requireUnchanged(head);
-    tally.fileBytesRead = content.bytesTaken;
+    await source.requireUnchanged();
+    tally.fileBytesRead = source.bytesTaken;
     if (tally.records + tally.rejected === 0) {
       return { outcome: known === null ? 'empty' : 'known', head, checkpoint: null, part: null };
     }
     if (known === null && tally.records === 0) {
-      const firstLineCommand = `${reader.unpackCommand} | head -n 1`;
+      const firstLineCommand = `${source.unpackCommand} | head -n 1`;
       const content = {
         path: this.job.path,
         lines: tally.rejected,
@@ -371,9 +365,9 @@ class FileReading implements FrameConsumer {
   }
 
   hasRead(): void {
-    const { content, known } = this.source;
-    this.job.tally.contentBytes = content.offset - (known?.offset ?? 0);
-    this.progress('reading', content.bytesTaken);
+    const { offset, known, bytesTaken } = this.source;
+    this.job.tally.contentBytes = offset - (known?.offset ?? 0);
+    this.progress('reading', bytesTaken);
   }
 
   async reject({ bytes, base }: FileFrame, rejected: RejectedPlaces): Promise<void> {
@@ -410,18 +404,17 @@ class FileReading implements FrameConsumer {
 
   private checkpoint(): Checkpoint {
     const { source, job, endsInLine, lastTimeMs } = this;
-    const identity = { ...headIdentity(source.head), contentHash: source.content.digest() };
-    const { known, reader } = source;
+    const identity = { ...headIdentity(source.head), contentHash: source.digest() };
+    const { known, compression, position } = source;
+    const { inode, size } = source.file;
     // A collector's checkpoint under another inode belongs to that file: two files may have the same content so far, so it
     // is not continued.
-    const others = known !== null && known.contentHash === null && known.inode !== reader.inode;
+    const others = known !== null && known.contentHash === null && known.inode !== inode;
     return {
       ...identity,
-      tailHash: sha256(source.content.tail()),
-      ...(reader.compression === 'none'
-        ? { inode: reader.inode }
-        : { packedInode: reader.inode, packedBytes: reader.fileBytes }),
-      offset: source.content.offset,
+      tailHash: sha256(position.tail),
+      ...(compression === 'none' ? { inode } : { packedInode: inode, packedBytes: size }),
+      offset: position.offset,
       endsInLine,
       continues: known === null || others ? undefined : checkpointKey(known),
       path: absolutePath(job.path),
@@ -433,11 +426,11 @@ class FileReading implements FrameConsumer {
 
   /** The range that was read. With it, the same lines can be read again and recognised as the same. */
   private part(checkpoint: Checkpoint): LoadedPart {
-    const { known, reader } = this.source;
+    const { known, file } = this.source;
     return {
       from: withoutContinues(known),
       until: asUntil(checkpoint),
-      writtenMs: Math.floor(reader.modifiedMs),
+      writtenMs: Math.floor(file.mtimeMs),
     };
   }
 }

@@ -36,7 +36,7 @@ import { streamName } from './load-stream.js';
 import { stopFlagOf, type SignalFlag } from '../decode/stop-flag.js';
 import { readColumnPartInto } from './column-file.js';
 import { SourceError } from '../sources/byte-source.js';
-import { knownBeginnings, openPart } from '../sources/source-identity.js';
+import { knownBeginnings, openPart } from '../sources/source-cursor.js';
 
 /** Options of loading rejected lines. */
 export interface LoadRejectedOptions extends ReadSettings {
@@ -342,7 +342,7 @@ export class Restoring {
     try {
       await readPartInto(this.options, job, positioned, part.until);
     } finally {
-      await positioned.reader.close();
+      await positioned.close();
     }
   }
 }

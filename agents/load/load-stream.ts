@@ -19,7 +19,7 @@ import { LineFramer, type Frame, recordEndsOf } from '../decode/line-framing.js'
 import { noRecordError } from './load-report.js';
 import type { ReadSettings } from './load-file.js';
 import { createRecordDecoder } from '../decode/record-decoder.js';
-import { contentOf } from '../sources/source-reader.js';
+import { SourceCursor } from '../sources/source-cursor.js';
 import type { RecordDecoder } from '../decode/line-decoder.js';
 import type { UnreadableField } from '../decode/value-writer.js';
 import type { Written } from '../definition/timestamp.js';
@@ -92,7 +92,7 @@ export async function loadStream(options: LoadStreamOptions): Promise<StreamSumm
   let load: StreamLoad | undefined;
   let error: LogstrataError | null = null;
   try {
-    source = (await contentOf(raw)).content;
+    source = await SourceCursor.of(raw);
     if (options.signal?.aborted === true) stop();
     load = new StreamLoad(options, source);
     await load.run();

@@ -22,7 +22,7 @@ import { Restoring } from './load-rejected.js';
 import { LoadJournal, type JournalItem } from './load-journal.js';
 import type { LoadEvent, LoadProgress, LoadSummary } from './load-report.js';
 import { SourceError } from '../sources/byte-source.js';
-import { candidatesOf } from '../sources/source-identity.js';
+import { candidatesOf } from '../sources/source-cursor.js';
 
 /** Options of loading files. */
 export interface LoadFilesOptions extends ReadSettings {

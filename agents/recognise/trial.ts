@@ -1,6 +1,6 @@
 import { LogstrataError, BatchBuilder, columnValue, type RecordBatch } from '../../engine/index.js';
 import { LineFramer, textStart } from '../decode/line-framing.js';
-import { SourceReader } from '../sources/source-reader.js';
+import { SourceCursor } from '../sources/source-cursor.js';
 import type { SampleLine, Candidate, CandidateField } from './field-names.js';
 import { parseAgentFile } from '../definition/agent-file.js';
 import type { AgentDefinition } from '../definition/definition.js';
@@ -39,20 +39,21 @@ export async function readSample(paths: readonly string[]): Promise<LogSample> {
   const pieces: SamplePiece[] = [];
   let isWhole = true;
   for (const path of paths) {
-    const reader = await SourceReader.open(path);
+    const cursor = await SourceCursor.open(path);
     try {
-      isWhole = (await samplePieces(reader, pieces)) && isWhole;
+      isWhole = (await samplePieces(cursor, pieces)) && isWhole;
     } finally {
-      await reader.close();
+      await cursor.close();
     }
   }
   return { pieces, isWhole };
 }
 
 /** Adds the pieces of one file. Returns whether they are the whole file. */
-async function samplePieces(reader: SourceReader, pieces: SamplePiece[]): Promise<boolean> {
-  const { path, modifiedMs } = reader;
-  const frame = await new LineFramer(reader.content, 0, false, undefined, sampleBytes).next();
+async function samplePieces(cursor: SourceCursor, pieces: SamplePiece[]): Promise<boolean> {
+  const { path, compression } = cursor;
+  const { size, mtimeMs: modifiedMs } = cursor.file;
+  const frame = await new LineFramer(cursor, 0, false, undefined, sampleBytes).next();
   if (frame === null) return true;
   if (frame.kind === 'long') {
     const message = `${path} begins with a line of ${frame.lengthBytes} bytes: it is not a text log`;
@@ -61,12 +62,12 @@ async function samplePieces(reader: SourceReader, pieces: SamplePiece[]): Promis
   // The frame may be larger than a piece; the remainder is dropped.
   const head = cutToLines(frame.bytes.subarray(0, frame.end), sampleBytes);
   pieces.push({ path, modifiedMs, bytes: head.slice() });
-  if (reader.compression !== 'none') {
-    return frame.kind === 'tail' || (head.length === frame.end && (await reader.content.next()) === null);
+  if (compression !== 'none') {
+    return frame.kind === 'tail' || (head.length === frame.end && (await cursor.next()) === null);
   }
-  if (head.length >= reader.fileBytes) return true;
-  const end = await reader.fileEnd(Math.min(sampleBytes, reader.fileBytes - head.length));
-  const follows = end.length === reader.fileBytes - head.length;
+  if (head.length >= size) return true;
+  const end = await cursor.fileEnd(Math.min(sampleBytes, size - head.length));
+  const follows = end.length === size - head.length;
   const tail = follows ? end : end.subarray(end.indexOf(0x0a) + 1);
   if (tail.length > 0) pieces.push({ path, modifiedMs, bytes: tail });
   return follows;

@@ -1,5 +1,4 @@
 import { userInfo } from 'node:os';
-import type { FileHandle } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { type ErrorCode, type ErrorPlace, LogstrataError } from '../../engine/index.js';
 
@@ -69,110 +68,106 @@ export interface ByteSource {
   close(): Promise<void>;
 }
 
-/** Bytes per read of a file. Larger reads gain nothing; each read costs a trip through the thread pool. */
-const filePieceBytes = 512 * 1024;
+/** A file that is read piece by piece. */
+interface PiecedFile {
+  readonly path: string;
+  readonly size: number;
+  /** Reads `length` bytes from offset `at`, fewer at the end of the file. */
+  read(at: number, length: number): Promise<Uint8Array>;
+  /** Like `read`, into `target`; returns how many bytes were read. Undefined where bytes come in memory of their own. */
+  readonly readInto?: ((target: Uint8Array, at: number) => Promise<number>) | undefined;
+  close(): Promise<void>;
+}
+
+/** After a first piece of at most this size nothing is read ahead, because many callers read only the beginning. */
+const beginningBytes = 64 * 1024;
 
 /**
  * Reads a file up to the size that it had when it was opened, so that reading ends even if the file is still written to. The
- * next piece is read while one is processed.
+ * next piece is read while one is processed, and is twice as large, up to a maximum.
  */
 export class FileSource implements ByteSource {
-  private taken: number;
-  private readPosition: number;
-  private readonly buffers: [Uint8Array, Uint8Array];
-  private turn = 0;
+  private taken = 0;
+  private asked = 0;
   private ahead: Promise<Uint8Array> | undefined;
-  private stopped = false;
+  private isStopped = false;
 
-  /** Takes ownership of `handle`: `close` closes it. */
   constructor(
-    readonly path: string,
-    private readonly handle: FileHandle,
-    /** Size of the file in bytes; reading ends there. */
-    readonly sizeBytes: number,
-    firstByte = 0,
-  ) {
-    const bytes = Math.max(1, Math.min(filePieceBytes, sizeBytes - firstByte));
-    this.buffers = [new Uint8Array(bytes), new Uint8Array(bytes)];
-    this.taken = firstByte;
-    this.readPosition = firstByte;
+    private readonly file: PiecedFile,
+    private pieceBytes: number,
+    private readonly pieceBytesMax: number,
+  ) {}
+
+  get path(): string {
+    return this.file.path;
   }
 
   get bytesTaken(): number {
     return this.taken;
   }
 
+  private get isAtEnd(): boolean {
+    return this.isStopped || this.taken >= this.file.size;
+  }
+
   async next(): Promise<Uint8Array | null> {
-    if (this.stopped || this.taken >= this.sizeBytes) return null;
-    const piece = await (this.ahead ?? this.read());
+    if (this.isAtEnd) return null;
+    const isFirst = this.ahead === undefined;
+    const piece = await (this.ahead ?? this.ask());
     this.taken += piece.length;
     this.ahead = undefined;
-    if (this.readPosition < this.sizeBytes) {
-      this.ahead = this.read();
-      // The call that waits for this piece throws its failure; until then it must not end the process as an unhandled rejection.
-      this.ahead.catch(() => {});
-    }
+    if ((isFirst && this.taken <= beginningBytes) || this.isStopped || this.asked >= this.file.size)
+      return piece;
+    this.ahead = this.ask();
+    // The call that waits for this piece throws its failure; until then it must not end the process as an unhandled rejection.
+    this.ahead.catch(() => {});
     return piece;
   }
 
-  readonly nextInto = async (target: Uint8Array): Promise<number> => {
-    if (this.stopped || this.taken >= this.sizeBytes) return 0;
-    // The piece that is being read ahead is discarded, and read again into the target; that happens once.
-    await this.ahead;
-    this.ahead = undefined;
-    this.readPosition = this.taken;
-    const { length } = await this.readTo(target);
-    this.taken += length;
-    return length;
-  };
-
-  private read(): Promise<Uint8Array> {
-    const buffer = this.buffers[this.turn]!;
-    this.turn ^= 1;
-    return this.readTo(buffer);
+  private async ask(): Promise<Uint8Array> {
+    const at = this.asked;
+    const length = Math.min(this.pieceBytes, this.file.size - at);
+    this.asked += length;
+    this.pieceBytes = Math.min(this.pieceBytesMax, 2 * this.pieceBytes);
+    const piece = await this.file.read(at, length);
+    this.requireLength(at, piece.length, length);
+    return piece;
   }
 
-  private async readTo(buffer: Uint8Array): Promise<Uint8Array> {
-    const position = this.readPosition;
-    const length = Math.min(buffer.length, this.sizeBytes - position);
-    this.readPosition += length;
-    let filled = 0;
-    while (filled < length) {
-      const bytesRead = await this.readAt(buffer, filled, length - filled, position + filled);
-      if (bytesRead === 0) {
-        throw new SourceError(
-          'io',
-          `${this.path} shrank while it was read: it had ${this.sizeBytes} bytes and now ends at byte ${position + filled}`,
-          { path: this.path, offset: position + filled },
-        );
-      }
-      filled += bytesRead;
-    }
-    return buffer.subarray(0, length);
+  get nextInto(): ByteSource['nextInto'] {
+    const { file } = this;
+    if (file.readInto === undefined) return undefined;
+    return async (target) => {
+      if (this.isAtEnd) return 0;
+      // The piece that is being read ahead is discarded, and read again into the target; that happens once.
+      await this.ahead;
+      this.ahead = undefined;
+      const length = Math.min(target.length, file.size - this.taken);
+      const read = await file.readInto!(target.subarray(0, length), this.taken);
+      this.requireLength(this.taken, read, length);
+      this.taken += length;
+      this.asked = this.taken;
+      return length;
+    };
   }
 
-  private async readAt(buffer: Uint8Array, at: number, length: number, position: number): Promise<number> {
-    try {
-      return (await this.handle.read(buffer, at, length, position)).bytesRead;
-    } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
-      throw new SourceError('io', `${this.path} can't be read at byte ${position}: ${why}`, {
-        path: this.path,
-        offset: position,
-        cause: error,
-      });
-    }
+  private requireLength(at: number, read: number, length: number): void {
+    if (read === length) return;
+    const { path, size } = this.file;
+    const offset = at + read;
+    const message = `${path} shrank while it was read: it had ${size} bytes and now ends at byte ${offset}`;
+    throw new SourceError('io', message, { path, offset });
   }
 
   stop(): void {
-    this.stopped = true;
+    this.isStopped = true;
   }
 
   async close(): Promise<void> {
-    this.stopped = true;
+    this.stop();
     await this.ahead?.catch(() => {});
     this.ahead = undefined;
-    await this.handle.close();
+    await this.file.close();
   }
 }
 
@@ -278,6 +273,11 @@ export class PeekedSource implements ByteSource {
     return piece;
   }
 
+  /** Gives back the end of the piece that `next` returned last. */
+  protected giveBack(rest: Uint8Array): void {
+    if (rest.length > 0) this.held = rest;
+  }
+
   get nextInto(): ByteSource['nextInto'] {
     const inner = this.inner.nextInto;
     if (inner === undefined) return undefined;
@@ -298,17 +298,4 @@ export class PeekedSource implements ByteSource {
   close(): Promise<void> {
     return this.inner.close();
   }
-}
-
-/** Runs `run` on every item, on up to `lanes` items concurrently. Throws the first failure. */
-export async function inLanes<T>(
-  items: readonly T[],
-  lanes: number,
-  run: (item: T) => Promise<void>,
-): Promise<void> {
-  let next = 0;
-  const lane = async (): Promise<void> => {
-    while (next < items.length) await run(items[next++]!);
-  };
-  await Promise.all(Array.from({ length: lanes }, lane));
 }

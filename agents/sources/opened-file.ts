@@ -6,6 +6,9 @@ import { FileSource, type ByteSource, describeSystemError, SourceError } from '.
 
 /** An open file: on disk, or an object of an object storage. Methods throw `SourceError`. */
 export interface OpenedFile {
+  readonly path: string;
+  /** Opens the file that is at the path now. */
+  readonly reopen: () => Promise<OpenedFile>;
   /** Size in bytes and modification time in milliseconds (`mtimeMs`), as of opening. */
   readonly size: number;
   readonly mtimeMs: number;
@@ -48,27 +51,51 @@ export const openOnDisk: OpenFile = async (path) => {
   }
 };
 
+/** Bytes per read of a file. Larger reads gain nothing; each read costs a trip through the thread pool. */
+const filePieceBytes = 512 * 1024;
+
 class FileOnDisk implements OpenedFile {
   readonly size: number;
   readonly mtimeMs: number;
   readonly inode: string;
-  readonly bytes: ByteSource;
+  readonly bytes = new FileSource(this, filePieceBytes, filePieceBytes);
 
   constructor(
-    private readonly path: string,
+    readonly path: string,
     private readonly handle: FileHandle,
     stats: Stats,
   ) {
     this.size = stats.size;
     this.mtimeMs = stats.mtimeMs;
     this.inode = inodeOf(stats);
-    this.bytes = new FileSource(path, handle, stats.size);
   }
+
+  readonly reopen = (): Promise<OpenedFile> => openOnDisk(this.path);
 
   async read(at: number, length: number): Promise<Uint8Array> {
     const bytes = new Uint8Array(length);
-    const { bytesRead } = await this.handle.read(bytes, 0, length, at);
-    return bytes.subarray(0, bytesRead);
+    return bytes.subarray(0, await this.readInto(bytes, at));
+  }
+
+  async readInto(target: Uint8Array, at: number): Promise<number> {
+    let filled = 0;
+    for (let read = -1; filled < target.length && read !== 0; filled += read)
+      read = await this.readSome(target.subarray(filled), at + filled);
+    return filled;
+  }
+
+  private async readSome(target: Uint8Array, offset: number): Promise<number> {
+    try {
+      return (await this.handle.read(target, 0, target.length, offset)).bytesRead;
+    } catch (error) {
+      const { path } = this;
+      const why = error instanceof Error ? error.message : String(error);
+      throw new SourceError('io', `${path} can't be read at byte ${offset}: ${why}`, {
+        path,
+        offset,
+        cause: error,
+      });
+    }
   }
 
   async now(): Promise<Stats> {
@@ -77,6 +104,10 @@ class FileOnDisk implements OpenedFile {
     } catch (error) {
       throw describeSystemError(error, this.path);
     }
+  }
+
+  close(): Promise<void> {
+    return this.handle.close();
   }
 }
 
@@ -116,10 +147,10 @@ class OpenedObject implements OpenedFile {
   readonly mtimeMs: number;
   readonly inode: string;
   readonly etag: string;
-  readonly bytes: ByteSource;
+  readonly bytes = new FileSource(this, firstBytes, pieceBytesMax);
 
   constructor(
-    private readonly path: string,
+    readonly path: string,
     private readonly stamp: ObjectStamp,
     private readonly objects: ObjectStorage,
   ) {
@@ -127,8 +158,9 @@ class OpenedObject implements OpenedFile {
     this.mtimeMs = stamp.mtimeMs;
     this.inode = `etag:${stamp.etag}`;
     this.etag = stamp.etag;
-    this.bytes = new ObjectSource(path, stamp.bytes, (at, length) => this.read(at, length));
   }
+
+  readonly reopen = (): Promise<OpenedFile> => openerOf(this.objects)(this.path);
 
   read(at: number, length: number): Promise<Uint8Array> {
     const { path, stamp, objects } = this;
@@ -140,60 +172,9 @@ class OpenedObject implements OpenedFile {
   now(): Promise<OpenedFile> {
     return Promise.resolve(this);
   }
-}
 
-/** Reads the bytes of an object in pieces. The next piece is fetched while one is processed. */
-class ObjectSource implements ByteSource {
-  private taken = 0;
-  private asked = 0;
-  private pieceBytes = firstBytes;
-  private ahead: Promise<Uint8Array> | undefined;
-  private isStopped = false;
-
-  constructor(
-    readonly path: string,
-    private readonly sizeBytes: number,
-    private readonly read: (at: number, length: number) => Promise<Uint8Array>,
-  ) {}
-
-  get bytesTaken(): number {
-    return this.taken;
-  }
-
-  async next(): Promise<Uint8Array | null> {
-    if (this.isStopped || this.taken >= this.sizeBytes) return null;
-    const isFirst = this.ahead === undefined;
-    const piece = await (this.ahead ?? this.ask());
-    this.taken += piece.length;
-    this.ahead = undefined;
-    // No reading ahead after a first piece of at most `firstBytes`, because many callers read only the beginning.
-    if (!isFirst || this.taken > firstBytes) this.askAhead();
-    return piece;
-  }
-
-  private ask(): Promise<Uint8Array> {
-    const at = this.asked;
-    const length = Math.min(this.pieceBytes, this.sizeBytes - at);
-    this.asked += length;
-    this.pieceBytes = Math.min(pieceBytesMax, 2 * this.pieceBytes);
-    return this.read(at, length);
-  }
-
-  private askAhead(): void {
-    if (this.isStopped || this.asked >= this.sizeBytes) return;
-    this.ahead = this.ask();
-    // The call that waits for this piece throws its failure; until then it must not end the process as an unhandled rejection.
-    this.ahead.catch(() => {});
-  }
-
-  stop(): void {
-    this.isStopped = true;
-  }
-
-  async close(): Promise<void> {
-    this.stop();
-    await this.ahead?.catch(() => {});
-    this.ahead = undefined;
+  close(): Promise<void> {
+    return Promise.resolve();
   }
 }
 

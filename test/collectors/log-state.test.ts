@@ -12,7 +12,7 @@ import {
   type Observation,
   type Step,
 } from '../../agents/collect/logs/log-state.js';
-import { beginning } from '../../agents/collect/logs/source-position.js';
+import { beginning } from '../../agents/sources/source-position.js';
 
 const name = { name: 'web.log', base: 'web.log', direct: true, captures: new Map<string, string>() };
 const rotatedName = { ...name, name: 'web.log.1', direct: false };

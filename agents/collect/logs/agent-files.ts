@@ -1,7 +1,7 @@
 import { basename, dirname, join } from 'node:path';
-import type { Checkpoint } from '../../../engine/index.js';
+import { mapInOrder, type Checkpoint } from '../../../engine/index.js';
 import { unrotatedName } from '../../definition/file-captures.js';
-import { inLanes, SourceError, systemCode } from '../../sources/byte-source.js';
+import { SourceError, systemCode } from '../../sources/byte-source.js';
 import { isWithin, ownFilesReason, realPlace } from '../../sources/paths.js';
 import { FollowedFile } from './followed-file.js';
 import type { FolderEntry, LogFiles } from './log-files.js';
@@ -65,7 +65,7 @@ export class AgentFiles {
     const found = new Map<string, Sighting>();
     const failures: { path: string; error: Error }[] = [];
     const strays: Stray[] = [];
-    await inLanes(entries, lanes, async (entry) => {
+    await mapInOrder(entries, lanes, async (entry) => {
       const path = `${this.directory}/${entry.name}`;
       const each = await this.look(entry.name, entry.isLink).catch((error: Error) => {
         failures.push({ path, error });

@@ -1,8 +1,7 @@
-import type { ContentReader, SourceReader } from '../../sources/source-reader.js';
-import { openAtKnownEnd, openFromStart } from '../../sources/source-identity.js';
+import { openAtKnownEnd, SourceCursor } from '../../sources/source-cursor.js';
 import { LineFramer, type Frame, type RecordEnds } from '../../decode/line-framing.js';
 import type { Checkpoint } from '../../../engine/index.js';
-import { beginning, positionOf, type SourcePosition } from './source-position.js';
+import { beginning, positionOf, type SourcePosition } from '../../sources/source-position.js';
 
 const lineFeed = 0x0a;
 
@@ -28,34 +27,33 @@ export class CompressedSource {
   private goOn: () => void = () => {};
 
   private constructor(
-    private readonly reader: SourceReader,
-    private readonly content: ContentReader,
+    private readonly cursor: SourceCursor,
     ends: RecordEnds,
     /** Position from which it is read. */
     readonly position: SourcePosition,
     /** The checkpoint by which it was recognised; null for none. */
     readonly known: Checkpoint | null,
   ) {
-    const { path } = content;
-    const hashed = (bytes: Uint8Array): void => content.hashed(bytes);
-    this.framer = new LineFramer({ path, next: () => this.nextPiece(), hashed }, content.offset, false, ends);
+    const take = (bytes: Uint8Array): void => cursor.take(bytes);
+    const source = { path: cursor.path, next: () => this.nextPiece(), take };
+    this.framer = new LineFramer(source, cursor.offset, false, ends);
   }
 
   /** Reads the first bytes of the decompressed content. Throws `SourceError`. */
   static async head(path: string): Promise<Uint8Array> {
-    const { reader, head } = await openFromStart(path);
-    await reader.close();
-    return head;
+    const cursor = await SourceCursor.open(path);
+    await cursor.close();
+    return cursor.head;
   }
 
   /** Samples the first bytes of the decompressed content. Throws `SourceError`. */
   static async sampled(path: string): Promise<SampledContent> {
-    const { reader, content } = await openFromStart(path);
+    const cursor = await SourceCursor.open(path);
     try {
-      await content.skipTo(sampledBytesMax, () => {});
-      return { samples: content.samples(), bytes: content.offset };
+      await cursor.skipTo(sampledBytesMax);
+      return { samples: cursor.position.samples, bytes: cursor.offset };
     } finally {
-      await reader.close();
+      await cursor.close();
     }
   }
 
@@ -69,23 +67,20 @@ export class CompressedSource {
     wholes: readonly Checkpoint[],
     ends: RecordEnds,
   ): Promise<CompressedSource> {
-    const source = await openAtKnownEnd(path, checkpoints, () => {}, { wholes });
-    const { reader, content, head } = source;
+    const cursor = await openAtKnownEnd(path, checkpoints, () => {}, { wholes });
+    const { head, offset, position: reached } = cursor;
     // The checkpoint of a longer source stays, because that source may return.
-    const isBeginning = content.offset < (source.known?.offset ?? 0);
-    const known = isBeginning ? null : source.known;
-    const { offset } = content;
-    const tail = content.tail();
-    const endsInLine = offset > 0 && tail.at(-1) !== lineFeed;
-    const start = { ...beginning, offset, head: head.slice(0, offset), tail, endsInLine, unseenTo: Infinity };
-    const position = known === null ? start : positionOf(known, head, tail, Infinity);
-    const samples = content.samples();
-    return new CompressedSource(reader, content, ends, { ...position, samples }, known);
+    const isBeginning = offset < (cursor.known?.offset ?? 0);
+    const known = isBeginning ? null : cursor.known;
+    const endsInLine = offset > 0 && reached.tail.at(-1) !== lineFeed;
+    const start = { ...beginning, ...reached, endsInLine, unseenTo: Infinity };
+    const position = known === null ? start : positionOf(known, head, reached.tail, Infinity);
+    return new CompressedSource(cursor, ends, { ...position, samples: reached.samples }, known);
   }
 
   /** Size of the compressed file. */
   get packedBytes(): number {
-    return this.reader.fileBytes;
+    return this.cursor.file.size;
   }
 
   /**
@@ -116,7 +111,7 @@ export class CompressedSource {
         this.onTurnEnd();
       });
     }
-    const piece = await this.content.next();
+    const piece = await this.cursor.next();
     this.leftBytes -= piece?.length ?? 0;
     return piece;
   }
@@ -124,15 +119,15 @@ export class CompressedSource {
   /** Consumes the lines that `peek` returned. Returns the last bytes of the content before their end. */
   take(): Uint8Array {
     this.held = undefined;
-    return this.content.tail();
+    return this.cursor.position.tail;
   }
 
   /** Closes the file. What is being read ends first. */
   async close(): Promise<void> {
-    this.reader.content.stop();
+    this.cursor.stop();
     this.leftBytes = Infinity;
     this.goOn();
     await this.coming?.catch(() => {});
-    await this.reader.close();
+    await this.cursor.close();
   }
 }

@@ -1,6 +1,5 @@
 import { type Checkpoint, columnValue, placementField } from '../../../engine/index.js';
-import { alike, samplesOf, tailBytesMax, sha256 } from '../../sources/source-reader.js';
-import { headBytesMax } from '../../sources/source-identity.js';
+import { alike, headBytesMax, samplesOf, tailBytesMax, sha256 } from '../../sources/source-position.js';
 import type { DecodeSettings } from '../../decode/decode-task.js';
 import { decodeLines } from '../../decode/lent-decoding.js';
 import { readAt, type FileStatus, type LogHandle } from './log-files.js';

@@ -1,7 +1,6 @@
 import { type Checkpoint, checkpointKey, ContentHash, placementField } from '../../../engine/index.js';
-import { sha256, tailBytesMax, alike, samplesOf, isCompressed } from '../../sources/source-reader.js';
 import type { RecordEnds } from '../../decode/line-framing.js';
-import { candidatesOf, headBytesMax, isBeginningOf, knownBeginnings } from '../../sources/source-identity.js';
+import { candidatesOf, isBeginningOf, isCompressed, knownBeginnings } from '../../sources/source-cursor.js';
 import type { DecodeSettings } from '../../decode/decode-task.js';
 import { timeSlackMs } from './agent-files.js';
 import { CompressedSource, type SampledContent } from './compressed-source.js';
@@ -9,7 +8,16 @@ import { findCutBack, findTrimmed, timesIn, type LineTimes } from './cut-back.js
 import type { FollowedFile } from './followed-file.js';
 import { readAt, type FileStatus, type LogHandle } from './log-files.js';
 import type { FollowedContent, Identity } from './log-state.js';
-import { beginning, positionOf, type SourcePosition } from './source-position.js';
+import {
+  alike,
+  beginning,
+  headBytesMax,
+  positionOf,
+  samplesOf,
+  sha256,
+  tailBytesMax,
+  type SourcePosition,
+} from '../../sources/source-position.js';
 
 /** What identification needs besides the file itself. */
 export interface IdentityContext {

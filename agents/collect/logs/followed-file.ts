@@ -10,7 +10,7 @@ import {
 } from './log-state.js';
 import type { LogName } from './log-names.js';
 import type { HandleHolder } from './open-files.js';
-import type { SourcePosition } from './source-position.js';
+import type { SourcePosition } from '../../sources/source-position.js';
 
 /** One file of an agent. It is identified by device and inode number, whatever its name. */
 export class FollowedFile implements HandleHolder {

@@ -3,7 +3,7 @@ import type { CompressedSource } from './compressed-source.js';
 import type { CutBack } from './cut-back.js';
 import type { FileStatus } from './log-files.js';
 import type { LogName } from './log-names.js';
-import type { SourcePosition } from './source-position.js';
+import type { SourcePosition } from '../../sources/source-position.js';
 
 /** Path, name and status of a log when it was last seen. */
 export interface Sighting {

@@ -11,11 +11,11 @@ import { lineBytesMax } from '../../../engine/core/limits.js';
 /** Pieces of content, and the number of bytes that the framer reported as handed out. */
 function pieces(parts: readonly Uint8Array[]) {
   const queue = parts.filter((part) => part.length > 0);
-  const hashed: Buffer[] = [];
+  const pieces: Buffer[] = [];
   return {
     path: 'some.log',
-    hashed: (bytes: Uint8Array) => void hashed.push(Buffer.from(bytes)),
-    taken: () => Buffer.concat(hashed),
+    take: (bytes: Uint8Array) => void pieces.push(Buffer.from(bytes)),
+    taken: () => Buffer.concat(pieces),
     next: () => Promise.resolve(queue.shift() ?? null),
   };
 }

@@ -1,8 +1,8 @@
 import { appendFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { sha256, tailBytesMax } from '../../../agents/sources/source-reader.js';
-import { candidatesOf, headIdentity, openAtKnownEnd } from '../../../agents/sources/source-identity.js';
+import { headIdentity, sha256, tailBytesMax } from '../../../agents/sources/source-position.js';
+import { candidatesOf, openAtKnownEnd } from '../../../agents/sources/source-cursor.js';
 import { ContentHash } from '../../../engine/kernels/xxh64.js';
 import type { Checkpoint } from '../../../engine/store/manifest/manifest.js';
 import { gzip, zstd } from './compressed.js';
@@ -32,14 +32,15 @@ function checkpointOf(content: string, part: Partial<Checkpoint> = {}): Checkpoi
 
 /** The offset at which reading continues, the checkpoint for it, and the rest of the content. */
 async function open(path: string, checkpoints: readonly Checkpoint[]) {
-  const { reader, content, known } = await openAtKnownEnd(path, checkpoints, () => {});
+  const content = await openAtKnownEnd(path, checkpoints, () => {});
+  const { known } = content;
   const offset = content.offset;
   const rest: Buffer[] = [];
   for (let piece = await content.next(); piece !== null; piece = await content.next()) {
-    content.hashed(piece);
+    content.take(piece);
     rest.push(Buffer.from(piece));
   }
-  await reader.close();
+  await content.close();
   return { offset, known, rest: Buffer.concat(rest).toString(), digest: content.digest() };
 }
 
