@@ -2,7 +2,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Help, type Command } from 'commander';
-import { filterHelp, packageRoot, packageVersion } from './options.js';
+import { filterHelp } from './commands.js';
+import { packageRoot, packageVersion } from './options.js';
 import { buildProgram, fitHelp } from './program.js';
 
 /** Columns of help texts in the manual page, which `man` indents by five. */

@@ -1,8 +1,8 @@
-import { Argument, type Command, type Option } from 'commander';
+import { Argument, Option, type Command } from 'commander';
 import { operatorsOf } from '../http/filter.js';
-import { readAgentsFolder, readSettings } from './options.js';
 import { exitDone } from './failure.js';
-import { printLines, writeOut, printable } from './terminal.js';
+import { readAgentsFolder, readSettings } from './options.js';
+import { printable, printLines, writeOut } from './terminal.js';
 
 /** A word that can complete the command line, and its description. A word that ends with `=`, `:`, `,` or `__` is to be continued. */
 export interface Candidate {
@@ -82,19 +82,22 @@ async function operandWords(typed: TypedWords, agents: KnownAgents, last: string
   const { command, operands } = typed;
   if (command.commands.length > 0) return operands.length === 0 ? commandWords(command) : [];
   const argument = nextArgument(typed);
-  return argument === undefined ? [] : wordsOf(argument, typed, agents, last);
+  return argument === undefined ? [] : valuesOf(argument, typed, agents, last);
 }
 
-async function wordsOf(
-  argument: Argument,
+/** The values of an argument or an option, by its choices or by the name that its help shows. */
+async function valuesOf(
+  what: Argument | Option,
   typed: TypedWords,
   agents: KnownAgents,
   last: string,
 ): Promise<Candidates> {
-  if (argument.argChoices !== undefined) return choices(argument.argChoices);
-  switch (argument.name()) {
+  if (what.argChoices !== undefined) return choices(what.argChoices);
+  const shown = what instanceof Argument ? what.name() : /[<[]([a-z]+)/.exec(what.flags)?.[1];
+  switch (what instanceof Option && what.long === '--agent' ? 'agent' : shown) {
     case 'agent':
-      return isNewAgent(typed.command) ? [] : agents.agents();
+      // The agent of "agent new" has a new name.
+      return typed.command.name() === 'new' && what instanceof Argument ? [] : agents.agents();
     case 'filters':
       return filterWords(typed, agents, last);
     case 'command':
@@ -103,36 +106,14 @@ async function wordsOf(
     case 'file':
       return 'files';
     case 'folder':
-      return 'folders';
-    default:
-      return [];
-  }
-}
-
-/** Whether the agent argument is a new name, as for `agent new`. */
-function isNewAgent(command: Command): boolean {
-  return command.name() === 'new';
-}
-
-async function valuesOf(
-  option: Option,
-  typed: TypedWords,
-  agents: KnownAgents,
-  last: string,
-): Promise<Candidates> {
-  if (option.argChoices !== undefined) return choices(option.argChoices);
-  const [, what] = /[<[]([a-z]+)/.exec(option.flags) ?? [];
-  switch (what) {
     case 'dir':
       return 'folders';
-    case 'file':
-      return 'files';
     case 'names':
       return listedFields(typed, agents, last);
     case 'what':
       return steppedFields(typed, agents);
     default:
-      return option.long === '--agent' ? agents.agents() : [];
+      return [];
   }
 }
 

@@ -1,45 +1,30 @@
-import { Option, type Command } from 'commander';
-import type { Counts, CountedBucket, Schema } from '../../engine/index.js';
+import type { CountedBucket, Counts, Schema } from '../../engine/index.js';
 import {
-  valueText,
   countCsv,
   countJson,
-  type CountRequest,
   countProblem,
   parseCountRequest,
-  topDefault,
+  valueText,
+  type CountRequest,
 } from '../http/count-request.js';
 import { offsetText, wallClock } from '../http/time-step.js';
+import { parameterPieces, rawQueryOf, type GlobalFlags, type QueryBounds, type Settings } from './options.js';
+import { askAgent, describeStats } from './query.js';
+import type { StopSignals } from './stoppable.js';
 import {
+  cutToWidth,
   formatCount,
   formatCounted,
-  cutToWidth,
+  linesOf,
   padEndToWidth,
   padStartToWidth,
   printable,
-  textWidth,
   printLines,
   screenWidth,
   tell,
+  textWidth,
   writeRecords,
 } from './terminal.js';
-import {
-  chooseAgent,
-  cacheOption,
-  collectBound,
-  cursorOption,
-  filterHelp,
-  parameterPieces,
-  rawQueryOf,
-  type QueryBounds,
-  readSettings,
-  type GlobalFlags,
-  workersOption,
-} from './options.js';
-import { withWorkers, completed } from './opened-archive.js';
-import { stoppable } from './stoppable.js';
-import { describeStats } from './query.js';
-import { exitDone } from './failure.js';
 
 /** The output that a count is shown on. */
 export interface Screen {
@@ -75,12 +60,10 @@ export function describeCounts(request: CountRequest, counts: Counts, screen: Sc
 function valueLines({ value }: CountRequest, { count, values }: Counts, screen: Screen): string[] {
   const { top, other, nulls, distinct } = values!;
   const lines = top.map((one): Line => ({ name: printable(valueText(one.value)), numbers: [one.count] }));
-  const rest = [
-    ...(other > 0
-      ? [`${formatCount(other)} with one of ${formatCounted(distinct - top.length, 'other value')}`]
-      : []),
-    ...(nulls > 0 ? [`${formatCount(nulls)} with none`] : []),
-  ];
+  const rest = linesOf(
+    other > 0 && `${formatCount(other)} with one of ${formatCounted(distinct - top.length, 'other value')}`,
+    nulls > 0 && `${formatCount(nulls)} with none`,
+  );
   return [...table([value!.field.name, 'count'], lines, screen), ...summary(count, rest, screen)];
 }
 
@@ -101,13 +84,12 @@ function timeLines(
   });
   const shown = top.map((one) => printable(valueText(one.value)));
   const header = [`${field.name} (${zone})`, 'count', ...shown];
-  const rest = [
-    ...(nulls > 0 ? [`${formatCount(nulls)} without a time`] : []),
-    ...(value !== undefined && values!.other > 0
-      ? [`${formatCount(values!.other)} with another ${value.field.name}`]
-      : []),
-    ...(value !== undefined && values!.nulls > 0 ? [`${formatCount(values!.nulls)} without one`] : []),
-  ];
+  const others = value === undefined ? undefined : values!;
+  const rest = linesOf(
+    nulls > 0 && `${formatCount(nulls)} without a time`,
+    others && others.other > 0 && `${formatCount(others.other)} with another ${value!.field.name}`,
+    others && others.nulls > 0 && `${formatCount(others.nulls)} without one`,
+  );
   return [...table(header, lines, screen), ...summary(count, rest, screen)];
 }
 
@@ -191,48 +173,29 @@ interface CountFlags extends GlobalFlags, Pick<QueryBounds, 'after' | 'before'> 
   readonly top?: readonly string[];
   readonly zone?: readonly string[];
   readonly csv?: boolean;
-  readonly json?: boolean;
   readonly explain?: boolean;
   readonly workers?: number;
 }
 
-const examples = `${filterHelp}
-
-Steps are a number and a unit: s, m, h, d, w, mo (months), y. Days and longer begin at local midnight.
-
-Examples:
-  $ logstrata count nginx status__gte=500                    how many errors there are
-  $ logstrata count nginx time__since=1d --by time:1h        records of each hour of the last day
-  $ logstrata count nginx --by remote_addr --top 20          the 20 most frequent addresses
-  $ logstrata count nginx --by time:1d --by status --csv     days and status codes, for a spreadsheet`;
-
-async function count(
+/** Runs `logstrata count`: counts matching records, shown as bars on a terminal, else as columns, CSV or JSON. */
+export async function count(
+  flags: CountFlags,
+  { signal }: StopSignals,
   agent: string,
   words: readonly string[],
-  flags: CountFlags,
-  signal: AbortSignal,
 ): Promise<number> {
-  const settings = await readSettings(flags);
-  const written = await chooseAgent(settings, agent);
-  const { by, top, zone } = flags;
+  const { by, top, zone, json = false, csv = false, explain = false } = flags;
   const rawQuery = [rawQueryOf(words, flags), ...parameterPieces({ by, top, zone })].join('&');
-  const requestFor = (schema: Schema): CountRequest =>
-    parseCountRequest(rawQuery, { schema, now: Date.now(), timezone: settings.config.server.timezone });
-  // Mistakes in the query are reported before the archive is opened, unless the fields are only known from the archive.
-  const early = written.archive?.infersFields === true ? undefined : requestFor(written.schema);
-  return withWorkers(settings, 'read', 'count', flags.workers, async (archive) => {
-    const { schema } = await completed(archive, written);
-    const request = early ?? requestFor(schema);
-    const store = await archive.agent(agent, schema);
+  const parse = (schema: Schema, { config }: Settings): CountRequest =>
+    parseCountRequest(rawQuery, { schema, now: Date.now(), timezone: config.server.timezone });
+  return askAgent(flags, 'count', agent, parse, async (store, request) => {
     const counts = await store.count(request.query, { signal }).catch((error: unknown) => {
       throw countProblem(error);
     });
-    if (flags.json === true) await writeRecords(Buffer.from(countJson(agent, request, counts)));
-    else if (flags.csv === true || request.format === 'csv')
-      await writeRecords(Buffer.from(countCsv(request, counts)));
+    if (json) await writeRecords(Buffer.from(countJson(agent, request, counts)));
+    else if (csv || request.format === 'csv') await writeRecords(Buffer.from(countCsv(request, counts)));
     else await printLines(describeCounts(request, counts, screen()));
-    if (flags.explain === true) describeStats(counts.stats).forEach(tell);
-    return exitDone;
+    if (explain) describeStats(counts.stats).forEach(tell);
   });
 }
 
@@ -241,40 +204,4 @@ function screen(): Screen {
   // The first one that is set and not empty counts, by POSIX.
   const locale = [all, type, lang].find((name) => name !== undefined && name !== '') ?? '';
   return { width: screenWidth(), hasBlocks: /utf-?8/i.test(locale) };
-}
-
-/** Adds `logstrata count`: counts matching records, shown as bars on a terminal, else as columns, CSV or JSON. */
-export function addCountCommand(program: Command): void {
-  program
-    .command('count')
-    .summary('count records, by time and by value')
-    .description(
-      'Counts the matching records exactly: all together, per time bucket, per most frequent value of a field, or both.',
-    )
-    .argument('<agent>', 'name of the agent')
-    .argument('[filters...]', 'field__operator=value')
-    .option(
-      '--by <what>',
-      'a time field with a step, such as time:1h, or another field; at most one of each',
-      collectBound,
-    )
-    .option('--top <n>', `number of most frequent values to show (default: ${topDefault})`, collectBound)
-    .option(
-      '--zone <zone>',
-      'time zone of the buckets (default: server.timezone of the configuration)',
-      collectBound,
-    )
-    .addOption(cursorOption('after'))
-    .addOption(cursorOption('before'))
-    .addOption(new Option('--csv', 'print CSV with a header and times in milliseconds').conflicts('json'))
-    .addOption(new Option('--json', 'print JSON, like /api/count of the console').conflicts('csv'))
-    .option('--explain', 'print the cost of the count to standard error')
-    .addOption(workersOption('read and count'))
-    .addOption(cacheOption())
-    .addHelpText('after', examples)
-    .action(
-      stoppable((flags: CountFlags, { signal }, agent: string, words: string[]) =>
-        count(agent, words, flags, signal),
-      ),
-    );
 }

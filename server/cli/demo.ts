@@ -1,13 +1,11 @@
-import { readdirSync, existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
-import type { Command } from 'commander';
-import { packageRoot, readSettings, type Settings } from './options.js';
-import { formatBytes, formatCounted } from './terminal.js';
 import { loadIntoStore } from './load.js';
-import { addServerOptions, serveUntilStopped } from './serve.js';
-import type { ServeFlags } from './answering.js';
 import type { ServedAgent } from './opened-archive.js';
-import { stoppable, type StopSignals } from './stoppable.js';
+import { packageRoot, readSettings, type Settings } from './options.js';
+import { serveUntilStopped, type ServeFlags } from './serve.js';
+import type { StopSignals } from './stoppable.js';
+import { formatBytes, formatCounted } from './terminal.js';
 
 /** A sample log of the package. The file has the name of the agent that reads it. */
 export interface SampleLog {
@@ -30,11 +28,6 @@ const sampleQueries: readonly { readonly agent: string; readonly query: string }
   { agent: 'nginx', query: 'status__gte=500&time__since=2026-11-18&time__until=2026-11-19' },
   { agent: 'app', query: 'level__exact=error&message__like=no%20space&limit=3' },
 ];
-
-const examples = `
-Examples:
-  $ logstrata demo                    load the samples, serve on 127.0.0.1:2111, print example queries
-  $ logstrata demo --listen :8080     on another port`;
 
 /** The settings of the demo. Outside of a clone there may be no agents folder; then the one of the package is used. */
 async function demoSettings(flags: ServeFlags): Promise<Settings> {
@@ -83,22 +76,12 @@ function whatToTry(served: ReadonlyMap<string, ServedAgent>, address: string): s
   ];
 }
 
-/** Adds `logstrata demo`, which `npm start` runs: serves the samples of the package. */
-export function addDemoCommand(program: Command): void {
-  addServerOptions(program.command('demo'))
-    .summary('load the sample logs and serve them')
-    .description(
-      'Loads the sample logs of this package, unless they are loaded already, serves them, and prints queries to try.',
-    )
-    .addHelpText('after', examples)
-    .action(
-      stoppable(async (flags: ServeFlags, signals) => {
-        const settings = await demoSettings(flags);
-        return serveUntilStopped(settings, flags, signals, {
-          prepare: (served) => loadSamples(served, settings, signals),
-          hints: whatToTry,
-          rereads: false,
-        });
-      }),
-    );
+/** Runs `logstrata demo`, as `npm start` does: serves the samples of the package. */
+export async function demo(flags: ServeFlags, signals: StopSignals): Promise<number> {
+  const settings = await demoSettings(flags);
+  return serveUntilStopped(settings, flags, signals, {
+    prepare: (served) => loadSamples(served, settings, signals),
+    hints: whatToTry,
+    rereads: false,
+  });
 }

@@ -1,7 +1,11 @@
-import { open, rm } from 'node:fs/promises';
-import { Option, type Command } from 'commander';
+import { createWriteStream, existsSync, statSync } from 'node:fs';
+import { link, rename, rm } from 'node:fs/promises';
+import { basename, dirname, extname, join, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import {
-  lineFormats,
+  exportParquet,
+  LogstrataError,
+  openRealDirectory,
   type AgentStore,
   type Codec,
   type LineFormat,
@@ -9,25 +13,18 @@ import {
   type Schema,
 } from '../../engine/index.js';
 import { parseQueryRequest } from '../http/query-request.js';
+import { exitDone, UsageError } from './failure.js';
+import { storesOf, withWorkers } from './opened-archive.js';
 import {
-  codecOption,
-  cursorOption,
-  fieldsOption,
-  filterHelp,
-  limitOption,
+  limitDefault,
   rawQueryOf,
-  type QueryBounds,
   readSettings,
   type GlobalFlags,
+  type QueryBounds,
   type Settings,
-  cacheOption,
-  workersOption,
 } from './options.js';
-import { exitDone, UsageError } from './failure.js';
-import { formatCounted, withProgress, tell, writeRecords } from './terminal.js';
-import { storesOf, withWorkers } from './opened-archive.js';
-import { publishFiles, requireFree } from './record-output.js';
-import { stoppable } from './stoppable.js';
+import type { StopSignals } from './stoppable.js';
+import { formatBytes, formatCounted, tell, withProgress, writeRecords } from './terminal.js';
 
 interface ExportFlags extends GlobalFlags, QueryBounds {
   readonly format: LineFormat | 'parquet';
@@ -37,17 +34,42 @@ interface ExportFlags extends GlobalFlags, QueryBounds {
   readonly workers?: number;
 }
 
-const examples = `${filterHelp}
+/**
+ * Checks that a file may be written. Throws `exists` where there is a file and `force` is not set, or a folder, which is never replaced;
+ * `not_found` where the folder of the file does not exist.
+ */
+function requireFree(path: string, force: boolean | undefined): void {
+  const folder = dirname(resolve(path));
+  if (!existsSync(folder)) {
+    throw new LogstrataError('not_found', `can't write ${path}: the folder ${folder} is not there`, { path });
+  }
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found?.isDirectory() === true) {
+    throw new LogstrataError('exists', `${path} is a folder: name a file in it`, { path });
+  }
+  if (force === true || found === undefined) return;
+  throw new LogstrataError('exists', `${path} already exists; --force replaces it`, { path });
+}
 
-Examples:
-  $ logstrata export nginx --format jsonl | gzip > nginx.jsonl.gz
-  $ logstrata export nginx --format parquet --output nginx.parquet
-  $ logstrata export nginx --format csv --fields time,path --output web.csv
-  $ logstrata export nginx -n 1000 --format parquet --output newest.parquet
-  $ duckdb -c "SELECT status, count(*) FROM 'nginx.parquet' GROUP BY 1"
-
-Writes all matching records, oldest first, with their _cursor. More than 4 million records, or very scattered ones,
-take several Parquet files: nginx.parquet, nginx-2.parquet, …`;
+/**
+ * Moves finished files (`[written, name]`) to their names, so that a name never refers to an incomplete file. Throws like `requireFree`,
+ * also for a file that appears meanwhile. The written files are removed even after a failure.
+ */
+async function publishFiles(
+  files: readonly (readonly [string, string])[],
+  force: boolean | undefined,
+): Promise<void> {
+  try {
+    for (const [, path] of files) requireFree(path, force);
+    for (const [written, path] of files) {
+      // Unlike a rename, a link fails where somebody has created the file meanwhile.
+      if (force === true) await rename(written, path);
+      else await link(written, path);
+    }
+  } finally {
+    for (const [written] of files) await rm(written, { force: true });
+  }
+}
 
 /** The query of an export: by default all matching records in ascending order. */
 function readQuery(words: readonly string[], flags: ExportFlags, schema: Schema, settings: Settings): Query {
@@ -61,46 +83,43 @@ function readQuery(words: readonly string[], flags: ExportFlags, schema: Schema,
   });
 }
 
-async function exportLines(store: AgentStore, query: Query, signal: AbortSignal): Promise<void> {
-  const { lines } = await store.scan(query, { signal });
-  for await (const piece of lines) await writeRecords(piece);
+/** What is exported, and where to. */
+interface Export {
+  readonly output: string;
+  readonly store: AgentStore;
+  readonly query: Query;
+  readonly flags: ExportFlags;
+  readonly signal: AbortSignal;
 }
 
-/** Writes to a temporary file first, so that the final name never refers to an incomplete file. Returns the number of records. */
-async function exportLinesTo(
-  path: string,
-  store: AgentStore,
-  query: Query,
-  force: boolean | undefined,
-  signal: AbortSignal,
-): Promise<number> {
-  const building = `${path}.${process.pid}.part`;
-  return withProgress(`exporting ${store.name}`, async (progress) => {
+/** Writes to a temporary file first, so that the final name never refers to an incomplete file. Returns a line for the user. */
+async function exportLinesTo({ output, store, query, flags, signal }: Export): Promise<string> {
+  const building = `${output}.${process.pid}.part`;
+  const records = await withProgress(`exporting ${store.name}`, async (progress) => {
     const { lines, stats } = await store.scan(query, { signal });
-    try {
-      const file = await open(building, 'wx');
-      try {
-        for await (const piece of lines) {
-          await file.writeFile(piece);
-          progress.update(null, formatCounted(stats.rowsReturned, 'record'));
-        }
-        await file.sync();
-      } finally {
-        await file.close();
+    const shown = async function* (): AsyncGenerator<Uint8Array> {
+      for await (const piece of lines) {
+        yield piece;
+        progress.update(null, formatCounted(stats.rowsReturned, 'record'));
       }
-      await publishFiles([[building, path]], force);
+    };
+    try {
+      await pipeline(shown, createWriteStream(building, { flags: 'wx', flush: true }));
+      await publishFiles([[building, output]], flags.force);
     } finally {
       await rm(building, { force: true });
     }
     return stats.rowsReturned;
   });
+  return `${formatCounted(records, 'record')} written to ${output}`;
 }
 
-async function exportAgent(
+/** Runs `logstrata export`: writes all matching records as lines or Parquet. */
+export async function exportRecords(
+  flags: ExportFlags,
+  { signal }: StopSignals,
   agent: string,
   words: readonly string[],
-  flags: ExportFlags,
-  signal: AbortSignal,
 ): Promise<number> {
   const { format, output = '-' } = flags;
   if (format === 'parquet' && output === '-') {
@@ -116,44 +135,40 @@ async function exportAgent(
   return withWorkers(settings, 'read', 'export', flags.workers, async (archive) => {
     const store = (await storesOf(archive, agent))[0]!;
     const query = readQuery(words, flags, store.schema, settings);
-    if (output === '-') {
-      await exportLines(store, query, signal);
-    } else if (format !== 'parquet') {
-      const records = await exportLinesTo(output, store, query, flags.force, signal);
-      tell(`${formatCounted(records, 'record')} written to ${output}`);
-    } else {
-      const { exportParquetTo } = await import('./parquet-output.js');
-      const { codec = 'zstd', force } = flags;
-      (await exportParquetTo(output, store, query, { codec, force, signal })).forEach(tell);
+    const exported = { output, store, query, flags, signal };
+    if (output !== '-')
+      tell(await (format === 'parquet' ? exportParquetTo(exported) : exportLinesTo(exported)));
+    else {
+      const { lines } = await store.scan(query, { signal });
+      for await (const piece of lines) await writeRecords(piece);
     }
     return exitDone;
   });
 }
 
-/** Adds `logstrata export`: writes all matching records as lines or Parquet. */
-export function addExportCommand(program: Command): void {
-  program
-    .command('export')
-    .summary('write matching records to a file')
-    .description('Writes all matching records, oldest first, as JSON Lines, JSON, CSV or a Parquet file.')
-    .argument('<agent>', 'name of the agent')
-    .argument('[filters...]', 'field__operator=value')
-    .addOption(
-      new Option('--format <name>', 'format').choices([...lineFormats, 'parquet']).makeOptionMandatory(),
-    )
-    .option('--output <file>', 'file to write; - is standard output, not for parquet (default: -)')
-    .option('--force', 'replace the file if it exists')
-    .addOption(limitOption('maximum number of records: the newest, or with --after the first (default: all)'))
-    .addOption(cursorOption('after'))
-    .addOption(cursorOption('before'))
-    .addOption(fieldsOption())
-    .addOption(codecOption('zstd'))
-    .addOption(workersOption('read and search'))
-    .addOption(cacheOption())
-    .addHelpText('after', examples)
-    .action(
-      stoppable((flags: ExportFlags, { signal }, agent: string, words: string[]) =>
-        exportAgent(agent, words, flags, signal),
-      ),
-    );
+/** The name of the file with this index: `nginx.parquet`, `nginx-2.parquet`, … A result may need several files. */
+function nameOf(output: string, index: number): string {
+  if (index === 0) return output;
+  const ending = extname(output);
+  return join(dirname(output), `${basename(output, ending)}-${index + 1}${ending}`);
+}
+
+/**
+ * Writes the records of a query as Parquet to temporary files in the folder of the output, and renames them once all are complete, so that a
+ * failure leaves no incomplete file. Returns a line for the user.
+ */
+async function exportParquetTo({ output, store, query, flags, signal }: Export): Promise<string> {
+  const { codec = 'zstd', force } = flags;
+  const folder = dirname(resolve(output));
+  const directory = await openRealDirectory(folder, { create: false });
+  const building = (index: number): string => `${basename(nameOf(output, index))}.${process.pid}.part`;
+  const { files, records, bytes } = await withProgress(`exporting ${store.name}`, (progress) => {
+    const onProgress = (rows: number): void => progress.update(null, formatCounted(rows, 'record'));
+    return exportParquet(store, query, directory, building, { codec, signal, onProgress });
+  });
+  const written = files.map((name, index) => [join(folder, name), nameOf(output, index)] as const);
+  await publishFiles(written, force);
+  if (records === 0) return 'no record matches: no file was written';
+  const names = written.map(([, name]) => name).join(', ');
+  return `${formatCounted(records, 'record')} written to ${names} (${formatBytes(bytes)})`;
 }

@@ -1,10 +1,15 @@
 import { Writable } from 'node:stream';
-import { CommanderError, InvalidArgumentError, Option } from 'commander';
+import { CommanderError } from 'commander';
 import type { Logger, LoggerOptions } from 'pino';
 import { ConfigError, formatProblem } from '../../agents/definition/config-error.js';
-import { AssertionError, fileSystemError, isLogstrataError } from '../../engine/index.js';
+import {
+  AssertionError,
+  fileSystemError,
+  isLogstrataError,
+  type LogstrataError,
+} from '../../engine/index.js';
 import { ProblemError } from '../http/problem.js';
-import { OutputClosedError, tell, printable, printableLines } from './terminal.js';
+import { OutputClosedError, printable, printableLines, tell } from './terminal.js';
 
 /** Exit codes: success; a failure at run time; wrong usage of the command line. */
 export const exitDone = 0;
@@ -63,6 +68,12 @@ export function reportFailure(error: unknown): number {
   return exitFailed;
 }
 
+/** For `catch` of a promise: an error that a user can act on becomes the result; others are thrown on. */
+export function expectedError(error: unknown): LogstrataError {
+  if (isLogstrataError(error)) return error;
+  throw error;
+}
+
 /** An error message, with the file and the offset appended unless the message names the file. */
 export function messageWithPlace(
   message: string,
@@ -84,21 +95,9 @@ function tellStack(error: unknown): void {
 }
 
 /** Log levels, from the most messages to none. */
-const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 
 export type LogLevel = (typeof logLevels)[number];
-
-/** The option `--log-level` of the commands that run until they are stopped. */
-export function logLevelOption(): Option {
-  return new Option('--log-level <level>', 'least important event to log')
-    .choices(logLevels)
-    .default('info')
-    .argParser((text) => {
-      const level = logLevels.find((each) => each === text.toLowerCase());
-      if (level !== undefined) return level;
-      throw new InvalidArgumentError(`It is one of ${logLevels.join(', ')}.`);
-    });
-}
 
 /**
  * Opens the program's own log on standard error: coloured lines on a terminal, else one JSON object per line. Control characters are

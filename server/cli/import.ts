@@ -1,30 +1,28 @@
 import { resolve } from 'node:path';
-import type { Command } from 'commander';
 import type { AgentDefinition } from '../../agents/definition/definition.js';
-import type { FugoDatabase, FugoTable } from '../../agents/fugo/fugo-database.js';
-import type { FugoOffsets, FugoResult } from '../../agents/fugo/import-fugo.js';
-import { type Archive, type Codec, formatCursor, isLogstrataError } from '../../engine/index.js';
-import { listNames } from '../http/suggestion.js';
+import { FugoDatabase, type FugoTable } from '../../agents/fugo/fugo-database.js';
 import {
-  readAgentsFolder,
-  codecOption,
-  retentionOf,
-  readSettings,
-  type GlobalFlags,
-  type Settings,
-  workersOption,
-} from './options.js';
-import { withWorkers } from './opened-archive.js';
-import { stoppable } from './stoppable.js';
+  importFugo,
+  offsetsBeside,
+  readOffsets,
+  type FugoOffsets,
+  type FugoResult,
+} from '../../agents/fugo/import-fugo.js';
+import { formatCursor, isLogstrataError, type Archive, type Codec } from '../../engine/index.js';
+import { listNames } from '../http/suggestion.js';
 import { exitDone, exitFailed, UsageError } from './failure.js';
+import { withWorkers } from './opened-archive.js';
+import { readAgentsFolder, readSettings, retentionOf, type GlobalFlags, type Settings } from './options.js';
+import type { StopSignals } from './stoppable.js';
 import {
   formatBytes,
   formatCount,
   formatCounted,
-  withProgress,
+  linesOf,
   printJson,
   printLines,
   tell,
+  withProgress,
 } from './terminal.js';
 
 interface ImportFlags extends GlobalFlags {
@@ -33,26 +31,10 @@ interface ImportFlags extends GlobalFlags {
   readonly offsets?: string | false;
   readonly codec?: Codec;
   readonly workers?: number;
-  readonly json?: boolean;
 }
 
 /** The result of importing the table of one agent. */
 type ImportReport = { readonly agent: string } & (FugoResult | { readonly problem: string });
-
-const examples = `
-Examples:
-  $ logstrata import fugo /var/lib/fugo/fugo.db
-  $ logstrata import fugo fugo.db --agent nginx app
-  $ logstrata import fugo fugo.db --offsets /var/lib/fugo/offsets.yaml
-
-Records keep their cursors, so clients can go on with the cursors that they have
-saved. The agent files of the service can be used unchanged: copy its agents
-folder first. Stop the service before the import. Its offsets file, offsets.yaml
-beside the database unless named, says from where to go on reading each log.
-
-The records of an agent are stored as a whole or not at all. If run again, the
-command imports what was added since. Exit code 1 if a table was not
-imported.`;
 
 /** A table of the database, and the agent that it is imported to. */
 interface ChosenTable {
@@ -91,7 +73,6 @@ function chooseTables(
 /** Reads up to where the service has read each log. Without the file it warns and returns an empty map. */
 async function offsetsFor(path: string, flag: string | false | undefined): Promise<FugoOffsets> {
   if (flag === false) return new Map();
-  const { offsetsBeside, readOffsets } = await import('../../agents/fugo/import-fugo.js');
   const file = flag ?? offsetsBeside(path);
   if (file !== undefined) return readOffsets(file);
   tell(
@@ -109,18 +90,14 @@ function describeResult({ agent, ...result }: ImportReport): string[] {
     records === 0
       ? 'nothing new'
       : `${formatCounted(records, 'record')}, ${shown(firstCursor)} to ${shown(lastCursor)}, ${formatBytes(bytesOnDisk)}`;
-  const lines = [
+  const { unreadableValues, replacedBytes, columnsLeft } = result;
+  return linesOf(
     `ok       ${agent}: ${stored}${logs === 0 ? '' : `; ${formatCounted(logs, 'log')} will be continued`}`,
-  ];
-  if (result.unreadableValues > 0)
-    lines.push(
-      `         ${formatCounted(result.unreadableValues, 'value')} did not fit the type of the field and became null`,
-    );
-  if (result.replacedBytes > 0)
-    lines.push(`         ${formatCount(result.replacedBytes)} bytes that were not UTF-8 became U+FFFD`);
-  if (result.columnsLeft.length > 0)
-    lines.push(`         columns without a field were left out: ${listNames(result.columnsLeft)}`);
-  return lines;
+    unreadableValues > 0 &&
+      `         ${formatCounted(unreadableValues, 'value')} did not fit the type of the field and became null`,
+    replacedBytes > 0 && `         ${formatCount(replacedBytes)} bytes that were not UTF-8 became U+FFFD`,
+    columnsLeft.length > 0 && `         columns without a field were left out: ${listNames(columnsLeft)}`,
+  );
 }
 
 /** Imports one table. An error of the table is returned, so that the others are still imported. */
@@ -132,7 +109,6 @@ async function importTable(
   { codec }: ImportFlags,
   signal: AbortSignal,
 ): Promise<ImportReport> {
-  const { importFugo } = await import('../../agents/fugo/import-fugo.js');
   const { name: agent, schema } = definition;
   try {
     return await withProgress(`importing ${agent}`, async (progress) => {
@@ -184,38 +160,17 @@ async function importAll(
   return reports.some((report) => 'problem' in report) ? exitFailed : exitDone;
 }
 
-async function importDatabase(path: string, flags: ImportFlags, signal: AbortSignal): Promise<number> {
+/** Runs `logstrata import fugo`: imports the records of a Fugo service, with their cursors. */
+export async function importDatabase(
+  flags: ImportFlags,
+  { signal }: StopSignals,
+  path: string,
+): Promise<number> {
   const settings = await readSettings(flags);
-  const { FugoDatabase } = await import('../../agents/fugo/fugo-database.js');
   const database = await FugoDatabase.open(path);
   try {
     return await importAll(database, path, settings, flags, signal);
   } finally {
     database.close();
   }
-}
-
-/** Adds `logstrata import`: imports the records of other services and keeps their cursors. */
-export function addImportCommand(program: Command): void {
-  const command = program
-    .command('import')
-    .summary('import the records of another service, with their cursors')
-    .description('Imports the records of another service. They keep their cursors.')
-    .addHelpText('after', examples);
-  command
-    .command('fugo')
-    .description(
-      'Imports the database of a Fugo service: the records of all agents, and how far their logs were read.',
-    )
-    .argument('<file>', 'the database, fugo.db')
-    .option('--agent <name...>', 'only these agents (default: all that have an agent file)')
-    .option(
-      '--offsets <file>',
-      'file with how far the service has read its logs (default: offsets.yaml beside the database)',
-    )
-    .option('--no-offsets', 'read the logs from their beginning')
-    .addOption(codecOption('lz4'))
-    .addOption(workersOption('parse and write'))
-    .option('--json', 'print the result as JSON')
-    .action(stoppable((flags: ImportFlags, { signal }, path: string) => importDatabase(path, flags, signal)));
 }

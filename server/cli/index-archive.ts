@@ -1,43 +1,25 @@
-import type { Command } from 'commander';
-import type { ArchiveAttaching, AttachRound } from '../../agents/archive/archive-attaching.js';
+import { ArchiveAttaching, type AttachRound } from '../../agents/archive/archive-attaching.js';
 import type { AgentStore, Archive, AttachedStats } from '../../engine/index.js';
-import {
-  chooseAgent,
-  retentionOf,
-  readSettings,
-  type GlobalFlags,
-  type Settings,
-  workersOption,
-} from './options.js';
-import { withWorkers, completed } from './opened-archive.js';
-import { stoppable } from './stoppable.js';
 import { exitDone, exitFailed, UsageError } from './failure.js';
+import { completed, withWorkers } from './opened-archive.js';
+import { chooseAgent, readSettings, retentionOf, type GlobalFlags, type Settings } from './options.js';
+import type { StopSignals } from './stoppable.js';
 import {
+  describeRowOrder,
   formatBytes,
   formatCount,
   formatCounted,
-  describeRowOrder,
-  withProgress,
+  linesOf,
   printJson,
   printLines,
   tell,
+  withProgress,
 } from './terminal.js';
 
 interface IndexFlags extends GlobalFlags {
   readonly again?: boolean;
-  readonly json?: boolean;
   readonly workers?: number;
 }
-
-const examples = `
-Examples:
-  $ logstrata index web           attach new files of the archive, and index those that have no index
-  $ logstrata index web --again   rebuild all indexes, for example after verify has found a damaged one
-
-Files are only read. If the command is stopped, run it again to continue. A server on the same data does
-all of this by itself, and may keep running.
-
-Exit code 1 if a file can't be read.`;
 
 /** The result of attaching and indexing files. */
 interface IndexReport extends AttachRound {
@@ -63,7 +45,6 @@ async function attachAndIndex(
     );
   }
   const store = await archive.agent(name, definition.schema, retentionOf(definition));
-  const { ArchiveAttaching } = await import('../../agents/archive/archive-attaching.js');
   const attaching = new ArchiveAttaching({
     definition,
     archive: definition.archive,
@@ -74,18 +55,12 @@ async function attachAndIndex(
     now: Date.now,
     redefine: async ({ schema }) => void (await archive.redefine(name, schema, retentionOf(definition))),
   });
-  const round = await attach(attaching, name, signal);
+  const round = await withProgress(`attaching the archive of ${name}`, ({ onFiles }) =>
+    attaching.round(signal, onFiles),
+  );
   const indexed = await indexAll(store, again, signal);
   const { attached: all } = await store.stats();
   return { ...round, ...indexed, all, problems: [...round.problems, ...indexed.problems] };
-}
-
-function attach(attaching: ArchiveAttaching, name: string, signal: AbortSignal): Promise<AttachRound> {
-  return withProgress(`attaching the archive of ${name}`, (progress) =>
-    attaching.round(signal, (read, files) =>
-      progress.update(read / files, `${formatCount(read)} of ${formatCounted(files, 'file')}`),
-    ),
-  );
 }
 
 function indexAll(
@@ -115,17 +90,18 @@ function indexAll(
 
 function describeIndexReport(report: IndexReport): string[] {
   const { attached, rows, moved, removed, waiting, indexed, bytesIndexed, bytesIndexes, all } = report;
-  return [
+  return linesOf(
     `attached ${formatCounted(attached, 'file')}, ${formatCounted(rows, 'row')}`,
-    ...(moved === 0 ? [] : [`moved    ${formatCounted(moved, 'file')}`]),
-    ...(removed === 0 ? [] : [`removed  ${formatCounted(removed, 'file')}`]),
-    ...(waiting === 0 ? [] : [`waiting  ${formatCounted(waiting, 'file')}, still being written`]),
+    moved > 0 && `moved    ${formatCounted(moved, 'file')}`,
+    removed > 0 && `removed  ${formatCounted(removed, 'file')}`,
+    waiting > 0 && `waiting  ${formatCounted(waiting, 'file')}, still being written`,
     `indexed  ${formatCounted(indexed, 'file')}, ${formatBytes(bytesIndexed)}; the index has ${formatBytes(bytesIndexes)}`,
-    ...(all.order.filesUnordered === 0 ? [] : [`in order of time: ${describeRowOrder(all)}`]),
-  ];
+    all.order.filesUnordered > 0 && `in order of time: ${describeRowOrder(all)}`,
+  );
 }
 
-async function index(name: string, flags: IndexFlags, signal: AbortSignal): Promise<number> {
+/** Runs `logstrata index`: attaches and indexes the files of an archive that are queried in place. */
+export async function index(flags: IndexFlags, { signal }: StopSignals, name: string): Promise<number> {
   const settings = await readSettings(flags);
   await chooseAgent(settings, name);
   return withWorkers(settings, 'write', 'index', flags.workers, async (archive) => {
@@ -134,18 +110,4 @@ async function index(name: string, flags: IndexFlags, signal: AbortSignal): Prom
     else await printLines(describeIndexReport(report));
     return report.problems.length > 0 ? exitFailed : exitDone;
   });
-}
-
-/** Adds `logstrata index`: attaches and indexes the files of an archive that are queried in place. */
-export function addIndexCommand(program: Command): void {
-  program
-    .command('index')
-    .summary('attach and index the files of an archive')
-    .description('Attaches the files of an archive that is queried in place, and indexes them.')
-    .argument('<agent>', 'name of the agent')
-    .addOption(workersOption('read and index'))
-    .option('--again', 'also index files again that have an index')
-    .option('--json', 'print the result as JSON')
-    .addHelpText('after', examples)
-    .action(stoppable((flags: IndexFlags, { signal }, agent: string) => index(agent, flags, signal)));
 }

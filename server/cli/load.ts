@@ -1,50 +1,55 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Command } from 'commander';
 import {
-  type FieldDefinition,
+  archiveFilesMax,
+  findFiles,
+  foundFile,
+  listObjects,
+  type FoundFile,
+} from '../../agents/archive/found-files.js';
+import { GrowingFields } from '../../agents/archive/inferred-fields.js';
+import {
   hasColumns,
   type AgentDefinition,
+  type ArchiveInput,
+  type FieldDefinition,
 } from '../../agents/definition/definition.js';
+import { EqualFiles } from '../../agents/load/equal-files.js';
+import { formatOf } from '../../agents/load/load-file.js';
+import { expandFiles } from '../../agents/load/load-paths.js';
+import { loadRejected } from '../../agents/load/load-rejected.js';
 import type { FileReport, LoadEvent, LoadProgress, LoadSummary } from '../../agents/load/load-report.js';
+import { loadStream } from '../../agents/load/load-stream.js';
+import { loadFiles, type LoadFilesOptions, type UntimedFile } from '../../agents/load/load.js';
+import { openerOf } from '../../agents/sources/opened-file.js';
 import {
   assertNever,
+  isLogstrataError,
+  isObjectPath,
+  LogstrataError,
   type AgentStore,
   type Archive,
   type Codec,
-  isLogstrataError,
-  LogstrataError,
 } from '../../engine/index.js';
-import { messageWithPlace, exitDone, exitFailed, UsageError } from './failure.js';
+import { exitDone, exitFailed, messageWithPlace, UsageError } from './failure.js';
+import { completed, withObjects, withWorkers } from './opened-archive.js';
+import { chooseAgent, readSettings, retentionOf, type GlobalFlags, type Settings } from './options.js';
+import type { StopSignals } from './stoppable.js';
 import {
+  askYesNo,
+  canAsk,
   formatBytes,
   formatCount,
   formatCounted,
   formatRate,
   formatSpan,
-  startProgress,
-  type Progress,
-  tell,
-  withProgress,
-  askYesNo,
-  canAsk,
+  linesOf,
   printJson,
   printLines,
+  Progress,
+  tell,
+  withProgress,
 } from './terminal.js';
-import type { LoadFilesOptions, UntimedFile } from '../../agents/load/load.js';
-import { openerOf } from '../../agents/sources/opened-file.js';
-import {
-  chooseAgent,
-  codecOption,
-  retentionOf,
-  readSettings,
-  type GlobalFlags,
-  type Settings,
-  workersOption,
-} from './options.js';
-import { withWorkers, completed } from './opened-archive.js';
-import { filesToLoad, type FilesToLoad } from './files-to-load.js';
-import { stoppable } from './stoppable.js';
 
 /** Milliseconds of work before its speed is used to estimate the time left. */
 const timeLeftAfterMs = 500;
@@ -61,7 +66,7 @@ class LoadDisplay {
     switch (event.kind) {
       case 'start': {
         const place = event.files === 1 ? '' : ` (${event.index + 1} of ${event.files})`;
-        this.#progress = startProgress(`${event.path}${place}`);
+        this.#progress = new Progress(`${event.path}${place}`);
         this.#phase = undefined;
         break;
       }
@@ -168,30 +173,21 @@ export function describeSummary(
   rejectedFolder: string,
   fields: readonly FieldDefinition[],
 ): string[] {
-  const lines: string[] = [];
-  if (summary.loaded > 0) {
-    lines.push(
-      `${formatCounted(summary.records, 'record')} of ${formatCounted(summary.loaded, 'file')} stored in ` +
-        `${formatSpan(summary.seconds * 1000)}: ${formatBytes(summary.contentBytes)} of log, ` +
-        `${formatRate(summary.records, summary.seconds * 1000)}, ${formatBytes(summary.bytesOnDisk)} on disk`,
-    );
-  }
-  if (summary.restored > 0)
-    lines.push(`${formatCounted(summary.restored, 'record')} of earlier loads restored`);
-  lines.push(...describeLosses(summary, rejectedFolder, fields));
-  if (
-    summary.loaded + summary.restored === 0 &&
-    summary.known > 0 &&
-    summary.failed === 0 &&
-    summary.stopped === null
-  ) {
-    lines.push('nothing to do: everything is already stored');
-  }
-  if (summary.failed > 0)
-    lines.push(
-      `${formatCounted(summary.failed, 'file')} failed and ${summary.failed === 1 ? 'was' : 'were'} not stored`,
-    );
-  return lines;
+  const { loaded, restored, known, failed, records, stopped } = summary;
+  const ms = summary.seconds * 1000;
+  return linesOf(
+    loaded > 0 &&
+      `${formatCounted(records, 'record')} of ${formatCounted(loaded, 'file')} stored in ${formatSpan(ms)}: ` +
+        `${formatBytes(summary.contentBytes)} of log, ${formatRate(records, ms)}, ${formatBytes(summary.bytesOnDisk)} on disk`,
+    restored > 0 && `${formatCounted(restored, 'record')} of earlier loads restored`,
+    describeLosses(summary, rejectedFolder, fields),
+    loaded + restored === 0 &&
+      known > 0 &&
+      failed === 0 &&
+      stopped === null &&
+      'nothing to do: everything is already stored',
+    failed > 0 && `${formatCounted(failed, 'file')} failed and ${failed === 1 ? 'was' : 'were'} not stored`,
+  );
 }
 
 /** Lines about input that was not stored as it was: rejected lines, values that became null, and bytes that are not UTF-8. */
@@ -203,37 +199,23 @@ function describeLosses(
   rejectedFolder: string,
   fields: readonly FieldDefinition[],
 ): string[] {
-  const lines: string[] = [];
-  if (counts.rejected > 0) {
-    const kept = counts.rejected - counts.notKept;
-    const keptOf = counts.notKept === 0 ? 'kept' : `the first ${formatCount(kept)} kept`;
-    lines.push(
-      `${formatCounted(counts.rejected, 'line')} rejected, ${keptOf} in ${rejectedFolder}, with the reasons`,
-    );
-  }
-  if (counts.notKept > 0) {
-    lines.push(
-      `WARNING  ${formatCounted(counts.notKept, 'rejected line')} were counted and NOT KEPT: rejected.max_bytes of the agent is reached. They are only in ` +
+  const { rejected, notKept, unreadableValues, replacedBytes, nulBytes } = counts;
+  const kept = notKept === 0 ? 'kept' : `the first ${formatCount(rejected - notKept)} kept`;
+  return linesOf(
+    rejected > 0 &&
+      `${formatCounted(rejected, 'line')} rejected, ${kept} in ${rejectedFolder}, with the reasons`,
+    notKept > 0 &&
+      `WARNING  ${formatCounted(notKept, 'rejected line')} were counted and NOT KEPT: rejected.max_bytes of the agent is reached. They are only in ` +
         'the files they were read from. To keep more, raise rejected.max_bytes in the agent file',
-    );
-  }
-  if (counts.unreadableValues > 0) {
-    const what = counts.unreadableValues === 1 ? 'its field' : 'their fields';
-    lines.push(
-      `${formatCounted(counts.unreadableValues, 'value')} did not fit the type of ${what} and became null:`,
+    unreadableValues > 0 && [
+      `${formatCounted(unreadableValues, 'value')} did not fit the type of ${unreadableValues === 1 ? 'its field' : 'their fields'} and became null:`,
       ...describeUnreadable(counts.unreadable, fields),
-    );
-  }
-  if (counts.replacedBytes > 0) {
-    lines.push(
-      `${formatCounted(counts.replacedBytes, 'byte sequence')} that ${counts.replacedBytes === 1 ? 'was' : 'were'} not UTF-8 became U+FFFD`,
-    );
-  }
-  if (counts.nulBytes > 0)
-    lines.push(
-      `${formatCounted(counts.nulBytes, 'NUL byte')} before lines left out, as of a file that was truncated`,
-    );
-  return lines;
+    ],
+    replacedBytes > 0 &&
+      `${formatCounted(replacedBytes, 'byte sequence')} that ${replacedBytes === 1 ? 'was' : 'were'} not UTF-8 became U+FFFD`,
+    nulBytes > 0 &&
+      `${formatCounted(nulBytes, 'NUL byte')} before lines left out, as of a file that was truncated`,
+  );
 }
 
 /** Maximum number of fields that are listed. */
@@ -259,26 +241,8 @@ interface LoadFlags extends GlobalFlags {
   readonly rejected?: boolean;
   readonly force?: boolean;
   readonly failIfNothing?: boolean;
-  readonly json?: boolean;
   readonly workers?: number;
 }
-
-const examples = `
-Examples:
-  $ logstrata load nginx access.log                one file
-  $ logstrata load nginx '/var/log/nginx/access*'  plain, .gz and .zst alike
-  $ journalctl -f -o cat | logstrata load app -    standard input
-  $ logstrata load app --rejected     rejected lines, after the agent was corrected
-  $ logstrata load shop               the files of the agent's archive
-  $ logstrata load shop 's3://logs/shop/*.gz'      objects of an object storage
-
-Each file is stored as a whole or not at all. A file whose content is already
-stored is skipped, and of one that has grown only the new part is read, even if
-it was renamed or compressed. A server on the same data may keep running.
-"remove" undoes a load, by the id that is printed with it.
-
-Exit code 1 if a file failed, if all lines are still rejected, and with
---fail-if-nothing if everything was already stored.`;
 
 /** An error in the JSON output. */
 function errorForJson(error: LogstrataError | null): object | null {
@@ -323,7 +287,6 @@ export async function loadIntoStore(
   settings: Settings,
   options: Omit<LoadFilesOptions, 'store' | 'definition' | 'timezone' | 'now' | 'files'>,
 ): Promise<LoadSummary> {
-  const { loadFiles } = await import('../../agents/load/load.js');
   return loadFiles({ ...options, ...loadContext(store, definition, settings), files });
 }
 
@@ -336,8 +299,8 @@ async function loadShown(
   signal: AbortSignal,
 ): Promise<number> {
   return withWorkers(settings, 'write', 'load', flags.workers, async (archive, workers) => {
-    const { definition, files, formats, refused } = await chosenFiles(archive, written, named);
-    const archived = named === 'rejected' ? [] : named.found.map(({ path }) => path);
+    const complete = await completed(archive, written);
+    const { definition, paths, found, refused } = await fittingFiles(archive, complete, named);
     const store = await archive.agent(definition.name, definition.schema, retentionOf(definition));
     const display = new LoadDisplay();
     const { beyondRetention, codec, again, merge } = flags;
@@ -345,50 +308,25 @@ async function loadShown(
     const openFile = openerOf(archive.objects);
     const options = { beyondRetention, codec, signal, workers, openFile, onEvent };
     let summary: LoadSummary;
-    if (files === 'rejected') {
-      const { loadRejected } = await import('../../agents/load/load-rejected.js');
+    if (named === 'rejected') {
       summary = await loadRejected({ ...options, ...loadContext(store, definition, settings) });
     } else {
       const acceptUntimed = async (file: UntimedFile): Promise<boolean> => {
         display.stop();
         return flags.force === true || askAboutUntimed(file);
       };
-      const { EqualFiles } = await import('../../agents/load/equal-files.js');
-      const equals = archived.length === 0 ? undefined : new EqualFiles(new Set(archived), openFile);
+      const formats = new Map(found.map(({ path, format }) => [path, format]));
+      const archived = new Set(named.found.map(({ path }) => path));
+      const equals = archived.size === 0 ? undefined : new EqualFiles(archived, openFile);
       const chosen = { ...options, again, merge, formats, equals, acceptUntimed };
-      summary = await loadIntoStore(store, definition, files, settings, chosen);
+      summary = await loadIntoStore(store, definition, paths, settings, chosen);
     }
     display.stop();
-    if (files === 'rejected' && summary.files.length === 0 && summary.stopped === null)
+    if (named === 'rejected' && summary.files.length === 0 && summary.stopped === null)
       tell(`agent "${definition.name}" has no rejected lines in ${settings.dataFolder}: nothing to do`);
     const exitCode = await printSummary(summary, definition, settings, flags);
     return refused > 0 ? exitFailed : exitCode;
   });
-}
-
-interface ChosenFiles extends Pick<LoadFilesOptions, 'formats'> {
-  readonly definition: AgentDefinition;
-  readonly files: readonly string[] | 'rejected';
-  /** Number of files that do not fit the agent's fields. Each has been reported. */
-  readonly refused: number;
-}
-
-/** The files to load, and the agent with all fields, which may come from the columns of the files. */
-async function chosenFiles(
-  archive: Archive,
-  written: AgentDefinition,
-  named: FilesToLoad | 'rejected',
-): Promise<ChosenFiles> {
-  const definition = await completed(archive, written);
-  if (named === 'rejected') return { definition, files: named, refused: 0 };
-  const formatsOf = (found: FilesToLoad['found']) => new Map(found.map(({ path, format }) => [path, format]));
-  if (definition.archive?.infersFields !== true)
-    return { definition, files: named.paths, formats: formatsOf(named.found), refused: 0 };
-  await archive.agent(definition.name, definition.schema, retentionOf(definition));
-  const { withColumns } = await import('./columns-to-load.js');
-  const fitting = await withColumns(archive, definition, definition.archive, named);
-  const { paths: files, refused } = fitting;
-  return { definition: fitting.definition, files, formats: formatsOf(fitting.found), refused };
 }
 
 /**
@@ -432,7 +370,6 @@ async function loadStandardInput(
 ): Promise<number> {
   const read = async (archive: Archive): Promise<number> => {
     const store = await archive.agent(definition.name, definition.schema, retentionOf(definition));
-    const { loadStream } = await import('../../agents/load/load-stream.js');
     const summary = await withProgress('standard input', (progress) =>
       loadStream({
         ...loadContext(store, definition, settings),
@@ -469,13 +406,12 @@ async function loadStandardInput(
 function checkUsage(paths: readonly string[], flags: LoadFlags): void {
   const isStream = paths.includes('-');
   if (!isStream && flags.rejected !== true) return;
-  const given = [
-    paths.length > (isStream ? 1 : 0) || (isStream && flags.rejected === true) ? 'files' : undefined,
-    flags.again === true ? '--again' : undefined,
-    flags.merge === true ? '--merge' : undefined,
-    isStream && flags.beyondRetention === true ? '--beyond-retention' : undefined,
-  ];
-  const wrong = given.find((word) => word !== undefined);
+  const [wrong] = linesOf(
+    (paths.length > (isStream ? 1 : 0) || (isStream && flags.rejected === true)) && 'files',
+    flags.again === true && '--again',
+    flags.merge === true && '--merge',
+    isStream && flags.beyondRetention === true && '--beyond-retention',
+  );
   if (wrong === undefined) return;
   const what = flags.rejected === true ? '--rejected' : 'standard input (-)';
   throw new UsageError(`${what} can't be combined with ${wrong}`);
@@ -509,11 +445,12 @@ async function agentToLoad(settings: Settings, name: string): Promise<AgentDefin
   }
 }
 
-async function load(
+/** Runs `logstrata load`: stores files or standard input. */
+export async function load(
+  flags: LoadFlags,
+  { signal }: StopSignals,
   agent: string,
   paths: readonly string[],
-  flags: LoadFlags,
-  signal: AbortSignal,
 ): Promise<number> {
   checkUsage(paths, flags);
   const settings = await readSettings(flags);
@@ -528,30 +465,113 @@ async function load(
   return loadShown(definition, files, settings, flags, signal);
 }
 
-/** Adds `logstrata load`: stores files or standard input. */
-export function addLoadCommand(program: Command): void {
-  program
-    .command('load')
-    .summary('store log files, or standard input')
-    .description('Stores log files: plain, gzip or zstd, recognised by their content. "-" is standard input.')
-    .argument('<agent>', 'name of the agent')
-    .argument('[files...]', "files or patterns, or - (default: those of the agent's archive)")
-    .option('--rejected', 'load the lines that were rejected before')
-    .option('--again', 'store files again that are already stored')
-    .option('--merge', 'sort all files together and store them as one, or not at all')
-    .option(
-      '--beyond-retention',
-      'also store records older than retention.period, and keep them for that long from now',
-    )
-    .option('--force', 'store files without any readable time, ordered by the time of the load')
-    .option('--fail-if-nothing', 'exit code 1 if everything is already stored')
-    .addOption(codecOption('lz4'))
-    .addOption(workersOption('parse and write'))
-    .option('--json', 'print the result as JSON')
-    .addHelpText('after', examples)
-    .action(
-      stoppable((flags: LoadFlags, { signal }, agent: string, files: string[]) =>
-        load(agent, files, flags, signal),
-      ),
+/** The files to load. */
+interface FilesToLoad {
+  readonly paths: readonly string[];
+  /** Details of the files that were found by the archive's patterns; empty where files were named. */
+  readonly found: readonly FoundFile[];
+}
+
+/**
+ * The files to load: the named files and patterns, or the files of the agent's archive where none is named. Throws a `UsageError` where
+ * there is neither; `not_found` where a pattern matches nothing.
+ */
+async function filesToLoad(
+  paths: readonly string[],
+  { name, archive }: AgentDefinition,
+  settings: Settings,
+): Promise<FilesToLoad> {
+  if (paths.length > 0) return { paths: await namedFiles(paths, name, settings), found: [] };
+  if (archive?.mode !== 'import')
+    throw new UsageError(
+      'no file is named: give files or patterns, - for standard input, or --rejected',
+      'The agent comes first: logstrata load AGENT FILE…',
     );
+  return filesOfArchive(archive, settings);
+}
+
+async function namedFiles(
+  paths: readonly string[],
+  agent: string,
+  settings: Settings,
+): Promise<readonly string[]> {
+  const onDisk = paths.filter((path) => !isObjectPath(path));
+  const tellSkipped = (path: string): void =>
+    tell(
+      `warning  ${path} is skipped: its name is not UTF-8; rename it, or: cat … | logstrata load ${agent} -`,
+    );
+  const files = onDisk.length === 0 ? [] : [...(await expandFiles(onDisk, undefined, tellSkipped))];
+  for (const glob of paths.filter(isObjectPath)) files.push(...(await namedObjects(glob, settings)));
+  return [...new Set(files)];
+}
+
+/** The objects that a pattern matches, in the order of their names. */
+async function namedObjects(glob: string, settings: Settings): Promise<readonly string[]> {
+  const listed = await withObjects(settings, false, (objects) => listObjects(glob, objects, archiveFilesMax));
+  if (listed === undefined) throw new LogstrataError('limit', `${glob} names too many objects`);
+  if (listed.problem !== undefined) throw new LogstrataError('io', listed.problem, { path: glob });
+  if (listed.objects.length === 0)
+    throw new LogstrataError('not_found', `${glob} matches no object`, { path: glob });
+  return listed.objects.map(({ path }) => path);
+}
+
+async function filesOfArchive(archive: ArchiveInput, settings: Settings): Promise<FilesToLoad> {
+  const { files, problems } = await withObjects(settings, false, (objects) =>
+    findFiles(archive, settings.dataFolder, objects),
+  );
+  for (const { message } of problems) tell(`warning  ${message}`);
+  if (files.length === 0) {
+    const globs = archive.globs.map(({ glob }) => glob).join(', ');
+    throw new LogstrataError('not_found', `archive.path (${globs}) names no file`);
+  }
+  return { paths: files.map(({ path }) => path), found: files };
+}
+
+/** Files that fit the agent, and the agent with its fields, to which the columns of the files may have added some. */
+interface FittingFiles extends FilesToLoad {
+  readonly definition: AgentDefinition;
+  /** Number of files that do not fit. Each has been reported on standard error. */
+  readonly refused: number;
+}
+
+/** Adds the columns of files to the fields of an agent whose own file lists none. Files that do not fit are reported and left out. */
+async function fittingFiles(
+  archive: Archive,
+  definition: AgentDefinition,
+  named: FilesToLoad | 'rejected',
+): Promise<FittingFiles> {
+  const { archive: input } = definition;
+  if (named === 'rejected') return { definition, paths: [], found: [], refused: 0 };
+  if (input?.infersFields !== true) return { definition, ...named, refused: 0 };
+  const { objects } = archive;
+  await archive.agent(definition.name, definition.schema, retentionOf(definition));
+  const redefine = async ({ name, schema }: AgentDefinition): Promise<void> =>
+    void (await archive.redefine(name, schema, retentionOf(definition)));
+  const log = { warn: (_facts: object, message: string) => tell(`note     ${message}`) };
+  const fields = new GrowingFields({ definition, archive: input, objects, log, redefine });
+  const known = new Map(named.found.map((file) => [file.path, file]));
+  const fitting = new Map<string, FoundFile>();
+  const { length } = named.paths;
+  await withProgress(`reading the files for ${definition.name}`, async ({ onFiles }) => {
+    for (const [i, path] of named.paths.entries()) {
+      const file = known.get(path) ?? (await namedFile(archive, definition, input, path));
+      const problem = await fields.take(file, undefined);
+      if (problem === undefined) fitting.set(path, file);
+      else tell(`problem  ${problem}`);
+      onFiles(i + 1, length);
+    }
+  });
+  const [paths, found] = [[...fitting.keys()], [...fitting.values()]];
+  return { definition: fields.definition, paths, found, refused: length - paths.length };
+}
+
+async function namedFile(
+  { objects }: Archive,
+  definition: AgentDefinition,
+  input: ArchiveInput,
+  path: string,
+): Promise<FoundFile> {
+  const openFile = openerOf(objects);
+  const format = await formatOf({ definition, openFile }, path);
+  return foundFile(path, format, await openFile(path), input);
 }

@@ -2,36 +2,42 @@ import { accessSync, constants, existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import type { CollectLog } from '../../agents/collect/logs/collect-log.js';
+import { hasColumns, type AgentDefinition } from '../../agents/definition/definition.js';
+import type { ReaderConfig } from '../../agents/definition/far-config.js';
 import {
-  type ObjectStorage,
-  type AgentStore,
-  type Archive,
-  LogstrataError,
-  type WorkerPool,
-  type FarEvent,
-  type FarTier,
+  bytesBeforeThreads,
   DamageError,
   isLogstrataError,
+  LogstrataError,
+  openArchive,
+  openFarTier,
+  openObjectStorage,
+  readerLagMsMax,
+  WorkerPool,
+  workersDefault,
+  type AgentStore,
+  type Archive,
+  type FarEvent,
+  type FarTier,
+  type ObjectStorage,
   type StoreStats,
   type Trouble,
 } from '../../engine/index.js';
-import { type Settings, logRetention, readSmallText, describeRetention, retentionOf } from './options.js';
-import type { CollectLog } from '../../agents/collect/logs/collect-log.js';
+import type { HttpDoor } from '../http/http-door.js';
 import { didYouMean, listNames } from '../http/suggestion.js';
+import { exitDone, exitFailed } from './failure.js';
+import { describeRetention, logRetention, readSmallText, retentionOf, type Settings } from './options.js';
 import {
+  formatBytes,
+  formatCounted,
+  formatTime,
+  printJson,
+  printLines,
   tell,
   withProgress,
   type Progress,
-  printJson,
-  printLines,
-  formatBytes,
-  formatCounted,
-  formatCount,
-  formatTime,
 } from './terminal.js';
-import { hasColumns, type AgentDefinition } from '../../agents/definition/definition.js';
-import type { ReaderConfig } from '../../agents/definition/far-config.js';
-import type { HttpDoor } from '../http/http-door.js';
 
 /** Subfolder of the data folder for the cache. No agent can have this name. */
 const cacheFolder = '.objects';
@@ -47,7 +53,6 @@ export async function withObjects<T>(
   mayMakeData: boolean,
   run: (objects: ObjectStorage) => Promise<T>,
 ): Promise<T> {
-  const { openObjectStorage } = await import('../../engine/index.js');
   const location = resolve(dataFolder);
   const temporaryFolder =
     mayMakeData || isWritable(location) ? undefined : await mkdtemp(join(tmpdir(), 'logstrata-'));
@@ -89,31 +94,32 @@ const standardErrorLog: Pick<CollectLog, 'info' | 'warn'> = {
   warn: (_facts, message) => tell(`logstrata: warning: ${message}`),
 };
 
+/** `write` makes a data folder where there is none; `change` writes to one that is there. */
+type OpenMode = 'read' | 'change' | 'write';
+
 /**
  * Opens the archive in the data folder, calls `run`, and closes the archive even if `run` fails. `role` names this process to others that
- * want the archive. `workers` are not closed. Throws `invalid` where the configuration makes this machine a reader; `not_found` in mode
- * `read` without a data folder.
+ * want the archive. `workers` are not closed. Throws `invalid` where the configuration makes this machine a reader; `not_found` without a
+ * data folder, except in mode `write`: a mistyped name must not create one.
  */
 export async function withArchive<T>(
   settings: Settings,
-  mode: 'read' | 'write',
+  mode: OpenMode,
   role: string,
   run: (archive: Archive) => Promise<T>,
   { workers, lasts = false, log = standardErrorLog }: ArchiveUse = {},
 ): Promise<T> {
-  // Loading the engine takes longer than all else, so it is loaded only when it is needed: help and usage errors are shown without it.
-  const { openArchive } = await import('../../engine/index.js');
   const location = resolve(settings.dataFolder);
   const { reader } = settings.config.server;
   if (reader !== null) {
     const message = `this machine is a reader and stores no records: it queries the writer ${reader.writer} (server.reader). Run the command there`;
     throw new LogstrataError('invalid', message);
   }
-  if (mode === 'read') requireData(location);
+  if (mode !== 'write') requireData(location);
   return withFar(settings, async (far) =>
     withObjects(settings, mode === 'write', async (objects) => {
       const archive = await openArchive(location, {
-        mode,
+        mode: mode === 'read' ? 'read' : 'write',
         role,
         objects,
         ...(far === undefined ? {} : { far }),
@@ -143,13 +149,12 @@ export async function withArchive<T>(
 /** Like `withArchive`, with a pool of worker threads that ends with it. By default there are as many threads as cores. */
 export async function withWorkers<T>(
   settings: Settings,
-  mode: 'read' | 'write',
+  mode: OpenMode,
   role: string,
   threads: number | undefined,
   run: (archive: Archive, workers: WorkerPool) => Promise<T>,
   opened: Omit<ArchiveUse, 'workers'> = {},
 ): Promise<T> {
-  const { WorkerPool, workersDefault, bytesBeforeThreads } = await import('../../engine/index.js');
   const workers = new WorkerPool(threads ?? workersDefault(), undefined, bytesBeforeThreads);
   try {
     return await withArchive(settings, mode, role, (archive) => run(archive, workers), {
@@ -183,7 +188,7 @@ export async function storesOf(archive: Archive, name: string | undefined): Prom
 }
 
 /** The error for an agent without records, whether or not it has an agent file. */
-export function noRecords(name: string, known: readonly string[], where: string): LogstrataError {
+function noRecords(name: string, known: readonly string[], where: string): LogstrataError {
   const there = known.length === 0 ? 'It is empty' : `There are records of ${listNames(known)}`;
   const message = `there are no records of an agent ${JSON.stringify(name)} in ${where}${didYouMean(name, known)}. ${there}`;
   return new LogstrataError('not_found', message);
@@ -193,30 +198,39 @@ export function noRecords(name: string, known: readonly string[], where: string)
 export interface EachAgent<Report> {
   /** A verb such as `verifying`, shown before the agent's name while the work runs. */
   readonly doing: string;
-  readonly work: (agent: string, progress: Progress) => Promise<Report>;
+  readonly work: (
+    agent: string,
+    options: { readonly signal: AbortSignal; readonly onProgress: (fraction: number) => void },
+    progress: Progress,
+  ) => Promise<Report>;
   /** The result of one agent as lines of text. */
   readonly describe: (agent: string, report: Report) => readonly string[];
+  /** Whether a result makes the exit code 1; by default none does. */
+  readonly isFailure?: (report: Report) => boolean;
 }
 
 /**
  * Runs the work on the named agent, or on all. Without `json` the result of each agent is printed as soon as it is known. With `json` one
- * value is printed at the end: an object where an agent was named, else an array.
+ * value is printed at the end: an object where an agent was named, else an array. Returns the exit code.
  */
 export async function reportEach<Report extends object>(
   archive: Archive,
   agent: string | undefined,
   json: boolean | undefined,
-  { doing, work, describe }: EachAgent<Report>,
-): Promise<Report[]> {
+  signal: AbortSignal,
+  { doing, work, describe, isFailure = () => false }: EachAgent<Report>,
+): Promise<number> {
   const reports: (Report & { readonly agent: string })[] = [];
   for (const name of await agentsOf(archive, agent)) {
-    const report = await withProgress(`${doing} ${name}`, (progress) => work(name, progress));
+    const report = await withProgress(`${doing} ${name}`, (progress) =>
+      work(name, { signal, onProgress: progress.onFraction }, progress),
+    );
     reports.push({ agent: name, ...report });
     if (json !== true) await printLines(describe(name, report));
   }
   if (json === true) await printJson(agent === undefined ? reports : reports[0]);
   else if (reports.length === 0) await printLines([noRecordsYet(archive)]);
-  return reports;
+  return reports.some(isFailure) ? exitFailed : exitDone;
 }
 
 /** The message for a data folder without records. */
@@ -234,7 +248,6 @@ export async function withFar<T>(
 ): Promise<T> {
   const { far } = config.storage;
   if (far === null) return run(undefined);
-  const { openFarTier, readerLagMsMax } = await import('../../engine/index.js');
   const { shards, database, user, passwordFile, afterMs, keepLocalMs, bytesPerSecond } = far;
   const password = passwordFile === null ? '' : readSmallText(passwordFile).replace(/\r?\n$/, '');
   const tier = await openFarTier({
@@ -325,9 +338,7 @@ export async function completed(
   const { completedDefinition } = await import('../../agents/archive/archive-report.js');
   const stored = isStored ? (await archive.agent(name)).schema : undefined;
   return withProgress(`reading the archive of ${name}`, (progress) =>
-    completedDefinition(definition, stored, archive.location, archive.objects, (read, files) =>
-      progress.update(read / files, `${formatCount(read)} of ${formatCounted(files, 'file')}`),
-    ),
+    completedDefinition(definition, stored, archive.location, archive.objects, progress.onFiles),
   );
 }
 

@@ -1,36 +1,32 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { InvalidArgumentError, Option } from 'commander';
+import type { AttachStatus } from '../../agents/archive/archive-attaching.js';
+import type { ImportStatus } from '../../agents/archive/archive-import.js';
+import type { CollectStatus } from '../../agents/collect/logs/collect-counts.js';
+import type { CollectLog, LogFacts } from '../../agents/collect/logs/collect-log.js';
+import type { AgentsFolder } from '../../agents/definition/agent-file.js';
+import { ConfigError } from '../../agents/definition/config-error.js';
 import { defaultConfig, type Config } from '../../agents/definition/config.js';
+import type { AgentDefinition, Retention } from '../../agents/definition/definition.js';
 import {
-  LogstrataError,
-  type Codec,
   assert,
-  type LineFormat,
   assertNever,
+  fileSystemError,
+  LogstrataError,
+  readBounded,
+  type LineFormat,
   type OverCount,
   type PolicyCause,
   type RetentionEvent,
   type RetentionOutlook,
   type RetentionPolicy,
   type Taken,
-  fileSystemError,
-  readBounded,
-  workersMax,
 } from '../../engine/index.js';
-import type { AgentsFolder } from '../../agents/definition/agent-file.js';
-import { ConfigError } from '../../agents/definition/config-error.js';
-import type { AgentDefinition, Retention } from '../../agents/definition/definition.js';
 import { didYouMean, listNames } from '../http/suggestion.js';
-import { byteSizeShape, parseByteSize } from '../../agents/definition/quantities.js';
-import { UsageError } from './failure.js';
-import type { CollectLog, LogFacts } from '../../agents/collect/logs/collect-log.js';
-import { formatBytes, formatCount, formatCounted, formatPeriod, formatTime } from './terminal.js';
-import type { CollectStatus } from '../../agents/collect/logs/collect-counts.js';
-import type { AttachStatus } from '../../agents/archive/archive-attaching.js';
-import type { ImportStatus } from '../../agents/archive/archive-import.js';
 import { parseTimeValue } from '../http/time-value.js';
+import { UsageError } from './failure.js';
+import { formatBytes, formatCount, formatCounted, formatPeriod, formatTime } from './terminal.js';
 
 /** The global options of the program. */
 export interface GlobalFlags {
@@ -39,6 +35,8 @@ export interface GlobalFlags {
   readonly config?: string | undefined;
   /** In bytes; only commands with `--cache` have it. */
   readonly cache?: number | undefined;
+  /** Whether the answer is JSON; only commands with `--json` have it. */
+  readonly json?: boolean;
 }
 
 /** The settings of a command: the configuration, and the folders to use after flags, configuration and defaults are combined. */
@@ -149,27 +147,6 @@ export function noAgents(folder: string): string {
   );
 }
 
-/** The option `--cache` of the commands that answer queries. Its value is parsed to bytes. */
-export function cacheOption(): Option {
-  const what =
-    'memory for decoded columns, such as 512mb or 2gb (default: a quarter of all memory, at most 3.5gb)';
-  return new Option('--cache <size>', what).argParser(readSize);
-}
-
-function readSize(text: string): number {
-  const sizeBytes = parseByteSize(text);
-  if (sizeBytes === undefined) throw new InvalidArgumentError(`Expected ${byteSizeShape}.`);
-  return sizeBytes;
-}
-
-/** The option `--codec` of the commands that write sealed segments or exported files. */
-export function codecOption(byDefault: string): Option {
-  const choices: readonly Codec[] = ['lz4', 'zstd'];
-  return new Option('--codec <name>', `lz4 (fast to read) or zstd (small) (default: ${byDefault})`).choices(
-    choices,
-  );
-}
-
 /** The folder that the package was installed or cloned to. It contains package.json, `agents/` and `data/samples/`. */
 export function packageRoot(): string {
   // Built code is nested deeper than its source, so the folder is searched for upwards.
@@ -189,37 +166,15 @@ export function packageVersion(): string {
   return manifest.version;
 }
 
+/** Default limit of a query, the same as of the HTTP route (`interface.md`). */
+export const limitDefault = 100;
+
 /** The values of the options that are parameters of a query, each as often as it was given. */
 export interface QueryBounds {
   readonly limit?: readonly string[];
   readonly after?: readonly string[];
   readonly before?: readonly string[];
   readonly fields?: readonly string[];
-}
-
-/**
- * Collects the values of a repeated option. Commander would keep only the last one; the route refuses repeated parameters, and so shall the
- * command.
- */
-export function collectBound(value: string, before: readonly string[] = []): readonly string[] {
-  return [...before, value];
-}
-
-/** The option `--after` or `--before` of the commands that take a query. */
-export function cursorOption(name: 'after' | 'before'): Option {
-  return new Option(`--${name} <cursor>`, `only records ${name} this _cursor`).argParser(collectBound);
-}
-
-/** The option `--limit` of the commands that take a query. */
-export function limitOption(what: string): Option {
-  return new Option('-n, --limit <n>', what).argParser(collectBound);
-}
-
-/** The option `--fields` of the commands that write records. */
-export function fieldsOption(): Option {
-  return new Option('--fields <names>', 'only these fields, in this order: time,level,message').argParser(
-    collectBound,
-  );
 }
 
 /**
@@ -254,18 +209,6 @@ export function parameterPieces(options: Readonly<Record<string, readonly string
 function encodePair(name: string, value: string): string {
   return `${encodeURIComponent(name)}=${encodeURIComponent(value)}`;
 }
-
-/** The part of `--help` about filters, for all commands that take them. */
-export const filterHelp = `
-Filters are words field__operator=value; all of them must hold. Quote what the shell would change.
-  int, float, time   eq ne gt gte lt lte in
-  string             exact like prefix suffix (the last three ignore case),
-                     ne not_like not_prefix not_suffix, in
-  *                  like not_like: any string field: '*__like=timeout'
-  bool               eq ne in, with true or false
-  time               since until: "2026-11-18 10:00:00", 2026-11-18,
-                     or a span back from now: 15m, 2h, 7d
-Repeat in to allow several values: level__in=error level__in=warn`;
 
 const hourMs = 3_600_000;
 
@@ -459,20 +402,4 @@ export function timeRangeOf(
   if (sinceMs !== null && untilMs !== null && sinceMs >= untilMs)
     throw new UsageError('--since must be before --until: since ≤ time < until');
   return { sinceMs, untilMs };
-}
-
-/** The option `--workers` of the commands that use threads; `work` says for what. */
-export function workersOption(
-  work: 'parse and write' | 'read and search' | 'read and count' | 'read and index',
-): Option {
-  const what = `threads that ${work}, 0 to ${workersMax}; 0 for none (default: one per core, at most 8)`;
-  return new Option('--workers <n>', what).argParser(readWorkers);
-}
-
-function readWorkers(text: string): number {
-  const count = /^\d{1,3}$/.test(text) ? Number(text) : -1;
-  if (count < 0 || count > workersMax) {
-    throw new InvalidArgumentError(`Expected a whole number from 0 to ${workersMax}.`);
-  }
-  return count;
 }

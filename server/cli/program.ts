@@ -1,28 +1,11 @@
 import { Command } from 'commander';
 import { requireSimd } from '../../engine/index.js';
-import { addCompletionCommand } from './completion.js';
-import { addBackupCommand } from './backup.js';
-import { addAgentCommand } from './agent-command.js';
-import { addCheckCommand } from './check.js';
-import { addCompactCommand } from './compact.js';
-import { addCountCommand } from './count.js';
-import { addDemoCommand } from './demo.js';
-import { addExportCommand } from './export.js';
-import { addFarCommand } from './far.js';
 import { didYouMean } from '../http/suggestion.js';
+import { addCommands } from './commands.js';
+import { addCompletionCommand } from './completion.js';
 import { exitDone, exitUsage, reportFailure, UsageError } from './failure.js';
-import { addImportCommand } from './import.js';
-import { addIndexCommand } from './index-archive.js';
-import { addLoadCommand } from './load.js';
 import { packageVersion } from './options.js';
-import { addQueryCommand } from './query.js';
-import { addRetentionCommand } from './retention.js';
-import { addRemoveCommand } from './remove.js';
-import { addServeCommand } from './serve.js';
-import { addStatsCommand } from './stats.js';
-import { addTokenCommand } from './token.js';
 import { handleClosedOutput, printable, wrapToWidth } from './terminal.js';
-import { addVerifyCommand } from './verify.js';
 
 const description = 'A columnar archive of log records with one HTTP query route.';
 
@@ -64,30 +47,9 @@ export function buildProgram(): Command {
     })
     .exitOverride()
     .hook('preAction', requireSimd);
-  for (const add of [
-    addServeCommand,
-    addLoadCommand,
-    addQueryCommand,
-    addCountCommand,
-    addStatsCommand,
-    addAgentCommand,
-    addCheckCommand,
-    addVerifyCommand,
-    addCompactCommand,
-    addBackupCommand,
-    addRemoveCommand,
-    addRetentionCommand,
-    addExportCommand,
-    addImportCommand,
-    addIndexCommand,
-    addFarCommand,
-    addTokenCommand,
-    addDemoCommand,
-    addCompletionCommand,
-    addHelpCommand,
-  ]) {
-    add(program);
-  }
+  addCommands(program);
+  addCompletionCommand(program);
+  addHelpCommand(program);
   return program;
 }
 

@@ -1,42 +1,52 @@
-import { Option, type Command } from 'commander';
+import { resolve } from 'node:path';
 import {
   answeredValue,
   assertNever,
-  type Field,
   formatCursor,
+  isLogstrataError,
+  type AgentStore,
+  type Field,
+  type LineFormat,
   type Predicate,
   type Query,
   type ScanStats,
   type Schema,
+  type SeenState,
 } from '../../engine/index.js';
-import {
-  formatBytes,
-  formatCount,
-  formatSpan,
-  formatTime,
-  formatPairs,
-  colourOption,
-  tell,
-} from './terminal.js';
+import { linesAsEvents } from '../follow/event-stream.js';
+import { FollowedPosition } from '../follow/follower.js';
 import { parseQueryRequest } from '../http/query-request.js';
+import { exitDone, UsageError } from './failure.js';
+import { completed, withWorkers } from './opened-archive.js';
 import {
   chooseAgent,
-  cursorOption,
-  fieldsOption,
-  filterHelp,
-  limitOption,
+  limitDefault,
   rawQueryOf,
-  type QueryBounds,
   readSettings,
   type GlobalFlags,
-  cacheOption,
-  workersOption,
+  type QueryBounds,
+  type Settings,
 } from './options.js';
-import { exitDone } from './failure.js';
-import { withWorkers, completed } from './opened-archive.js';
-import { stoppable, type StopSignals } from './stoppable.js';
-import { follow, followedQuery } from './follow.js';
-import { formatOf, recordOutput, type FormatFlags } from './record-output.js';
+import { RecordDisplay } from './record-display.js';
+import type { StopSignals } from './stoppable.js';
+import {
+  coloured,
+  formatBytes,
+  formatCount,
+  formatCounted,
+  formatPairs,
+  formatSpan,
+  formatTime,
+  hasColours,
+  linesOf,
+  plain,
+  screenWidth,
+  tell,
+  writeOut,
+  writeRecords,
+  type ColourChoice,
+  type Pair,
+} from './terminal.js';
 
 const signs = { eq: '=', ne: '≠', gt: '>', gte: '≥', lt: '<', lte: '≤' } as const;
 
@@ -69,41 +79,37 @@ export function describeIndexOf({ index }: Field): string {
 
 /** The parsed query as lines for people: reading order, bounds and typed filters. */
 function describeQuery(query: Query, schema: Schema): string[] {
-  const order = query.after === undefined ? 'newest first, answered oldest first' : 'oldest first';
-  const pairs: [string, string][] = [
-    ['reads', order],
-    ['limit', Number.isSafeInteger(query.limit) ? formatCount(query.limit) : 'none'],
-  ];
-  if (query.after !== undefined) pairs.push(['after', formatCursor(query.after)]);
-  if (query.before !== undefined) pairs.push(['before', formatCursor(query.before)]);
-  query.predicates.forEach((predicate, i) => {
-    const index = predicate.kind === 'anywhere' ? '' : describeIndexOf(schema.fields[predicate.field]!);
-    pairs.push([i === 0 ? 'filters' : '', describePredicate(predicate, schema) + index]);
-  });
-  return formatPairs(pairs);
+  const { after, before, limit, predicates } = query;
+  return formatPairs([
+    ['reads', after === undefined ? 'newest first, answered oldest first' : 'oldest first'],
+    ['limit', Number.isSafeInteger(limit) ? formatCount(limit) : 'none'],
+    ['after', after && formatCursor(after)],
+    ['before', before && formatCursor(before)],
+    ...predicates.map((predicate, i): Pair => {
+      const index = predicate.kind === 'anywhere' ? '' : describeIndexOf(schema.fields[predicate.field]!);
+      return [i === 0 ? 'filters' : '', describePredicate(predicate, schema) + index];
+    }),
+  ]);
 }
 
 /** The cost of a query as lines for people, for `--explain`. */
 export function describeStats(stats: ScanStats): string[] {
-  const left = (count: number, by: string): [string, string][] =>
-    count === 0 ? [] : [[`  ruled out by ${by}`, formatCount(count)]];
+  const some = (count: number): string | false => count > 0 && formatCount(count);
   return formatPairs([
     ['runs within the bounds', formatCount(stats.runs)],
     ['row groups', formatCount(stats.rowGroups)],
-    ...left(stats.rowGroupsPrunedByTime, 'time'),
-    ...left(stats.rowGroupsPrunedByZone, 'bounds'),
-    ...left(stats.rowGroupsPrunedByValue, 'values'),
-    ...left(stats.rowGroupsPrunedByGram, 'grams'),
-    ...left(stats.rowGroupsPrunedByDictionary, 'dictionary'),
+    ['  ruled out by time', some(stats.rowGroupsPrunedByTime)],
+    ['  ruled out by bounds', some(stats.rowGroupsPrunedByZone)],
+    ['  ruled out by values', some(stats.rowGroupsPrunedByValue)],
+    ['  ruled out by grams', some(stats.rowGroupsPrunedByGram)],
+    ['  ruled out by dictionary', some(stats.rowGroupsPrunedByDictionary)],
     ['  scanned', formatCount(stats.rowGroupsScanned)],
     ['rows scanned', formatCount(stats.rowsScanned)],
     ['rows returned', formatCount(stats.rowsReturned)],
     ['bytes read', formatBytes(stats.bytesRead)],
     ['columns decoded', formatCount(stats.columnsDecoded)],
     ['columns from the cache', formatCount(stats.columnsCached)],
-    ...(stats.columnsPrunedByGram === 0
-      ? []
-      : [['columns ruled out by grams', formatCount(stats.columnsPrunedByGram)] as [string, string]]),
+    ['columns ruled out by grams', some(stats.columnsPrunedByGram)],
     ['value filter pieces read', formatCount(stats.valuePiecesRead)],
     ['gram filter pieces read', formatCount(stats.gramPiecesRead)],
     ['time to find the rows', formatSpan(stats.selectMs)],
@@ -111,8 +117,26 @@ export function describeStats(stats: ScanStats): string[] {
   ]);
 }
 
-/** Default limit of a query, the same as of the HTTP route (`interface.md`). */
-const limitDefault = 100;
+/**
+ * Opens the archive for a question about an agent, which `parse` makes of the agent's fields. Mistakes in the question are reported before the
+ * archive is opened, unless the fields are only known from the archive.
+ */
+export async function askAgent<Question>(
+  flags: GlobalFlags & { readonly workers?: number },
+  role: string,
+  agent: string,
+  parse: (schema: Schema, settings: Settings) => Question,
+  run: (store: AgentStore, question: Question, schema: Schema, settings: Settings) => Promise<void>,
+): Promise<number> {
+  const settings = await readSettings(flags);
+  const written = await chooseAgent(settings, agent);
+  const early = written.archive?.infersFields === true ? undefined : parse(written.schema, settings);
+  await withWorkers(settings, 'read', role, flags.workers, async (archive) => {
+    const { schema } = await completed(archive, written);
+    await run(await archive.agent(agent, schema), early ?? parse(schema, settings), schema, settings);
+  });
+  return exitDone;
+}
 
 interface QueryFlags extends GlobalFlags, QueryBounds, FormatFlags {
   readonly follow?: boolean;
@@ -120,99 +144,223 @@ interface QueryFlags extends GlobalFlags, QueryBounds, FormatFlags {
   readonly workers?: number;
 }
 
-const examples = `${filterHelp}
-
-Examples:
-  $ logstrata query nginx                                    the newest ${limitDefault} records
-  $ logstrata query nginx status__gte=500 time__since=2h     errors of the last two hours
-  $ logstrata query nginx 'user_agent__like=bot' --limit 10 --explain
-  $ logstrata query nginx --after 072a5f0000000123           the records after that one
-  $ logstrata query nginx --fields time,status,path --csv    three fields, for a spreadsheet
-  $ logstrata query nginx status__gte=500 -n 5 --follow      the newest 5, and then new ones`;
-
-async function query(
-  agent: string,
-  words: readonly string[],
+/** Runs `logstrata query`: writes the answer of the HTTP route to standard output, byte for byte the same except on a terminal. */
+export async function query(
   flags: QueryFlags,
   signals: StopSignals,
+  agent: string,
+  words: readonly string[],
 ): Promise<number> {
-  const settings = await readSettings(flags);
-  const written = await chooseAgent(settings, agent);
-  const { timezone, limitMax } = settings.config.server;
+  const { explain = false, follow: follows = false } = flags;
   const format = formatOf(flags);
-  const requestFor = (schema: Schema): Query => {
-    const request = parseQueryRequest(rawQueryOf(words, flags, format === 'table' ? undefined : format), {
-      schema,
-      now: Date.now(),
-      timezone,
-      limitMax,
-      limitDefault: Math.min(limitDefault, limitMax),
-    });
-    return flags.follow === true ? followedQuery(request) : request;
+  const rawQuery = rawQueryOf(words, flags, format === 'table' ? undefined : format);
+  const parse = (schema: Schema, { config }: Settings): Query => {
+    const { timezone, limitMax } = config.server;
+    const limits = { limitMax, limitDefault: Math.min(limitDefault, limitMax) };
+    const parsed = parseQueryRequest(rawQuery, { schema, now: Date.now(), timezone, ...limits });
+    return follows ? followedQuery(parsed) : parsed;
   };
-  // Mistakes in the query are reported before the archive is opened, unless the fields are only known from the archive.
-  const early = written.archive?.infersFields === true ? undefined : requestFor(written.schema);
-  return withWorkers(settings, 'read', 'query', flags.workers, async (archive) => {
-    const { schema } = await completed(archive, written);
-    const request = early ?? requestFor(schema);
-    if (flags.explain === true) describeQuery(request, schema).forEach(tell);
-    const store = await archive.agent(agent, schema);
-    const output = recordOutput({ query: request, schema, zone: timezone, flags });
+  return askAgent(flags, 'query', agent, parse, async (store, asked, schema, { config }) => {
+    if (explain) describeQuery(asked, schema).forEach(tell);
+    const output = recordOutput({ query: asked, schema, zone: config.server.timezone, flags });
     const { signal } = signals;
-    if (flags.follow === true) {
-      await follow(store, request, output, signal);
+    if (follows) {
+      await follow(store, asked, output, signal);
       signals.obeyed();
-      return exitDone;
+      return;
     }
-    const scan = await store.scan(request, { signal, lends: true });
+    const scan = await store.scan(asked, { signal, lends: true });
     for await (const piece of scan.lines) await output.write(piece);
     output.end();
-    if (flags.explain === true) describeStats(scan.stats).forEach(tell);
-    return exitDone;
+    if (explain) describeStats(scan.stats).forEach(tell);
   });
 }
 
-/** Adds `logstrata query`: writes the answer of the HTTP route to standard output, byte for byte the same except on a terminal. */
-export function addQueryCommand(program: Command): void {
-  program
-    .command('query')
-    .summary('query records and print them')
-    .description(
-      'Prints the matching records, oldest first: in a terminal as aligned lines, elsewhere as JSON Lines, like the HTTP route.',
-    )
-    .argument('<agent>', 'name of the agent')
-    .argument('[filters...]', 'field__operator=value')
-    .addOption(limitOption(`maximum number of records (default: ${limitDefault})`))
-    .addOption(cursorOption('after'))
-    .addOption(cursorOption('before'))
-    .addOption(fieldsOption())
-    .option('-f, --follow', 'go on printing new records as they arrive, until Ctrl-C')
-    .addOption(formatOption('jsonl', 'print JSON Lines'))
-    .addOption(formatOption('json', 'print one JSON array'))
-    .addOption(formatOption('csv', 'print CSV with a header'))
-    .addOption(formatOption('table', 'print aligned lines, even if the output is not a terminal'))
-    .addOption(
-      new Option('--wrap', 'print aligned lines, with long values wrapped instead of cut').conflicts([
-        'jsonl',
-        'json',
-        'csv',
-      ]),
-    )
-    .addOption(colourOption())
-    .option('--explain', 'print to standard error how the query was understood and what it cost')
-    .addOption(workersOption('read and search'))
-    .addOption(cacheOption())
-    .addHelpText('after', examples)
-    .action(
-      stoppable((flags: QueryFlags, signals, agent: string, words: string[]) =>
-        query(agent, words, flags, signals),
-      ),
-    );
+/** The flags that choose how records are written. */
+interface FormatFlags {
+  readonly jsonl?: boolean;
+  readonly json?: boolean;
+  readonly csv?: boolean;
+  readonly table?: boolean;
+  readonly wrap?: boolean;
+  readonly color: ColourChoice;
 }
 
-const formats = ['jsonl', 'json', 'csv', 'table'] as const;
+/** The format that the flags choose. Without one it is `table` on a terminal, else undefined, which means JSON Lines. */
+function formatOf({ jsonl, json, csv, table, wrap }: FormatFlags): LineFormat | 'table' | undefined {
+  if (json === true) return 'json';
+  if (csv === true) return 'csv';
+  if (jsonl === true) return 'jsonl';
+  return table === true || wrap === true || process.stdout.isTTY ? 'table' : undefined;
+}
 
-/** The option for a format; it can't be combined with another one. */
-function formatOption(name: (typeof formats)[number], description: string): Option {
-  return new Option(`--${name}`, description).conflicts(formats.filter((other) => other !== name));
+/** Writes the records of an answer to standard output. */
+interface RecordOutput {
+  /** Writes whole lines. The buffer may be reused once the promise has resolved. */
+  write(piece: Uint8Array): Promise<void>;
+  /** Ends the answer. On a terminal it prints notes for the user, such as how to get the next records. */
+  end(): void;
+}
+
+/** What an output needs to know about the query. */
+interface OutputContext {
+  readonly query: Query;
+  readonly schema: Schema;
+  readonly zone: string;
+  readonly flags: FormatFlags;
+}
+
+/** Makes the output for the format that the flags choose. */
+function recordOutput(context: OutputContext): RecordOutput {
+  if (formatOf(context.flags) === 'table') return new DisplayOutput(context);
+  return { write: writeRecords, end: () => undefined };
+}
+
+class DisplayOutput implements RecordOutput {
+  readonly #display: RecordDisplay;
+  readonly #query: Query;
+
+  constructor({ query, schema, zone, flags: { color, wrap } }: OutputContext) {
+    const chosen = query.form?.fields ?? null;
+    const names = chosen?.map((field) => schema.fields[field]!) ?? schema.fields;
+    this.#query = query;
+    this.#display = new RecordDisplay({
+      fields: names.map(({ name, type }) => ({ name, type })),
+      isChosen: chosen !== null,
+      zone,
+      wraps: wrap === true,
+      paint: hasColours(color, process.stdout.isTTY, process.env) ? coloured : plain,
+      screenWidth,
+    });
+  }
+
+  write(piece: Uint8Array): Promise<void> {
+    const text = Buffer.from(piece.buffer, piece.byteOffset, piece.length).toString('utf8');
+    return writeOut(this.#display.show(text));
+  }
+
+  end(): void {
+    if (!process.stdout.isTTY || !process.stderr.isTTY) return;
+    const { count, first, last, hidden } = this.#display;
+    const { limit, after } = this.#query;
+    if (count === 0 && limit > 0) tell('no record matches');
+    const more =
+      after === undefined ? `--before ${first}: the records before` : `--after ${last}: the next ones`;
+    const notes = linesOf(
+      count > 0 && count >= limit && more,
+      hidden > 0 && `--wrap: ${formatCounted(hidden, 'more field')}`,
+    );
+    if (notes.length > 0) tell(`(${notes.join('; ')})`);
+  }
+}
+
+const firstCursor = '0'.repeat(16);
+/** Milliseconds between two readings without a reported change. They reveal errors that make the archive unreadable. */
+const lookMs = 5000;
+
+/**
+ * Prepares a query to be followed: with `after` it has no limit, else it begins with the newest records. Throws a `UsageError` for options
+ * that can't be combined with following.
+ */
+function followedQuery(query: Query): Query {
+  const format = query.form?.format ?? 'jsonl';
+  if (query.before !== undefined)
+    throw new UsageError('--before cannot be combined with --follow, which continues with new records');
+  if (format !== 'jsonl')
+    throw new UsageError(
+      `--follow writes records as they arrive: as JSON Lines or with --table, not as ${format}`,
+    );
+  return query.after === undefined ? query : { ...query, limit: Number.MAX_SAFE_INTEGER };
+}
+
+/**
+ * Writes the result of a query, and then, until the signal, each record that becomes visible after the last one, in the order of positions.
+ * It reads the archive like any command, so it works whichever process writes, even without a server. It tracks which records were written,
+ * so none is lost or repeated. Records that are inserted before the last written one are not written; their number is reported on standard
+ * error.
+ */
+async function follow(
+  store: AgentStore,
+  query: Query,
+  output: RecordOutput,
+  signal: AbortSignal,
+): Promise<void> {
+  const { after, predicates, form } = query;
+  const position = new FollowedPosition(after === undefined ? firstCursor : formatCursor(after));
+  const later: Query = {
+    limit: Number.MAX_SAFE_INTEGER,
+    after: { partition: 0, ordinal: 0 },
+    predicates,
+    form,
+  };
+  const changes = new Changes(store, signal);
+  let seen: SeenState | null = null;
+  try {
+    while (!signal.aborted) {
+      changes.isNew = false;
+      const { scan, state }: Awaited<ReturnType<AgentStore['scanAdded']>> = await store.scanAdded(
+        seen === null ? query : later,
+        seen,
+        { signal, lends: true },
+      );
+      for await (const piece of scan.lines) {
+        const lines = position.take(linesAsEvents(piece), null);
+        if (lines !== null) await output.write(lines);
+      }
+      // Where no record was written, following continues after the state that was read.
+      if (position.last === firstCursor) position.last = formatCursor(state.last);
+      seen = state;
+      tellBehind(position);
+      await changes.next();
+    }
+  } catch (error) {
+    if (signal.aborted) return;
+    if (isLogstrataError(error) && position.last !== firstCursor)
+      tell(`logstrata: following has stopped; to continue: --after ${position.last}`);
+    throw error;
+  } finally {
+    changes.end();
+  }
+}
+
+function tellBehind(position: FollowedPosition): void {
+  const behind = position.takeEarlier();
+  if (behind === null) return;
+  const records = formatCounted(behind.count, 'record');
+  tell(`late: ${records} stored before ${position.last}, the first at ${behind.lowest}`);
+}
+
+/** Waits for changes of a store. Its timer keeps the process alive. */
+class Changes {
+  /** Whether there was a change since the caller last set this to false. */
+  isNew = false;
+  readonly #signal: AbortSignal;
+  readonly #endListening: () => void;
+  #wake: () => void = () => undefined;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(store: AgentStore, signal: AbortSignal) {
+    this.#signal = signal;
+    this.#endListening = store.onChange(this.#note);
+    this.#timer = setInterval(this.#note, lookMs);
+    signal.addEventListener('abort', this.#note);
+  }
+
+  next(): Promise<void> {
+    if (this.isNew) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  end(): void {
+    clearInterval(this.#timer);
+    this.#endListening();
+    this.#signal.removeEventListener('abort', this.#note);
+  }
+
+  readonly #note = (): void => {
+    this.isNew = true;
+    this.#wake();
+  };
 }

@@ -1,24 +1,24 @@
 import { wallClock } from '../http/time-step.js';
 import {
-  severityOf,
-  type Severity,
-  type ColumnRole,
-  type FieldType,
   roleOf,
+  severityOf,
   usualColumns,
+  type ColumnRole,
   type Field,
+  type FieldType,
+  type Severity,
 } from '../viewer/state/field.js';
-import { valueText, type Value, readRecordLine, type LogRecord } from '../viewer/state/record.js';
+import { readRecordLine, valueText, type LogRecord, type Value } from '../viewer/state/record.js';
 import {
   cutEndToWidth,
   cutToWidth,
   oneLine,
-  printable,
-  type Colour,
-  textWidth,
   padEndToWidth,
   padStartToWidth,
+  printable,
+  textWidth,
   wrapToWidth,
+  type Colour,
   type Paint,
 } from './terminal.js';
 

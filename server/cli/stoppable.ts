@@ -53,37 +53,39 @@ export class StopSignals {
 }
 
 /**
- * Runs a command that signals can stop, and sets the exit code of the process. A failure that stopping causes (`isEnd`) is not reported;
- * the exit code is then that of the signal.
+ * Makes an action for Commander from a command that signals can stop, whose code `load` loads. The command gets the flags (its own and the
+ * program's), its arguments and the signals, and returns the exit code. A failure that stopping causes (`isEnd`) is not reported; the exit code
+ * is then that of the signal.
  */
-async function runStoppable(
-  run: (signals: StopSignals) => Promise<number>,
-  names?: readonly StopSignal[],
-): Promise<void> {
-  const signals = new StopSignals(names);
-  try {
-    const code = await run(signals);
-    process.exitCode = signals.exitCode ?? code;
-  } catch (error) {
-    if (signals.exitCode === undefined || !isEnd(error)) throw error;
-    process.exitCode = signals.exitCode;
-  } finally {
-    signals.release();
-  }
-}
-
-/**
- * Makes an action for Commander from a command that signals can stop. `run` gets the flags (the command's and the program's), the signals,
- * and then the arguments of the command. It returns the exit code.
- */
-export function stoppable<Flags, Words extends unknown[]>(
-  run: (flags: Flags, signals: StopSignals, ...words: Words) => Promise<number>,
+export function stoppable<Words extends unknown[]>(
+  load: () => Promise<(flags: never, signals: StopSignals, ...words: Words) => Promise<number>>,
   names?: readonly StopSignal[],
 ): (...given: unknown[]) => Promise<void> {
-  return (...given) => {
+  return runs(async () => {
+    const run = await load();
+    return async (flags: never, ...words: Words) => {
+      const signals = new StopSignals(names);
+      try {
+        const code = await run(flags, signals, ...words);
+        return signals.exitCode ?? code;
+      } catch (error) {
+        if (signals.exitCode === undefined || !isEnd(error)) throw error;
+        return signals.exitCode;
+      } finally {
+        signals.release();
+      }
+    };
+  });
+}
+
+/** Makes an action for Commander from a command that signals end at once, like `stoppable`. */
+export function runs<Words extends unknown[]>(
+  load: () => Promise<(flags: never, ...words: Words) => Promise<number>>,
+): (...given: unknown[]) => Promise<void> {
+  return async (...given) => {
+    const run = await load();
     const command = given.at(-1) as Command;
-    const words = given.slice(0, -2) as Words;
-    return runStoppable((signals) => run(command.optsWithGlobals() as Flags, signals, ...words), names);
+    process.exitCode = await run(command.optsWithGlobals() as never, ...(given.slice(0, -2) as Words));
   };
 }
 

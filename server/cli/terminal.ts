@@ -1,9 +1,14 @@
 import { closeSync } from 'node:fs';
-import { isatty } from 'node:tty';
 import { createInterface } from 'node:readline/promises';
-import { Option } from 'commander';
+import { isatty } from 'node:tty';
 import type { SingleBar } from 'cli-progress';
-import { fileSystemError, hasSystemCode, type AttachedStats } from '../../engine/index.js';
+import {
+  answeredValue,
+  fileSystemError,
+  hasSystemCode,
+  type AttachedStats,
+  type FieldType,
+} from '../../engine/index.js';
 
 /** The ANSI codes (SGR) of the colours that records are shown in. How they look depends on the terminal. */
 const codes = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
@@ -13,16 +18,10 @@ export type Colour = keyof typeof codes;
 /** Colours a text, or returns it unchanged where colours are off. */
 export type Paint = (text: string, colour: Colour) => string;
 
-const choices = ['auto', 'always', 'never'] as const;
+/** When records are shown in colours. */
+export const colourChoices = ['auto', 'always', 'never'] as const;
 
-export type ColourChoice = (typeof choices)[number];
-
-/** The option `--color` of the commands that show records. */
-export function colourOption(): Option {
-  return new Option('--color <when>', 'colours: auto, always or never')
-    .choices([...choices])
-    .default('auto' satisfies ColourChoice);
-}
+export type ColourChoice = (typeof colourChoices)[number];
 
 /**
  * Whether to use colours. The option wins, then `FORCE_COLOR`, then `NO_COLOR` (https://no-color.org: any value but the empty one). Without
@@ -297,25 +296,12 @@ function leaveTerminals(handles: readonly number[]): void {
   for (const handle of handles) if (!isatty(handle)) closeSync(handle);
 }
 
-/** Shows the progress of a long piece of work on standard error. */
-export interface Progress {
-  /** `fraction` is from 0 to 1, or null where the total is not known. `detail` gives figures. */
-  update(fraction: number | null, detail: string): void;
-  /** Removes the progress from the screen, so that other lines can follow. May be called twice. */
-  stop(): void;
-}
-
 /** Milliseconds between two lines where standard error is not a terminal: frequent enough to show that work goes on, rare enough for a log file. */
 const linesEveryMs = 5000;
 
-/** Starts to show progress: a bar on a terminal, else plain lines, which do not appear for work that takes only seconds. */
-export function startProgress(label: string): Progress {
-  return process.stderr.isTTY ? new BarProgress(label) : new LineProgress(label);
-}
-
 /** Shows progress while `work` runs. */
 export async function withProgress<T>(label: string, work: (progress: Progress) => Promise<T>): Promise<T> {
-  const progress = startProgress(label);
+  const progress = new Progress(label);
   try {
     return await work(progress);
   } finally {
@@ -324,11 +310,6 @@ export async function withProgress<T>(label: string, work: (progress: Progress) 
 }
 
 const barWidth = 24;
-
-interface BarPayload {
-  readonly fraction: number | null;
-  readonly detail: string;
-}
 
 /** Columns of a label that are always shown, even if the line becomes too long. */
 const labelWidthMin = 12;
@@ -344,53 +325,43 @@ export function drawBar(label: string, fraction: number | null, detail: string, 
   return cutToWidth(printable(label), Math.max(labelWidthMin, width - textWidth(rest))) + rest;
 }
 
-/** A bar on a terminal. The library is loaded only for terminals; the bar appears once that is done, and the work does not wait for it. */
-class BarProgress implements Progress {
+/**
+ * Shows the progress of a long piece of work on standard error: a bar on a terminal, else plain lines, which do not appear for work that
+ * takes only seconds.
+ */
+export class Progress {
   readonly #label: string;
-  #payload: BarPayload = { fraction: 0, detail: '' };
+  #fraction: number | null = 0;
+  #detail = '';
   #bar: SingleBar | undefined;
   #isOver = false;
+  #toldMs = Date.now();
 
   constructor(label: string) {
     this.#label = label;
-    void this.#begin();
+    if (process.stderr.isTTY) void this.#begin();
   }
 
+  /** Loads the library, which only a terminal needs. The work does not wait for it. */
   async #begin(): Promise<void> {
     const { SingleBar } = await import('cli-progress');
     if (this.#isOver) return;
     this.#bar = new SingleBar({
-      format: (_options, _params, { fraction, detail }: BarPayload) =>
-        drawBar(this.#label, fraction, detail, process.stderr.columns || 80),
+      format: () => drawBar(this.#label, this.#fraction, this.#detail, process.stderr.columns || 80),
       fps: 8,
       stream: process.stderr,
       clearOnComplete: true,
       // The command handles signals itself, as it has files to clean up.
       gracefulExit: false,
     });
-    this.#bar.start(1, 0, this.#payload);
+    this.#bar.start(1, 0);
   }
 
+  /** `fraction` is from 0 to 1, or null where the total is not known. `detail` gives figures. */
   update(fraction: number | null, detail: string): void {
-    this.#payload = { fraction, detail };
-    this.#bar?.update(this.#payload);
-  }
-
-  stop(): void {
-    this.#isOver = true;
-    this.#bar?.stop();
-  }
-}
-
-class LineProgress implements Progress {
-  readonly #label: string;
-  #toldMs = Date.now();
-
-  constructor(label: string) {
-    this.#label = label;
-  }
-
-  update(fraction: number | null, detail: string): void {
+    this.#fraction = fraction;
+    this.#detail = detail;
+    if (process.stderr.isTTY) return this.#bar?.update({});
     const nowMs = Date.now();
     if (nowMs - this.#toldMs < linesEveryMs) return;
     this.#toldMs = nowMs;
@@ -398,8 +369,17 @@ class LineProgress implements Progress {
     tell(`${this.#label}: ${[...percent, ...(detail === '' ? [] : [detail])].join(', ')}`);
   }
 
+  /** Shows how much is done, without figures. */
+  readonly onFraction = (fraction: number): void => this.update(fraction, '');
+
+  /** Shows how many of the files are done. */
+  readonly onFiles = (done: number, files: number): void =>
+    this.update(done / files, `${formatCount(done)} of ${formatCounted(files, 'file')}`);
+
+  /** Removes the bar from the screen, so that other lines can follow. May be called twice. */
   stop(): void {
-    // Lines that were printed are not removed.
+    this.#isOver = true;
+    this.#bar?.stop();
   }
 }
 
@@ -462,8 +442,24 @@ export function formatTable(
   return [line(header), widths.map((each) => '-'.repeat(each)).join('  '), ...rows.flatMap(lines)];
 }
 
+/** A name and a value. One without a value is not shown. */
+export type Pair = readonly [name: string, value: string | false | null | undefined];
+
 /** Lines of names and values, with the values aligned. */
-export function formatPairs(pairs: readonly (readonly [string, string])[]): string[] {
-  const width = Math.max(0, ...pairs.map(([name]) => textWidth(name)));
-  return pairs.map(([name, value]) => `${padEndToWidth(name, width)}  ${value}`.trimEnd());
+export function formatPairs(pairs: readonly Pair[]): string[] {
+  const shown = pairs.filter(([, value]) => typeof value === 'string') as [string, string][];
+  const width = Math.max(0, ...shown.map(([name]) => textWidth(name)));
+  return shown.map(([name, value]) => `${padEndToWidth(name, width)}  ${value}`.trimEnd());
+}
+
+/** The lines of an output, in which a condition can stand before a line or several: false and undefined are left out. */
+export function linesOf(...parts: readonly (string | readonly string[] | false | undefined)[]): string[] {
+  return parts.flatMap((part) => (part === false || part === undefined ? [] : part));
+}
+
+/** A stored value for people: bool as a word, a time also as a date, a string as JSON with control characters escaped. */
+export function showValue(type: FieldType, value: bigint | number | string | boolean | null): string {
+  if (value === null) return 'null';
+  if (typeof value === 'string') return printable(JSON.stringify(value));
+  return type === 'time' ? `${value} (${formatTime(Number(value))} UTC)` : String(answeredValue(type, value));
 }

@@ -1,93 +1,34 @@
 import { resolve } from 'node:path';
-import { InvalidArgumentError, Option, type Command } from 'commander';
-import { durationShape, parseDuration } from '../../agents/definition/quantities.js';
-import { isAgentName, isLogstrataError, LogstrataError } from '../../engine/index.js';
-import { agentsOfTokenMax, tokenNameCharactersMax } from '../http/http-limits.js';
-import {
-  isTokenId,
-  listenerNames,
-  type ListenerName,
-  type Token,
-  TokenFolder,
-} from '../http/token-folder.js';
+import { isLogstrataError, LogstrataError } from '../../engine/index.js';
 import { didYouMean } from '../http/suggestion.js';
-import { readAgentsFolder, readSettings, type GlobalFlags, type Settings } from './options.js';
+import { listenerNames, TokenFolder, type ListenerName, type Token } from '../http/token-folder.js';
+import { exitDone, expectedError, UsageError } from './failure.js';
 import { requireData } from './opened-archive.js';
-import { exitDone, UsageError } from './failure.js';
-import { formatCounted, formatTime, formatTable, printJson, printLines, tell } from './terminal.js';
+import { readAgentsFolder, readSettings, type GlobalFlags, type Settings } from './options.js';
+import { formatCounted, formatTable, formatTime, printJson, printLines, tell } from './terminal.js';
 
 interface NewFlags extends GlobalFlags {
   readonly agent?: readonly string[];
   readonly listener: ListenerName | 'both';
   readonly expires: number;
   readonly name?: string;
-  readonly json?: boolean;
-}
-
-interface ListFlags extends GlobalFlags {
-  readonly json?: boolean;
 }
 
 interface ClearFlags extends GlobalFlags {
   readonly yes?: boolean;
 }
 
-const examples = `
-Examples:
-  $ logstrata token new --name grafana                      all agents, both listeners, for 90 days
-  $ logstrata token new --agent nginx --listener query      only queries of one agent
-  $ logstrata token list
-  $ logstrata token revoke 1f3a90c2
-  $ curl -H "Authorization: Bearer $TOKEN" 127.0.0.1:2111/api/query/nginx
-
-A listener requires a token as soon as one was made for it. A running server reads changed tokens when it receives
-SIGHUP ("systemctl reload logstrata").`;
-
-const expiresDefault = '90d';
-
-/** Parses a lifetime to milliseconds; Infinity for `never`. */
-function readExpires(text: string): number {
-  if (text.trim().toLowerCase() === 'never') return Infinity;
-  const spanMs = parseDuration(text);
-  // A longer lifetime would exceed the range of `Date`.
-  if (spanMs !== undefined && spanMs > 0 && spanMs < 8e15) return spanMs;
-  throw new InvalidArgumentError(`It is "never", or ${durationShape}.`);
-}
-
-function readAgent(text: string, before: readonly string[] = []): readonly string[] {
-  if (!isAgentName(text)) throw new InvalidArgumentError('It is not a valid agent name.');
-  const agents = [...new Set([...before, text])];
-  if (agents.length > agentsOfTokenMax)
-    throw new InvalidArgumentError(`A token can name at most ${agentsOfTokenMax} agents.`);
-  return agents;
-}
-
-function readName(text: string): string {
-  if (text.length <= tokenNameCharactersMax && !/\p{Cc}/u.test(text)) return text;
-  throw new InvalidArgumentError(`Expected at most ${tokenNameCharactersMax} printable characters.`);
-}
-
-function readId(text: string): string {
-  if (isTokenId(text)) return text;
-  throw new InvalidArgumentError('Expected eight hexadecimal digits, as "logstrata token list" shows them.');
-}
-
 /** Warns of agents that do not exist. It is not an error, as a token may be made before the agent. */
 async function warnOfUnknown(settings: Settings, agents: readonly string[]): Promise<void> {
-  let known: string[];
-  try {
-    known = (await readAgentsFolder(settings)).agents.map(({ name }) => name);
-  } catch (error) {
-    if (!isLogstrataError(error)) throw error;
-    return;
-  }
-  for (const agent of agents) {
-    if (known.includes(agent)) continue;
+  const found = await readAgentsFolder(settings).catch(expectedError);
+  if (!('agents' in found)) return;
+  const known = found.agents.map(({ name }) => name);
+  for (const agent of agents.filter((each) => !known.includes(each)))
     tell(`logstrata: warning: there is no agent ${JSON.stringify(agent)} yet${didYouMean(agent, known)}`);
-  }
 }
 
-async function makeToken(flags: NewFlags): Promise<number> {
+/** Runs `logstrata token new`. */
+export async function makeToken(flags: NewFlags): Promise<number> {
   const settings = await readSettings(flags);
   const { agent: agents = null, listener, expires, name = null } = flags;
   if (agents !== null) await warnOfUnknown(settings, agents);
@@ -117,11 +58,17 @@ async function makeToken(flags: NewFlags): Promise<number> {
   return exitDone;
 }
 
-async function listTokens(flags: ListFlags): Promise<number> {
-  const settings = await readSettings(flags);
-  const location = resolve(settings.dataFolder);
+/** Opens the tokens of a data folder that is there. */
+async function openTokens(flags: GlobalFlags): Promise<{ folder: TokenFolder; location: string }> {
+  const { dataFolder } = await readSettings(flags);
+  const location = resolve(dataFolder);
   requireData(location);
-  const folder = await TokenFolder.open(location);
+  return { folder: await TokenFolder.open(location), location };
+}
+
+/** Runs `logstrata token list`. */
+export async function listTokens(flags: GlobalFlags): Promise<number> {
+  const { folder, location } = await openTokens(flags);
   const tokens = await folder.list();
   if (flags.json === true) await printJson(tokens.map(shownToken));
   else if (tokens.length === 0) await printLines([describeNone(location, await folder.listeners())]);
@@ -129,11 +76,9 @@ async function listTokens(flags: ListFlags): Promise<number> {
   return exitDone;
 }
 
-async function revokeToken(id: string, flags: GlobalFlags): Promise<number> {
-  const settings = await readSettings(flags);
-  const location = resolve(settings.dataFolder);
-  requireData(location);
-  const folder = await TokenFolder.open(location);
+/** Runs `logstrata token revoke`. */
+export async function revokeToken(flags: GlobalFlags, id: string): Promise<number> {
+  const { folder } = await openTokens(flags);
   const { name, revokedMs } = await folder.revoke(id, Date.now()).catch((error: unknown) => {
     if (!isLogstrataError(error) || error.code !== 'not_found') throw error;
     throw new LogstrataError(
@@ -149,11 +94,9 @@ async function revokeToken(id: string, flags: GlobalFlags): Promise<number> {
   return exitDone;
 }
 
-async function clearTokens(flags: ClearFlags): Promise<number> {
-  const settings = await readSettings(flags);
-  const location = resolve(settings.dataFolder);
-  requireData(location);
-  const folder = await TokenFolder.open(location);
+/** Runs `logstrata token clear`. */
+export async function clearTokens(flags: ClearFlags): Promise<number> {
+  const { folder } = await openTokens(flags);
   const counted = formatCounted(await folder.count(), 'token');
   if (flags.yes !== true)
     throw new UsageError(
@@ -208,53 +151,4 @@ function describeRights({ agents, listeners }: Token): string {
 
 function describeEnd({ expiresMs }: Token): string {
   return expiresMs === null ? 'and does not expire' : `until ${formatTime(expiresMs)} UTC`;
-}
-
-/** Adds `logstrata token`, which manages the tokens that listeners ask for. */
-export function addTokenCommand(program: Command): void {
-  const token = program
-    .command('token')
-    .summary('make, list and revoke the tokens that listeners require')
-    .description('Manages the access tokens of a data folder.')
-    .addHelpText('after', examples);
-  token
-    .command('new')
-    .description('Makes a token and prints it, only this once, to standard output.')
-    .addOption(new Option('--agent <name...>', 'agents that it may read (default: all)').argParser(readAgent))
-    .addOption(
-      new Option('--listener <name>', 'listener that accepts it')
-        .choices([...listenerNames, 'both'])
-        .default('both'),
-    )
-    .addOption(
-      new Option('--expires <span>', 'time until it expires, or "never"')
-        .argParser(readExpires)
-        .default(readExpires(expiresDefault), expiresDefault),
-    )
-    .addOption(new Option('--name <who>', 'who or what uses it, shown in the list').argParser(readName))
-    .option('--json', 'print the result as JSON')
-    .action(async (_flags: unknown, command: Command) => {
-      process.exitCode = await makeToken(command.optsWithGlobals<NewFlags>());
-    });
-  token
-    .command('list')
-    .description('Lists the tokens, including expired and revoked ones.')
-    .option('--json', 'print the result as JSON')
-    .action(async (_flags: unknown, command: Command) => {
-      process.exitCode = await listTokens(command.optsWithGlobals<ListFlags>());
-    });
-  token
-    .command('revoke')
-    .description('Revokes a token. It stays in the list.')
-    .argument('<id>', 'the token, as "list" shows it', readId)
-    .action(async (id: string, _flags: unknown, command: Command) => {
-      process.exitCode = await revokeToken(id, command.optsWithGlobals<GlobalFlags>());
-    });
-  token
-    .command('clear')
-    .description('Removes all tokens: from then on the listeners require none.')
-    .option('--yes', 'do it')
-    .action(async (_flags: unknown, command: Command) => {
-      process.exitCode = await clearTokens(command.optsWithGlobals<ClearFlags>());
-    });
 }

@@ -8,7 +8,7 @@ import { ArchiveAttaching } from '../../agents/archive/archive-attaching.js';
 import { reportArchive, type ArchiveReport } from '../../agents/archive/archive-report.js';
 import { fieldsYaml } from '../../agents/archive/inferred-fields.js';
 import { parseAgentFile } from '../../agents/definition/agent-file.js';
-import { archiveProblems, describeArchiveReport } from '../../server/cli/checked.js';
+import { archiveProblems, describeArchiveReport } from '../../server/cli/check.js';
 import { openAgents } from '../../server/cli/opened-archive.js';
 import { answer, openOn } from '../engine/store/memory-archive.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';

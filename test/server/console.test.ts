@@ -4,7 +4,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { defaultConfig } from '../../agents/definition/config.js';
 import type { Trouble } from '../../engine/index.js';
 import { Access } from '../../server/http/access.js';
-import { openConsole } from '../../server/cli/listeners.js';
+import { openConsole } from '../../server/cli/serve.js';
 import { startConsole, type RunningConsole } from '../../server/console/console.js';
 import type { ConsoleRoute } from '../../server/console/console-router.js';
 import { ProblemError } from '../../server/http/problem.js';

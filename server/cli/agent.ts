@@ -1,5 +1,7 @@
 import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
+import { formatProblem } from '../../agents/definition/config-error.js';
+import { lineFormatOf, type AgentDefinition } from '../../agents/definition/definition.js';
 import { lacksZone } from '../../agents/definition/timestamp.js';
 import { expandFiles } from '../../agents/load/load-paths.js';
 import { pathOf } from '../../agents/recognise/field-names.js';
@@ -7,19 +9,22 @@ import { recognise } from '../../agents/recognise/recognise.js';
 import { readSample, type Trial } from '../../agents/recognise/trial.js';
 import { shellPath } from '../../agents/sources/paths.js';
 import { fileSystemError, isAgentName, LogstrataError } from '../../engine/index.js';
-import { readSettings, type GlobalFlags, type Settings } from './options.js';
 import { exitDone, exitFailed, UsageError } from './failure.js';
+import { noAgents, readAgentsFolder, readSettings, type GlobalFlags, type Settings } from './options.js';
 import {
+  cutEndToWidth,
   formatCount,
   formatCounted,
   formatTable,
+  linesOf,
+  oneLine,
+  printJson,
   printLines,
+  screenWidth,
+  showValue,
   tell,
   writeRecords,
-  cutEndToWidth,
-  oneLine,
 } from './terminal.js';
-import { showValue } from './checked.js';
 
 export interface NewFlags extends GlobalFlags {
   readonly log?: readonly string[];
@@ -34,10 +39,16 @@ const filesSampledMax = 3;
 const width = { field: 18, value: 44, line: 66 } as const;
 
 /**
- * Recognises the format of logs, and writes the file of an agent for them. Returns the exit code. Throws `exists` where there is such a
+ * Runs `logstrata agent new`: recognises the format of logs, and writes the file of an agent for them. Returns the exit code. Throws `exists` where there is such a
  * file and neither `force` nor `print` is set; `invalid` for logs without a line.
  */
-export async function newAgent(name: string, log: readonly string[], flags: NewFlags): Promise<number> {
+export async function newAgent(flags: NewFlags, name: string, logs: readonly string[]): Promise<number> {
+  const log = [...(flags.log ?? []), ...logs];
+  if (log.length === 0)
+    throw new UsageError(
+      'no log is named',
+      `For example: logstrata agent new ${name} --log /var/log/nginx/access.log`,
+    );
   if (!isAgentName(name)) {
     const rule = '1 to 128 letters, digits, ".", "_" and "-", and begins with a letter or a digit';
     throw new UsageError(`${JSON.stringify(name)} is not a valid agent name: a name has ${rule}`);
@@ -107,18 +118,18 @@ function describeTrial(trial: Trial, files: readonly string[]): string[] {
   const matched = lines - unmatchedLines;
   const several = candidate.start === undefined ? '' : `, in ${formatCounted(records, 'record')}`;
   const undated = definition.fields.filter(({ type }) => type === 'time').length === 0;
-  return [
+  return linesOf(
     `${what}: ${candidate.title}`,
     `${formatCount(matched)} of ${formatCounted(lines, 'line')} read match${several}`,
-    ...describeUnmatched(trial),
+    describeUnmatched(trial),
     '',
-    ...describeFields(trial),
-    ...(undated ? ['note: no time was found in the lines: records are ordered by their arrival'] : []),
-    ...colourNote(trial),
-    ...textNote(trial),
-    ...orderNote(trial),
-    ...zoneNote(trial),
-  ];
+    describeFields(trial),
+    undated && 'note: no time was found in the lines: records are ordered by their arrival',
+    colourNote(trial),
+    textNote(trial),
+    orderNote(trial),
+    zoneNote(trial),
+  );
 }
 
 function colourNote({ first }: Trial): string[] {
@@ -201,4 +212,45 @@ function nextSteps(name: string, log: readonly string[]): string[] {
 function rotated(shown: readonly string[]): string {
   if (shown.length > 1 || /^\$?'/.test(shown[0]!)) return shown.join(' ');
   return `'${shown[0]!}*'`;
+}
+
+function describeReading(agent: AgentDefinition): string {
+  const { file, archive, system } = agent;
+  if (file !== undefined) return `${file.directory}/${file.namePattern}`;
+  if (archive !== undefined) return archive.globs.map(({ glob }) => glob).join(', ');
+  return system === undefined ? '' : 'this machine';
+}
+
+function describeFormat(agent: AgentDefinition): string {
+  const lines = lineFormatOf(agent);
+  if (lines !== undefined)
+    return lines.multiline === undefined ? lines.format : `${lines.format}, several lines`;
+  return agent.system === undefined ? 'files in place' : 'figures';
+}
+
+/** Runs `logstrata agent list`. */
+export async function listAgents(flags: GlobalFlags): Promise<number> {
+  const settings = await readSettings(flags);
+  const { agents, problems } = await readAgentsFolder(settings);
+  if (flags.json === true) {
+    const known = agents.map((agent) => ({
+      name: agent.name,
+      path: agent.path,
+      format: describeFormat(agent),
+      reads: describeReading(agent),
+      fields: agent.fields.length,
+    }));
+    await printJson({ agents: known, problems });
+  } else if (agents.length > 0) {
+    const rows = agents.map((agent) => [
+      agent.name,
+      describeFormat(agent),
+      formatCounted(agent.fields.length, 'field'),
+      describeReading(agent),
+    ]);
+    await printLines(formatTable(['agent', 'format', 'fields', 'reads'], rows, [], screenWidth()));
+  }
+  for (const problem of problems) tell(formatProblem(problem));
+  if (agents.length === 0 && problems.length === 0) tell(noAgents(settings.agentsFolder));
+  return agents.length > 0 && problems.length === 0 ? exitDone : exitFailed;
 }
