@@ -1,39 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CollectLog } from '../collect/logs/collect-log.js';
-import { FileProblems } from './archive-report.js';
-import {
-  type FoundFile,
-  type PathProblem,
-  keepLooking,
-  lookMs,
-  retryMs,
-  untilNextLook,
-  findFiles,
-} from './found-files.js';
+import type { FileProblems } from './archive-report.js';
+import { type ArchiveOptions, type ArchiveStatus, ArchiveTask, lookMs, retryMs } from './archive-task.js';
+import { type FoundFile, type PathProblem, findFiles } from './found-files.js';
 import { type KnownFile, discover, filesToRead, type Discovery } from './discovery.js';
-import type { AgentStore, ObjectStorage } from '../../engine/index.js';
-import type { WakeUp } from '../collect/logs/wake-up.js';
-import type { AgentDefinition, ArchiveInput } from '../definition/definition.js';
 import { FieldGrowth } from './inferred-fields.js';
 import { FileFooters, type FooterRead } from './file-footers.js';
-import { openerOf } from '../sources/opened-file.js';
-import { StoredFiles } from './archive-import.js';
 
 /** Progress of attaching the files of an agent's archive, which are queried in place. */
-export interface AttachStatus {
-  readonly files: number;
-  readonly bytes: number;
-  /** Files that are still to be attached. */
-  readonly filesLeft: number;
-  /** Files that are still being written. */
-  readonly filesWaiting: number;
+export interface AttachStatus extends ArchiveStatus {
   /** Files that are still to be indexed; null where that is not known yet. */
   readonly filesToIndex: number | null;
-  /** Why attaching is paused; null while it is not. */
-  readonly paused: string | null;
-  readonly problems: number;
-  /** The first of them. */
-  readonly problemsListed: readonly PathProblem[];
 }
 
 /** The changes of one round. */
@@ -46,91 +22,6 @@ export interface AttachRound {
   readonly waiting: number;
   /** Current problems of files and folders. */
   readonly problems: readonly PathProblem[];
-}
-
-/** Interval of progress messages, in milliseconds. */
-const tellMs = 10_000;
-
-/** Counts what is attached and indexed, and logs the progress at intervals. */
-class AttachTally {
-  private files = 0;
-  private bytes = 0;
-  private filesLeft = 0;
-  private waiting = 0;
-  private filesToIndex: number | null = null;
-  private paused: string | null = null;
-  private toldMs = -Infinity;
-
-  constructor(
-    private readonly agent: string,
-    private readonly log: CollectLog,
-  ) {}
-
-  /** Records the result of a search: `files` were found; `ready` are attached now, `waiting` later. */
-  found(files: readonly FoundFile[], ready: number, waiting: number): void {
-    this.files = files.length;
-    this.bytes = files.reduce((sum, { bytes }) => sum + bytes, 0);
-    this.filesLeft = ready;
-    this.waiting = waiting;
-    if (ready === 0) return;
-    this.toldMs = performance.now();
-    this.log.info({ agent: this.agent, files: this.files, left: ready }, 'attaching archive files');
-  }
-
-  /** Records that this many files were attached or failed. */
-  attached(files: number): void {
-    this.filesLeft -= files;
-    const nowMs = performance.now();
-    if (this.filesLeft === 0 || nowMs - this.toldMs < tellMs) return;
-    this.toldMs = nowMs;
-    this.log.info({ agent: this.agent, left: this.filesLeft }, 'attaching archive files');
-  }
-
-  /** Records the end of a round. */
-  done({ attached, rows, moved, removed }: Omit<AttachRound, 'waiting' | 'problems'>): void {
-    this.filesLeft = 0;
-    if (attached > 0) this.filesToIndex = null;
-    if (attached + moved + removed === 0) return;
-    this.log.info({ agent: this.agent, attached, rows, moved, removed }, 'all archive files are attached');
-  }
-
-  /** Records that files were indexed, and how many are left. */
-  indexed(files: number, left: number): void {
-    this.filesToIndex = left;
-    if (files === 0) return;
-    const nowMs = performance.now();
-    if (left > 0 && nowMs - this.toldMs < tellMs) return;
-    this.toldMs = nowMs;
-    const message = left === 0 ? 'all archive files are indexed' : 'indexing archive files';
-    this.log.info({ agent: this.agent, left }, message);
-  }
-
-  /** Records a failure of the storage. */
-  pause(error: unknown): void {
-    const message = error instanceof Error ? error.message : String(error);
-    if (this.paused !== message) this.log.error({ agent: this.agent }, `attaching pauses: ${message}`);
-    this.paused = message;
-  }
-
-  /** Records that the storage works again. */
-  resume(): void {
-    if (this.paused !== null) this.log.info({ agent: this.agent }, 'attaching continues');
-    this.paused = null;
-  }
-
-  /** The current progress. */
-  status(problems: FileProblems): AttachStatus {
-    return {
-      files: this.files,
-      bytes: this.bytes,
-      filesLeft: this.filesLeft,
-      filesWaiting: this.waiting,
-      filesToIndex: this.filesToIndex,
-      paused: this.paused,
-      problems: problems.count,
-      problemsListed: problems.list(),
-    };
-  }
 }
 
 /** Delay before the next attempt at a file that could not be indexed: to fail, it may have to be read to its end. */
@@ -178,23 +69,6 @@ class IndexFailures {
   }
 }
 
-/** Options of attaching an archive. */
-export interface AttachingOptions {
-  readonly definition: AgentDefinition;
-  readonly archive: ArchiveInput;
-  readonly store: AgentStore;
-  /** Our own data folder, whose files do not belong to the archive. */
-  readonly dataFolder: string | undefined;
-  /** Object storage for `s3://` paths. */
-  readonly objects?: ObjectStorage | undefined;
-  readonly log: CollectLog;
-  readonly now: () => number;
-  /** Adds fields to the agent: those of columns that new files have. */
-  readonly redefine: (definition: AgentDefinition) => Promise<void>;
-  /** See `keepLooking`. */
-  readonly onRefused?: ((reason: string) => void) | undefined;
-}
-
 /** Number of files that one commit attaches. The first ones can be queried before all are attached, but each commit has a fixed cost. */
 const batchFiles = 64;
 
@@ -207,51 +81,35 @@ const indexedAtOnce = 4;
 /** Receives the number of files read, of how many. */
 export type AttachProgress = (filesRead: number, files: number) => void;
 
-/** A file that could not be attached, and until when it is not tried again. */
-interface Failure {
-  readonly bytes: number;
-  readonly mtimeMs: number;
-  readonly etag: string | undefined;
-  readonly untilMs: number;
-  readonly message: string;
-}
-
 /**
  * Attaches the files of an archive that are queried in place, the newest first, and tracks them: they may move, change or
  * vanish, and new ones come. A failure of a file is reported once, and the other files are attached.
  */
-export class ArchiveAttaching {
+export class ArchiveAttaching extends ArchiveTask {
   private readonly footers: FileFooters;
-  private readonly failures = new Map<string, Failure>();
-  private readonly problems: FileProblems;
-  private readonly tally: AttachTally;
   private readonly growth: FieldGrowth;
   private readonly indexFailures: IndexFailures;
+  private filesToIndex: number | null = null;
 
-  constructor(private readonly options: AttachingOptions) {
+  constructor(options: ArchiveOptions) {
+    super(options, { pauses: 'attaching pauses', continues: 'attaching continues' });
     const { definition, log } = options;
     this.footers = new FileFooters(options.objects);
-    this.problems = new FileProblems(definition.name, log);
-    this.tally = new AttachTally(definition.name, log);
     this.growth = new FieldGrowth(definition, (message) => log.warn({ agent: definition.name }, message));
     this.indexFailures = new IndexFailures(this.problems);
   }
 
   /** The current progress. */
   status(): AttachStatus {
-    return this.tally.status(this.problems);
+    return { ...this.progress(), filesToIndex: this.filesToIndex };
   }
 
-  /** Attaches and indexes until the signal aborts; see `keepLooking`. */
-  async run(signal: AbortSignal, wakeUp: WakeUp): Promise<void> {
-    const look = async (): Promise<number> => {
-      const startedMs = performance.now();
-      await this.round(signal);
-      const tookMs = performance.now() - startedMs;
-      await this.index(signal, startedMs + lookMs);
-      return untilNextLook(tookMs) - (performance.now() - startedMs);
-    };
-    await keepLooking(signal, wakeUp, this.tally, look, this.options.onRefused);
+  protected override async look(signal: AbortSignal): Promise<number> {
+    const startedMs = performance.now();
+    await this.round(signal);
+    const tookMs = performance.now() - startedMs;
+    await this.index(signal, startedMs + lookMs);
+    return this.untilNextLook(tookMs) - (performance.now() - startedMs);
   }
 
   /** Searches the archive once, and attaches what it finds. Throws the signal's reason, and what the storage throws. */
@@ -266,36 +124,34 @@ export class ArchiveAttaching {
     const wrong: PathProblem[] = [...found.problems, ...discovery.problems];
     const wanted = discovery.adds.filter((file) => this.mayBeAttached(file, wrong));
     const ready = await this.notStored(wanted, wrong);
-    this.tally.found(found.files, ready.length, discovery.waits.length);
+    this.hasFound(found.files, ready.length, discovery.waits.length);
+    if (ready.length > 0)
+      this.tell('attaching archive files', { files: found.files.length, left: ready.length });
     const counts = await this.apply(discovery, ready, footers, wrong, signal, onProgress);
     this.problems.ofSearch(wrong);
     this.indexFailures.look(await store.attachedFiles(), new Set(wrong.map(({ path }) => path)));
-    this.tally.done(counts);
+    this.filesLeft = 0;
+    if (counts.attached > 0) this.filesToIndex = null;
+    if (counts.attached + counts.moved + counts.removed > 0)
+      this.tell('all archive files are attached', counts);
     return { ...counts, waiting: discovery.waits.length, problems: wrong };
   }
 
   /** Whether a file is to be tried now. A failure that is not retried yet stays a problem. */
-  private mayBeAttached({ path, bytes, mtimeMs, etag }: FoundFile, wrong: PathProblem[]): boolean {
-    const failure = this.failures.get(path);
-    if (failure === undefined) return true;
-    const isSame = failure.bytes === bytes && failure.mtimeMs === mtimeMs && failure.etag === etag;
-    if (isSame && this.options.now() < failure.untilMs) {
-      wrong.push({ path, message: failure.message });
-      return false;
-    }
-    this.failures.delete(path);
-    return true;
+  private mayBeAttached(file: FoundFile, wrong: PathProblem[]): boolean {
+    const attempt = this.attemptOf(file);
+    if (attempt !== undefined) wrong.push({ path: file.path, message: attempt.problem! });
+    return attempt === undefined;
   }
 
   /** Excludes files that are stored: the archive may have been imported before, and no record must be there twice. */
   private async notStored(files: readonly FoundFile[], wrong: PathProblem[]): Promise<readonly FoundFile[]> {
     if (files.length === 0) return files;
-    const { store, objects, definition } = this.options;
-    const stored = await StoredFiles.of(store, openerOf(objects));
+    const isStored = await this.storedFiles();
     const others: FoundFile[] = [];
     for (const file of files) {
-      if (!(await stored.has(file.path))) others.push(file);
-      else wrong.push({ path: file.path, message: storedAlready(file.path, definition.name) });
+      if (!(await isStored(file.path))) others.push(file);
+      else wrong.push({ path: file.path, message: storedAlready(file.path, this.options.definition.name) });
     }
     return others;
   }
@@ -341,18 +197,15 @@ export class ArchiveAttaching {
       attached += result.attached.length;
       for (const { rowGroupRows } of result.attached) for (const count of rowGroupRows) rows += count;
       for (const { path, error } of result.problems) this.fail(path, batch, error.message, wrong);
-      this.tally.attached(batch.length);
+      this.filesLeft -= batch.length;
+      if (this.filesLeft > 0 && this.mayTell) this.tell('attaching archive files', { left: this.filesLeft });
     }
     return { attached, rows, moved: moves.length, removed: removes.length };
   }
 
   private fail(path: string, files: readonly FoundFile[], message: string, wrong: PathProblem[]): void {
     const file = files.find((each) => each.path === path);
-    if (file !== undefined) {
-      const { bytes, mtimeMs, etag } = file;
-      const untilMs = this.options.now() + retryMs;
-      this.failures.set(path, { bytes, mtimeMs, etag, untilMs, message });
-    }
+    if (file !== undefined) this.attempted(file, this.options.now() + retryMs, message);
     wrong.push({ path, message });
   }
 
@@ -386,7 +239,9 @@ export class ArchiveAttaching {
       const except = this.indexFailures.ids(now());
       const result = await store.indexAttached({ signal, filesMax: indexedAtOnce, except });
       left = result.left;
-      this.tally.indexed(result.indexed.length, left);
+      this.filesToIndex = left;
+      if (result.indexed.length > 0 && (left === 0 || this.mayTell))
+        this.tell(left === 0 ? 'all archive files are indexed' : 'indexing archive files', { left });
       for (const { id } of result.indexed) this.indexFailures.indexed(id);
       for (const { id, path, error } of result.problems)
         this.indexFailures.fail(id, path, error.message, now());
