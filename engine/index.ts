@@ -99,7 +99,7 @@ export type { BackupFolder } from './archive/backup-folder.js';
 export type { BackupResult } from './maintenance/backup.js';
 export type { CompactOptions, CompactResult } from './maintenance/compaction.js';
 export type { LostRecords } from './maintenance/lost-records.js';
-export type { RemovalOutlook, RemovalWish, StoredLoad } from './maintenance/removal.js';
+export type { RemovalPreview, RemovalRequest, StoredLoad } from './maintenance/removal.js';
 export type { RepairReport } from './maintenance/repair.js';
 export type { AttachedStats, StoreStats } from './maintenance/stats.js';
 export type { Damage, VerifyOptions, VerifyReport } from './maintenance/verify.js';

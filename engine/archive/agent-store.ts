@@ -8,13 +8,13 @@ import { fetchUnits, type FetchResult, type FetchWish } from '../maintenance/fet
 import { verifyFar, type FarReport } from '../maintenance/verify-far.js';
 import { lostLoads, type LostLoad } from '../store/manifest/coverage.js';
 import {
-  removalOutlook,
+  previewRemoval,
   removeRecords,
   storedLoads,
   type RemovalContext,
   type RemovalOptions,
-  type RemovalOutlook,
-  type RemovalWish,
+  type RemovalPreview,
+  type RemovalRequest,
   type StoredLoad,
 } from '../maintenance/removal.js';
 import { agentStats, type StoreStats } from '../maintenance/stats.js';
@@ -270,13 +270,13 @@ export class AgentStore extends ReadingStore<StoreContext> {
   }
 
   /** Copies units of the far tier back to this folder, where they then stay: see `fetchUnits`. Throws as `shipFar` does. */
-  async fetchFar(wish: FetchWish, options: ShipOptions = {}): Promise<FetchResult> {
+  async fetchFar(request: FetchWish, options: ShipOptions = {}): Promise<FetchResult> {
     const { directory, state, access, workers } = this.context;
     const { cluster } = this.farTier();
     const committer = await access.committer();
     return fetchUnits(
       { directory, state, committer, workers, cluster, refresh: this.refresh },
-      wish,
+      request,
       options,
     );
   }
@@ -322,14 +322,14 @@ export class AgentStore extends ReadingStore<StoreContext> {
     return manifest === undefined ? [] : storedLoads(manifest);
   }
 
-  /** What a removal would remove. Seals the hot segment first. Throws `not_found` when the wish names a load that does not exist. */
-  async removalOutlook(wish: RemovalWish): Promise<RemovalOutlook> {
-    return removalOutlook(await this.removalContext(), wish);
+  /** What a removal would remove. Seals the hot segment first. Throws `not_found` when the request names a load that does not exist. */
+  async previewRemoval(request: RemovalRequest): Promise<RemovalPreview> {
+    return previewRemoval(await this.removalContext(), request);
   }
 
   /** Removes records, in one publication. Their positions are never given to other records. */
-  async remove(wish: RemovalWish, options: RemovalOptions = {}): Promise<RemovalOutlook> {
-    return removeRecords(await this.removalContext(), wish, options);
+  async remove(request: RemovalRequest, options: RemovalOptions = {}): Promise<RemovalPreview> {
+    return removeRecords(await this.removalContext(), request, options);
   }
 
   private async removalContext(): Promise<RemovalContext> {

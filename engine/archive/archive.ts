@@ -69,7 +69,7 @@ export class Archive {
   private readonly settings: Settings;
   private readonly pool: BufferPool;
   private readonly workers: WorkerPool;
-  /** Whether the process is ready for its first query, or does not go on answering. One agent after another is tried, until one has records. */
+  /** Resolves to whether an agent with records has been warmed up, or warming up was given up. One agent after another is tried. */
   private warmth: Promise<boolean> = Promise.resolve(true);
   private readonly warming = new AbortController();
   private readonly ownWorkers: WorkerPool | undefined;
@@ -97,7 +97,7 @@ export class Archive {
     return this.link;
   });
   private timer: NodeJS.Timeout | undefined;
-  /** One round at a time. It waits for the commits of every agent, so one that does not end says that they don't. */
+  /** One round at a time. A round waits for the commits of every agent: one that does not end shows that commits do not end either. */
   private readonly upkeep = new SharedWork(() => this.maintainOnce());
   /** Takes the lock if no other process has it. What fails behind that is tried again the next time. */
   private readonly takingOver = new SharedWork(() => this.becomeWriter());
@@ -227,7 +227,7 @@ export class Archive {
       else await agent.writer.takeSchema(schema);
     }
     agent.store.context.retention = retention;
-    agent.retention.hasten();
+    agent.retention.makeDue();
     return store;
   }
 
@@ -357,7 +357,7 @@ export class Archive {
         const ahead = agent.retention.aheadWarning();
         if (ahead !== null) this.settings.onWarning(ahead);
         if (this.background?.isAlone === true && agent.retention.isDue)
-          await agent.retention.look(agent.writer, agent.store.context.retention);
+          await agent.retention.check(agent.writer, agent.store.context.retention);
       }
       if (this.background?.isAlone === true) this.background.tick(this.backgroundAgents());
       this.shipping?.tick(this.backgroundAgents());
@@ -367,7 +367,7 @@ export class Archive {
     }
   }
 
-  /** Tells what upkeep has met, once until it is over. */
+  /** Reports why maintenance failed, once until it succeeds or fails for another reason. */
   private warn(message: string): void {
     if (message !== this.lastWarning) this.settings.onWarning(message);
     this.lastWarning = message;
@@ -406,7 +406,7 @@ export class Archive {
   /** Looks at once for records that retention has an end for, in every agent. */
   async retireNow(): Promise<void> {
     for (const { retention, writer, store } of this.agentsOpen)
-      await retention.look(writer, store.context.retention);
+      await retention.check(writer, store.context.retention);
   }
 
   private backgroundAgents(): BackgroundAgent[] {

@@ -40,12 +40,12 @@ export class AgentRetention {
   }
 
   /** Makes the next check due at once, after a change. */
-  hasten(): void {
+  makeDue(): void {
     this.nextMs = 0;
   }
 
   /** Removes the records that exceed the policy, and schedules the next check. Does nothing for an agent without a configured retention. */
-  async look(writer: AgentWriter | undefined, retention: Retention | undefined): Promise<void> {
+  async check(writer: AgentWriter | undefined, retention: Retention | undefined): Promise<void> {
     if (retention === undefined || writer === undefined || this.state.damage !== undefined) return;
     this.nextMs = performance.now() + retention.intervalMs;
     const look = await writer.retire(retention);

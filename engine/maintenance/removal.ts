@@ -31,7 +31,7 @@ import { isOvertaken } from './compaction.js';
 import { rewriteSegments } from './rewrite.js';
 
 /** What to remove of an agent. */
-export type RemovalWish =
+export type RemovalRequest =
   | { readonly kind: 'all' }
   /** The records of one load. */
   | { readonly kind: 'load'; readonly id: string }
@@ -50,7 +50,7 @@ interface TimeRange {
 }
 
 /** What a removal would do. */
-export interface RemovalOutlook {
+export interface RemovalPreview {
   readonly records: number;
   readonly rejectedLines: number;
   /** Bytes of the segments that are removed as a whole, plus a proportional share of the others. */
@@ -121,8 +121,11 @@ export function storedLoads({ loads, segments }: Pick<Manifest, 'loads' | 'segme
 }
 
 /** What a removal would do now. Hot rows are sealed first, so that they are included; nothing else is changed. */
-export async function removalOutlook(context: RemovalContext, wish: RemovalWish): Promise<RemovalOutlook> {
-  const { changes, rejected, loads } = await planRemoval(context, wish);
+export async function previewRemoval(
+  context: RemovalContext,
+  request: RemovalRequest,
+): Promise<RemovalPreview> {
+  const { changes, rejected, loads } = await planRemoval(context, request);
   const partitions = changes.flatMap(({ entry, removed }) =>
     removed.map(({ partition }) => ageingPartition(entry, partition)),
   );
@@ -137,12 +140,12 @@ export async function removalOutlook(context: RemovalContext, wish: RemovalWish)
     untilMs: partitions.length === 0 ? null : (until + 1) * hourMs,
     rewritten: changes.filter(({ entry, rows }) => rows < liveRows(entry)).length,
     paths: pathsOf(loads),
-    isLowered: isToBeLowered(context, wish),
+    isLowered: isToBeLowered(context, request),
   };
 }
 
-function isToBeLowered({ state, partitionNow }: RemovalContext, wish: RemovalWish): boolean {
-  return wish.kind === 'ahead' && state.values.highestPartition > partitionNow;
+function isToBeLowered({ state, partitionNow }: RemovalContext, request: RemovalRequest): boolean {
+  return request.kind === 'ahead' && state.values.highestPartition > partitionNow;
 }
 
 /**
@@ -151,24 +154,24 @@ function isToBeLowered({ state, partitionNow }: RemovalContext, wish: RemovalWis
  */
 export async function removeRecords(
   context: RemovalContext,
-  wish: RemovalWish,
+  request: RemovalRequest,
   options: RemovalOptions = {},
-): Promise<RemovalOutlook> {
+): Promise<RemovalPreview> {
   await context.refresh();
-  const isLowered = isToBeLowered(context, wish);
+  const isLowered = isToBeLowered(context, request);
   // First, so that no record arrives ahead of the clock any more.
   if (isLowered) {
     const highestPartition = context.partitionNow;
     await publishRemoval(context, { changes: [], rejected: [], loads: [], highestPartition }, options);
   }
   for (let conflicts = 1; ; conflicts++) {
-    const outlook = await removalOutlook(context, wish);
-    const plan = await planRemoval(context, wish);
-    if (plan.changes.length + plan.rejected.length === 0) return { ...outlook, isLowered };
+    const preview = await previewRemoval(context, request);
+    const plan = await planRemoval(context, request);
+    if (plan.changes.length + plan.rejected.length === 0) return { ...preview, isLowered };
     try {
       await publishRemoval(context, plan, options);
       await context.refresh();
-      return { ...outlook, isLowered };
+      return { ...preview, isLowered };
     } catch (error) {
       if (!isOvertaken(error) || conflicts === conflictsMax) throw error;
     }
@@ -217,24 +220,24 @@ async function publishRemoval(
 }
 
 /** Determines the records of each segment that are to be removed. Hot rows are sealed first. */
-async function planRemoval(context: RemovalContext, wish: RemovalWish): Promise<RemovalPlan> {
+async function planRemoval(context: RemovalContext, request: RemovalRequest): Promise<RemovalPlan> {
   const { state, committer, refresh } = context;
   await refresh();
   if (state.damage !== undefined) throw state.damage;
-  if (wish.kind === 'all' || wish.kind === 'times') requireOwnRecords(state);
-  if (wish.kind !== 'load' && (state.hotRowCount > 0 || state.hotRejected().length > 0)) {
+  if (request.kind === 'all' || request.kind === 'times') requireOwnRecords(state);
+  if (request.kind !== 'load' && (state.hotRowCount > 0 || state.hotRejected().length > 0)) {
     await committer.seal();
     await refresh();
   }
   const { manifest } = state;
   if (manifest === undefined) return { changes: [], rejected: [], loads: [] };
   const { segments, loads } = manifest;
-  switch (wish.kind) {
+  switch (request.kind) {
     case 'all':
       return { changes: segments.map(wholeSegment), rejected: state.settledRejected(), loads };
     case 'load': {
-      const load = loads.find((each) => loadId(each) === wish.id);
-      if (load === undefined) throw unknownLoad(state.agent, wish.id);
+      const load = loads.find((each) => loadId(each) === request.id);
+      if (load === undefined) throw unknownLoad(state.agent, request.id);
       const wanted = new Coverage();
       for (const run of load.runs) wanted.add(run);
       const changes = segments.flatMap((entry) => changeOf(entry, (run) => wanted.covered(run)));
@@ -244,14 +247,14 @@ async function planRemoval(context: RemovalContext, wish: RemovalWish): Promise<
     }
     case 'ahead':
     case 'times': {
-      const from = wish.kind === 'ahead' ? context.partitionNow + 1 : 0;
-      const isAnyTime = wish.kind === 'ahead' && wish.sinceMs === null && wish.untilMs === null;
+      const from = request.kind === 'ahead' ? context.partitionNow + 1 : 0;
+      const isAnyTime = request.kind === 'ahead' && request.sinceMs === null && request.untilMs === null;
       const changes: SegmentChange[] = [];
       for (const entry of segments)
         changes.push(
           ...(isAnyTime
             ? changeOf(entry, (run) => (run.partition < from ? [] : [run]))
-            : await changeByTimes(context, entry, wish, from)),
+            : await changeByTimes(context, entry, request, from)),
         );
       if (changes.some(({ entry, rows }) => isFarOnly(entry) && rows < liveRows(entry)))
         throw notNear(state.agent);

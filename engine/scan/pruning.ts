@@ -3,7 +3,7 @@ import type { JobQueue } from '../workers/job-queue.js';
 import type { OpenRowGroup, RowGroup } from '../store/reading/snapshot.js';
 import { ruling, type Ruling, SegmentRulings } from '../store/sealed/segment-rulings.js';
 import type { FilterQuestion } from '../store/sealed/filter-question.js';
-import type { AskableFilters } from '../store/reading/filter-ask.js';
+import type { FileFilters } from '../store/reading/filter-request.js';
 import { FilterProbes } from '../store/reading/filter-probes.js';
 import type { ScanStats } from './query.js';
 import type {
@@ -38,7 +38,7 @@ const none: Pruned = { kind: 'none' };
 
 /** A segment, and its row groups whose filters have not been asked yet. */
 interface ToAsk {
-  readonly filters: AskableFilters;
+  readonly filters: FileFilters;
   readonly rulings: SegmentRulings;
   rowGroups: number[];
 }
@@ -68,7 +68,7 @@ export class Pruning {
   readonly #questions: readonly FilterQuestion[];
   /** Index in `#questions` of each predicate that is asked. */
   readonly #numbers = new Map<RankedPredicate, number>();
-  readonly #segments = new Map<AskableFilters, ToAsk>();
+  readonly #segments = new Map<FileFilters, ToAsk>();
   /** Segments with row groups to ask about. */
   #toAsk: ToAsk[] = [];
   readonly #probes: FilterProbes | null;

@@ -15,8 +15,8 @@ import {
   type FarReport,
   type FetchResult,
   type LostRecords,
-  type RemovalOutlook,
-  type RemovalWish,
+  type RemovalPreview,
+  type RemovalRequest,
   type RepairReport,
   type Restorable,
   type Schema,
@@ -367,7 +367,7 @@ interface RemoveFlags extends GlobalFlags, TimeRangeFlags {
 }
 
 /** The records that the flags select. Throws a `UsageError` for flags that can't be combined. */
-function wishOf(flags: RemoveFlags, settings: Settings): RemovalWish {
+function removalOf(flags: RemoveFlags, settings: Settings): RemovalRequest {
   const { load, since, until, ahead } = flags;
   if (load !== undefined && (since !== undefined || until !== undefined))
     throw new UsageError(
@@ -381,8 +381,8 @@ function wishOf(flags: RemoveFlags, settings: Settings): RemovalWish {
   return { kind: 'times', ...timeRangeOf(flags, settings) };
 }
 
-function describeOutlook(agent: string, outlook: RemovalOutlook): string[] {
-  const { records, rejectedLines, bytes, fromMs, untilMs, rewritten, paths, isLowered } = outlook;
+function describePreview(agent: string, preview: RemovalPreview): string[] {
+  const { records, rejectedLines, bytes, fromMs, untilMs, rewritten, paths, isLowered } = preview;
   return linesOf(
     `${formatCounted(records, 'record')} of agent ${agent}, about ${formatBytes(bytes)} on the disk`,
     fromMs !== null &&
@@ -408,22 +408,22 @@ async function confirmsRemoval({ yes }: RemoveFlags): Promise<boolean> {
 /** Runs `logstrata remove`: removes records. */
 export async function remove(flags: RemoveFlags, { signal }: StopSignals, agent: string): Promise<number> {
   const settings = await readSettings(flags);
-  const wish = wishOf(flags, settings);
+  const removal = removalOf(flags, settings);
   return withArchive(settings, 'change', 'remove', async (archive) => {
     const store = (await storesOf(archive, agent))[0]!;
-    const outlook = await store.removalOutlook(wish);
-    if (outlook.records + outlook.rejectedLines === 0 && !outlook.isLowered) {
-      if (flags.json === true) await printJson({ ...outlook, removed: false });
+    const preview = await store.previewRemoval(removal);
+    if (preview.records + preview.rejectedLines === 0 && !preview.isLowered) {
+      if (flags.json === true) await printJson({ ...preview, removed: false });
       else await printLines([`nothing to remove: no record of agent ${agent} matches`]);
       return exitDone;
     }
-    if (flags.json !== true) describeOutlook(agent, outlook).forEach(tell);
+    if (flags.json !== true) describePreview(agent, preview).forEach(tell);
     if (!(await confirmsRemoval(flags))) {
       tell('nothing was removed');
       return exitFailed;
     }
     const removed = await withProgress(`removing records of ${agent}`, ({ onFraction: onProgress }) =>
-      store.remove(wish, { signal, onProgress }),
+      store.remove(removal, { signal, onProgress }),
     );
     if (flags.json === true) await printJson({ ...removed, removed: true });
     else await printLines([`removed ${formatCounted(removed.records, 'record')} of agent ${agent}`]);

@@ -12,7 +12,7 @@ import { placementField, type Schema } from '../../engine/core/schema.js';
 import type { Dataset, ModelRecord, Value } from './dataset.js';
 import { makeColumn } from './model-column.js';
 import { between, seededRandom, type Random } from './random.js';
-import type { AskableFilters, FilterAsk } from '../../engine/store/reading/filter-ask.js';
+import type { FileFilters, FilterRequest } from '../../engine/store/reading/filter-request.js';
 import { ruling } from '../../engine/store/sealed/segment-rulings.js';
 import type { FilterQuestion } from '../../engine/store/sealed/filter-question.js';
 import type { ReadCounters } from '../../engine/store/reading/read-counters.js';
@@ -85,7 +85,7 @@ export function makeSnapshot(dataset: Dataset, layout: Layout): ModelSnapshot {
 }
 
 /** The filters of a segment's row groups, which are asked together and answer a little later. */
-class ModelFilters implements AskableFilters {
+class ModelFilters implements FileFilters {
   readonly #rowGroups: ModelRowGroup[] = [];
 
   add(rowGroup: ModelRowGroup): void {
@@ -96,13 +96,13 @@ class ModelFilters implements AskableFilters {
     return this.#rowGroups.length;
   }
 
-  async ask({ rowGroups, rulings, questions, counters }: FilterAsk): Promise<void> {
+  async ask({ rowGroups, rulings, questions, counters }: FilterRequest): Promise<void> {
     await Promise.resolve();
     for (const index of rowGroups) {
       const rowGroup = this.#rowGroups[index]!;
       questions.forEach((question, i) => {
-        if (rowGroup.isMissed(question, counters)) rulings.say(i, index, ruling.byGram);
-        rulings.conclude(i, question, [index]);
+        if (rowGroup.isMissed(question, counters)) rulings.setAnswer(i, index, ruling.byGram);
+        rulings.ruleOut(i, question, [index]);
       });
     }
   }
@@ -112,7 +112,7 @@ export class ModelRowGroup implements RowGroup, OpenRowGroup {
   readonly file: string;
   readonly index: number;
   readonly hot: boolean;
-  readonly filters: AskableFilters;
+  readonly filters: FileFilters;
   rows = 0;
   timeMinMs: number | null = null;
   timeMaxMs: number | null = null;

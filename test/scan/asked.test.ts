@@ -7,7 +7,7 @@ import { executeScan } from '../../engine/scan/answer.js';
 import type { Query, ScanStats } from '../../engine/scan/query.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
 import { openRealDirectory } from '../../engine/store/disk/real-directory.js';
-import type { AskableFilters, FilterAsk } from '../../engine/store/reading/filter-ask.js';
+import type { FileFilters, FilterRequest } from '../../engine/store/reading/filter-request.js';
 import type { RowGroup } from '../../engine/store/reading/snapshot.js';
 import type { JobQueue } from '../../engine/workers/job-queue.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
@@ -56,12 +56,12 @@ interface Answer {
 /** Runs a query on the stored rows. `onAsk` is called when filters are asked, and may answer in their place. */
 async function run(
   query: Query,
-  onAsk: (file: string, ask: FilterAsk) => Promise<void> | undefined = () => undefined,
+  onAsk: (file: string, ask: FilterRequest) => Promise<void> | undefined = () => undefined,
 ): Promise<Answer> {
   const asked = new Map<string, number>();
   const opened = new Set<RowGroup>();
-  const filtersOf = new Map<AskableFilters, AskableFilters>();
-  const watchedFilters = ({ filters, file }: RowGroup): AskableFilters => {
+  const filtersOf = new Map<FileFilters, FileFilters>();
+  const watchedFilters = ({ filters, file }: RowGroup): FileFilters => {
     let watched = filtersOf.get(filters);
     if (watched !== undefined) return watched;
     watched = {
@@ -143,7 +143,7 @@ describe('the filters of row groups', () => {
 
   it('fail the queries that need them, and no others', async () => {
     // The newest 500 rows are in the other two segments.
-    const fails = (file: string, { rowGroups: some, rulings }: FilterAsk): Promise<void> | undefined => {
+    const fails = (file: string, { rowGroups: some, rulings }: FilterRequest): Promise<void> | undefined => {
       if (!/-[01]\.parquet$/.test(file)) return undefined;
       rulings.fail(some, new DamageError('the disk is gone', { path: file, offset: 0 }));
       return Promise.resolve();

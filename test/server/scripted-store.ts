@@ -110,7 +110,7 @@ export class ScriptedStore implements ReadableStore {
   rejectedFiles = unused;
   lostLoads = unused;
   loads = unused;
-  removalOutlook = unused;
+  previewRemoval = unused;
   remove = unused;
   rejectedLines = unused;
   attachedFiles = unused;

@@ -30,7 +30,7 @@ import type { ForeignMeans } from '../attached/foreign-work.js';
 import { AttachedReader, type ColumnReading } from './attached-reader.js';
 import type { BufferPool, ColumnRequest } from './buffer-pool.js';
 import type { FilterQuestion } from '../sealed/filter-question.js';
-import type { AskableFilters } from './filter-ask.js';
+import type { FileFilters } from './filter-request.js';
 import type { JobQueue } from '../../workers/job-queue.js';
 import type { ReadCounters } from './read-counters.js';
 import { SegmentProbing } from './segment-probing.js';
@@ -101,7 +101,7 @@ export class AttachedSegment {
   }
 
   /** The filters of the index, which may come later. */
-  #filters({ fields }: Schema): AskableFilters {
+  #filters({ fields }: Schema): FileFilters {
     // Found once for each index: thousands of files are asked by one query.
     let stored: { readonly by: SegmentProbing; readonly fields: readonly number[] } | null = null;
     return {

@@ -45,13 +45,13 @@ export class FilterProbes {
   remember({ segment, place, rowGroups, rulings }: AskedSegment): void {
     for (const [i, field] of segment.fields.entries())
       for (const rowGroup of field < 0 ? [] : rowGroups) {
-        const said = rulings.said(i, rowGroup);
+        const said = rulings.answerTo(i, rowGroup);
         if (said !== ruling.unknown) this.known[i]!.add(place + field, rulings.rowGroups, rowGroup, said);
       }
   }
 
   /**
-   * Does what `AskableFilters.ask` says, on threads. All requests of one turn of the event loop are sent together, because asking a filter
+   * Does what `FileFilters.ask` says, on threads. All requests of one turn of the event loop are sent together, because asking a filter
    * takes far less time than handing a job to a thread.
    */
   probe(asked: AskedSegment): Promise<void> {

@@ -3,7 +3,7 @@ import { type BatchBuilder, spareBuilders } from '../../columns/batch-builder.js
 import type { ColumnBuilder } from '../../columns/column-builder.js';
 import { plainColumn } from '../../columns/take.js';
 import type { Column, RecordBatch } from '../../columns/column.js';
-import type { AskableFilters } from './filter-ask.js';
+import type { FileFilters } from './filter-request.js';
 import type { HeldColumns, OpenRowGroup, RowGroup } from './snapshot.js';
 import { widenZone, zoneOfNoRows, type ZoneMap } from '../../columns/zone-map.js';
 import { placementField, type Field, type Schema } from '../../core/schema.js';
@@ -126,7 +126,7 @@ export abstract class MemoryRowGroup implements RowGroup, OpenRowGroup {
   abstract readonly rows: number;
   abstract readonly hot: boolean;
   readonly index = 0;
-  readonly filters: AskableFilters = { rowGroups: 1, ask: () => null };
+  readonly filters: FileFilters = { rowGroups: 1, ask: () => null };
   // Not needed for pruning: a zone map is found without opening anything.
   readonly timeMinMs = null;
   readonly timeMaxMs = null;

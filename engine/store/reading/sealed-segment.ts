@@ -21,7 +21,7 @@ import {
 } from '../../columns/convert-column.js';
 import type { Directory, ReadableFile } from '../disk/directory.js';
 import type { SegmentEntry } from '../manifest/manifest.js';
-import type { AskableFilters } from './filter-ask.js';
+import type { FileFilters } from './filter-request.js';
 import { SegmentProbing } from './segment-probing.js';
 import { readChunk, searchStored } from './chunk-tasks.js';
 import { notStored } from '../sealed/filter-question.js';
@@ -86,7 +86,7 @@ export class SealedSegment {
       sources[placement]!.field === placementField(this.schema) &&
       sources[placement]!.conversion === 'none';
     const storedFields = sources.map(storedField);
-    const filters: AskableFilters = {
+    const filters: FileFilters = {
       rowGroups: this.entry.rowGroupRows.length,
       ask: (ask) => this.#probing.ask(ask, storedFields, this.knownFooter),
     };

@@ -6,7 +6,7 @@ import { notStored } from '../sealed/filter-question.js';
 import { decodeSummary, encodeSummary, noSegmentFilters, SegmentFilters } from '../sealed/segment-filters.js';
 import { withFile, type SegmentFooter } from '../sealed/segment-file.js';
 import { ruling, type Ruling } from '../sealed/segment-rulings.js';
-import type { FilterAsk } from './filter-ask.js';
+import type { FilterRequest } from './filter-request.js';
 import type { AskedSegment } from './filter-probes.js';
 import type { ReadCounters } from './read-counters.js';
 import { asksValues, WholeFilters } from './whole-filters.js';
@@ -57,29 +57,29 @@ export class SegmentProbing {
   }
 
   /**
-   * Does what `AskableFilters.ask` says.
+   * Does what `FileFilters.ask` says.
    *
    * @param storedFields for each field of the query's schema its index in the segment, or a value of `notStored`
    * @param footer the segment's footer, if it has been read
    */
   ask(
-    ask: FilterAsk,
+    request: FilterRequest,
     storedFields: readonly number[],
     footer: SegmentFooter | undefined,
   ): Promise<void> | null {
-    const { rulings, questions, threads } = ask;
+    const { rulings, questions, threads } = request;
     if (footer !== undefined) this.#filters ??= this.#namedBy(footer);
     const fields = questions.map(({ field }, i) => {
       const stored = storedFields[field]!;
       if (stored === notStored.atAll)
-        for (const rowGroup of ask.rowGroups) rulings.say(i, rowGroup, ruling.byZone);
+        for (const rowGroup of request.rowGroups) rulings.setAnswer(i, rowGroup, ruling.byZone);
       return this.#filters?.of(stored) === null ? notStored.otherwise : stored;
     });
     const known = fields.map((field, i) => threads?.known[i]!.at(this.#place + field));
-    const rowGroups = this.#openAfter(ask, fields, known);
+    const rowGroups = this.#openAfter(request, fields, known);
     if (rowGroups.length === 0) return null;
     if (this.#whole?.ask(questions, fields, rowGroups, rulings) === true) return null;
-    this.#readWhole(ask, fields);
+    this.#readWhole(request, fields);
     const { footerOffset, summaryBytes } = this.entry;
     const path = this.absolutePath;
     const segment = {
@@ -90,29 +90,29 @@ export class SegmentProbing {
       fields,
     };
     const asked = { segment, place: this.#place, rowGroups, rulings };
-    if (threads === null || path === undefined || summaryBytes === 0) return this.#askHere(ask, asked);
+    if (threads === null || path === undefined || summaryBytes === 0) return this.#askHere(request, asked);
     return threads.probe(asked);
   }
 
   /** Has the rulings say what is known. Returns the row groups of which that is too little. */
   #openAfter(
-    { rowGroups, rulings, questions }: FilterAsk,
+    { rowGroups, rulings, questions }: FilterRequest,
     fields: readonly number[],
     known: readonly (Uint8Array | undefined)[],
   ): readonly number[] {
     let left = rowGroups;
     for (const [i, question] of questions.entries()) {
       const said = fields[i]! < 0 ? undefined : known[i];
-      if (said !== undefined) for (const each of left) rulings.say(i, each, said[each]! as Ruling);
-      left = rulings.conclude(i, question, left);
+      if (said !== undefined) for (const each of left) rulings.setAnswer(i, each, said[each]! as Ruling);
+      left = rulings.ruleOut(i, question, left);
     }
     return left.filter((each) =>
-      fields.some((field, i) => field >= 0 && rulings.said(i, each) === ruling.unknown),
+      fields.some((field, i) => field >= 0 && rulings.answerTo(i, each) === ruling.unknown),
     );
   }
 
   /** Begins to read whole filters, once other values have been asked for: most processes ask for a few. */
-  #readWhole({ questions, threads, counters }: FilterAsk, fields: readonly number[]): void {
+  #readWhole({ questions, threads, counters }: FilterRequest, fields: readonly number[]): void {
     const wanted = fields.filter((field, i) => field >= 0 && asksValues(questions[i]!));
     if (wanted.length === 0 || this.absolutePath === undefined || ++this.#askings < askingsBeforeWhole)
       return;
@@ -124,7 +124,7 @@ export class SegmentProbing {
   }
 
   /** Reads and asks the filters on the calling thread. */
-  #askHere({ questions, threads, counters }: FilterAsk, asked: AskedSegment): Promise<void> {
+  #askHere({ questions, threads, counters }: FilterRequest, asked: AskedSegment): Promise<void> {
     const { rowGroups, rulings, segment } = asked;
     const asking = withFile(this.directory, this.path, async (file) => {
       const filters = (this.#filters ??= await this.#readSummary(file, counters));

@@ -7,7 +7,7 @@ import type { JobQueue } from '../../workers/job-queue.js';
 import type { ReadCounters } from './read-counters.js';
 import type { FilterQuestion } from '../sealed/filter-question.js';
 import type { PositionedRows, RunList } from '../manifest/run-list.js';
-import type { AskableFilters } from './filter-ask.js';
+import type { FileFilters } from './filter-request.js';
 import type { FarRows } from '../../far/far-cluster.js';
 
 /** The unit of the scan: up to 64 Ki rows of one segment, sealed or hot. */
@@ -25,7 +25,7 @@ export interface RowGroup {
   /** The opened row group where the segment's footer is in memory already; else null. */
   opened(threads?: JobQueue | null): OpenRowGroup | null;
   /** The filters of the file. All row groups of a file share one object. */
-  readonly filters: AskableFilters;
+  readonly filters: FileFilters;
   /**
    * Reads and checks the segment's footer, which is cached. Its bytes are counted for the call that reads it. Throws `DamageError` when the footer or this row group is damaged. The opened row group reads its columns on
    * `threads` where that is possible.

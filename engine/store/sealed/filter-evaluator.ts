@@ -31,8 +31,8 @@ export class FilterEvaluator {
     let left = rowGroups;
     for (const [i, question] of this.questions.entries()) {
       const field = fields[i]! < 0 ? null : filters.of(fields[i]!);
-      let asking = left.filter((rowGroup) => rulings.said(i, rowGroup) === ruling.unknown);
-      for (const rowGroup of asking) rulings.say(i, rowGroup, ruling.mayMatch);
+      let asking = left.filter((rowGroup) => rulings.answerTo(i, rowGroup) === ruling.unknown);
+      for (const rowGroup of asking) rulings.setAnswer(i, rowGroup, ruling.mayMatch);
       for (const one of field === null || asking.length === 0 ? [] : question.asked) {
         const { hash, folded } = one;
         const { sketches, values, grams } = field!;
@@ -61,13 +61,13 @@ export class FilterEvaluator {
               lookups.unshift(...lookups.splice(next, 1));
             }
           }
-          rulings.say(i, rowGroup, said);
+          rulings.setAnswer(i, rowGroup, said);
           if (said !== ruling.mayMatch) without.push(rowGroup);
         }
         asking = without;
         if (asking.length === 0) break;
       }
-      left = rulings.conclude(i, question, left);
+      left = rulings.ruleOut(i, question, left);
     }
   }
 

@@ -58,27 +58,27 @@ export class SegmentRulings {
   }
 
   /** The answer to question `question` for a row group. */
-  said(question: number, rowGroup: number): Ruling {
+  answerTo(question: number, rowGroup: number): Ruling {
     return this.bytes[(1 + question) * this.rowGroups + rowGroup]! as Ruling;
   }
 
   /** Stores the answer to question `question` for a row group. */
-  say(question: number, rowGroup: number, said: Ruling): void {
+  setAnswer(question: number, rowGroup: number, said: Ruling): void {
     this.bytes[(1 + question) * this.rowGroups + rowGroup] = said;
   }
 
   /** Whether a row group has no value that question `question` asks for. */
   isWithout(question: number, rowGroup: number): boolean {
-    return this.said(question, rowGroup) > ruling.mayMatch;
+    return this.answerTo(question, rowGroup) > ruling.mayMatch;
   }
 
   /** Rules out the row groups for which all questions of the filter that ends at `question` are answered by no. Returns the others. */
-  conclude(question: number, { concludes }: FilterQuestion, rowGroups: readonly number[]): readonly number[] {
+  ruleOut(question: number, { concludes }: FilterQuestion, rowGroups: readonly number[]): readonly number[] {
     if (concludes === 0) return rowGroups;
     return rowGroups.filter((rowGroup) => {
       let ruledBy: Ruling = ruling.unknown;
       for (let each = question - concludes + 1; each <= question; each++) {
-        const said = this.said(each, rowGroup);
+        const said = this.answerTo(each, rowGroup);
         if (said <= ruling.mayMatch) return true;
         if (said > ruledBy) ruledBy = said;
       }

@@ -38,7 +38,7 @@ describe('a load that was removed', () => {
     ]);
     await store.compact();
     const cursors = (await recordsOf(store)).map(({ _cursor }) => _cursor);
-    expect(await store.removalOutlook({ kind: 'load', id: first })).toMatchObject({
+    expect(await store.previewRemoval({ kind: 'load', id: first })).toMatchObject({
       records: 9000,
       paths: [a],
     });

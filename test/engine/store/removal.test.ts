@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { caseCount } from '../../cases.js';
 import type { AgentStore } from '../../../engine/archive/agent-store.js';
-import type { RemovalWish } from '../../../engine/maintenance/removal.js';
+import type { RemovalRequest } from '../../../engine/maintenance/removal.js';
 import type { Retention } from '../../../engine/store/manifest/retention-policy.js';
 import { maintenanceIntervalMs } from '../../../engine/core/limits.js';
 import { makeSchema } from '../../../engine/core/schema.js';
@@ -25,7 +25,7 @@ function rows(random: () => number, count: number): Value[][] {
   ]);
 }
 
-function isWithin({ sinceMs, untilMs }: RemovalWish & { kind: 'times' }, time: Value): boolean {
+function isWithin({ sinceMs, untilMs }: RemovalRequest & { kind: 'times' }, time: Value): boolean {
   if (time === null) return false;
   return Number(time) >= (sinceMs ?? -Infinity) && Number(time) < (untilMs ?? Infinity);
 }
@@ -60,13 +60,14 @@ describe('removing records', () => {
         } else {
           const sinceMs = random() < 0.2 ? null : noon - Math.floor(random() * 72 * hour);
           const untilMs = random() < 0.2 ? null : noon - Math.floor(random() * 72 * hour);
-          const wish: RemovalWish = random() < 0.15 ? { kind: 'all' } : { kind: 'times', sinceMs, untilMs };
+          const wish: RemovalRequest =
+            random() < 0.15 ? { kind: 'all' } : { kind: 'times', sinceMs, untilMs };
           remember();
           const before = model.records.length;
           model.remove(
             ({ values }) => wish.kind === 'all' || (wish.kind === 'times' && isWithin(wish, values[0]!)),
           );
-          const foretold = await store.removalOutlook(wish);
+          const foretold = await store.previewRemoval(wish);
           const { records } = await store.remove(wish);
           expect({ seed, records, foretold: foretold.records }).toEqual({
             seed,
@@ -120,12 +121,12 @@ describe('removing records', () => {
       return found;
     };
     const before = await files();
-    const wish: RemovalWish = {
+    const wish: RemovalRequest = {
       kind: 'times',
       sinceMs: noon - 3 * 24 * hour,
       untilMs: noon - 2 * 24 * hour + 100 * 1000,
     };
-    expect(await store.removalOutlook(wish)).toMatchObject({
+    expect(await store.previewRemoval(wish)).toMatchObject({
       records: 600,
       rewritten: 1,
       fromMs: noon - 72 * hour,
@@ -167,7 +168,7 @@ describe('removing records', () => {
       await load(store, some);
       model.load(some, noon);
     }
-    const wish: RemovalWish = { kind: 'times', sinceMs: noon - 40 * hour, untilMs: noon - 10 * hour };
+    const wish: RemovalRequest = { kind: 'times', sinceMs: noon - 40 * hour, untilMs: noon - 10 * hour };
     const removing: Promise<unknown>[] = [store.remove(wish), store.compact(), compactLater(store)];
     await Promise.all(removing);
     model.remove(({ values }) => isWithin(wish, values[0]!));
@@ -224,9 +225,9 @@ describe('records ahead of the clock', () => {
     expect(warnings).toEqual([expect.stringContaining('"logstrata remove web --ahead"')]);
     const last = (await store.stats()).lastCursor!;
     const wish = { kind: 'ahead', sinceMs: null, untilMs: null } as const;
-    expect(await store.removalOutlook(wish)).toMatchObject({ records: 4, isLowered: true });
+    expect(await store.previewRemoval(wish)).toMatchObject({ records: 4, isLowered: true });
     expect(await store.remove(wish)).toMatchObject({ records: 4, isLowered: true });
-    expect(await store.removalOutlook(wish)).toMatchObject({ records: 0, isLowered: false });
+    expect(await store.previewRemoval(wish)).toMatchObject({ records: 0, isLowered: false });
     expect(await numbersOf(store)).toEqual([0]);
     await append(store, [live(clock.now, 4)], 'live');
     await archive.close();

@@ -4,7 +4,7 @@ import type { ReadCounters } from './read-counters.js';
 import type { SegmentRulings } from '../sealed/segment-rulings.js';
 
 /** A request to the filters of one segment. */
-export interface FilterAsk {
+export interface FilterRequest {
   /** Row groups to rule on. None of them has been asked about before. */
   readonly rowGroups: readonly number[];
   /** Receives the answers. */
@@ -16,7 +16,7 @@ export interface FilterAsk {
 }
 
 /** The filters of one file. Its row groups share one object, so that one request can ask about many of them. */
-export interface AskableFilters {
+export interface FileFilters {
   /** Number of row groups in the file. */
   readonly rowGroups: number;
   /**
@@ -24,5 +24,5 @@ export interface AskableFilters {
    * turn of the event loop. The promise never rejects; it resolves once `rulings` has the answers or the failure. Null where there is
    * nothing to wait for: the answers are known, or no filter can answer.
    */
-  ask(ask: FilterAsk): Promise<void> | null;
+  ask(request: FilterRequest): Promise<void> | null;
 }
