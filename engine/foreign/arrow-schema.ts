@@ -1,14 +1,15 @@
 import { foreignColumnsMax, jsonDepthMax } from '../core/limits.js';
 import type { FlatTable } from './flat-table.js';
 import type { ForeignColumn } from './foreign-file.js';
-import { decimalMeaning } from './schema-columns.js';
+import { fieldOf, type StoredType } from './stored-type.js';
 
 /** Ticks per second, by the number of `TimeUnit`. */
-const perSecond = [1n, 1000n, 1_000_000n, 1_000_000_000n] as const;
+const perSecond = [1, 1000, 1_000_000, 1_000_000_000] as const;
 
 /** A type of Schema.fbs (https://github.com/apache/arrow/blob/main/format/Schema.fbs). */
 export type ArrowType =
-  | { readonly kind: 'null' | 'bool' | 'struct' | 'run end encoded' }
+  | { readonly kind: 'null' | 'bool' }
+  | { readonly kind: 'struct' | 'run end encoded' }
   | { readonly kind: 'int'; readonly bits: number; readonly isSigned: boolean }
   | { readonly kind: 'float'; readonly bits: number }
   | { readonly kind: 'decimal'; readonly bits: number; readonly precision: number; readonly scale: number }
@@ -18,8 +19,8 @@ export type ArrowType =
   | { readonly kind: 'fixed bytes'; readonly width: number }
   /** Days in 32 bits, or milliseconds in 64. */
   | { readonly kind: 'date'; readonly bits: number }
-  | { readonly kind: 'time of day'; readonly bits: number; readonly perSecond: bigint }
-  | { readonly kind: 'timestamp' | 'duration'; readonly perSecond: bigint }
+  | { readonly kind: 'time of day'; readonly bits: number; readonly perSecond: number }
+  | { readonly kind: 'timestamp' | 'duration'; readonly perSecond: number }
   /** By `unit`: 0 months; 1 days and milliseconds; 2 months, days and nanoseconds. */
   | { readonly kind: 'interval'; readonly unit: number }
   | { readonly kind: 'list' | 'list view'; readonly bits: number }
@@ -139,7 +140,7 @@ function sizeOf(type: FlatTable): number {
   return size < 0 ? type.fail(`the length ${size} is not valid`) : size;
 }
 
-function unitOf(type: FlatTable, absent: number): bigint {
+function unitOf(type: FlatTable, absent: number): number {
   return perSecond[type.short(0, absent)] ?? type.fail('the unit of time is unknown');
 }
 
@@ -167,14 +168,13 @@ function checkChildren(table: FlatTable, type: ArrowType, children: readonly Arr
   }
 }
 
-const dayMs = 86_400_000;
-
 /** The column of a top-level field, as `columnTypeOf` gives it for Parquet. All Arrow columns are decoded in the complete way. */
 export function arrowColumnOf(field: ArrowField): ForeignColumn {
   const { name, isNullable, dictionary } = field;
   // A run-end encoded field has the type of its values.
   const isRuns = field.type.kind === 'run end encoded';
   const { type } = isRuns ? field.children[1]! : field;
+  const isUnsigned64 = type.kind === 'int' && type.bits === 64 && !type.isSigned;
   const encoded = dictionary !== null ? ' in a dictionary' : isRuns ? ' in runs' : '';
   return {
     name,
@@ -182,45 +182,32 @@ export function arrowColumnOf(field: ArrowField): ForeignColumn {
     stored: typeText(type) + encoded,
     reason: 'Arrow',
     nullable: isNullable,
-    ...meaningOf(type),
+    ...fieldOf(storedTypeOf(type)),
+    ...(isUnsigned64 ? { type: 'string', values: { kind: 'text' }, isUnsigned64 } : {}),
+    ...(type.kind === 'null' ? { isNull: true } : {}),
   };
 }
 
-type Meaning = Pick<ForeignColumn, 'type' | 'values' | 'isUnsigned64' | 'isNull'>;
-
-function meaningOf(type: ArrowType): Meaning {
+/** What values of a type mean. */
+export function storedTypeOf(type: ArrowType): StoredType {
   switch (type.kind) {
-    case 'bool':
-      return { type: 'bool', values: { kind: 'same' } };
-    case 'int':
-      if (type.bits === 64 && !type.isSigned)
-        return { type: 'string', values: { kind: 'text' }, isUnsigned64: true };
-      return { type: 'int', values: { kind: 'same' } };
-    case 'float':
-      return { type: 'float', values: { kind: 'same' } };
-    case 'decimal': {
-      const { type: fieldType, values } = decimalMeaning(type);
-      return type.scale < 0 ? { type: 'string', values: { kind: 'text' } } : { type: fieldType, values };
-    }
-    case 'null':
-      return { type: 'string', values: { kind: 'bytes' }, isNull: true };
     case 'bytes':
     case 'bytes view':
     case 'fixed bytes':
-      return { type: 'string', values: { kind: 'bytes' } };
+      return { kind: 'bytes' };
+    case 'null':
+    case 'bool':
+    case 'int':
+    case 'float':
+    case 'decimal':
     case 'date':
-      return { type: 'time', values: { kind: 'ticks', perMs: 1, ms: type.bits === 32 ? dayMs : 1 } };
-    case 'timestamp': {
-      const ticks = Number(type.perSecond);
-      const values = ticks === 1 ? { perMs: 1, ms: 1000 } : { perMs: ticks / 1000, ms: 1 };
-      return { type: 'time', values: { kind: 'ticks', ...values } };
-    }
     case 'time of day':
+    case 'timestamp':
     case 'duration':
     case 'interval':
-      return { type: 'string', values: { kind: 'text' } };
+      return type;
     default:
-      return { type: 'string', values: { kind: 'json' } };
+      return { kind: 'nested' };
   }
 }
 
@@ -244,7 +231,7 @@ function typeText(type: ArrowType): string {
     case 'timestamp':
     case 'duration':
     case 'time of day':
-      return `${type.kind}[${['s', 'ms', 'us', 'ns'][Math.round(Math.log10(Number(type.perSecond)) / 3)]}]`;
+      return `${type.kind}[${['s', 'ms', 'us', 'ns'][Math.round(Math.log10(type.perSecond) / 3)]}]`;
     default:
       return type.kind;
   }

@@ -5,11 +5,10 @@ import type { Decompress } from '../parquet/compression.js';
 import { ChunkBytes } from './chunk-bytes.js';
 import { eachPage, tableAsTold, tabledDictionary, tabledPages, type Page } from './chunk-pages.js';
 import { type DecodedSpans, type ForeignRead, type LeafChunk, withErrorsNamed } from './foreign-file.js';
-import { setJson, valueSetter } from './leaf-format.js';
 import { openPageDecompressor } from './page-codec.js';
 import { LeafCursor, RowReader } from './row-reader.js';
 import { leafTypes } from './parquet-schema.js';
-import { SpanColumns } from './span-columns.js';
+import { buildSpans } from './span-columns.js';
 
 /** A leaf of the column, with what its pages are read with. */
 interface Leaf {
@@ -45,7 +44,8 @@ export async function decodeParquetCompletely(read: ForeignRead): Promise<Decode
       if (indexed !== null) return { ...indexed, pages: null, bytesRead: bytesRead(), checksum: null };
       const checksum = bytes.readWhole();
       const pages = leaves.map((leaf) => eachPage(leaf.bytes));
-      const decoded = decodeRows(read, cursorsOf(read, leaves, pages));
+      const rows = new RowReader(read.column.node!, cursorsOf(read, leaves, pages));
+      const decoded = buildSpans(read, rows, true);
       return { ...decoded, pages: null, bytesRead: bytesRead(), checksum };
     } finally {
       bytes.close();
@@ -71,9 +71,7 @@ function decodeIndexed(read: ForeignRead, leaves: readonly Leaf[]): Decoded | nu
     }
     const cursors = cursorsOf(read, leaves, pages);
     for (const [i, cursor] of cursors.entries()) cursor.skipRows(span.from - firstRows[i]!);
-    const own = { ...read, spans: [{ from: 0, to: span.to - span.from }], wanted: 0 };
-    const decoded = decodeRows(own, cursors);
-    return { ...decoded, spans: decoded.spans.map((one) => ({ ...one, span: wanted })) };
+    return buildSpans(read, new RowReader(read.column.node!, cursors), false);
   } catch (error) {
     if (!(error instanceof FormatError)) throw error;
     return null;
@@ -92,25 +90,4 @@ function cursorsOf(
     const reading = { bytes, codec: leaf.chunk.codec, decompress, definitionMax, repetitionMax, room: heap };
     return new LeafCursor(type, pages[i]!, reading);
   });
-}
-
-function decodeRows(read: ForeignRead, cursors: readonly LeafCursor[]): Decoded {
-  const { column } = read;
-  const node = column.node!;
-  const rows = new RowReader(node, cursors);
-  const columns = new SpanColumns(read);
-  const isJson = node.kind !== 'leaf' || column.values.kind === 'json';
-  const setValue = isJson ? undefined : valueSetter(column, cursors[0]!.format.text);
-  let replaced = 0;
-  while (!columns.isComplete) {
-    const { builder } = columns;
-    if (builder === null) rows.skipRow();
-    else if (setValue === undefined) setJson(builder, rows.json());
-    else {
-      const value = rows.value();
-      if (value !== null) replaced += setValue(builder, value);
-    }
-    columns.endRow();
-  }
-  return { spans: columns.spans, replaced };
 }

@@ -1,5 +1,4 @@
 import { FormatError } from '../parquet/format.js';
-import { setJson, valueSetter } from './leaf-format.js';
 import {
   type DecodedSpans,
   type ForeignRead,
@@ -9,7 +8,7 @@ import {
   type ForeignFile,
 } from './foreign-file.js';
 import { JsonText } from './value-texts.js';
-import { SpanColumns } from './span-columns.js';
+import { buildSpans, type RowSource } from './span-columns.js';
 import { arrowIndexOf, type ArrowBatch, type ArrowIndex } from './arrow-index.js';
 import { BatchBuffers, ReadingTally, fieldPlaces, placeBytes, type FieldPlace } from './batch-buffers.js';
 import { FieldReader } from './field-reader.js';
@@ -42,34 +41,26 @@ async function decode(read: ForeignRead): Promise<DecodedSpans> {
   const isWhole = batch.codec !== 'none' || spans.length < 2;
   const { from, to } = isWhole ? { from: 0, to: rowGroupRows } : spans[wanted]!;
   const reader = await new FieldReader(read, index, rowGroup, tally).read({ place, buffers, from, to });
-  const columns = new SpanColumns(
-    isWhole ? read : { ...read, spans: [{ from: 0, to: to - from }], wanted: 0 },
-  );
-  const json = new JsonText();
   const { leaf, text } = reader;
-  const isJson = column.values.kind === 'json';
-  if (!isJson && leaf === null)
+  if (column.values.kind !== 'json' && leaf === null)
     throw new FormatError('the file has changed: its schema is different', chunk.offset);
-  const setValue = valueSetter(column, text);
-  let replaced = 0;
-  for (let row = from; row < to && !columns.isComplete; row++) {
-    const { builder } = columns;
-    if (builder !== null && !reader.isMissing(row)) {
-      if (isJson) {
-        reader.write(row, json);
-        setJson(builder, json.take());
-      } else {
-        replaced += setValue(builder, leaf!(row));
-      }
-    }
-    columns.endRow();
-  }
+  const json = new JsonText();
+  let row = from;
+  const rows: RowSource = {
+    text,
+    value: () => (reader.isMissing(row++) ? null : leaf!(row - 1)),
+    json: () => {
+      if (reader.isMissing(row++)) return null;
+      reader.write(row - 1, json);
+      return json.take();
+    },
+    skip: () => row++,
+  };
   return {
-    spans: isWhole ? columns.spans : columns.spans.map((span) => ({ ...span, span: wanted })),
+    ...buildSpans(read, rows, isWhole),
     pages: null,
     bytesRead: tally.bytesRead,
     checksum: isWhole ? tally.checksum : null,
-    replaced,
   };
 }
 

@@ -4,6 +4,7 @@ import type { FieldType } from '../core/schema.js';
 import { FormatError } from '../parquet/format.js';
 import { DamageError, LogstrataError } from '../core/errors.js';
 import type { ParquetStorage, SchemaNode } from './parquet-schema.js';
+import type { ForeignValues } from './stored-type.js';
 
 /**
  * Description of a file that another program wrote: its columns and where their values are stored. Plain data that is sent
@@ -57,20 +58,6 @@ export interface ForeignColumn {
   /** The column's part of a Parquet schema, by which the complete way reads it. */
   readonly node?: SchemaNode;
 }
-
-/**
- * How stored values are converted. `ticks` are integers since the epoch: `perMs` of them make a millisecond, or each is `ms`
- * milliseconds. Times are rounded down to milliseconds. A time without a zone is taken as UTC.
- */
-export type ForeignValues =
-  | { readonly kind: 'same' }
-  | { readonly kind: 'ticks'; readonly perMs: number; readonly ms: number }
-  /** Converted to text: unsigned 64-bit integers, decimals, UUIDs, times of day, intervals. */
-  | { readonly kind: 'text' }
-  /** Bytes taken as UTF-8 text: each invalid sequence becomes U+FFFD. */
-  | { readonly kind: 'bytes' }
-  /** Nested values, written as JSON. */
-  | { readonly kind: 'json' };
 
 /** A row group of Parquet, or a record batch of Arrow. */
 export interface ForeignRowGroup {

@@ -1,19 +1,8 @@
 import { FormatError } from '../parquet/format.js';
-import type { LeafValue } from './leaf-format.js';
-import {
-  type JsonText,
-  bytesText,
-  dateText,
-  decimalText,
-  halfFloat,
-  intervalText,
-  numberJson,
-  signedInteger,
-  timeOfDayText,
-  timestampText,
-} from './value-texts.js';
+import { halfFloat, signedInteger, type JsonText } from './value-texts.js';
 import type { BatchBuffers, FieldPlace } from './batch-buffers.js';
-import type { ArrowType } from './arrow-schema.js';
+import { storedTypeOf } from './arrow-schema.js';
+import { formatOf, type LeafValue } from './stored-type.js';
 
 /** Gives the values of a field in a range of rows of a batch. Methods throw `FormatError` for malformed data. */
 export interface ValueReader {
@@ -35,15 +24,16 @@ export interface FieldRange {
 }
 
 /** Returns a function that tells whether a row is not null. */
-export function presenceOf({ place, buffers, from, to }: FieldRange): (row: number) => boolean {
+export function presenceOf(range: FieldRange): (row: number) => boolean {
+  const { place, buffers } = range;
   if (place.nullCount === 0 || buffers.storedBytes(place.buffer) === 0) return () => true;
-  return bitsOf(buffers, place.buffer, from, to);
+  return bitsOf(range, 0);
 }
 
-/** Reads the bits [from, to) of a buffer, addressed by row. */
-function bitsOf(buffers: BatchBuffers, buffer: number, from: number, to: number): (row: number) => boolean {
+/** Reads the bits of the field's buffer number `index`, addressed by row. */
+function bitsOf({ place, buffers, from, to }: FieldRange, index: number): (row: number) => boolean {
   const first = Math.floor(from / 8);
-  const bytes = buffers.read(buffer, first, Math.ceil(to / 8));
+  const bytes = buffers.read(place.buffer + index, first, Math.ceil(to / 8));
   return (row) => (bytes[Math.floor(row / 8) - first]! & (1 << (row & 7))) !== 0;
 }
 
@@ -78,31 +68,34 @@ export function offsetsOf({ place, buffers, from, to }: FieldRange, bits: number
   return offsets;
 }
 
-/** A reader of values that are not nested. */
+/**
+ * A reader of values that are not nested. The checksums that indexes have of a batch depend on the order in which its buffers are
+ * read: `isPresent` is given where the validity comes first.
+ */
 function leafReader(
-  isPresent: (row: number) => boolean,
-  read: (row: number) => LeafValue,
-  text: (value: LeafValue) => string,
-  isJson: boolean,
+  range: FieldRange,
+  leaf: (row: number) => LeafValue,
+  isPresent = presenceOf(range),
 ): ValueReader {
+  const { text, isJson } = formatOf(storedTypeOf(range.place.type));
   return {
     isMissing: (row) => !isPresent(row),
-    leaf: read,
+    leaf,
     text,
     write: (row, json) => {
       if (!isPresent(row)) json.add('null');
-      else json.add(isJson ? text(read(row)) : JSON.stringify(text(read(row))));
+      else json.add(isJson ? text(leaf(row)) : JSON.stringify(text(leaf(row))));
     },
   };
 }
 
 /** A reader whose rows are all null. */
-export const missingReader: ValueReader = leafReader(
-  () => false,
-  () => false,
-  String,
-  true,
-);
+export const missingReader: ValueReader = {
+  isMissing: () => true,
+  leaf: () => false,
+  text: String,
+  write: (_, json) => json.add('null'),
+};
 
 /** A reader of nested values. `write` is called only for rows that are not null. */
 export function nestedReader(
@@ -120,87 +113,40 @@ export function nestedReader(
   };
 }
 
-const dayMs = 86_400_000n;
-const nanosPerSecond = 1_000_000_000n;
 const inlineViewBytes = 12;
 const viewBytes = 16;
 
 /** Reads a range of rows of a field without children; null for a field of a nested type. */
 export function readLeaf(range: FieldRange): ValueReader | null {
-  const { place, buffers, from, to } = range;
-  const { type } = place;
+  const { type } = range.place;
   switch (type.kind) {
     case 'null':
       return missingReader;
-    case 'bool': {
-      const isTrue = bitsOf(buffers, place.buffer + 1, from, to);
-      return leafReader(presenceOf(range), isTrue, String, true);
-    }
-    case 'float': {
-      const read = floatsOf(range, type.bits);
-      return leafReader(presenceOf(range), read, (value) => numberJson(value as number), true);
-    }
+    case 'bool':
+      return leafReader(range, bitsOf(range, 1));
+    case 'float':
+      return leafReader(range, floatsOf(range, type.bits));
     case 'bytes':
-      return leafReader(presenceOf(range), stringsOf(range, type.bits), asText(bytesText), false);
-    case 'bytes view':
-      return leafReader(presenceOf(range), viewsOf(range), asText(bytesText), false);
-    case 'fixed bytes': {
-      const bytes = buffers.read(place.buffer + 1, from * type.width, to * type.width);
-      const read = (row: number): Uint8Array =>
-        bytes.subarray((row - from) * type.width, (row - from + 1) * type.width);
-      return leafReader(presenceOf(range), read, asText(bytesText), false);
+    case 'bytes view': {
+      const isPresent = presenceOf(range);
+      const read = type.kind === 'bytes' ? stringsOf(range, type.bits) : viewsOf(range);
+      return leafReader(range, read, isPresent);
     }
+    case 'fixed bytes':
+      return leafReader(range, fixedOf(range, type.width));
     case 'interval': {
       const width = [4, 8, 16][type.unit];
       if (width === undefined) throw new FormatError(`the unit ${type.unit} of intervals is unknown`, 0);
-      const bytes = buffers.read(place.buffer + 1, from * width, to * width);
-      const read = (row: number): Uint8Array =>
-        bytes.subarray((row - from) * width, (row - from + 1) * width);
-      return leafReader(presenceOf(range), read, asText(intervalOf), false);
+      return leafReader(range, fixedOf(range, width));
     }
-    default: {
-      const meaning = integerMeaning(type);
-      if (meaning === null) return null;
-      const read = integersOf(range, meaning.bits, meaning.isSigned);
-      const { text } = meaning;
-      return leafReader(presenceOf(range), read, (value) => text(value as bigint), meaning.isJson);
-    }
-  }
-}
-
-function asText(text: (bytes: Uint8Array) => string): (value: LeafValue) => string {
-  return (value) => text(value as Uint8Array);
-}
-
-interface IntegerMeaning {
-  readonly bits: number;
-  readonly isSigned: boolean;
-  readonly text: (value: bigint) => string;
-  readonly isJson: boolean;
-}
-
-/** The format of a type that is stored as integers; null for other types. */
-function integerMeaning(type: ArrowType): IntegerMeaning | null {
-  const signed = (bits: number, text: (value: bigint) => string, isJson = false): IntegerMeaning => ({
-    bits,
-    isSigned: true,
-    text,
-    isJson,
-  });
-  switch (type.kind) {
-    case 'int':
-      return { bits: type.bits, isSigned: type.isSigned, text: String, isJson: true };
-    case 'decimal':
-      return signed(type.bits, (value) => decimalText(value, type.scale), true);
-    case 'date':
-      if (type.bits === 32) return signed(32, dateText);
-      return signed(64, (ms) => dateText((ms - (((ms % dayMs) + dayMs) % dayMs)) / dayMs));
-    case 'time of day':
-      return signed(type.bits, (ticks) => timeOfDayText(ticks, type.perSecond));
     case 'timestamp':
-      return signed(64, (ticks) => timestampText(ticks, type.perSecond));
     case 'duration':
-      return signed(64, (ticks) => intervalText(0n, 0n, ticks, type.perSecond));
+      return leafReader(range, integersOf(range, 64, true));
+    case 'int':
+    case 'decimal':
+    case 'date':
+    case 'time of day':
+      return leafReader(range, integersOf(range, type.bits, type.kind !== 'int' || type.isSigned));
     default:
       return null;
   }
@@ -239,6 +185,11 @@ function floatsOf({ place, buffers, from, to }: FieldRange, bits: number): (row:
   return (row) => view.getFloat64(8 * (row - from), true);
 }
 
+function fixedOf({ place, buffers, from, to }: FieldRange, width: number): (row: number) => Uint8Array {
+  const bytes = buffers.read(place.buffer + 1, from * width, to * width);
+  return (row) => bytes.subarray((row - from) * width, (row - from + 1) * width);
+}
+
 function stringsOf(range: FieldRange, bits: number): (row: number) => Uint8Array {
   const { place, buffers, from, to } = range;
   const offsets = offsetsOf(range, bits);
@@ -271,18 +222,4 @@ function viewsOf({ place, buffers, from, to }: FieldRange): (row: number) => Uin
     if (start + length > content.length) throw new FormatError('a string lies outside its buffer', 0);
     return content.subarray(start, start + length);
   };
-}
-
-/** Text of an interval. By length: months; days and milliseconds; or months, days and nanoseconds. */
-function intervalOf(bytes: Uint8Array): string {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  const int = (at: number): bigint => BigInt(view.getInt32(at, true));
-  switch (bytes.length) {
-    case 4:
-      return intervalText(int(0), 0n, 0n, nanosPerSecond);
-    case 8:
-      return intervalText(0n, int(0), int(4), 1000n);
-    default:
-      return intervalText(int(0), int(4), view.getBigInt64(8, true), nanosPerSecond);
-  }
 }

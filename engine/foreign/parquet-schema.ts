@@ -1,18 +1,4 @@
-/**
- * The annotation that gives a physical type its meaning: the `LogicalType` of parquet.thrift, or the older `ConvertedType`
- * where there is none (https://github.com/apache/parquet-format/blob/master/LogicalTypes.md).
- */
-export type Annotation =
-  | {
-      readonly kind:
-        'none' | 'text' | 'date' | 'null' | 'binary JSON' | 'UUID' | 'float16' | 'interval' | 'geometry';
-    }
-  | { readonly kind: 'time of day' | 'timestamp'; readonly unit: TimeUnit; readonly isUtc: boolean }
-  | { readonly kind: 'decimal'; readonly precision: number; readonly scale: number }
-  | { readonly kind: 'integer'; readonly bits: number; readonly isSigned: boolean };
-
-/** Unit of the ticks of a time. */
-export type TimeUnit = 'MILLIS' | 'MICROS' | 'NANOS';
+import type { StoredType } from './stored-type.js';
 
 /** How Parquet stores the values of a column that is not nested. */
 export interface ParquetStorage {
@@ -76,7 +62,7 @@ interface Repeated {
 
 /** How the values of a column chunk are stored. */
 export interface LeafType extends ParquetStorage {
-  readonly annotation: Annotation;
+  readonly stored: StoredType;
   readonly definitionMax: number;
   readonly repetitionMax: number;
 }

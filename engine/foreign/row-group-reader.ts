@@ -3,7 +3,7 @@ import type { ThriftFields } from '../parquet/thrift-reader.js';
 import type { ForeignBound, ForeignChunk, ForeignRowGroup } from './foreign-file.js';
 import type { ColumnType } from './schema-columns.js';
 import type { SchemaColumn } from './schema-reader.js';
-import { ticksToMs } from './decode-parquet.js';
+import { ticksToMs } from './stored-type.js';
 import { foreignPartsMax } from '../core/limits.js';
 import { offsetIndexBytesMax } from './offset-index.js';
 

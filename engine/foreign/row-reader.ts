@@ -1,5 +1,5 @@
-import type { Column, PlainColumn } from '../columns/column.js';
-import { encoding, FormatError } from '../parquet/format.js';
+import type { BytesColumn, Column, DictionaryColumn, NumberColumn, PlainColumn } from '../columns/column.js';
+import { encoding, FormatError, physicalType } from '../parquet/format.js';
 import {
   hasCodes,
   isData,
@@ -10,8 +10,9 @@ import {
   type Page,
   type PageReading,
 } from './chunk-pages.js';
-import { JsonText } from './value-texts.js';
-import { leafFormatOf, type LeafFormat, type LeafValue } from './leaf-format.js';
+import type { RowSource } from './span-columns.js';
+import { formatOf, type LeafValue, type ValueFormat } from './stored-type.js';
+import { halfFloat, JsonText, signedInteger } from './value-texts.js';
 import { decodeEntryCodes, pageValues } from './page-values.js';
 import type { LeafType, ListNode, MapNode, SchemaNode } from './parquet-schema.js';
 
@@ -40,6 +41,66 @@ function* leafPages(pages: Iterable<Page>, type: LeafType, reading: PageReading)
       throw new FormatError('the page refers to a dictionary, but there is none', page.at);
     else yield { ...entries, values: dictionary, codes: decodeEntryCodes(stored, dictionary.length) };
   }
+}
+
+/** How the values of a leaf are read and written as text. */
+interface LeafFormat extends ValueFormat {
+  /** Reads a value of a decoded column. */
+  readonly read: (values: Column, i: number) => LeafValue;
+}
+
+const dayNanos = 86_400_000_000_000n;
+/** The Julian day number of 1970-01-01. */
+const epochJulianDay = 2_440_588n;
+
+/** The format of a leaf of a Parquet schema. */
+function leafFormatOf(leaf: LeafType): LeafFormat {
+  return { read: readerOf(leaf), ...formatOf(leaf.stored) };
+}
+
+function readerOf({ type, stored }: LeafType): LeafFormat['read'] {
+  switch (type) {
+    case physicalType.boolean:
+      return (values, i) => (values as DictionaryColumn).codes[i] !== 0;
+    case physicalType.int32:
+    case physicalType.int64:
+      if (stored.kind === 'int' && !stored.isSigned)
+        return (values, i) => BigInt.asUintN(stored.bits, numberAt(values, i) as bigint);
+      return numberAt;
+    case physicalType.int96:
+      return (values, i) => int96Nanos(bytesAt(values, i));
+    case physicalType.float:
+    case physicalType.double:
+      return numberAt;
+    default:
+      if (stored.kind === 'decimal') return (values, i) => signedInteger(bytesAt(values, i), 'big');
+      if (stored.kind !== 'float') return bytesAt;
+      return (values, i) => {
+        const bytes = bytesAt(values, i);
+        return halfFloat(bytes[0]! + 256 * bytes[1]!);
+      };
+  }
+}
+
+function numberAt(values: Column, i: number): number | bigint {
+  return (values as NumberColumn).values[i]!;
+}
+
+function bytesAt(values: Column, i: number): Uint8Array {
+  const { bytes, offsets } = values as BytesColumn;
+  return bytes.subarray(offsets[i], offsets[i + 1]);
+}
+
+/**
+ * An INT96 timestamp in nanoseconds since the epoch. It stores 8 bytes of nanoseconds of the day, then the Julian day in 4.
+ * Spark computes microseconds, which overflow 64 bits for years from 287396 on; this gives the same values.
+ */
+function int96Nanos(bytes: Uint8Array): bigint {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const day = BigInt(view.getInt32(8, true)) - epochJulianDay;
+  const nanosOfDay = view.getBigInt64(0, true);
+  const belowMicro = ((nanosOfDay % 1000n) + 1000n) % 1000n;
+  return BigInt.asIntN(64, (day * dayNanos + nanosOfDay - belowMicro) / 1000n) * 1000n + belowMicro;
 }
 
 /** Iterates over the entries of a column chunk. */
@@ -104,7 +165,7 @@ export class LeafCursor {
  * Assembles rows from the entries of a column's leaves (Dremel's record assembly). Methods throw `FormatError` where the
  * leaves contradict each other.
  */
-export class RowReader {
+export class RowReader implements RowSource {
   readonly #json = new JsonText();
 
   /** @param cursors the cursors of the node's leaves, in order */
@@ -112,6 +173,10 @@ export class RowReader {
     private readonly node: SchemaNode,
     private readonly cursors: readonly LeafCursor[],
   ) {}
+
+  get text(): RowSource['text'] {
+    return this.cursors[0]!.format.text;
+  }
 
   /** Reads the next row of a column that is not nested; null where it has no value. */
   value(): LeafValue | null {
@@ -132,7 +197,7 @@ export class RowReader {
   }
 
   /** Skips the next row. */
-  skipRow(): void {
+  skip(): void {
     for (const cursor of this.cursors) cursor.skipRows(1);
   }
 
@@ -169,14 +234,14 @@ export class RowReader {
     return repetition === node.itemLevel;
   }
 
-  #skip(node: SchemaNode): void {
+  #advance(node: SchemaNode): void {
     for (const cursor of this.#cursorsOf(node)) cursor.advance();
   }
 
   #write(node: SchemaNode): void {
     if (this.#isMissing(node)) {
       this.#json.add('null');
-      this.#skip(node);
+      this.#advance(node);
       return;
     }
     switch (node.kind) {
@@ -202,7 +267,7 @@ export class RowReader {
 
   #writeItems(node: ListNode | MapNode, open: string, close: string, writeItem: () => void): void {
     this.#json.add(open);
-    if (this.#isBelow(node, node.itemFrom)) this.#skip(node);
+    if (this.#isBelow(node, node.itemFrom)) this.#advance(node);
     else
       for (;;) {
         writeItem();

@@ -1,9 +1,25 @@
 import type { ThriftFields } from '../parquet/thrift-reader.js';
 import { physicalType } from '../parquet/format.js';
-import type { FieldType } from '../core/schema.js';
 import { valueBytesMax } from '../core/limits.js';
-import type { ForeignColumn, ForeignValues } from './foreign-file.js';
-import type { Annotation, ParquetStorage, TimeUnit } from './parquet-schema.js';
+import type { ForeignColumn } from './foreign-file.js';
+import type { ParquetStorage } from './parquet-schema.js';
+import { fieldOf, type StoredType } from './stored-type.js';
+
+/**
+ * The annotation that gives a physical type its meaning: the `LogicalType` of parquet.thrift, or the older `ConvertedType`
+ * where there is none (https://github.com/apache/parquet-format/blob/master/LogicalTypes.md).
+ */
+type Annotation =
+  | {
+      readonly kind:
+        'none' | 'text' | 'date' | 'null' | 'binary JSON' | 'UUID' | 'float16' | 'interval' | 'geometry';
+    }
+  | { readonly kind: 'time of day' | 'timestamp'; readonly unit: TimeUnit; readonly isUtc: boolean }
+  | { readonly kind: 'decimal'; readonly precision: number; readonly scale: number }
+  | { readonly kind: 'integer'; readonly bits: number; readonly isSigned: boolean };
+
+/** Unit of the ticks of a time. */
+type TimeUnit = 'MILLIS' | 'MICROS' | 'NANOS';
 
 /** Field ids of the union `LogicalType`. */
 const logicalId = {
@@ -126,6 +142,7 @@ function annotationText(annotation: Annotation): string {
 
 /** The field type of a column that is not nested, and how its values are converted. */
 export interface ColumnType extends Pick<ForeignColumn, 'type' | 'stored' | 'values' | 'isNull'> {
+  readonly meaning: StoredType;
   readonly parquet: ParquetStorage;
   /** Why our own kernels can't decode the column; empty where they can. */
   readonly reason: string;
@@ -134,14 +151,7 @@ export interface ColumnType extends Pick<ForeignColumn, 'type' | 'stored' | 'val
 /** Bytes of an INT96. */
 const int96Bytes = 12;
 
-/** A double represents exactly every integer of up to 15 decimal digits, and every power of ten up to 10^22. */
-const exactDigitsMax = 15;
-const exactPowerMax = 22;
-/** A signed 64-bit integer holds every integer of up to 18 decimal digits. */
-const int64DigitsMax = 18;
-
-const dayMs = 86_400_000;
-const ticksPerMs = { MILLIS: 1, MICROS: 1000, NANOS: 1_000_000 } as const satisfies Record<TimeUnit, number>;
+const perSecond = { MILLIS: 1000, MICROS: 1_000_000, NANOS: 1_000_000_000 } as const;
 
 const typeNames = new Map<number, string>([
   [physicalType.boolean, 'BOOLEAN'],
@@ -154,24 +164,8 @@ const typeNames = new Map<number, string>([
   [physicalType.fixedLengthBytes, 'FIXED_LEN_BYTE_ARRAY'],
 ]);
 
-/** A field type, and how stored values are converted to it. */
-export interface Meaning {
-  readonly type: FieldType;
-  readonly values: ForeignValues;
-  readonly reason: string;
-  readonly isUnsigned?: boolean;
-  readonly scale?: number;
-}
-
-const same: ForeignValues = { kind: 'same' };
-const text: ForeignValues = { kind: 'text' };
-
-function timeTicks(perMs: number, ms: number, reason = ''): Meaning {
-  return { type: 'time', values: { kind: 'ticks', perMs, ms }, reason };
-}
-
-/** The column type of a `SchemaElement` that is not a group, and its annotation. Throws `FormatError` for an invalid type. */
-export function columnTypeOf(element: ThriftFields): ColumnType & { readonly annotation: Annotation } {
+/** The column type of a `SchemaElement` that is not a group. Throws `FormatError` for an invalid type. */
+export function columnTypeOf(element: ThriftFields): ColumnType {
   const type = element.size(1);
   const name = typeNames.get(type) ?? element.fail(`the physical type ${type} is unknown`);
   const isFixed = type === physicalType.fixedLengthBytes;
@@ -179,82 +173,73 @@ export function columnTypeOf(element: ThriftFields): ColumnType & { readonly ann
   if (isFixed && (valueBytes === 0 || valueBytes > valueBytesMax))
     element.fail(`the values have ${valueBytes} bytes`);
   const annotation = readAnnotation(element);
-  const { isUnsigned = false, scale = 0, ...meaning } = meaningOf(type, valueBytes, annotation);
-  const stored = [isFixed ? `${name}(${valueBytes})` : name, annotationText(annotation)];
+  const meaning = meaningOf(type, valueBytes, annotation);
+  const field = fieldOf(meaning);
+  const isInteger = type === physicalType.int32 || type === physicalType.int64;
+  const words = [isFixed ? `${name}(${valueBytes})` : name, annotationText(annotation)];
   return {
-    ...meaning,
+    ...field,
+    reason: reasonOf(type, meaning, isInteger && field.type !== 'string'),
     ...(annotation.kind === 'null' ? { isNull: true } : {}),
-    stored: stored.filter((word) => word !== '').join(' '),
-    parquet: { type, valueBytes, isUnsigned, scale },
-    annotation,
+    stored: words.filter((word) => word !== '').join(' '),
+    meaning,
+    parquet: {
+      type,
+      valueBytes,
+      isUnsigned: meaning.kind === 'int' && !meaning.isSigned,
+      scale: meaning.kind === 'decimal' && isInteger && field.type === 'float' ? meaning.scale : 0,
+    },
   };
 }
 
-/** An annotation that does not fit the physical type is ignored. */
-function meaningOf(type: number, valueBytes: number, annotation: Annotation): Meaning {
+/** What the values of a physical type mean. An annotation that does not fit the type is ignored. */
+function meaningOf(type: number, valueBytes: number, annotation: Annotation): StoredType {
   switch (type) {
     case physicalType.boolean:
-      return { type: 'bool', values: same, reason: '' };
+      return { kind: 'bool' };
     case physicalType.int32:
-    case physicalType.int64:
-      return integerMeaning(type, annotation);
+    case physicalType.int64: {
+      const bits = type === physicalType.int32 ? 32 : 64;
+      const { kind } = annotation;
+      if (kind === 'decimal') return annotation;
+      if (kind === 'date' && bits === 32) return { kind, bits };
+      if (kind === 'time of day' || (kind === 'timestamp' && bits === 64))
+        return { kind, perSecond: perSecond[annotation.unit] };
+      return { kind: 'int', bits, isSigned: kind !== 'integer' || annotation.isSigned };
+    }
     case physicalType.int96:
-      return timeTicks(ticksPerMs.NANOS, 1, 'INT96');
+      return { kind: 'timestamp', perSecond: perSecond.NANOS };
     case physicalType.float:
     case physicalType.double:
-      return { type: 'float', values: same, reason: '' };
-    default:
-      return bytesMeaning(valueBytes, annotation);
-  }
-}
-
-function integerMeaning(type: number, annotation: Annotation): Meaning {
-  const is32 = type === physicalType.int32;
-  switch (annotation.kind) {
-    case 'integer':
-      return { type: 'int', values: same, reason: '', isUnsigned: !annotation.isSigned };
-    case 'date':
-      if (is32) return timeTicks(1, dayMs);
-      break;
-    case 'timestamp':
-      if (!is32) return timeTicks(ticksPerMs[annotation.unit], 1);
-      break;
-    case 'time of day':
-      return { type: 'string', values: text, reason: 'TIME' };
-    case 'decimal': {
-      const meaning = decimalMeaning(annotation);
-      return meaning.type === 'string' ? meaning : { ...meaning, reason: '' };
+      return { kind: 'float', bits: type === physicalType.float ? 32 : 64 };
+    default: {
+      const { kind } = annotation;
+      if (kind === 'decimal') return annotation;
+      if (kind === 'float16' && valueBytes === 2) return { kind: 'float', bits: 16 };
+      const isKnown =
+        kind === 'geometry' ||
+        (kind === 'UUID' && valueBytes === 16) ||
+        (kind === 'interval' && valueBytes === 12);
+      return { kind: isKnown ? kind : 'bytes' };
     }
-    default:
   }
-  return { type: 'int', values: same, reason: '' };
 }
 
-/** DECIMAL becomes `int` without digits after the point, `float` where a double has all of its digits, else text. */
-export function decimalMeaning({ precision, scale }: { precision: number; scale: number }): Meaning {
-  const reason = `DECIMAL(${precision}, ${scale})`;
-  if (scale === 0 && precision <= int64DigitsMax) return { type: 'int', values: same, reason };
-  if (precision <= exactDigitsMax && scale <= exactPowerMax)
-    return { type: 'float', values: same, reason, scale };
-  return { type: 'string', values: text, reason };
-}
-
-function bytesMeaning(valueBytes: number, annotation: Annotation): Meaning {
-  switch (annotation.kind) {
+/** Why our own kernels can't convert the values to the column's type; empty where they can. */
+function reasonOf(type: number, meaning: StoredType, isScaled: boolean): string {
+  if (type === physicalType.int96) return 'INT96';
+  switch (meaning.kind) {
     case 'decimal':
-      return { ...decimalMeaning(annotation), scale: 0 };
+      return isScaled ? '' : `DECIMAL(${meaning.precision}, ${meaning.scale})`;
+    case 'float':
+      return meaning.bits === 16 ? 'FLOAT16' : '';
+    case 'time of day':
+      return 'TIME';
     case 'UUID':
-      if (valueBytes === 16) return { type: 'string', values: text, reason: 'UUID' };
-      break;
-    case 'float16':
-      if (valueBytes === 2) return { type: 'float', values: same, reason: 'FLOAT16' };
-      break;
     case 'interval':
-      if (valueBytes === 12) return { type: 'string', values: text, reason: 'INTERVAL' };
-      break;
     case 'geometry':
-      return { type: 'string', values: { kind: 'json' }, reason: 'GEOMETRY' };
+      return meaning.kind.toUpperCase();
     default:
+      return '';
   }
-  return { type: 'string', values: { kind: 'bytes' }, reason: '' };
 }

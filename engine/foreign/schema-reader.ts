@@ -119,8 +119,8 @@ export class SchemaReader {
       return { kind: 'struct', presentFrom, firstLeaf, leaves: this.#leaves - firstLeaf, fields: named };
     }
     this.#leaves++;
-    const { parquet, annotation } = columnTypeOf(fields);
-    const type = { ...parquet, annotation, definitionMax: definition, repetitionMax: level };
+    const { parquet, meaning } = columnTypeOf(fields);
+    const type = { ...parquet, stored: meaning, definitionMax: definition, repetitionMax: level };
     return { kind: 'leaf', presentFrom, firstLeaf, leaves: 1, type };
   }
 

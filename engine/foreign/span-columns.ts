@@ -1,15 +1,17 @@
 import { columnBytes } from '../columns/column.js';
 import { makeColumnBuilder, type BuilderState, type ColumnBuilder } from '../columns/column-builder.js';
 import { heap } from '../core/arena.js';
-import { LogstrataError } from '../core/errors.js';
-import { foreignAtOnceBytesMax, foreignSpanBytesMax } from '../core/limits.js';
-import type { DecodedSpan, ForeignRead } from './foreign-file.js';
+import { assert, LogstrataError } from '../core/errors.js';
+import { foreignAtOnceBytesMax, foreignSpanBytesMax, int64Max, int64Min } from '../core/limits.js';
+import { FormatError } from '../parquet/format.js';
+import type { DecodedSpan, DecodedSpans, ForeignColumn, ForeignRead } from './foreign-file.js';
+import { ticksToMs, type LeafValue, type ValueFormat } from './stored-type.js';
 
 /**
  * Builds the columns of spans from rows that are decoded one by one from the first row of the row group: the wanted span,
  * and other spans while they fit into `foreignAtOnceBytesMax`.
  */
-export class SpanColumns {
+class SpanColumns {
   /** The complete spans so far. */
   readonly spans: DecodedSpan[] = [];
   readonly #read: ForeignRead;
@@ -71,4 +73,78 @@ export class SpanColumns {
     const isOfUse = span !== undefined && this.#bytesMax > 0;
     this.#builder = isOfUse ? makeColumnBuilder(column.type, this.#state) : null;
   }
+}
+
+/** Gives the rows of a column one after another. */
+export interface RowSource extends Pick<ValueFormat, 'text'> {
+  /** Reads the next row of a column that is not nested; null where it has no value. */
+  value(): LeafValue | null;
+  /** Reads the next row as JSON; null where it has no value. */
+  json(): string | null;
+  /** Skips the next row. */
+  skip(): void;
+}
+
+/**
+ * Builds the columns of spans value by value.
+ *
+ * @param isWhole whether `rows` begin with the row group, not with the wanted span, which is then the only one
+ */
+export function buildSpans(
+  read: ForeignRead,
+  rows: RowSource,
+  isWhole: boolean,
+): Pick<DecodedSpans, 'spans' | 'replaced'> {
+  const { column, spans, wanted } = read;
+  const { from, to } = spans[wanted]!;
+  const columns = new SpanColumns(
+    isWhole ? read : { ...read, spans: [{ from: 0, to: to - from }], wanted: 0 },
+  );
+  const setValue = valueSetter(column, rows.text);
+  let replaced = 0;
+  while (!columns.isComplete) {
+    const { builder } = columns;
+    if (builder === null) rows.skip();
+    else if (column.values.kind === 'json') {
+      assert(builder.kind === 'string', 'JSON is text');
+      const json = rows.json();
+      if (json !== null) builder.setString(json);
+    } else {
+      const value = rows.value();
+      if (value !== null) replaced += setValue(builder, value);
+    }
+    columns.endRow();
+  }
+  const built = isWhole ? columns.spans : columns.spans.map((span) => ({ ...span, span: wanted }));
+  return { spans: built, replaced };
+}
+
+/**
+ * Returns a function that sets a value of a column that is not nested. It returns the number of invalid UTF-8 sequences that
+ * were replaced, and throws `FormatError` for an integer beyond the range of `int`.
+ */
+function valueSetter(
+  { values }: ForeignColumn,
+  textOf: (value: LeafValue) => string,
+): (builder: ColumnBuilder, value: LeafValue) => number {
+  return (builder, value) => {
+    switch (builder.kind) {
+      case 'string':
+        if (values.kind === 'bytes' && value instanceof Uint8Array)
+          return builder.setBytes(value, 0, value.length);
+        builder.setString(textOf(value));
+        return 0;
+      case 'float':
+        builder.setNumber(typeof value === 'number' ? value : Number(textOf(value)));
+        return 0;
+      case 'int': {
+        const stored = BigInt(value as boolean | bigint);
+        const integer = values.kind === 'ticks' ? ticksToMs(stored, values) : stored;
+        if (integer < int64Min || integer > int64Max)
+          throw new FormatError(`the integer ${integer} contradicts the bounds in the file`, 0);
+        builder.setBigInt(integer);
+        return 0;
+      }
+    }
+  };
 }

@@ -1,4 +1,6 @@
+import { wkbToGeojson } from 'hyparquet/src/wkb.js';
 import { LogstrataError } from '../core/errors.js';
+import { FormatError } from '../parquet/format.js';
 import { valueBytesMax } from '../core/limits.js';
 
 /** Converts stored values to text for which there is no field type. */
@@ -86,6 +88,16 @@ export function intervalText(months: bigint, days: bigint, ticks: bigint, perSec
 export function uuidText(bytes: Uint8Array): string {
   const hex = Buffer.from(bytes).toString('hex');
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+}
+
+/** Converts a geometry, which is stored as WKB, to GeoJSON (RFC 7946). */
+export function geometryJson(bytes: Uint8Array): string {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  try {
+    return JSON.stringify(wkbToGeojson({ view, offset: 0 }));
+  } catch (error) {
+    throw new FormatError(`a geometry can't be read: ${(error as Error).message}`, 0);
+  }
 }
 
 /** The number that the 16 bits of an IEEE 754 half-precision float represent. */
