@@ -8,7 +8,7 @@ const perSecond = [1, 1000, 1_000_000, 1_000_000_000] as const;
 
 /** A type of Schema.fbs (https://github.com/apache/arrow/blob/main/format/Schema.fbs). */
 export type ArrowType =
-  | { readonly kind: 'null' | 'bool' }
+  | { readonly kind: 'null' | 'boolean' }
   | { readonly kind: 'struct' | 'run end encoded' }
   | { readonly kind: 'int'; readonly bits: number; readonly isSigned: boolean }
   | { readonly kind: 'float'; readonly bits: number }
@@ -85,7 +85,7 @@ function readType(field: FlatTable): ArrowType {
     case 5:
       return { kind: 'bytes', isText: number === 5, bits: 32 };
     case 6:
-      return { kind: 'bool' };
+      return { kind: 'boolean' };
     case 7: {
       const bits = type.int(2, 128);
       if (![32, 64, 128, 256].includes(bits)) type.fail(`decimals of ${bits} bits`);
@@ -196,7 +196,7 @@ export function storedTypeOf(type: ArrowType): StoredType {
     case 'fixed bytes':
       return { kind: 'bytes' };
     case 'null':
-    case 'bool':
+    case 'boolean':
     case 'int':
     case 'float':
     case 'decimal':

@@ -122,7 +122,7 @@ export function readLeaf(range: FieldRange): ValueReader | null {
   switch (type.kind) {
     case 'null':
       return missingReader;
-    case 'bool':
+    case 'boolean':
       return leafReader(range, bitsOf(range, 1));
     case 'float':
       return leafReader(range, floatsOf(range, type.bits));

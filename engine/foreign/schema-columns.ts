@@ -196,7 +196,7 @@ export function columnTypeOf(element: ThriftFields): ColumnType {
 function meaningOf(type: number, valueBytes: number, annotation: Annotation): StoredType {
   switch (type) {
     case physicalType.boolean:
-      return { kind: 'bool' };
+      return { kind: 'boolean' };
     case physicalType.int32:
     case physicalType.int64: {
       const bits = type === physicalType.int32 ? 32 : 64;

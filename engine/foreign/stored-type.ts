@@ -14,7 +14,7 @@ import {
 
 /** What stored values mean, in terms that Parquet and Arrow share. Plain data that is sent to threads. */
 export type StoredType =
-  | { readonly kind: 'null' | 'bool' | 'bytes' | 'UUID' | 'interval' | 'geometry' | 'nested' }
+  | { readonly kind: 'null' | 'boolean' | 'bytes' | 'UUID' | 'interval' | 'geometry' | 'nested' }
   | { readonly kind: 'int'; readonly bits: number; readonly isSigned: boolean }
   | { readonly kind: 'float'; readonly bits: number }
   | { readonly kind: 'decimal'; readonly precision: number; readonly scale: number }
@@ -63,7 +63,8 @@ const int64DigitsMax = 18;
 /** The field type that holds values of a stored type without loss where there is one, else `string`; and how they are converted to it. */
 export function fieldOf(stored: StoredType): StoredField {
   switch (stored.kind) {
-    case 'bool':
+    case 'boolean':
+      return { type: 'bool', values: { kind: 'same' } };
     case 'int':
     case 'float':
       return { type: stored.kind, values: { kind: 'same' } };
