@@ -7,7 +7,6 @@ import {
   type ImportedRows,
   type LogstrataError,
 } from '../../engine/index.js';
-import { joinUnreadable } from '../decode/value-writer.js';
 import { archiveKeys, isOtherFolder } from '../decode/path-captures.js';
 import { headIdentity, sha256, tailBytesMax } from '../sources/source-position.js';
 import { absolutePath } from '../sources/opened-file.js';
@@ -160,11 +159,9 @@ class ColumnFileReading {
       this.storageFailure = error;
       throw error;
     }
-    tally.records += batch.length;
-    tally.contentBytes += Math.round(bytes);
-    tally.replacedBytes += replaced;
-    for (const { values } of unreadable) tally.unreadableValues += values;
-    joinUnreadable(tally.unreadable, unreadable);
+    const unreadableValues = unreadable.reduce((sum, { values }) => sum + values, 0);
+    const contentBytes = Math.round(bytes);
+    tally.add({ records: batch.length, contentBytes, replacedBytes: replaced, unreadable, unreadableValues });
     this.progress('reading', fraction);
   }
 

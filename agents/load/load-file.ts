@@ -29,11 +29,10 @@ import {
   latestOf,
 } from '../definition/timestamp.js';
 import { absolutePath, type OpenFile, openOnDisk } from '../sources/opened-file.js';
-import { joinUnreadable, type UnreadableField } from '../decode/value-writer.js';
 import { isOtherFolder, pathCaptures } from '../decode/path-captures.js';
 import { toRejectedLines, type RejectedPlaces } from '../decode/rejected-lines.js';
 import type { EqualFiles } from './equal-files.js';
-import { type LoadProgress, noRecordError } from './load-report.js';
+import { type FileTally, type LoadProgress, noRecordError } from './load-report.js';
 import { unrotatedName } from '../definition/file-captures.js';
 
 /** Options of counting years. */
@@ -168,47 +167,6 @@ export interface ReadSettings {
 
 /** Format of a file: lines of text, or a columnar format. */
 type FoundFormat = ForeignFormat | 'lines';
-
-/** Counts of one file while it is read. */
-export interface FileTally {
-  records: number;
-  /** Records without a time that places them, where the agent has a field for that time. */
-  untimed: number;
-  rejected: number;
-  /** Rejected lines that were counted but not kept. */
-  notKept: number;
-  contentBytes: number;
-  fileBytes: number;
-  fileBytesRead: number;
-  continuedAt: number | null;
-  unreadableValues: number;
-  /** The fields of the unreadable values, by field number. */
-  readonly unreadable: Map<number, UnreadableField>;
-  replacedBytes: number;
-  /** NULs before lines, which were left out. */
-  nulBytes: number;
-  /** Records of earlier loads that were lost and have been restored. */
-  restored: number;
-}
-
-/** The tally of a file of which nothing has been read. */
-export function newTally(): FileTally {
-  return {
-    records: 0,
-    untimed: 0,
-    rejected: 0,
-    notKept: 0,
-    contentBytes: 0,
-    fileBytes: 0,
-    fileBytesRead: 0,
-    continuedAt: null,
-    unreadableValues: 0,
-    unreadable: new Map(),
-    replacedBytes: 0,
-    nulBytes: 0,
-    restored: 0,
-  };
-}
 
 /**
  * Default limit on the bytes of rejected lines of one file: this multiple of the file's size, since each line is stored with
@@ -386,11 +344,8 @@ class FileReading implements FrameConsumer {
 
   async take(_lines: FileFrame, decoded: DecodedBatch): Promise<void> {
     const { tally } = this.job;
-    const { batch, unreadableValues, unreadable, replacedBytes, nulBytes } = decoded;
-    tally.unreadableValues += unreadableValues;
-    joinUnreadable(tally.unreadable, unreadable);
-    tally.replacedBytes += replacedBytes;
-    tally.nulBytes += nulBytes;
+    const { batch, ...lost } = decoded;
+    tally.add(lost);
     if (batch !== null) await this.append(batch);
   }
 

@@ -1,7 +1,7 @@
 import type { LogstrataError } from '../../engine/index.js';
-import { newTally, type FileTally } from './load-file.js';
 import {
   summarize,
+  FileTally,
   type FileReport,
   type LoadEvent,
   type LoadOutcome,
@@ -31,7 +31,7 @@ export class LoadJournal {
   /** Begins an entry. `isBegun` is false for a file that is not tried because the load has stopped: it gets no start event. */
   item(path: string, index: number, isBegun: boolean): JournalItem {
     if (isBegun) this.onEvent?.({ kind: 'start', path, index, files: this.files });
-    return { path, index, tally: newTally(), startedMs: performance.now() };
+    return { path, index, tally: new FileTally(), startedMs: performance.now() };
   }
 
   /** Reports the progress of a file. */
@@ -60,20 +60,13 @@ export class LoadJournal {
     const report: FileReport = {
       path,
       outcome: outcome === 'known' && tally.restored > 0 ? 'restored' : outcome,
-      records: tally.records,
-      rejected: tally.rejected,
-      notKept: tally.notKept,
+      ...tally.counts(),
       restored: tally.restored,
-      contentBytes: tally.contentBytes,
       fileBytes: tally.fileBytes,
       continuedAt: tally.continuedAt,
       seconds: (performance.now() - item.startedMs) / 1000,
       load: stored.load,
       bytesOnDisk: stored.bytesOnDisk ?? null,
-      unreadableValues: tally.unreadableValues,
-      unreadable: [...tally.unreadable.values()],
-      replacedBytes: tally.replacedBytes,
-      nulBytes: tally.nulBytes,
       error,
     };
     this.reports.push(report);

@@ -19,19 +19,10 @@ import {
 } from '../decode/decode-task.js';
 import { decodeLines } from '../decode/lent-decoding.js';
 import { isPartOfLine } from '../decode/rejected-lines.js';
-import { joinUnreadable } from '../decode/value-writer.js';
 import { pathCaptures } from '../decode/path-captures.js';
-import {
-  abandon,
-  cancellationOf,
-  type ReadSettings,
-  newTally,
-  readPartInto,
-  type FileTally,
-  formatOf,
-} from './load-file.js';
+import { abandon, cancellationOf, type ReadSettings, readPartInto, formatOf } from './load-file.js';
 import { LoadJournal, type JournalItem } from './load-journal.js';
-import type { LoadEvent, LoadSummary, LoadProgress } from './load-report.js';
+import { FileTally, type LoadEvent, type LoadSummary, type LoadProgress } from './load-report.js';
 import { streamName } from './load-stream.js';
 import { stopFlagOf, type SignalFlag } from '../decode/stop-flag.js';
 import { readColumnPartInto } from './column-file.js';
@@ -195,10 +186,8 @@ class RejectedReading {
       ({ bytes } = decoded);
       for (const [i, range] of decoded.ranges.entries())
         await this.keepRejected(whole[whole.length - left.length + i]!, left[i]!, range, bytes);
-      this.tally.unreadableValues += decoded.unreadableValues;
-      joinUnreadable(this.tally.unreadable, decoded.unreadable);
-      this.tally.replacedBytes += decoded.replacedBytes;
-      const { batch } = decoded;
+      const { batch, unreadableValues, unreadable, replacedBytes } = decoded;
+      this.tally.add({ unreadableValues, unreadable, replacedBytes });
       if (batch !== null) {
         this.tally.records += batch.length;
         await this.session.append(batch, number);
@@ -326,7 +315,7 @@ export class Restoring {
     session: LoadSession,
     onProgress: PartProgress,
   ): Promise<void> {
-    const tally = newTally();
+    const tally = new FileTally();
     const job = {
       path,
       namedAs: part.until.path,

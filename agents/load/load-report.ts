@@ -17,18 +17,75 @@ import { SourceError } from '../sources/byte-source.js';
 export type LoadOutcome =
   'loaded' | 'known' | 'restored' | 'empty' | 'still_rejected' | 'failed' | 'not_stored';
 
-/** Report on one file. */
-export interface FileReport {
-  readonly path: string;
-  readonly outcome: LoadOutcome;
+/** Counts of lines that were read. */
+export interface LineCounts {
   readonly records: number;
   readonly rejected: number;
   /** Rejected lines that were counted but not kept, because there was no room for them. */
   readonly notKept: number;
-  /** Lost records of earlier loads that were restored, of all files that were merged with this one. */
-  readonly restored: number;
   /** Bytes of content that were decoded, uncompressed and without content that was known already. */
   readonly contentBytes: number;
+  readonly unreadableValues: number;
+  /** The fields of the unreadable values. */
+  readonly unreadable: readonly UnreadableField[];
+  readonly replacedBytes: number;
+  /** NULs before lines, which were left out. */
+  readonly nulBytes: number;
+}
+
+/** Counts lines while they are read. */
+export class LineTally implements LineCounts {
+  records = 0;
+  rejected = 0;
+  notKept = 0;
+  contentBytes = 0;
+  unreadableValues = 0;
+  replacedBytes = 0;
+  nulBytes = 0;
+  readonly #unreadable = new Map<number, UnreadableField>();
+
+  get unreadable(): readonly UnreadableField[] {
+    return [...this.#unreadable.values()];
+  }
+
+  /** Adds counts. Those that are absent are 0. */
+  add(more: Partial<LineCounts>): void {
+    this.records += more.records ?? 0;
+    this.rejected += more.rejected ?? 0;
+    this.notKept += more.notKept ?? 0;
+    this.contentBytes += more.contentBytes ?? 0;
+    this.unreadableValues += more.unreadableValues ?? 0;
+    this.replacedBytes += more.replacedBytes ?? 0;
+    this.nulBytes += more.nulBytes ?? 0;
+    joinUnreadable(this.#unreadable, more.unreadable ?? []);
+  }
+
+  /** A copy of the counts. */
+  counts(): LineCounts {
+    const { records, rejected, notKept, contentBytes } = this;
+    const { unreadableValues, unreadable, replacedBytes, nulBytes } = this;
+    const lines = { records, rejected, notKept, contentBytes };
+    return { ...lines, unreadableValues, unreadable, replacedBytes, nulBytes };
+  }
+}
+
+/** Counts of one file while it is read. */
+export class FileTally extends LineTally {
+  /** Records without a time that places them, where the agent has a field for that time. */
+  untimed = 0;
+  fileBytes = 0;
+  fileBytesRead = 0;
+  continuedAt: number | null = null;
+  /** Records of earlier loads that were lost and have been restored. */
+  restored = 0;
+}
+
+/** Report on one file. */
+export interface FileReport extends LineCounts {
+  readonly path: string;
+  readonly outcome: LoadOutcome;
+  /** Lost records of earlier loads that were restored, of all files that were merged with this one. */
+  readonly restored: number;
   /** Size of the file on disk. */
   readonly fileBytes: number;
   /** Content offset from which a file that has grown was read; null for one that was read from its beginning. */
@@ -38,30 +95,14 @@ export interface FileReport {
   readonly seconds: number;
   /** Bytes of the segments written for it; null where they also hold other files' records. */
   readonly bytesOnDisk: number | null;
-  readonly unreadableValues: number;
-  /** The fields of the unreadable values. */
-  readonly unreadable: readonly UnreadableField[];
-  readonly replacedBytes: number;
-  /** NULs before lines, which were left out. */
-  readonly nulBytes: number;
   readonly error: LogstrataError | null;
 }
 
-/** Report on all files of one command. */
-export interface LoadSummary {
+/** Report on all files of one command. The counts are sums over the files that were loaded; `rejected` includes unchanged rejected lines. */
+export interface LoadSummary extends LineCounts {
   readonly files: readonly FileReport[];
-  /** Sums over the files that were loaded. */
-  readonly records: number;
-  /** Includes files of rejected lines that are unchanged. */
-  readonly rejected: number;
-  readonly notKept: number;
   readonly restored: number;
-  readonly contentBytes: number;
   readonly bytesOnDisk: number;
-  readonly unreadableValues: number;
-  readonly unreadable: readonly UnreadableField[];
-  readonly replacedBytes: number;
-  readonly nulBytes: number;
   readonly seconds: number;
   readonly loaded: number;
   readonly known: number;
@@ -102,40 +143,23 @@ export function summarize(
   mergedBytesOnDisk: number,
   stopped: LogstrataError | null,
 ): LoadSummary {
-  const loaded = files.filter(({ outcome }) => outcome === 'loaded');
-  const known = files.filter(({ outcome }) => outcome === 'known').length;
-  const failed = files.filter(({ outcome }) => outcome === 'failed').length;
-  const still = files.filter(({ outcome }) => outcome === 'still_rejected');
-  const sum = (value: (file: FileReport) => number, of = loaded): number =>
-    of.reduce((total, file) => total + value(file), 0);
-  const restored = sum(({ restored }) => restored, [...files]);
-  const nothingNew =
-    loaded.length === 0 && restored === 0 && (files.length === 0 || known + still.length > 0);
-  return {
-    files,
-    records: sum(({ records }) => records),
-    rejected: sum(({ rejected }) => rejected, [...loaded, ...still]),
-    notKept: sum(({ notKept }) => notKept),
-    restored,
-    contentBytes: sum(({ contentBytes }) => contentBytes),
-    bytesOnDisk: mergedBytesOnDisk + sum(({ bytesOnDisk }) => bytesOnDisk ?? 0),
-    unreadableValues: sum(({ unreadableValues }) => unreadableValues),
-    unreadable: unreadableOf(loaded),
-    replacedBytes: sum(({ replacedBytes }) => replacedBytes),
-    nulBytes: sum(({ nulBytes }) => nulBytes),
-    seconds,
-    loaded: loaded.length,
-    known,
-    failed,
-    stopped,
-    exitCode: failed > 0 || stopped !== null || nothingNew ? 1 : 0,
-  };
-}
-
-function unreadableOf(files: readonly FileReport[]): UnreadableField[] {
-  const fields = new Map<number, UnreadableField>();
-  for (const { unreadable } of files) joinUnreadable(fields, unreadable);
-  return [...fields.values()];
+  const total = new LineTally();
+  const counts = { loaded: 0, known: 0, failed: 0, restored: 0, bytesOnDisk: mergedBytesOnDisk };
+  let unchanged = 0;
+  for (const file of files) {
+    const { outcome } = file;
+    if (outcome === 'loaded' || outcome === 'known' || outcome === 'failed') counts[outcome]++;
+    counts.restored += file.restored;
+    if (outcome === 'known' || outcome === 'still_rejected') unchanged++;
+    if (outcome === 'still_rejected') total.rejected += file.rejected;
+    if (outcome !== 'loaded') continue;
+    total.add(file);
+    counts.bytesOnDisk += file.bytesOnDisk ?? 0;
+  }
+  const { loaded, failed, restored } = counts;
+  const nothingNew = loaded === 0 && restored === 0 && (files.length === 0 || unchanged > 0);
+  const exitCode = failed > 0 || stopped !== null || nothingNew ? 1 : 0;
+  return { files, ...total.counts(), ...counts, seconds, stopped, exitCode };
 }
 
 /** Content of which no line became a record. */

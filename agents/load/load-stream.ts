@@ -16,12 +16,11 @@ import { decodeRange } from '../decode/decode-task.js';
 import { rejectedLongLine, toRejectedLines, type RejectedPlaces } from '../decode/rejected-lines.js';
 import { lineFormatOf } from '../definition/definition.js';
 import { LineFramer, type Frame, recordEndsOf } from '../decode/line-framing.js';
-import { noRecordError } from './load-report.js';
+import { type LineCounts, LineTally, noRecordError } from './load-report.js';
 import type { ReadSettings } from './load-file.js';
 import { createRecordDecoder } from '../decode/record-decoder.js';
 import { SourceCursor } from '../sources/source-cursor.js';
 import type { RecordDecoder } from '../decode/line-decoder.js';
-import type { UnreadableField } from '../decode/value-writer.js';
 import type { Written } from '../definition/timestamp.js';
 
 /** Options of loading a stream. */
@@ -34,27 +33,19 @@ export interface LoadStreamOptions extends ReadSettings {
   readonly onProgress?: ((progress: StreamProgress) => void) | undefined;
 }
 
-/** Progress of loading a stream. */
-export interface StreamProgress {
-  /** Records that are visible and durable. */
-  readonly records: number;
-  readonly rejected: number;
-  /** Rejected lines that were counted but not kept, because there was no room for them. */
-  readonly notKept: number;
+/** Progress of loading a stream. The records are those that are visible and durable; the content is what was read. */
+export interface StreamProgress extends Pick<
+  LineCounts,
+  'records' | 'rejected' | 'notKept' | 'contentBytes'
+> {
   /** Records that were read and wait for their commit. */
   readonly waiting: number;
-  /** Bytes of content that were read, uncompressed. */
-  readonly contentBytes: number;
   readonly commits: number;
 }
 
 /** Report on a stream. */
-export interface StreamSummary extends Omit<StreamProgress, 'waiting'> {
-  readonly unreadableValues: number;
-  /** The fields of the unreadable values. */
-  readonly unreadable: readonly UnreadableField[];
-  readonly replacedBytes: number;
-  readonly nulBytes: number;
+export interface StreamSummary extends LineCounts {
+  readonly commits: number;
   readonly seconds: number;
   /** Why reading ended early. What had been committed by then is safe, and counted in `records`. */
   readonly error: LogstrataError | null;
@@ -103,31 +94,10 @@ export async function loadStream(options: LoadStreamOptions): Promise<StreamSumm
     options.signal?.removeEventListener('abort', stop);
     await source.close();
   }
-  const { records, rejected, notKept, contentBytes, commits } = load?.progress() ?? nothingRead;
-  return {
-    records,
-    rejected,
-    notKept,
-    contentBytes,
-    commits,
-    unreadableValues: load?.unreadableValues ?? 0,
-    unreadable: load?.unreadable ?? [],
-    replacedBytes: load?.replacedBytes ?? 0,
-    nulBytes: load?.nulBytes ?? 0,
-    seconds: (performance.now() - startedMs) / 1000,
-    error,
-    exitCode: error === null ? 0 : 1,
-  };
+  const { commits, ...lines } = load?.counts() ?? { commits: 0, ...new LineTally().counts() };
+  const seconds = (performance.now() - startedMs) / 1000;
+  return { ...lines, commits, seconds, error, exitCode: error === null ? 0 : 1 };
 }
-
-const nothingRead: StreamProgress = {
-  records: 0,
-  rejected: 0,
-  notKept: 0,
-  waiting: 0,
-  contentBytes: 0,
-  commits: 0,
-};
 
 class StreamLoad {
   private readonly framer: LineFramer;
@@ -137,15 +107,8 @@ class StreamLoad {
   private waitingRejectedBytes = 0;
   private waitingSinceMs: number | null = null;
   private lastTimeMs: number | null = null;
-  private committed = {
-    records: 0,
-    rejected: 0,
-    notKept: 0,
-    contentBytes: 0,
-    commits: 0,
-    unreadableValues: 0,
-    replacedBytes: 0,
-  };
+  private readonly committed = new LineTally();
+  private commits = 0;
   private decodedTo = 0;
 
   constructor(
@@ -159,33 +122,18 @@ class StreamLoad {
     this.decoder = createRecordDecoder(definition, { ...origin, timezone, turnMs });
   }
 
-  get unreadableValues(): number {
-    return this.committed.unreadableValues;
-  }
-
-  /** The fields with unreadable values. Call it once, at the end. */
-  get unreadable(): UnreadableField[] {
-    return this.decoder.counters.takeFields();
-  }
-
-  get replacedBytes(): number {
-    return this.committed.replacedBytes;
-  }
-
-  get nulBytes(): number {
-    return this.decoder.counters.nulBytes;
+  /** All counts. Call it once, at the end. */
+  counts(): LineCounts & { readonly commits: number } {
+    const { counters } = this.decoder;
+    const { contentBytes } = this.progress();
+    const lost = { unreadable: counters.takeFields(), nulBytes: counters.nulBytes };
+    return { ...this.committed.counts(), ...lost, contentBytes, commits: this.commits };
   }
 
   progress(): StreamProgress {
-    const { records, rejected, notKept, commits } = this.committed;
-    return {
-      records,
-      rejected,
-      notKept,
-      commits,
-      waiting: this.builder.rows,
-      contentBytes: this.framer.contentOffset,
-    };
+    const { records, rejected, notKept } = this.committed;
+    const { builder, framer, commits } = this;
+    return { records, rejected, notKept, commits, waiting: builder.rows, contentBytes: framer.contentOffset };
   }
 
   async run(): Promise<void> {
@@ -281,15 +229,10 @@ class StreamLoad {
     const extras = { checkpoints: [], rejected, rejectedBytesMax, previousTimeMs, counters: counts };
     const result = await this.builder.lend((batch) => this.append(batch, extras));
     this.lastTimeMs = result.lastTimeMs;
-    this.committed = {
-      records: committed.records + records,
-      rejected: committed.rejected + rejected.length,
-      notKept: committed.notKept + rejected.length - result.rejectedKept,
-      contentBytes: this.decodedTo,
-      commits: committed.commits + 1,
-      unreadableValues: committed.unreadableValues + counts.unreadableValues,
-      replacedBytes: committed.replacedBytes + counts.replacedBytes,
-    };
+    const { inputBytes: contentBytes, ...lost } = counts;
+    const notKept = rejected.length - result.rejectedKept;
+    committed.add({ records, rejected: rejected.length, notKept, contentBytes, ...lost });
+    this.commits++;
     this.options.onProgress?.(this.progress());
   }
 
@@ -306,7 +249,7 @@ class StreamLoad {
 
   private requireRecord(): void {
     const first = this.waitingRejected[0];
-    if (this.committed.commits > 0 || this.builder.rows > 0 || first === undefined) return;
+    if (this.commits > 0 || this.builder.rows > 0 || first === undefined) return;
     const lines = this.waitingRejected.length;
     this.waitingRejected = [];
     const content = { path: streamName, title: 'standard input', lines, first };

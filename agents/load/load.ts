@@ -11,7 +11,6 @@ import {
   abandon,
   cancellationOf,
   readFileInto,
-  type FileTally,
   type ReadFile,
   type ReadSettings,
   formatOf,
@@ -20,7 +19,7 @@ import { readColumnsInto } from './column-file.js';
 import { EqualFiles } from './equal-files.js';
 import { Restoring } from './load-rejected.js';
 import { LoadJournal, type JournalItem } from './load-journal.js';
-import type { LoadEvent, LoadProgress, LoadSummary } from './load-report.js';
+import type { FileTally, LoadEvent, LoadProgress, LoadSummary } from './load-report.js';
 import { SourceError } from '../sources/byte-source.js';
 import { candidatesOf } from '../sources/source-cursor.js';
 
@@ -231,7 +230,7 @@ class FilesLoad {
     if (acceptUntimed === undefined || records === 0 || untimed < records) return;
     const place = definition.fields.findIndex(({ type }) => type === 'time');
     const field = definition.fields[place]!.name;
-    const example = unreadable.get(place)?.example ?? null;
+    const example = unreadable.find((each) => each.field === place)?.example ?? null;
     if (await acceptUntimed({ path, records, field, example })) return;
     const why = example === null ? 'no line has one' : `such as ${JSON.stringify(example)}`;
     const message = `none of the ${records} records of ${path} has a readable "${field}" (${why}), so their place would be the time of the load. Correct the agent (logstrata check ${definition.name} --file), or use --force to store them anyway (logstrata load ${definition.name} FILE --force)`;
