@@ -1,17 +1,18 @@
 /**
- * The engine's only door: open an archive, append, load, scan, maintain. It knows no HTTP, no YAML and no regular
+ * The public interface of the engine: open an archive, append, load, scan, maintain. It knows no HTTP, no YAML and no regular
  * expression of a log line. What only an open archive needs is loaded when one is opened, so that help, mistakes of usage
  * and threads that decode lines don't wait for it.
  */
 import type { Archive } from './archive/archive.js';
 import type { OpenOptions } from './archive/open-options.js';
-import type { ReaderArchive, ReaderOptions } from './archive/reader-archive.js';
+import type { ReaderArchive, ReaderOptions } from './far/reader-archive.js';
 import type { exportParquet as ExportParquet } from './archive/parquet-export.js';
 import type {
   openBackupFolder as OpenBackupFolder,
   openBackupObjects as OpenBackupObjects,
 } from './archive/backup-folder.js';
-import type { FarTier, FarTierSettings } from './maintenance/ship-agent.js';
+import type { rowsBetween as RowsBetween } from './far/reader-state.js';
+import type { FarTier, FarTierSettings } from './far/far-tier.js';
 import type { ObjectSettings, ObjectStorage } from './objects/object-storage.js';
 import type { ZstdLibrary } from './parquet/zstd-library.js';
 import type {
@@ -43,15 +44,21 @@ export async function openObjectStorage(settings: ObjectSettings): Promise<Objec
   return new storage.ObjectStorage(settings);
 }
 
-/** The archive of a writer on another machine: see `ReaderArchive` in `archive/reader-archive.ts`. */
+/** The archive of a writer on another machine: see `ReaderArchive` in `far/reader-archive.ts`. */
 export async function openReader(options: ReaderOptions): Promise<ReaderArchive> {
-  const reader = await import('./archive/reader-archive.js');
+  const reader = await import('./far/reader-archive.js');
   return new reader.ReaderArchive(options);
 }
 
+/** Records between two positions, for readers on other machines: see `rowsBetween` in `far/reader-state.ts`. */
+export const rowsBetween: typeof RowsBetween = async (...parameters) => {
+  const reader = await import('./far/reader-state.js');
+  return reader.rowsBetween(...parameters);
+};
+
 /** A far tier, for `OpenOptions.far`. Throws `unsupported` where the package that reaches it is not installed. */
 export async function openFarTier(settings: FarTierSettings): Promise<FarTier> {
-  const far = await import('./maintenance/ship-agent.js');
+  const far = await import('./far/far-tier.js');
   return far.openFarTier(settings);
 }
 
@@ -80,16 +87,13 @@ export const readForeignObject: typeof ReadForeignObject = async (...parameters)
 };
 
 export type { FarTier, FarTierSettings };
-export type { FarEvent } from './maintenance/far-background.js';
-export type { FetchResult } from './maintenance/fetch-units.js';
-export type { FarReport } from './maintenance/verify-far.js';
-export type { ShipResult } from './maintenance/ship-agent.js';
+export type { FarEvent, FarReport, FetchResult, ShipResult } from './archive/shipping.js';
 
 // An archive, and what it tells.
 export type { AgentStore, KnownSources } from './archive/agent-store.js';
 export type { Archive } from './archive/archive.js';
 export type { ReadableStore, ScanOfState } from './archive/reading-store.js';
-export type { ReaderArchive, ReaderOptions } from './archive/reader-archive.js';
+export type { ReaderArchive, ReaderOptions } from './far/reader-archive.js';
 export type { AgentFigures, ArchiveFigures } from './archive/archive-figures.js';
 export type { Trouble } from './archive/archive-figures.js';
 export type { OpenOptions } from './archive/open-options.js';
@@ -129,9 +133,9 @@ export type { PolicyCause, RetentionEvent } from './store/manifest/retention-pol
 export type { OverCount, Taken } from './store/manifest/retention-policy.js';
 
 // Readers on other machines.
-export { encodeBorder, schemaTag } from './archive/border.js';
-export type { RowsAnswer, RowsQuestion } from './archive/reader-state.js';
-export type { DoorQuestion, WriterAgents, WriterDoor } from './archive/reader-state.js';
+export { borderOf, encodeBorder, schemaTag } from './far/border.js';
+export type { RowsAnswer, RowsQuestion } from './far/reader-state.js';
+export type { DoorQuestion, WriterAgents, WriterDoor } from './far/reader-state.js';
 export { connectMsMax, farAskMsMax, readerLagMsMax } from './core/limits.js';
 
 // Records on their way in.

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { FarSettings } from '../../engine/far/far-place.js';
+import type { FarSettings } from '../../engine/far/far-transport.js';
 import { importPeer } from '../sides/peer-package.js';
 
 interface Session {

@@ -10,10 +10,14 @@ import {
   type Archive,
   type Query,
 } from '../../engine/index.js';
-import type { FarTier } from '../../engine/maintenance/ship-agent.js';
+import { FarTier } from '../../engine/far/far-tier.js';
 import { FarCluster } from '../../engine/far/far-cluster.js';
-import type { FarSettings } from '../../engine/far/far-place.js';
-import { openFarTransport, type FarStatement, type FarTransport } from '../../engine/far/far-transport.js';
+import {
+  type FarSettings,
+  openFarTransport,
+  type FarStatement,
+  type FarTransport,
+} from '../../engine/far/far-transport.js';
 import { packageRoot } from '../../server/cli/options.js';
 import { parseQueryRequest } from '../../server/http/query-request.js';
 import { addRecords, endMs, webAgent } from '../growth/web-store.js';
@@ -92,12 +96,12 @@ export class FarBed {
       const transport = new NotingTransport(await openFarTransport(settings));
       const cluster = new FarCluster(settings, transport);
       opened.unshift(cluster);
-      const tier: FarTier = {
+      const tier = new FarTier({
         cluster,
         policy: { afterMs: dayMs / 2, keepLocalMs: 0 },
         bytesPerSecond: Infinity,
         longestQueryMs: 0,
-      };
+      });
       const nearArchive = await archiveAt(nearPath, workers);
       opened.unshift(nearArchive);
       const farArchive = await archiveAt(farPath, workers, tier);

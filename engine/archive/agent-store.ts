@@ -1,11 +1,17 @@
+import type {
+  AgentToShip,
+  FarReport,
+  FetchResult,
+  FetchWish,
+  ShipOptions,
+  ShipResult,
+  Tier,
+} from './shipping.js';
 import type { BackupFolder } from './backup-folder.js';
 import { backupAgent, type BackupOptions, type BackupResult } from '../maintenance/backup.js';
 import type { RecordBatch } from '../columns/column.js';
 import { LogstrataError } from '../core/errors.js';
 import { compactAgent, type CompactOptions, type CompactResult } from '../maintenance/compaction.js';
-import { type FarTier, shipAgent, type ShipOptions, type ShipResult } from '../maintenance/ship-agent.js';
-import { fetchUnits, type FetchResult, type FetchWish } from '../maintenance/fetch-units.js';
-import { verifyFar, type FarReport } from '../maintenance/verify-far.js';
 import { lostLoads, type LostLoad } from '../store/manifest/coverage.js';
 import {
   previewRemoval,
@@ -50,10 +56,6 @@ import type { Checkpoint, RejectedEntry } from '../store/manifest/manifest.js';
 import { RestoreUnit } from '../store/load/restore-session.js';
 import { readRejectedLines } from '../store/manifest/rejected-file.js';
 import type { Codec } from '../parquet/compression.js';
-import type { ScanOptions } from '../scan/scan.js';
-import { borderOf, type Border } from './border.js';
-import { rowsBetween, type RowsAnswer, type RowsQuestion } from './reader-state.js';
-import { signalOf } from '../store/reading/pace.js';
 import { ReadingStore, type ReadingAccess } from './reading-store.js';
 
 /** How a store comes by its agent's newest state, and by commits: as the writer, through it, or not at all. */
@@ -77,7 +79,7 @@ export interface StoreContext {
   /** For files of other programs. */
   readonly foreign: ForeignMeans;
   /** Undefined where none is configured. */
-  readonly far: FarTier | undefined;
+  readonly far: Tier | undefined;
 }
 
 /** The last checkpoint of each source in one state. */
@@ -89,20 +91,6 @@ export interface KnownSources {
 
 /** One agent of an open data folder: queries, loads, upkeep and checks of its records. It ties state, commits, scans and maintenance together. */
 export class AgentStore extends ReadingStore<StoreContext> {
-  /** Where each record of the newest state is. Readers on other machines ask for it. */
-  async border(): Promise<Border> {
-    await this.refresh();
-    return borderOf(this.context.state);
-  }
-
-  /** Records between two positions, for readers on other machines. Throws as `scan` does. */
-  rowsBetween(question: RowsQuestion, options: Pick<ScanOptions, 'signal'> = {}): Promise<RowsAnswer> {
-    const { schema } = this;
-    const signal = signalOf(options.signal);
-    const { workers } = this.context;
-    return rowsBetween(() => this.newestOf(schema), question, schema, { signal, workers });
-  }
-
   /** The last checkpoint of each source, including those in hot batches. */
   async checkpoints(): Promise<readonly Checkpoint[]> {
     return (await this.sources()).checkpoints;
@@ -259,32 +247,22 @@ export class AgentStore extends ReadingStore<StoreContext> {
    * `invalid` when no far tier is configured, and `unavailable` with the server that refused.
    */
   async shipFar(options: ShipOptions = {}): Promise<ShipResult> {
-    const { directory, state, access, now } = this.context;
-    const far = this.farTier();
-    return shipAgent(
-      { directory, state, committer: await access.committer(), refresh: this.refresh },
-      far,
-      now,
-      options,
-    );
+    return this.farTier().ship(await this.toShip(), options);
   }
 
-  /** Copies units of the far tier back to this folder, where they then stay: see `fetchUnits`. Throws as `shipFar` does. */
+  /** Copies records of the far tier back to this folder, where they then stay. Throws as `shipFar` does. */
   async fetchFar(request: FetchWish, options: ShipOptions = {}): Promise<FetchResult> {
-    const { directory, state, access, workers } = this.context;
-    const { cluster } = this.farTier();
-    const committer = await access.committer();
-    return fetchUnits(
-      { directory, state, committer, workers, cluster, refresh: this.refresh },
-      request,
-      options,
-    );
+    return this.farTier().fetch(await this.toShip(), request, options);
   }
 
-  /** Counts the units of the far tier on each of its replicas. Throws `invalid` when no far tier is configured. */
+  /** Checks the records in the far tier on each of its replicas. Throws `invalid` when no far tier is configured. */
   async verifyFar(options: ShipOptions = {}): Promise<FarReport> {
     await this.refresh();
-    return verifyFar(this.context.state, this.farTier().cluster, options);
+    return this.farTier().verify(this.context.state, options);
+  }
+
+  private async toShip(): Promise<AgentToShip> {
+    return { ...this.context, committer: await this.context.access.committer(), refresh: this.refresh };
   }
 
   private readonly refresh = (): Promise<void> => this.context.access.refresh();
@@ -297,7 +275,7 @@ export class AgentStore extends ReadingStore<StoreContext> {
     return state;
   }
 
-  private farTier(): FarTier {
+  private farTier(): Tier {
     const { far } = this.context;
     if (far !== undefined) return far;
     throw new LogstrataError('invalid', 'no far tier is configured: set storage.far in config.yaml');

@@ -1,5 +1,5 @@
+import type { FarCounts } from './shipping.js';
 import type { CompactionCounts } from '../maintenance/compaction.js';
-import type { FarCounts } from '../maintenance/far-background.js';
 import type { DiskSpace } from '../store/disk/directory.js';
 import {
   isFarOnly,

@@ -1,3 +1,4 @@
+import type { BackgroundShipping, Tier } from './shipping.js';
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { assert, isLogstrataError, LogstrataError } from '../core/errors.js';
@@ -14,8 +15,6 @@ import { everyStep, SharedWork } from '../core/waiting.js';
 import { maintenanceIntervalMs, upkeepMsMax } from '../core/limits.js';
 import { AgentRetention, type RetentionOutlook } from '../maintenance/agent-retention.js';
 import type { Retention, RetentionEvent } from '../store/manifest/retention-policy.js';
-import { FarBackground } from '../maintenance/far-background.js';
-import type { FarTier } from '../maintenance/ship-agent.js';
 import { repairAgent, type RepairReport } from '../maintenance/repair.js';
 import { verifyOpening, type VerifyOptions, type VerifyReport } from '../maintenance/verify.js';
 import { BackgroundCompaction, type BackgroundAgent } from '../maintenance/background.js';
@@ -77,9 +76,9 @@ export class Archive {
   /** The object storage that `s3://` paths refer to; undefined when none is configured. */
   readonly objects: ObjectStorage | undefined;
   private readonly background: BackgroundCompaction | undefined;
-  private readonly far: FarTier | undefined;
+  private readonly far: Tier | undefined;
   /** Ships by itself. */
-  private readonly shipping: FarBackground | undefined;
+  private readonly shipping: BackgroundShipping | undefined;
   private readonly opened = new Map<string, Promise<OpenAgent>>();
   /** Those of them that are open. */
   private readonly agentsOpen: OpenAgent[] = [];
@@ -118,8 +117,7 @@ export class Archive {
       this.background = new BackgroundCompaction({ directory, ...this.settings, ...options.background });
     const { far } = options;
     this.far = far;
-    if (far !== undefined && options.background?.threads === 1)
-      this.shipping = new FarBackground({ directory, tier: far, ...this.settings });
+    if (options.background?.threads === 1) this.shipping = far?.background({ directory, ...this.settings });
     this.ownWorkers = options.workers === undefined ? new WorkerPool(workersDefault()) : undefined;
     this.workers = options.workers ?? this.ownWorkers!;
     this.pool = new BufferPool(options.cacheBytes ?? poolBytesDefault());
@@ -259,7 +257,7 @@ export class Archive {
     const shown = schema ?? (await readStoredSchema(this.directory, name));
     const { workers, foreign } = this;
     const { far } = this;
-    const state = new AgentState(this.directory, name, shown, this.pool, foreign, far?.cluster);
+    const state = new AgentState(this.directory, name, shown, this.pool, foreign);
     const { now, codec, zstdAfterMs, onRetention } = this.settings;
     const follower = new Follower(this.directory, state, () =>
       this.askWriter(async (link) => (await link.request('heads', { agent: name })) as Heads),
@@ -269,7 +267,7 @@ export class Archive {
       refresh: () => follower.refresh(),
       committer: () => this.committer(name, state.schema),
     };
-    const means = { directory: this.directory, workers, foreign, far };
+    const means = { directory: this.directory, workers, foreign, far, remote: far?.rows };
     const store = new AgentStore({ ...means, state, access, now, codec, zstdAfterMs, retention: undefined });
     const agent: OpenAgent = {
       store,

@@ -7,9 +7,8 @@ import {
   zstdAfterMsDefault,
 } from '../core/limits.js';
 import type { RetentionEvent } from '../store/manifest/retention-policy.js';
-import type { FarEvent } from '../maintenance/far-background.js';
-import type { FarTier } from '../maintenance/ship-agent.js';
 import type { ObjectStorage } from '../objects/object-storage.js';
+import type { FarEvent, Tier } from './shipping.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import type { Codec } from '../parquet/compression.js';
 
@@ -36,7 +35,7 @@ export interface OpenOptions {
   /** Threads that encode row groups; the caller closes it. By default the archive has a pool of its own. */
   readonly workers?: WorkerPool;
   /** Where old records are, and go; the caller closes its cluster. */
-  readonly far?: FarTier;
+  readonly far?: Tier;
   /** Where `s3://` paths lead; the caller closes it. */
   readonly objects?: ObjectStorage;
   /** How late a live record may be before it counts as history. */

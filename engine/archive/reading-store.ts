@@ -6,6 +6,7 @@ import { pollMs } from '../core/limits.js';
 import type { StateChanges } from '../store/reading/state-changes.js';
 import { countRecords } from '../scan/count.js';
 import { executeScan, type ScanSettings } from '../scan/answer.js';
+import type { RemoteSource } from '../scan/tiered-finder.js';
 import type { CountQuery, Counts } from '../scan/count-query.js';
 import type { Query } from '../scan/query.js';
 import type { Scan, ScanOptions } from '../scan/scan.js';
@@ -105,6 +106,8 @@ export interface ReadingContext {
   readonly state: ReadableState;
   readonly access: ReadingAccess;
   readonly workers: WorkerPool;
+  /** Reads rows on other machines; undefined where none is configured. */
+  readonly remote?: RemoteSource | undefined;
 }
 
 /** Answers queries on one agent's records: scans, counts, and scans of the records that were added since an earlier state. */
@@ -129,11 +132,11 @@ export class ReadingStore<Context extends ReadingContext = ReadingContext> imple
   }
 
   scan(query: Query, options: ScanOptions = {}): Promise<Scan> {
-    const { workers } = this.context;
+    const { workers, remote } = this.context;
     // The options are copied one by one: a spread gives the object another hidden class, and code that then reads it runs
     // slower; this costs more time than a short answer takes.
     const { signal, pieceBytes, bytesMax, lends, joins, onTurn } = options;
-    const settings = { signal, pieceBytes, bytesMax, lends, joins, onTurn, workers };
+    const settings = { signal, pieceBytes, bytesMax, lends, joins, onTurn, workers, remote };
     const { schema } = this;
     return this.scanOf(() => this.newestOf(schema), query, settings);
   }
@@ -150,14 +153,14 @@ export class ReadingStore<Context extends ReadingContext = ReadingContext> imple
   }
 
   async scanAdded(query: Query, seen: SeenState | null, options: ScanOptions = {}): Promise<ScanOfState> {
-    const { access, workers } = this.context;
+    const { access } = this.context;
     const schema = seen?.schema ?? this.schema;
     await access.refresh();
     const snapshot = this.snapshotOf(schema);
     const state = new SeenState(schema, snapshot.runs);
     const runs = seen === null ? snapshot.runs : addedRuns(seen.runs, snapshot.runs);
     const added = { schema, runs, release: () => snapshot.release() };
-    const settings = { ...options, workers };
+    const settings = this.settingsOf(options);
     if (!access.follows) return { scan: executeScan(added, query, settings), state };
     // When files of the first snapshot have been removed, the same records are read from a newer state.
     const takeRest = async (): Promise<Snapshot> => withinRuns(await this.newestOf(schema), runs);
@@ -166,7 +169,7 @@ export class ReadingStore<Context extends ReadingContext = ReadingContext> imple
 
   scanSeen(query: Query, seen: SeenState, options: ScanOptions = {}): Promise<Scan> {
     const take = async (): Promise<Snapshot> => withinRuns(await this.newestOf(seen.schema), seen.runs);
-    return this.scanOf(take, query, { ...options, workers: this.context.workers });
+    return this.scanOf(take, query, this.settingsOf(options));
   }
 
   /**
@@ -184,13 +187,20 @@ export class ReadingStore<Context extends ReadingContext = ReadingContext> imple
   selectRows(
     query: Query,
     options: { readonly signal?: AbortSignal | undefined } = {},
+    schema?: Schema,
   ): AsyncIterable<SelectedRows> {
-    return selectRows(() => this.snapshot(), query, { ...options, workers: this.context.workers });
+    const take = () => (schema === undefined ? this.snapshot() : this.newestOf(schema));
+    return selectRows(take, query, this.settingsOf(options));
   }
 
   count(query: CountQuery, options: { readonly signal?: AbortSignal | undefined } = {}): Promise<Counts> {
     const { schema } = this;
-    return countRecords(() => this.newestOf(schema), query, { ...options, workers: this.context.workers });
+    return countRecords(() => this.newestOf(schema), query, this.settingsOf(options));
+  }
+
+  private settingsOf<Options extends object>(options: Options): Options & ScanSettings {
+    const { workers, remote } = this.context;
+    return { ...options, workers, remote };
   }
 
   protected async newestOf(schema: Schema): Promise<Snapshot> {

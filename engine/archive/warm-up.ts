@@ -55,7 +55,7 @@ function newestRecords(state: AgentState): Query | null {
   release();
   const [from] = newest;
   const isElsewhere =
-    state.attached.runs().length > 0 || newest.some(({ rowGroup }) => rowGroup.far !== undefined);
+    state.attached.runs().length > 0 || newest.some(({ rowGroup }) => rowGroup.remote !== undefined);
   if (from === undefined || isElsewhere) return null;
   const after = { partition: from.partition, ordinal: from.firstOrdinal - 1 };
   return { limit: 100, after, last: true, predicates: [] };

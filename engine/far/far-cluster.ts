@@ -5,7 +5,14 @@ import { comparePositions, type Position } from '../core/cursor.js';
 import { attemptsMax, connectMsMax, farAskMsMax, retryMs, messageBytesMax } from '../core/limits.js';
 import type { Field, Schema, Predicate } from '../core/schema.js';
 import type { FarCopy, OrdinalRun } from '../store/manifest/manifest.js';
-import type { FarSettings } from './far-place.js';
+import type { RemoteRows } from '../store/reading/snapshot.js';
+import {
+  type FarSettings,
+  FarFailure,
+  openFarTransport,
+  type FarStatement,
+  type FarTransport,
+} from './far-transport.js';
 import {
   countedColumns,
   countedName,
@@ -22,8 +29,7 @@ import {
   textLiteral,
   tableName,
 } from './far-sql.js';
-import { FarFailure, openFarTransport, type FarStatement, type FarTransport } from './far-transport.js';
-import { readNative, type FarRecords } from './native-reader.js';
+import { readNative, type FarRecords } from './native-format.js';
 
 /** A question to one shard: rows of certain copies between two positions, in one direction. */
 export interface FarQuestion {
@@ -368,21 +374,17 @@ export interface FarSource {
     field: Field,
     signal?: AbortSignal,
   ): Promise<readonly [bigint, bigint] | null>;
+  /** The error where a range without filters has fewer rows than it should; without it, that of a cluster that lacks rows. */
+  lacking?(): LogstrataError;
 }
 
-/** A set of rows that are in no local file, and how to ask for them. */
-export interface FarRows {
-  readonly agent: string;
-  /** The copy in a cluster; null if the rows are asked of the writer on another machine. */
-  readonly copy: FarCopy | null;
-  /** The schema with which they were shipped. */
-  readonly stored: Schema;
-  /** Estimated bytes of a row in an answer. */
-  readonly rowBytes: number;
-  /** Equal for rows that one question can ask for together: those of one shard and one schema. */
-  readonly group: string;
-  /** Throws `unavailable` if no far tier is configured. */
-  source(): FarSource;
-  /** The error for a range without filters that returned fewer rows than it has. */
-  lacking(found: number, range: OrdinalRun): LogstrataError;
+/** The source of rows. Throws `unavailable` where none is configured. */
+export type SourceOf = (rows: RemoteRows) => FarSource;
+
+/** The error for a range without filters of which a cluster has returned too few rows. */
+export function lackingRows(found: number, { partition, firstOrdinal, rows }: OrdinalRun): LogstrataError {
+  return new LogstrataError(
+    'unavailable',
+    `the far tier has only ${found} of the ${rows} records from ordinal ${firstOrdinal} of hour ${partition} on`,
+  );
 }

@@ -1,11 +1,10 @@
 import { typeFacts, type Schema, type Field } from '../core/schema.js';
-import type { FarSettings } from './far-place.js';
+import type { FarSettings } from './far-transport.js';
 import type { RecordBatch } from '../columns/column.js';
 import { rowGroupRowsMax } from '../core/limits.js';
 import type { FarCopy, OrdinalRun } from '../store/manifest/manifest.js';
-import type { FarRecords } from './native-reader.js';
+import { type FarRecords, farTypeOf } from './native-format.js';
 import { positionToInt64, type Position } from '../core/cursor.js';
-import { farTypeOf } from './native-writer.js';
 
 /** First major version of ClickHouse that supports column codecs and data-skipping indexes. */
 const modernVersion = 21;

@@ -150,7 +150,7 @@ function dataPage(
   nullCount: number,
   { compress, space }: Encoder,
 ): Page {
-  // A page without values stays uncompressed: DuckDB and ClickHouse fail to read an empty LZ4 block.
+  // A page without values stays uncompressed: DuckDB and other readers fail on an empty LZ4 block.
   const packed = values.bytes.length === 0 ? values.bytes : compress(values.bytes, space.packed);
   const compressed = packed.length < values.bytes.length;
   const body = [levels, compressed ? packed : values.bytes];

@@ -10,7 +10,7 @@ import {
   pageInMemory,
   type HeldPiece,
 } from './line-writer.js';
-import { finderOf } from './tiered-finder.js';
+import { finderOf, type RemoteSource } from './tiered-finder.js';
 import { Pace, throwIfAborted } from '../store/reading/pace.js';
 import { copyOf } from './json-lines.js';
 import { planScan } from './plan.js';
@@ -30,6 +30,8 @@ export interface AnswerSettings extends Pick<
 > {
   /** Threads that read, search and write. Without them the calling thread does everything. */
   readonly workers?: WorkerPool | undefined;
+  /** Reads rows on other machines. */
+  readonly remote?: RemoteSource | undefined;
   /**
    * Takes a snapshot of the newest state, restricted to the records of the first one. Given where another process writes, which may remove a
    * file while it is read: the answer then continues in that state after the last record that it gave. The position of a record never
@@ -183,7 +185,7 @@ export class Answer implements PieceIterator, PausableScan {
 
   /** Plans the query, and begins to find its matches. Returns the whole answer where it is a page that is in memory. */
   async #begin(): Promise<HeldPiece | null> {
-    const { signal, workers, pieceBytes = answerBytesMax, bytesMax, onTurn } = this.#settings;
+    const { signal, workers, remote, pieceBytes = answerBytesMax, bytesMax, onTurn } = this.#settings;
     const { schema, runs } = this.#snapshot;
     const query = this.#rest;
     const predicates = preparePredicates(query, schema);
@@ -203,7 +205,7 @@ export class Answer implements PieceIterator, PausableScan {
     const pace = new Pace(this.#signal);
     const work = { stats, pace, threads: this.#threads, turns: this.#turns, onTurn, pieceBytes };
     const writer = new LineWriter(written, work);
-    const scan = { stats, pace, threads: this.#threads, onWait: () => writer.releaseTables() };
+    const scan = { stats, pace, threads: this.#threads, remote, onWait: () => writer.releaseTables() };
     const filter = new RowGroupFilter(schema, predicates, scan);
     // `bytesMax` refuses queries before they begin, so it does not apply after a pause.
     if (bytesMax !== undefined && query === this.#query && query.limit > 0) {

@@ -6,14 +6,13 @@ import { queueOf, type WorkerPool } from '../workers/worker-pool.js';
 import { Pace } from '../store/reading/pace.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
 import { newScanStats, canResume } from './answer.js';
-import { finderOf } from './tiered-finder.js';
+import { finderOf, type FinderWork, type RemoteCount, type RemoteSource } from './tiered-finder.js';
 import { preparePredicates, type PreparedPredicate, type PreparedPredicates } from './predicate.js';
-import { RowGroupFilter, type ScanWork } from './row-group-filter.js';
+import { RowGroupFilter } from './row-group-filter.js';
 import type { CountQuery, Counts, TimeBucket } from './count-query.js';
 import { planScan, type ScanPlan, indexOfRuns } from './plan.js';
 import { RowGroupWalk } from './row-group-walk.js';
 import { CountMemory, ValueTable } from './value-table.js';
-import { countFar, tallyFar, type FarGroupCount } from './far-counts.js';
 import { countRowGroup, rowGroupCount } from './row-group-count.js';
 import { Tally } from './tally.js';
 import { countedValue, compareValues } from './value-bytes.js';
@@ -23,6 +22,8 @@ export interface CountSettings {
   readonly signal?: AbortSignal | undefined;
   /** Threads that read, search and count. Without them the calling thread does everything. */
   readonly workers?: WorkerPool | undefined;
+  /** Reads and counts rows on other machines. */
+  readonly remote?: RemoteSource | undefined;
   /** Bytes of columns in memory that are counted without threads. The default was measured to be fastest. */
   readonly inlineBytesMax?: number | undefined;
 }
@@ -56,12 +57,12 @@ export async function countRecords(
 export async function countSnapshot(
   snapshot: Snapshot,
   query: CountQuery,
-  { signal, workers, inlineBytesMax = countInlineBytesMax }: CountSettings,
+  { signal, workers, remote, inlineBytesMax = countInlineBytesMax }: CountSettings,
 ): Promise<Counts> {
   const threads = queueOf(workers, signal);
   const memory = new CountMemory();
   try {
-    const work = { stats: newScanStats(), pace: new Pace(signal), threads, inlineBytesMax };
+    const work = { stats: newScanStats(), pace: new Pace(signal), threads, remote, inlineBytesMax };
     return await new Count(snapshot, query, work, memory).run();
   } finally {
     memory.release();
@@ -72,7 +73,7 @@ export async function countSnapshot(
 }
 
 /** What a count works with. */
-interface CountWork extends ScanWork {
+interface CountWork extends FinderWork {
   /** Bytes of columns that the answering thread counts itself, where they are in memory. Threads count the rest. */
   readonly inlineBytesMax: number;
 }
@@ -86,7 +87,7 @@ class Count {
   readonly #predicates: PreparedPredicates;
   readonly #plan: ScanPlan;
   readonly #tally: Tally;
-  #far: Promise<readonly FarGroupCount[] | null> | undefined;
+  #remote: Promise<readonly RemoteCount[] | null> | undefined;
 
   constructor({ schema, runs }: Snapshot, query: CountQuery, work: CountWork, memory: CountMemory) {
     // Without a limit, all matches are counted.
@@ -126,11 +127,11 @@ class Count {
     const filter = new RowGroupFilter(this.#schema, this.#predicates, this.#work);
     const fields = [time, values].flatMap((by) => (by === undefined ? [] : [by.field]));
     const wish = { schema: this.#schema, predicates: this.#predicates, fields };
-    const far = await this.#countFar();
-    const finder = finderOf(this.#plan, filter, this.#work, far === null ? wish : null, RowGroupWalk);
+    const remote = await this.#countRemote();
+    const finder = finderOf(this.#plan, filter, this.#work, remote === null ? wish : null, RowGroupWalk);
     let count = 0;
-    for (const group of far ?? []) {
-      count += tallyFar(tally, group);
+    for (const add of remote ?? []) {
+      count += add(tally);
       tally.assertCellsFit();
     }
     const { threads, stats, inlineBytesMax } = this.#work;
@@ -172,13 +173,14 @@ class Count {
     return count;
   }
 
-  /** The counts from the servers of the far tier, which both passes share; null where all rows have to be read here. */
-  #countFar(): Promise<readonly FarGroupCount[] | null> {
+  /** The counts of other machines, which both passes share; null where all rows have to be read here. */
+  #countRemote(): Promise<readonly RemoteCount[] | null> {
     const { runs, first, end } = this.#plan;
-    if (!indexOfRuns(runs).hasFar(first, end)) return Promise.resolve(null);
+    const { remote } = this.#work;
+    if (remote === undefined || !indexOfRuns(runs).hasRemote(first, end)) return Promise.resolve(null);
     const wish = { query: this.#query, schema: this.#schema, predicates: this.#predicates };
-    this.#far ??= countFar(this.#plan, wish, this.#work);
-    return this.#far;
+    this.#remote ??= remote.count(this.#plan, wish, this.#work);
+    return this.#remote;
   }
 
   /** The numbers of the values that the answer names. */

@@ -226,8 +226,8 @@ export class RunIndex {
   readonly #begunBefore: Uint32Array;
   /** Number of row groups whose last run is before each run. */
   readonly #endedBefore: Uint32Array;
-  /** Number of runs in the far tier before each run; null where no run is there. */
-  readonly #farBefore: Uint32Array | null;
+  /** Number of runs on other machines before each run; null where no run is there. */
+  readonly #remoteBefore: Uint32Array | null;
   /** Indices of the runs of each row group, ascending. */
   readonly #runsOf = new Map<RowGroup, RunNumbers>();
 
@@ -244,7 +244,7 @@ export class RunIndex {
       if (known === undefined) runsOf.set(rowGroup, [i]);
       else known.push(i);
     }
-    this.#farBefore = farBefore(runs);
+    this.#remoteBefore = remoteBefore(runs);
     for (const [rowGroup, places] of runsOf) {
       this.#endedBefore[places.at(-1)! + 1]! += 1;
       this.#runsOf.set(rowGroup, places.length > numbersMax ? Uint32Array.from(places) : places);
@@ -257,9 +257,9 @@ export class RunIndex {
     return this.#rowsBefore[end]! - this.#rowsBefore[first]!;
   }
 
-  /** Whether one of the runs [first, end) is in the far tier. */
-  hasFar(first: number, end: number): boolean {
-    const before = this.#farBefore;
+  /** Whether one of the runs [first, end) is on another machine. */
+  hasRemote(first: number, end: number): boolean {
+    const before = this.#remoteBefore;
     return before !== null && first < end && before[end]! > before[first]!;
   }
 
@@ -277,12 +277,12 @@ export class RunIndex {
   }
 }
 
-function farBefore(runs: SnapshotRuns): Uint32Array | null {
+function remoteBefore(runs: SnapshotRuns): Uint32Array | null {
   let before: Uint32Array | null = null;
   for (let i = 0; i < runs.length; i++) {
-    const isFar = runs.at(i)!.rowGroup.far !== undefined;
-    if (isFar) before ??= new Uint32Array(runs.length + 1);
-    if (before !== null) before[i + 1] = before[i]! + (isFar ? 1 : 0);
+    const isRemote = runs.at(i)!.rowGroup.remote !== undefined;
+    if (isRemote) before ??= new Uint32Array(runs.length + 1);
+    if (before !== null) before[i + 1] = before[i]! + (isRemote ? 1 : 0);
   }
   return before;
 }

@@ -69,6 +69,16 @@ export interface StringComparison {
   readonly outside: boolean;
 }
 
+/** Whether there is any predicate. */
+export function areFiltered({ onField, anywhere }: PreparedPredicates): boolean {
+  return onField.length + anywhere.length > 0;
+}
+
+/** The fields that predicates are evaluated on. */
+export function fieldsOf({ onField, anywhere }: PreparedPredicates): number[] {
+  return [...onField, ...anywhere.flatMap(({ members }) => members)].map(({ field }) => field);
+}
+
 /** Checks a query against the schema and prepares its predicates. Throws `invalid`. */
 export function preparePredicates(query: Query, schema: Schema): PreparedPredicates {
   if (!Number.isInteger(query.limit) || query.limit < 0) {

@@ -31,17 +31,17 @@ export async function readingEstimate(
   const seen = new Set<RowGroup>();
   const written: number[] = [];
   let filterBytes = 0;
-  let farBytes = 0;
-  let farRows = 0;
+  let remoteBytes = 0;
+  let remoteRows = 0;
   let sureRows = 0;
   while (walk.rowGroup !== undefined && sureRows < limit) {
     const { rowGroup } = walk;
     await pace.pause();
-    if (rowGroup.far !== undefined) {
-      // The far tier's cluster reads the rows itself. Only the matching rows come over the network.
-      const { rowBytes } = rowGroup.far;
+    if (rowGroup.remote !== undefined) {
+      // The other machine reads the rows itself. Only the matching rows come over the network.
+      const { rowBytes } = rowGroup.remote;
       const rows = walk.take()?.ranges.reduce((sum, range) => sum + range.rows, 0) ?? 0;
-      farBytes = Math.max(farBytes, rowBytes * Math.min(limit, (farRows += rows)));
+      remoteBytes = Math.max(remoteBytes, rowBytes * Math.min(limit, (remoteRows += rows)));
       continue;
     }
     const left = await pruning.leftByBounds(rowGroup);
@@ -60,7 +60,7 @@ export async function readingEstimate(
   }
   // Descending, to take the largest.
   written.sort((a, b) => b - a);
-  return written.slice(0, limit).reduce((sum, bytes) => sum + bytes, filterBytes + farBytes);
+  return written.slice(0, limit).reduce((sum, bytes) => sum + bytes, filterBytes + remoteBytes);
 }
 
 /** The column chunks that have been counted. */

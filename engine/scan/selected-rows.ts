@@ -2,7 +2,7 @@ import { takeRows } from '../columns/take.js';
 import type { RecordBatch } from '../columns/column.js';
 import { addRun, type Run } from '../store/manifest/manifest.js';
 import { newScanStats, canResume } from './answer.js';
-import { finderOf } from './tiered-finder.js';
+import { finderOf, type FinderWork, type RemoteSource } from './tiered-finder.js';
 import { Pace } from '../store/reading/pace.js';
 import { planScan } from './plan.js';
 import { preparePredicates } from './predicate.js';
@@ -26,6 +26,8 @@ export interface SelectedRows {
 interface SelectSettings {
   readonly signal?: AbortSignal | undefined;
   readonly workers?: WorkerPool | undefined;
+  /** Reads rows on other machines. */
+  readonly remote?: RemoteSource | undefined;
 }
 
 /**
@@ -61,11 +63,11 @@ export async function* selectRows(
 async function* rowsOfSnapshot(
   snapshot: Snapshot,
   query: Query,
-  { signal, workers }: SelectSettings,
+  { signal, workers, remote }: SelectSettings,
 ): AsyncGenerator<SelectedRows> {
   const threads = queueOf(workers, signal);
   try {
-    const work = { stats: newScanStats(), pace: new Pace(signal), threads };
+    const work = { stats: newScanStats(), pace: new Pace(signal), threads, remote };
     const pieces = rowsFound(snapshot, query, work);
     for await (const rows of threads === null ? pieces : oneAhead(pieces)) yield rows;
   } finally {
@@ -95,7 +97,7 @@ async function* oneAhead<T>(source: AsyncGenerator<T>): AsyncGenerator<T> {
   }
 }
 
-async function* rowsFound(snapshot: Snapshot, query: Query, work: ScanWork): AsyncGenerator<SelectedRows> {
+async function* rowsFound(snapshot: Snapshot, query: Query, work: FinderWork): AsyncGenerator<SelectedRows> {
   const predicates = preparePredicates(query, snapshot.schema);
   if (query.limit === 0) return;
   const plan = planScan(snapshot.runs, query);

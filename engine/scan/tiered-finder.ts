@@ -1,18 +1,60 @@
 import type { Position } from '../core/cursor.js';
+import { LogstrataError } from '../core/errors.js';
 import { farKeptRowsMax, heldBytesMax } from '../core/limits.js';
 import { MatchFinder } from './match-finder.js';
 import type { RowGroupFilter, ScanWork } from './row-group-filter.js';
 import type { Matches } from './selection.js';
 import { planScan, rangeOfRun, type ScanPlan, type Walk, indexOfRuns } from './plan.js';
 import { partsOf, positionIn } from './json-lines.js';
-import { areFiltered, fieldsOf } from './far-condition.js';
-import { FarPage } from './far-page.js';
-import { FarReader, type FarWish } from './far-reader.js';
+import type { CountQuery } from './count-query.js';
+import type { Tally } from './tally.js';
+import type { Schema } from '../core/schema.js';
+import type { RowGroup } from '../store/reading/snapshot.js';
+import { areFiltered, fieldsOf, type PreparedPredicates } from './predicate.js';
 
-/** A part of a plan whose runs are all in the far tier, or all in files or hot. */
+/** What a scan reads of rows on other machines. */
+export interface RemoteWish {
+  readonly schema: Schema;
+  readonly predicates: PreparedPredicates;
+  /** The fields of matching rows that are read. */
+  readonly fields: readonly number[];
+}
+
+/** Reads the remote rows of a plan, in its direction. */
+export interface RemoteReader {
+  /**
+   * Yields the matches of the runs [first, end), which are all remote. They may be more than `limit`, which returns the number of rows that
+   * are still wanted.
+   */
+  matches(first: number, end: number, limit: () => number): AsyncGenerator<Matches, void>;
+  /** Cancels what is pending. */
+  close(): void;
+}
+
+/** Adds what another machine has counted to a tally. Returns the number of rows that it is. */
+export type RemoteCount = (tally: Tally) => number;
+
+/** Where rows come from that are in no file of this machine. */
+export interface RemoteSource {
+  reader(plan: ScanPlan, filter: RowGroupFilter, work: ScanWork, wish: RemoteWish): RemoteReader;
+  /** Has the remote matches of a plan counted where they are; null where the rows have to be read instead. */
+  count(
+    plan: ScanPlan,
+    wish: Omit<RemoteWish, 'fields'> & { readonly query: CountQuery },
+    work: ScanWork,
+  ): Promise<readonly RemoteCount[] | null>;
+}
+
+/** What a finder works with. */
+export interface FinderWork extends ScanWork {
+  /** Undefined where none is configured: then plans may still have remote rows, which can't be read. */
+  readonly remote?: RemoteSource | undefined;
+}
+
+/** A part of a plan whose runs are all remote, or all in files or hot. */
 interface Stretch {
   readonly part: ScanPlan;
-  readonly isFar: boolean;
+  readonly isRemote: boolean;
 }
 
 /** Finds the matches of an answer. */
@@ -21,18 +63,18 @@ export interface Finder {
 }
 
 /**
- * Chooses the finder for a plan. Plans without far runs are searched as if there were no far tier.
+ * Chooses the finder for a plan. Plans without remote runs are searched as if there were none.
  *
- * @param wish null to skip the far runs of a plan that goes forward
+ * @param wish null to skip the remote runs of a plan that goes forward
  */
 export function finderOf(
   plan: ScanPlan,
   filter: RowGroupFilter,
-  work: ScanWork,
-  wish: FarWish | null,
+  work: FinderWork,
+  wish: RemoteWish | null,
   Units?: new (plan: ScanPlan) => Walk,
 ): Finder {
-  return indexOfRuns(plan.runs).hasFar(plan.first, plan.end)
+  return indexOfRuns(plan.runs).hasRemote(plan.first, plan.end)
     ? new TieredFinder(plan, filter, work, wish, Units)
     : new MatchFinder(plan, filter, work, Units);
 }
@@ -44,18 +86,18 @@ interface LastMatches {
 }
 
 /**
- * Finds the matches of a plan that has far runs. It searches the stretches one after another, each for the rows that are still missing. For
+ * Finds the matches of a plan that has remote runs. It searches the stretches one after another, each for the rows that are still missing. For
  * the last rows it goes backward and keeps the matches. Where they would take too much memory, it only finds the position of the first one,
  * and then reads forward from there.
  */
 class TieredFinder implements Finder {
-  readonly #wish: FarWish | null;
+  readonly #wish: RemoteWish | null;
 
   constructor(
     private readonly plan: ScanPlan,
     private readonly filter: RowGroupFilter,
-    private readonly work: ScanWork,
-    wish: FarWish | null,
+    private readonly work: FinderWork,
+    wish: RemoteWish | null,
     private readonly Units: (new (plan: ScanPlan) => Walk) | undefined,
   ) {
     this.#wish = wish && { ...wish, fields: [...new Set([...wish.fields, ...fieldsOf(wish.predicates)])] };
@@ -81,14 +123,15 @@ class TieredFinder implements Finder {
   }
 
   /** Yields the first `limit` matches in the direction of the plan. */
-  async *#found(plan: ScanPlan, wish: FarWish | null, limit: number): AsyncGenerator<Matches, void> {
-    const reader = wish && new FarReader(plan, this.filter, this.work, wish);
+  async *#found(plan: ScanPlan, wish: RemoteWish | null, limit: number): AsyncGenerator<Matches, void> {
+    let reader: RemoteReader | undefined;
     let left = limit;
     try {
-      for (const { part, isFar } of stretchesOf(plan)) {
+      for (const { part, isRemote } of stretchesOf(plan)) {
         if (left === 0) return;
-        if (isFar && reader === null) continue;
-        const found = isFar
+        if (isRemote && wish === null) continue;
+        if (isRemote) reader ??= this.#reader(plan, part.first, wish!);
+        const found = isRemote
           ? reader!.matches(part.first, part.end, () => left)
           : new MatchFinder(part, this.filter, this.work, this.Units).found(left);
         for await (const matches of found) {
@@ -103,11 +146,18 @@ class TieredFinder implements Finder {
     }
   }
 
+  /** @param run one of the remote runs */
+  #reader(plan: ScanPlan, run: number, wish: RemoteWish): RemoteReader {
+    const { remote } = this.work;
+    if (remote !== undefined) return remote.reader(plan, this.filter, this.work, wish);
+    throw notConfigured(plan.runs.at(run)!.rowGroup.remote!.agent);
+  }
+
   async #last(limit: number): Promise<LastMatches> {
     const isLong = limit > farKeptRowsMax;
     const whole = this.#wish!;
     const wish = isLong ? { ...whole, fields: fieldsOf(whole.predicates) } : whole;
-    const pages = new Set<FarPage>();
+    const pages = new Set<RowGroup>();
     let kept: Matches[] | null = isLong ? null : [];
     let bytes = 0;
     let oldest: Matches | null = null;
@@ -115,7 +165,7 @@ class TieredFinder implements Finder {
       oldest = matches;
       const { rowGroup } = matches.unit;
       if (kept === null) continue;
-      if (rowGroup instanceof FarPage && !pages.has(rowGroup)) {
+      if (rowGroup.bytes !== undefined && !pages.has(rowGroup)) {
         pages.add(rowGroup);
         bytes += rowGroup.bytes;
       }
@@ -129,17 +179,25 @@ class TieredFinder implements Finder {
   }
 }
 
+/** The error for rows that are in a far tier while none is configured. */
+export function notConfigured(agent: string): LogstrataError {
+  return new LogstrataError(
+    'unavailable',
+    `records of agent ${agent} are in a far tier, but none is configured: set storage.far in config.yaml`,
+  );
+}
+
 /** The stretches of a plan, in its direction. */
 function* stretchesOf(plan: ScanPlan): Generator<Stretch> {
-  const isFarAt = (index: number): boolean => plan.runs.at(index)!.rowGroup.far !== undefined;
+  const isRemoteAt = (index: number): boolean => plan.runs.at(index)!.rowGroup.remote !== undefined;
   for (let { first, end } = plan; first < end;) {
     const isForward = plan.direction === 'forward';
-    const isFar = isFarAt(isForward ? first : end - 1);
+    const isRemote = isRemoteAt(isForward ? first : end - 1);
     let from = isForward ? first : end - 1;
     let to = from + 1;
-    if (isForward) while (to < end && isFarAt(to) === isFar) to++;
-    else while (from > first && isFarAt(from - 1) === isFar) from--;
-    yield { part: { ...plan, first: from, end: to }, isFar };
+    if (isForward) while (to < end && isRemoteAt(to) === isRemote) to++;
+    else while (from > first && isRemoteAt(from - 1) === isRemote) from--;
+    yield { part: { ...plan, first: from, end: to }, isRemote };
     if (isForward) first = to;
     else end = from;
   }

@@ -9,9 +9,11 @@ import {
   type ConsoleRoutes,
 } from './console-router.js';
 import {
+  borderOf,
   encodeBorder,
   type AgentStore,
   rowGroupRowsMax,
+  rowsBetween,
   schemaTag,
   type Position,
   type RowsQuestion,
@@ -82,7 +84,7 @@ class BorderRoute implements ConsoleRoute {
     const { found: agent } = agentOfPath(rawPath, 'border', caller, this.#agents);
     const [key, value = ''] = rawQuery.split('=');
     const known = key === 'known' ? percentDecode(value, true, 'the tag') : null;
-    await response.send(head, Buffer.from(encodeBorder(await agent.store.border(), known)));
+    await response.send(head, Buffer.from(encodeBorder(await borderOf(agent.store), known)));
   }
 }
 
@@ -111,7 +113,7 @@ export const moreHeader = 'Logstrata-More';
 const parameters = ['tag', 'from', 'to', 'direction', 'limit', 'fields'] as const;
 
 /**
- * `GET /api/rows/{agent_name}`: records between two positions, for readers on other machines, in ClickHouse's format `Native`. Filters are
+ * `GET /api/rows/{agent_name}`: records between two positions, for readers on other machines, as columns (`rowsBetween`). Filters are
  * written as in queries. Fields are given by their index in the schema, so the parameter `tag` must be the schema's current tag; otherwise
  * the answer is 409. Uses the slots of the server.
  */
@@ -142,7 +144,7 @@ class RowsRoute implements ConsoleRoute {
     const question = parseRows(rawQuery, store.schema, timezone, now());
     const late = `the query of a reader ran longer than ${timeoutMs / 1000} s, the time limit of the writer`;
     const answer = await inSlot(this.#admission, { client, response, timeoutMs, late }, (signal) =>
-      store.rowsBetween(question, { signal }),
+      rowsBetween(store, question, { signal }),
     );
     const headers = {
       'Content-Type': 'application/octet-stream',

@@ -7,7 +7,6 @@ import { afterAll } from 'vitest';
 import type { AgentStore } from '../../engine/archive/agent-store.js';
 import type { Archive } from '../../engine/archive/archive.js';
 import { openArchive, WorkerPool, workersDefault } from '../../engine/index.js';
-import { signalOf } from '../../engine/store/reading/pace.js';
 import type { Query } from '../../engine/scan/query.js';
 import { startServer, type RunningServer } from '../../server/route/server.js';
 import type { TransportName } from '../../server/http/transport.js';
@@ -106,7 +105,10 @@ class Service implements OpenedStore {
         value: async (query: Query, options?: ScanOptions): Promise<Scan> => {
           const scan = await store.scan(query, options);
           this.#onScan();
-          const wait = this.#state === 'late' ? untilAborted(signalOf(options?.signal)) : this.#released;
+          const wait =
+            this.#state === 'late'
+              ? untilAborted(typeof options?.signal === 'function' ? options?.signal() : options?.signal)
+              : this.#released;
           return { stats: scan.stats, lines: behind(wait, scan.lines) };
         },
       },

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
 import { ChdbDoor } from '../../bench/far/chdb-door.js';
-import { ReaderArchive } from '../../engine/archive/reader-archive.js';
+import { ReaderArchive } from '../../engine/far/reader-archive.js';
 import { warmUp } from '../../engine/archive/warm-up.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { textOf } from '../engine/store/memory-archive.js';
@@ -12,7 +12,7 @@ import { countQueries, steps } from '../model/count-queries.js';
 import type { Dataset } from '../model/dataset.js';
 import type { CountQuery } from '../../engine/scan/count-query.js';
 import type { Predicate } from '../../engine/scan/query.js';
-import type { FarSettings } from '../../engine/far/far-place.js';
+import type { FarSettings } from '../../engine/far/far-transport.js';
 import { describeWithClickHouse } from './clickhouse-server.js';
 import { FarClusterBed } from './far-cluster-bed.js';
 import { FarStore, tierOf, type TestTier } from './far-store.js';

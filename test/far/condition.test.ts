@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
-import { farCondition } from '../../engine/scan/far-condition.js';
+import { farCondition } from '../../engine/far/far-condition.js';
 import { preparePredicates } from '../../engine/scan/predicate.js';
 import type { Predicate } from '../../engine/scan/query.js';
 import { questionText } from '../../engine/far/far-cluster.js';

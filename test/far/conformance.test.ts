@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from 'vitest';
 import { isLong } from '../cases.js';
 import { ChdbDoor } from '../../bench/far/chdb-door.js';
-import type { FarSettings } from '../../engine/far/far-place.js';
+import type { FarSettings } from '../../engine/far/far-transport.js';
 import type { Answerer } from '../conformance/answerer.js';
 import { beginInProcess } from '../conformance/in-process.js';
 import { runConformance } from '../conformance/runner.js';

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
 import { FarCluster, hasExpected, partitionText, type FarQuestion } from '../../engine/far/far-cluster.js';
 import type { FarTransport } from '../../engine/far/far-transport.js';
-import { nativeBlock, unsignedColumn } from '../../engine/far/native-writer.js';
+import { nativeBlock, unsignedColumn } from '../../engine/far/native-format.js';
 import { comparePositions, positionToInt64, type Position } from '../../engine/core/cursor.js';
 
 const runs = fc

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { FarSettings } from '../../engine/far/far-place.js';
+import type { FarSettings } from '../../engine/far/far-transport.js';
 import { ClickHouseServer, ZooKeeper } from './clickhouse-server.js';
 
 /** Shards of replicas, each a real server on this machine; `close` ends them and deletes their data. */

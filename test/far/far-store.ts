@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import type { Archive } from '../../engine/archive/archive.js';
 import type { AgentStore, StoreContext } from '../../engine/archive/agent-store.js';
-import { type FarTier, freeAndDrop, shipNext, type Ship } from '../../engine/maintenance/ship-agent.js';
-import { shipSegment } from '../../engine/maintenance/ship-segment.js';
+import { FarTier } from '../../engine/far/far-tier.js';
+import { freeAndDrop, shipNext, type Ship } from '../../engine/far/ship-agent.js';
+import { shipSegment } from '../../engine/far/ship-segment.js';
 import { FarCluster } from '../../engine/far/far-cluster.js';
-import type { FarSettings } from '../../engine/far/far-place.js';
-import { openFarTransport } from '../../engine/far/far-transport.js';
+import { type FarSettings, openFarTransport } from '../../engine/far/far-transport.js';
 import type { Directory } from '../../engine/store/disk/directory.js';
 import type { Schema } from '../../engine/core/schema.js';
 import type { Query } from '../../engine/scan/query.js';
@@ -26,13 +26,13 @@ export interface TestTier extends FarTier {
 /** A tier that takes every sealed segment, whatever its age, and frees its local file at once. */
 export async function tierOf(servers: FarSettings, keepLocalMs = 0): Promise<TestTier> {
   const transport = new FaultyTransport(await openFarTransport(servers));
-  return {
+  const tier = new FarTier({
     cluster: new FarCluster(servers, transport),
-    transport,
     policy: { afterMs: -400_000 * dayMs, keepLocalMs },
     bytesPerSecond: Infinity,
     longestQueryMs: 0,
-  };
+  });
+  return Object.assign(tier, { transport });
 }
 
 /** A name that no other test uses. */

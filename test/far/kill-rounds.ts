@@ -4,7 +4,7 @@ import { Random } from '../../bench/random.js';
 import { FarWalk } from './far-walk.js';
 import { ShippedLog } from './shipped-log.js';
 import type { FarClusterBed } from './far-cluster-bed.js';
-import type { FarSettings } from '../../engine/far/far-place.js';
+import type { FarSettings } from '../../engine/far/far-transport.js';
 
 export type Victim = 'logstrata' | 'server' | 'zookeeper';
 

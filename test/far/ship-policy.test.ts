@@ -4,7 +4,7 @@ import {
   leastFilledShard,
   leftoversToDrop,
   segmentsToShip,
-} from '../../engine/maintenance/ship-agent.js';
+} from '../../engine/far/ship-agent.js';
 import { proposeRewrite } from '../../engine/maintenance/compaction.js';
 import type { FarCopy } from '../../engine/store/manifest/manifest.js';
 import { manifestOf, segmentOf } from '../engine/maintenance/segments.js';

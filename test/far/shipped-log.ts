@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
 import { openArchive } from '../../engine/index.js';
 import { makeSchema } from '../../engine/core/schema.js';
-import type { FarSettings } from '../../engine/far/far-place.js';
+import type { FarSettings } from '../../engine/far/far-transport.js';
 import type { FarStats } from '../../engine/maintenance/stats.js';
 import { freePort, run, start, type Running } from '../cli/process.js';
 

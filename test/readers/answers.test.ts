@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
 import type { ReadableStore } from '../../engine/archive/reading-store.js';
-import { ReaderArchive } from '../../engine/archive/reader-archive.js';
+import { ReaderArchive } from '../../engine/far/reader-archive.js';
 import type { Query } from '../../engine/scan/query.js';
 import type { Position } from '../../engine/core/cursor.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';

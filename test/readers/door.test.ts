@@ -4,8 +4,8 @@ import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { caseCount, fc } from '../cases.js';
 import type { Archive } from '../../engine/archive/archive.js';
 import type { AgentStore } from '../../engine/archive/agent-store.js';
-import { ReaderArchive } from '../../engine/archive/reader-archive.js';
-import { decodeBorder, encodeBorder, schemaTag } from '../../engine/archive/border.js';
+import { ReaderArchive } from '../../engine/far/reader-archive.js';
+import { borderOf, decodeBorder, encodeBorder, schemaTag } from '../../engine/far/border.js';
 import type { FieldPredicate, Predicate } from '../../engine/core/schema.js';
 import { isLogstrataError, LogstrataError } from '../../engine/core/errors.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
@@ -109,7 +109,7 @@ it('cancels a request at the writer when its client has gone', async () => {
 });
 
 it('rejects incomplete answers, and anything that is not an answer', async () => {
-  const border = encodeBorder(await writer.border(), null);
+  const border = encodeBorder(await borderOf(writer), null);
   const nonsense: readonly ((response: ServerResponse) => void)[] = [
     (response) =>
       void response.writeHead(200, { 'content-length': '999' }).write('x', () => response.destroy()),
@@ -133,7 +133,7 @@ it('rejects incomplete answers, and anything that is not an answer', async () =>
 });
 
 it('reads any valid border, and reports a mistake in any other', async () => {
-  const border = encodeBorder(await writer.border(), null);
+  const border = encodeBorder(await borderOf(writer), null);
   expect(decodeBorder(border, null).near).toEqual([
     { partition: expect.any(Number) as number, firstOrdinal: 1, firstRow: 0, rows: 500 },
   ]);

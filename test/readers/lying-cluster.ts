@@ -1,14 +1,21 @@
 import type { FarAnswer, FarSource, SourceQuestion } from '../../engine/far/far-cluster.js';
 import { columnOfField } from '../../engine/far/far-sql.js';
-import { readNative } from '../../engine/far/native-reader.js';
+import { readNative } from '../../engine/far/native-format.js';
 import type { FarCopy, OrdinalRun, Run } from '../../engine/store/manifest/manifest.js';
-import { decodeBorder, encodeBorder, type Border, type BorderUnit } from '../../engine/archive/border.js';
-import type {
-  DoorQuestion,
-  WriterAgents,
-  WriterDoor,
-  RowsAnswer,
-} from '../../engine/archive/reader-state.js';
+import {
+  borderOf,
+  decodeBorder,
+  encodeBorder,
+  type Border,
+  type BorderUnit,
+} from '../../engine/far/border.js';
+import {
+  rowsBetween,
+  type DoorQuestion,
+  type WriterAgents,
+  type WriterDoor,
+  type RowsAnswer,
+} from '../../engine/far/reader-state.js';
 import type { AgentStore } from '../../engine/archive/agent-store.js';
 import { rowGroupRowsMax } from '../../engine/core/limits.js';
 import { takeRows } from '../../engine/columns/take.js';
@@ -27,7 +34,7 @@ export class LyingCluster implements FarSource {
 
   /** Turns a random part of the near records into a unit. */
   async ship(): Promise<void> {
-    const { near } = decodeBorder(this.borderOf(await this.#store.border(), null), null);
+    const { near } = decodeBorder(this.borderOf(await borderOf(this.#store), null), null);
     const runs: Run[] = [];
     let rows = 0;
     for (const run of near) {
@@ -72,7 +79,7 @@ export class LyingCluster implements FarSource {
     const runs = this.#runsOf(copies);
     const fields = schema.fields.map(({ name }) => shown.fields.findIndex((field) => field.name === name));
     const whole = { from, to, direction: 'forward' as const, limit: rowGroupRowsMax, predicates: [], fields };
-    const { bytes } = await this.#store.rowsBetween(whole);
+    const { bytes } = await rowsBetween(this.#store, whole);
     const all = readNative(bytes, schema, schema.fields.map(columnOfField));
     const own = [...all.ordinals.keys()].filter((row) =>
       runs.some((run) => holds(run, all.partitions[row]!, all.ordinals[row]!)),

@@ -1,6 +1,5 @@
 import type { ReadableStore } from '../../engine/archive/reading-store.js';
 import { newScanStats } from '../../engine/scan/answer.js';
-import { signalOf } from '../../engine/store/reading/pace.js';
 import type { Query } from '../../engine/scan/query.js';
 import { makeSchema, type Schema } from '../../engine/core/schema.js';
 import type { PieceIterator, Scan, ScanOptions } from '../../engine/scan/scan.js';
@@ -63,7 +62,7 @@ export class ScriptedStore implements ReadableStore {
 
   scan(query: Query, options: ScanOptions = {}): Promise<Scan> {
     this.lastQuery = query;
-    const signal = signalOf(options.signal);
+    const signal = typeof options.signal === 'function' ? options.signal() : options.signal;
     this.lastSignal = signal;
     const script = this.#script(query);
     // The end of a list is known; that of other scripts is not.

@@ -10,7 +10,7 @@ import { root } from './source-files.js';
 
 /** What each measure may be. A change that lowers a measure lowers its number here. */
 const most: Readonly<Record<string, number>> = {
-  'lines from a plan to an answer': 12_157,
+  'lines from a plan to an answer': 11_394,
   'task modules': 13,
   'steps that wait in generators': 0,
   'promises or none': 25,
@@ -20,6 +20,7 @@ const most: Readonly<Record<string, number>> = {
   'files that a query passes': 25,
   // Six of them have to be changed for a further type; the others name Arrow's, Parquet's or Go's.
   'files that name a field type': 7,
+  'files that name the cluster': 0,
 };
 
 /** The files of the product of which a server runs a function while it answers one query. */

@@ -112,9 +112,17 @@ function fieldTypeFiles(): Measure {
   return { name: 'files that name a field type', definition, value: found.length, found };
 }
 
+function clusterFiles(): Measure {
+  const found = sourcesBelow(['engine'])
+    .filter(({ path, text }) => !path.startsWith('engine/far/') && /clickhouse/i.test(text))
+    .map(({ path }) => path);
+  const definition = 'files of the engine outside engine/far with the name of ClickHouse';
+  return { name: 'files that name the cluster', definition, value: found.length, found };
+}
+
 /** The measures that the source code tells. */
 export function measuresOfSource(): Measure[] {
-  return [lines, taskModules, delegations, maybePromises, lenders, limits, fieldTypeFiles].map((measure) =>
-    measure(),
+  return [lines, taskModules, delegations, maybePromises, lenders, limits, fieldTypeFiles, clusterFiles].map(
+    (measure) => measure(),
   );
 }

@@ -1,7 +1,14 @@
 import { type DamageError, assert } from '../../core/errors.js';
 import { type Schema, sameSchema } from '../../core/schema.js';
 import { mergeRuns } from '../manifest/run-columns.js';
-import type { RowGroup, Snapshot, SnapshotRun, SnapshotRuns } from './snapshot.js';
+import {
+  remoteRowGroup,
+  rowsOfCopy,
+  type RowGroup,
+  type Snapshot,
+  type SnapshotRun,
+  type SnapshotRuns,
+} from './snapshot.js';
 import { AttachedFiles } from './attached-files.js';
 import type { BufferPool } from './buffer-pool.js';
 import { CommittedValues, compareRuns } from '../manifest/commit.js';
@@ -19,8 +26,6 @@ import {
   type RejectedEntry,
   type SegmentEntry,
 } from '../manifest/manifest.js';
-import { farRowGroup, rowsOfCopy } from './far-row-group.js';
-import type { FarSource } from '../../far/far-cluster.js';
 import { SealedSegment } from './sealed-segment.js';
 import { StateChanges } from './state-changes.js';
 import { namedFiles } from '../manifest/manifest-file.js';
@@ -85,8 +90,6 @@ export class AgentState {
     private shown: Schema,
     private readonly pool: BufferPool,
     means: ForeignMeans,
-    /** Reads rows from the far tier; undefined where none is configured. */
-    private readonly far?: FarSource,
   ) {
     this.values = new CommittedValues(undefined);
     this.attached = new AttachedFiles(directory, agent, pool, means);
@@ -173,8 +176,8 @@ export class AgentState {
   private openSegment(manifest: Manifest, entry: SegmentEntry): OpenSegment {
     const schema = schemaOf(manifest, entry.schemaVersion);
     if (isFarOnly(entry)) {
-      const rows = rowsOfCopy(this.agent, entry.far!, entry.schemaVersion, schema, this.far);
-      return { entry, segment: null, rowGroups: [farRowGroup(entry, rows)] };
+      const rows = rowsOfCopy(this.agent, entry.far!, entry.schemaVersion, schema);
+      return { entry, segment: null, rowGroups: [remoteRowGroup(entry, rows)] };
     }
     const path = `${this.agent}/${entry.file}`;
     const segment = new SealedSegment(this.directory, path, entry, schema, this.pool);

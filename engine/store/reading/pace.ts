@@ -15,11 +15,6 @@ export function throwIfAborted(signal: AbortSignal | undefined): void {
   throw new LogstrataError('cancelled', 'the query was cancelled', { cause: reason });
 }
 
-/** The signal of a scan, which may be given as a function that makes it. */
-export function signalOf(signal: AbortSignal | (() => AbortSignal) | undefined): AbortSignal | undefined {
-  return typeof signal === 'function' ? signal() : signal;
-}
-
 /** Keeps a scan from blocking the event loop. The scan calls `pause` between short steps. */
 export class Pace {
   readonly #signal: AbortSignal | undefined;

@@ -8,7 +8,7 @@ import type { ReadCounters } from './read-counters.js';
 import type { FilterQuestion } from '../sealed/filter-question.js';
 import type { PositionedRows, RunList } from '../manifest/run-list.js';
 import type { FileFilters } from './filter-request.js';
-import type { FarRows } from '../../far/far-cluster.js';
+import type { FarCopy, SegmentEntry } from '../manifest/manifest.js';
 
 /** The unit of the scan: up to 64 Ki rows of one segment, sealed or hot. */
 export interface RowGroup {
@@ -17,8 +17,10 @@ export interface RowGroup {
   readonly file: string;
   readonly index: number;
   readonly hot: boolean;
-  /** Set where the rows are in the far tier or on the writer's machine. Such a row group is never opened and has any number of rows. */
-  readonly far?: FarRows;
+  /** Set where the rows are on other machines. Such a row group is never opened and has any number of rows. */
+  readonly remote?: RemoteRows;
+  /** Bytes of memory that the rows take as long as somebody refers to them; undefined where they come from files or are hot. */
+  readonly bytes?: number;
   /** Bounds of the placement field that the manifest gives without opening the file; null when unknown. */
   readonly timeMinMs: number | null;
   readonly timeMaxMs: number | null;
@@ -31,6 +33,38 @@ export interface RowGroup {
    * `threads` where that is possible.
    */
   open(threads?: JobQueue | null, counters?: ReadCounters): Promise<OpenRowGroup>;
+}
+
+/** Rows that are in no file of this machine. */
+export interface RemoteRows {
+  readonly agent: string;
+  /** The copy in a cluster; null if the writer on another machine has the rows. */
+  readonly copy: FarCopy | null;
+  /** The schema with which they are stored there. */
+  readonly stored: Schema;
+  /** Estimated bytes of a row in an answer. */
+  readonly rowBytes: number;
+  /** Equal for rows that one question can ask for together. */
+  readonly group: string;
+}
+
+/** Remote rows as one row group. Plans use it; it is never opened. */
+export function remoteRowGroup(
+  { file, rows, timeMinMs, timeMaxMs }: Pick<SegmentEntry, 'file' | 'rows' | 'timeMinMs' | 'timeMaxMs'>,
+  remote: RemoteRows,
+): RowGroup {
+  const facts = { file, rows, timeMinMs, timeMaxMs, remote, index: 0, hot: false };
+  return {
+    ...facts,
+    filters: { rowGroups: 1, ask: () => null },
+    opened: () => null,
+    open: () => Promise.reject(new Error(`${file} is on another machine and can't be opened`)),
+  };
+}
+
+/** How the rows of a segment's copy in a cluster are read. Only the copy that the manifest names counts. */
+export function rowsOfCopy(agent: string, copy: FarCopy, schemaVersion: number, stored: Schema): RemoteRows {
+  return { agent, copy, stored, rowBytes: copy.bytes / copy.rows, group: `${copy.shard} ${schemaVersion}` };
 }
 
 /**

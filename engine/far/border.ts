@@ -26,7 +26,7 @@ import {
 } from '../store/disk/checked-json.js';
 import { DamageError } from '../core/errors.js';
 import type { Schema } from '../core/schema.js';
-import type { AgentState } from '../store/reading/agent-state.js';
+import type { AgentStore } from '../archive/agent-store.js';
 import type { SnapshotRuns } from '../store/reading/snapshot.js';
 
 /** A unit in the far tier: the live rows of one attempt. */
@@ -147,7 +147,9 @@ export function ascending<Positioned extends OrdinalRun>(runs: Positioned[]): Po
 }
 
 /** Builds the border of an agent's newest state, for readers on other machines. Throws when that state can't be read. */
-export function borderOf(state: AgentState): Border {
+export async function borderOf(store: AgentStore): Promise<Border> {
+  const { state, access } = store.context;
+  await access.refresh();
   const snapshot = state.snapshot();
   try {
     const { agent, schema, manifest } = state;

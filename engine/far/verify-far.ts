@@ -1,45 +1,21 @@
-import { ofTable, partitionText, type FarCluster } from '../far/far-cluster.js';
-import { FarFailure } from '../far/far-transport.js';
+import { ofTable, partitionText, type FarCluster } from './far-cluster.js';
+import { FarFailure } from './far-transport.js';
 import { schemaOf, type AgentState } from '../store/reading/agent-state.js';
 import { LogstrataError } from '../core/errors.js';
 import { checksumThere } from './ship-segment.js';
-import type { ShipOptions } from './ship-agent.js';
-
-/** A unit that a replica does not have as it was shipped. */
-export interface FarDamage {
-  readonly url: string;
-  readonly unit: string;
-  readonly attempt: string;
-  readonly reason: string;
-}
-
-/** Rows in the cluster that no manifest of this archive names. */
-export interface FarStray {
-  readonly url: string;
-  /** The partition as the server names it: the ids of unit and attempt. */
-  readonly partition: string;
-  readonly rows: number;
-}
-
-export interface FarReport {
-  readonly units: number;
-  readonly records: number;
-  readonly replicas: number;
-  readonly damages: readonly FarDamage[];
-  readonly strays: readonly FarStray[];
-}
+import type { FarReport, ShipOptions } from '../archive/shipping.js';
 
 /** Asks every replica for the row count and checksum of each unit of its shard, and looks for stray rows. */
 export async function verifyFar(
   state: AgentState,
   cluster: FarCluster,
-  { signal, onProgress }: ShipOptions = {},
+  { signal, onProgress }: ShipOptions,
 ): Promise<FarReport> {
   const { manifest, agent } = state;
   const shipped = (manifest?.segments ?? []).flatMap((entry) =>
     entry.far === undefined ? [] : [{ entry, far: entry.far }],
   );
-  const damages: FarDamage[] = [];
+  const damages: FarReport['damages'][number][] = [];
   let done = 0;
   for (const { entry, far } of shipped) {
     const schema = schemaOf(manifest!, entry.schemaVersion);
@@ -59,7 +35,7 @@ export async function verifyFar(
   const named = new Set(known.map(partitionText));
   const shards = new Set(shipped.map(({ far }) => far.shard));
   const urls = [...shards].flatMap((shard) => cluster.urlsOf(shard));
-  const strays: FarStray[] = [];
+  const strays: FarReport['strays'][number][] = [];
   for (const url of urls) {
     const sql = `SELECT partition, sum(rows) FROM system.parts WHERE active AND ${ofTable(cluster.settings, agent)} GROUP BY partition`;
     await asked(async () => {

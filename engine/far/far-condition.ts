@@ -1,9 +1,14 @@
-import { columnOfField, floatLiteral, intLiteral, quotedName, textLiteral } from '../far/far-sql.js';
+import { columnOfField, floatLiteral, intLiteral, quotedName, textLiteral } from './far-sql.js';
 import { conversionOf, type Conversion } from '../columns/convert-column.js';
 import { assertNever } from '../core/errors.js';
 import type { Field, Schema } from '../core/schema.js';
-import type { Needle } from './string-search.js';
-import type { Comparison, PreparedPredicate, PreparedPredicates, StringComparison } from './predicate.js';
+import type { Needle } from '../scan/string-search.js';
+import type {
+  Comparison,
+  PreparedPredicate,
+  PreparedPredicates,
+  StringComparison,
+} from '../scan/predicate.js';
 
 /** Maximum length of a condition in characters, because servers limit the size of a statement. A longer condition is left out. */
 const conditionLengthMax = 60_000;
@@ -60,21 +65,11 @@ function comparisonsOf({ anyOf: comparisons }: PreparedPredicate, column: string
   return anyOf(comparisons.map((comparison) => conditionOf(comparison, column)));
 }
 
-/** Whether there is any predicate. */
-export function areFiltered({ onField, anywhere }: PreparedPredicates): boolean {
-  return onField.length + anywhere.length > 0;
-}
-
 /** Whether a predicate asks for whole string values. Few rows match such a predicate. */
 export function findsWholeTexts({ onField }: PreparedPredicates): boolean {
   const isWhole = (comparison: Comparison): boolean =>
     comparison.kind === 'string' && comparison.needle.op === 'exact' && !comparison.outside;
   return onField.some(({ anyOf: comparisons }) => comparisons.every(isWhole));
-}
-
-/** The fields that predicates are evaluated on. */
-export function fieldsOf({ onField, anywhere }: PreparedPredicates): number[] {
-  return [...onField, ...anywhere.flatMap(({ members }) => members)].map(({ field }) => field);
 }
 
 function allOf(conditions: readonly string[]): string {

@@ -1,20 +1,32 @@
-import type { FarAnswer, FarRows, FarSource, SourceQuestion } from '../far/far-cluster.js';
-import { columnOfField } from '../far/far-sql.js';
-import { readNative } from '../far/native-reader.js';
+import type { FarAnswer, FarSource, SourceQuestion } from './far-cluster.js';
+import { FarRows } from './far-reader.js';
+import { notConfigured } from '../scan/tiered-finder.js';
+import type { AgentStore } from '../archive/agent-store.js';
+import { columnOfField } from './far-sql.js';
+import { readNative, fieldColumn, nativeBlock, unsignedColumn } from './native-format.js';
 import type { OrdinalRun } from '../store/manifest/manifest.js';
-import { farRowGroup, rowsOfCopy } from '../store/reading/far-row-group.js';
-import type { RowGroup, Snapshot, SnapshotRun } from '../store/reading/snapshot.js';
+import {
+  remoteRowGroup,
+  rowsOfCopy,
+  type RemoteRows,
+  type RowGroup,
+  type Snapshot,
+  type SnapshotRun,
+} from '../store/reading/snapshot.js';
 import { StateChanges } from '../store/reading/state-changes.js';
 import { compareByPosition } from '../store/manifest/run-list.js';
 import { isLogstrataError, LogstrataError } from '../core/errors.js';
 import type { Schema, Predicate } from '../core/schema.js';
 import { ascending, decodeBorder, schemaTag, type Border } from './border.js';
 import type { Column } from '../columns/column.js';
-import { selectRows, type SelectedRows } from '../scan/selected-rows.js';
-import { fieldColumn, nativeBlock, unsignedColumn } from '../far/native-writer.js';
+import type { SelectedRows } from '../scan/selected-rows.js';
 import { positionToInt64, type Position } from '../core/cursor.js';
 import { farAnswerBytes, rowGroupRowsMax } from '../core/limits.js';
-import type { WorkerPool } from '../workers/worker-pool.js';
+
+/** Rows that only the writer has, which ask it themselves. */
+interface NearRows extends RemoteRows, FarSource {
+  readonly copy: null;
+}
 
 /**
  * What a reader knows of one agent: the newest border that the writer has sent, and the snapshot made from it. It asks the
@@ -24,7 +36,8 @@ export class ReaderState {
   readonly agent: string;
   readonly changes = new StateChanges();
   readonly #door: WriterDoor;
-  readonly #cluster: FarSource | undefined;
+  /** Reads the rows that are near the writer from there, and the others from the cluster. */
+  readonly remote: FarRows;
   readonly #lagMsMax: number;
   readonly #now: () => number;
   #border: Border | null = null;
@@ -50,7 +63,12 @@ export class ReaderState {
   ) {
     this.agent = agent;
     this.#door = door;
-    this.#cluster = cluster;
+    this.remote = new FarRows((rows) => {
+      // Only this class makes rows without a copy.
+      const source = rows.copy === null ? (rows as NearRows) : cluster;
+      if (source === undefined) throw notConfigured(agent);
+      return source;
+    });
     this.#lagMsMax = lagMsMax;
     this.#now = now;
   }
@@ -133,8 +151,11 @@ export class ReaderState {
     const runs: SnapshotRun[] = [];
     const storedOf = new Map(far.schemas.map(({ version, schema }) => [version, schema]));
     for (const { runs: own, copy, schemaVersion, timeMinMs, timeMaxMs } of far.units) {
-      const rows = rowsOfCopy(agent, copy, schemaVersion, storedOf.get(schemaVersion)!, this.#cluster);
-      const rowGroup = farRowGroup({ file: `far/${copy.unit}`, rows: copy.rows, timeMinMs, timeMaxMs }, rows);
+      const rows = rowsOfCopy(agent, copy, schemaVersion, storedOf.get(schemaVersion)!);
+      const rowGroup = remoteRowGroup(
+        { file: `far/${copy.unit}`, rows: copy.rows, timeMinMs, timeMaxMs },
+        rows,
+      );
       for (const run of own) runs.push({ ...run, rowGroup });
     }
     runs.sort(compareByPosition);
@@ -160,17 +181,17 @@ export class ReaderState {
    */
   #nearGroup(stretch: number, stored: Schema, tag: string, rowBytes: number): RowGroup {
     const { agent } = this;
-    const rows: FarRows = {
+    const rows: NearRows = {
       agent,
       copy: null,
       stored,
       rowBytes,
       group: `near ${stretch}`,
-      source: () => ({ ask: (question, signal) => this.#askRows(question, tag, signal) }),
+      ask: (question, signal) => this.#askRows(question, tag, signal),
       lacking: () =>
         this.#outdated(`the writer no longer has all records of agent ${agent} that it had before`),
     };
-    return farRowGroup({ file: 'near', rows: 0, timeMinMs: null, timeMaxMs: null }, rows);
+    return remoteRowGroup({ file: 'near', rows: 0, timeMinMs: null, timeMaxMs: null }, rows);
   }
 
   async #askRows(question: SourceQuestion, tag: string, signal: AbortSignal | undefined): Promise<FarAnswer> {
@@ -232,14 +253,14 @@ interface Block {
 
 /**
  * Answers a reader's request for rows. An answer has a limit of bytes and rows; the reader sends another request for the rest.
- * The writer reads the rows from its own files or from the far tier, wherever they are by now.
+ * The writer reads the rows from its own files or from the far tier, wherever they are by now. Throws as a scan does.
  */
 export async function rowsBetween(
-  takeSnapshot: () => Promise<Snapshot>,
+  store: AgentStore,
   question: RowsQuestion,
-  schema: Schema,
-  settings: { readonly signal?: AbortSignal | undefined; readonly workers?: WorkerPool | undefined },
+  { signal }: { readonly signal?: AbortSignal | undefined } = {},
 ): Promise<RowsAnswer> {
+  const { schema } = store;
   const { from, to, direction, predicates, fields } = question;
   const limit = Math.min(question.limit, rowGroupRowsMax);
   const isForward = direction === 'forward';
@@ -255,7 +276,7 @@ export async function rowsBetween(
   let bytes = 0;
   let rows = 0;
   let isCut = false;
-  for await (const selected of selectRows(takeSnapshot, query, settings)) {
+  for await (const selected of store.selectRows(query, { signal }, schema)) {
     for (const block of blocksOf(selected, fields, schema)) {
       // When an answer is full, the rows nearest to the end that the request begins at are kept.
       if (isForward && bytes >= farAnswerBytes) isCut = true;

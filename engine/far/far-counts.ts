@@ -1,18 +1,20 @@
 import { columnValue, isValid } from '../columns/column.js';
 import { plainColumn } from '../columns/take.js';
-import type { FarCounted, FarCountQuestion, FarCountUnit } from '../far/far-sql.js';
-import type { FarRows } from '../far/far-cluster.js';
+import type { FarCounted, FarCountQuestion, FarCountUnit } from './far-sql.js';
+import { lackingRows, type FarSource, type SourceOf } from './far-cluster.js';
+import type { RemoteRows } from '../store/reading/snapshot.js';
+import type { RemoteCount } from '../scan/tiered-finder.js';
 import type { FarCopy, OrdinalRun } from '../store/manifest/manifest.js';
 import { farPartsMax } from '../core/limits.js';
 import type { Field, Schema } from '../core/schema.js';
-import { areFiltered, farCondition, isExactCondition, storedField } from './far-condition.js';
-import type { PreparedPredicates } from './predicate.js';
-import type { ScanWork } from './row-group-filter.js';
-import type { CountQuery, TimeBucket } from './count-query.js';
-import { rangeOfRun, type ScanPlan } from './plan.js';
-import type { Tally } from './tally.js';
-import { bucketsBetween } from './time-ranges.js';
-import { ValueBytes } from './value-bytes.js';
+import { farCondition, isExactCondition, storedField } from './far-condition.js';
+import { areFiltered, type PreparedPredicates } from '../scan/predicate.js';
+import type { ScanWork } from '../scan/row-group-filter.js';
+import type { CountQuery, TimeBucket } from '../scan/count-query.js';
+import { rangeOfRun, type ScanPlan } from '../scan/plan.js';
+import type { Tally } from '../scan/tally.js';
+import { bucketsBetween } from '../scan/time-ranges.js';
+import { ValueBytes } from '../scan/value-bytes.js';
 
 /** The query of a count, and what is needed to ask servers about it. */
 export interface FarCountWish {
@@ -22,7 +24,7 @@ export interface FarCountWish {
 }
 
 /** The counts of one shard. */
-export interface FarGroupCount {
+interface FarGroupCount {
   readonly counted: FarCounted;
   /** The buckets of the counted ranges; null where the rows lack the time field, or none is counted by. */
   readonly buckets: readonly TimeBucket[] | null;
@@ -32,7 +34,7 @@ export interface FarGroupCount {
 
 /** The live rows of a copy that a plan has. */
 interface PlannedUnit {
-  readonly far: FarRows;
+  readonly far: RemoteRows;
   readonly copy: FarCopy;
   readonly runs: { partition: number; firstOrdinal: number; rows: number }[];
   rows: number;
@@ -42,7 +44,7 @@ interface PlannedUnit {
 interface Asking {
   readonly question: Omit<FarCountQuestion, 'units' | 'time'>;
   readonly time: Field | null;
-  readonly far: FarRows;
+  readonly far: RemoteRows;
   readonly units: readonly FarCountUnit[];
   readonly rows: number;
 }
@@ -55,18 +57,20 @@ export async function countFar(
   plan: ScanPlan,
   wish: FarCountWish,
   work: ScanWork,
-): Promise<readonly FarGroupCount[] | null> {
+  sourceOf: SourceOf,
+): Promise<readonly RemoteCount[] | null> {
   const units = plannedUnits(plan);
   const askings = units === null ? null : askingsOf(units, wish);
   if (askings === null) return null;
   const ending = new AbortController();
   const signal = AbortSignal.any([ending.signal, work.pace.signal ?? ending.signal]);
-  const counting = askings.map((asking) => countGroup(asking, wish, signal));
+  const counting = askings.map((asking) => countGroup(asking, wish, sourceOf(asking.far), signal));
   try {
     const counts = await Promise.all(counting);
     const known = counts.filter((count) => count !== null);
     for (const { counted } of known) work.stats.bytesRead += counted.bytes;
-    return known.length === counts.length ? known : null;
+    if (known.length < counts.length) return null;
+    return known.map((group) => (tally: Tally) => tallyFar(tally, group));
   } finally {
     ending.abort(new Error('the count has ended'));
     await Promise.allSettled(counting);
@@ -77,7 +81,7 @@ export async function countFar(
 function plannedUnits(plan: ScanPlan): readonly PlannedUnit[] | null {
   const units = new Map<string, PlannedUnit>();
   for (let i = plan.first; i < plan.end; i++) {
-    const { far } = plan.runs.at(i)!.rowGroup;
+    const { remote: far } = plan.runs.at(i)!.rowGroup;
     const range = far === undefined ? null : rangeOfRun(plan, i);
     if (far === undefined || range === null) continue;
     const { copy } = far;
@@ -142,11 +146,11 @@ function keptField(field: number | undefined, schema: Schema, stored: Schema): F
 }
 
 async function countGroup(
-  { question, time, far, units, rows }: Asking,
+  { question, time, units, rows }: Asking,
   { query, predicates }: FarCountWish,
+  source: FarSource,
   signal: AbortSignal,
 ): Promise<FarGroupCount | null> {
-  const source = far.source();
   if (source.count === undefined || source.times === undefined) return null;
   const whole = { ...question, units, time: null };
   let buckets: readonly TimeBucket[] | null = null;
@@ -161,7 +165,7 @@ async function countGroup(
   if (counted === null) return null;
   const sum = counted.rows.reduce((all, count) => all + count, 0);
   // Without predicates the count must be the number of live rows. A difference is an error, so that a count is never silently short.
-  if (!areFiltered(predicates) && sum !== rows) throw far.lacking(sum, { ...firstOf(units), rows });
+  if (!areFiltered(predicates) && sum !== rows) throw lackingRows(sum, { ...firstOf(units), rows });
   return { counted, buckets, hasValues: question.value !== null };
 }
 
@@ -170,7 +174,7 @@ function firstOf([first]: readonly FarCountUnit[]): OrdinalRun {
 }
 
 /** Adds the counts of servers to a tally. Returns the number of rows that they are. */
-export function tallyFar(tally: Tally, { counted, buckets, hasValues }: FarGroupCount): number {
+function tallyFar(tally: Tally, { counted, buckets, hasValues }: FarGroupCount): number {
   const { batch, rows } = counted;
   const ranges = buckets === null ? undefined : batch.columns[0];
   const source = hasValues ? new ValueBytes(plainColumn(batch.columns.at(-1)!)) : null;

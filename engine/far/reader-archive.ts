@@ -1,10 +1,10 @@
 import type { Border } from './border.js';
 import { ReaderState, type WriterAgents, type WriterDoor } from './reader-state.js';
-import type { FarSource } from '../far/far-cluster.js';
+import type { FarSource } from './far-cluster.js';
 import { noCounters, nothingRetired, type OrdinalRun } from '../store/manifest/manifest.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
-import { type ReadableStore, ReadingStore } from './reading-store.js';
-import type { AgentFigures, ArchiveFigures, Trouble } from './archive-figures.js';
+import { type ReadableStore, ReadingStore } from '../archive/reading-store.js';
+import type { AgentFigures, ArchiveFigures, Trouble } from '../archive/archive-figures.js';
 
 export interface ReaderOptions {
   /** The connection to the writer. The caller closes it. */
@@ -47,7 +47,7 @@ export class ReaderArchive {
     const { door, cluster, lagMsMax, workers, now } = this.#options;
     const state = new ReaderState(name, door, cluster, lagMsMax, now);
     const access = { follows: true, refresh: () => state.refresh() };
-    const store = new ReadingStore({ state, access, workers });
+    const store = new ReadingStore({ state, access, workers, remote: state.remote });
     this.#opened.set(name, { state, store });
     return store;
   }

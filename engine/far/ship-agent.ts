@@ -1,7 +1,7 @@
-import { FarCluster } from '../far/far-cluster.js';
-import type { FarSettings } from '../far/far-place.js';
-import { isOvertaken } from './compaction.js';
-import { FarFailure } from '../far/far-transport.js';
+import type { AgentToShip, ShipOptions, ShippedAgent, ShipResult } from '../archive/shipping.js';
+import type { FarCluster } from './far-cluster.js';
+import { FarFailure } from './far-transport.js';
+import { isOvertaken } from '../maintenance/compaction.js';
 import { LogstrataError } from '../core/errors.js';
 import {
   type FarAttempt,
@@ -13,57 +13,19 @@ import {
   isFarOnly,
   type Manifest,
 } from '../store/manifest/manifest.js';
-import type { Committer } from '../store/manifest/commit.js';
-import { schemaOf, type AgentState } from '../store/reading/agent-state.js';
-import type { Directory } from '../store/disk/directory.js';
+import { schemaOf } from '../store/reading/agent-state.js';
 import type { Schema } from '../core/schema.js';
 import { dropAttempt, newAttempt, shipSegment, type ShippedRows } from './ship-segment.js';
 import { dayNumber, hourMs } from '../core/cursor.js';
 
-/** How records are shipped to a far tier. */
-export interface FarTierOptions {
+/** What shipping depends on. */
+export interface ShippingMeans {
+  readonly cluster: FarCluster;
   readonly policy: FarPolicy;
   /** Limit on the bytes sent per second. */
   readonly bytesPerSecond: number;
   /** Longest time of a query (ms). Rows that left the manifest longer ago are not read any more. */
   readonly longestQueryMs: number;
-}
-
-/** The far tier of an archive: the cluster, and how records are shipped there. */
-export interface FarTier extends FarTierOptions {
-  readonly cluster: FarCluster;
-}
-
-export interface FarTierSettings extends FarTierOptions {
-  readonly servers: FarSettings;
-}
-
-/** Opens the far tier without contacting the servers. The caller closes the cluster. */
-export async function openFarTier({ servers, ...options }: FarTierSettings): Promise<FarTier> {
-  return { ...options, cluster: await FarCluster.open(servers) };
-}
-
-/** An agent whose records are shipped, and its committer. */
-export interface FarAgent {
-  readonly state: AgentState;
-  readonly committer: Committer;
-}
-
-/** What shipping has done. */
-export interface ShipResult {
-  readonly segments: number;
-  readonly rows: number;
-  readonly bytes: number;
-  /** Number of segments whose local files were removed. */
-  readonly freed: number;
-  /** Number of attempts that were dropped in the cluster. */
-  readonly dropped: number;
-}
-
-export interface ShipOptions {
-  readonly signal?: AbortSignal | undefined;
-  /** Called with the progress, 0…1. */
-  readonly onProgress?: ((fraction: number) => void) | undefined;
 }
 
 const none: ReadonlySet<string> = new Set();
@@ -75,8 +37,8 @@ export type Ship = (entry: SegmentEntry, schema: Schema, attempt: FarAttempt) =>
 
 /** Ships the next segment that is old enough, using `ship`, and publishes its copy. Returns null if there is no such segment. */
 export async function shipNext(
-  { state, committer }: FarAgent,
-  { cluster, policy }: FarTier,
+  { state, committer }: ShippedAgent,
+  { cluster, policy }: ShippingMeans,
   nowMs: number,
   ship: Ship,
   except: ReadonlySet<string> = none,
@@ -111,8 +73,8 @@ export async function shipNext(
  * removed, every replica must have all of its rows; otherwise throws `unavailable`, because the file may be the only copy.
  */
 export async function freeAndDrop(
-  { state, committer }: FarAgent,
-  { cluster, policy, longestQueryMs }: FarTier,
+  { state, committer }: ShippedAgent,
+  { cluster, policy, longestQueryMs }: ShippingMeans,
   nowMs: number,
 ): Promise<Pick<ShipResult, 'freed' | 'dropped'>> {
   const { manifest, agent } = state;
@@ -152,12 +114,11 @@ async function assertEverywhere(
 
 /** Ships all segments that are old enough, one by one. Segments that were published before a failure stay shipped. */
 export async function shipAgent(
-  agent: FarAgent & { readonly directory: Directory; readonly refresh: () => Promise<void> },
-  configured: FarTier,
-  now: () => number,
-  { signal, onProgress }: ShipOptions = {},
+  agent: AgentToShip,
+  configured: ShippingMeans,
+  { signal, onProgress }: ShipOptions,
 ): Promise<ShipResult> {
-  const { state, committer, directory, refresh } = agent;
+  const { state, committer, directory, refresh, now } = agent;
   const tier = { ...configured, policy: { ...configured.policy, shipsAll: true } };
   const { cluster, bytesPerSecond } = tier;
   await refresh();
@@ -193,7 +154,7 @@ export async function shipAgent(
 }
 
 /** When records are shipped, and when their local files are removed. */
-interface FarPolicy {
+export interface FarPolicy {
   /** Age of a day (ms), counted from its end, at which its segments are shipped. */
   readonly afterMs: number;
   /** How long (ms) their local files are kept after that. */

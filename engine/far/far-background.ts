@@ -1,56 +1,32 @@
 import { DamageError, isLogstrataError } from '../core/errors.js';
 import { backgroundRetryMs } from '../core/limits.js';
-import { proposeRewrite, isOvertaken } from './compaction.js';
-import type { Directory } from '../store/disk/directory.js';
+import { proposeRewrite, isOvertaken } from '../maintenance/compaction.js';
 import { WorkerPool } from '../workers/worker-pool.js';
-import { type FarTier, freeAndDrop, shipNext, type FarAgent, type Ship } from './ship-agent.js';
+import { freeAndDrop, shipNext, type Ship, type ShippingMeans } from './ship-agent.js';
+import type { BackgroundShipping, FarCounts, ShippedAgent, ShippingOptions } from '../archive/shipping.js';
 import { shipTask } from './ship-task.js';
 import { SharedWork } from '../core/waiting.js';
 
-/** What has been shipped for an agent since the process started. */
-export interface FarCounts {
-  readonly shipped: number;
-  readonly rows: number;
-  readonly bytes: number;
-  readonly failed: number;
-}
-
 const nothing: FarCounts = { shipped: 0, rows: 0, bytes: 0, failed: 0 };
-
-/** A shipped segment, for the log. */
-export interface FarEvent {
-  readonly agent: string;
-  readonly rows: number;
-  readonly bytes: number;
-  readonly shard: number;
-  readonly unit: string;
-}
-
-export interface FarBackgroundOptions {
-  readonly directory: Directory;
-  readonly now: () => number;
-  readonly zstdAfterMs: number | null;
-  readonly tier: FarTier;
-  readonly onWarning: (message: string) => void;
-  readonly onShipped: (event: FarEvent) => void;
-}
 
 /**
  * Shipping in the background of a server: one segment at a time for all agents, on a thread of its own. A day that compaction still has to
  * rewrite is not shipped yet.
  */
-export class FarBackground {
-  readonly #options: FarBackgroundOptions;
+export class FarBackground implements BackgroundShipping {
+  readonly #tier: ShippingMeans;
+  readonly #options: ShippingOptions;
   readonly #workers = new WorkerPool(1);
   readonly #counts = new Map<string, FarCounts>();
   /** For each agent after a failure: the time (ms, monotonic clock) until which it is skipped, and the last reported failure. */
   readonly #patience = new Map<string, { readonly untilMs: number; readonly told: string }>();
   /** Files of each agent that cannot be read, which are not tried again. `verify` reports them. */
   readonly #damaged = new Map<string, ReadonlySet<string>>();
-  readonly #work = new SharedWork((agents: readonly FarAgent[]) => this.#runAll(agents));
+  readonly #work = new SharedWork((agents: readonly ShippedAgent[]) => this.#runAll(agents));
   #isStopping = false;
 
-  constructor(options: FarBackgroundOptions) {
+  constructor(tier: ShippingMeans, options: ShippingOptions) {
+    this.#tier = tier;
     this.#options = options;
   }
 
@@ -59,7 +35,7 @@ export class FarBackground {
   }
 
   /** Starts shipping if it is not running. Never throws, and returns at once. For a timer. */
-  tick(agents: readonly FarAgent[]): void {
+  tick(agents: readonly ShippedAgent[]): void {
     void this.#work.run(agents);
   }
 
@@ -71,7 +47,7 @@ export class FarBackground {
   }
 
   /** Repeats until no agent has anything to ship. */
-  async #runAll(agents: readonly FarAgent[]): Promise<void> {
+  async #runAll(agents: readonly ShippedAgent[]): Promise<void> {
     let isBusy = true;
     while (isBusy && !this.#isStopping) {
       isBusy = false;
@@ -89,8 +65,9 @@ export class FarBackground {
     }
   }
 
-  async #shipOne(agent: FarAgent): Promise<boolean> {
-    const { tier, now, zstdAfterMs, directory } = this.#options;
+  async #shipOne(agent: ShippedAgent): Promise<boolean> {
+    const tier = this.#tier;
+    const { now, zstdAfterMs, directory } = this.#options;
     const { state } = agent;
     const nowMs = now();
     await freeAndDrop(agent, tier, nowMs);

@@ -1,5 +1,5 @@
-import { FarCluster } from '../far/far-cluster.js';
-import type { FarSettings } from '../far/far-place.js';
+import { FarCluster } from './far-cluster.js';
+import type { FarSettings } from './far-transport.js';
 import { openRealDirectory } from '../store/disk/real-directory.js';
 import type { FarAttempt, SegmentEntry } from '../store/manifest/manifest.js';
 import type { Schema } from '../core/schema.js';

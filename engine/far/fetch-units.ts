@@ -1,9 +1,7 @@
-import { hourMs, importedPartition, type Position } from '../core/cursor.js';
+import type { AgentToShip, FetchResult, FetchWish, ShipOptions } from '../archive/shipping.js';
+import { hourMs, importedPartition } from '../core/cursor.js';
 import { LogstrataError } from '../core/errors.js';
-import { farAnswerBytes, rowGroupRowsMax } from '../core/limits.js';
 import type { Schema } from '../core/schema.js';
-import type { FarAnswer, FarCluster } from '../far/far-cluster.js';
-import type { Directory } from '../store/disk/directory.js';
 import { MergedSegments } from '../store/load/segment-builder.js';
 import {
   ageingPartition,
@@ -15,30 +13,9 @@ import {
   type SegmentEntry,
 } from '../store/manifest/manifest.js';
 import { schemaOf } from '../store/reading/agent-state.js';
-import type { WorkerPool } from '../workers/worker-pool.js';
-import type { FarAgent, ShipOptions } from './ship-agent.js';
-
-/** Which units to fetch: those with records in this range of time; null for no bound. */
-export interface FetchWish {
-  readonly sinceMs: number | null;
-  readonly untilMs: number | null;
-}
-
-/** What has been fetched. */
-export interface FetchResult {
-  readonly units: number;
-  readonly rows: number;
-  /** Number of units whose files still existed locally, so that nothing was transferred. */
-  readonly stillHere: number;
-}
-
-/** What fetching units depends on. */
-export interface FetchContext extends FarAgent {
-  readonly directory: Directory;
-  readonly workers: WorkerPool;
-  readonly cluster: FarCluster;
-  readonly refresh: () => Promise<void>;
-}
+import { rowsOfCopy } from '../store/reading/snapshot.js';
+import type { FarCluster } from './far-cluster.js';
+import { FarStream } from './far-reader.js';
 
 /**
  * Brings units back from the far tier, one at a time. Their rows become local segments again, which are only shipped on demand, and their
@@ -46,9 +23,10 @@ export interface FetchContext extends FarAgent {
  * stay. Throws `unavailable` for a unit that is incomplete.
  */
 export async function fetchUnits(
-  context: FetchContext,
+  context: AgentToShip,
+  cluster: FarCluster,
   wish: FetchWish,
-  { signal, onProgress }: ShipOptions = {},
+  { signal, onProgress }: ShipOptions,
 ): Promise<FetchResult> {
   const { state, committer, refresh } = context;
   await refresh();
@@ -60,7 +38,7 @@ export async function fetchUnits(
   let rows = 0;
   for (const entry of there) {
     if (signal?.aborted === true) throw new LogstrataError('cancelled', 'fetching was stopped');
-    await fetchUnit(context, entry, signal, (count) => onProgress?.((rows += count) / total));
+    await fetchUnit(context, cluster, entry, signal, (count) => onProgress?.((rows += count) / total));
     await refresh();
   }
   return { units: wanted.length, rows: total, stillHere: here.length };
@@ -77,7 +55,8 @@ function isWanted(entry: SegmentEntry, { sinceMs, untilMs }: FetchWish): boolean
 }
 
 async function fetchUnit(
-  { state, committer, directory, workers, cluster }: FetchContext,
+  { state, committer, directory, workers }: AgentToShip,
+  cluster: FarCluster,
   entry: SegmentEntry,
   signal: AbortSignal | undefined,
   onRows: (rows: number) => void,
@@ -88,13 +67,22 @@ async function fetchUnit(
   const id = await committer.begin();
   const target = { directory, workers, agent, id, schema, schemaVersion, codec, keepUntilMs };
   const merged = new MergedSegments({ ...target, replaces: [file] });
+  const ending = new AbortController();
+  const pages = pagesOf(
+    cluster,
+    agent,
+    entry,
+    schema,
+    AbortSignal.any([ending.signal, signal ?? ending.signal]),
+  );
   try {
     let rows = 0;
-    for await (const answer of pagesOf(cluster, agent, entry, schema, signal)) {
-      rows += answer.batch.length;
-      for (const { from, to, position } of rangesOf(answer))
-        await merged.add({ batch: answer.batch, from, to }, position.partition, position.ordinal);
-      onRows(answer.batch.length);
+    for (let page = await pages.page(Infinity); page !== null; page = await pages.page(Infinity)) {
+      for (const { firstRow: from, rows: count, partition, firstOrdinal } of page.ranges(0, page.rows))
+        await merged.add({ batch: page.batch, from, to: from + count }, partition, firstOrdinal);
+      rows += page.rows;
+      onRows(page.rows);
+      pages.leave();
     }
     if (rows !== liveRows(entry))
       throw new LogstrataError(
@@ -111,53 +99,35 @@ async function fetchUnit(
       counters: noCounters,
     });
   } finally {
+    ending.abort(new Error('the fetch has ended'));
     await merged.abort();
     await committer.end(id);
   }
 }
 
 /** The live rows of a unit, ascending, page by page. Rows that are not live precede them. */
-async function* pagesOf(
+function pagesOf(
   cluster: FarCluster,
   agent: string,
   entry: SegmentEntry,
   schema: Schema,
-  signal: AbortSignal | undefined,
-): AsyncGenerator<FarAnswer> {
+  signal: AbortSignal,
+): FarStream {
   const copy = entry.far!;
   const runs = liveRuns(entry);
   const last = runs.at(-1)!;
-  const to = { partition: last.partition, ordinal: last.firstOrdinal + last.rows - 1 };
-  const pageRows = Math.floor(farAnswerBytes / Math.max(1, copy.bytes / copy.rows));
-  const limit = Math.max(1, Math.min(rowGroupRowsMax, pageRows));
-  let from: Position | null = runStart(runs[0]!);
-  while (from !== null) {
-    const question = { agent, shard: copy.shard, copies: [copy], from, to, limit, condition: null, schema };
-    const answer: FarAnswer = await cluster.ask({ ...question, direction: 'forward' }, signal);
-    const { length } = answer.batch;
-    if (length > 0) yield answer;
-    from =
-      answer.isCut && length > 0
-        ? { partition: answer.partitions[length - 1]!, ordinal: answer.ordinals[length - 1]! + 1 }
-        : null;
-  }
-}
-
-/** The ranges of rows of an answer with consecutive positions. */
-function* rangesOf({
-  partitions,
-  ordinals,
-  batch,
-}: FarAnswer): Generator<{ readonly from: number; readonly to: number; readonly position: Position }> {
-  for (let from = 0; from < batch.length;) {
-    let to = from + 1;
-    while (
-      to < batch.length &&
-      partitions[to] === partitions[from] &&
-      ordinals[to] === ordinals[from]! + to - from
-    )
-      to++;
-    yield { from, to, position: { partition: partitions[from]!, ordinal: ordinals[from]! } };
-    from = to;
-  }
+  const question = {
+    agent,
+    shard: copy.shard,
+    copies: [copy],
+    from: runStart(runs[0]!),
+    to: { partition: last.partition, ordinal: last.firstOrdinal + last.rows - 1 },
+    direction: 'forward' as const,
+    condition: null,
+    predicates: [],
+    schema,
+    shown: schema,
+  };
+  const rows = rowsOfCopy(agent, copy, entry.schemaVersion, schema);
+  return new FarStream(rows, cluster, question, Infinity, signal, () => undefined);
 }
