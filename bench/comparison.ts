@@ -1,3 +1,4 @@
+import { Finding } from './runner.js';
 import type { AnswerDigest } from './answer-digest.js';
 import type { Question } from './question.js';
 import type { SideClient } from './side-client.js';
@@ -21,7 +22,7 @@ const slowMs = 1500;
 const coldTurnsMax = 5;
 
 /** The answers of the sides to a question differ, or are not the expected ones. */
-export class AnswerMismatch extends Error {}
+export class AnswerMismatch extends Finding {}
 
 /**
  * Asks every side once and compares the answers: they must have the same number of records with the same values in the same order. Throws

@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os';
-import { resolve } from 'node:path';
-import { parseArgs } from 'node:util';
+import { join, resolve } from 'node:path';
 import { packageRoot } from '../server/cli/options.js';
 import { questionIds, type QuestionId } from './question.js';
+import { numberOf, textOf, UsageFailure, type Values } from './runner.js';
 import { peerNames, type PeerName } from './side.js';
 
 /** The options of the benchmark. */
@@ -22,36 +22,12 @@ export interface BenchOptions {
   readonly threads: number;
   readonly cacheBytes: number;
   readonly httpSeconds: number;
-  /** Path of the result files without their endings. */
-  readonly outPath: string;
   readonly dataFolder: string;
   /** Whether to measure an archive: Parquet files that DuckDB wrote, queried in place. */
   readonly archive: boolean;
   /** Whether to install the packages of the peers. */
   readonly mayInstall: boolean;
 }
-
-export const benchUsage = `Usage: npm run bench -- [options]
-
-Measures Logstrata beside other programs, on the same records, and writes a table, a plot and a record of the run.
-Without options: 10 million web records and 5 million of an application, all peers. That takes an hour and 40 GB of disk.
-
-  --quick           1 million web records, DuckDB alone (3 minutes)
-  --archive         web records alone, in 100 Parquet files of DuckDB: answered by it, and by ours in place
-  --tiny            a few thousand records: whether it works, not how fast
-  --rows N          web records, and half as many of the application where it takes part
-  --peers A,B       of ${peerNames.join(', ')}; none for ours alone
-  --queries A,B     ids of the questions to ask, as the record names them (default: all)
-  --repeat N        rounds of each question (default: 7; 3 with --quick)
-  --threads N       threads for each side (default: the processors)
-  --cache MB        memory for our decoded columns (default: 4096)
-  --no-install      measure without the peers that are not installed yet
-  --data FOLDER     for records and stores (default: bench/data)
-  --out PATH        result, without ending (default: bench/results/full, bench/results/quick, …)
-`;
-
-/** Wrong usage of the command line; the message says what was expected. */
-export class UsageFailure extends Error {}
 
 type Preset = Pick<
   BenchOptions,
@@ -89,14 +65,6 @@ const tiny: Preset = {
   httpSeconds: 0.3,
 };
 
-function wholeNumber(name: string, text: string | undefined, otherwise: number): number {
-  if (text === undefined) return otherwise;
-  if (!/^\d{1,12}$/.test(text) || Number(text) < 1) {
-    throw new UsageFailure(`--${name} must be a whole number from 1 on, not "${text}"`);
-  }
-  return Number(text);
-}
-
 function peersOf(text: string | undefined, preset: Preset): readonly PeerName[] {
   if (text === undefined) return preset.peers;
   if (text === 'none' || text === '') return [];
@@ -116,60 +84,26 @@ function questionsOf(text: string | undefined): readonly QuestionId[] | null {
   });
 }
 
-const text = { type: 'string' } as const;
-const flag = { type: 'boolean' } as const;
-
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...args],
-      options: {
-        quick: flag,
-        tiny: flag,
-        archive: flag,
-        rows: text,
-        peers: text,
-        queries: text,
-        repeat: text,
-        threads: text,
-        cache: text,
-        'no-install': flag,
-        data: text,
-        out: text,
-        help: flag,
-      },
-    }).values;
-  } catch (error) {
-    throw new UsageFailure(error instanceof Error ? error.message : String(error));
-  }
-}
-
-/** Parses the command line; undefined where help is asked for. Throws `UsageFailure`. */
-export function readBenchOptions(args: readonly string[]): BenchOptions | undefined {
-  const values = parse(args);
-  if (values.help === true) return undefined;
-  if (values.quick === true && values.tiny === true)
+/** Reads the options. Throws a `UsageFailure`. */
+export function readBenchOptions(values: Values): BenchOptions {
+  if (values['quick'] === true && values['tiny'] === true)
     throw new UsageFailure('--quick and --tiny exclude each other');
-  const preset = values.tiny === true ? tiny : values.quick === true ? quick : full;
-  const webRows = wholeNumber('rows', values.rows, preset.webRows);
-  const scaled = Math.max(1, Math.floor(webRows / 2));
-  const archive = values.archive === true;
+  const preset = values['tiny'] === true ? tiny : values['quick'] === true ? quick : full;
+  const webRows = numberOf(values, 'rows', preset.webRows);
+  const archive = values['archive'] === true;
   const kind = archive ? `archive-${preset.name}` : preset.name;
-  const name = webRows === preset.webRows ? kind : `${kind}-${webRows}`;
-  // The tiny run is a test, so its result is not put into the folder of results.
-  const outFolder = preset === tiny ? 'bench/data' : 'bench/results';
+  const scaled = values['rows'] === undefined ? preset.appRows : Math.max(1, Math.floor(webRows / 2));
   return {
     ...preset,
-    name,
+    name: webRows === preset.webRows ? kind : `${kind}-${webRows}`,
     webRows,
-    appRows: preset.appRows === 0 || archive ? 0 : values.rows === undefined ? preset.appRows : scaled,
-    peers: peersOf(values.peers, preset),
-    questions: questionsOf(values.queries),
-    turns: wholeNumber('repeat', values.repeat, preset.turns),
-    threads: wholeNumber('threads', values.threads, availableParallelism()),
-    cacheBytes: wholeNumber('cache', values.cache, 4096) * 1024 * 1024,
-    outPath: resolve(values.out ?? `${packageRoot()}/${outFolder}/${name}`),
-    dataFolder: resolve(values.data ?? `${packageRoot()}/bench/data`),
+    appRows: preset.appRows === 0 || archive ? 0 : scaled,
+    peers: peersOf(textOf(values, 'peers'), preset),
+    questions: questionsOf(textOf(values, 'queries')),
+    turns: numberOf(values, 'repeat', preset.turns),
+    threads: numberOf(values, 'threads', availableParallelism()),
+    cacheBytes: numberOf(values, 'cache', 4096) * 1024 * 1024,
+    dataFolder: resolve(textOf(values, 'data') ?? join(packageRoot(), 'bench/data')),
     archive,
     mayInstall: values['no-install'] !== true,
   };

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { formatBytes, formatCount } from '../../server/cli/terminal.js';
 import { packageRoot } from '../../server/cli/options.js';
 import { ServerProcess } from '../http/server-process.js';
-import { numberOption, runMeasured, type MeasuredLine } from '../report/measured-run.js';
+import { numberOf, figureBenchmark, type MeasuredLine } from '../runner.js';
 import { folderBytes } from '../sides/folder-size.js';
 import { spreadOf } from '../spread.js';
 import { makeFiles, type MadeFiles } from './made-files.js';
 
-const usage = `Usage: npm run bench:archives -- [options]
+const usage = `Usage: npm run bench -- archives [options]
 
 How an archive of very many files does that are answered from where they lie: Parquet that DuckDB writes, in folders day=…. Measures how long it
 takes to attach and index them, until a server answers, and for the newest records and an id. Needs DuckDB: node bench/peers/install.mjs duckdb
@@ -120,14 +120,13 @@ async function measure(folder: string, made: MadeFiles, serverStarts: number): P
   ];
 }
 
-process.exitCode = await runMeasured({
+export const benchmark = figureBenchmark({
   name: 'archives',
   usage,
-  small: 'tiny',
-  options: ['files', 'rows'],
-  measure: async ({ isSmall, values, folder }) => {
-    const files = numberOption('files', values['files'], isSmall ? 6 : 10_000, 1e6);
-    const rowsOfFile = numberOption('rows', values['rows'], isSmall ? 40 : 10_000, 1e7);
+  texts: ['files', 'rows'],
+  measure: async (values, isSmall, { folder }) => {
+    const files = numberOf(values, 'files', isSmall ? 6 : 10_000, { max: 1e6 });
+    const rowsOfFile = numberOf(values, 'rows', isSmall ? 40 : 10_000, { max: 1e7 });
     const made = { files, rowsOfFile, filesOfDay };
     const about = `${formatCount(files)} Parquet files of DuckDB with ${formatCount(files * rowsOfFile)} rows`;
     return { about, settings: made, lines: await measure(folder, made, isSmall ? 1 : 5) };

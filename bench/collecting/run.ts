@@ -1,15 +1,15 @@
 import { formatBytes, formatCount } from '../../server/cli/terminal.js';
 import { formatFigure } from '../report/figures.js';
-import { runMeasured, type MeasuredLine } from '../report/measured-run.js';
+import { figureBenchmark, type MeasuredLine } from '../runner.js';
 import { formats, measureBacklog, measureFollowing, measureQueries, type Sizes } from './measures.js';
 
-const usage = `Usage: npm run bench:collecting -- [options]
+const usage = `Usage: npm run bench -- collecting [options]
 
 What collecting logs costs: lines to the committed hot batch in a second of processor time, beside what only splits them and a script
 that parses them; the lag of one busy log and of a thousand; queries while logs are collected. Prints a table, and writes it with a
 record of the run.
 
-  --quick       a few lines: whether it works, not how fast
+  --tiny        a few lines: whether it works, not how fast
   --out PATH    result, without ending (default: bench/results/collecting)
 `;
 
@@ -116,11 +116,11 @@ async function queryLines(folder: string, sizes: Sizes): Promise<MeasuredLine[]>
   ];
 }
 
-process.exitCode = await runMeasured({
+export const benchmark = figureBenchmark({
   name: 'collecting',
   usage,
-  small: 'quick',
-  measure: async ({ isSmall, folder }) => {
+  texts: [],
+  measure: async (_values, isSmall, { folder }) => {
     const sizes = isSmall ? quick : full;
     const lines = [
       ...(await backlogLines(folder, sizes)),

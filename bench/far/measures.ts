@@ -1,5 +1,5 @@
 import { formatBytes } from '../../server/cli/terminal.js';
-import type { MeasuredLine } from '../report/measured-run.js';
+import type { MeasuredLine } from '../runner.js';
 import { spreadOf } from '../spread.js';
 import { answered, counted, type Answered, type FarBed } from './far-bed.js';
 

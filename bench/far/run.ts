@@ -1,12 +1,11 @@
 import { formatBytes, formatCount } from '../../server/cli/terminal.js';
-import { UsageFailure } from '../options.js';
-import { numberOption, runMeasured, type MeasuredLine } from '../report/measured-run.js';
+import { figureBenchmark, numberOf, UsageFailure, type MeasuredLine } from '../runner.js';
 import { peerPackageFolder } from '../sides/peer-package.js';
 import { explainedText, explainQueries, type Explained } from './explained.js';
 import { FarBed } from './far-bed.js';
 import { measureCounts, measureId, measureLong, measureNear, measurePages, type Rounds } from './measures.js';
 
-const usage = `Usage: npm run bench:far -- [options]
+const usage = `Usage: npm run bench -- far [options]
 
 What a far tier costs, with today's ClickHouse (chdb) in a process of its own on the same machine. The records of one archive are shipped
 but for the newest day, and the same questions go to it and to an archive that has all of them near: pages, an id, counts, a million
@@ -19,10 +18,6 @@ records. Also says what three queries are compiled to, and what ClickHouse does 
 
 const rowsUsual = 10_000_000;
 const rowsTiny = 80_000;
-
-function say(what: string): void {
-  process.stderr.write(`far: ${what}\n`);
-}
 
 function shippedLine({ shipping, serverVersion }: FarBed): MeasuredLine {
   const { rows, bytes, seconds, ownSeconds, serverSeconds } = shipping;
@@ -50,17 +45,16 @@ function explainedLine({ asked, indexes }: Explained): MeasuredLine {
   };
 }
 
-process.exitCode = await runMeasured({
+export const benchmark = figureBenchmark({
   name: 'far',
   usage,
-  small: 'tiny',
-  options: ['rows'],
-  measure: async ({ isSmall, values, folder }) => {
-    const rows = numberOption('rows', values['rows'], isSmall ? rowsTiny : rowsUsual, 1e9);
+  texts: ['rows'],
+  measure: async (values, isSmall, { folder, say }) => {
+    const rows = numberOf(values, 'rows', isSmall ? rowsTiny : rowsUsual, { max: 1e9 });
     if (peerPackageFolder('clickhouse', 'chdb') === undefined)
       throw new UsageFailure('chdb is not installed; run: node bench/peers/install.mjs clickhouse');
     const rounds: Rounds = isSmall ? { short: 3, long: 1 } : { short: 41, long: 3 };
-    const bed = await FarBed.make(folder, Math.floor(rows), say);
+    const bed = await FarBed.make(folder, rows, say);
     try {
       say('asks');
       const lines = [

@@ -5,12 +5,12 @@ import { formatBytes, formatCount } from '../../server/cli/terminal.js';
 import { packageRoot } from '../../server/cli/options.js';
 import { Child } from '../child.js';
 import { ServerProcess } from '../http/server-process.js';
-import { numberOption, runMeasured, type MeasuredLine } from '../report/measured-run.js';
+import { numberOf, figureBenchmark, type MeasuredLine } from '../runner.js';
 import type { ClientsFigures, ClientsTask, LagFigures } from './clients.js';
 import { connectedLine } from './connected-line.js';
 import type { WriterFigures, WriterTask } from './writer.js';
 
-const usage = `Usage: npm run bench:following -- [options]
+const usage = `Usage: npm run bench -- following [options]
 
 Clients that follow a log which gains 10,000 lines a second: a thousand of them the lines of a filter, 50 a second, and twenty all lines.
 Says what was lost or repeated, through a server that is stopped and killed and connections that break, how late records came, and what
@@ -187,14 +187,13 @@ function linesOf({ clients, aloneBytes, followedBytes, cores, restarts }: Measur
   ];
 }
 
-process.exitCode = await runMeasured({
+export const benchmark = figureBenchmark({
   name: 'following',
   usage,
-  small: 'tiny',
-  options: ['seconds'],
-  measure: async ({ isSmall, values, folder }) => {
+  texts: ['seconds'],
+  measure: async (values, isSmall, { folder }) => {
     const usual = isSmall ? tiny : full;
-    const sizes = { ...usual, seconds: numberOption('seconds', values['seconds'], usual.seconds, 3600) };
+    const sizes = { ...usual, seconds: numberOf(values, 'seconds', usual.seconds, { max: 3600 }) };
     const { some, all, linesPerSecond, step } = sizes;
     const about =
       `${formatCount(some)} clients of ${linesPerSecond / step} records a second each, ${all} of all ${formatCount(linesPerSecond)}, ` +

@@ -6,7 +6,7 @@ import { rowGroupRowsMax } from '../../engine/core/limits.js';
 import { absentDigits, absentId, needleQuestions } from './growth.js';
 import { formatFigure } from '../report/figures.js';
 import { addMadeUpSegments, fullSegmentRows, madeUpName, type MadeUp } from './made-up-segments.js';
-import type { GrowthOptions } from './options.js';
+import type { GrowthOptions } from './growth.js';
 import { measure, type Measured } from './question.js';
 import { aboutRun, markdownTable, measuredHeader, measuredRow } from './table.js';
 import { addRecords, endMs, webAgent } from './web-store.js';

@@ -2,10 +2,25 @@ import { mkdtempSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatCount } from '../../server/cli/terminal.js';
 import { describeMachine, type MachineDescription } from '../machine.js';
-import type { GrowthOptions } from './options.js';
 import { measure, type GrowthQuestion, type Measured } from './question.js';
 import { addRecords, portionsOf, type Filled, type Portion } from './web-store.js';
 import { slopeOf } from '../slope.js';
+
+/** How an archive is filled and asked. */
+export interface GrowthOptions {
+  /** Whether the messages have `index: full`. */
+  readonly isFull: boolean;
+  /** Number of made-up segments in an archive of 10^9 records. */
+  readonly segments: number;
+  /** Numbers of records at which the archive is queried, ascending. */
+  readonly sizes: readonly number[];
+  /** Number of days that the largest size is spread over. */
+  readonly days: number;
+  /** Number of new processes for each question and size. */
+  readonly repeat: number;
+  /** Folder in which the archive is made and removed. */
+  readonly dataFolder: string;
+}
 
 /** The archive and its answers at one size. */
 export interface GrowthStep extends Omit<Filled, 'wanted'> {

@@ -1,10 +1,11 @@
+import { Finding } from '../runner.js';
 const beforeAll = '0000000000000000';
 const pageRecords = 5000;
 const pollMs = 300;
 const walkPages = 10;
 
 /** An error in the answers that a client got. */
-export class PagingFault extends Error {}
+export class PagingFault extends Finding {}
 
 interface Page {
   readonly cursors: readonly string[];

@@ -1,6 +1,15 @@
 import type { MachineDescription } from '../machine.js';
-import type { SoakOptions } from './options.js';
 import { meanOf, slopeOf } from '../slope.js';
+
+/** The options of the soak test. */
+export interface SoakOptions {
+  readonly minutes: number;
+  /** Lines per second. */
+  readonly rate: number;
+  readonly clients: number;
+  /** Bound on the decoded columns of queries in MiB. With the default, the growing cache would hide other growth of memory. */
+  readonly cacheMib: number;
+}
 
 /** The values that are sampled each second. */
 export const gauges = ['rssBytes', 'lagMs', 'handles', 'diskBytes', 'cpuCores'] as const;
@@ -14,8 +23,7 @@ export interface SoakResult {
   readonly format: 'logstrata-soak/1';
   readonly startedAt: string;
   readonly machine: MachineDescription;
-  /** Without the path of the result, which only matters on this machine. */
-  readonly settings: Omit<SoakOptions, 'outPath'>;
+  readonly settings: SoakOptions;
   readonly lines: {
     readonly written: number;
     readonly stored: number;

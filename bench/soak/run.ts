@@ -1,16 +1,23 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, relative } from 'node:path';
 import { formatBytes, formatCount } from '../../server/cli/terminal.js';
-import { UsageFailure } from '../options.js';
 import { plotSoak } from '../report/soak-plot.js';
-import { readSoakOptions, soakUsage } from './options.js';
-import { PagingFault } from './paging-client.js';
-import type { SoakResult } from './result.js';
+import { numberOf, type Benchmark, type Values } from '../runner.js';
+import type { SoakOptions, SoakResult } from './result.js';
 import { runSoak } from './soak.js';
 
-function tell(line: string): void {
-  process.stderr.write(`soak: ${line}\n`);
-}
+const usage = `Usage: npm run bench -- soak [options]
+
+Runs "logstrata serve" for minutes or hours: a log is written and rotated, clients page through it, retention and compaction run.
+Counts every record and looks each second at memory, lag, file handles and disk. Writes a plot and a record of the run.
+Ctrl-C ends it early, and still counts and writes.
+
+  --minutes N   how long (default: 60)
+  --rate N      lines a second (default: 20000)
+  --clients N   clients that page all the time (default: 10)
+  --cache MB    memory for decoded columns (default: 256)
+  --out PATH    result, without ending (default: bench/results/soak)
+
+Exit code 1 when a record was lost, repeated or not counted.
+`;
 
 function summaryOf({ lines, rotations, segments, clients, steady }: SoakResult): string[] {
   return [
@@ -25,36 +32,30 @@ function summaryOf({ lines, rotations, segments, clients, steady }: SoakResult):
   ];
 }
 
-/** The command. Returns exit code 1 for a record that was lost, repeated or not counted, 2 for wrong usage. */
-async function main(): Promise<number> {
-  try {
-    const options = readSoakOptions(process.argv.slice(2));
-    if (options === undefined) {
-      process.stdout.write(soakUsage);
-      return 0;
-    }
-    const end = new AbortController();
-    process.on('SIGINT', () => {
-      tell('ending; the lines that are written are still counted');
-      end.abort();
-    });
-    const result = await runSoak(options, tell, end.signal);
-    mkdirSync(dirname(options.outPath), { recursive: true });
-    writeFileSync(`${options.outPath}.json`, `${JSON.stringify(result)}\n`);
-    writeFileSync(`${options.outPath}.svg`, plotSoak(result));
-    const written = `written  ${relative(process.cwd(), options.outPath)}.json and .svg`;
-    process.stdout.write(`${[...summaryOf(result), written].join('\n')}\n`);
-    return 0;
-  } catch (error) {
-    if (error instanceof UsageFailure) {
-      tell(`${error.message}\n\n${soakUsage}`);
-      return 2;
-    }
-    tell(
-      error instanceof PagingFault ? error.message : error instanceof Error ? error.stack! : String(error),
-    );
-    return 1;
-  }
+/** The options of the soak test. Throws a `UsageFailure`. */
+export function soakOptionsOf(values: Values): SoakOptions {
+  return {
+    minutes: numberOf(values, 'minutes', 60, { min: 0.01, max: 10_000, isWhole: false }),
+    rate: numberOf(values, 'rate', 20_000, { max: 1e6 }),
+    clients: numberOf(values, 'clients', 10, { max: 1000 }),
+    cacheMib: numberOf(values, 'cache', 256, { max: 3584 }),
+  };
 }
 
-process.exitCode = await main();
+export const benchmark: Benchmark = {
+  usage,
+  texts: ['minutes', 'rate', 'clients', 'cache'],
+  flags: [],
+  isStoppable: true,
+  run: async (values, { signal, say }) => {
+    signal.addEventListener('abort', () => say('ending; the lines that are written are still counted'));
+    const result = await runSoak(soakOptionsOf(values), say, signal);
+    const shown = summaryOf(result).join('\n');
+    return {
+      name: 'soak',
+      isSmall: false,
+      shown,
+      files: { json: result, md: undefined, svg: plotSoak(result) },
+    };
+  },
+};

@@ -9,10 +9,9 @@ import { packageRoot } from '../../server/cli/options.js';
 import { ServerProcess } from '../http/server-process.js';
 import { describeMachine } from '../machine.js';
 import { folderBytes } from '../sides/folder-size.js';
-import type { SoakOptions } from './options.js';
 import { PacedLog } from './paced-log.js';
 import { Follower, PagingFault, Walker, type PagingClient } from './paging-client.js';
-import { steadyState, type Sample, type SoakResult } from './result.js';
+import { steadyState, type Sample, type SoakOptions, type SoakResult } from './result.js';
 
 const agentFile = `fields:
   - name: time
@@ -195,12 +194,11 @@ export async function runSoak(
       throw new PagingFault(
         `${lines.written} lines were written, ${lines.stored} are stored and ${lines.removed} removed`,
       );
-    const { outPath: _outPath, ...settings } = options;
     return {
       format: 'logstrata-soak/1',
       startedAt,
       machine,
-      settings,
+      settings: options,
       lines,
       rotations: log.rotations,
       segments,

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import { formatBytes, formatCount } from '../../server/cli/terminal.js';
-import { numberOption, runMeasured, type MeasuredLine } from '../report/measured-run.js';
+import { figureBenchmark, numberOf, textOf, type MeasuredLine } from '../runner.js';
 import { appLog, makeStore, serveStore } from './stored-log.js';
 import { measureFirstRows, measureScrolling } from './page-measures.js';
 
-const usage = `Usage: npm run bench:viewer -- [options]
+const usage = `Usage: npm run bench -- viewer [options]
 
 How the viewer of the console does in Chromium, on an application's records: how long the first rows take after the page is asked for, and how
 evenly a million records are scrolled back, at which memory of the page. Chromium is sought where systems have it; LOGSTRATA_CHROMIUM names another.
@@ -68,15 +68,14 @@ async function measure(folder: string, records: number, scrolled: number): Promi
   }
 }
 
-process.exitCode = await runMeasured({
+export const benchmark = figureBenchmark({
   name: 'viewer',
   usage,
-  small: 'tiny',
-  options: ['records', 'scroll', 'store'],
-  measure: async ({ isSmall, values, folder }) => {
-    const records = numberOption('records', values['records'], isSmall ? 5000 : 10_000_000, 1e9);
-    const scrolled = numberOption('scroll', values['scroll'], isSmall ? 3000 : 1_000_000, records);
-    const lines = await measure(resolve(values['store'] ?? folder), records, scrolled);
+  texts: ['records', 'scroll', 'store'],
+  measure: async (values, isSmall, { folder }) => {
+    const records = numberOf(values, 'records', isSmall ? 5000 : 10_000_000, { max: 1e9 });
+    const scrolled = numberOf(values, 'scroll', isSmall ? 3000 : 1_000_000, { max: records });
+    const lines = await measure(resolve(textOf(values, 'store') ?? folder), records, scrolled);
     const about = `${formatCount(records)} records of an application, Chromium on the same machine, without a graphics processor`;
     return { about, settings: { records, scrolled, pixelsPerFrame }, lines };
   },

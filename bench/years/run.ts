@@ -3,12 +3,12 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatCount } from '../../server/cli/terminal.js';
 import { formatFigure } from '../report/figures.js';
-import { numberOption, runMeasured, type FigureLine, type RunOptions } from '../report/measured-run.js';
+import { numberOf, figureBenchmark, type FigureLine, type Values } from '../runner.js';
 import { spreadOf, type Spread } from '../spread.js';
 import type { Asked } from './asking.js';
 import { fillAgents, fillQuietYear } from './stores.js';
 
-const usage = `Usage: npm run bench:years -- [options]
+const usage = `Usage: npm run bench -- years [options]
 
 How an archive does after years: files and time to open of an agent with few records a day, and the newest 100 records of agents with
 many, for a month beside a single day. Prints a table, and writes it with a record of the run.
@@ -32,9 +32,9 @@ interface Sizes {
   readonly perDay: number;
 }
 
-function sizesOf({ isSmall, values }: RunOptions): Sizes {
+function sizesOf(values: Values, isSmall: boolean): Sizes {
   return {
-    repeat: Math.floor(numberOption('repeat', values['repeat'], isSmall ? 1 : 9, 9999)),
+    repeat: numberOf(values, 'repeat', isSmall ? 1 : 9, { max: 9999 }),
     quietDays: isSmall ? 3 : 365,
     manyDays: isSmall ? 3 : 30,
     perDay: isSmall ? 100_000 : 10_000_000,
@@ -110,20 +110,18 @@ function halfOf({ spread }: Line): string {
   return `${formatFigure(spread.lower, 'ms')} – ${formatFigure(spread.upper, 'ms')} of ${spread.count}`;
 }
 
-process.exitCode = await runMeasured<Line>({
+export const benchmark = figureBenchmark<Line>({
   name: 'years',
   usage,
-  small: 'tiny',
-  options: ['repeat'],
+  texts: ['repeat'],
   columns: [
     ['what', ({ what }) => what],
     ['target', ({ target }) => target],
     ['median', ({ figure }) => figure],
     ['half of the runs within', halfOf],
   ],
-  measure: async (options) => {
-    const sizes = sizesOf(options);
-    const { folder } = options;
+  measure: async (values, isSmall, { folder }) => {
+    const sizes = sizesOf(values, isSmall);
     const lines = [...(await measureQuiet(folder, sizes)), ...(await measureMany(folder, sizes))];
     const about = `fresh processes for each figure: ${sizes.repeat}`;
     return { about, settings: sizes, lines };

@@ -6,14 +6,14 @@ import { promisify } from 'node:util';
 import { expect, it, onTestFinished } from 'vitest';
 import { root } from '../tidy/source-files.js';
 
-const script = join(root, 'dist/bench/archives/run.js');
+const script = join(root, 'dist/bench/run.js');
 const run = promisify(execFile);
 
 it('an archive of many files is created, attached, and queried through a server', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'logstrata-archives-test-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const out = join(folder, 'archives');
-  const { stdout } = await run(process.execPath, [script, '--tiny', '--out', out], {
+  const { stdout } = await run(process.execPath, [script, 'archives', '--tiny', '--out', out], {
     env: { ...process.env, TMPDIR: folder },
   });
   const { lines } = JSON.parse(readFileSync(`${out}.json`, 'utf8')) as {

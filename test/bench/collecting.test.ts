@@ -7,7 +7,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { lagsOf } from '../../bench/collecting/lags.js';
 import { root } from '../tidy/source-files.js';
 
-const script = join(root, 'dist/bench/collecting/run.js');
+const script = join(root, 'dist/bench/run.js');
 const run = promisify(execFile);
 
 interface Line {
@@ -20,7 +20,7 @@ it('has figures for a few lines, loses none, and writes the table and the record
   const folder = mkdtempSync(join(tmpdir(), 'logstrata-collecting-test-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const out = join(folder, 'collecting');
-  const { stdout } = await run(process.execPath, [script, '--quick', '--out', out], {
+  const { stdout } = await run(process.execPath, [script, 'collecting', '--tiny', '--out', out], {
     env: { ...process.env, TMPDIR: folder },
   });
   const { lines } = JSON.parse(readFileSync(`${out}.json`, 'utf8')) as { lines: readonly Line[] };
@@ -48,7 +48,7 @@ it('measures the time from each write to the first commit that has all of it', (
 });
 
 it('refuses an unknown option', async () => {
-  const refused = run(process.execPath, [script, '--twice']);
+  const refused = run(process.execPath, [script, 'collecting', '--twice']);
   await expect(refused).rejects.toMatchObject({
     code: 2,
     stderr: expect.stringContaining("'--twice'") as string,

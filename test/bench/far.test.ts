@@ -10,7 +10,7 @@ import { root } from '../tidy/source-files.js';
 import { missingChdb } from '../far/with-chdb.js';
 import { itUnless } from '../needs.js';
 
-const script = join(root, 'dist/bench/far/run.js');
+const script = join(root, 'dist/bench/run.js');
 const run = promisify(execFile);
 
 interface Result {
@@ -24,7 +24,7 @@ function measure(): { readonly out: string; readonly running: Promise<{ readonly
   const folder = mkdtempSync(join(tmpdir(), 'logstrata-far-test-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const out = join(folder, 'far');
-  const running = run(process.execPath, [script, '--tiny', '--out', out], {
+  const running = run(process.execPath, [script, 'far', '--tiny', '--out', out], {
     env: { ...process.env, TMPDIR: folder },
   });
   return { out, running };
@@ -63,7 +63,7 @@ itUnless(
 );
 
 it('refuses an unknown option', async () => {
-  await expect(run(process.execPath, [script, '--twice'])).rejects.toMatchObject({
+  await expect(run(process.execPath, [script, 'far', '--twice'])).rejects.toMatchObject({
     code: 2,
     stderr: expect.stringContaining("'--twice'") as string,
   });

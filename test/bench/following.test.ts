@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { expect, it, onTestFinished } from 'vitest';
 import { root } from '../tidy/source-files.js';
 
-const script = join(root, 'dist/bench/following/run.js');
+const script = join(root, 'dist/bench/run.js');
 const run = promisify(execFile);
 
 interface Line {
@@ -19,7 +19,7 @@ it('clients that follow lose and repeat nothing, although the server is killed a
   const folder = mkdtempSync(join(tmpdir(), 'logstrata-following-test-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const out = join(folder, 'following');
-  const { stdout } = await run(process.execPath, [script, '--tiny', '--out', out], {
+  const { stdout } = await run(process.execPath, [script, 'following', '--tiny', '--out', out], {
     env: { ...process.env, TMPDIR: folder },
   });
   const { lines } = JSON.parse(readFileSync(`${out}.json`, 'utf8')) as { lines: readonly Line[] };
@@ -35,7 +35,7 @@ it('clients that follow lose and repeat nothing, although the server is killed a
 });
 
 it('refuses an unknown option', async () => {
-  const refused = run(process.execPath, [script, '--twice']);
+  const refused = run(process.execPath, [script, 'following', '--twice']);
   await expect(refused).rejects.toMatchObject({
     code: 2,
     stderr: expect.stringContaining("'--twice'") as string,

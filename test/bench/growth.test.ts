@@ -10,7 +10,7 @@ import type { GrowthResult } from '../../bench/growth/growth.js';
 import { portionsOf } from '../../bench/growth/web-store.js';
 import { root } from '../tidy/source-files.js';
 
-const script = join(root, 'dist/bench/growth/run.js');
+const script = join(root, 'dist/bench/run.js');
 const run = promisify(execFile);
 const canDropFromPageCache = spawnSync('dd', ['if=/dev/null', 'iflag=nocache', 'count=0']).status === 0;
 /** False where the temporary folder is in memory (tmpfs), and where reads from disks are not counted. */
@@ -27,7 +27,15 @@ describe('growth', () => {
     const folder = newFolder();
     const out = join(folder, 'out/growth');
     const data = join(folder, 'data');
-    const { stdout } = await run(process.execPath, [script, '--tiny', '--data', data, '--out', out]);
+    const { stdout } = await run(process.execPath, [
+      script,
+      'growth',
+      '--tiny',
+      '--data',
+      data,
+      '--out',
+      out,
+    ]);
     const { steps, slopes } = JSON.parse(readFileSync(`${out}.json`, 'utf8')) as GrowthResult;
     expect(steps.map(({ records }) => records)).toEqual([5_000, 10_000]);
     for (const { asked } of steps) {
@@ -82,7 +90,7 @@ describe('growth', () => {
   it('leaves no files after Ctrl-C', async () => {
     const folder = newFolder();
     const out = join(folder, 'out/growth');
-    const args = [script, '--rows', '20k', '--days', '2', '--data', folder, '--out', out];
+    const args = [script, 'growth', '--rows', '20k', '--days', '2', '--data', folder, '--out', out];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'] });
     let said = '';
     child.stderr.setEncoding('utf8').on('data', (piece: string) => {
@@ -105,11 +113,15 @@ describe('growth', () => {
       [['--billion', '--rows', '5k'], '--billion has its own records'],
       [['--twice'], "'--twice'"],
     ] as const) {
-      const { status, stderr } = spawnSync(process.execPath, [script, ...args], { encoding: 'utf8' });
+      const { status, stderr } = spawnSync(process.execPath, [script, 'growth', ...args], {
+        encoding: 'utf8',
+      });
       expect(stderr).toContain(sentence);
       expect(status).toBe(2);
     }
-    const { status, stdout } = spawnSync(process.execPath, [script, '--help'], { encoding: 'utf8' });
+    const { status, stdout } = spawnSync(process.execPath, [script, 'growth', '--help'], {
+      encoding: 'utf8',
+    });
     expect(status).toBe(0);
     expect(stdout).toContain('--billion');
   }, 60_000);
@@ -120,7 +132,7 @@ describe('simulated segments', () => {
     const folder = newFolder();
     const out = join(folder, 'out/billion');
     const data = join(folder, 'data');
-    await run(process.execPath, [script, '--billion', '--tiny', '--data', data, '--out', out]);
+    await run(process.execPath, [script, 'growth', '--billion', '--tiny', '--data', data, '--out', out]);
     const { records, madeUp, asked } = JSON.parse(readFileSync(`${out}.json`, 'utf8')) as BillionResult;
     expect(records).toBe(65_536 + 3 * 64 * 65_536);
     expect(madeUp).toMatchObject({ segments: 3, rowGroups: 192 });

@@ -2,15 +2,18 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { UsageFailure } from '../../bench/options.js';
 import { plotSoak } from '../../bench/report/soak-plot.js';
-import { readSoakOptions } from '../../bench/soak/options.js';
+import { readValues, UsageFailure } from '../../bench/runner.js';
+import { benchmark, soakOptionsOf } from '../../bench/soak/run.js';
+import type { SoakOptions } from '../../bench/soak/result.js';
 import { Walker } from '../../bench/soak/paging-client.js';
 import { slopeOf } from '../../bench/slope.js';
 import { runSoak } from '../../bench/soak/soak.js';
 
+const readSoakOptions = (args: readonly string[]): SoakOptions => soakOptionsOf(readValues(benchmark, args));
+
 it('counts every record of a small soak, and plots its measurements', async () => {
-  const options = readSoakOptions(['--minutes', '0.1', '--rate', '3000', '--clients', '6'])!;
+  const options = readSoakOptions(['--minutes', '0.1', '--rate', '3000', '--clients', '6']);
   const result = await runSoak(options, () => {}, new AbortController().signal);
   const { lines, clients, samples } = result;
   expect(result.settings).toEqual({ minutes: 0.1, rate: 3000, clients: 6, cacheMib: options.cacheMib });
@@ -33,7 +36,7 @@ it('counts every record of a small soak, and plots its measurements', async () =
 });
 
 it('ends early when it is told to, with every line counted', async () => {
-  const options = readSoakOptions(['--minutes', '60', '--rate', '500', '--clients', '1'])!;
+  const options = readSoakOptions(['--minutes', '60', '--rate', '500', '--clients', '1']);
   const end = new AbortController();
   // It reports its first second, however long its start took.
   const { lines, samples } = await runSoak(options, () => end.abort(), end.signal);
@@ -89,9 +92,9 @@ it('computes the growth of memory from the best-fitting line', () => {
 });
 
 it.each([
-  [['--minutes', '0'], '--minutes must be a number above 0, not "0"'],
-  [['--clients', '2.5'], '--clients must be a whole number, not "2.5"'],
-  [['--rate', 'fast'], '--rate must be a number above 0, not "fast"'],
+  [['--minutes', '0'], '--minutes must be a number from 0.01 to 10000, not "0"'],
+  [['--clients', '2.5'], '--clients must be a whole number from 1 to 1000, not "2.5"'],
+  [['--rate', 'fast'], '--rate must be a whole number from 1 to 1000000, not "fast"'],
 ])('refuses %j', (args, message) => {
   expect(() => readSoakOptions(args)).toThrow(new UsageFailure(message));
 });

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { expect, it, onTestFinished } from 'vitest';
 import { root } from '../tidy/source-files.js';
 
-const script = join(root, 'dist/bench/years/run.js');
+const script = join(root, 'dist/bench/run.js');
 const run = promisify(execFile);
 
 interface Line {
@@ -19,7 +19,7 @@ it('has a figure for each line of a few days, and writes the table and the recor
   const folder = mkdtempSync(join(tmpdir(), 'logstrata-years-test-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const out = join(folder, 'years');
-  const { stdout } = await run(process.execPath, [script, '--tiny', '--out', out], {
+  const { stdout } = await run(process.execPath, [script, 'years', '--tiny', '--out', out], {
     env: { ...process.env, TMPDIR: folder },
   });
   const { lines } = JSON.parse(readFileSync(`${out}.json`, 'utf8')) as { lines: readonly Line[] };
@@ -34,7 +34,7 @@ it('has a figure for each line of a few days, and writes the table and the recor
 });
 
 it('refuses an unknown option', async () => {
-  const refused = run(process.execPath, [script, '--twice']);
+  const refused = run(process.execPath, [script, 'years', '--twice']);
   await expect(refused).rejects.toMatchObject({
     code: 2,
     stderr: expect.stringContaining("'--twice'") as string,

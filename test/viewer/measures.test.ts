@@ -7,7 +7,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { root } from '../tidy/source-files.js';
 import { describeInBrowser } from './browser.js';
 
-const script = join(root, 'dist/bench/viewer/run.js');
+const script = join(root, 'dist/bench/run.js');
 const run = promisify(execFile);
 
 describeInBrowser('the measurements of the viewer', () => {
@@ -15,7 +15,7 @@ describeInBrowser('the measurements of the viewer', () => {
     const folder = mkdtempSync(join(tmpdir(), 'logstrata-viewer-measures-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const out = join(folder, 'viewer');
-    const { stdout } = await run(process.execPath, [script, '--tiny', '--out', out], {
+    const { stdout } = await run(process.execPath, [script, 'viewer', '--tiny', '--out', out], {
       env: { ...process.env, TMPDIR: folder },
     });
     const { lines } = JSON.parse(readFileSync(`${out}.json`, 'utf8')) as {

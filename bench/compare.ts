@@ -1,27 +1,33 @@
 import { mkdirSync } from 'node:fs';
+import { basename } from 'node:path';
 import { checkAnswers, timeSides } from './comparison.js';
 import { measureHttp } from './http/measure-http.js';
 import { describeLoading, installPeers, loadSides, type LoadedSide } from './loading.js';
-import { describeMachine } from './machine.js';
-import type { BenchOptions } from './options.js';
+import { readBenchOptions, type BenchOptions } from './options.js';
 import type { Question } from './question.js';
 import { questionsOf } from './questions.js';
 import { prepareSet, setDays, type RecordSet } from './record-set.js';
 import { compareLine, type BenchResult, type ResultLine } from './result.js';
+import { plotResult } from './report/plot.js';
+import { describeRun, markdownReport, terminalTable } from './report/table.js';
+import { textOf, type Benchmark, type RunContext } from './runner.js';
 import { SideClient } from './side-client.js';
+import { peerNames } from './side.js';
 import type { SideName } from './side.js';
 
 /** Reports in a sentence what the benchmark is doing. */
-export type Say = (what: string) => void;
+type Say = RunContext['say'];
 
 /**
  * Runs the benchmark: generates the records or reuses those of an earlier run, loads them into every side, compares the answers of all
  * sides to every question, measures the times, and measures our server over HTTP. Throws where an answer is wrong, as its time would mean
  * nothing.
  */
-export async function runBenchmark(options: BenchOptions, say: Say): Promise<BenchResult> {
-  const startedAt = new Date();
-  const machine = describeMachine();
+async function compareSides(
+  options: BenchOptions,
+  { say, startedAt, machine }: RunContext,
+): Promise<BenchResult> {
+  const startMs = performance.now();
   mkdirSync(options.dataFolder, { recursive: true });
   const missing = installPeers(options);
   const sets: RecordSet[] = [await prepare('web', options.webRows, options, say)];
@@ -40,8 +46,8 @@ export async function runBenchmark(options: BenchOptions, say: Say): Promise<Ben
   return {
     format: 'logstrata-bench/1',
     name: options.name,
-    startedAt: startedAt.toISOString(),
-    seconds: Math.round((Date.now() - startedAt.getTime()) / 100) / 10,
+    startedAt,
+    seconds: Math.round((performance.now() - startMs) / 100) / 10,
     machine,
     settings: {
       threads: options.threads,
@@ -136,3 +142,42 @@ function overHttp(
     seconds: options.httpSeconds,
   });
 }
+
+const usage = `Usage: npm run bench -- [NAME] [options]
+
+Measures Logstrata beside other programs, on the same records, and writes a table, a plot and a record of the run.
+Without options: 10 million web records and 5 million of an application, all peers. That takes an hour and 40 GB of disk.
+
+Others, each with --help: growth, years, archives, collecting, following, soak, far, viewer.
+
+  --quick           1 million web records, DuckDB alone (3 minutes)
+  --archive         web records alone, in 100 Parquet files of DuckDB: answered by it, and by ours in place
+  --tiny            a few thousand records: whether it works, not how fast
+  --rows N          web records, and half as many of the application where it takes part
+  --peers A,B       of ${peerNames.join(', ')}; none for ours alone
+  --queries A,B     ids of the questions to ask, as the record names them (default: all)
+  --repeat N        rounds of each question (default: 7; 3 with --quick)
+  --threads N       threads for each side (default: the processors)
+  --cache MB        memory for our decoded columns (default: 4096)
+  --no-install      measure without the peers that are not installed yet
+  --data FOLDER     for records and stores (default: bench/data)
+  --out PATH        result, without ending (default: bench/results/full, bench/results/quick, …)
+`;
+
+export const benchmark: Benchmark = {
+  usage,
+  texts: ['rows', 'peers', 'queries', 'repeat', 'threads', 'cache', 'data'],
+  flags: ['quick', 'tiny', 'archive', 'no-install'],
+  run: async (values, context) => {
+    const options = readBenchOptions(values);
+    const result = await compareSides(options, context);
+    const { name } = options;
+    const plotName = `${basename(textOf(values, 'out') ?? name)}.svg`;
+    return {
+      name,
+      isSmall: values['tiny'] === true,
+      shown: ['', ...describeRun(result), '', ...terminalTable(result), ''].join('\n'),
+      files: { json: result, md: markdownReport(result, plotName), svg: plotResult(result) },
+    };
+  },
+};
