@@ -11,7 +11,7 @@ import { root } from './source-files.js';
 /** What each measure may be. A change that lowers a measure lowers its number here. */
 const most: Readonly<Record<string, number>> = {
   'lines from a plan to an answer': 11_394,
-  'task modules': 13,
+  'task modules': 12,
   'steps that wait in generators': 0,
   'promises or none': 25,
   'classes that queue, lend or limit': 6,

@@ -19,7 +19,7 @@ import {
   type PlacedSpans,
   type PlaceJob,
   type SpanHours,
-} from './place-task.js';
+} from './import-tasks.js';
 import { encodePlacements, type SpanPlacement, spansOfFile } from './span-placements.js';
 import { readForeignFile } from '../../foreign/read-foreign.js';
 import { fileSystemError, problemOfKind } from '../disk/directory.js';
