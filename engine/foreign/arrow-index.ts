@@ -1,4 +1,4 @@
-import { FormatError } from '../parquet/format.js';
+import { codecNumber, FormatError } from '../parquet/format.js';
 import { LogstrataError } from '../core/errors.js';
 import { foreignPartsMax, metadataBytesMax } from '../core/limits.js';
 import type { ForeignPlace } from '../objects/object-blocks.js';
@@ -17,7 +17,8 @@ export interface ArrowBatch {
   readonly nodes: readonly number[];
   /** Offset in the body and number of bytes of each buffer. */
   readonly buffers: readonly number[];
-  readonly codec: 'none' | 'lz4 frame' | 'zstd';
+  /** In the numbers of Parquet's `CompressionCodec`. */
+  readonly codec: number;
   /** For each column of views, the number of buffers that hold its bytes. */
   readonly viewBuffers: readonly number[];
 }
@@ -199,7 +200,10 @@ function readBatch(batch: FlatTable, offset: number, bodyAt: number, bodyBytes: 
     if (buffers[i]! + buffers[i + 1]! > bodyBytes)
       batch.fail(`a buffer lies outside its message body of ${bodyBytes} bytes`);
   const compression = batch.table(3);
-  const codec = compression === null ? 'none' : (['lz4 frame', 'zstd'] as const)[compression.byte(0, 0)];
+  const codec =
+    compression === null
+      ? codecNumber.none
+      : [codecNumber.lz4Framed, codecNumber.zstd][compression.byte(0, 0)];
   return {
     offset,
     rows: batch.size(0),

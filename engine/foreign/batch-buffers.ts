@@ -1,30 +1,13 @@
 import { crc32 } from '../kernels/crc32.js';
-import { openDecompressor } from '../parquet/compression.js';
-import { FormatError } from '../parquet/format.js';
+import type { Decompress } from '../parquet/compression.js';
+import { codecNumber, FormatError } from '../parquet/format.js';
 import { LogstrataError } from '../core/errors.js';
 import { foreignSpanBytesMax } from '../core/limits.js';
 import type { ForeignPlace } from '../objects/object-blocks.js';
-import { lz4FrameContent } from './page-codec.js';
+import { decompressLz4Frame, openPageDecompressor } from './page-codec.js';
 import { readForeignBytes } from './foreign-source.js';
 import type { ArrowBatch } from './arrow-index.js';
 import type { ArrowField, ArrowType } from './arrow-schema.js';
-
-/** Decompresses bytes to exactly `length` bytes. */
-type Decompress = (bytes: Uint8Array, length: number) => Uint8Array;
-
-const decompressors: Record<ArrowBatch['codec'], () => Promise<Decompress>> = {
-  none: () => Promise.resolve((bytes) => bytes),
-  'lz4 frame': () => Promise.resolve(lz4FrameContent),
-  zstd: async () => {
-    const decompress = await openDecompressor('zstd');
-    return (bytes, length) => {
-      const content = new Uint8Array(length);
-      if (!decompress(bytes, content))
-        throw new FormatError(`a buffer does not decompress to ${length} bytes`, 0);
-      return content;
-    };
-  },
-};
 
 /** Counts what a reading has read and allocated so far. */
 export class ReadingTally {
@@ -54,7 +37,10 @@ export class BatchBuffers {
 
   /** Opens the buffers of a batch. Loads the decompressor of its codec if needed. */
   static async open(place: ForeignPlace, batch: ArrowBatch, tally: ReadingTally): Promise<BatchBuffers> {
-    return new BatchBuffers(place, batch, tally, await decompressors[batch.codec]());
+    // Parquet's older LZ4 has other forms too.
+    const isFrame = batch.codec === codecNumber.lz4Framed;
+    const decompress = isFrame ? decompressLz4Frame : await openPageDecompressor(batch.codec);
+    return new BatchBuffers(place, batch, tally, decompress);
   }
 
   /** Bytes of a buffer as stored; 0 for one that the writer left out. */
@@ -67,7 +53,7 @@ export class BatchBuffers {
     const { batch } = this;
     const at = batch.bodyAt + batch.buffers[2 * buffer]!;
     const bytes = this.storedBytes(buffer);
-    if (batch.codec === 'none' || bytes === 0) {
+    if (batch.codec === codecNumber.none || bytes === 0) {
       const end = to ?? bytes;
       if (from > end || end > bytes)
         throw new FormatError(`a buffer has ${bytes} bytes, expected ${end}`, at);
@@ -87,11 +73,10 @@ export class BatchBuffers {
     if (length === -1) return stored.subarray(8);
     if (length < 0) throw new FormatError(`a buffer has the impossible length ${length}`, at);
     this.tally.count(length);
-    try {
-      return length === 0 ? new Uint8Array(0) : this.decompress(stored.subarray(8), length);
-    } catch (error) {
-      throw error instanceof FormatError ? new FormatError(error.message, at) : error;
-    }
+    const content = new Uint8Array(length);
+    if (length > 0 && !this.decompress(stored.subarray(8), content))
+      throw new FormatError(`a buffer does not decompress to ${length} bytes`, at);
+    return content;
   }
 
   #readFile(at: number, length: number): Uint8Array {

@@ -1,4 +1,4 @@
-import { FormatError } from '../parquet/format.js';
+import { codecNumber, FormatError } from '../parquet/format.js';
 import {
   type DecodedSpans,
   type ForeignRead,
@@ -38,7 +38,7 @@ async function decode(read: ForeignRead): Promise<DecodedSpans> {
     throw new FormatError('the file has changed: its schema is different', chunk.offset);
   const tally = new ReadingTally();
   const buffers = await BatchBuffers.open(read, batch, tally);
-  const isWhole = batch.codec !== 'none' || spans.length < 2;
+  const isWhole = batch.codec !== codecNumber.none || spans.length < 2;
   const { from, to } = isWhole ? { from: 0, to: rowGroupRows } : spans[wanted]!;
   const reader = await new FieldReader(read, index, rowGroup, tally).read({ place, buffers, from, to });
   const { leaf, text } = reader;

@@ -9,7 +9,6 @@ import {
   type Decompress,
 } from '../parquet/compression.js';
 import { LogstrataError } from '../core/errors.js';
-import { pageBytesMax } from '../core/limits.js';
 
 /**
  * Reads the LZ4 frame format (https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md). Its blocks may refer back to
@@ -55,6 +54,12 @@ export function lz4FrameContent(bytes: Uint8Array, length: number): Uint8Array {
   }
   if (done !== length) throw new FormatError(`the LZ4 frame has ${done} bytes, expected ${length}`, at);
   return target;
+}
+
+/** As `lz4FrameContent`. */
+export function decompressLz4Frame(bytes: Uint8Array, target: Uint8Array): boolean {
+  target.set(lz4FrameContent(bytes, target.length));
+  return true;
 }
 
 function viewOf(bytes: Uint8Array): DataView {
@@ -164,10 +169,7 @@ async function openZstd(): Promise<Decompress> {
  * one bare block.
  */
 function decompressOlderLz4(bytes: Uint8Array, target: Uint8Array): boolean {
-  if (isLz4Frame(bytes)) {
-    target.set(lz4FrameContent(bytes, target.length));
-    return true;
-  }
+  if (isLz4Frame(bytes)) return decompressLz4Frame(bytes, target);
   return decompressHadoop(bytes, target) || lz4Decompress(bytes, target, target.length) === target.length;
 }
 
@@ -188,19 +190,4 @@ function decompressHadoop(bytes: Uint8Array, target: Uint8Array): boolean {
     done += contentBytes;
   }
   return at === bytes.length && done === target.length;
-}
-
-/** Decompresses bytes to `length` bytes. Throws `FormatError` where the content has another length. */
-export type DecompressPage = (bytes: Uint8Array, length: number) => Uint8Array;
-
-/** Returns a decompressor of pages for Parquet's `codec`, which allocates its output. Throws `unsupported` for an unknown codec. */
-export async function openDecompressedPages(codec: number): Promise<DecompressPage> {
-  const decompress = await openPageDecompressor(codec);
-  return (bytes, length) => {
-    // Check before allocating what a header claims.
-    if (length > pageBytesMax) throw new FormatError(`the page has ${length} bytes, which is too large`, 0);
-    const target = new Uint8Array(length);
-    if (decompress(bytes, target)) return target;
-    throw new FormatError(`the page does not decompress to ${length} bytes`, 0);
-  };
 }

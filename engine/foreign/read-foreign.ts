@@ -1,10 +1,14 @@
-import { readArrowFile } from './decode-arrow.js';
-import type { LocalCopy } from '../objects/object-blocks.js';
-import type { ForeignFile, ForeignFormat } from './foreign-file.js';
-import { readParquetFile } from './read-parquet-file.js';
+import type { ForeignPlace, LocalCopy } from '../objects/object-blocks.js';
 import type { ObjectVersion } from '../objects/object-client.js';
 import type { ObjectStorage } from '../objects/object-storage.js';
-import { describedRanges } from './read-ranges.js';
+import { builtModule, type Finished, type Task } from '../workers/task.js';
+import { missingBytesMax } from './chunk-bytes.js';
+import { decodeParquetCompletely } from './complete-columns.js';
+import { decodeArrow, readArrowFile } from './decode-arrow.js';
+import { decodeParquet } from './decode-parquet.js';
+import type { DecodedSpans, ForeignFile, ForeignFormat, ForeignRead } from './foreign-file.js';
+import { pageRange } from './offset-index.js';
+import { readParquetFile } from './read-parquet-file.js';
 
 /**
  * Describes a file that another program wrote. Reads its footer and, of an Arrow file, the headers of its batches. Throws
@@ -28,4 +32,62 @@ export async function readForeignObject(
 ): Promise<ForeignFile> {
   const ranges = describedRanges(format, version.bytes);
   return await objects.withBytes(version, ranges, ({ path, copy }) => readForeignFile(path, format, copy));
+}
+
+/** A file to describe. */
+export interface DescribeJob extends ForeignPlace {
+  readonly format: ForeignFormat;
+}
+
+/** Describes another program's file on a worker thread. Throws as `readForeignFile` does. */
+export const describeForeignTask: Task<DescribeJob, ForeignFile> = {
+  module: builtModule(import.meta.url),
+  isLong: true,
+  name: 'describeFile',
+  work: describeFile,
+};
+
+/** Runs on the worker thread: describes the file. */
+export async function describeFile({ path, format, copy }: DescribeJob): Promise<Finished<ForeignFile>> {
+  return { result: await readForeignFile(path, format, copy), transfer: [] };
+}
+
+/**
+ * Reads and decodes a column of a row group of another program's file: the wanted span, and others that come with it. Throws
+ * `DamageError` with the path, offset, row group and column, `limit` where too much memory is needed, `unsupported`,
+ * `not_found` and `io`.
+ */
+export async function decodeForeign(read: ForeignRead): Promise<DecodedSpans> {
+  if (read.format === 'arrow') return await decodeArrow(read);
+  return await (read.column.way === 'fast' ? decodeParquet(read) : decodeParquetCompletely(read));
+}
+
+/** Bytes [from, to) of a file. */
+interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Bytes that are fetched from the end of a file, and for Arrow from its beginning too: most footers fit. */
+const footerBytes = 64 * 1024;
+
+/** Byte ranges that describing a file of `bytes` bytes most likely needs. */
+export function describedRanges(format: ForeignFormat, bytes: number): Range[] {
+  const end = { from: Math.max(0, bytes - footerBytes), to: bytes };
+  return format === 'arrow' ? [{ from: 0, to: Math.min(bytes, footerBytes) }, end] : [end];
+}
+
+/** Byte ranges that a reading needs. Rarely it needs others too. */
+export function readRanges({ format, column, chunk, pages, spans, wanted }: ForeignRead): Range[] {
+  // The positions of a batch's buffers are known only after its header has been read.
+  if (format === 'arrow') return [];
+  const whole = { from: chunk.offset, to: chunk.offset + chunk.bytes + missingBytesMax };
+  if (pages === null || column.way !== 'fast') return [whole];
+  const { offsets } = pages;
+  const range = pageRange(pages, spans[wanted]!);
+  if (range === null) return [whole];
+  return [
+    { from: offsets[range.first]!, to: offsets[range.last]! },
+    ...(chunk.offset < offsets[0]! ? [{ from: chunk.offset, to: offsets[0]! }] : []),
+  ];
 }

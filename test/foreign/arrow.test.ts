@@ -7,7 +7,7 @@ import { caseCount, fc } from '../cases.js';
 import { columnValue } from '../../engine/columns/column.js';
 import type { ForeignFile } from '../../engine/foreign/foreign-file.js';
 import { lz4FrameContent } from '../../engine/foreign/page-codec.js';
-import { decodeForeign } from '../../engine/foreign/decode-foreign.js';
+import { decodeForeign } from '../../engine/foreign/read-foreign.js';
 import { openCompressor } from '../../engine/parquet/compression.js';
 import { readForeignFile } from '../../engine/foreign/read-foreign.js';
 import {

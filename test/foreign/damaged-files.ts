@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { expect } from 'vitest';
 import { fc } from '../cases.js';
 import type { ForeignFile, ForeignFormat } from '../../engine/foreign/foreign-file.js';
-import { describeForeignTask } from '../../engine/foreign/describe-task.js';
+import { describeForeignTask } from '../../engine/foreign/read-foreign.js';
 import { importTask } from '../../engine/store/attached/import-tasks.js';
 import { LogstrataError } from '../../engine/core/errors.js';
 import { GuardedThread } from '../../engine/workers/guarded-thread.js';

@@ -6,7 +6,7 @@ import type { SchemaElement } from 'hyparquet';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { caseCount, fc } from '../cases.js';
 import type { DecodedSpans, ForeignRead } from '../../engine/foreign/foreign-file.js';
-import { decodeForeign } from '../../engine/foreign/decode-foreign.js';
+import { decodeForeign } from '../../engine/foreign/read-foreign.js';
 import { readForeignFile } from '../../engine/foreign/read-foreign.js';
 import { missingCorpus, parquetCorpus } from './foreign-samples.js';
 import { columnValues, readingOf, valuesOf } from './reading.js';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { gzipSync } from 'node:zlib';
 import { caseCount, fc } from '../cases.js';
 import type { ForeignColumn, ForeignFile, ForeignRead } from '../../engine/foreign/foreign-file.js';
-import { decodeForeign } from '../../engine/foreign/decode-foreign.js';
+import { decodeForeign } from '../../engine/foreign/read-foreign.js';
 import { readForeignFile } from '../../engine/foreign/read-foreign.js';
 import { deltaBytesMax, encodeDelta } from '../../engine/kernels/delta.js';
 import { codecNumber, encoding, pageType, physicalType } from '../../engine/parquet/format.js';

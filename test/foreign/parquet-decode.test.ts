@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { decodeForeign } from '../../engine/foreign/decode-foreign.js';
+import { decodeForeign } from '../../engine/foreign/read-foreign.js';
 import { readForeignFile } from '../../engine/foreign/read-foreign.js';
 import { crc32 } from '../../engine/kernels/crc32.js';
 import { queryAllDuckDb } from '../oracle/duckdb.js';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { gzipSync } from 'node:zlib';
 import { caseCount, fc } from '../cases.js';
-import { decodeForeign } from '../../engine/foreign/decode-foreign.js';
+import { decodeForeign } from '../../engine/foreign/read-foreign.js';
 import { readForeignFile } from '../../engine/foreign/read-foreign.js';
 import { lz4BytesMax } from '../../engine/kernels/lz4.js';
 import { openCompressor } from '../../engine/parquet/compression.js';

@@ -1,6 +1,6 @@
 import { columnValue, type Column } from '../../engine/columns/column.js';
 import type { DecodedSpans, ForeignFile, ForeignRead, PageTable } from '../../engine/foreign/foreign-file.js';
-import { decodeForeign } from '../../engine/foreign/decode-foreign.js';
+import { decodeForeign } from '../../engine/foreign/read-foreign.js';
 import type { OurValue } from './duckdb-values.js';
 
 const spanRows = 64 * 1024;

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parquetWriteBuffer, type ColumnSource } from 'hyparquet-writer';
 import { caseCount, fc, isWhole } from '../cases.js';
 import { searchParquet } from '../../engine/foreign/search-parquet.js';
-import { decodeForeign } from '../../engine/foreign/decode-foreign.js';
+import { decodeForeign } from '../../engine/foreign/read-foreign.js';
 import { readForeignFile } from '../../engine/foreign/read-foreign.js';
 import { kernelNeedle } from '../../engine/kernels/needle.js';
 import type { Query } from '../../engine/scan/query.js';

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { ForeignFile, ForeignRead, ForeignRowGroup } from '../../foreign/foreign-file.js';
+import type { ForeignFile, ForeignRowGroup } from '../../foreign/foreign-file.js';
 import type { Field, Schema } from '../../core/schema.js';
 import { buildingFolder, moveIntoPlace } from '../manifest/commit.js';
 import type { Directory, WritableFile } from '../disk/directory.js';
@@ -11,7 +11,7 @@ import { encodeFacts, isSameReading, type FileIndex, type ZoneFacts } from './fi
 import { indexTask, type ColumnIndex } from './index-task.js';
 import type { ForeignWork } from './foreign-work.js';
 import { assertSameFile } from './plan-file.js';
-import { spansOf, spansOfFile } from './span-placements.js';
+import { columnRead, spansOfFile } from './span-placements.js';
 
 /** What building indexes depends on. */
 export interface IndexContext {
@@ -222,13 +222,9 @@ class ColumnReader {
   }
 
   async #readColumn(rowGroup: number, { field, source }: IndexedField): Promise<ColumnIndex> {
-    const { path, format, bytes, mtimeMs, footerHash, etag } = this.#attached;
-    const { column, columnIndex, change } = source;
-    const { rows: rowGroupRows, chunks } = this.#described.rowGroups[rowGroup]!;
-    const chunk = chunks[columnIndex]!;
-    const spans = spansOf(rowGroupRows);
-    const where = { path, format, columnIndex, column, rowGroup, rowGroupRows, chunk, spans };
-    const read: ForeignRead = { ...where, wanted: 0, pages: null };
+    const { bytes, mtimeMs, footerHash, etag } = this.#attached;
+    const { column, change } = source;
+    const read = columnRead(this.#attached, this.#described, source, rowGroup);
     const index = await this.#context.work.read(
       indexTask,
       (place) => ({
@@ -240,7 +236,7 @@ class ColumnReader {
       }),
       { file: this.#attached, column, reads: [read] },
     );
-    this.#bytesRead += chunk.bytes;
+    this.#bytesRead += read.chunk.bytes;
     this.#onProgress({ bytesRead: this.#bytesRead, bytes: this.#bytes });
     return index;
   }

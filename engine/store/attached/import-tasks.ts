@@ -10,14 +10,8 @@ import { extremeRows } from '../../columns/zone-map.js';
 import { copyColumn } from '../../columns/convert-column.js';
 import { plainColumn } from '../../columns/take.js';
 import type { ForeignPlace } from '../../objects/object-blocks.js';
-import type {
-  ForeignChunk,
-  ForeignColumn,
-  ForeignFormat,
-  ForeignRead,
-  PageTable,
-} from '../../foreign/foreign-file.js';
-import { decodeForeign } from '../../foreign/decode-foreign.js';
+import type { ForeignRead, PageTable } from '../../foreign/foreign-file.js';
+import { decodeForeign } from '../../foreign/read-foreign.js';
 import { readForeignBytes } from '../../foreign/foreign-source.js';
 import { addStripes, stripeBytes } from '../../kernels/xxh64.js';
 import { partitionOfTime } from '../../core/cursor.js';
@@ -28,7 +22,7 @@ import { buffersOf, builtModule, type Finished, type Task } from '../../workers/
 import { changeColumn, type ValueChange } from './column-source.js';
 import { OpenFiles } from '../disk/open-files.js';
 import { spanTimes } from './row-order.js';
-import { readAllSpans, spansOf } from './span-placements.js';
+import { readAllSpans } from './span-placements.js';
 
 /** A column of a foreign file that is to be imported, and how its values are converted. */
 export interface ImportJob {
@@ -141,23 +135,13 @@ export function hashBytes({ path, copy, from, to, lanes }: HashJob): Finished<Ha
   }
 }
 
-/** Row groups of a file, and the column that places their rows. */
-export interface PlaceJob extends ForeignPlace {
-  readonly format: ForeignFormat;
-  readonly columnIndex: number;
-  readonly column: ForeignColumn;
+/** Readings of the column that places rows, in successive row groups. */
+export interface PlaceJob {
+  readonly reads: readonly ForeignRead[];
   readonly change: ValueChange;
-  readonly rowGroups: readonly PlacedRowGroup[];
   readonly nowMs: number;
   /** Placement time (ms) of the row before the first one; null if there is none. */
   readonly previousMs: number | null;
-}
-
-/** A row group, with its number in the file. */
-export interface PlacedRowGroup {
-  readonly rowGroup: number;
-  readonly rows: number;
-  readonly chunk: ForeignChunk;
 }
 
 /** The hours of the rows. */
@@ -183,8 +167,8 @@ export async function placeSpans(job: PlaceJob): Promise<Finished<PlacedSpans>> 
   const spans: SpanHours[] = [];
   const bounds = new TimeBounds();
   let { previousMs } = job;
-  for (const rowGroup of job.rowGroups) {
-    for (const times of await timesOfRowGroup(job, rowGroup)) {
+  for (const read of job.reads) {
+    for (const times of (await readAllSpans(read, job.change)).columns) {
       bounds.add(times);
       const placed = spanTimes(times, job.nowMs, previousMs);
       const { isOrdered, rows } = hoursOf(placed);
@@ -194,21 +178,6 @@ export async function placeSpans(job: PlaceJob): Promise<Finished<PlacedSpans>> 
   }
   const { timeMinMs, timeMaxMs } = bounds;
   return { result: { spans, lastMs: previousMs, timeMinMs, timeMaxMs }, transfer: [] };
-}
-
-/** The times of each span of a row group. */
-async function timesOfRowGroup(job: PlaceJob, rowGroup: PlacedRowGroup): Promise<readonly Column[]> {
-  return (await readAllSpans(readOf(job, rowGroup), job.change)).columns;
-}
-
-/** The read request for the placing column in one row group. */
-export function readOf(
-  { path, copy, format, columnIndex, column }: Omit<PlaceJob, 'rowGroups'>,
-  { rowGroup, rows: rowGroupRows, chunk }: PlacedRowGroup,
-): ForeignRead {
-  const spans = spansOf(rowGroupRows);
-  const place = { path, copy, format, columnIndex, column, rowGroup, rowGroupRows, chunk };
-  return { ...place, spans, wanted: 0, pages: null };
 }
 
 function hoursOf(placedMs: Float64Array): { isOrdered: boolean; rows: Map<number, number> } {

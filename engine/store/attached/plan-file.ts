@@ -1,7 +1,7 @@
 import { promises as fs } from 'node:fs';
 import {
   type ForeignFile,
-  type ForeignRowGroup,
+  type ForeignRead,
   isSameFooter,
   type ForeignFormat,
 } from '../../foreign/foreign-file.js';
@@ -10,17 +10,10 @@ import { LogstrataError, DamageError, isLogstrataError } from '../../core/errors
 import { foreignPartsMax, rowGroupRowsMax } from '../../core/limits.js';
 import { placementField, type Field, type Schema } from '../../core/schema.js';
 import type { FilePlan, FileToAttach, AttachedFile, FileIdentity } from './attached-list.js';
-import { columnSource, type ColumnSource } from './column-source.js';
+import { columnSource, type ColumnSource, type ValueChange } from './column-source.js';
 import type { ForeignVersion, ForeignWork } from './foreign-work.js';
-import {
-  placeTask,
-  readOf,
-  type PlacedRowGroup,
-  type PlacedSpans,
-  type PlaceJob,
-  type SpanHours,
-} from './import-tasks.js';
-import { encodePlacements, type SpanPlacement, spansOfFile } from './span-placements.js';
+import { placeTask, type PlacedSpans, type PlaceJob, type SpanHours } from './import-tasks.js';
+import { columnRead, encodePlacements, type SpanPlacement, spansOfFile } from './span-placements.js';
 import { readForeignFile } from '../../foreign/read-foreign.js';
 import { fileSystemError, problemOfKind } from '../disk/directory.js';
 import type { ObjectStorage } from '../../objects/object-storage.js';
@@ -74,9 +67,9 @@ async function placeRows(
   const place = placementField(schema);
   if (place < 0) return { ...allAt(nowMs, file), placedBy: null };
   const field = schema.fields[place]!;
-  const { column, columnIndex, change } = placingSource(path, field, file, constants);
-  const from = { path, format, columnIndex, column, change, nowMs };
-  const placement = await placeAll(from, { path, ...stamp }, file, work);
+  const source = placingSource(path, field, file, constants);
+  const reads = file.rowGroups.map((_, rowGroup) => columnRead({ path, format }, file, source, rowGroup));
+  const placement = await placeAll(reads, source.change, nowMs, { path, ...stamp }, work);
   const placedBy = {
     column: field.attached?.column ?? field.name,
     ...(field.attached?.unit === undefined ? {} : { unit: field.attached.unit }),
@@ -114,23 +107,23 @@ type FilePlacement = Pick<FilePlan, 'hours' | 'placements' | 'timeMinMs' | 'time
 
 /** Reads the column that places rows, some row groups at a time. */
 async function placeAll(
-  from: Omit<PlaceJob, 'rowGroups' | 'previousMs'>,
+  readings: readonly ForeignRead[],
+  change: ValueChange,
+  nowMs: number,
   file: ForeignVersion,
-  { rowGroups }: ForeignFile,
   work: ForeignWork,
 ): Promise<FilePlacement> {
   const spans: SpanHours[] = [];
   const mins: number[] = [];
   const maxs: number[] = [];
   let previousMs: number | null = null;
-  for (const some of portionsOf(rowGroups, from.columnIndex)) {
-    const job: PlaceJob = { ...from, rowGroups: some, previousMs };
-    const reads = some.map((rowGroup) => readOf(job, rowGroup));
-    const placed: PlacedSpans = await work.read(placeTask, (place) => ({ ...job, ...place }), {
-      file,
-      column: from.column,
-      reads,
-    });
+  for (const reads of portionsOf(readings)) {
+    const job: PlaceJob = { reads, change, nowMs, previousMs };
+    const placed: PlacedSpans = await work.read(
+      placeTask,
+      (place) => ({ ...job, reads: reads.map((read) => ({ ...read, ...place })) }),
+      { file, column: reads[0]!.column, reads },
+    );
     spans.push(...placed.spans);
     if (placed.timeMinMs !== null) mins.push(placed.timeMinMs);
     if (placed.timeMaxMs !== null) maxs.push(placed.timeMaxMs);
@@ -143,18 +136,18 @@ async function placeAll(
   };
 }
 
-/** Divides row groups into consecutive portions, one for each task. */
-function portionsOf(rowGroups: readonly ForeignRowGroup[], columnIndex: number): PlacedRowGroup[][] {
-  const portions: PlacedRowGroup[][] = [];
+/** Divides the readings of row groups into consecutive portions, one for each task. */
+function portionsOf(reads: readonly ForeignRead[]): ForeignRead[][] {
+  const portions: ForeignRead[][] = [];
   let rowsLeft = 0;
-  rowGroups.forEach(({ rows, chunks }, rowGroup) => {
+  for (const read of reads) {
     if (rowsLeft <= 0) {
       portions.push([]);
       rowsLeft = portionRows;
     }
-    portions.at(-1)!.push({ rowGroup, rows, chunk: chunks[columnIndex]! });
-    rowsLeft -= rows;
-  });
+    portions.at(-1)!.push(read);
+    rowsLeft -= read.rowGroupRows;
+  }
   return portions;
 }
 

@@ -4,12 +4,12 @@ import { placementField, type Schema } from '../../core/schema.js';
 import type { PlainColumn, RecordBatch } from '../../columns/column.js';
 import { convertColumn } from '../../columns/convert-column.js';
 import { plainColumn, takeRows } from '../../columns/take.js';
-import type { ForeignFile, ForeignRead, PageTable, RowSpan } from '../../foreign/foreign-file.js';
+import type { ForeignFile, PageTable, RowSpan } from '../../foreign/foreign-file.js';
 import type { FileToAttach } from './attached-list.js';
 import { columnSource, constantColumn, type ColumnSource } from './column-source.js';
 import type { ForeignWork } from './foreign-work.js';
 import { assertAnswerable, placingSource, fileStamp, type FileStamp } from './plan-file.js';
-import { spansOf } from './span-placements.js';
+import { columnRead, spansOf } from './span-placements.js';
 import { importTask, type ImportedSpan, type ImportedSpans } from './import-tasks.js';
 
 /** A foreign file whose rows are to be imported. */
@@ -228,14 +228,9 @@ class FieldColumns {
   }
 
   #readSpans({ source, pages }: FieldReading, wanted: number): Promise<ImportedSpans> {
-    const { path, format } = this.file;
-    const { column, columnIndex, change } = source;
-    const rowGroup = this.#rowGroup;
-    const { rows: rowGroupRows, chunks } = this.described.rowGroups[rowGroup]!;
-    const spans = this.#spans;
-    const chunk = chunks[columnIndex]!;
-    const where = { path, format, columnIndex, column, rowGroup, rowGroupRows, chunk, spans };
-    const read: ForeignRead = { ...where, wanted, pages };
+    const { path } = this.file;
+    const { column, change } = source;
+    const read = { ...columnRead(this.file, this.described, source, this.#rowGroup), wanted, pages };
     return this.reading.work.read(importTask, (place) => ({ read: { ...read, ...place }, change }), {
       file: { path, ...this.stamp },
       column,

@@ -1,6 +1,6 @@
 import type { Column } from '../../columns/column.js';
 import type { ForeignChunk, ForeignColumn, ForeignRead } from '../../foreign/foreign-file.js';
-import { decodeForeign } from '../../foreign/decode-foreign.js';
+import { decodeForeign } from '../../foreign/read-foreign.js';
 import { assert } from '../../core/errors.js';
 import { partitionOfTime } from '../../core/cursor.js';
 import { placementTimes } from '../manifest/placement.js';

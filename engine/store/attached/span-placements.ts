@@ -1,8 +1,8 @@
 import { DamageError, assert } from '../../core/errors.js';
 import type { Column } from '../../columns/column.js';
-import type { ForeignRead, RowSpan } from '../../foreign/foreign-file.js';
-import { decodeForeign } from '../../foreign/decode-foreign.js';
-import { changeColumn, type ValueChange } from './column-source.js';
+import type { ForeignFile, ForeignRead, RowSpan } from '../../foreign/foreign-file.js';
+import { decodeForeign } from '../../foreign/read-foreign.js';
+import { changeColumn, type ColumnSource, type ValueChange } from './column-source.js';
 import { rowGroupRowsMax } from '../../core/limits.js';
 
 /** The hours of the rows of one span. */
@@ -166,6 +166,18 @@ export function spansOf(rows: number): RowSpan[] {
     from: Math.floor((rows * i) / count),
     to: Math.floor((rows * (i + 1)) / count),
   }));
+}
+
+/** A reading of the first span of a column in a row group. */
+export function columnRead(
+  { path, format }: Pick<ForeignRead, 'path' | 'format'>,
+  { rowGroups }: ForeignFile,
+  { column, columnIndex }: Pick<ColumnSource & { kind: 'column' }, 'column' | 'columnIndex'>,
+  rowGroup: number,
+): ForeignRead {
+  const { rows: rowGroupRows, chunks } = rowGroups[rowGroup]!;
+  const where = { path, format, columnIndex, column, rowGroup, rowGroupRows, chunk: chunks[columnIndex]! };
+  return { ...where, spans: spansOf(rowGroupRows), wanted: 0, pages: null };
 }
 
 /** A span, with its place in the file. */

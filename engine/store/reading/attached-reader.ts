@@ -5,13 +5,12 @@ import { attachedPageTablesMax } from '../../core/limits.js';
 import type { AttachedFile, FileIdentity } from '../attached/attached-list.js';
 import { columnSource, type ColumnSource } from '../attached/column-source.js';
 import type { Description } from '../attached/descriptions.js';
-import { ForeignWork, type ColumnOfFile, type ForeignMeans } from '../attached/foreign-work.js';
-import { ownQuestions } from '../attached/own-questions.js';
+import { ForeignWork, nearChunks, type ColumnOfFile, type ForeignMeans } from '../attached/foreign-work.js';
 import type { FilterQuestion } from '../sealed/filter-question.js';
-import { nearChunks } from '../attached/near-chunks.js';
-import { type SpanPlacement, spansOf, type FileSpan } from '../attached/span-placements.js';
+import { columnRead, type SpanPlacement, type FileSpan } from '../attached/span-placements.js';
 import {
   ownFilterTask,
+  ownQuestions,
   searchTask,
   spanTask,
   type ReadSpans,
@@ -197,18 +196,15 @@ export class AttachedReader {
     { file: attachedFile, description, source, indexedField, span, placements }: ColumnReading,
   ): SpanJob {
     const { file, facts } = description;
-    const { column, columnIndex, change } = source;
-    const { path, format } = attachedFile;
     const { rowGroup, index: wanted } = span;
-    const { rows: rowGroupRows, chunks } = file.rowGroups[rowGroup]!;
-    const place = { path, format, columnIndex, column, rowGroup, rowGroupRows, chunk: chunks[columnIndex]! };
     const pages = this.#pages.get(name) ?? null;
     const checksum = facts?.fields[indexedField]?.checksums[rowGroup] ?? null;
     // From object storage a whole chunk takes one request, and single pages would take several.
     const takesOffsetIndex = checksum === null && attachedFile.etag === undefined;
-    const read: ForeignRead = { ...place, spans: spansOf(rowGroupRows), wanted, pages, takesOffsetIndex };
+    const first = columnRead(attachedFile, file, source, rowGroup);
+    const read: ForeignRead = { ...first, wanted, pages, takesOffsetIndex };
     const order = orderOf(attachedFile, placements, rowGroup, file);
-    return { read, attached: identityOf(attachedFile), change, checksum, order };
+    return { read, attached: identityOf(attachedFile), change: source.change, checksum, order };
   }
 }
 
