@@ -314,13 +314,6 @@ export const inlineFilterBytesMax = 8 * 1024 * 1024;
 /** A column of strings of at least this many bytes is streamed on a thread, and not kept, the first time it is searched. */
 export const streamedBytesMin = 1024 * 1024;
 
-/**
- * A dictionary with at least this many strings gets a filter in memory, of one or two bytes per string (the dictionary itself takes six and more),
- * once it was searched for a whole string this often: by then the searches have taken as long as building the filter.
- */
-export const filteredEntriesMin = 1024;
-export const searchesBeforeFilter = 4;
-
 /** Worker threads, unless configured otherwise. With more of them, the work that only one thread can do is the bottleneck. */
 export const workersDefaultMax = 8;
 

@@ -182,7 +182,6 @@ export interface Kernels {
     tables: number,
     counts: number,
   ): void;
-  addEntries(bytes: number, offsets: number, entries: number, shift: number, bitmap: number): void;
   selectContaining(
     bytes: number,
     offsets: number,

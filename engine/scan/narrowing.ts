@@ -6,14 +6,6 @@ import {
   type Int64Column,
   type PlainColumn,
 } from '../columns/column.js';
-import {
-  addEntries,
-  entryFilterBytes,
-  entryFilterShift,
-  entryHash,
-  mayHaveEntry,
-} from '../kernels/entry-filter.js';
-import { filteredEntriesMin, searchesBeforeFilter } from '../core/limits.js';
 import { assert } from '../core/errors.js';
 import { andRange, countRange, flipRange, orRange, spreadBits } from '../kernels/bitmap.js';
 import { selectFloat64, selectInt64 } from '../kernels/compare.js';
@@ -23,35 +15,6 @@ import { matchString, selectStrings } from './string-search.js';
 import type { RowGroupShare } from './plan.js';
 import type { ScanStats } from './query.js';
 import type { RemainingRows } from './selection.js';
-
-/** A filter over the entries of a dictionary, kept while the column is in memory. `bitmap` is null until the filter is made. */
-interface EntryFilter {
-  searches: number;
-  shift: number;
-  bitmap: Uint8Array | null;
-}
-
-const known = new WeakMap<BytesColumn, EntryFilter>();
-
-/**
- * Whether a dictionary may have `wanted` as an entry; false only where it has not. Most dictionaries lack what a query asks for, and such a
- * query spends most of its time reading all of their entries. So a dictionary gets a filter once it has been searched so often that making
- * the filter takes no longer than the searches have taken.
- */
-export function mayHaveExact(entries: BytesColumn, wanted: Uint8Array): boolean {
-  if (entries.length < filteredEntriesMin) return true;
-  let filter = known.get(entries);
-  if (filter === undefined) {
-    filter = { searches: 0, shift: entryFilterShift(entries.length), bitmap: null };
-    known.set(entries, filter);
-  }
-  if (filter.bitmap === null) {
-    if (++filter.searches <= searchesBeforeFilter) return true;
-    filter.bitmap = new Uint8Array(entryFilterBytes(filter.shift));
-    addEntries(entries.offsets, entries.bytes, entries.length, filter.shift, filter.bitmap);
-  }
-  return mayHaveEntry(entryHash(wanted, 0, wanted.length), filter.shift, filter.bitmap);
-}
 
 /**
  * Sets the bits of `out` for the rows [from, to) of a plain column to whether they match the predicate. `from` must be a multiple of 8. A
@@ -118,21 +81,12 @@ function evaluateInt(
  */
 export function matchingEntries(predicate: PreparedPredicate, column: DictionaryColumn): Uint8Array | null {
   const entries = column.values.length;
-  if (column.values.kind === 'bytes' && !mayHaveEntries(predicate, column.values)) return null;
   const bits = new Uint8Array((entries + 7) >> 3);
   evaluatePlain(predicate, column.values, 0, entries, bits);
   if (countRange(bits, 0, entries) === 0) return null;
   const wanted = new Uint8Array(entries);
   spreadBits(bits, entries, wanted);
   return wanted;
-}
-
-/** Whether entries may match, according to the dictionary's filter. */
-function mayHaveEntries({ needles }: PreparedPredicate, entries: BytesColumn): boolean {
-  return (
-    needles.length === 0 ||
-    needles.some((needle) => needle.op !== 'exact' || mayHaveExact(entries, needle.raw))
-  );
 }
 
 /** Like `evaluatePlain`, for a dictionary column. `wanted` is the result of `matchingEntries`. */

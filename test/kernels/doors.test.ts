@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import * as plainBitmap from './plain/bitmap.js';
 import { selectCodes as selectPlainCodes } from './plain/dictionary-select.js';
-import * as plainEntries from './plain/entry-filter.js';
 import { caseCount, fc } from '../cases.js';
 import * as bitmap from '../../engine/kernels/bitmap.js';
-import * as simdEntries from '../../engine/kernels/entry-filter.js';
 import { copyBytes, copyFromShared, copyShifted } from '../../engine/kernels/copy.js';
 import { selectFloat64, selectInt64 } from '../../engine/kernels/compare.js';
 import { selectCodes } from '../../engine/kernels/dictionary-select.js';
@@ -172,37 +170,6 @@ describe('the TypeScript functions that call the scan kernels', () => {
       }),
       { numRuns },
     );
-  });
-
-  it('add the entries of dictionaries to a filter like the plain twin, and the filter finds every entry', () => {
-    fc.assert(
-      fc.property(stringColumns, ({ offsets, bytes, rows }) => {
-        const shift = simdEntries.entryFilterShift(rows);
-        const wanted = new Uint8Array(simdEntries.entryFilterBytes(shift));
-        plainEntries.addEntries(offsets, bytes, rows, shift, wanted);
-        both((lay) => {
-          const bitmap = lay(new Uint8Array(wanted.length));
-          simdEntries.addEntries(lay(offsets), lay(bytes), rows, shift, bitmap);
-          expect([...bitmap]).toEqual([...wanted]);
-        });
-        for (let row = 0; row < rows; row++) {
-          const hash = simdEntries.entryHash(bytes, offsets[row]!, offsets[row + 1]!);
-          expect(simdEntries.mayHaveEntry(hash, shift, wanted)).toBe(true);
-        }
-      }),
-      { numRuns },
-    );
-  });
-
-  it('have filters that let few absent entries pass', () => {
-    const { bytes, offsets } = stringsOf(texts('198.18.', 20_000));
-    const shift = simdEntries.entryFilterShift(20_000);
-    const bitmap = new Uint8Array(simdEntries.entryFilterBytes(shift));
-    simdEntries.addEntries(offsets, bytes, 20_000, shift, bitmap);
-    const passed = texts('198.19.', 20_000).filter((text) =>
-      simdEntries.mayHaveEntry(simdEntries.entryHash(text, 0, text.length), shift, bitmap),
-    );
-    expect(passed.length).toBeLessThan(1200);
   });
 
   it('search strings like the plain twins, also in text so periodic that the plain code takes over', () => {

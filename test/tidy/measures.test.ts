@@ -10,13 +10,13 @@ import { root } from './source-files.js';
 
 /** What each measure may be. A change that lowers a measure lowers its number here. */
 const most: Readonly<Record<string, number>> = {
-  'lines from a plan to an answer': 11_394,
+  'lines from a plan to an answer': 11_348,
   'task modules': 12,
   'steps that wait in generators': 0,
   'promises or none': 25,
   'classes that queue, lend or limit': 6,
   // Twelve are those of tokens, which were in a folder that this did not count before.
-  'named limits': 173,
+  'named limits': 171,
   'files that a query passes': 25,
   // Six of them have to be changed for a further type; the others name Arrow's, Parquet's or Go's.
   'files that name a field type': 7,

@@ -25,7 +25,6 @@ export { selectInt64, selectFloat64 } from './compare';
 export { andRange, orRange, countRange, listRange16, listRange32, spreadBits } from './bitmap';
 export { selectCodes8, selectCodes16 } from './dictionary-select';
 export { countCodes16, countCodes8, countPairs, countRanges } from './count';
-export { addEntries } from './entry-filter';
 export { selectContaining, selectAffix, selectEqual } from './substring';
 export {
   jsonDouble,
