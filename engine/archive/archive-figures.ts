@@ -3,6 +3,7 @@ import type { CompactionCounts } from '../maintenance/compaction.js';
 import type { DiskSpace } from '../store/disk/directory.js';
 import {
   isFarOnly,
+  noCounters,
   nothingRetired,
   type Counters,
   type Manifest,
@@ -72,15 +73,16 @@ export interface SegmentFigures {
 }
 
 /** What can be said of an agent by its manifest alone. */
-interface SealedFigures {
-  readonly segments: AgentFigures['segments'];
-  readonly records: number;
-  readonly attachedFiles: number;
-  readonly attachedRecords: number;
-  readonly farRecords: number;
-  readonly farOnlyRecords: number;
-  readonly farLeftovers: number;
-}
+type SealedFigures = Pick<
+  AgentFigures,
+  | 'segments'
+  | 'records'
+  | 'attachedFiles'
+  | 'attachedRecords'
+  | 'farRecords'
+  | 'farOnlyRecords'
+  | 'farLeftovers'
+>;
 
 const known = new WeakMap<Manifest, SealedFigures>();
 
@@ -114,14 +116,25 @@ function figuresOf(segments: Manifest['segments'], codec: Codec): SegmentFigures
 }
 
 const nothing: SegmentFigures = { files: 0, bytes: 0 };
-const nothingSealed: SealedFigures = {
+
+/** The figures of an agent that has nothing on this machine, and of which this process does nothing. */
+export const noFigures: Omit<AgentFigures, 'agent'> = {
+  isDamaged: false,
   segments: { lz4: nothing, zstd: nothing },
   records: 0,
+  hotRecords: 0,
+  hotBytes: 0,
+  rejectedBytes: 0,
   attachedFiles: 0,
   attachedRecords: 0,
   farRecords: 0,
   farOnlyRecords: 0,
   farLeftovers: 0,
+  counters: noCounters,
+  retired: nothingRetired,
+  commits: { done: 0, failed: 0 },
+  compaction: undefined,
+  shipping: undefined,
 };
 
 /** The figures of one agent, which has a tally where this process writes. */
@@ -132,12 +145,13 @@ export function agentFigures(
   shipping: FarCounts | undefined,
 ): AgentFigures {
   const { agent, manifest, values, damage } = state;
-  const { records, ...sealed } = manifest === undefined ? nothingSealed : sealedFigures(manifest);
+  const sealed = manifest === undefined ? noFigures : sealedFigures(manifest);
   return {
     agent,
-    isDamaged: damage !== undefined,
-    records: records + state.hotRowCount,
+    ...noFigures,
     ...sealed,
+    isDamaged: damage !== undefined,
+    records: sealed.records + state.hotRowCount,
     hotRecords: state.hotRowCount,
     hotBytes: state.hotBytes,
     rejectedBytes: state.rejectedBytes,

@@ -43,22 +43,15 @@ export class SeenState {
   }
 }
 
-/** How a state comes to know of commits of other processes. */
-export interface WatchedAccess {
-  refresh(): Promise<void>;
-  /** Another process may commit. */
-  readonly follows: boolean;
-}
-
 /** Tells of changes of an agent's state. Where another process may make them, it looks for them while anybody listens. */
 class StateWatch {
   readonly #changes: StateChanges;
   /** Asked anew each time: this process may become the writer. */
-  readonly #access: () => WatchedAccess;
+  readonly #access: () => ReadingAccess;
   #listeners = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(changes: StateChanges, access: () => WatchedAccess) {
+  constructor(changes: StateChanges, access: () => ReadingAccess) {
     this.#changes = changes;
     this.#access = access;
   }
@@ -111,7 +104,7 @@ export interface ReadingContext {
 }
 
 /** Answers queries on one agent's records: scans, counts, and scans of the records that were added since an earlier state. */
-export class ReadingStore<Context extends ReadingContext = ReadingContext> implements ReadableStore {
+export class ReadingStore<Context extends ReadingContext = ReadingContext> {
   private readonly watch: StateWatch;
 
   constructor(readonly context: Context) {
@@ -126,11 +119,13 @@ export class ReadingStore<Context extends ReadingContext = ReadingContext> imple
     return this.context.state.schema;
   }
 
+  /** A snapshot of the newest committed state. In a process that does not write, it looks for a newer state first. */
   async snapshot(): Promise<Snapshot> {
     await this.context.access.refresh();
     return this.context.state.snapshot();
   }
 
+  /** Starts a query on the newest state. Its errors come from `lines`. */
   scan(query: Query, options: ScanOptions = {}): Promise<Scan> {
     const { workers, remote } = this.context;
     // The options are copied one by one: a spread gives the object another hidden class, and code that then reads it runs
@@ -141,10 +136,15 @@ export class ReadingStore<Context extends ReadingContext = ReadingContext> imple
     return this.scanOf(() => this.newestOf(schema), query, settings);
   }
 
+  /**
+   * Calls `call` soon after records become visible or the fields change. Returns a function that ends this. When another process
+   * writes, its state is polled while there are listeners.
+   */
   onChange(call: () => void): () => void {
     return this.watch.listen(call);
   }
 
+  /** The newest state, to be compared with later ones. */
   async seen(): Promise<SeenState> {
     await this.context.access.refresh();
     const { schema, runs, release } = this.context.state.snapshot();
@@ -152,6 +152,10 @@ export class ReadingStore<Context extends ReadingContext = ReadingContext> imple
     return new SeenState(schema, runs);
   }
 
+  /**
+   * Scans the records that the newest state has and the earlier state `seen` does not have; all records when `seen` is null. Also
+   * returns the state that it reads. Throws `conflict` when the fields have changed since `seen`.
+   */
   async scanAdded(query: Query, seen: SeenState | null, options: ScanOptions = {}): Promise<ScanOfState> {
     const { access } = this.context;
     const schema = seen?.schema ?? this.schema;
@@ -167,6 +171,9 @@ export class ReadingStore<Context extends ReadingContext = ReadingContext> imple
     return { scan: executeScan(added, query, { ...settings, takeRest }), state };
   }
 
+  /**
+   * Scans the records of an earlier state, as far as they are still stored. Throws `conflict` when the fields have changed since `seen`.
+   */
   scanSeen(query: Query, seen: SeenState, options: ScanOptions = {}): Promise<Scan> {
     const take = async (): Promise<Snapshot> => withinRuns(await this.newestOf(seen.schema), seen.runs);
     return this.scanOf(take, query, this.settingsOf(options));
@@ -184,6 +191,11 @@ export class ReadingStore<Context extends ReadingContext = ReadingContext> imple
     return executeScan(snapshot, query, { ...settings, takeRest });
   }
 
+  /**
+   * Answers the same queries as `scan`, as columns instead of lines, in pieces of at most one row group.
+   *
+   * @param schema the fields that the query refers to; those of the newest state if absent
+   */
   selectRows(
     query: Query,
     options: { readonly signal?: AbortSignal | undefined } = {},
@@ -193,6 +205,7 @@ export class ReadingStore<Context extends ReadingContext = ReadingContext> imple
     return selectRows(take, query, this.settingsOf(options));
   }
 
+  /** Counts the matching records exactly, by time bucket, by the values of a field, or by both. Throws as `countRecords` does. */
   count(query: CountQuery, options: { readonly signal?: AbortSignal | undefined } = {}): Promise<Counts> {
     const { schema } = this;
     return countRecords(() => this.newestOf(schema), query, this.settingsOf(options));
@@ -223,37 +236,19 @@ function withinRuns({ schema, runs, release }: Snapshot, known: SnapshotRuns): S
 }
 
 /** The queries on one agent's records: those that also a reader on another machine can answer. */
-export interface ReadableStore {
-  readonly name: string;
-  readonly schema: Schema;
-  /** A snapshot of the newest committed state. In a process that does not write, it looks for a newer state first. */
-  snapshot(): Promise<Snapshot>;
-  /** Starts a query on the newest state. Its errors come from `lines`. */
-  scan(query: Query, options?: ScanOptions): Promise<Scan>;
-  /**
-   * Calls `call` soon after records become visible or the fields change. Returns a function that ends this. When another process
-   * writes, its state is polled while there are listeners.
-   */
-  onChange(call: () => void): () => void;
-  /** The newest state, to be compared with later ones. */
-  seen(): Promise<SeenState>;
-  /**
-   * Scans the records that the newest state has and the earlier state `seen` does not have; all records when `seen` is null. Also
-   * returns the state that it reads. Throws `conflict` when the fields have changed since `seen`.
-   */
-  scanAdded(query: Query, seen: SeenState | null, options?: ScanOptions): Promise<ScanOfState>;
-  /**
-   * Scans the records of an earlier state, as far as they are still stored. Throws `conflict` when the fields have changed since `seen`.
-   */
-  scanSeen(query: Query, seen: SeenState, options?: ScanOptions): Promise<Scan>;
-  /** Answers the same queries as `scan`, as columns instead of lines, in pieces of at most one row group. */
-  selectRows(
-    query: Query,
-    options?: { readonly signal?: AbortSignal | undefined },
-  ): AsyncIterable<SelectedRows>;
-  /** Counts the matching records exactly, by time bucket, by the values of a field, or by both. Throws as `countRecords` does. */
-  count(query: CountQuery, options?: { readonly signal?: AbortSignal | undefined }): Promise<Counts>;
-}
+export type ReadableStore = Pick<
+  ReadingStore,
+  | 'name'
+  | 'schema'
+  | 'snapshot'
+  | 'scan'
+  | 'onChange'
+  | 'seen'
+  | 'scanAdded'
+  | 'scanSeen'
+  | 'selectRows'
+  | 'count'
+>;
 
 /** A scan with the state that it reads. */
 export interface ScanOfState {

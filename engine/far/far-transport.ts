@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream';
+import { addAbortSignal, Readable } from 'node:stream';
 import type * as ClickHouse from '@clickhouse/client';
 import { LogstrataError } from '../core/errors.js';
 import { serverRequestsMax, shownCharactersMax } from '../core/limits.js';
@@ -75,28 +75,24 @@ class ClickHouseTransport implements FarTransport {
 
   async ask(url: string, statement: FarStatement): Promise<Uint8Array> {
     const { sql, queryId, body, settings = {}, bytesMax, timeoutMs, signal } = statement;
-    signal?.throwIfAborted();
-    const ended = new AbortController();
-    const timer = setTimeout(() => ended.abort(timedOut(url, timeoutMs)), timeoutMs);
-    const onAbort = (): void => ended.abort(signal!.reason);
-    signal?.addEventListener('abort', onAbort, { once: true });
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(timedOut(url, timeoutMs)), timeoutMs);
+    const ended = AbortSignal.any([...(signal === undefined ? [] : [signal]), late.signal]);
     try {
+      ended.throwIfAborted();
       const { stream } = await this.#client(url).exec({
         query: sql,
         ...(queryId === undefined ? {} : { query_id: queryId }),
-        ...(body === undefined ? {} : { values: this.#streamOf(body) }),
+        ...(body === undefined ? {} : { values: Readable.from([body]) }),
         clickhouse_settings: settings,
-        abort_signal: ended.signal,
+        abort_signal: ended,
       });
-      return await gathered(stream, url, bytesMax, ended.signal);
+      return await gathered(addAbortSignal(ended, stream), url, bytesMax);
     } catch (error) {
-      signal?.throwIfAborted();
-      if (error instanceof FarFailure) throw error;
-      const { reason } = ended.signal as { reason: unknown };
-      throw reason instanceof FarFailure ? reason : failureOf(url, error);
+      ended.throwIfAborted();
+      throw error instanceof FarFailure ? error : failureOf(url, error);
     } finally {
       clearTimeout(timer);
-      signal?.removeEventListener('abort', onAbort);
     }
   }
 
@@ -104,10 +100,6 @@ class ClickHouseTransport implements FarTransport {
     const clients = [...this.#clients.values()];
     this.#clients.clear();
     for (const client of clients) await client.close();
-  }
-
-  #streamOf(body: Uint8Array): Readable {
-    return Readable.from([body]);
   }
 
   #client(url: string): ClickHouse.ClickHouseClient {
@@ -134,27 +126,13 @@ function timedOut(url: string, timeoutMs: number): FarFailure {
   return new FarFailure('unreachable', url, `no answer within ${timeoutMs / 1000} s`);
 }
 
-async function gathered(
-  stream: Readable,
-  url: string,
-  bytesMax: number,
-  signal: AbortSignal,
-): Promise<Uint8Array> {
+async function gathered(stream: Readable, url: string, bytesMax: number): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   let bytes = 0;
-  const onAbort = (): void => void stream.destroy(signal.reason as Error);
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    for await (const piece of stream as AsyncIterable<Uint8Array>) {
-      bytes += piece.length;
-      if (bytes > bytesMax) {
-        stream.destroy();
-        throw new FarFailure('long', url, `the answer has more than ${bytesMax} bytes`);
-      }
-      pieces.push(piece);
-    }
-  } finally {
-    signal.removeEventListener('abort', onAbort);
+  for await (const piece of stream as AsyncIterable<Uint8Array>) {
+    bytes += piece.length;
+    if (bytes > bytesMax) throw new FarFailure('long', url, `the answer has more than ${bytesMax} bytes`);
+    pieces.push(piece);
   }
   return Buffer.concat(pieces, bytes);
 }

@@ -1,10 +1,12 @@
+import { plainColumn } from '../columns/take.js';
+import { positionToInt64 } from '../core/cursor.js';
+import type { OrdinalRun } from '../store/manifest/manifest.js';
 import { isUtf8 } from 'node:buffer';
 import {
   halvesOf,
   isValid,
   type BytesColumn,
   type Column,
-  type DictionaryColumn,
   type NumberColumn,
   numberColumn,
   type PlainColumn,
@@ -61,66 +63,36 @@ export function fieldColumn(
   const nulls = new Uint8Array(to - from);
   if (column.validity !== null)
     for (let row = from; row < to; row++) if (!isValid(column.validity, row)) nulls[row - from] = 1;
-  return { name, type: `Nullable(${farTypeOf(type)})`, parts: [nulls, valuesOf(column, type, nulls, from)] };
+  return {
+    name,
+    type: `Nullable(${farTypeOf(type)})`,
+    parts: [nulls, valuesOf(plainColumn(column), type, nulls, from)],
+  };
 }
 
 /** The values from row `from` on, as many as `nulls` has bytes. A null is written as 0 or as the empty text. */
-function valuesOf(column: Column, type: FieldType, nulls: Uint8Array, from: number): Uint8Array {
-  const values = column.kind === 'dictionary' ? column.values : column;
-  const entries = column.kind === 'dictionary' ? column.codes : null;
-  if (values.kind === 'bytes') return textsOf(values, entries, nulls, from);
-  const words = wordsOf(values, entries, nulls, from);
+function valuesOf(column: PlainColumn, type: FieldType, nulls: Uint8Array, from: number): Uint8Array {
+  if (column.kind === 'bytes') return textsOf(column, nulls, from);
+  const words = halvesOf(column.values).slice(2 * from, 2 * (from + nulls.length));
   if (typeFacts[type].isBits !== true) return bytesOf(words);
-  const bools = new Uint8Array(nulls.length);
-  for (let i = 0; i < bools.length; i++) if ((words[2 * i]! | words[2 * i + 1]!) !== 0) bools[i] = 1;
-  return bools;
-}
-
-/** The low and high half of each value. */
-function wordsOf(
-  { values }: NumberColumn,
-  entries: DictionaryColumn['codes'] | null,
-  nulls: Uint8Array,
-  from: number,
-): Int32Array {
-  const halves = halvesOf(values);
-  if (entries === null) return halves.slice(2 * from, 2 * (from + nulls.length));
-  const words = new Int32Array(2 * nulls.length);
-  for (let i = 0; i < nulls.length; i++) {
-    if (nulls[i] !== 0) continue;
-    const entry = entries[from + i]!;
-    words[2 * i] = halves[2 * entry]!;
-    words[2 * i + 1] = halves[2 * entry + 1]!;
-  }
-  return words;
+  return Uint8Array.from(nulls, (_, i) => ((words[2 * i]! | words[2 * i + 1]!) === 0 ? 0 : 1));
 }
 
 /** Texts up to this length are copied byte by byte, because a call of `set` takes longer. */
 const copiedByLoopMax = 96;
 
 /** Each text, preceded by its length as LEB128. */
-function textsOf(
-  { bytes, offsets }: BytesColumn,
-  entries: DictionaryColumn['codes'] | null,
-  nulls: Uint8Array,
-  from: number,
-): Uint8Array {
+function textsOf({ bytes, offsets }: BytesColumn, nulls: Uint8Array, from: number): Uint8Array {
   let size = 0;
-  for (let i = 0; i < nulls.length; i++) {
-    const entry = entries === null ? from + i : entries[from + i]!;
-    const length = nulls[i] === 0 ? offsets[entry + 1]! - offsets[entry]! : 0;
+  for (let row = from; row < from + nulls.length; row++) {
+    const length = nulls[row - from] === 0 ? offsets[row + 1]! - offsets[row]! : 0;
     size += length + varintBytes(length);
   }
   const out = new Uint8Array(size);
   let at = 0;
-  for (let i = 0; i < nulls.length; i++) {
-    if (nulls[i] !== 0) {
-      at++;
-      continue;
-    }
-    const entry = entries === null ? from + i : entries[from + i]!;
-    const start = offsets[entry]!;
-    const end = offsets[entry + 1]!;
+  for (let row = from; row < from + nulls.length; row++) {
+    const start = offsets[row]!;
+    const end = nulls[row - from] === 0 ? offsets[row + 1]! : start;
     at = putVarint(out, at, end - start);
     if (end - start > copiedByLoopMax) out.set(bytes.subarray(start, end), at);
     else for (let k = start; k < end; k++) out[at + k - start] = bytes[k]!;
@@ -388,4 +360,15 @@ function numbers(kind: NumberColumn['kind'], words: Uint8Array, validity: Validi
       if (!isValid(validity, row)) halves[2 * row] = halves[2 * row + 1] = 0;
   }
   return numberColumn(kind, length, buffer, byteOffset, validity);
+}
+
+/** The values of column `_cursor` for rows that are consecutive in runs. */
+export function cursorsOf(runs: readonly OrdinalRun[], rows: number): BigUint64Array {
+  const cursors = new BigUint64Array(rows);
+  let at = 0;
+  for (const { partition, firstOrdinal: ordinal, rows: count } of runs) {
+    const first = BigInt.asUintN(64, positionToInt64({ partition, ordinal }));
+    for (let i = 0; i < count; i++) cursors[at++] = first + BigInt(i);
+  }
+  return cursors;
 }

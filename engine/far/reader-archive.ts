@@ -1,10 +1,14 @@
-import type { Border } from './border.js';
 import { ReaderState, type WriterAgents, type WriterDoor } from './reader-state.js';
 import type { FarSource } from './far-cluster.js';
-import { noCounters, nothingRetired, type OrdinalRun } from '../store/manifest/manifest.js';
+import type { OrdinalRun } from '../store/manifest/manifest.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import { type ReadableStore, ReadingStore } from '../archive/reading-store.js';
-import type { AgentFigures, ArchiveFigures, Trouble } from '../archive/archive-figures.js';
+import {
+  noFigures,
+  type AgentFigures,
+  type ArchiveFigures,
+  type Trouble,
+} from '../archive/archive-figures.js';
 
 export interface ReaderOptions {
   /** The connection to the writer. The caller closes it. */
@@ -92,34 +96,10 @@ export class ReaderArchive {
   }
 }
 
-const noFiles = { files: 0, bytes: 0 };
-
-function figuresOf(state: ReaderState): AgentFigures {
-  const farRecords = state.border?.far.units.reduce((sum, { runs }) => sum + rowsOf(runs), 0) ?? 0;
-  return {
-    agent: state.agent,
-    isDamaged: false,
-    records: farRecords + nearRowsOf(state.border),
-    segments: { lz4: noFiles, zstd: noFiles },
-    hotRecords: 0,
-    hotBytes: 0,
-    rejectedBytes: 0,
-    attachedFiles: 0,
-    attachedRecords: 0,
-    counters: noCounters,
-    retired: nothingRetired,
-    commits: { done: 0, failed: 0 },
-    compaction: undefined,
-    farRecords,
-    farOnlyRecords: 0,
-    farLeftovers: 0,
-    lagMs: state.ageMs,
-    shipping: undefined,
-  };
-}
-
-function nearRowsOf(border: Border | null): number {
-  return border === null ? 0 : rowsOf(border.near);
+function figuresOf({ agent, border, ageMs: lagMs }: ReaderState): AgentFigures {
+  const farRecords = border?.far.units.reduce((sum, { runs }) => sum + rowsOf(runs), 0) ?? 0;
+  const records = farRecords + rowsOf(border?.near ?? []);
+  return { ...noFigures, agent, records, farRecords, lagMs };
 }
 
 function rowsOf(runs: readonly OrdinalRun[]): number {

@@ -3,7 +3,7 @@ import { FarRows } from './far-reader.js';
 import { notConfigured } from '../scan/tiered-finder.js';
 import type { AgentStore } from '../archive/agent-store.js';
 import { columnOfField } from './far-sql.js';
-import { readNative, fieldColumn, nativeBlock, unsignedColumn } from './native-format.js';
+import { cursorsOf, readNative, fieldColumn, nativeBlock, unsignedColumn } from './native-format.js';
 import type { OrdinalRun } from '../store/manifest/manifest.js';
 import {
   remoteRowGroup,
@@ -16,11 +16,13 @@ import {
 import { StateChanges } from '../store/reading/state-changes.js';
 import { compareByPosition } from '../store/manifest/run-list.js';
 import { isLogstrataError, LogstrataError } from '../core/errors.js';
+import { SharedWork } from '../core/waiting.js';
 import type { Schema, Predicate } from '../core/schema.js';
 import { ascending, decodeBorder, schemaTag, type Border } from './border.js';
-import type { Column } from '../columns/column.js';
+import type { PlainColumn } from '../columns/column.js';
+import { plainColumn } from '../columns/take.js';
 import type { SelectedRows } from '../scan/selected-rows.js';
-import { positionToInt64, type Position } from '../core/cursor.js';
+import type { Position } from '../core/cursor.js';
 import { farAnswerBytes, rowGroupRowsMax } from '../core/limits.js';
 
 /** Rows that only the writer has, which ask it themselves. */
@@ -46,7 +48,9 @@ export class ReaderState {
   #runs: readonly SnapshotRun[] = [];
   /** When the known border was requested: it was current then or later. `-Infinity` when there is none, or it is outdated. */
   #asOfMs = -Infinity;
-  #asking: { readonly sinceMs: number; readonly done: Promise<void> } | null = null;
+  readonly #asking = new SharedWork(() => this.#ask());
+  /** When the last request was sent. */
+  #askedMs = -Infinity;
   /** Why the last request for a border failed; null when it succeeded. */
   #failure: LogstrataError | null = null;
 
@@ -88,10 +92,6 @@ export class ReaderState {
     return this.#now() - this.#asOfMs;
   }
 
-  get failure(): LogstrataError | null {
-    return this.#failure;
-  }
-
   snapshot(): Snapshot {
     return { schema: this.#schema, runs: this.#runs, release: () => {} };
   }
@@ -100,23 +100,15 @@ export class ReaderState {
   async refresh(): Promise<void> {
     const sinceMs = this.#now() - this.#lagMsMax;
     while (this.#asOfMs < sinceMs) {
-      // A request that was sent before `sinceMs` may bring a border that is too old: then another one is sent after it.
-      this.#asking ??= this.#ask();
-      const { done, sinceMs: askedMs } = this.#asking;
-      if (askedMs >= sinceMs) return done;
-      await done.catch(() => undefined);
+      // A request that was sent before `sinceMs` may bring a border that is too old, or fail: then another one is sent after it.
+      if (this.#asking.isRunning && this.#askedMs < sinceMs) await this.#asking.settled();
+      else return this.#asking.run();
     }
   }
 
-  #ask(): { readonly sinceMs: number; readonly done: Promise<void> } {
+  async #ask(): Promise<void> {
     const sinceMs = this.#now();
-    const done = this.#askAt(sinceMs).finally(() => {
-      this.#asking = null;
-    });
-    return { sinceMs, done };
-  }
-
-  async #askAt(sinceMs: number): Promise<void> {
+    this.#askedMs = sinceMs;
     try {
       const known = this.#border?.far ?? null;
       const text = await this.#door.border(this.agent, known?.tag ?? null);
@@ -303,39 +295,23 @@ function* blocksOf(
   fields: readonly number[],
   schema: Schema,
 ): Generator<Block> {
-  const cursors = new BigUint64Array(batch.length);
-  for (const { partition, firstOrdinal, firstRow, rows } of runs) {
-    const first = BigInt.asUintN(64, positionToInt64({ partition, ordinal: firstOrdinal }));
-    for (let i = 0; i < rows; i++) cursors[firstRow + i] = first + BigInt(i);
-  }
-  const rowBytes = Math.max(
-    1,
-    batch.columns.reduce((sum, column) => sum + bytesOf(column), 0) / batch.length,
-  );
+  const cursors = cursorsOf(runs, batch.length);
+  const columns = batch.columns.map(plainColumn);
+  const rowBytes = Math.max(1, columns.reduce((sum, column) => sum + bytesOf(column), 0) / batch.length);
   const blockRows = Math.max(1, Math.floor(farAnswerBytes / 4 / rowBytes));
   for (let from = 0; from < batch.length; from += blockRows) {
     const to = Math.min(batch.length, from + blockRows);
-    const columns = fields.map((field, i) => {
+    const written = fields.map((field, i) => {
       const { type } = schema.fields[field]!;
-      return fieldColumn(columnOfField(schema.fields[field]!), type, batch.columns[i]!, from, to);
+      return fieldColumn(columnOfField(schema.fields[field]!), type, columns[i]!, from, to);
     });
     const positions = unsignedColumn('_cursor', cursors.slice(from, to));
-    yield { bytes: nativeBlock([positions, ...columns], to - from), rows: to - from };
+    yield { bytes: nativeBlock([positions, ...written], to - from), rows: to - from };
   }
 }
 
-function bytesOf(column: Column): number {
-  switch (column.kind) {
-    case 'dictionary': {
-      const { values, length } = column;
-      return (bytesOf(values) / Math.max(1, values.length)) * length;
-    }
-    case 'bytes':
-      return column.offsets.at(-1)! - column.offsets[0]!;
-    case 'int64':
-    case 'float64':
-      return column.values.byteLength;
-  }
+function bytesOf(column: PlainColumn): number {
+  return column.kind === 'bytes' ? column.offsets.at(-1)! - column.offsets[0]! : column.values.byteLength;
 }
 
 /** A request for an agent's rows, with the schema that it was written for. */

@@ -4,7 +4,7 @@ import { checksumExpressions, checksumOf, FarChecksum } from './far-checksum.js'
 import { ofTable, partitionText, type FarCluster } from './far-cluster.js';
 import { columnOfField, numberOf, quotedName, tableName, tableStatements } from './far-sql.js';
 import { FarFailure } from './far-transport.js';
-import { constantColumn, fieldColumn, nativeBlock, unsignedColumn } from './native-format.js';
+import { cursorsOf, constantColumn, fieldColumn, nativeBlock, unsignedColumn } from './native-format.js';
 import type { Directory } from '../store/disk/directory.js';
 import type { FarAttempt, FarCopy, OrdinalRun, SegmentEntry } from '../store/manifest/manifest.js';
 import { runsOfSegment } from '../store/reading/agent-state.js';
@@ -13,7 +13,6 @@ import { allColumns } from '../maintenance/all-columns.js';
 import { newReadCounters } from '../store/reading/read-counters.js';
 import { SealedSegment } from '../store/reading/sealed-segment.js';
 import type { RowGroup } from '../store/reading/snapshot.js';
-import { positionToInt64 } from '../core/cursor.js';
 import { LogstrataError } from '../core/errors.js';
 import { farAskMsMax, heldBytesMax, pollMs } from '../core/limits.js';
 import type { Schema } from '../core/schema.js';
@@ -216,16 +215,6 @@ function byRowGroup(entry: SegmentEntry, rowGroups: readonly RowGroup[]): Map<Ro
     else known.push(run);
   }
   return runsOf;
-}
-
-function cursorsOf(runs: readonly OrdinalRun[], rows: number): BigUint64Array {
-  const cursors = new BigUint64Array(rows);
-  let at = 0;
-  for (const { partition, firstOrdinal: ordinal, rows: count } of runs) {
-    const first = BigInt.asUintN(64, positionToInt64({ partition, ordinal }));
-    for (let i = 0; i < count; i++) cursors[at++] = first + BigInt(i);
-  }
-  return cursors;
 }
 
 /** Waits until a replica has all rows of a copy, and compares the checksum. Throws `FarFailure` if it does not match in time. */

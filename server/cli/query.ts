@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
 import {
   answeredValue,
-  assertNever,
   formatCursor,
   isLogstrataError,
   type AgentStore,
@@ -54,22 +53,13 @@ const signs = { eq: '=', ne: '≠', gt: '>', gte: '≥', lt: '<', lte: '≤' } a
 function describePredicate(predicate: Predicate, schema: Schema): string {
   if (predicate.kind === 'anywhere')
     return `any text ${predicate.isAbsent ? 'not_like' : 'like'} ${JSON.stringify(predicate.value)}`;
-  const field = schema.fields[predicate.field]!;
-  switch (predicate.kind) {
-    case 'int': {
-      const value = String(answeredValue(field.type, predicate.value));
-      const time = field.type === 'time' ? ` (${formatTime(Number(predicate.value))} UTC)` : '';
-      return `${field.name} ${signs[predicate.op]} ${value}${time}`;
-    }
-    case 'float':
-      return `${field.name} ${signs[predicate.op]} ${predicate.value}`;
-    case 'string':
-      return `${field.name} ${predicate.op} ${JSON.stringify(predicate.value)}`;
-    case 'set':
-      return predicate.members.map((member) => describePredicate(member, schema)).join(' or ');
-    default:
-      return assertNever(predicate);
-  }
+  if (predicate.kind === 'set')
+    return predicate.members.map((member) => describePredicate(member, schema)).join(' or ');
+  const { name, type } = schema.fields[predicate.field]!;
+  const value = answeredValue(type, predicate.value);
+  if (predicate.kind === 'string') return `${name} ${predicate.op} ${JSON.stringify(value)}`;
+  const time = type === 'time' ? ` (${formatTime(Number(value))} UTC)` : '';
+  return `${name} ${signs[predicate.op]} ${value}${time}`;
 }
 
 /** The kind of index that an agent's file sets for a field; empty where the data decide. */

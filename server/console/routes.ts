@@ -1,13 +1,5 @@
-import type { Caller } from '../http/access.js';
-import type { TransportRequest, TransportResponse, ResponseHead } from '../http/transport.js';
-import type { RequestTarget } from '../http/request-check.js';
-import {
-  type ConsoleAgents,
-  type ConsoleRoute,
-  sendJson,
-  type ShownDefinition,
-  type ConsoleRoutes,
-} from './console-router.js';
+import type { ResponseHead } from '../http/transport.js';
+import { type ConsoleAgents, type ConsoleRoute, sendJson, type ConsoleRoutes } from './console-router.js';
 import {
   borderOf,
   encodeBorder,
@@ -34,25 +26,16 @@ import { ViewerRoute } from './viewer-route.js';
  * `GET /api/agents`: the names of the agents that are served, in the format of the public service: `{"agents":["app","nginx"]}`. Where
  * agents are left out, `leftOut` says why, by name. A caller whose token is for some agents gets only those.
  */
-export class AgentsRoute implements ConsoleRoute {
-  readonly rights = 'by agent';
-  readonly #agents: ConsoleAgents;
-
-  constructor(agents: ConsoleAgents) {
-    this.#agents = agents;
-  }
-
-  answer(
-    _request: TransportRequest,
-    response: TransportResponse,
-    _target: RequestTarget,
-    caller: Caller,
-  ): Promise<void> {
-    const agents = [...this.#agents.keys()].filter((agent) => caller.may(agent));
-    const leftOut = [...(this.#agents.leftOut ?? [])].filter(([agent]) => caller.may(agent));
-    const reasons = leftOut.length === 0 ? {} : { leftOut: Object.fromEntries(leftOut) };
-    return sendJson(response, { agents: agents.sort(), ...reasons });
-  }
+export function agentsRoute(served: ConsoleAgents): ConsoleRoute {
+  return {
+    rights: 'by agent',
+    answer(_request, response, _target, caller) {
+      const agents = [...served.keys()].filter((agent) => caller.may(agent));
+      const leftOut = [...(served.leftOut ?? [])].filter(([agent]) => caller.may(agent));
+      const reasons = leftOut.length === 0 ? {} : { leftOut: Object.fromEntries(leftOut) };
+      return sendJson(response, { agents: agents.sort(), ...reasons });
+    },
+  };
 }
 
 /** The agents of a writer by name, as readers on other machines query them. */
@@ -67,44 +50,28 @@ const head: ResponseHead = {
  * `GET /api/border/{agent_name}?known=…`: the border of an agent, which says where each of its records is, as JSON (`encodeBorder`). Leaves
  * out the units of the far tier where `known` is their current tag, as the reader has them then.
  */
-class BorderRoute implements ConsoleRoute {
-  readonly rights = 'by agent';
-  readonly #agents: WrittenAgents;
-
-  constructor(agents: WrittenAgents) {
-    this.#agents = agents;
-  }
-
-  async answer(
-    _request: TransportRequest,
-    response: TransportResponse,
-    { rawPath, rawQuery }: RequestTarget,
-    caller: Caller,
-  ): Promise<void> {
-    const { found: agent } = agentOfPath(rawPath, 'border', caller, this.#agents);
-    const [key, value = ''] = rawQuery.split('=');
-    const known = key === 'known' ? percentDecode(value, true, 'the tag') : null;
-    await response.send(head, Buffer.from(encodeBorder(await borderOf(agent.store), known)));
-  }
+function borderRoute(agents: WrittenAgents): ConsoleRoute {
+  return {
+    rights: 'by agent',
+    async answer(_request, response, { rawPath, rawQuery }, caller) {
+      const { found: agent } = agentOfPath(rawPath, 'border', caller, agents);
+      const [key, value = ''] = rawQuery.split('=');
+      const known = key === 'known' ? percentDecode(value, true, 'the tag') : null;
+      await response.send(head, Buffer.from(encodeBorder(await borderOf(agent.store), known)));
+    },
+  };
 }
 
 /** `GET /metrics`: the metrics of the server, in the text format of Prometheus. */
-class MetricsRoute implements ConsoleRoute {
-  readonly #metrics: ServerMetrics;
-
-  constructor(metrics: ServerMetrics) {
-    this.#metrics = metrics;
-  }
-
-  async answer(_request: TransportRequest, response: TransportResponse): Promise<void> {
-    const text = await this.#metrics.text();
-    const headers = {
-      'Content-Type': this.#metrics.contentType,
-      'Cache-Control': 'no-store',
-      ...noSniffHeaders,
-    };
-    await response.send({ status: 200, headers }, Buffer.from(text));
-  }
+function metricsRoute(metrics: ServerMetrics): ConsoleRoute {
+  return {
+    async answer(_request, response) {
+      const text = await metrics.text();
+      const { contentType } = metrics;
+      const headers = { 'Content-Type': contentType, 'Cache-Control': 'no-store', ...noSniffHeaders };
+      await response.send({ status: 200, headers }, Buffer.from(text));
+    },
+  };
 }
 
 /** Response header: whether there may be more rows beyond the last one of the response. */
@@ -117,43 +84,29 @@ const parameters = ['tag', 'from', 'to', 'direction', 'limit', 'fields'] as cons
  * written as in queries. Fields are given by their index in the schema, so the parameter `tag` must be the schema's current tag; otherwise
  * the answer is 409. Uses the slots of the server.
  */
-class RowsRoute implements ConsoleRoute {
-  readonly rights = 'by agent';
-  readonly #agents: WrittenAgents;
-  readonly #admission: Admission;
-  readonly #options: Pick<CountOptions, 'timezone' | 'queryTimeoutMs' | 'now'>;
-
-  constructor(
-    agents: WrittenAgents,
-    admission: Admission,
-    options: Pick<CountOptions, 'timezone' | 'queryTimeoutMs' | 'now'>,
-  ) {
-    this.#agents = agents;
-    this.#admission = admission;
-    this.#options = options;
-  }
-
-  async answer(
-    { remoteAddress: client }: TransportRequest,
-    response: TransportResponse,
-    { rawPath, rawQuery }: RequestTarget,
-    caller: Caller,
-  ): Promise<void> {
-    const { store } = agentOfPath(rawPath, 'rows', caller, this.#agents).found;
-    const { timezone, queryTimeoutMs: timeoutMs, now } = this.#options;
-    const question = parseRows(rawQuery, store.schema, timezone, now());
-    const late = `the query of a reader ran longer than ${timeoutMs / 1000} s, the time limit of the writer`;
-    const answer = await inSlot(this.#admission, { client, response, timeoutMs, late }, (signal) =>
-      rowsBetween(store, question, { signal }),
-    );
-    const headers = {
-      'Content-Type': 'application/octet-stream',
-      'Cache-Control': 'no-store',
-      [moreHeader]: answer.isCut ? 'yes' : 'no',
-      ...noSniffHeaders,
-    };
-    await response.send({ status: 200, headers }, answer.bytes);
-  }
+function rowsRoute(
+  agents: WrittenAgents,
+  admission: Admission,
+  { timezone, queryTimeoutMs: timeoutMs, now }: Pick<CountOptions, 'timezone' | 'queryTimeoutMs' | 'now'>,
+): ConsoleRoute {
+  const late = `the query of a reader ran longer than ${timeoutMs / 1000} s, the time limit of the writer`;
+  return {
+    rights: 'by agent',
+    async answer({ remoteAddress: client }, response, { rawPath, rawQuery }, caller) {
+      const { store } = agentOfPath(rawPath, 'rows', caller, agents).found;
+      const question = parseRows(rawQuery, store.schema, timezone, now());
+      const answer = await inSlot(admission, { client, response, timeoutMs, late }, (signal) =>
+        rowsBetween(store, question, { signal }),
+      );
+      const headers = {
+        'Content-Type': 'application/octet-stream',
+        'Cache-Control': 'no-store',
+        [moreHeader]: answer.isCut ? 'yes' : 'no',
+        ...noSniffHeaders,
+      };
+      await response.send({ status: 200, headers }, answer.bytes);
+    },
+  };
 }
 
 function parseRows(rawQuery: string, schema: Schema, timezone: string, now: number): RowsQuestion {
@@ -196,40 +149,24 @@ function countOf(name: string, text: string, max: number): number {
  * `GET /api/schema/{agent_name}`: the fields of an agent in the order that they have in its records, in the format of the public service:
  * `{"name":"nginx","schema":[{"name":"time","type":"time"},…]}`. Unlike there, a field may have a description.
  */
-export class SchemaRoute implements ConsoleRoute {
-  readonly rights = 'by agent';
-  readonly #agents: ConsoleAgents;
-
-  constructor(agents: ConsoleAgents) {
-    this.#agents = agents;
-  }
-
-  answer(
-    _request: TransportRequest,
-    response: TransportResponse,
-    { rawPath }: RequestTarget,
-    caller: Caller,
-  ): Promise<void> {
-    const { name, found: agent } = agentOfPath(rawPath, 'schema', caller, this.#agents);
-    return sendJson(response, { name, schema: shownFields(agent.definition) });
-  }
-}
-
-function shownFields({ fields }: ShownDefinition): object[] {
-  return fields.map(({ name, type, description }) => ({ name, type, description }));
+export function schemaRoute(agents: ConsoleAgents): ConsoleRoute {
+  return {
+    rights: 'by agent',
+    answer(_request, response, { rawPath }, caller) {
+      const { name, found: agent } = agentOfPath(rawPath, 'schema', caller, agents);
+      const schema = agent.definition.fields.map(({ name, type, description }) => ({
+        name,
+        type,
+        description,
+      }));
+      return sendJson(response, { name, schema });
+    },
+  };
 }
 
 /** `GET /api/slow`: the most recent queries that took longer than `server.slow_query`, newest first. */
-class SlowRoute implements ConsoleRoute {
-  readonly #slow: SlowQueries;
-
-  constructor(slow: SlowQueries) {
-    this.#slow = slow;
-  }
-
-  answer(_request: TransportRequest, response: TransportResponse): Promise<void> {
-    return sendJson(response, { slow: this.#slow.list() });
-  }
+function slowRoute(slow: SlowQueries): ConsoleRoute {
+  return { answer: (_request, response) => sendJson(response, { slow: slow.list() }) };
 }
 
 /** What the routes of the console use. */
@@ -258,17 +195,17 @@ export function makeRoutes({
     written === undefined
       ? {}
       : {
-          '/api/border/': new BorderRoute(written),
-          '/api/rows/': new RowsRoute(written, admission, counts),
+          '/api/border/': borderRoute(written),
+          '/api/rows/': rowsRoute(written, admission, counts),
         };
   return {
     ...forReaders,
-    '/metrics': new MetricsRoute(new ServerMetrics(figures)),
+    '/metrics': metricsRoute(new ServerMetrics(figures)),
     '/api/query/': route,
     '/api/count/': new CountRoute(agents, admission, { ...counts, tally: route.tally, slow: route.slow }),
-    '/api/agents': new AgentsRoute(agents),
-    '/api/schema/': new SchemaRoute(agents),
-    '/api/slow': new SlowRoute(route.slow),
+    '/api/agents': agentsRoute(agents),
+    '/api/schema/': schemaRoute(agents),
+    '/api/slow': slowRoute(route.slow),
     '/': new ViewerRoute(),
   };
 }

@@ -1,8 +1,8 @@
+import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
 import {
   answeredValue,
-  assertNever,
   type FieldPredicate,
   type Predicate,
   type Schema,
@@ -34,16 +34,8 @@ function parameter(name: string, operator: string, value: string): string {
 }
 
 function valueText(predicate: FieldPredicate, { fields }: Schema): string {
-  switch (predicate.kind) {
-    case 'int':
-    case 'float':
-    case 'string':
-      return String(answeredValue(fields[predicate.field]!.type, predicate.value));
-    case 'set':
-      throw new Error('a set has no sets');
-    default:
-      return assertNever(predicate);
-  }
+  if (predicate.kind === 'set') throw new Error('a set has no sets');
+  return String(answeredValue(fields[predicate.field]!.type, predicate.value));
 }
 
 /** Concurrent requests to the writer; further ones wait. */
@@ -148,47 +140,33 @@ export class HttpDoor implements WriterDoor {
     }
   }
 
-  #askOnce(path: string, { bytesMax, timeoutMs, signal }: Asked): Promise<Answer> {
+  async #askOnce(path: string, { bytesMax, timeoutMs, signal }: Asked): Promise<Answer> {
+    signal?.throwIfAborted();
     const { token } = this.#options;
     const headers = token === null ? {} : { Authorization: `Bearer ${token}` };
+    const late = new AbortController();
+    const why = this.#failure(`has not answered for ${timeoutMs / 1000} s`);
+    const timer = setTimeout(() => late.abort(why), timeoutMs);
+    const ended = AbortSignal.any([late.signal, signal ?? late.signal]);
     const { request: begin } = this.#isSecure ? https : http;
-    return new Promise((resolve, reject) => {
-      if (signal?.aborted === true) return reject(signal.reason as Error);
-      const request = begin(`${this.address}${path}`, { agent: this.#agent, headers });
-      let isAnswered = false;
-      /** Why the request was aborted here; undefined where it was not. */
-      let reason: Error | undefined;
-      const end = (why: Error): void => {
-        reason = why;
-        request.destroy();
-      };
-      const timer = setTimeout(
-        () => end(this.#failure(`has not answered for ${timeoutMs / 1000} s`)),
-        timeoutMs,
-      );
-      const onAbort = (): void => end(signal!.reason as Error);
-      signal?.addEventListener('abort', onAbort, { once: true });
-      const leave = (): void => {
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', onAbort);
-      };
-      const fail = (error: Error): void => {
-        leave();
-        const isReset = (error as NodeJS.ErrnoException).code === 'ECONNRESET';
-        if (reason !== undefined) reject(reason);
-        else if (isReset && request.reusedSocket && !isAnswered) reject(new IdleConnectionError());
-        else reject(this.#unreachable(error));
-      };
-      request.on('error', fail);
-      request.on('response', (response) => {
-        isAnswered = true;
-        this.#read(response, bytesMax).then((answer) => {
-          leave();
-          resolve(answer);
-        }, fail);
-      });
+    const request = begin(`${this.address}${path}`, { agent: this.#agent, headers, signal: ended });
+    // What fails after the response has begun is an error of the response as well.
+    request.on('error', () => undefined);
+    let isAnswered = false;
+    try {
       request.end();
-    });
+      const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+      isAnswered = true;
+      return await this.#read(response, bytesMax);
+    } catch (error) {
+      request.destroy();
+      if (ended.aborted) throw ended.reason;
+      const isReset = (error as NodeJS.ErrnoException).code === 'ECONNRESET';
+      if (isReset && request.reusedSocket && !isAnswered) throw new IdleConnectionError();
+      throw this.#unreachable(error as Error);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   async #read(response: http.IncomingMessage, bytesMax: number): Promise<Answer> {

@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { FailedTokens, ListenerGuard } from '../../server/http/access.js';
 import { digestOf, newTokenText, type Token } from '../../server/http/token-folder.js';
-import { AgentsRoute, SchemaRoute } from '../../server/console/routes.js';
+import { agentsRoute, schemaRoute } from '../../server/console/routes.js';
 import { startConsole, type ConsoleOptions, type RunningConsole } from '../../server/console/console.js';
 import type { ConsoleAgent, ConsoleRoute } from '../../server/console/console-router.js';
 import { ask } from '../server/wire.js';
@@ -47,8 +47,8 @@ const agents = new Map(
 const routes = {
   '/whole': page,
   '/page': { ...page, rights: 'none' as const },
-  '/api/agents': new AgentsRoute(agents),
-  '/api/schema/': new SchemaRoute(agents),
+  '/api/agents': agentsRoute(agents),
+  '/api/schema/': schemaRoute(agents),
 };
 
 it('a console requires a token, except for its probes and for public pages', async () => {
