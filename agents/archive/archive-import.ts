@@ -10,7 +10,7 @@ import {
   sizeOf,
 } from './archive-task.js';
 import { type FoundFile, findFiles } from './found-files.js';
-import { EqualFiles } from '../load/equal-files.js';
+import { EqualFiles } from '../sources/source-cursor.js';
 import { loadFiles } from '../load/load.js';
 import { GrowingFields } from './inferred-fields.js';
 

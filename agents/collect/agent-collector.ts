@@ -7,8 +7,8 @@ import { AgentFiles, type Stray } from './logs/agent-files.js';
 import { CollectTally, type CollectStatus } from './logs/collect-counts.js';
 import type { CollectLog } from './logs/collect-log.js';
 import { CollectPauses } from './collect-pauses.js';
-import { findStart, markStart } from './logs/follow-start.js';
-import { continues, identify } from './logs/file-identity.js';
+import { findStart, markStart, GoneSources } from './logs/gone-sources.js';
+import { continues, identify, reportIdentity, reportLost } from './logs/file-identity.js';
 import { FileAttempts } from './logs/file-attempts.js';
 import type { FollowedFile } from './logs/followed-file.js';
 import { decodeSettings } from '../decode/decode-task.js';
@@ -16,24 +16,69 @@ import { decodeLines } from '../decode/lent-decoding.js';
 import { commitFrame, type CommitTarget } from './frame-commit.js';
 import { LineProblems } from './line-problems.js';
 import { newStopFlag, setStopFlag } from '../decode/stop-flag.js';
-import { gatherPacked } from './gather-packed.js';
-import { reportIdentity, reportLost } from './logs/identity-report.js';
-import { GoneSources } from './logs/gone-sources.js';
+import { gatherPacked, LineGathering, type Gathered } from './line-gathering.js';
 import type { LineFrame } from './line-frame.js';
-import { LineGathering, type Gathered } from './line-gathering.js';
 import type { LogFiles } from './logs/log-files.js';
 import { LogRotation } from './log-rotation.js';
 import { LogNames } from './logs/log-names.js';
 import { lagBytes, restSinceMs, type Identity } from './logs/log-state.js';
 import type { OpenFiles } from './logs/open-files.js';
-import { Silence } from './silence.js';
 import { Truncations } from './logs/truncations.js';
 
-/** Options of a collector. */
-export interface CollectorOptions {
-  readonly store: AgentStore;
-  /** Must have a `file` section. */
-  readonly definition: AgentDefinition;
+/** Decides when the last record of a file is taken as complete, although no following line shows that it is. */
+export class Silence {
+  constructor(
+    private readonly files: () => Iterable<FollowedFile>,
+    private readonly ends: RecordEnds,
+    /** Time without growth after which a line without a line end is taken, of a file that is no longer written to. */
+    private readonly tailTimeoutMs: number,
+  ) {}
+
+  /** Whether the unfinished record at the end of a file may be taken, because the file has not grown for long enough. */
+  mayEndHere(file: FollowedFile, nowMs: number): boolean {
+    const silentMs = silenceOf(file, nowMs);
+    if (silentMs === null) return false;
+    if (this.recordDueInMs(file, nowMs) <= 0) return true;
+    return silentMs >= this.tailTimeoutMs && this.isPutAside(file);
+  }
+
+  /** Milliseconds until the last lines of some file are taken as a complete record; Infinity where no file has such lines. */
+  dueInMs(nowMs: number): number {
+    let dueMs = Infinity;
+    if (this.ends.timeoutMs === null) return dueMs;
+    for (const file of this.files()) dueMs = Math.min(dueMs, this.recordDueInMs(file, nowMs));
+    return dueMs;
+  }
+
+  private recordDueInMs(file: FollowedFile, nowMs: number): number {
+    const { timeoutMs } = this.ends;
+    const silentMs = silenceOf(file, nowMs);
+    if (timeoutMs === null || silentMs === null || file.followed!.rest!.endsInLine) return Infinity;
+    return timeoutMs - silentMs;
+  }
+
+  /** Whether the file's name shows that it is no longer written to: it has none, or the name of a rotated generation. */
+  isPutAside(file: FollowedFile): boolean {
+    if (file.isGone) return true;
+    if (!file.rotated) return false;
+    if (!file.name.direct) return true;
+    for (const other of this.files()) if (!other.isGone && other.name.name === file.name.base) return true;
+    return false;
+  }
+}
+
+/**
+ * For how long a file has ended inside a record; null where it does not. Infinity after the clock went back: that must not
+ * delay the record.
+ */
+function silenceOf({ state }: FollowedFile, nowMs: number): number | null {
+  const sinceMs = restSinceMs(state);
+  if (sinceMs === null) return null;
+  return nowMs < sinceMs ? Infinity : nowMs - sinceMs;
+}
+
+/** What the collectors of all agents share. */
+export interface CollectSettings {
   /** Time zone of times that have none. */
   readonly timezone: string;
   /** Clock, in milliseconds since the epoch. */
@@ -41,13 +86,20 @@ export interface CollectorOptions {
   readonly files: LogFiles;
   /** Data folder of the archive; files in it are not followed. */
   readonly dataFolder?: string | undefined;
-  readonly handles: OpenFiles;
   readonly workers: WorkerPool;
   readonly log: CollectLog;
   /** Number of last lines to take of a file that exists when the agent is followed for the first time; 0 for all lines. */
   readonly limitLines: number;
   /** Time without growth after which a last line without a line end is taken, of a file that is no longer written to. */
   readonly tailTimeoutMs: number;
+}
+
+/** Options of a collector. */
+export interface CollectorOptions extends CollectSettings {
+  readonly store: AgentStore;
+  /** Must have a `file` section. */
+  readonly definition: AgentDefinition;
+  readonly handles: OpenFiles;
 }
 
 /** Result of a round: nothing to store, all stored, or more left than one commit holds. */

@@ -1,13 +1,11 @@
 import { type AgentStore, LogstrataError, type ObjectStorage, type WorkerPool } from '../../engine/index.js';
 import { ArchiveAttaching, type AttachStatus } from '../archive/archive-attaching.js';
 import { ArchiveImport, type ImportStatus } from '../archive/archive-import.js';
-import type { AgentDefinition } from '../definition/definition.js';
-import { AgentCollector } from './agent-collector.js';
-import { AgentFollowing } from './agent-following.js';
+import type { AgentDefinition, ArchiveInput } from '../definition/definition.js';
+import { AgentCollector, type CollectSettings } from './agent-collector.js';
+import { AgentFollowing, type FollowingOptions } from './agent-following.js';
 import type { CollectStatus } from './logs/collect-counts.js';
-import type { CollectLog } from './logs/collect-log.js';
-import { FramePool } from './frame-pool.js';
-import type { LogFiles } from './logs/log-files.js';
+import { FramePool } from './line-frame.js';
 import { OpenFiles } from './logs/open-files.js';
 import { SystemCollector } from './system-collector.js';
 import { WakeUp } from './logs/wake-up.js';
@@ -19,43 +17,40 @@ export interface CollectedAgent {
 }
 
 /** Options of the collection of all agents. */
-export interface CollectionOptions {
-  readonly files: LogFiles;
-  /** Data folder of the archive; files in it are not followed. */
-  readonly dataFolder?: string | undefined;
+export interface CollectionOptions
+  extends CollectSettings, Pick<FollowingOptions, 'flushMs' | 'backlogEveryMs'> {
   /** Object storage for `s3://` paths. */
   readonly objects?: ObjectStorage | undefined;
-  readonly workers: WorkerPool;
-  readonly log: CollectLog;
-  readonly now: () => number;
-  readonly timezone: string;
-  readonly limitLines: number;
-  /** Longest time, in milliseconds, from the writing of a line until queries see it. */
-  readonly flushMs: number;
-  readonly tailTimeoutMs: number;
   /** Adds fields to an agent: those of columns that new files of its archive have. */
   readonly redefine: (definition: AgentDefinition) => Promise<void>;
   /** Receives why an agent's archive, which is all that it has, can't be used. It is tried again. */
   readonly onRefused?: (agent: string, reason: string) => void;
-  /** See `FollowingOptions`. */
-  readonly backlogEveryMs?: number | undefined;
 }
 
 /** File handles of logs that one process keeps open. The usual limit is 1024 or more, and queries need handles too. */
 const handlesMax = 4096;
 
 /** A task that runs for an agent until its signal aborts. */
-interface Work {
-  readonly run: (signal: AbortSignal, wakeUp: WakeUp) => Promise<void>;
-  /** State of the collection, for tasks that collect. */
-  readonly status?: () => CollectStatus;
-  /** Progress of the import, for archives that are imported. */
-  readonly importing?: () => ImportStatus;
-  /** Progress of attaching, for archives whose files stay in place and are queried there. */
-  readonly attaching?: () => AttachStatus;
+interface Task<Status> {
+  run(signal: AbortSignal, wakeUp: WakeUp): Promise<void>;
+  /** State of the collection, or progress of the archive. */
+  status(): Status;
 }
 
-interface Collecting extends Work {
+/** The tasks of an agent, by kind. */
+interface Tasks {
+  readonly following: Task<CollectStatus>;
+  readonly measuring: Task<CollectStatus>;
+  readonly importing: Task<ImportStatus>;
+  readonly attaching: Task<AttachStatus>;
+}
+
+type Kind = keyof Tasks;
+type StatusOf<K extends Kind> = ReturnType<Tasks[K]['status']>;
+
+interface RunningTask {
+  readonly kind: Kind;
+  readonly task: Tasks[Kind];
   readonly stopping: AbortController;
   readonly wakeUp: WakeUp;
   running: Promise<void> | undefined;
@@ -66,7 +61,7 @@ interface Collecting extends Work {
  * be added and removed at any time.
  */
 export class Collection {
-  private readonly agents = new Map<string, readonly Collecting[]>();
+  private readonly agents = new Map<string, readonly RunningTask[]>();
   private readonly frames: FramePool;
   private readonly handles: OpenFiles;
   private isStarted = false;
@@ -85,39 +80,38 @@ export class Collection {
   async add({ definition, store }: CollectedAgent): Promise<void> {
     const { name, file, archive, system } = definition;
     if (this.agents.has(name)) throw new LogstrataError('invalid', `agent ${name} is already collected`);
-    const works: Work[] = [];
-    if (file !== undefined) works.push(await this.follow(definition, store));
-    if (system !== undefined) {
-      const task = new SystemCollector({ ...this.options, definition, store, system });
-      works.push({ run: (...args) => task.run(...args), status: () => task.status() });
-    }
-    if (archive !== undefined) {
-      const { dataFolder } = this.options;
-      const redefine = (grown: AgentDefinition): Promise<void> => this.options.redefine(grown);
-      const onRefused = (reason: string): void => {
-        if (file === undefined) this.options.onRefused?.(name, reason);
-      };
-      const options = { ...this.options, definition, archive, store, dataFolder, redefine, onRefused };
-      if (archive.mode === 'import') {
-        const task = new ArchiveImport(options);
-        works.push({ run: (...args) => task.run(...args), importing: () => task.status() });
-      } else {
-        const task = new ArchiveAttaching(options);
-        works.push({ run: (...args) => task.run(...args), attaching: () => task.status() });
-      }
-    }
-    if (works.length === 0) return;
-    const added = works.map((work) => ({
-      ...work,
+    const tasks: Partial<Tasks> = {
+      ...(file === undefined ? {} : { following: await this.follow(definition, store) }),
+      ...(system === undefined
+        ? {}
+        : { measuring: new SystemCollector({ ...this.options, definition, store, system }) }),
+      ...(archive === undefined ? {} : this.archiveTask({ definition, store }, archive)),
+    };
+    const added = (Object.entries(tasks) as [Kind, Tasks[Kind]][]).map(([kind, task]) => ({
+      kind,
+      task,
       stopping: new AbortController(),
       wakeUp: new WakeUp(),
       running: undefined,
     }));
+    if (added.length === 0) return;
     this.agents.set(name, added);
     if (this.isStarted) added.forEach(begin);
   }
 
-  private async follow(definition: AgentDefinition, store: AgentStore): Promise<Work> {
+  private archiveTask({ definition, store }: CollectedAgent, archive: ArchiveInput): Partial<Tasks> {
+    const { dataFolder } = this.options;
+    const redefine = (grown: AgentDefinition): Promise<void> => this.options.redefine(grown);
+    const onRefused = (reason: string): void => {
+      if (definition.file === undefined) this.options.onRefused?.(definition.name, reason);
+    };
+    const options = { ...this.options, definition, archive, store, dataFolder, redefine, onRefused };
+    return archive.mode === 'import'
+      ? { importing: new ArchiveImport(options) }
+      : { attaching: new ArchiveAttaching(options) };
+  }
+
+  private async follow(definition: AgentDefinition, store: AgentStore): Promise<Task<CollectStatus>> {
     const { options, handles, frames } = this;
     const collector = new AgentCollector({ ...options, definition, store, handles });
     try {
@@ -145,27 +139,25 @@ export class Collection {
 
   /** State of the collection, by agent. */
   status(): Record<string, CollectStatus> {
-    return this.each(({ status }) => status?.());
+    return { ...this.each('following'), ...this.each('measuring') };
   }
 
   /** Progress of imported archives, by agent. */
   importing(): Record<string, ImportStatus> {
-    return this.each((work) => work.importing?.());
+    return this.each('importing');
   }
 
   /** Progress of attached archives, whose files are queried in place, by agent. */
   attaching(): Record<string, AttachStatus> {
-    return this.each((work) => work.attaching?.());
+    return this.each('attaching');
   }
 
-  private each<T>(ask: (work: Work) => T | undefined): Record<string, T> {
-    const answers = [...this.agents].flatMap(([name, works]) =>
-      works.flatMap((work): [string, T][] => {
-        const answer = ask(work);
-        return answer === undefined ? [] : [[name, answer]];
-      }),
-    );
-    return Object.fromEntries(answers);
+  private each<K extends Kind>(kind: K): Record<string, StatusOf<K>> {
+    const statuses: Record<string, StatusOf<K>> = {};
+    for (const [name, tasks] of this.agents)
+      for (const running of tasks)
+        if (running.kind === kind) statuses[name] = running.task.status() as StatusOf<K>;
+    return statuses;
   }
 
   /** Stops collecting an agent and removes it. Resolves once what is under way is stored. */
@@ -187,6 +179,6 @@ export class Collection {
   }
 }
 
-function begin(work: Collecting): void {
-  work.running ??= work.run(work.stopping.signal, work.wakeUp);
+function begin(running: RunningTask): void {
+  running.running ??= running.task.run(running.stopping.signal, running.wakeUp);
 }

@@ -7,13 +7,72 @@ import {
   type SourcePosition,
 } from '../sources/source-position.js';
 import { holeEdge, wideEncoding, textStart, type RecordEnds } from '../decode/line-framing.js';
-import { continuationReason, longLineReason } from '../decode/rejected-lines.js';
+import { continuationReason, longLineReason, rejectedLongLine } from '../decode/rejected-lines.js';
 import { SourceError } from '../sources/byte-source.js';
 import type { FollowedFile } from './logs/followed-file.js';
 import { aheadBytes, pieceBytes, type GatheredLines, type LineFrame } from './line-frame.js';
-import type { LogHandle } from './logs/log-files.js';
-import type { FollowedContent } from './logs/log-state.js';
-import { findHoleEnd } from './logs/hole-end.js';
+import type { LogHandle, Allocation } from './logs/log-files.js';
+import type { FollowedContent, PackedContent } from './logs/log-state.js';
+
+/** Data that is counted to find a hole's end, at most. Where there is more, the hole is read. */
+const countedBytesMax = 64 * 1024 * 1024;
+
+/** Attempts, because a file that is written to has more data after its blocks were counted than before. */
+const triesMax = 5;
+
+/**
+ * Finds an offset up to which a file has nothing but a hole from `from` on, which may be terabytes long, without reading it:
+ * all blocks that the file system has allocated to the file are found elsewhere, in its data before the hole and, from its end
+ * back, behind it. Returns `from` where that does not show, as where the file has more data than is worth counting. `scratch`
+ * is overwritten. Throws Node's errors of reading.
+ */
+export async function findHoleEnd(handle: LogHandle, from: number, scratch: Uint8Array): Promise<number> {
+  if (from > countedBytesMax) return from;
+  for (let tries = 0; tries < triesMax; tries++) {
+    const before = (await handle.allocation?.()) ?? null;
+    if (before === null || before.allocatedBytes > countedBytesMax) return from;
+    if (before.sizeBytes - from < 4 * countedBytesMax) return from;
+    const dataFrom = await countData(handle, from, before, scratch);
+    if (dataFrom === null) return from;
+    const after = await handle.allocation?.();
+    // Blocks that were allocated meanwhile may be anywhere.
+    if (after?.allocatedBytes === before.allocatedBytes && after.sizeBytes >= before.sizeBytes)
+      return dataFrom;
+  }
+  return from;
+}
+
+/**
+ * Offset of the first data behind `from`, or the end of the file where there is none; null where not all allocated blocks were
+ * found.
+ */
+async function countData(
+  handle: LogHandle,
+  from: number,
+  { sizeBytes, allocatedBytes, blockBytes }: Allocation,
+  scratch: Uint8Array,
+): Promise<number | null> {
+  const pieceBytes = scratch.length - (scratch.length % blockBytes);
+  const zeros = new Uint8Array(blockBytes);
+  let countedBytes = 0;
+  let dataFrom = sizeBytes;
+  const count = async (start: number, end: number): Promise<void> => {
+    const read = await handle.read(scratch, 0, end - start, start);
+    for (let at = Math.floor((read - 1) / blockBytes) * blockBytes; at >= 0; at -= blockBytes) {
+      const block = scratch.subarray(at, Math.min(at + blockBytes, read));
+      if (Buffer.compare(block, zeros.subarray(0, block.length)) === 0) continue;
+      countedBytes += blockBytes;
+      if (start >= from) dataFrom = start + at;
+    }
+  };
+  for (let at = 0; at < from; at += pieceBytes) await count(at, Math.min(at + pieceBytes, from));
+  // Data that lies as far before the end as there is data at all is not searched.
+  const least = sizeBytes - 2 * allocatedBytes - pieceBytes;
+  let start = Math.floor((sizeBytes - 1) / pieceBytes) * pieceBytes;
+  for (; countedBytes < allocatedBytes && start >= least; start -= pieceBytes)
+    await count(start, Math.min(start + pieceBytes, sizeBytes));
+  return countedBytes === allocatedBytes ? dataFrom : null;
+}
 
 /**
  * Result of reading on in a file: its end was reached, the frame is full, its turn is over before the end of a long line was
@@ -256,5 +315,61 @@ function requireEightBitText(content: Uint8Array, path: string): void {
   throw new SourceError('unsupported', `${path} is ${encoding} text; only UTF-8 is read`, {
     path,
     offset: 0,
+  });
+}
+
+/** Adds the next lines of a compressed file to a frame. Once its end is stored, the file is done. Throws `SourceError`. */
+export async function gatherPacked(
+  file: FollowedFile,
+  { source, position }: PackedContent,
+  frame: LineFrame,
+): Promise<'end' | 'full' | 'more'> {
+  let { offset, endsInLine } = position;
+  for (;;) {
+    const next = await source.peek();
+    if (next === 'more') return next;
+    if (next === null) {
+      // The checkpoint gets the size of the compressed file, by which the file is recognised without being decompressed again.
+      if (offset === 0) file.observe({ kind: 'empty' });
+      else addEnd(file, source.packedBytes, frame, offset, endsInLine);
+      return 'end';
+    }
+    if (next.end > frame.room) return 'full';
+    const isLong = next.kind === 'long';
+    const contentBytes = isLong ? next.lengthBytes + (next.endsInLine ? 0 : 1) : next.end;
+    const reason = isLong ? rejectedLongLine(next, endsInLine).reasons[0]! : null;
+    const continuesLine = endsInLine;
+    ({ endsInLine } = next);
+    frame.add(next.bytes.subarray(0, next.end), {
+      file,
+      offset,
+      contentBytes,
+      reason,
+      endsInLine,
+      continuesLine,
+      tail: source.take(),
+    });
+    offset += contentBytes;
+  }
+}
+
+/** Adds an empty range of lines that marks the end of the content. */
+function addEnd(
+  file: FollowedFile,
+  packedBytes: number,
+  frame: LineFrame,
+  offset: number,
+  endsInLine: boolean,
+): void {
+  const nothing = new Uint8Array(0);
+  frame.add(nothing, {
+    file,
+    offset,
+    contentBytes: 0,
+    reason: null,
+    endsInLine,
+    continuesLine: false,
+    tail: null,
+    packedBytes,
   });
 }

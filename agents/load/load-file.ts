@@ -18,7 +18,7 @@ import { yearSource } from '../decode/field-writers.js';
 import { FileLines, type FileFrame, type FrameConsumer } from '../decode/file-lines.js';
 import type { DecodedBatch } from '../decode/lent-decoding.js';
 import { headIdentity, sha256 } from '../sources/source-position.js';
-import { openAtKnownEnd, reopenAt, type SourceCursor } from '../sources/source-cursor.js';
+import { openAtKnownEnd, reopenAt, type SourceCursor, type EqualFiles } from '../sources/source-cursor.js';
 import {
   isUndated,
   lacksYear,
@@ -31,7 +31,6 @@ import {
 import { absolutePath, type OpenFile, openOnDisk } from '../sources/opened-file.js';
 import { isOtherFolder, pathCaptures } from '../decode/path-captures.js';
 import { toRejectedLines, type RejectedPlaces } from '../decode/rejected-lines.js';
-import type { EqualFiles } from './equal-files.js';
 import { type FileTally, type LoadProgress, noRecordError } from './load-report.js';
 import { unrotatedName } from '../definition/file-captures.js';
 

@@ -21,8 +21,14 @@ import { decodeLines } from '../decode/lent-decoding.js';
 import { isPartOfLine } from '../decode/rejected-lines.js';
 import { pathCaptures } from '../decode/path-captures.js';
 import { abandon, cancellationOf, type ReadSettings, readPartInto, formatOf } from './load-file.js';
-import { LoadJournal, type JournalItem } from './load-journal.js';
-import { FileTally, type LoadEvent, type LoadSummary, type LoadProgress } from './load-report.js';
+import {
+  LoadJournal,
+  type JournalItem,
+  FileTally,
+  type LoadEvent,
+  type LoadSummary,
+  type LoadProgress,
+} from './load-report.js';
 import { streamName } from './load-stream.js';
 import { stopFlagOf, type SignalFlag } from '../decode/stop-flag.js';
 import { readColumnPartInto } from './column-file.js';

@@ -16,12 +16,17 @@ import {
   formatOf,
 } from './load-file.js';
 import { readColumnsInto } from './column-file.js';
-import { EqualFiles } from './equal-files.js';
+import { EqualFiles, candidatesOf } from '../sources/source-cursor.js';
 import { Restoring } from './load-rejected.js';
-import { LoadJournal, type JournalItem } from './load-journal.js';
-import type { FileTally, LoadEvent, LoadProgress, LoadSummary } from './load-report.js';
+import {
+  LoadJournal,
+  type JournalItem,
+  type FileTally,
+  type LoadEvent,
+  type LoadProgress,
+  type LoadSummary,
+} from './load-report.js';
 import { SourceError } from '../sources/byte-source.js';
-import { candidatesOf } from '../sources/source-cursor.js';
 
 /** Options of loading files. */
 export interface LoadFilesOptions extends ReadSettings {
@@ -62,8 +67,7 @@ export interface UntimedFile {
  * Expected failures are in the summary, never thrown.
  */
 export async function loadFiles(options: LoadFilesOptions): Promise<LoadSummary> {
-  const load = new FilesLoad(options);
-  return options.merge === true ? load.merged() : load.oneByOne();
+  return new FilesLoad(options).run();
 }
 
 /** A load unit, whose session begins when there is something to store. */
@@ -104,62 +108,46 @@ class FilesLoad {
     this.journal = new LoadJournal(options.files.length, options.onEvent);
   }
 
-  async oneByOne(): Promise<LoadSummary> {
-    for (let index = 0; index < this.options.files.length; index++) {
-      const item = this.start(index);
-      if (this.stopped !== null) this.journal.report(item, 'not_stored', null);
-      else await this.loadOne(item);
+  async run(): Promise<LoadSummary> {
+    const indexes = [...this.options.files.keys()];
+    if (this.options.merge === true) {
+      const mergedBytes = await this.loadUnit(indexes);
+      return this.journal.summary(mergedBytes, this.stopped);
+    }
+    for (const index of indexes) {
+      if (this.stopped === null) await this.loadUnit([index]);
+      else this.journal.report(this.start(index), 'not_stored', null);
     }
     return this.journal.summary(0, this.stopped);
   }
 
-  private async loadOne(item: FileInLoad): Promise<void> {
-    const unit = new LoadUnit(this.options);
-    try {
-      await this.restoreLost(item);
-      const before = await this.options.store.checkpoints();
-      await this.read(item, unit, before);
-      if ((item.read?.checkpoint ?? null) === null) {
-        await unit.abort();
-        this.journal.report(item, item.read?.outcome === 'known' ? 'known' : 'empty', null);
-        return;
-      }
-      const { id, bytesOnDisk } = await this.commit([item], unit, before);
-      this.journal.report(item, 'loaded', null, { load: id, bytesOnDisk });
-    } catch (error) {
-      await unit.abort();
-      const failure = this.failure(error);
-      if (!(failure instanceof SourceError)) this.stopped = failure;
-      this.journal.report(item, failure.code === 'cancelled' ? 'not_stored' : 'failed', failure);
-    }
-  }
-
-  async merged(): Promise<LoadSummary> {
+  /** Loads files as one unit. Returns the size of its segments. */
+  private async loadUnit(indexes: readonly number[]): Promise<number> {
     const unit = new LoadUnit(this.options);
     const items: FileInLoad[] = [];
+    let before: readonly Checkpoint[] | undefined;
+    let known: readonly Checkpoint[] = [];
     try {
-      const before = await this.options.store.checkpoints();
-      const known = new Map(before.map((checkpoint) => [checkpointKey(checkpoint), checkpoint]));
-      for (let index = 0; index < this.options.files.length; index++) {
+      for (const index of indexes) {
         const item = this.start(index);
         items.push(item);
         await this.restoreLost(item);
-        await this.read(item, unit, [...known.values()]);
+        if (before === undefined) known = before = await this.options.store.checkpoints();
+        await this.read(item, unit, known);
         const checkpoint = item.read?.checkpoint ?? null;
-        if (checkpoint === null) continue;
-        if (checkpoint.continues !== undefined) known.delete(checkpoint.continues);
-        known.set(checkpointKey(checkpoint), checkpoint);
+        if (checkpoint === null || indexes.length === 1) continue;
+        const replaced = [checkpoint.continues, checkpointKey(checkpoint)];
+        known = [...known.filter((other) => !replaced.includes(checkpointKey(other))), checkpoint];
       }
-      const bytesOnDisk = await this.commitMerged(items, unit, before);
-      return this.journal.summary(bytesOnDisk, this.stopped);
+      return await this.commitAndReport(items, unit, before ?? []);
     } catch (error) {
       await unit.abort();
-      this.reportMergedFailure(items, this.failure(error));
-      return this.journal.summary(0, this.stopped);
+      this.reportFailure(indexes, items, this.failure(error));
+      return 0;
     }
   }
 
-  private async commitMerged(
+  private async commitAndReport(
     items: readonly FileInLoad[],
     unit: LoadUnit,
     before: readonly Checkpoint[],
@@ -167,23 +155,30 @@ class FilesLoad {
     const filled = items.filter(({ read }) => read?.outcome === 'new');
     const stored = filled.length === 0 ? undefined : await this.commit(filled, unit, before);
     if (stored === undefined) await unit.abort();
+    const { id = null, bytesOnDisk = 0 } = stored ?? {};
     for (const item of items) {
       const outcome = item.read?.outcome ?? 'empty';
-      const isNew = outcome === 'new';
-      const load = isNew ? (stored?.id ?? null) : null;
-      this.journal.report(item, isNew ? 'loaded' : outcome, null, { load });
+      if (outcome !== 'new') this.journal.report(item, outcome, null);
+      else if (this.options.merge === true) this.journal.report(item, 'loaded', null, { load: id });
+      else this.journal.report(item, 'loaded', null, { load: id, bytesOnDisk });
     }
-    return stored?.bytesOnDisk ?? 0;
+    return bytesOnDisk;
   }
 
-  private reportMergedFailure(items: readonly FileInLoad[], failure: LogstrataError): void {
+  private reportFailure(
+    indexes: readonly number[],
+    items: readonly FileInLoad[],
+    failure: LogstrataError,
+  ): void {
+    const isOfFile = failure instanceof SourceError;
     const atFault =
-      failure instanceof SourceError ? items.findLast(({ path }) => path === failure.path) : items.at(-1);
-    if (!(failure instanceof SourceError)) this.stopped = failure;
-    for (let index = 0; index < this.options.files.length; index++) {
-      const item = items[index] ?? this.start(index);
-      const failed = item === atFault && failure.code !== 'cancelled';
-      this.journal.report(item, failed ? 'failed' : 'not_stored', failed ? failure : null);
+      (isOfFile ? items.findLast(({ path }) => path === failure.path) : undefined) ?? items.at(-1);
+    if (!isOfFile) this.stopped = failure;
+    for (const [i, index] of indexes.entries()) {
+      const item = items[i] ?? this.start(index);
+      const hasFailed = item === atFault && failure.code !== 'cancelled';
+      const isToldWhy = hasFailed || this.options.merge !== true;
+      this.journal.report(item, hasFailed ? 'failed' : 'not_stored', isToldWhy ? failure : null);
     }
   }
 

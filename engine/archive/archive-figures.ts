@@ -12,7 +12,7 @@ import {
 } from '../store/manifest/manifest.js';
 import type { AgentState } from '../store/reading/agent-state.js';
 import type { BufferPool } from '../store/reading/buffer-pool.js';
-import type { CommitTally } from '../store/writer/commit-tally.js';
+import type { CommitTally } from '../store/writer/agent-writer.js';
 import type { Codec } from '../parquet/compression.js';
 import { diskFreeBytesMin } from '../core/limits.js';
 import type { WriterLock } from '../store/writer/writer-link.js';

@@ -14,7 +14,7 @@ import {
   type ArchiveInput,
   type FieldDefinition,
 } from '../../agents/definition/definition.js';
-import { EqualFiles } from '../../agents/load/equal-files.js';
+import { EqualFiles } from '../../agents/sources/source-cursor.js';
 import { formatOf } from '../../agents/load/load-file.js';
 import { expandFiles } from '../../agents/load/load-paths.js';
 import { loadRejected } from '../../agents/load/load-rejected.js';

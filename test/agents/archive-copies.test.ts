@@ -7,7 +7,7 @@ import { silentLog } from '../../agents/collect/logs/collect-log.js';
 import { WakeUp } from '../../agents/collect/logs/wake-up.js';
 import { parseAgentFile } from '../../agents/definition/agent-file.js';
 import type { AgentDefinition } from '../../agents/definition/definition.js';
-import { EqualFiles } from '../../agents/load/equal-files.js';
+import { EqualFiles } from '../../agents/sources/source-cursor.js';
 import { loadFiles } from '../../agents/load/load.js';
 import type { LoadSummary } from '../../agents/load/load-report.js';
 import type { AgentStore } from '../../engine/archive/agent-store.js';

@@ -8,7 +8,7 @@ import { type AttachRound, ArchiveAttaching } from '../../agents/archive/archive
 import { ArchiveImport, type ImportStatus } from '../../agents/archive/archive-import.js';
 import { WakeUp } from '../../agents/collect/logs/wake-up.js';
 import { parseAgentFile } from '../../agents/definition/agent-file.js';
-import { EqualFiles } from '../../agents/load/equal-files.js';
+import { EqualFiles } from '../../agents/sources/source-cursor.js';
 import { loadFiles } from '../../agents/load/load.js';
 import { openerOf } from '../../agents/sources/opened-file.js';
 import type { AgentStore } from '../../engine/archive/agent-store.js';

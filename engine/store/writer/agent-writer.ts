@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { type RecordBatch, batchBytes } from '../../columns/column.js';
 import { assertOrdinalsLeft, partitionOfTime } from '../../core/cursor.js';
-import { LogstrataError } from '../../core/errors.js';
+import { LogstrataError, isLogstrataError } from '../../core/errors.js';
 import { everyStep } from '../../core/waiting.js';
 import {
   rowGroupBytesMax,
@@ -42,7 +42,6 @@ import {
 } from '../manifest/commit.js';
 import { assertStillLost } from '../manifest/coverage.js';
 import { type AgentState, currentVersion, retirable } from '../reading/agent-state.js';
-import { CommitTally } from './commit-tally.js';
 import type { Directory } from '../disk/directory.js';
 import { assertRejectedStill } from '../manifest/rejected-file.js';
 import { hotEntriesForManifest, sealHotFiles } from './seal.js';
@@ -624,4 +623,37 @@ interface WriterUnit {
   timer: NodeJS.Timeout | undefined;
   expired: boolean;
   published: boolean;
+}
+
+/** Counts a writer's durable commits and its storage failures. */
+export class CommitTally {
+  /** Number of durable commits: batches of rows, and manifests. */
+  done = 0;
+  /** Number of storage failures. */
+  failed = 0;
+  /** The storage error of the last commit; undefined once a commit has succeeded since. */
+  failure: Error | undefined;
+
+  succeed(): void {
+    this.done++;
+    this.failure = undefined;
+  }
+
+  /** Counts a failure of storage. Other errors, such as a conflict of two loads, are ignored. */
+  fail(error: unknown): void {
+    const isOfStorage = !isLogstrataError(error) || error.code === 'io' || error.code === 'disk_full';
+    if (!isOfStorage || !(error instanceof Error)) return;
+    this.failed++;
+    this.failure = error;
+  }
+
+  /** Awaits a step of a commit, and counts its failure. */
+  async watch<T>(step: Promise<T>): Promise<T> {
+    try {
+      return await step;
+    } catch (error) {
+      this.fail(error);
+      throw error;
+    }
+  }
 }
