@@ -6,9 +6,8 @@ import {
   tailBytesMax,
   type SourcePosition,
 } from '../sources/source-position.js';
-import { holeEdge, wideEncoding, textStart, type RecordEnds } from '../decode/line-framing.js';
+import { holeEdge, requireEightBitText, textStart, type RecordEnds } from '../decode/line-framing.js';
 import { continuationReason, longLineReason, rejectedLongLine } from '../decode/rejected-lines.js';
-import { SourceError } from '../sources/byte-source.js';
 import type { FollowedFile } from './logs/followed-file.js';
 import { aheadBytes, pieceBytes, type GatheredLines, type LineFrame } from './line-frame.js';
 import type { LogHandle, Allocation } from './logs/log-files.js';
@@ -138,7 +137,7 @@ export class LineGathering {
       const atEnd = content.length < wanted;
       if (this.offset === 0 && this.isCutOff(content, atEnd)) return 'replaced';
       this.see(content, atEnd);
-      if (this.offset === 0) requireEightBitText(content, this.file.path);
+      if (this.offset === 0) requireEightBitText(this.file.path, content);
       const whole = this.ends.wholeTo(content, 0, content.length);
       if (whole > 0) {
         if (!this.take(content.subarray(0, whole))) return 'full';
@@ -309,15 +308,6 @@ export class LineGathering {
   }
 }
 
-function requireEightBitText(content: Uint8Array, path: string): void {
-  const encoding = wideEncoding(content.subarray(0, 64));
-  if (encoding === null) return;
-  throw new SourceError('unsupported', `${path} is ${encoding} text; only UTF-8 is read`, {
-    path,
-    offset: 0,
-  });
-}
-
 /** Adds the next lines of a compressed file to a frame. Once its end is stored, the file is done. Throws `SourceError`. */
 export async function gatherPacked(
   file: FollowedFile,
@@ -331,7 +321,11 @@ export async function gatherPacked(
     if (next === null) {
       // The checkpoint gets the size of the compressed file, by which the file is recognised without being decompressed again.
       if (offset === 0) file.observe({ kind: 'empty' });
-      else addEnd(file, source.packedBytes, frame, offset, endsInLine);
+      else {
+        const { packedBytes } = source;
+        const end = { ...wholeLines, endsInLine, continuesLine: false, packedBytes };
+        frame.add(new Uint8Array(0), { file, offset, contentBytes: 0, ...end });
+      }
       return 'end';
     }
     if (next.end > frame.room) return 'full';
@@ -351,25 +345,4 @@ export async function gatherPacked(
     });
     offset += contentBytes;
   }
-}
-
-/** Adds an empty range of lines that marks the end of the content. */
-function addEnd(
-  file: FollowedFile,
-  packedBytes: number,
-  frame: LineFrame,
-  offset: number,
-  endsInLine: boolean,
-): void {
-  const nothing = new Uint8Array(0);
-  frame.add(nothing, {
-    file,
-    offset,
-    contentBytes: 0,
-    reason: null,
-    endsInLine,
-    continuesLine: false,
-    tail: null,
-    packedBytes,
-  });
 }

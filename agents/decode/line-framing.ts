@@ -281,7 +281,7 @@ export class LineFramer {
     ) {
       if ((await this.fill()) > 0) wholeTo = this.ends.wholeTo(this.buffer, 0, this.to);
     }
-    if (this.offset === 0) this.requireEightBitText();
+    if (this.offset === 0) requireEightBitText(this.source.path, this.buffer.subarray(0, this.to));
     if (wholeTo > 0) return this.lines(wholeTo);
     if (this.to > lineBytesMax) {
       const hole = holeEdge(this.buffer, this.to);
@@ -383,17 +383,6 @@ export class LineFramer {
     const place = { bytes, end: bytes.length, offset, endsInLine: lineEnd < 0 };
     return { kind: 'long', ...place, lengthBytes };
   }
-
-  private requireEightBitText(): void {
-    const { path } = this.source;
-    const encoding = wideEncoding(this.buffer.subarray(0, Math.min(this.to, 64)));
-    if (encoding === null) return;
-    throw new SourceError(
-      'unsupported',
-      `${path} is ${encoding} text; only UTF-8 is read. Convert it: iconv -f ${encoding} -t UTF-8`,
-      { path, offset: 0 },
-    );
-  }
 }
 
 /** So many NULs inside a line that is too long are a hole, not part of its text. */
@@ -411,8 +400,16 @@ export function holeEdge(bytes: Uint8Array, end: number): number {
   return edge <= lineBytesMax - holeBytesMin ? edge : 0;
 }
 
+/** Throws `SourceError` for content that appears to begin with text in a 16-bit encoding. */
+export function requireEightBitText(path: string, content: Uint8Array): void {
+  const encoding = wideEncoding(content.subarray(0, 64));
+  if (encoding === null) return;
+  const message = `${path} is ${encoding} text; only UTF-8 is read. Convert it: iconv -f ${encoding} -t UTF-8`;
+  throw new SourceError('unsupported', message, { path, offset: 0 });
+}
+
 /** The 16-bit encoding that `head` appears to be in: by its byte order mark, or because it is ASCII with every other byte 0; else null. */
-export function wideEncoding(head: Uint8Array): 'UTF-16LE' | 'UTF-16BE' | null {
+function wideEncoding(head: Uint8Array): 'UTF-16LE' | 'UTF-16BE' | null {
   if (head.length < 2) return null;
   if (head[0] === 0xff && head[1] === 0xfe) return 'UTF-16LE';
   if (head[0] === 0xfe && head[1] === 0xff) return 'UTF-16BE';

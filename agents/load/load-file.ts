@@ -4,6 +4,7 @@ import {
   type AgentStore,
   type Checkpoint,
   checkpointKey,
+  type Codec,
   type ForeignFormat,
   isLogstrataError,
   type LoadBatch,
@@ -15,7 +16,12 @@ import {
 import { decodeSettings, type DecodeSettings } from '../decode/decode-task.js';
 import { type FieldDefinition, type AgentDefinition, hasColumns } from '../definition/definition.js';
 import { yearSource } from '../decode/field-writers.js';
-import { FileLines, type FileFrame, type FrameConsumer } from '../decode/file-lines.js';
+import {
+  FileLines,
+  type FileFrame,
+  type FileLinesOptions,
+  type FrameConsumer,
+} from '../decode/file-lines.js';
 import type { DecodedBatch } from '../decode/lent-decoding.js';
 import { headIdentity, sha256 } from '../sources/source-position.js';
 import { openAtKnownEnd, reopenAt, type SourceCursor, type EqualFiles } from '../sources/source-cursor.js';
@@ -31,15 +37,11 @@ import {
 import { absolutePath, type OpenFile, openOnDisk } from '../sources/opened-file.js';
 import { isOtherFolder, pathCaptures } from '../decode/path-captures.js';
 import { toRejectedLines, type RejectedPlaces } from '../decode/rejected-lines.js';
-import { type FileTally, type LoadProgress, noRecordError } from './load-report.js';
+import { type FileTally, type LoadEvent, type LoadProgress, noRecordError } from './load-report.js';
 import { unrotatedName } from '../definition/file-captures.js';
 
 /** Options of counting years. */
-export interface YearsOptions {
-  /** Field values from the file's name. */
-  readonly captures: ReadonlyMap<string, string>;
-  readonly workers: WorkerPool | undefined;
-  readonly signal: AbortSignal | undefined;
+export interface YearsOptions extends Pick<FileLinesOptions, 'captures' | 'workers' | 'signal'> {
   /** Called with the number of bytes of the file that were read, before decompression. */
   readonly onRead: (fileBytesRead: number) => void;
 }
@@ -162,6 +164,14 @@ export interface ReadSettings {
   readonly openFile?: OpenFile | undefined;
   /** Formats of files that an archive names; other files are recognised by their first bytes. */
   readonly formats?: ReadonlyMap<string, FoundFormat> | undefined;
+}
+
+/** Settings for storing what is read. */
+export interface StoreSettings extends ReadSettings {
+  readonly codec?: Codec | undefined;
+  /** Also store records older than the agent's retention period, for that period from now on. */
+  readonly beyondRetention?: boolean | undefined;
+  readonly onEvent?: ((event: LoadEvent) => void) | undefined;
 }
 
 /** Format of a file: lines of text, or a columnar format. */

@@ -1,5 +1,4 @@
 import {
-  type Codec,
   isLogstrataError,
   type LoadSession,
   type LogstrataError,
@@ -20,12 +19,11 @@ import {
 import { decodeLines } from '../decode/lent-decoding.js';
 import { isPartOfLine } from '../decode/rejected-lines.js';
 import { pathCaptures } from '../decode/path-captures.js';
-import { abandon, cancellationOf, type ReadSettings, readPartInto, formatOf } from './load-file.js';
+import { abandon, cancellationOf, type StoreSettings, readPartInto, formatOf } from './load-file.js';
 import {
   LoadJournal,
   type JournalItem,
   FileTally,
-  type LoadEvent,
   type LoadSummary,
   type LoadProgress,
 } from './load-report.js';
@@ -36,12 +34,8 @@ import { SourceError } from '../sources/byte-source.js';
 import { knownBeginnings, openPart } from '../sources/source-cursor.js';
 
 /** Options of loading rejected lines. */
-export interface LoadRejectedOptions extends ReadSettings {
+export interface LoadRejectedOptions extends StoreSettings {
   readonly workers: WorkerPool;
-  readonly codec?: Codec | undefined;
-  /** Also store records older than the agent's retention period, for that period from now on. */
-  readonly beyondRetention?: boolean | undefined;
-  readonly onEvent?: ((event: LoadEvent) => void) | undefined;
 }
 
 /**
@@ -225,10 +219,9 @@ class RejectedReading {
 }
 
 /** Options of restoring lost records. */
-export interface RestoringOptions extends ReadSettings {
+export interface RestoringOptions extends StoreSettings {
   /** The files of the command. */
   readonly files: readonly string[];
-  readonly codec?: Codec | undefined;
 }
 
 /** Receives the progress of a file, and its counts so far. */

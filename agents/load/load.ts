@@ -1,7 +1,6 @@
 import {
   type Checkpoint,
   checkpointKey,
-  type Codec,
   isLogstrataError,
   type LoadResult,
   type LoadSession,
@@ -12,7 +11,7 @@ import {
   cancellationOf,
   readFileInto,
   type ReadFile,
-  type ReadSettings,
+  type StoreSettings,
   formatOf,
 } from './load-file.js';
 import { readColumnsInto } from './column-file.js';
@@ -22,29 +21,24 @@ import {
   LoadJournal,
   type JournalItem,
   type FileTally,
-  type LoadEvent,
   type LoadProgress,
   type LoadSummary,
 } from './load-report.js';
 import { SourceError } from '../sources/byte-source.js';
 
 /** Options of loading files. */
-export interface LoadFilesOptions extends ReadSettings {
+export interface LoadFilesOptions extends StoreSettings {
   /** Paths as returned by `expandFiles`. */
   readonly files: readonly string[];
   /** Also store files that are known already, again. */
   readonly again?: boolean | undefined;
   /** Load all files as one unit: their records are sorted together, and become visible together or not at all. */
   readonly merge?: boolean | undefined;
-  readonly codec?: Codec | undefined;
-  /** Also store records older than the agent's retention period, for that period from now on. */
-  readonly beyondRetention?: boolean | undefined;
   /**
    * Where the files are those of an archive: tells equal ones apart. Absent: a file whose content is stored is known, whatever
    * its path.
    */
   readonly equals?: EqualFiles | undefined;
-  readonly onEvent?: ((event: LoadEvent) => void) | undefined;
   /** Called for a file none of whose records has a readable time; returns whether to store it nevertheless. If absent, it is stored. */
   readonly acceptUntimed?: ((file: UntimedFile) => Promise<boolean>) | undefined;
 }

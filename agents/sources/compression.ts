@@ -1,3 +1,4 @@
+import { pipeline } from 'node:stream';
 import { createGunzip, type Gunzip } from 'node:zlib';
 import { type ByteSource, SourceError, systemCode } from './byte-source.js';
 import { assert, type ZstdLibrary, loadZstd } from '../../engine/index.js';
@@ -5,23 +6,23 @@ import { assert, type ZstdLibrary, loadZstd } from '../../engine/index.js';
 /** Bytes of content per piece: large enough that the trips through zlib's thread cost little. */
 const gzipPieceBytes = 256 * 1024;
 
+/** It is given one piece at a time, so that the one in which the last member ends is known. */
+const gunzipOptions = { chunkSize: gzipPieceBytes, writableHighWaterMark: 1 };
+
 /**
  * Decompresses a gzip file (RFC 1952) of one or more members. Zero bytes after the last member are padding, as for gzip
  * itself; anything else there is damage.
  */
 export class GzipSource implements ByteSource {
-  private readonly gunzip: Gunzip = createGunzip({ chunkSize: gzipPieceBytes });
-  private readonly output: AsyncIterator<Uint8Array>;
-  private pumping: Promise<void> | undefined;
-  private piece: Uint8Array | null = null;
+  private readonly gunzip: Gunzip = createGunzip(gunzipOptions);
+  private output: AsyncIterator<Uint8Array> | undefined;
+  /** The piece that zlib was given last, and its offset in the file. */
+  private piece: Uint8Array = new Uint8Array(0);
   private pieceStart = 0;
-  private stopped = false;
-  private ended = false;
-  private failure: unknown;
+  private isStopped = false;
+  private hasEnded = false;
 
-  constructor(private readonly inner: ByteSource) {
-    this.output = this.gunzip[Symbol.asyncIterator]();
-  }
+  constructor(private readonly inner: ByteSource) {}
 
   get path(): string {
     return this.inner.path;
@@ -32,121 +33,74 @@ export class GzipSource implements ByteSource {
   }
 
   async next(): Promise<Uint8Array | null> {
-    if (this.ended) return null;
-    this.pumping ??= this.pump();
+    if (this.hasEnded) return null;
+    // What fails appears on the readable side. What follows the last member is not written, so the pipeline may never end.
+    this.output ??= pipeline(this.pieces(), this.gunzip, () => {})[Symbol.asyncIterator]();
     try {
-      const result = await this.output.next();
-      if (result.done !== true) return result.value;
+      const { done, value } = await this.output.next();
+      if (done !== true) return value;
     } catch (error) {
-      if (this.failure !== undefined) throw this.failure;
-      if (this.stopped) return this.end();
-      throw this.explain(error);
+      if (error instanceof SourceError) throw error;
+      if (!this.isStopped) throw this.explain(error);
     }
-    this.ended = true;
-    await this.pumping;
-    await this.checkPadding();
+    this.hasEnded = true;
+    if (!this.isStopped) await this.requirePadding();
     return null;
   }
 
-  private end(): null {
-    this.ended = true;
-    return null;
-  }
-
-  /** Feeds zlib one piece at a time, because the inner source may reuse a piece's memory afterwards. */
-  private async pump(): Promise<void> {
-    try {
-      while (!this.ended && !this.gunzip.readableEnded) {
-        const start = this.inner.bytesTaken;
-        const piece = await this.inner.next();
-        if (piece === null) break;
-        this.piece = piece;
-        this.pieceStart = start;
-        await this.write(piece);
-        if (this.gunzip.bytesWritten < start + piece.length) return;
-        this.piece = null;
-      }
-      if (!this.gunzip.writableEnded) this.gunzip.end();
-    } catch (error) {
-      // zlib's own failures also appear on its readable side, and are explained there.
-      if (error instanceof SourceError) this.failure = error;
-      this.gunzip.destroy(error instanceof Error ? error : undefined);
-    }
-  }
-
-  private write(piece: Uint8Array): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const settle = (error?: Error | null): void => {
-        this.gunzip.off('close', settle);
-        this.gunzip.off('end', settle);
-        if (error) reject(error);
-        else resolve();
-      };
-      this.gunzip.once('close', settle);
-      this.gunzip.once('end', settle);
-      this.gunzip.write(piece, settle);
-    });
-  }
-
-  private async checkPadding(): Promise<void> {
-    const consumed = this.gunzip.bytesWritten;
-    let start = this.pieceStart;
-    let piece = this.piece;
-    if (piece !== null) this.requirePadding(piece, consumed - start, start);
+  private async *pieces(): AsyncGenerator<Uint8Array> {
     for (;;) {
-      start = this.inner.bytesTaken;
-      piece = await this.inner.next();
+      const start = this.inner.bytesTaken;
+      const piece = await this.inner.next();
       if (piece === null) return;
-      this.requirePadding(piece, 0, start);
+      this.piece = piece;
+      this.pieceStart = start;
+      yield piece;
     }
   }
 
-  private requirePadding(piece: Uint8Array, from: number, pieceStart: number): void {
-    for (let i = from; i < piece.length; i++) {
-      if (piece[i] !== 0) {
-        const offset = pieceStart + i;
-        throw new SourceError(
-          'damaged',
-          `${this.path} has data that is not gzip at byte ${offset}, after its last member`,
-          {
-            path: this.path,
-            offset,
-          },
-        );
-      }
+  private async requirePadding(): Promise<void> {
+    let from = this.gunzip.bytesWritten - this.pieceStart;
+    for (let piece: Uint8Array | null = this.piece; piece !== null; piece = await this.inner.next()) {
+      const at = piece.findIndex((byte, i) => i >= from && byte !== 0);
+      const offset = this.pieceStart + at;
+      if (at >= 0)
+        throw this.damaged(`has data that is not gzip at byte ${offset}, after its last member`, offset);
+      from = 0;
+      this.pieceStart = this.inner.bytesTaken;
     }
   }
 
   private explain(error: unknown): SourceError {
+    const { bytesTaken } = this.inner;
     const reached = Math.max(this.gunzip.bytesWritten, this.pieceStart);
-    const place = { path: this.path, offset: reached, cause: error };
     if (systemCode(error) === 'Z_BUF_ERROR') {
-      return new SourceError(
-        'damaged',
-        `${this.path} is a truncated gzip file: it ends at byte ${this.inner.bytesTaken}, in the middle of the compressed data`,
-        { ...place, offset: this.inner.bytesTaken },
-      );
+      const what = `is a truncated gzip file: it ends at byte ${bytesTaken}, in the middle of the compressed data`;
+      return this.damaged(what, bytesTaken, error);
     }
     const why = error instanceof Error ? error.message : String(error);
-    return new SourceError(
-      'damaged',
-      `${this.path} is a damaged gzip file: ${why}, at or after byte ${reached}`,
-      place,
-    );
+    return this.damaged(`is a damaged gzip file: ${why}, at or after byte ${reached}`, reached, error);
+  }
+
+  private damaged(what: string, offset: number, cause?: unknown): SourceError {
+    return damagedFile(this.path, what, offset, cause);
   }
 
   stop(): void {
-    this.stopped = true;
+    this.isStopped = true;
     this.inner.stop();
   }
 
   async close(): Promise<void> {
     this.stop();
-    this.ended = true;
+    this.hasEnded = true;
     this.gunzip.destroy();
-    await this.pumping;
     await this.inner.close();
   }
+}
+
+function damagedFile(path: string, what: string, offset: number, cause?: unknown): SourceError {
+  return new SourceError('damaged', `${path} ${what}`, { path, offset, cause });
 }
 
 /** Compressed bytes that are given to the decoder at once, and content that it returns at once (a zstd block is at most 128 KiB). */
@@ -298,26 +252,16 @@ export class ZstdSource implements ByteSource {
     } catch (error) {
       if (!(error instanceof ZstdError)) throw error;
       const offset = this.bytesTaken;
-      throw new SourceError(
-        'damaged',
-        `${this.path} is a zstd file that can't be read: ${error.message}, at or after byte ${offset}`,
-        {
-          path: this.path,
-          offset,
-          cause: error,
-        },
-      );
+      const what = `is a zstd file that can't be read: ${error.message}, at or after byte ${offset}`;
+      throw damagedFile(this.path, what, offset, error);
     }
   }
 
   private endOf(stream: ZstdStream): null {
     if (stream.betweenFrames || this.stopped) return null;
     const offset = this.inner.bytesTaken;
-    throw new SourceError(
-      'damaged',
-      `${this.path} is a truncated zstd file: it ends at byte ${offset}, in the middle of a frame`,
-      { path: this.path, offset },
-    );
+    const what = `is a truncated zstd file: it ends at byte ${offset}, in the middle of a frame`;
+    throw damagedFile(this.path, what, offset);
   }
 
   stop(): void {

@@ -7,7 +7,13 @@ import type { Schema } from '../../core/schema.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import type { Codec } from '../../parquet/compression.js';
 import type { Directory } from '../disk/directory.js';
-import type { CursorSession, LoadExtras, LoadResult, Committer } from '../manifest/commit.js';
+import {
+  resultOf,
+  type Committer,
+  type CursorSession,
+  type LoadExtras,
+  type LoadResult,
+} from '../manifest/commit.js';
 import { placementTimes } from '../manifest/placement.js';
 import type { AgentState } from '../reading/agent-state.js';
 import type { SnapshotRun, SnapshotRuns } from '../reading/snapshot.js';
@@ -155,8 +161,7 @@ export class CursorLoad implements CursorSession {
       counters: { ...counters, records: this.records, rejected: 0 },
     });
     await this.abort();
-    const bytesOnDisk = segments.reduce((sum, { bytes }) => sum + bytes, 0);
-    return { id: null, records: this.records, rejected: 0, bytesOnDisk, segments: segments.length };
+    return resultOf(this.records, segments);
   }
 
   async abort(): Promise<void> {

@@ -27,6 +27,7 @@ import {
   type PartitionCount,
   type PartitionStart,
   moveIntoPlace,
+  resultOf,
 } from '../manifest/commit.js';
 import { extendRetention, type Extension } from '../manifest/retention-policy.js';
 import type { Directory } from '../disk/directory.js';
@@ -317,15 +318,9 @@ export class LoadUnit implements LoadSession {
         rejected: this.rejected - (takes?.lines ?? 0),
       },
     });
-    const result: LoadResult = {
-      id: load === undefined ? null : loadId(load),
-      records: this.recordCount,
-      rejected: this.rejected,
-      bytesOnDisk: segments.reduce((sum, segment) => sum + segment.bytes, 0),
-      segments: segments.length,
-    };
     await this.end();
-    return result;
+    const id = load === undefined ? null : loadId(load);
+    return { ...resultOf(this.recordCount, segments), id, rejected: this.rejected };
   }
 
   /** The load's entry for the manifest; undefined if its sources cannot be read again. */

@@ -11,6 +11,7 @@ import {
   type LoadResult,
   type LoadSession,
   buildingFolder,
+  resultOf,
 } from '../manifest/commit.js';
 import { ExternalSort } from './external-sort.js';
 import type { LoadContext } from './load-session.js';
@@ -107,8 +108,7 @@ export class RestoreUnit implements LoadSession {
       counters: noCounters,
     });
     await this.abort();
-    const bytesOnDisk = segments.reduce((sum, { bytes }) => sum + bytes, 0);
-    return { id: null, records: this.records, rejected: 0, bytesOnDisk, segments: segments.length };
+    return resultOf(this.records, segments);
   }
 
   /** Within an hour positions were assigned in order of time. So the position of a row is known only if the hour has exactly the same rows. */

@@ -95,6 +95,12 @@ export interface LoadResult {
   readonly segments: number;
 }
 
+/** The result of a load that has no id and no rejected lines. */
+export function resultOf(records: number, segments: readonly SegmentEntry[]): LoadResult {
+  const bytesOnDisk = segments.reduce((sum, { bytes }) => sum + bytes, 0);
+  return { id: null, records, rejected: 0, bytesOnDisk, segments: segments.length };
+}
+
 /** Records to load. If they are in lent memory, the load frees it. */
 export interface LoadBatch extends RecordBatch {
   /** The lent memory. It holds only these records, from its start, as `packBatch` writes them. */
