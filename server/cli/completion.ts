@@ -1,4 +1,5 @@
 import { Argument, Option, type Command } from 'commander';
+import type { AgentDefinition } from '../../agents/definition/definition.js';
 import { operatorsOf } from '../http/filter.js';
 import { exitDone } from './failure.js';
 import { readAgentsFolder, readSettings } from './options.js';
@@ -228,22 +229,19 @@ Examples:
   $ logstrata completion zsh > "\${fpath[1]}/_logstrata"
   $ logstrata completion fish > ~/.config/fish/completions/logstrata.fish`;
 
-/** The agents of the folder that the typed options choose; none where it can't be read. */
+/** The agents of the folder that the typed options choose; none where it can't be read, as an error would disturb the user's typing. */
 function agentsOf(values: ReadonlyMap<string, string>): KnownAgents {
-  const read = async (): Promise<Awaited<ReturnType<typeof readAgentsFolder>>['agents']> => {
-    const [agents, data, config] = ['--agents', '--data', '--config'].map((name) => values.get(name));
-    try {
-      return (await readAgentsFolder(await readSettings({ agents, data, config }))).agents;
-    } catch {
-      // An error message would disturb the user's typing.
-      return [];
-    }
-  };
+  const [agents, data, config] = ['--agents', '--data', '--config'].map((name) => values.get(name));
+  const reading = (): Promise<readonly AgentDefinition[]> =>
+    readSettings({ agents, data, config })
+      .then(readAgentsFolder)
+      .then((found) => found.agents)
+      .catch(() => []);
   return {
-    agents: async () => (await read()).map(({ name, path }) => ({ word: name, about: path })),
-    fields: async (name) => {
-      const agent = (await read()).find((each) => each.name === name);
-      return agent?.schema.fields.map(({ name, type }) => ({ name, type, operators: operatorsOf(type) }));
+    agents: async () => (await reading()).map(({ name, path }) => ({ word: name, about: path })),
+    fields: async (agent) => {
+      const found = (await reading()).find(({ name }) => name === agent);
+      return found?.schema.fields.map(({ name, type }) => ({ name, type, operators: operatorsOf(type) }));
     },
   };
 }

@@ -8,7 +8,7 @@ import {
   type CountRequest,
 } from '../http/count-request.js';
 import { offsetText, wallClock } from '../http/time-step.js';
-import { parameterPieces, rawQueryOf, type GlobalFlags, type QueryBounds, type Settings } from './options.js';
+import { rawQueryOf, type GlobalFlags, type QueryBounds, type Settings } from './options.js';
 import { askAgent, describeStats } from './query.js';
 import type { StopSignals } from './stoppable.js';
 import {
@@ -184,8 +184,8 @@ export async function count(
   agent: string,
   words: readonly string[],
 ): Promise<number> {
-  const { by, top, zone, json = false, csv = false, explain = false } = flags;
-  const rawQuery = [rawQueryOf(words, flags), ...parameterPieces({ by, top, zone })].join('&');
+  const { after, before, by, top, zone, json = false, csv = false, explain = false } = flags;
+  const rawQuery = rawQueryOf(words, { after, before, by, top, zone });
   const parse = (schema: Schema, { config }: Settings): CountRequest =>
     parseCountRequest(rawQuery, { schema, now: Date.now(), timezone: config.server.timezone });
   return askAgent(flags, 'count', agent, parse, async (store, request) => {

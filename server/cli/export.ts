@@ -73,8 +73,9 @@ async function publishFiles(
 
 /** The query of an export: by default all matching records in ascending order. */
 function readQuery(words: readonly string[], flags: ExportFlags, schema: Schema, settings: Settings): Query {
-  const format = flags.format === 'parquet' ? undefined : flags.format;
-  return parseQueryRequest(rawQueryOf(words, flags, format), {
+  const { limit, after, before, fields, format } = flags;
+  const formats = format === 'parquet' ? [] : [format];
+  return parseQueryRequest(rawQueryOf(words, { limit, after, before, fields, format: formats }), {
     schema,
     now: Date.now(),
     timezone: settings.config.server.timezone,

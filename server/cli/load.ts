@@ -433,16 +433,12 @@ function requireStorable({ name, file, archive }: AgentDefinition, isStream: boo
 }
 
 /** The agent to load into. Where the name is a file instead, the error says that the agent comes first. */
-async function agentToLoad(settings: Settings, name: string): Promise<AgentDefinition> {
-  try {
-    return await chooseAgent(settings, name);
-  } catch (error) {
+function agentToLoad(settings: Settings, name: string): Promise<AgentDefinition> {
+  return chooseAgent(settings, name).catch((error: unknown) => {
     if (!isLogstrataError(error) || error.code !== 'not_found' || !existsSync(name)) throw error;
-    throw new UsageError(
-      error.message,
-      `${name} is a file. The agent comes first: logstrata load AGENT ${name}`,
-    );
-  }
+    const hint = `${name} is a file. The agent comes first: logstrata load AGENT ${name}`;
+    throw new UsageError(error.message, hint);
+  });
 }
 
 /** Runs `logstrata load`: stores files or standard input. */

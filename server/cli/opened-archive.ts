@@ -21,7 +21,6 @@ import {
   type FarEvent,
   type FarTier,
   type ObjectStorage,
-  type StoreStats,
   type Trouble,
 } from '../../engine/index.js';
 import type { HttpDoor } from '../http/http-door.js';
@@ -344,13 +343,10 @@ export async function completed(
 
 /** The number of records of an agent and their times. An agent with damaged records is reported as such: it is not served, the others are. */
 async function describeRecords(store: AgentStore): Promise<string> {
-  let stats: StoreStats;
-  try {
-    stats = await store.stats();
-  } catch (error) {
+  const stats = await store.stats().catch((error: unknown) => {
     if (!(error instanceof DamageError)) throw error;
-    return 'its records are DAMAGED and not served';
-  }
+  });
+  if (stats === undefined) return 'its records are DAMAGED and not served';
   const { records, timeMinMs, timeMaxMs } = stats;
   const times = timeMinMs === null ? '' : `, ${formatTime(timeMinMs)} to ${formatTime(timeMaxMs)} UTC`;
   return `${formatCounted(records, 'record')}${times}`;

@@ -15,7 +15,6 @@ import {
   fileSystemError,
   LogstrataError,
   readBounded,
-  type LineFormat,
   type OverCount,
   type PolicyCause,
   type RetentionEvent,
@@ -90,16 +89,6 @@ async function readConfigFile(path: string): Promise<Config> {
   return readConfig(path);
 }
 
-/** The error for an unknown agent. It suggests the agent with the most similar name, and lists all. */
-function unknownAgent(name: string, known: readonly string[], where: string): LogstrataError {
-  const there =
-    known.length === 0 ? `There are no agents in ${where}.` : `Agents in ${where}: ${listNames(known)}.`;
-  return new LogstrataError(
-    'not_found',
-    `there is no agent ${JSON.stringify(name)}${didYouMean(name, known)}. ${there}`,
-  );
-}
-
 /** Reads the folder of agent files. Throws `not_found` or `io` where it can't be read. */
 export async function readAgentsFolder(settings: Settings): Promise<AgentsFolder> {
   const { readAgents } = await import('../../agents/definition/agent-file.js');
@@ -127,11 +116,12 @@ export async function chooseAgent(settings: Settings, name: string): Promise<Age
   if (found !== undefined) return found;
   const own = problems.filter((problem) => agentOfFile(problem.file) === name);
   if (own.length > 0) throw new ConfigError(own);
-  throw unknownAgent(
-    name,
-    agents.map((agent) => agent.name),
-    settings.agentsFolder,
-  );
+  const known = agents.map((agent) => agent.name);
+  const where = settings.agentsFolder;
+  const there =
+    known.length === 0 ? `There are no agents in ${where}.` : `Agents in ${where}: ${listNames(known)}.`;
+  const message = `there is no agent ${JSON.stringify(name)}${didYouMean(name, known)}. ${there}`;
+  throw new LogstrataError('not_found', message);
 }
 
 /** The name of the agent that a file of the folder defines. */
@@ -178,36 +168,26 @@ export interface QueryBounds {
 }
 
 /**
- * Builds the query string of a command's words, each `field__op=value` with the value as typed (not URL-encoded). So the command line and
- * the route parse queries with the same code, and refuse the same ones. Throws a `UsageError` for a word without `=`.
+ * Builds the query string of a command's words, each `field__op=value` with the value as typed (not URL-encoded), and of its options, which are
+ * parameters of the same names. So the command line and the route parse queries with the same code, and refuse the same ones. Throws a
+ * `UsageError` for a word without `=`.
  */
-export function rawQueryOf(words: readonly string[], bounds: QueryBounds, format?: LineFormat): string {
-  const { limit, after, before, fields } = bounds;
-  const pieces = words.map((word) => {
+export function rawQueryOf(
+  words: readonly string[],
+  options: Readonly<Record<string, readonly string[] | undefined>>,
+): string {
+  const filters = words.map((word): [string, string] => {
     const equals = word.indexOf('=');
-    if (equals <= 0) {
-      throw new UsageError(
-        `a filter is field__operator=value, not ${JSON.stringify(word)}`,
-        'For example: status__gte=500, message__like=timeout, time__since=2h',
-      );
-    }
-    return encodePair(word.slice(0, equals), word.slice(equals + 1));
+    if (equals > 0) return [word.slice(0, equals), word.slice(equals + 1)];
+    throw new UsageError(
+      `a filter is field__operator=value, not ${JSON.stringify(word)}`,
+      'For example: status__gte=500, message__like=timeout, time__since=2h',
+    );
   });
-  return [
-    ...pieces,
-    ...parameterPieces({ limit, after, before, fields, format: format === undefined ? undefined : [format] }),
-  ].join('&');
-}
-
-/** The options of a command as parameters of the same names, URL-encoded; a repeated option gives several. */
-export function parameterPieces(options: Readonly<Record<string, readonly string[] | undefined>>): string[] {
-  return Object.entries(options).flatMap(([name, values = []]) =>
-    values.map((value) => encodePair(name, value)),
+  const named = Object.entries(options).flatMap(([name, values = []]) =>
+    values.map((value): [string, string] => [name, value]),
   );
-}
-
-function encodePair(name: string, value: string): string {
-  return `${encodeURIComponent(name)}=${encodeURIComponent(value)}`;
+  return new URLSearchParams([...filters, ...named]).toString();
 }
 
 const hourMs = 3_600_000;

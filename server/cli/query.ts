@@ -143,7 +143,9 @@ export async function query(
 ): Promise<number> {
   const { explain = false, follow: follows = false } = flags;
   const format = formatOf(flags);
-  const rawQuery = rawQueryOf(words, flags, format === 'table' ? undefined : format);
+  const { limit, after, before, fields } = flags;
+  const formats = format === undefined || format === 'table' ? [] : [format];
+  const rawQuery = rawQueryOf(words, { limit, after, before, fields, format: formats });
   const parse = (schema: Schema, { config }: Settings): Query => {
     const { timezone, limitMax } = config.server;
     const limits = { limitMax, limitDefault: Math.min(limitDefault, limitMax) };

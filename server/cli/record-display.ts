@@ -133,7 +133,11 @@ function layOut(
   const natural = fields.map((_, i) => Math.max(textWidth(titles[i]!), widths[i]!));
   const roles = fields.map((field) => roleOf(field, fields));
   const all = fields.map((_, i) => i);
-  if (screenWidth === null || total(all, natural) <= screenWidth) return layout(all, natural, roles, []);
+  const laid = (taken: readonly number[], fitted: readonly number[]): Layout => ({
+    columns: taken.map((field) => ({ field, role: roles[field]!, width: fitted[field]! })),
+    hidden: all.filter((i) => !taken.includes(i)),
+  });
+  if (screenWidth === null || total(all, natural) <= screenWidth) return laid(all, natural);
   const least = all.map((i) => Math.min(natural[i]!, leastWidth(fields[i]!, roles[i]!, isChosen)));
   const usual = isChosen ? all : usualColumns(fields).map((name) => fields.findIndex((f) => f.name === name));
   const taken: number[] = [];
@@ -143,29 +147,13 @@ function layOut(
   for (const i of all)
     if (!taken.includes(i) && widths[i]! > 0 && total([...taken, i], natural) <= screenWidth) taken.push(i);
   taken.sort((a, b) => a - b);
-  const fitted = shrink(taken, natural, least, screenWidth);
-  return layout(
-    taken,
-    fitted,
-    roles,
-    all.filter((i) => !taken.includes(i)),
-  );
+  return laid(taken, shrink(taken, natural, least, screenWidth));
 }
 
 function leastWidth({ type }: Field, role: ColumnRole, isChosen: boolean): number {
   if (type !== 'string' || role === 'severity') return Infinity;
   if (isChosen) return chosenWidthMin;
   return role === 'text' ? textWidthMin : otherWidthMin;
-}
-
-function layout(
-  taken: readonly number[],
-  widths: readonly number[],
-  roles: readonly ColumnRole[],
-  hidden: readonly number[],
-): Layout {
-  const columns = taken.map((field) => ({ field, role: roles[field]!, width: widths[field]! }));
-  return { columns, hidden };
 }
 
 /** The width of these fields next to each other, with the gaps. */

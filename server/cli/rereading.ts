@@ -1,4 +1,5 @@
-import { readdirSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { Collection } from '../../agents/collect/collection.js';
@@ -82,18 +83,10 @@ export class Rereading {
   async #look(seen: Map<Rereadable, string>): Promise<void> {
     for (const thing of this.#things) {
       const before = seen.get(thing);
-      const now = await fingerprintOf(thing);
+      const now = await thing.fingerprint().catch(messageOf);
       seen.set(thing, now);
       if (before !== undefined && before !== now) await thing.reread('watch');
     }
-  }
-}
-
-async function fingerprintOf(thing: Rereadable): Promise<string> {
-  try {
-    return await thing.fingerprint();
-  } catch (error) {
-    return messageOf(error);
   }
 }
 
@@ -123,17 +116,12 @@ export function changedTokens(access: Access, log: CollectLog): Rereadable {
   };
 }
 
-/** A listener whose certificate can be replaced. */
-interface Renewable {
-  renew(certificate: Certificate): void;
-}
-
 /** A certificate, and the listeners that use it. */
 export class OwnCertificate implements Rereadable {
   readonly #files: TlsFiles;
   readonly #log: CollectLog;
   #current: Certificate;
-  readonly #listeners: Renewable[] = [];
+  readonly #listeners: { renew(certificate: Certificate): void }[] = [];
 
   /** Reads the certificate. Throws a `LogstrataError` that says what is wrong with it. */
   constructor(files: TlsFiles, log: CollectLog) {
@@ -149,7 +137,7 @@ export class OwnCertificate implements Rereadable {
   }
 
   /** Adds a listener, which gets the certificates that are read later. */
-  isOf(listener: Renewable): void {
+  isOf(listener: { renew(certificate: Certificate): void }): void {
     this.#listeners.push(listener);
   }
 
@@ -216,7 +204,9 @@ export class ChangedAgents implements Rereadable {
   constructor(private readonly options: ChangedAgentsOptions) {}
 
   async fingerprint(): Promise<string> {
-    return fingerprintOfFolder(this.options.folder);
+    const { folder } = this.options;
+    const files = (await readdir(folder)).sort();
+    return files.map((file) => `${file} ${fingerprintOfFile(join(folder, file))}`).join('\n');
   }
 
   async reread(cause: RereadCause): Promise<void> {
@@ -301,15 +291,5 @@ export class ChangedAgents implements Rereadable {
     served.delete(name);
     await archive.redefine(name, store.schema, undefined);
     log.info({ agent: name }, 'an agent was removed; its records stay stored');
-  }
-}
-
-/** A text that differs whenever a file of the folder has changed. */
-function fingerprintOfFolder(folder: string): string {
-  try {
-    const files = readdirSync(folder).sort();
-    return files.map((file) => `${file} ${fingerprintOfFile(join(folder, file))}`).join('\n');
-  } catch (error) {
-    return messageOf(error);
   }
 }

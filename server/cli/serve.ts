@@ -28,7 +28,7 @@ import type { AgentsByName } from '../route/query-route.js';
 import type { SlowQuery } from '../route/query-tally.js';
 import type { TransportChoice } from '../route/server-options.js';
 import { startServer, type RunningServer } from '../route/server.js';
-import { exitDone, openLog, type LogLevel } from './failure.js';
+import { exitDone, expectedError, openLog, type LogLevel } from './failure.js';
 import { growHeapsSlowly } from './heap-growth.js';
 import {
   describeServedAgents,
@@ -512,15 +512,12 @@ class ReaderAgents {
 async function describeReadableRecords(archive: ReaderArchive, agents: ReaderAgents): Promise<string[]> {
   const lines: string[] = [];
   for (const name of agents.served.keys()) {
-    try {
-      const { records, farRecords } = await archive.counts(name);
-      lines.push(
-        `agent    ${name}: ${formatCounted(records, 'record')}, ${formatCount(farRecords)} of them in the far tier`,
-      );
-    } catch (error) {
-      if (!isLogstrataError(error)) throw error;
-      lines.push(`agent    ${name}: ${error.message}`);
-    }
+    const counts = await archive.counts(name).catch(expectedError);
+    const about =
+      'code' in counts
+        ? counts.message
+        : `${formatCounted(counts.records, 'record')}, ${formatCount(counts.farRecords)} of them in the far tier`;
+    lines.push(`agent    ${name}: ${about}`);
   }
   return lines;
 }
@@ -537,7 +534,10 @@ async function serveReader(reader: ReaderConfig, run: ServeRun): Promise<number>
       {},
       `the token and the records cross the network unencrypted: set server.tls at the writer ${reader.writer}`,
     );
-  assertNotItself(reader, run);
+  if (run.ownConsole?.address === reader.writer) {
+    const message = `server.reader.writer is the console of this server, ${reader.writer}: it must be the console of the server that writes`;
+    throw new LogstrataError('invalid', message);
+  }
   const workers = new WorkerPool(flags.workers ?? workersDefault());
   const door = await openWriterDoor(reader);
   try {
@@ -551,13 +551,6 @@ async function serveReader(reader: ReaderConfig, run: ServeRun): Promise<number>
     door.close();
     await workers.close();
   }
-}
-
-/** Throws `invalid` where the writer's address is the reader's own console. */
-function assertNotItself({ writer }: ReaderConfig, { ownConsole }: ServeRun): void {
-  if (ownConsole?.address !== writer) return;
-  const message = `server.reader.writer is the console of this server, ${writer}: it must be the console of the server that writes`;
-  throw new LogstrataError('invalid', message);
 }
 
 /** Waits for the first answer of the writer: the agents are not known before. Returns false where a signal came first. */
