@@ -1,8 +1,9 @@
 import { codecNumber, FormatError } from '../parquet/format.js';
 import { LogstrataError } from '../core/errors.js';
-import { foreignPartsMax, metadataBytesMax } from '../core/limits.js';
+import { promises as fs } from 'node:fs';
+import { foreignFootersMax, foreignPartsMax, metadataBytesMax } from '../core/limits.js';
 import type { ForeignPlace } from '../objects/object-blocks.js';
-import { FactsCache, withForeignSource, withOffset, type ForeignSource } from './foreign-source.js';
+import { withForeignSource, withOffset, type ForeignSource } from './foreign-source.js';
 import { readArrowSchema, type ArrowField } from './arrow-schema.js';
 import { FlatTable } from './flat-table.js';
 
@@ -53,14 +54,28 @@ const headerKind = { schema: 1, dictionary: 2, batch: 3 } as const;
 /** A `FieldNode` and a `Buffer` of Message.fbs are two 64-bit integers each. */
 const nodeWords = 2;
 
-const indexes = new FactsCache((place) => withForeignSource(place, readIndex));
+/** The indexes that this thread has read, the least recently used first. */
+const indexes = new Map<string, ArrowIndex>();
 
 /**
- * Returns the index of an Arrow file (https://arrow.apache.org/docs/format/Columnar.html#ipc-file-format) or stream, cached
- * per thread. Throws `DamageError` with the path and offset, `unsupported`, `not_found` and `io`.
+ * Returns the index of an Arrow file (https://arrow.apache.org/docs/format/Columnar.html#ipc-file-format) or stream. A thread keeps
+ * `foreignFootersMax` of them, until their files change. Throws `DamageError` with the path and offset, `unsupported`, `not_found`
+ * and `io`.
  */
 export async function arrowIndexOf(place: ForeignPlace): Promise<ArrowIndex> {
-  return await indexes.of(place);
+  const key = await keyOf(place);
+  const index = indexes.get(key) ?? (await withForeignSource(place, readIndex));
+  indexes.delete(key);
+  indexes.set(key, index);
+  for (const oldest of indexes.keys()) if (indexes.size > foreignFootersMax) indexes.delete(oldest);
+  return index;
+}
+
+/** Identifies a file as it is now; reading a file that does not exist fails. The folder of an object's copy identifies its version. */
+async function keyOf({ path, copy }: ForeignPlace): Promise<string> {
+  if (copy !== undefined) return copy.folder;
+  const stats = await fs.stat(path, { bigint: true }).catch(() => null);
+  return `${stats?.size} ${stats?.mtimeNs} ${path}`;
 }
 
 async function readIndex(source: ForeignSource): Promise<ArrowIndex> {

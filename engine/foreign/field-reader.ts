@@ -1,6 +1,5 @@
 import { FormatError } from '../parquet/format.js';
 import type { ForeignPlace } from '../objects/object-blocks.js';
-import type { JsonText } from './value-texts.js';
 import type { ArrowDictionary, ArrowIndex } from './arrow-index.js';
 import type { ArrowField } from './arrow-schema.js';
 import { BatchBuffers, type ReadingTally, fieldPlaces } from './batch-buffers.js';
@@ -40,19 +39,14 @@ export class FieldReader {
     const leaf = readLeaf(range);
     if (leaf !== null) return leaf;
     switch (type.kind) {
-      case 'list':
-      case 'map':
-        return await this.#readList(range, type.kind === 'list' ? type.bits : 32);
-      case 'list view':
-        return await this.#readListView(range, type.bits);
-      case 'fixed list':
-        return await this.#readFixedList(range, type.length);
       case 'struct':
         return await this.#readStruct(range);
       case 'union':
         return await this.#readUnion(range, type.isDense, type.typeIds);
-      default:
+      case 'run end encoded':
         return await this.#readRuns(range);
+      default:
+        return await this.#readItems(range);
     }
   }
 
@@ -62,53 +56,28 @@ export class FieldReader {
     return await this.read({ ...range, place, from, to: to ?? place.rows });
   }
 
-  async #readList(range: FieldRange, bits: number): Promise<ValueReader> {
-    const { place, from, to } = range;
-    const offsets = offsetsOf(range, bits);
-    const isPresent = presenceOf(range);
-    const [start, end] = [offsets[0]!, offsets[to - from]!];
-    if (place.type.kind === 'map') {
-      const pairs = place.children[0]!;
-      if (end > pairs.rows) throw new FormatError(`a map has ${pairs.rows} pairs, expected ${end}`, 0);
-      const inner = { ...range, place: pairs };
-      const key = await this.#child(inner, 0, start, end);
-      const value = await this.#child(inner, 1, start, end);
-      return nestedReader(isPresent, (row, json) => {
-        writeItems(json, '{', '}', offsets[row - from]!, offsets[row - from + 1]!, (item) => {
-          json.addKey(() => key.write(item, json));
-          value.write(item, json);
-        });
-      });
-    }
-    const item = await this.#child(range, 0, start, end);
-    return nestedReader(isPresent, (row, json) =>
-      writeItems(json, '[', ']', offsets[row - from]!, offsets[row - from + 1]!, (at) =>
-        item.write(at, json),
-      ),
-    );
-  }
-
-  async #readListView(range: FieldRange, bits: number): Promise<ValueReader> {
-    const { place, buffers, from, to } = range;
-    const starts = integersOf(range, bits, true);
-    const lengths = elementsOf(buffers, place.buffer + 2, bits / 8, from, to);
-    const item = await this.#child(range, 0);
-    const items = place.children[0]!.rows;
-    return nestedReader(presenceOf(range), (row, json) => {
-      const start = Number(starts(row));
-      const at = row - from;
-      const length = bits === 32 ? lengths.getInt32(4 * at, true) : Number(lengths.getBigInt64(8 * at, true));
-      if (start < 0 || length < 0 || start + length > items)
-        throw new FormatError('a list refers to items that do not exist', 0);
-      writeItems(json, '[', ']', start, start + length, (i) => item.write(i, json));
+  /** Reads lists of any layout, and maps, which are lists of pairs. */
+  async #readItems(range: FieldRange): Promise<ValueReader> {
+    const { place } = range;
+    const isMap = place.type.kind === 'map';
+    const items = isMap ? { ...range, place: place.children[0]! } : range;
+    const { begin, end, itemsOf } = itemRanges(range);
+    if (isMap && end > items.place.rows)
+      throw new FormatError(`a map has ${items.place.rows} pairs, expected ${end}`, 0);
+    // Checksums in indexes depend on the order in which buffers are read.
+    const isPresent = isMap || place.type.kind === 'list' ? presenceOf(range) : null;
+    const item = await this.#child(items, 0, begin, end);
+    const value = isMap ? await this.#child(items, 1, begin, end) : null;
+    return nestedReader(isPresent ?? presenceOf(range), (row, json) => {
+      const [first, last] = itemsOf(row);
+      json.add(isMap ? '{' : '[');
+      for (let at = first; at < last; at++) {
+        if (at > first) json.add(',');
+        if (value !== null) json.addKey(() => item.write(at, json));
+        (value ?? item).write(at, json);
+      }
+      json.add(isMap ? '}' : ']');
     });
-  }
-
-  async #readFixedList(range: FieldRange, length: number): Promise<ValueReader> {
-    const item = await this.#child(range, 0, range.from * length, range.to * length);
-    return nestedReader(presenceOf(range), (row, json) =>
-      writeItems(json, '[', ']', row * length, (row + 1) * length, (i) => item.write(i, json)),
-    );
   }
 
   async #readStruct(range: FieldRange): Promise<ValueReader> {
@@ -133,7 +102,7 @@ export class FieldReader {
     const fields: ValueReader[] = [];
     for (const i of place.children.keys())
       fields.push(isDense ? await this.#child(range, i) : await this.#child(range, i, from, to));
-    const locate = (row: number): { reader: ValueReader; at: number } => {
+    return located(null, (row) => {
       const id = ids.getInt8(row - from);
       const number = typeIds.length === 0 ? id : typeIds.indexOf(id);
       const at = offsets === null ? row : offsets.getInt32(4 * (row - from), true);
@@ -141,14 +110,6 @@ export class FieldReader {
       if (reader === undefined || at < 0 || at >= place.children[number]!.rows)
         throw new FormatError('a union refers to a value that does not exist', 0);
       return { reader, at };
-    };
-    const isPresent = (row: number): boolean => {
-      const { reader, at } = locate(row);
-      return !reader.isMissing(at);
-    };
-    return nestedReader(isPresent, (row, json) => {
-      const { reader, at } = locate(row);
-      reader.write(at, json);
     });
   }
 
@@ -160,8 +121,8 @@ export class FieldReader {
     if (type.kind !== 'int') throw new FormatError('run-end-encoded values have no run ends', 0);
     const ends = integersOf({ ...range, place: endsPlace!, from: 0, to: runs }, type.bits, true);
     const values = await this.#child(range, 1, 0, runs);
-    /** The run that contains a row: the first one that ends after it. */
-    const runOf = (row: number): number => {
+    return located(values, (row) => {
+      // The run that contains a row is the first one that ends after it.
       let [low, high] = [0, runs];
       while (low < high) {
         const middle = (low + high) >>> 1;
@@ -169,9 +130,8 @@ export class FieldReader {
         else low = middle + 1;
       }
       if (low === runs) throw new FormatError('the runs have fewer rows than the batch', 0);
-      return low;
-    };
-    return mapped(values, runOf);
+      return { reader: values, at: low };
+    });
   }
 
   async #readCodes(range: FieldRange, field: ArrowField, id: bigint): Promise<ValueReader> {
@@ -180,7 +140,7 @@ export class FieldReader {
     const isPresent = presenceOf(range);
     const codes = integersOf(range, type.bits, type.isSigned);
     const parts = await this.#dictionaryOf(field, id);
-    const locate = (row: number): { reader: ValueReader; at: number } => {
+    const locate = (row: number): LocatedValue => {
       let at = Number(codes(row));
       for (const { reader, rows } of parts) {
         if (at >= 0 && at < rows) return { reader, at };
@@ -188,30 +148,8 @@ export class FieldReader {
       }
       throw new FormatError(`the code ${codes(row)} is not in the dictionary`, 0);
     };
-    const [first] = parts;
-    return {
-      isMissing: (row) => {
-        if (!isPresent(row)) return true;
-        const { reader, at } = locate(row);
-        return reader.isMissing(at);
-      },
-      leaf:
-        first?.reader.leaf === null
-          ? null
-          : (row) => {
-              const { reader, at } = locate(row);
-              return reader.leaf!(at);
-            },
-      text: first?.reader.text ?? String,
-      write: (row, json) => {
-        if (!isPresent(row)) {
-          json.add('null');
-          return;
-        }
-        const { reader, at } = locate(row);
-        reader.write(at, json);
-      },
-    };
+    const nowhere = { reader: missingReader, at: 0 };
+    return located(parts[0]?.reader ?? missingReader, (row) => (isPresent(row) ? locate(row) : nowhere));
   }
 
   /** Reads the dictionary `id` as it applies to the batch: the last full one, followed by its deltas. */
@@ -235,29 +173,72 @@ export class FieldReader {
   }
 }
 
-/** A reader whose row `row` is row `rowOf(row)` of another reader. */
-function mapped(reader: ValueReader, rowOf: (row: number) => number): ValueReader {
-  const { leaf, text } = reader;
+/** A row of another reader. */
+interface LocatedValue {
+  readonly reader: ValueReader;
+  readonly at: number;
+}
+
+/**
+ * A reader whose rows are rows of other readers.
+ *
+ * @param like one of them, if all have values of one type
+ */
+function located(like: ValueReader | null, locate: (row: number) => LocatedValue): ValueReader {
   return {
-    isMissing: (row) => reader.isMissing(rowOf(row)),
-    leaf: leaf === null ? null : (row) => leaf(rowOf(row)),
-    text,
-    write: (row, json) => reader.write(rowOf(row), json),
+    isMissing: (row) => {
+      const { reader, at } = locate(row);
+      return reader.isMissing(at);
+    },
+    leaf:
+      like === null || like.leaf === null
+        ? null
+        : (row) => {
+            const { reader, at } = locate(row);
+            return reader.leaf!(at);
+          },
+    text: like?.text ?? String,
+    write: (row, json) => {
+      const { reader, at } = locate(row);
+      reader.write(at, json);
+    },
   };
 }
 
-function writeItems(
-  json: JsonText,
-  open: string,
-  close: string,
-  from: number,
-  to: number,
-  writeItem: (item: number) => void,
-): void {
-  json.add(open);
-  for (let item = from; item < to; item++) {
-    if (item > from) json.add(',');
-    writeItem(item);
+/** The items of each row of a list, and the items [begin, end) that the rows have. */
+interface ItemRanges {
+  readonly begin: number;
+  readonly end: number;
+  readonly itemsOf: (row: number) => readonly [from: number, to: number];
+}
+
+function itemRanges(range: FieldRange): ItemRanges {
+  const { place, buffers, from, to } = range;
+  const { type } = place;
+  if (type.kind === 'fixed list') {
+    const { length } = type;
+    return {
+      begin: from * length,
+      end: to * length,
+      itemsOf: (row) => [row * length, (row + 1) * length],
+    };
   }
-  json.add(close);
+  if (type.kind === 'list view') {
+    const starts = integersOf(range, type.bits, true);
+    const lengths = elementsOf(buffers, place.buffer + 2, type.bits / 8, from, to);
+    const items = place.children[0]!.rows;
+    const itemsOf = (row: number): [number, number] => {
+      const start = Number(starts(row));
+      const at = row - from;
+      const length =
+        type.bits === 32 ? lengths.getInt32(4 * at, true) : Number(lengths.getBigInt64(8 * at, true));
+      if (start < 0 || length < 0 || start + length > items)
+        throw new FormatError('a list refers to items that do not exist', 0);
+      return [start, start + length];
+    };
+    return { begin: 0, end: items, itemsOf };
+  }
+  const offsets = offsetsOf(range, type.kind === 'list' ? type.bits : 32);
+  const itemsOf = (row: number): [number, number] => [offsets[row - from]!, offsets[row - from + 1]!];
+  return { begin: offsets[0]!, end: offsets[to - from]!, itemsOf };
 }

@@ -16,7 +16,6 @@ import { LogstrataError } from '../core/errors.js';
  */
 
 const frameMagic = 0x184d2204;
-const matchBytesMin = 4;
 
 /** Whether `bytes` begin with the magic number of a frame. */
 function isLz4Frame(bytes: Uint8Array): boolean {
@@ -66,36 +65,29 @@ function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
+/** A match refers to at most this many bytes before it. */
+const historyBytesMax = 64 * 1024;
+
 /** Decompresses a block into `target` from offset `done`. Matches may refer to bytes before that. Returns the end offset of the output. */
 function decompressBlock(block: Uint8Array, target: Uint8Array, done: number): number {
-  let at = 0;
-  const longer = (length: number): number => {
-    if (length < 15) return length;
-    for (;;) {
-      const byte = block[at++];
-      if (byte === undefined) throw new FormatError('an LZ4 block ends in the middle of a length', at);
-      length += byte;
-      if (byte < 255) return length;
-    }
-  };
-  while (at < block.length) {
-    const token = block[at++]!;
-    const literals = longer(token >>> 4);
-    if (literals > block.length - at || literals > target.length - done)
-      throw new FormatError('an LZ4 block is longer than the page says', at);
-    target.set(block.subarray(at, at + literals), done);
-    at += literals;
-    done += literals;
-    if (at === block.length) return done;
-    const distance = block[at]! + (block[at + 1] ?? 0) * 256;
-    at += 2;
-    const length = longer(token & 15) + matchBytesMin;
-    if (distance === 0 || distance > done || length > target.length - done)
-      throw new FormatError('an LZ4 block refers to bytes before the beginning of its content', at);
-    // Copy byte by byte: a match may overlap the bytes that it produces.
-    for (const end = done + length; done < end; done++) target[done] = target[done - distance]!;
+  const from = Math.max(0, done - historyBytesMax);
+  // The kernel knows no bytes before the block, so they are put in front of the block's first literals.
+  const token = block[0] ?? 0;
+  let at = 1;
+  let literals = token >>> 4;
+  for (let more = literals === 15; more; at++) {
+    literals += block[at] ?? 0;
+    more = block[at] === 255;
   }
-  return done;
+  literals += done - from;
+  const head = [(Math.min(literals, 15) << 4) | (token & 15)];
+  for (let rest = literals - 15; rest >= 0; rest -= 255) head.push(Math.min(rest, 255));
+  const whole = Buffer.concat([Uint8Array.from(head), target.subarray(from, done), block.subarray(at)]);
+  const content = target.subarray(from);
+  const written = lz4Decompress(whole, content, content.length);
+  if (written < done - from)
+    throw new FormatError('an LZ4 block is malformed, or longer than the page says', at);
+  return from + written;
 }
 
 /** Bytes of the two lengths (content, block) before each block of Hadoop's LZ4 format. */
