@@ -24,6 +24,10 @@ type Decoded = Pick<DecodedSpans, 'spans' | 'replaced'>;
  * `OffsetIndex` may be used, reads the pages of the wanted span; else the whole row group, and returns all of its spans that fit
  * into memory. Blocks while it reads: for worker threads. Throws `DamageError` with the path, offset, row group and column,
  * `limit` where too much memory is needed, `unsupported`, `not_found` and `io`.
+ *
+ * The package hyparquet would not do. It does not look at the checksums of pages (datapage_v1-corrupt-checksum.parquet of the
+ * Parquet project), can't read datapage_v2_empty_datapage.snappy.parquet and nation.dict-malformed.parquet, allocates what a run
+ * claims, and gives structures as objects, which reorder names that are numbers.
  */
 export async function decodeParquetCompletely(read: ForeignRead): Promise<DecodedSpans> {
   return await withErrorsNamed(read, async ({ column, chunk }) => {

@@ -18,7 +18,8 @@ import { contentHash, withForeignSource, type ForeignSource } from './foreign-so
 import { arrowColumnOf } from './arrow-schema.js';
 
 /**
- * Decodes a column of a record batch of an Arrow file or stream. Of uncompressed buffers it reads only what the wanted span
+ * Decodes a column of a record batch of an Arrow file or stream. The package apache-arrow would not do: it refuses a schema that
+ * has a list view or run-end-encoded values anywhere, believes what the metadata claims, and needs whole buffers. Of uncompressed buffers it reads only what the wanted span
  * needs. Compressed ones are read as a whole, and other spans are returned too while they fit into memory. Blocks while it
  * reads: for worker threads. Throws `DamageError` with the path, offset, row group and column, `limit` where too much memory
  * is needed, `not_found` and `io`.

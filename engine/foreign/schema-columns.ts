@@ -10,34 +10,39 @@ import { fieldOf, type StoredType } from './stored-type.js';
  * where there is none (https://github.com/apache/parquet-format/blob/master/LogicalTypes.md).
  */
 type Annotation =
-  | {
-      readonly kind:
-        'none' | 'text' | 'date' | 'null' | 'binary JSON' | 'UUID' | 'float16' | 'interval' | 'geometry';
-    }
+  | { readonly kind: PlainKind }
   | { readonly kind: 'time of day' | 'timestamp'; readonly unit: TimeUnit; readonly isUtc: boolean }
   | { readonly kind: 'decimal'; readonly precision: number; readonly scale: number }
   | { readonly kind: 'integer'; readonly bits: number; readonly isSigned: boolean };
 
+/** Annotations without parameters. */
+type PlainKind =
+  'none' | 'text' | 'date' | 'null' | 'binary JSON' | 'UUID' | 'float16' | 'interval' | 'geometry';
+
 /** Unit of the ticks of a time. */
 type TimeUnit = 'MILLIS' | 'MICROS' | 'NANOS';
 
-/** Field ids of the union `LogicalType`. */
-const logicalId = {
-  string: 1,
-  enum: 4,
-  decimal: 5,
-  date: 6,
-  time: 7,
-  timestamp: 8,
-  integer: 10,
-  unknown: 11,
-  json: 12,
-  bson: 13,
-  uuid: 14,
-  float16: 15,
-  geometry: 17,
-  geography: 18,
-} as const;
+/** By the field ids of the union `LogicalType`, and by the numbers of `ConvertedType`. */
+const logicalKinds: ReadonlyMap<number, PlainKind> = new Map([
+  [1, 'text'],
+  [4, 'text'],
+  [6, 'date'],
+  [11, 'null'],
+  [12, 'text'],
+  [13, 'binary JSON'],
+  [14, 'UUID'],
+  [15, 'float16'],
+  [17, 'geometry'],
+  [18, 'geometry'],
+] as const);
+const convertedKinds: ReadonlyMap<number, PlainKind> = new Map([
+  [0, 'text'],
+  [4, 'text'],
+  [6, 'date'],
+  [19, 'text'],
+  [20, 'binary JSON'],
+  [21, 'interval'],
+] as const);
 
 const none: Annotation = { kind: 'none' };
 
@@ -48,26 +53,16 @@ function readAnnotation(element: ThriftFields): Annotation {
 }
 
 function readLogicalType(union: ThriftFields): Annotation {
-  const has = (...names: readonly (keyof typeof logicalId)[]): boolean =>
-    names.some((name) => union.has(logicalId[name]));
-  if (has('string', 'enum', 'json')) return { kind: 'text' };
-  if (has('date')) return { kind: 'date' };
-  if (has('unknown')) return { kind: 'null' };
-  if (has('bson')) return { kind: 'binary JSON' };
-  if (has('uuid')) return { kind: 'UUID' };
-  if (has('float16')) return { kind: 'float16' };
-  if (has('geometry', 'geography')) return { kind: 'geometry' };
-  if (has('decimal')) {
-    const decimal = union.struct(logicalId.decimal);
+  for (const [id, kind] of logicalKinds) if (union.has(id)) return { kind };
+  if (union.has(5)) {
+    const decimal = union.struct(5);
     return { kind: 'decimal', scale: decimal.size(1), precision: decimal.size(2) };
   }
-  if (has('integer')) {
-    const integer = union.struct(logicalId.integer);
-    return { kind: 'integer', bits: integer.size(1), isSigned: integer.bool(2) };
-  }
-  if (has('time')) return timeOf('time of day', union.struct(logicalId.time));
-  if (has('timestamp')) return timeOf('timestamp', union.struct(logicalId.timestamp));
-  return none;
+  if (union.has(7)) return timeOf('time of day', union.struct(7));
+  if (union.has(8)) return timeOf('timestamp', union.struct(8));
+  if (!union.has(10)) return none;
+  const integer = union.struct(10);
+  return { kind: 'integer', bits: integer.size(1), isSigned: integer.bool(2) };
 }
 
 function timeOf(kind: 'time of day' | 'timestamp', type: ThriftFields): Annotation {
@@ -80,37 +75,20 @@ function timeOf(kind: 'time of day' | 'timestamp', type: ThriftFields): Annotati
 /** Reads the number of `ConvertedType`. */
 function readConvertedType(element: ThriftFields): Annotation {
   const type = element.size(6, -1);
-  switch (type) {
-    case 0: // UTF8
-    case 4: // ENUM
-    case 19: // JSON
-      return { kind: 'text' };
-    case 5:
-      return { kind: 'decimal', scale: element.size(7, 0), precision: element.size(8, 0) };
-    case 6:
-      return { kind: 'date' };
-    case 7:
-    case 8:
-      return { kind: 'time of day', unit: type === 7 ? 'MILLIS' : 'MICROS', isUtc: true };
-    case 9:
-    case 10:
-      return { kind: 'timestamp', unit: type === 9 ? 'MILLIS' : 'MICROS', isUtc: true };
-    case 11: // UINT_8, UINT_16, UINT_32, UINT_64, then INT_8 to INT_64
-    case 12:
-    case 13:
-    case 14:
-    case 15:
-    case 16:
-    case 17:
-    case 18:
-      return { kind: 'integer', bits: 8 << ((type - 11) % 4), isSigned: type >= 15 };
-    case 20:
-      return { kind: 'binary JSON' };
-    case 21:
-      return { kind: 'interval' };
-    default:
-      return none;
-  }
+  const kind = convertedKinds.get(type);
+  if (kind !== undefined) return { kind };
+  if (type === 5) return { kind: 'decimal', scale: element.size(7, 0), precision: element.size(8, 0) };
+  // TIME_MILLIS, TIME_MICROS, TIMESTAMP_MILLIS, TIMESTAMP_MICROS
+  if (type >= 7 && type <= 10)
+    return {
+      kind: type < 9 ? 'time of day' : 'timestamp',
+      unit: type % 2 === 1 ? 'MILLIS' : 'MICROS',
+      isUtc: true,
+    };
+  // UINT_8, UINT_16, UINT_32, UINT_64, then INT_8 to INT_64
+  if (type >= 11 && type <= 18)
+    return { kind: 'integer', bits: 8 << ((type - 11) % 4), isSigned: type >= 15 };
+  return none;
 }
 
 /** The annotation for display; empty for none. */
@@ -130,12 +108,7 @@ function annotationText(annotation: Annotation): string {
       return `TIME(${annotation.unit})`;
     case 'timestamp':
       return `TIMESTAMP(${annotation.unit}${annotation.isUtc ? '' : ', local'})`;
-    case 'date':
-    case 'null':
-    case 'UUID':
-    case 'float16':
-    case 'interval':
-    case 'geometry':
+    default:
       return annotation.kind.toUpperCase();
   }
 }

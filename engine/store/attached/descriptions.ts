@@ -105,5 +105,5 @@ async function readSame(attached: AttachedFile, work: ForeignWork): Promise<Fore
 }
 
 function chunksOf({ file: { columns, rowGroups } }: Description): number {
-  return columns.length * rowGroups.length;
+  return columns.reduce((sum, { node }) => sum + (node?.leaves ?? 1), 0) * rowGroups.length;
 }
