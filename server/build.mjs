@@ -75,7 +75,23 @@ const tasks = [...filesBelow('engine', '.js'), ...filesBelow('agents', '.js')].f
     existsSync(join(dist, '..', path.replace(/\.js$/, '.ts'))) &&
     readFileSync(join(dist, path), 'utf8').includes('module: builtModule(import.meta.url)'),
 );
-const groups = [{ name: 'shared', minShareCount: 2, minSize: sharedBytesMin }];
+
+/** The modules that a module imports, itself or through others, when it is loaded: not those that it imports when it runs. */
+function importedBy(module, found = new Set()) {
+  const code = readFileSync(module, 'utf8');
+  for (const [, path] of code.matchAll(/^(?:import|export)\b(?:[^;'"]*\bfrom)?\s*['"](\.[^'"]+\.js)['"]/gm)) {
+    const imported = join(dirname(module), path);
+    if (!found.has(imported)) importedBy(imported, found.add(imported));
+  }
+  return found;
+}
+
+// What every command needs is in one file; what three commands or more share is in another.
+const start = importedBy(join(dist, 'server/main.js'));
+const groups = [
+  { name: 'start', test: (id) => start.has(id), priority: 1 },
+  { name: 'shared', minShareCount: 3, minSize: sharedBytesMin },
+];
 const copied = [
   ...filesBelow('engine', '.wasm'),
   ...filesBelow('agents', '.wasm'),

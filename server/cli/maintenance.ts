@@ -235,7 +235,7 @@ export async function verify(flags: VerifyFlags, { signal }: StopSignals, agent?
     throw new UsageError('--yes needs --repair', 'For example: logstrata verify --repair --yes');
   if (flags.repair === true) {
     const fields = await fieldsOfFiles(settings);
-    return withArchive(settings, 'write', 'repair', (archive) =>
+    return withArchive(settings, 'change', 'repair', (archive) =>
       reportEach(archive, agent, flags.json, signal, {
         doing: 'reading',
         work: (name, options, progress) =>

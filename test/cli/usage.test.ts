@@ -139,12 +139,13 @@ describe('mistakes that the user can correct end with 1', () => {
     expect(runWithout('--help').status).toBe(0);
   });
 
-  it('a missing data folder, which a query does not create', async () => {
+  it('a missing data folder, which no command but those that store creates', async () => {
     const folder = workFolder();
     for (const args of [
       ['query', 'nginx'],
       ['stats'],
       ['verify'],
+      ['verify', '--repair'],
       ['export', 'nginx', '--format', 'jsonl'],
       ['compact'],
     ]) {
