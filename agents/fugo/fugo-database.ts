@@ -7,7 +7,6 @@ import type { Database, NormalQueryResult, Statement } from 'node-sqlite3-wasm';
 import {
   hasSystemCode,
   LogstrataError,
-  assertNever,
   BatchBuilder,
   type ColumnBuilder,
   type Counters,
@@ -16,7 +15,6 @@ import {
   type IntColumnBuilder,
   type RecordBatch,
   type Schema,
-  type StringColumnBuilder,
   typeFacts,
   valueBytesMax,
 } from '../../engine/index.js';
@@ -359,19 +357,7 @@ export class FugoBatches {
   }
 
   #setterOf(type: FieldType, column: ColumnBuilder): SetValue {
-    switch (column.kind) {
-      case 'int':
-        return typeFacts[type].isBits === true ? boolSetter(column) : integerSetter(column);
-      case 'float':
-        return floatSetter(column);
-      case 'string':
-        return this.#stringSetter(column);
-      default:
-        return assertNever(column);
-    }
-  }
-
-  #stringSetter(column: StringColumnBuilder): SetValue {
+    if (column.kind !== 'string') return (value) => setNumber(column, typeFacts[type].isBits === true, value);
     return (value) => {
       if (value instanceof Uint8Array) this.#replacedBytes += column.setBytes(value, 0, value.length);
       else column.setString(String(value));
@@ -380,31 +366,22 @@ export class FugoBatches {
   }
 }
 
-/** Sets integers, also those that SQLite stores as floats. */
-function integerSetter(column: IntColumnBuilder): SetValue {
-  return (value) => {
-    if (typeof value === 'bigint') column.setBigInt(value);
-    else if (typeof value === 'number' && Number.isSafeInteger(value)) column.setNumber(value);
-    else return false;
-    return true;
-  };
-}
-
-/** Sets booleans. SQLite has none: programs store 1 and 0. */
-function boolSetter(column: IntColumnBuilder): SetValue {
-  return (value) => {
-    if (value !== 0 && value !== 1) return false;
+/**
+ * Sets a number; returns false for what the column can't have, such as a text or infinity. SQLite stores some integers as floats, and has no
+ * booleans: programs store 1 and 0.
+ */
+function setNumber(
+  column: IntColumnBuilder | FloatColumnBuilder,
+  isBits: boolean,
+  value: bigint | number | Uint8Array,
+): boolean {
+  if (value instanceof Uint8Array) return false;
+  if (column.kind === 'float') {
+    if (!Number.isFinite(Number(value))) return false;
+    column.setNumber(Number(value));
+  } else if (typeof value === 'bigint' && !isBits) column.setBigInt(value);
+  else if (typeof value === 'number' && (isBits ? value === 0 || value === 1 : Number.isSafeInteger(value)))
     column.setNumber(value);
-    return true;
-  };
-}
-
-/** Sets finite numbers; infinity counts as unreadable. */
-function floatSetter(column: FloatColumnBuilder): SetValue {
-  return (value) => {
-    const number = typeof value === 'bigint' ? Number(value) : value;
-    if (typeof number !== 'number' || !Number.isFinite(number)) return false;
-    column.setNumber(number);
-    return true;
-  };
+  else return false;
+  return true;
 }

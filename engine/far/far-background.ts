@@ -14,8 +14,6 @@ const nothing: FarCounts = { shipped: 0, rows: 0, bytes: 0, failed: 0 };
  * rewrite is not shipped yet.
  */
 export class FarBackground implements BackgroundShipping {
-  readonly #tier: ShippingMeans;
-  readonly #options: ShippingOptions;
   readonly #workers = new WorkerPool(1);
   readonly #counts = new Map<string, FarCounts>();
   /** For each agent after a failure: the time (ms, monotonic clock) until which it is skipped, and the last reported failure. */
@@ -25,10 +23,10 @@ export class FarBackground implements BackgroundShipping {
   readonly #work = new SharedWork((agents: readonly ShippedAgent[]) => this.#runAll(agents));
   #isStopping = false;
 
-  constructor(tier: ShippingMeans, options: ShippingOptions) {
-    this.#tier = tier;
-    this.#options = options;
-  }
+  constructor(
+    private readonly tier: ShippingMeans,
+    private readonly options: ShippingOptions,
+  ) {}
 
   counts(agent: string): FarCounts {
     return this.#counts.get(agent) ?? nothing;
@@ -66,8 +64,8 @@ export class FarBackground implements BackgroundShipping {
   }
 
   async #shipOne(agent: ShippedAgent): Promise<boolean> {
-    const tier = this.#tier;
-    const { now, zstdAfterMs, directory } = this.#options;
+    const tier = this.tier;
+    const { now, zstdAfterMs, directory } = this.options;
     const { state } = agent;
     const nowMs = now();
     await freeAndDrop(agent, tier, nowMs);
@@ -98,7 +96,7 @@ export class FarBackground implements BackgroundShipping {
       bytes: before.bytes + copy.bytes,
     });
     const { rows, bytes, shard, unit } = copy;
-    this.#options.onShipped({ agent: state.agent, rows, bytes, shard, unit });
+    this.options.onShipped({ agent: state.agent, rows, bytes, shard, unit });
     return true;
   }
 
@@ -113,7 +111,7 @@ export class FarBackground implements BackgroundShipping {
     this.#counts.set(name, { ...before, failed: before.failed + 1 });
     if (told === message) return;
     const what = isLogstrataError(error) ? message : `${message} (a bug)`;
-    this.#options.onWarning(
+    this.options.onWarning(
       `agent ${name} could not be shipped to the far tier: ${what}; will be tried again later`,
     );
   }

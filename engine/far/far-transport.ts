@@ -64,14 +64,12 @@ export async function openFarTransport(login: FarLogin): Promise<FarTransport> {
 }
 
 class ClickHouseTransport implements FarTransport {
-  readonly #library: Library;
-  readonly #login: FarLogin;
   readonly #clients = new Map<string, ClickHouse.ClickHouseClient>();
 
-  constructor(library: Library, login: FarLogin) {
-    this.#library = library;
-    this.#login = login;
-  }
+  constructor(
+    private readonly library: Library,
+    private readonly login: FarLogin,
+  ) {}
 
   async ask(url: string, statement: FarStatement): Promise<Uint8Array> {
     const { sql, queryId, body, settings = {}, bytesMax, timeoutMs, signal } = statement;
@@ -105,8 +103,8 @@ class ClickHouseTransport implements FarTransport {
   #client(url: string): ClickHouse.ClickHouseClient {
     let client = this.#clients.get(url);
     if (client === undefined) {
-      const { user: username, password } = this.#login;
-      client = this.#library.createClient({
+      const { user: username, password } = this.login;
+      client = this.library.createClient({
         url,
         username,
         password,
@@ -114,7 +112,7 @@ class ClickHouseTransport implements FarTransport {
         // Effectively no timeout: each statement has its own.
         request_timeout: 2 ** 31 - 1,
         compression: { request: false, response: false },
-        log: { level: this.#library.ClickHouseLogLevel.OFF },
+        log: { level: this.library.ClickHouseLogLevel.OFF },
       });
       this.#clients.set(url, client);
     }

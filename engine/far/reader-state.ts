@@ -35,13 +35,9 @@ interface NearRows extends RemoteRows, FarSource {
  * writer for a new border when the known one is older than the configured lag.
  */
 export class ReaderState {
-  readonly agent: string;
   readonly changes = new StateChanges();
-  readonly #door: WriterDoor;
   /** Reads the rows that are near the writer from there, and the others from the cluster. */
   readonly remote: FarRows;
-  readonly #lagMsMax: number;
-  readonly #now: () => number;
   #border: Border | null = null;
   #schema: Schema = { fields: [] };
   #tag = '';
@@ -59,22 +55,18 @@ export class ReaderState {
    * @param now a clock that never goes back, in milliseconds
    */
   constructor(
-    agent: string,
-    door: WriterDoor,
+    readonly agent: string,
+    private readonly door: WriterDoor,
     cluster: FarSource | undefined,
-    lagMsMax: number,
-    now: () => number,
+    private readonly lagMsMax: number,
+    private readonly now: () => number,
   ) {
-    this.agent = agent;
-    this.#door = door;
     this.remote = new FarRows((rows) => {
       // Only this class makes rows without a copy.
       const source = rows.copy === null ? (rows as NearRows) : cluster;
       if (source === undefined) throw notConfigured(agent);
       return source;
     });
-    this.#lagMsMax = lagMsMax;
-    this.#now = now;
   }
 
   /** The agent's fields; empty before the first request. Throws the last failure while no border has arrived. */
@@ -89,7 +81,7 @@ export class ReaderState {
 
   /** Milliseconds since the known border was requested; infinite when there is none, or it is outdated. */
   get ageMs(): number {
-    return this.#now() - this.#asOfMs;
+    return this.now() - this.#asOfMs;
   }
 
   snapshot(): Snapshot {
@@ -98,7 +90,7 @@ export class ReaderState {
 
   /** Requests a new border when the known one is too old. Concurrent callers share one request. */
   async refresh(): Promise<void> {
-    const sinceMs = this.#now() - this.#lagMsMax;
+    const sinceMs = this.now() - this.lagMsMax;
     while (this.#asOfMs < sinceMs) {
       // A request that was sent before `sinceMs` may bring a border that is too old, or fail: then another one is sent after it.
       if (this.#asking.isRunning && this.#askedMs < sinceMs) await this.#asking.settled();
@@ -107,11 +99,11 @@ export class ReaderState {
   }
 
   async #ask(): Promise<void> {
-    const sinceMs = this.#now();
+    const sinceMs = this.now();
     this.#askedMs = sinceMs;
     try {
       const known = this.#border?.far ?? null;
-      const text = await this.#door.border(this.agent, known?.tag ?? null);
+      const text = await this.door.border(this.agent, known?.tag ?? null);
       this.#take(decodeBorder(text, known));
       this.#asOfMs = sinceMs;
       this.#failure = null;
@@ -126,7 +118,7 @@ export class ReaderState {
     if (border.agent !== this.agent)
       throw new LogstrataError(
         'unavailable',
-        `the writer ${this.#door.address} answered for agent ${border.agent} instead of ${this.agent}`,
+        `the writer ${this.door.address} answered for agent ${border.agent} instead of ${this.agent}`,
       );
     const tag = schemaTag(border.schema);
     // Queries refer to fields by index, for one schema object. The object is kept while the fields stay the same.
@@ -191,7 +183,7 @@ export class ReaderState {
     const fields = schema.fields.map(({ name }) => shown.fields.findIndex((field) => field.name === name));
     try {
       const asked = { agent, tag, schema: shown, from, to, direction, limit, predicates, fields, signal };
-      const { bytes, isCut } = await this.#door.rows(asked);
+      const { bytes, isCut } = await this.door.rows(asked);
       const records = readNative(bytes, schema, schema.fields.map(columnOfField));
       return { ...records, isCut, bytes: bytes.length };
     } catch (error) {
@@ -203,7 +195,7 @@ export class ReaderState {
 
   /** The error for an answer of the writer that can't be read. It is `unavailable`, not `damaged`: no record is damaged. */
   #nonsense(cause: LogstrataError): LogstrataError {
-    return new LogstrataError('unavailable', `the writer ${this.#door.address}: ${cause.message}`, { cause });
+    return new LogstrataError('unavailable', `the writer ${this.door.address}: ${cause.message}`, { cause });
   }
 
   /** Marks the border as outdated, and returns the error that makes the query continue with a new one. */
