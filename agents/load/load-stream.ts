@@ -116,7 +116,14 @@ class StreamLoad {
     source: ByteSource,
   ) {
     const { definition, timezone, now } = options;
-    this.framer = new LineFramer(source, 0, true, recordEndsOf(lineFormatOf(definition)));
+    // A stream can't be read twice, so it need not be recognised by what was taken of it.
+    const { path } = source;
+    this.framer = new LineFramer(
+      { path, next: () => source.next() },
+      0,
+      true,
+      recordEndsOf(lineFormatOf(definition)),
+    );
     this.builder = new BatchBuilder(definition.schema);
     const origin = { captures: noCaptures, written: { byMs: now() } };
     this.decoder = createRecordDecoder(definition, { ...origin, timezone, turnMs });

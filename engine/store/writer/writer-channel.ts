@@ -1,12 +1,11 @@
-import {
-  connect as connectHttp,
-  createServer as createHttpServer,
-  type ClientHttp2Session,
-  type Http2Stream,
-  type IncomingHttpHeaders,
-  type ServerHttp2Session,
-  type ServerHttp2Stream,
-  type SessionOptions,
+import type {
+  ClientHttp2Session,
+  Http2Server,
+  Http2Stream,
+  IncomingHttpHeaders,
+  ServerHttp2Session,
+  ServerHttp2Stream,
+  SessionOptions,
 } from 'node:http2';
 import { type Socket, connect, createServer, type Server } from 'node:net';
 import { LogstrataError, DamageError, isLogstrataError, type ErrorCode } from '../../core/errors.js';
@@ -25,6 +24,9 @@ const argsBytes = 'args-bytes';
 
 /** How long the end of a connection waits for a peer that does not read its last answers. */
 const lingerMs = 1000;
+
+/** Loaded on demand: a process that has the folder for itself needs nothing of it. */
+const loadHttp = () => import('node:http2');
 
 const sessionOptions: SessionOptions = {
   maxSessionMemory: (2 * (messageBytesMax + hotBatchBytesMax)) / 1_000_000,
@@ -99,7 +101,7 @@ export type ChannelOperations = Readonly<Record<string, ChannelOperation>>;
 
 /** The writer's side of the channel. Serves requests of any number of connections. */
 export class ChannelServer {
-  readonly #server = createHttpServer(sessionOptions);
+  #server: Promise<Http2Server> | undefined;
   readonly #connections = new Set<ServerConnection>();
   #operations: Promise<ChannelOperations>;
   #provide: (operations: ChannelOperations) => void = () => {};
@@ -110,15 +112,6 @@ export class ChannelServer {
     this.#operations = new Promise((resolve) => {
       this.#provide = resolve;
     });
-    this.#server.on('session', (session) => {
-      const connection: ServerConnection = new ServerConnection(session, (name, args, payload) =>
-        this.#perform(name, args, payload, connection),
-      );
-      this.#connections.add(connection);
-      void connection.ended.then(() => this.#connections.delete(connection));
-    });
-    // The connection with the error ends.
-    this.#server.on('sessionError', () => {});
   }
 
   /** Provides the operations. Requests that came before wait for this. */
@@ -130,8 +123,28 @@ export class ChannelServer {
   accept(socket: Socket): void {
     // An idle connection must not keep the process alive.
     socket.unref();
-    if (this.#stopping) socket.destroy();
-    else this.#server.emit('connection', socket);
+    // Until the session handles its errors.
+    socket.on('error', () => {});
+    this.#server ??= this.#open();
+    void this.#server.then((server) => {
+      if (this.#stopping) socket.destroy();
+      else server.emit('connection', socket);
+    });
+  }
+
+  async #open(): Promise<Http2Server> {
+    const { createServer: createHttpServer } = await loadHttp();
+    const server = createHttpServer(sessionOptions);
+    server.on('session', (session) => {
+      const connection: ServerConnection = new ServerConnection(session, (name, args, payload) =>
+        this.#perform(name, args, payload, connection),
+      );
+      this.#connections.add(connection);
+      void connection.ended.then(() => this.#connections.delete(connection));
+    });
+    // The connection with the error ends.
+    server.on('sessionError', () => {});
+    return server;
   }
 
   async #perform(
@@ -268,12 +281,21 @@ export class WriterChannel implements ChannelClient {
   readonly #session: ClientHttp2Session;
   #pending = 0;
 
-  /** Takes over a connected socket. */
-  constructor(socket: Socket) {
-    this.#session = connectHttp('http://writer', { ...sessionOptions, createConnection: () => socket });
-    this.#session.unref();
+  private constructor(session: ClientHttp2Session) {
+    this.#session = session;
+    session.unref();
     // Its requests fail, and nothing else.
-    this.#session.on('error', () => {});
+    session.on('error', () => {});
+  }
+
+  /** Takes over a connected socket. */
+  static async over(socket: Socket): Promise<WriterChannel> {
+    // Until the session handles its errors.
+    socket.on('error', () => {});
+    const { connect: connectHttp } = await loadHttp();
+    if (socket.destroyed) throw gone();
+    const options = { ...sessionOptions, createConnection: () => socket };
+    return new WriterChannel(connectHttp('http://writer', options));
   }
 
   /** Whether the connection to the writer's process is still open. */

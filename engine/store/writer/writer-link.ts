@@ -98,7 +98,7 @@ export async function connectToWriter(
       const member = await folder.holder();
       const socket = member === undefined ? undefined : await connectToMember(folder, member);
       if (member === undefined || socket === undefined) return undefined;
-      const link = socket === 'busy' ? undefined : await greet(new WriterChannel(socket), location, member);
+      const link = socket === 'busy' ? undefined : await greet(socket, location, member);
       if (link !== undefined) return link;
       await delay(helloRetryMs);
     }
@@ -132,23 +132,25 @@ async function connectToMember(
 
 /** Asks whether the process is there and has this version; undefined if it has ended meanwhile. */
 async function greet(
-  channel: WriterChannel,
+  socket: Socket,
   location: string,
   { pid, role }: LockMember,
 ): Promise<WriterLink | undefined> {
+  let channel: WriterChannel | undefined;
   try {
+    channel = await WriterChannel.over(socket);
     const answer = await orDeadline(channel.request('', null), helloTimeoutMs);
     if (answer === 'deadline')
       throw new LogstrataError(
         'locked',
         `process ${pid} (${role}), which writes to ${location}, does not answer`,
       );
+    return Object.assign(channel, { holder: { role, pid } });
   } catch (error) {
-    await channel.close();
+    await channel?.close();
     if (isLogstrataError(error) && error.code === 'closed') return undefined;
     throw error;
   }
-  return Object.assign(channel, { holder: { role, pid } });
 }
 
 /** Commits through the writer in another process. A unit's files are built by this process, on the same disk. */
