@@ -126,18 +126,6 @@ Examples:
   $ logstrata serve --data /var/lib/logs --agents /etc/logs/agents
   $ curl 'http://127.0.0.1:2111/api/query/nginx?limit=5'`;
 
-function addServeCommand(program: Command): void {
-  addServerOptions(program.command('serve'))
-    .addOption(workersOption('read and search'))
-    .addOption(cacheOption())
-    .summary('collect logs and answer queries over HTTP')
-    .description(
-      "Collects the agents' logs and answers GET /api/query/<agent> over HTTP until it is stopped (SIGINT, SIGTERM).",
-    )
-    .addHelpText('after', serveText)
-    .action(stoppable(async () => (await import('./serve.js')).serve, ['SIGINT', 'SIGTERM']));
-}
-
 const loadText = `
 Examples:
   $ logstrata load nginx access.log                one file
@@ -155,7 +143,16 @@ it was renamed or compressed. A server on the same data may keep running.
 Exit code 1 if a file failed, if all lines are still rejected, and with
 --fail-if-nothing if everything was already stored.`;
 
-function addLoadCommand(program: Command): void {
+function addStoringCommands(program: Command): void {
+  addServerOptions(program.command('serve'))
+    .addOption(workersOption('read and search'))
+    .addOption(cacheOption())
+    .summary('collect logs and answer queries over HTTP')
+    .description(
+      "Collects the agents' logs and answers GET /api/query/<agent> over HTTP until it is stopped (SIGINT, SIGTERM).",
+    )
+    .addHelpText('after', serveText)
+    .action(stoppable(async () => (await import('./serve.js')).serve, ['SIGINT', 'SIGTERM']));
   program
     .command('load')
     .summary('store log files, or standard input')
@@ -188,7 +185,17 @@ Examples:
   $ logstrata query nginx --fields time,status,path --csv    three fields, for a spreadsheet
   $ logstrata query nginx status__gte=500 -n 5 --follow      the newest 5, and then new ones`;
 
-function addQueryCommand(program: Command): void {
+const countText = `${filterHelp}
+
+Steps are a number and a unit: s, m, h, d, w, mo (months), y. Days and longer begin at local midnight.
+
+Examples:
+  $ logstrata count nginx status__gte=500                    how many errors there are
+  $ logstrata count nginx time__since=1d --by time:1h        records of each hour of the last day
+  $ logstrata count nginx --by remote_addr --top 20          the 20 most frequent addresses
+  $ logstrata count nginx --by time:1d --by status --csv     days and status codes, for a spreadsheet`;
+
+function addAskingCommands(program: Command): void {
   addScan(program.command('query'), 'read and search')
     .summary('query records and print them')
     .description(
@@ -214,19 +221,6 @@ function addQueryCommand(program: Command): void {
     .option('--explain', 'print to standard error how the query was understood and what it cost')
     .addHelpText('after', queryText)
     .action(stoppable(async () => (await import('./query.js')).query));
-}
-
-const countText = `${filterHelp}
-
-Steps are a number and a unit: s, m, h, d, w, mo (months), y. Days and longer begin at local midnight.
-
-Examples:
-  $ logstrata count nginx status__gte=500                    how many errors there are
-  $ logstrata count nginx time__since=1d --by time:1h        records of each hour of the last day
-  $ logstrata count nginx --by remote_addr --top 20          the 20 most frequent addresses
-  $ logstrata count nginx --by time:1d --by status --csv     days and status codes, for a spreadsheet`;
-
-function addCountCommand(program: Command): void {
   addScan(program.command('count'), 'read and count')
     .summary('count records, by time and by value')
     .description(
@@ -256,17 +250,6 @@ Examples:
   $ logstrata stats nginx     everything about one agent
   $ logstrata stats --json    for scripts: an array of objects`;
 
-function addStatsCommand(program: Command): void {
-  program
-    .command('stats')
-    .summary('show what the archive holds')
-    .description('Shows what the archive holds: records, times, files and sizes.')
-    .argument('[agent]', 'name of an agent (default: all)')
-    .option('--json', 'print the result as JSON')
-    .addHelpText('after', statsText)
-    .action(runs(async () => (await import('./stats.js')).stats));
-}
-
 const agentText = `
 Examples:
   $ logstrata agent new mysite --log /var/log/nginx/access.log
@@ -278,7 +261,24 @@ lines and writes agents/<name>.yaml. It recognises access logs, JSON, logfmt,
 syslog, and lines that begin with a time, such as those of Go, Java, Python and
 PostgreSQL, including the stack traces that follow them.`;
 
-function addAgentCommand(program: Command): void {
+const checkText = `
+Examples:
+  $ logstrata check                             all agents: fields, files, mistakes
+  $ logstrata check nginx --line "$(tail -1 access.log)"    what one line becomes
+  $ tail -1 app.log | logstrata check app --line -          from standard input
+  $ logstrata check nginx --file access.log     what a whole file becomes
+
+Exit code 1 if a file has an error or a line would be rejected.`;
+
+function addLookingCommands(program: Command): void {
+  program
+    .command('stats')
+    .summary('show what the archive holds')
+    .description('Shows what the archive holds: records, times, files and sizes.')
+    .argument('[agent]', 'name of an agent (default: all)')
+    .option('--json', 'print the result as JSON')
+    .addHelpText('after', statsText)
+    .action(runs(async () => (await import('./stats.js')).stats));
   const agent = program
     .command('agent')
     .summary('make an agent file from a log; list agents')
@@ -298,18 +298,6 @@ function addAgentCommand(program: Command): void {
     .description('Lists the agents and what they read.')
     .option('--json', 'print the result as JSON')
     .action(runs(async () => (await import('./agent.js')).listAgents));
-}
-
-const checkText = `
-Examples:
-  $ logstrata check                             all agents: fields, files, mistakes
-  $ logstrata check nginx --line "$(tail -1 access.log)"    what one line becomes
-  $ tail -1 app.log | logstrata check app --line -          from standard input
-  $ logstrata check nginx --file access.log     what a whole file becomes
-
-Exit code 1 if a file has an error or a line would be rejected.`;
-
-function addCheckCommand(program: Command): void {
   program
     .command('check')
     .summary('check the agent files, or show what lines become')
@@ -332,20 +320,6 @@ Examples:
 
 Exit code 1 if anything is damaged; after a repair, if records are lost.`;
 
-function addVerifyCommand(program: Command): void {
-  program
-    .command('verify')
-    .summary('read every byte and check the checksums')
-    .description('Reads every byte that belongs to a record and checks the checksums.')
-    .argument('[agent]', 'name of an agent (default: all)')
-    .option('--json', 'print the result as JSON')
-    .option('--far', 'instead, count the records of the far tier on each of its servers')
-    .option('--repair', 'repair damage: keep all intact records, put damaged files aside, show what is lost')
-    .option('--yes', 'with --repair: adopt files that no manifest lists, without asking')
-    .addHelpText('after', verifyText)
-    .action(stoppable(async () => (await import('./maintenance.js')).verify));
-}
-
 const compactText = `
 Examples:
   $ logstrata compact                     all agents
@@ -353,20 +327,6 @@ Examples:
 
 Cursors and answers stay the same. Fields get the filters that "index" in the agent file asks for. A server on the same data may keep running; it compacts by itself where that pays off.
 Replaced files are removed after the longest query time, so other tools may still see them until then.`;
-
-function addCompactCommand(program: Command): void {
-  program
-    .command('compact')
-    .summary('seal hot records and merge small segments')
-    .description(
-      'Seals hot records, merges small segments, and compresses old segments with the smaller codec.',
-    )
-    .argument('[agent]', 'name of an agent (default: all)')
-    .addOption(codecOption('lz4, and zstd for days older than storage.zstd_after'))
-    .option('--json', 'print the result as JSON')
-    .addHelpText('after', compactText)
-    .action(stoppable(async () => (await import('./maintenance.js')).compact));
-}
 
 const backupText = `
 Examples:
@@ -378,7 +338,29 @@ Examples:
 A server on the same data may keep running. The copy is a data folder: to restore, stop the server and copy it back.
 Exit code 1 if an agent could not be copied; the other agents are copied.`;
 
-function addBackupCommand(program: Command): void {
+function addKeepingCommands(program: Command): void {
+  program
+    .command('verify')
+    .summary('read every byte and check the checksums')
+    .description('Reads every byte that belongs to a record and checks the checksums.')
+    .argument('[agent]', 'name of an agent (default: all)')
+    .option('--json', 'print the result as JSON')
+    .option('--far', 'instead, count the records of the far tier on each of its servers')
+    .option('--repair', 'repair damage: keep all intact records, put damaged files aside, show what is lost')
+    .option('--yes', 'with --repair: adopt files that no manifest lists, without asking')
+    .addHelpText('after', verifyText)
+    .action(stoppable(async () => (await import('./maintenance.js')).verify));
+  program
+    .command('compact')
+    .summary('seal hot records and merge small segments')
+    .description(
+      'Seals hot records, merges small segments, and compresses old segments with the smaller codec.',
+    )
+    .argument('[agent]', 'name of an agent (default: all)')
+    .addOption(codecOption('lz4, and zstd for days older than storage.zstd_after'))
+    .option('--json', 'print the result as JSON')
+    .addHelpText('after', compactText)
+    .action(stoppable(async () => (await import('./maintenance.js')).compact));
   program
     .command('backup')
     .summary('copy the data folder, even while a server writes to it')
@@ -401,7 +383,14 @@ It shows what would be removed and asks first. The cursor of a removed record is
 never given to another one. Files of a removed load can be loaded again. A
 server on the same data may keep running.`;
 
-function addRemoveCommand(program: Command): void {
+const retentionText = `
+Examples:
+  $ logstrata check nginx            show the retention, and how many records a change removes
+  $ logstrata retention apply nginx  remove them now, without waiting for retention.grace
+
+A server on the same data may keep running. It must have read the same file (SIGHUP).`;
+
+function addRemovingCommands(program: Command): void {
   program
     .command('remove')
     .summary('remove records: a load, a range of times, or all')
@@ -417,16 +406,6 @@ function addRemoveCommand(program: Command): void {
     .option('--json', 'print the result as JSON')
     .addHelpText('after', removeText)
     .action(stoppable(async () => (await import('./maintenance.js')).remove));
-}
-
-const retentionText = `
-Examples:
-  $ logstrata check nginx            show the retention, and how many records a change removes
-  $ logstrata retention apply nginx  remove them now, without waiting for retention.grace
-
-A server on the same data may keep running. It must have read the same file (SIGHUP).`;
-
-function addRetentionCommand(program: Command): void {
   const retention = program
     .command('retention')
     .summary('apply a stricter retention at once')
@@ -454,7 +433,32 @@ Examples:
 Writes all matching records, oldest first, with their _cursor. More than 4 million records, or very scattered ones,
 take several Parquet files: nginx.parquet, nginx-2.parquet, …`;
 
-function addExportCommand(program: Command): void {
+const importText = `
+Examples:
+  $ logstrata import fugo /var/lib/fugo/fugo.db
+  $ logstrata import fugo fugo.db --agent nginx app
+  $ logstrata import fugo fugo.db --offsets /var/lib/fugo/offsets.yaml
+
+Records keep their cursors, so clients can go on with the cursors that they have
+saved. The agent files of the service can be used unchanged: copy its agents
+folder first. Stop the service before the import. Its offsets file, offsets.yaml
+beside the database unless named, says from where to go on reading each log.
+
+The records of an agent are stored as a whole or not at all. If run again, the
+command imports what was added since. Exit code 1 if a table was not
+imported.`;
+
+const indexText = `
+Examples:
+  $ logstrata index web           attach new files of the archive, and index those that have no index
+  $ logstrata index web --again   rebuild all indexes, for example after verify has found a damaged one
+
+Files are only read. If the command is stopped, run it again to continue. A server on the same data does
+all of this by itself, and may keep running.
+
+Exit code 1 if a file can't be read.`;
+
+function addMovingCommands(program: Command): void {
   addScan(program.command('export'), 'read and search')
     .summary('write matching records to a file')
     .description('Writes all matching records, oldest first, as JSON Lines, JSON, CSV or a Parquet file.')
@@ -472,24 +476,6 @@ function addExportCommand(program: Command): void {
     .addOption(codecOption('zstd'))
     .addHelpText('after', exportText)
     .action(stoppable(async () => (await import('./export.js')).exportRecords));
-}
-
-const importText = `
-Examples:
-  $ logstrata import fugo /var/lib/fugo/fugo.db
-  $ logstrata import fugo fugo.db --agent nginx app
-  $ logstrata import fugo fugo.db --offsets /var/lib/fugo/offsets.yaml
-
-Records keep their cursors, so clients can go on with the cursors that they have
-saved. The agent files of the service can be used unchanged: copy its agents
-folder first. Stop the service before the import. Its offsets file, offsets.yaml
-beside the database unless named, says from where to go on reading each log.
-
-The records of an agent are stored as a whole or not at all. If run again, the
-command imports what was added since. Exit code 1 if a table was not
-imported.`;
-
-function addImportCommand(program: Command): void {
   const command = program
     .command('import')
     .summary('import the records of another service, with their cursors')
@@ -511,19 +497,6 @@ function addImportCommand(program: Command): void {
     .addOption(workersOption('parse and write'))
     .option('--json', 'print the result as JSON')
     .action(stoppable(async () => (await import('./import.js')).importDatabase));
-}
-
-const indexText = `
-Examples:
-  $ logstrata index web           attach new files of the archive, and index those that have no index
-  $ logstrata index web --again   rebuild all indexes, for example after verify has found a damaged one
-
-Files are only read. If the command is stopped, run it again to continue. A server on the same data does
-all of this by itself, and may keep running.
-
-Exit code 1 if a file can't be read.`;
-
-function addIndexCommand(program: Command): void {
   program
     .command('index')
     .summary('attach and index the files of an archive')
@@ -671,21 +644,12 @@ function addDemoCommand(program: Command): void {
 /** Adds all commands but `completion` and `help` to the program, in the order in which the help lists them. */
 export function addCommands(program: Command): void {
   for (const add of [
-    addServeCommand,
-    addLoadCommand,
-    addQueryCommand,
-    addCountCommand,
-    addStatsCommand,
-    addAgentCommand,
-    addCheckCommand,
-    addVerifyCommand,
-    addCompactCommand,
-    addBackupCommand,
-    addRemoveCommand,
-    addRetentionCommand,
-    addExportCommand,
-    addImportCommand,
-    addIndexCommand,
+    addStoringCommands,
+    addAskingCommands,
+    addLookingCommands,
+    addKeepingCommands,
+    addRemovingCommands,
+    addMovingCommands,
     addFarCommand,
     addTokenCommand,
     addDemoCommand,
