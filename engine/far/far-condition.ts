@@ -187,13 +187,13 @@ function orFoldingToAscii(condition: string, column: string, meets: boolean): st
 }
 
 /** The longest run of ASCII characters in a needle. */
-function longestAscii({ points }: Needle): Uint8Array {
-  let longest = { start: 0, length: 0 };
+function longestAscii({ folded }: Needle): Uint8Array {
+  let longest = folded.subarray(0, 0);
   let start = 0;
-  for (let i = 0; i <= points.length; i++) {
-    if (i < points.length && points[i]! < 0x80) continue;
-    if (i - start > longest.length) longest = { start, length: i - start };
+  for (let i = 0; i <= folded.length; i++) {
+    if (i < folded.length && folded[i]! < 0x80) continue;
+    if (i - start > longest.length) longest = folded.subarray(start, i);
     start = i + 1;
   }
-  return Uint8Array.from(points.subarray(longest.start, longest.start + longest.length));
+  return longest;
 }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { LogstrataError } from '../core/errors.js';
-import { type AgentState, retirable } from '../store/reading/agent-state.js';
-import type { AgentWriter, RetentionLook } from '../store/writer/agent-writer.js';
+import type { AgentState } from '../store/reading/agent-state.js';
+import { retirable, type AgentWriter, type RetentionLook } from '../store/writer/agent-writer.js';
 import type { KeptPolicy, PendingPolicy, RetentionPolicy } from '../store/manifest/manifest.js';
 import {
   dueOf,

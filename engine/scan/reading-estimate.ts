@@ -52,10 +52,8 @@ export async function readingEstimate(
     if (seen.has(rowGroup)) continue;
     seen.add(rowGroup);
     const open = await rowGroup.open(threads, stats);
-    filterBytes += chunks.add(
-      open,
-      left.map(({ predicate }) => predicate.field),
-    );
+    const filtered = left.map(({ predicate }) => predicate.field);
+    filterBytes += chunks.add(open, filtered);
     written.push(chunks.add(open, fields));
   }
   // Descending, to take the largest.
@@ -84,11 +82,7 @@ export class Chunks {
 export function tooMuchToRead(bytes: number, bytesMax: number): LogstrataError {
   return new LogstrataError(
     'invalid',
-    `this query may have to read ${inGrouped(bytes)} bytes, but the maximum for a query is ${inGrouped(bytesMax)}: ` +
+    `this query may have to read ${bytes.toLocaleString('en-US')} bytes, but the maximum for a query is ${bytesMax.toLocaleString('en-US')}: ` +
       'ask for a shorter time range, fewer fields or fewer records',
   );
-}
-
-function inGrouped(count: number): string {
-  return count.toLocaleString('en-US');
 }

@@ -21,8 +21,6 @@ import {
   foldRange,
   hasCaseVariants,
   hasFoldingToAscii,
-  pointAt,
-  pointLength,
 } from '../core/fold.js';
 import type { NeedleOp } from './query.js';
 
@@ -33,8 +31,6 @@ export interface Needle {
   readonly raw: Uint8Array;
   /** The case-folded text as UTF-8. The other operators search for it, and n-gram filters are asked for it. */
   readonly folded: Uint8Array;
-  /** The folded code points. */
-  readonly points: Uint32Array;
   /**
    * Whether comparing bytes finds all matches, except in rows with U+017F or U+212A. For all operators but `exact`, ASCII letters are folded; it
    * does where no character of the needle beyond ASCII has case variants.
@@ -61,7 +57,6 @@ export function prepareNeedle(op: NeedleOp, value: string): Needle {
     op,
     raw,
     folded,
-    points,
     asciiFolding: op === 'exact' || points.every((point) => point < 0x80 || !hasCaseVariants(point)),
     meetsFoldingToAscii: op !== 'exact' && (points.includes(0x6b) || points.includes(0x73)),
     tables: op === 'like' && folded.length > 0 ? buildSearchTables(folded) : null,
@@ -189,40 +184,15 @@ function rowBeyondAscii(
   return at === text.length ? to : rowAt(offsets, row, to, at + base);
 }
 
-/** Compares code points, folding them one by one. */
-function matchByPoints(bytes: Uint8Array, start: number, end: number, needle: Needle): boolean {
-  if (needle.op === 'prefix') return hasPrefix(bytes, start, end, needle.points);
-  if (needle.op === 'suffix') return hasSuffix(bytes, start, end, needle.points);
-  return foldedContains(bytes, start, end, needle.folded);
-}
-
-function hasPrefix(bytes: Uint8Array, start: number, end: number, points: Uint32Array): boolean {
-  let at = start;
-  for (let i = 0; i < points.length; i++) {
-    if (at >= end) return false;
-    if (foldCodePoint(pointAt(bytes, at)) !== points[i]) return false;
-    at += pointLength(bytes[at]!);
-  }
-  return true;
-}
-
-function hasSuffix(bytes: Uint8Array, start: number, end: number, points: Uint32Array): boolean {
-  let at = end;
-  for (let i = points.length - 1; i >= 0; i--) {
-    if (at <= start) return false;
-    at--;
-    while (at > start && (bytes[at]! & 0xc0) === 0x80) at--;
-    if (foldCodePoint(pointAt(bytes, at)) !== points[i]) return false;
-  }
-  return true;
-}
-
 /** Folded rows are written here. It grows to the longest row seen, which `valueBytesMax` bounds. */
 let scratch: Buffer = Buffer.alloc(4096);
 
-function foldedContains(bytes: Uint8Array, start: number, end: number, folded: Uint8Array): boolean {
+/** Folds all code points of a row and compares the bytes. UTF-8 bytes of whole code points are equal where the code points are. */
+function matchByPoints(bytes: Uint8Array, start: number, end: number, { op, folded }: Needle): boolean {
   const bound = foldedBytesMax(end - start);
   if (scratch.length < bound) scratch = Buffer.allocUnsafeSlow(bound);
-  const length = foldRange(bytes, start, end, scratch, 0);
-  return scratch.subarray(0, length).indexOf(folded) >= 0;
+  const text = scratch.subarray(0, foldRange(bytes, start, end, scratch, 0));
+  if (op === 'prefix') return text.subarray(0, folded.length).equals(folded);
+  if (op === 'suffix') return text.subarray(Math.max(0, text.length - folded.length)).equals(folded);
+  return text.indexOf(folded) >= 0;
 }

@@ -1,5 +1,5 @@
 import { type DamageError, assert } from '../../core/errors.js';
-import { type Schema, sameSchema } from '../../core/schema.js';
+import type { Schema } from '../../core/schema.js';
 import { mergeRuns } from '../manifest/run-columns.js';
 import {
   remoteRowGroup,
@@ -22,14 +22,12 @@ import {
   liveRuns,
   type Manifest,
   mergeRejected,
-  nothingRetired,
   type RejectedEntry,
   type SegmentEntry,
 } from '../manifest/manifest.js';
 import { SealedSegment } from './sealed-segment.js';
 import { StateChanges } from './state-changes.js';
 import { namedFiles } from '../manifest/manifest-file.js';
-import type { Retirable } from '../manifest/retention-policy.js';
 import type { ForeignMeans } from '../attached/foreign-work.js';
 
 /** A hot segment's file, and its rows in memory. */
@@ -311,12 +309,6 @@ export function schemaOf(manifest: Manifest, version: number): Schema {
   return found.schema;
 }
 
-/** The version of `schema` if it is the manifest's current one, which is the last; else undefined. */
-export function currentVersion(manifest: Manifest | undefined, schema: Schema): number | undefined {
-  const last = manifest?.schemas.at(-1);
-  return last !== undefined && sameSchema(last.schema, schema) ? last.version : undefined;
-}
-
 /** A segment's live runs, split at the boundaries of its row groups. */
 export function runsOfSegment(entry: SegmentEntry, rowGroups: readonly RowGroup[]): SnapshotRun[] {
   const result: SnapshotRun[] = [];
@@ -339,18 +331,4 @@ export function runsOfSegment(entry: SegmentEntry, rowGroups: readonly RowGroup[
     }
   }
   return result;
-}
-
-/** The facts of an agent that retention decides by. */
-export function retirable(state: AgentState): Retirable {
-  const { segments = [], loads = [], retired = nothingRetired } = state.manifest ?? {};
-  return {
-    segments,
-    loads,
-    rejected: state.settledRejected(),
-    retired,
-    highestPartition: state.values.highestPartition,
-    hotRuns: state.hot.flatMap((hot) => hot.rows.runs()),
-    hotBytes: state.hotRejected().reduce((sum, { bytes }) => sum + bytes, state.hotBytes),
-  };
 }

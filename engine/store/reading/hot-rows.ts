@@ -8,7 +8,7 @@ import type { HeldColumns, OpenRowGroup, RowGroup } from './snapshot.js';
 import { widenZone, zoneOfNoRows, type ZoneMap } from '../../columns/zone-map.js';
 import { placementField, type Field, type Schema } from '../../core/schema.js';
 import { conversionOf, convertColumn, convertZone, nullColumn } from '../../columns/convert-column.js';
-import type { OrdinalRun, Run } from '../manifest/manifest.js';
+import { addRun, type OrdinalRun, type Run } from '../manifest/manifest.js';
 
 /**
  * The rows of a hot file in memory, in the column layouts that scans read. Rows are only appended, so a snapshot is simply a number of
@@ -55,21 +55,11 @@ export class HotRows {
     this.#zones = this.#zones.map((zone, i) => widenZone(zone, columns[i]!));
     let firstRow = this.#rowCount;
     for (const run of runs) {
-      this.#addRun({ ...run, firstRow });
+      if (run.rows > 0) addRun(this.#runs, { ...run, firstRow });
       firstRow += run.rows;
     }
     this.#rowCount = this.#builder.rows;
     assert(firstRow === this.#rowCount, 'every row of a hot batch has a position');
-  }
-
-  /** Adds a run, merged into the previous one where its ordinals continue that one. */
-  #addRun(run: Run): void {
-    const last = this.#runs.at(-1);
-    if (last?.partition === run.partition && last.firstOrdinal + last.rows === run.firstOrdinal) {
-      this.#runs[this.#runs.length - 1] = { ...last, rows: last.rows + run.rows };
-    } else if (run.rows > 0) {
-      this.#runs.push(run);
-    }
   }
 
   /** The positions of the rows, in row order. That is the order of commit, not of position. */
@@ -95,7 +85,8 @@ export class HotRows {
     assert(rows <= this.#rowCount, `a snapshot of ${rows} rows of ${this.#rowCount}`);
     const sources = target.fields.map((field): Source => {
       const index = this.schema.fields.findIndex(({ name }) => name === field.name);
-      if (index < 0) return { field, stored: undefined, zone: nullZone(rows) };
+      if (index < 0)
+        return { field, stored: undefined, zone: { nullCount: rows, rows, min: null, max: null } };
       const stored = { column: this.#builder.column(index), field: this.schema.fields[index]! };
       // Zone maps cover all rows, so there is none for fewer rows.
       const zone =
@@ -106,10 +97,6 @@ export class HotRows {
     });
     return new HotRowGroup(this.#file, rows, sources, this);
   }
-}
-
-function nullZone(rows: number): ZoneMap {
-  return { nullCount: rows, rows, min: null, max: null };
 }
 
 /** Where the values of a field of the current schema come from. */

@@ -111,12 +111,6 @@ function checkFooter(footer: Footer, metadata: SegmentMetadata, entry: SegmentEn
   }
 }
 
-/** A column chunk: row group and column of the file, where column 0 is `_cursor`. */
-export interface ChunkAddress {
-  readonly rowGroup: number;
-  readonly column: number;
-}
-
 /** A column chunk in its file, with everything needed to decode it. Plain data, so that it can be sent to a thread. */
 export interface StoredChunk {
   /** Path of the file, for messages. */
@@ -133,10 +127,10 @@ export interface StoredChunk {
   readonly checksum: number;
 }
 
-/** A column chunk as described by the footer. */
+/** A column chunk as described by the footer. Column 0 of the file is `_cursor`. */
 export function storedChunk(
   { footer, metadata }: SegmentFooter,
-  { rowGroup, column }: ChunkAddress,
+  { rowGroup, column }: { readonly rowGroup: number; readonly column: number },
   path: string,
 ): StoredChunk {
   const { name, content } = footer.columns[column]!;
@@ -180,16 +174,6 @@ export function decodeConverted(
   if (conversion === 'none') return decodeStoredChunk(bytes, chunk, decompress, space);
   const converted = convertColumn(decodeStoredChunk(bytes, chunk, decompress), conversion, type);
   return copyColumn(converted, space.kept);
-}
-
-/** Like `decodeStoredChunk`, for a chunk of an open segment. */
-export function decodeCheckedChunk(
-  bytes: Uint8Array,
-  segment: SegmentFooter,
-  address: ChunkAddress,
-  path: string,
-): Column {
-  return decodeStoredChunk(bytes, storedChunk(segment, address, path), segment.decompress);
 }
 
 /** The error for a file that ends at `end`, before `expectedEnd`. */

@@ -8,7 +8,13 @@ import type { Directory, ReadableFile } from '../disk/directory.js';
 import { openSegment } from '../disk/real-directory.js';
 import { isWhole, piecesOf, readPiece, type StoredFilter } from './filter-piece.js';
 import type { SegmentEntry } from '../manifest/manifest.js';
-import { decodeCheckedChunk, hasMagic, readSegmentFooter, type SegmentFooter } from './segment-file.js';
+import {
+  decodeStoredChunk,
+  hasMagic,
+  storedChunk,
+  readSegmentFooter,
+  type SegmentFooter,
+} from './segment-file.js';
 import { describesSegment, readHeader } from './segment-header.js';
 import { decodeSummary, filterParts } from './segment-filters.js';
 
@@ -153,7 +159,8 @@ class Verification {
     }
     let decoded: Column;
     try {
-      decoded = decodeCheckedChunk(bytes, segment, { rowGroup, column }, this.file.path);
+      const chunk = storedChunk(segment, { rowGroup, column }, this.file.path);
+      decoded = decodeStoredChunk(bytes, chunk, segment.decompress);
     } catch (error) {
       if (!(error instanceof DamageError)) throw error;
       this.#found(error.offset ?? offset, error.message, more);

@@ -10,12 +10,13 @@ import {
   rejectedBytesMaxDefault,
   reservationMsMax,
 } from '../../core/limits.js';
-import type { Schema } from '../../core/schema.js';
+import { sameSchema, type Schema } from '../../core/schema.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import {
   keptForEver,
   PolicyInForce,
   samePolicy,
+  type Retirable,
   takingPolicy,
   type PolicyDecision,
   type WantedPolicy,
@@ -41,7 +42,7 @@ import {
   type SourcePart,
 } from '../manifest/commit.js';
 import { assertStillLost } from '../manifest/coverage.js';
-import { type AgentState, currentVersion, retirable } from '../reading/agent-state.js';
+import type { AgentState } from '../reading/agent-state.js';
 import type { Directory } from '../disk/directory.js';
 import { assertRejectedStill } from '../manifest/rejected-file.js';
 import { hotEntriesForManifest, sealHotFiles } from './seal.js';
@@ -656,4 +657,24 @@ export class CommitTally {
       throw error;
     }
   }
+}
+
+/** The version of `schema` if it is the manifest's current one, which is the last; else undefined. */
+function currentVersion(manifest: Manifest | undefined, schema: Schema): number | undefined {
+  const last = manifest?.schemas.at(-1);
+  return last !== undefined && sameSchema(last.schema, schema) ? last.version : undefined;
+}
+
+/** The facts of an agent that retention decides by. */
+export function retirable(state: AgentState): Retirable {
+  const { segments = [], loads = [], retired = nothingRetired } = state.manifest ?? {};
+  return {
+    segments,
+    loads,
+    rejected: state.settledRejected(),
+    retired,
+    highestPartition: state.values.highestPartition,
+    hotRuns: state.hot.flatMap((hot) => hot.rows.runs()),
+    hotBytes: state.hotRejected().reduce((sum, { bytes }) => sum + bytes, state.hotBytes),
+  };
 }
