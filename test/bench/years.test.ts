@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -19,6 +19,8 @@ it('has a figure for each line of a few days, and writes the table and the recor
   const folder = mkdtempSync(join(tmpdir(), 'logstrata-years-test-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const out = join(folder, 'years');
+  // The records of the last two runs are kept, older ones are not.
+  for (const [i, age] of ['', '.1', '.2'].entries()) writeFileSync(`${out}${age}.json`, `"run ${i}"`);
   const { stdout } = await run(process.execPath, [script, 'years', '--tiny', '--out', out], {
     env: { ...process.env, TMPDIR: folder },
   });
@@ -26,6 +28,11 @@ it('has a figure for each line of a few days, and writes the table and the recor
   expect(lines).toHaveLength(8);
   expect(lines[0]!.what).toContain('3,000 records');
   for (const { spread } of lines.slice(1)) expect(spread!.median).toBeGreaterThan(0);
+  expect(['.1', '.2'].map((age) => readFileSync(`${out}${age}.json`, 'utf8'))).toEqual([
+    '"run 0"',
+    '"run 1"',
+  ]);
+  expect(existsSync(`${out}.3.json`)).toBe(false);
   const table = readFileSync(`${out}.md`, 'utf8');
   for (const { what, figure } of lines) {
     expect(table).toContain(`| ${what} |`);
