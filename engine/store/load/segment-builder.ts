@@ -309,7 +309,8 @@ export class MergedSegments extends SegmentBuilder {
   private segment: OpenSegment | undefined;
 
   constructor(protected override readonly target: MergeTarget) {
-    super(target);
+    // Sealing takes one thread, and leaves the others to queries.
+    super(target, target.rowsStay === true ? Math.min(1, target.workers.depth) : target.workers.depth);
   }
 
   /** Whether rows were added that are not encoded yet. */
