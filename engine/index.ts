@@ -238,6 +238,7 @@ export {
   countTopMax,
   fieldTextBytesMax,
   fieldsMax,
+  knownQueriesMax,
   graceMsDefault,
   idleMs,
   int64Max,

@@ -130,8 +130,11 @@ export const poolScatteredBytesMin = 16 * 1024 * 1024;
 /** Queries that wait for memory, or jobs of one query or load that no thread has taken. Each queues few, so more are a bug of the caller. */
 export const waitingMax = 4096;
 
-/** Whole answers of one piece that are kept for each state, for others that ask the same: the pages of logs that many clients watch. 8 MiB at most. */
-export const knownAnswersMax = 128;
+/**
+ * Parsed queries that are kept for requests that repeat, and whole answers of one piece to them for each state, for others that ask the same: the
+ * pages of a few dashboards, and of logs that many clients watch. 8 MiB at most.
+ */
+export const knownQueriesMax = 128;
 
 /**
  * A piece of an answer that is passed to the caller: all the memory that a slow client keeps occupied. A page of a hundred records fits, and a socket

@@ -1,5 +1,5 @@
 import { assert, isLogstrataError } from '../core/errors.js';
-import { answerBytesMax, knownAnswersMax } from '../core/limits.js';
+import { answerBytesMax, knownQueriesMax } from '../core/limits.js';
 import type { JobQueue } from '../workers/job-queue.js';
 import { queueOf, type WorkerPool } from '../workers/worker-pool.js';
 import {
@@ -375,7 +375,7 @@ export function executeScan(snapshot: Snapshot, query: Query, settings: ScanSett
   const keep = (bytes: Uint8Array): void => {
     const answers = ofStates.get(runs) ?? new Map<Query, KnownAnswer>();
     if (bytes.length > answerBytesMax) return;
-    if (answers.size === knownAnswersMax) answers.delete(answers.keys().next().value!);
+    if (answers.size === knownQueriesMax) answers.delete(answers.keys().next().value!);
     const { rowsReturned, rowGroups } = stats;
     answers.set(query, { schema, bytes, stats: { runs: stats.runs, rowGroups, rowsReturned } });
     ofStates.set(runs, answers);

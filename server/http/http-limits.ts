@@ -6,9 +6,6 @@ export const requestLineBytesMax = 16 * 1024;
 /** Longest head of a request: its request line, and cookies of a shared domain. The libraries themselves answer a longer one with 431. */
 export const headBytesMax = 32 * 1024;
 
-/** Parsed queries that are kept for requests that repeat: those of a few dashboards fit. */
-export const knownQueriesMax = 256;
-
 /** Longest time for a TLS handshake, and for the head of a request. A client that sends too slowly must not hold a socket for ever. */
 export const headTimeoutMs = 10_000;
 

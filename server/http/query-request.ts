@@ -6,10 +6,10 @@ import {
   type ReadableStore,
   type Query,
   isAgentName,
+  knownQueriesMax,
 } from '../../engine/index.js';
 import { badParameter, ProblemError } from './problem.js';
 import { didYouMean, listNames } from './suggestion.js';
-import { knownQueriesMax } from './http-limits.js';
 import { parsePosition, readParameters, type FilterContext, percentDecode } from './parameters.js';
 
 /**

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
 import type { AgentStore } from '../../engine/archive/agent-store.js';
 import { sharedMemory } from '../../engine/core/shared-memory.js';
-import { knownAnswersMax } from '../../engine/core/limits.js';
+import { knownQueriesMax } from '../../engine/core/limits.js';
 import type { Query, ScanStats } from '../../engine/scan/query.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { answerOf } from '../model/answer.js';
@@ -78,7 +78,7 @@ describe('short answers', () => {
   it('are kept up to a number, the newest ones', async () => {
     const { store, close } = await filled(50);
     const takenBytes = sharedMemory().takenBytes;
-    const queries = Array.from({ length: knownAnswersMax + 1 }, (_, i) => ({ ...newest, limit: i + 1 }));
+    const queries = Array.from({ length: knownQueriesMax + 1 }, (_, i) => ({ ...newest, limit: i + 1 }));
     const scanned = async (query: Query): Promise<number> => (await ask(store, query)).stats.rowGroupsScanned;
     for (const query of [...queries, ...queries]) expect(await scanned(query)).toBe(1);
     for (const query of queries.slice(1)) expect(await scanned(query)).toBe(0);
@@ -88,7 +88,7 @@ describe('short answers', () => {
   });
 
   it('are never older than the stored records, and do not change while anybody reads them', async () => {
-    const queries = Array.from({ length: knownAnswersMax + 4 }, (_, i) => ({ ...newest, limit: i + 1 }));
+    const queries = Array.from({ length: knownQueriesMax + 4 }, (_, i) => ({ ...newest, limit: i + 1 }));
     const step = fc.oneof(
       {
         weight: 12,
