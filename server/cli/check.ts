@@ -44,7 +44,6 @@ import {
   type GlobalFlags,
   type Settings,
 } from './options.js';
-import { runs } from './stoppable.js';
 import {
   cutEndToWidth,
   formatBytes,

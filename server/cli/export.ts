@@ -15,14 +15,7 @@ import {
 import { parseQueryRequest } from '../http/query-request.js';
 import { exitDone, UsageError } from './failure.js';
 import { storesOf, withWorkers } from './opened-archive.js';
-import {
-  limitDefault,
-  rawQueryOf,
-  readSettings,
-  type GlobalFlags,
-  type QueryBounds,
-  type Settings,
-} from './options.js';
+import { rawQueryOf, readSettings, type GlobalFlags, type QueryBounds, type Settings } from './options.js';
 import type { StopSignals } from './stoppable.js';
 import { formatBytes, formatCounted, tell, withProgress, writeRecords } from './terminal.js';
 

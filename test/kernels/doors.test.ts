@@ -10,7 +10,7 @@ import { kernelNeedle } from '../../engine/kernels/needle.js';
 import * as strings from '../../engine/kernels/substring.js';
 import * as plainStrings from './plain/substring.js';
 import { both } from './lay.js';
-import { stringColumns, stringsOf } from './strings.js';
+import { stringsOf } from './strings.js';
 import { expectEqual } from '../expect-equal.js';
 
 const numRuns = caseCount(30, 3000);
@@ -20,11 +20,6 @@ const rowsMax = 3000;
 const ranges = fc
   .tuple(fc.nat(rowsMax), fc.nat(rowsMax))
   .map(([a, b]) => ({ from: Math.min(a, b) & ~7, to: Math.max(a, b) }));
-
-/** Texts of one or two lengths, each with a different number. */
-function texts(prefix: string, count: number): Uint8Array[] {
-  return Array.from({ length: count }, (_, i) => Buffer.from(`${prefix}${i >> 8}.${i & 255}`));
-}
 
 /** Bits outside the rows of the range must not change. */
 function expectSameBits(got: Uint8Array, wanted: Uint8Array): void {
