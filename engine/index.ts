@@ -135,7 +135,7 @@ export type { OverCount, Taken } from './store/manifest/retention-policy.js';
 // Readers on other machines.
 export { borderOf, encodeBorder, schemaTag } from './far/border.js';
 export type { RowsAnswer, RowsQuestion } from './far/reader-state.js';
-export type { DoorQuestion, WriterAgents, WriterDoor } from './far/reader-state.js';
+export type { WriterQuestion, WriterAgents, WriterClient } from './far/reader-state.js';
 export { connectMsMax, farAskMsMax, readerLagMsMax } from './core/limits.js';
 
 // Records on their way in.

@@ -8,7 +8,7 @@ import type { CollectLog } from '../collect/logs/collect-log.js';
 import type { WakeUp } from '../collect/logs/wake-up.js';
 import type { AgentDefinition, ArchiveInput } from '../definition/definition.js';
 import { type OpenFile, openerOf } from '../sources/opened-file.js';
-import { isStoredAsItLies } from '../sources/source-cursor.js';
+import { isStoredUnchanged } from '../sources/source-cursor.js';
 import { FileProblems } from './archive-report.js';
 import type { FoundFile, PathProblem } from './found-files.js';
 import { ArchiveRefusal } from './table-logs.js';
@@ -163,7 +163,7 @@ export abstract class ArchiveTask<Options extends ArchiveOptions = ArchiveOption
     }
     return async (path) => {
       try {
-        return await isStoredAsItLies(path, byPath.get(path) ?? [], this.openFile);
+        return await isStoredUnchanged(path, byPath.get(path) ?? [], this.openFile);
       } catch (error) {
         if (!isLogstrataError(error)) throw error;
         return false;

@@ -112,16 +112,16 @@ class Comparison {
 
   run(): Discovery {
     // A path may belong to another file by now, so first handle files that stayed, then those that moved; the rest is new.
-    const elsewhere = this.found.files.filter((file) => !this.isWhereItLay(file));
+    const elsewhere = this.found.files.filter((file) => !this.isUnmoved(file));
     this.noteLost();
     const others = elsewhere.filter((file) => !this.hasMoved(file));
     for (const file of others) this.take(file);
-    this.lookAfterLost();
+    this.checkMissingFiles();
     const { adds, moves, removes, waits, problems } = this;
     return { adds, moves, removes, waits, problems };
   }
 
-  private isWhereItLay(file: FoundFile): boolean {
+  private isUnmoved(file: FoundFile): boolean {
     const known = this.knownByPath.get(file.path);
     if (known === undefined) return false;
     const isSame = isUntouched(file, known);
@@ -212,7 +212,7 @@ class Comparison {
   }
 
   /** Handles attached files that are gone. Where another file has the path, that one has been reported already. */
-  private lookAfterLost(): void {
+  private checkMissingFiles(): void {
     const unreadPaths = this.found.problems.map(({ path }) => path);
     const paths = new Set(this.found.files.map(({ path }) => path));
     for (const file of this.known) {

@@ -372,7 +372,7 @@ export async function openAtKnownEnd(
  * Whether a file that was read under this path is stored completely, judged by its beginning, its length and, unless it is
  * compressed, its end; what is between is not read. Throws `SourceError`.
  */
-export async function isStoredAsItLies(
+export async function isStoredUnchanged(
   path: string,
   checkpoints: readonly Checkpoint[],
   openFile?: OpenFile,
@@ -502,7 +502,7 @@ export class EqualFiles {
   private async liesAt(known: Checkpoint): Promise<boolean> {
     if (!this.isThere(known.path)) return false;
     try {
-      return await isStoredAsItLies(known.path, [known], this.openFile);
+      return await isStoredUnchanged(known.path, [known], this.openFile);
     } catch (error) {
       if (!isLogstrataError(error)) throw error;
       return false;

@@ -1,4 +1,4 @@
-import { ReaderState, type WriterAgents, type WriterDoor } from './reader-state.js';
+import { ReaderState, type WriterAgents, type WriterClient } from './reader-state.js';
 import type { FarSource } from './far-cluster.js';
 import type { OrdinalRun } from '../store/manifest/manifest.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
@@ -12,7 +12,7 @@ import {
 
 export interface ReaderOptions {
   /** The connection to the writer. The caller closes it. */
-  readonly door: WriterDoor;
+  readonly writer: WriterClient;
   /** The far tier; undefined when none is configured: then records in the far tier can't be answered. */
   readonly cluster: FarSource | undefined;
   /** How old a border may be when a query uses it, in milliseconds. */
@@ -36,20 +36,20 @@ export class ReaderArchive {
 
   /** The writer's address. */
   get location(): string {
-    return this.#options.door.address;
+    return this.#options.writer.address;
   }
 
   /** The agents of the writer. Throws `unavailable`. */
   agents(): Promise<WriterAgents> {
-    return this.#options.door.agents();
+    return this.#options.writer.agents();
   }
 
   /** The store of one agent. This asks the writer nothing: queries on the store throw when the writer can't be reached. */
   agent(name: string): ReadableStore {
     const known = this.#opened.get(name);
     if (known !== undefined) return known.store;
-    const { door, cluster, lagMsMax, workers, now } = this.#options;
-    const state = new ReaderState(name, door, cluster, lagMsMax, now);
+    const { writer, cluster, lagMsMax, workers, now } = this.#options;
+    const state = new ReaderState(name, writer, cluster, lagMsMax, now);
     const access = { follows: true, refresh: () => state.refresh() };
     const store = new ReadingStore({ state, access, workers, remote: state.remote });
     this.#opened.set(name, { state, store });

@@ -56,7 +56,7 @@ export class ReaderState {
    */
   constructor(
     readonly agent: string,
-    private readonly door: WriterDoor,
+    private readonly writer: WriterClient,
     cluster: FarSource | undefined,
     private readonly lagMsMax: number,
     private readonly now: () => number,
@@ -103,7 +103,7 @@ export class ReaderState {
     this.#askedMs = sinceMs;
     try {
       const known = this.#border?.far ?? null;
-      const text = await this.door.border(this.agent, known?.tag ?? null);
+      const text = await this.writer.border(this.agent, known?.tag ?? null);
       this.#take(decodeBorder(text, known));
       this.#asOfMs = sinceMs;
       this.#failure = null;
@@ -118,7 +118,7 @@ export class ReaderState {
     if (border.agent !== this.agent)
       throw new LogstrataError(
         'unavailable',
-        `the writer ${this.door.address} answered for agent ${border.agent} instead of ${this.agent}`,
+        `the writer ${this.writer.address} answered for agent ${border.agent} instead of ${this.agent}`,
       );
     const tag = schemaTag(border.schema);
     // Queries refer to fields by index, for one schema object. The object is kept while the fields stay the same.
@@ -183,7 +183,7 @@ export class ReaderState {
     const fields = schema.fields.map(({ name }) => shown.fields.findIndex((field) => field.name === name));
     try {
       const asked = { agent, tag, schema: shown, from, to, direction, limit, predicates, fields, signal };
-      const { bytes, isCut } = await this.door.rows(asked);
+      const { bytes, isCut } = await this.writer.rows(asked);
       const records = readNative(bytes, schema, schema.fields.map(columnOfField));
       return { ...records, isCut, bytes: bytes.length };
     } catch (error) {
@@ -195,7 +195,9 @@ export class ReaderState {
 
   /** The error for an answer of the writer that can't be read. It is `unavailable`, not `damaged`: no record is damaged. */
   #nonsense(cause: LogstrataError): LogstrataError {
-    return new LogstrataError('unavailable', `the writer ${this.door.address}: ${cause.message}`, { cause });
+    return new LogstrataError('unavailable', `the writer ${this.writer.address}: ${cause.message}`, {
+      cause,
+    });
   }
 
   /** Marks the border as outdated, and returns the error that makes the query continue with a new one. */
@@ -307,7 +309,7 @@ function bytesOf(column: PlainColumn): number {
 }
 
 /** A request for an agent's rows, with the schema that it was written for. */
-export interface DoorQuestion extends RowsQuestion {
+export interface WriterQuestion extends RowsQuestion {
   readonly agent: string;
   /** The schema that `fields` and `predicates` refer to by index. */
   readonly schema: Schema;
@@ -328,11 +330,11 @@ export interface WriterAgents {
  * A reader's connection to the writer on another machine. Each method throws `unavailable`, with the writer's address, when the
  * writer can't be reached or refuses.
  */
-export interface WriterDoor {
+export interface WriterClient {
   /** The writer's address, for messages. */
   readonly address: string;
   agents(): Promise<WriterAgents>;
   /** The agent's current border, encoded by `encodeBorder`. `knownTag` is the tag of the units that the reader has; null for none. */
   border(agent: string, knownTag: string | null): Promise<string>;
-  rows(question: DoorQuestion): Promise<RowsAnswer>;
+  rows(question: WriterQuestion): Promise<RowsAnswer>;
 }

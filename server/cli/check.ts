@@ -32,7 +32,7 @@ import {
   type RetentionOutlook,
 } from '../../engine/index.js';
 import { exitDone, exitFailed, expectedError, UsageError } from './failure.js';
-import { openWriterDoor, withArchive, withObjects } from './opened-archive.js';
+import { openWriterClient, withArchive, withObjects } from './opened-archive.js';
 import {
   chooseAgent,
   describeChange,
@@ -236,15 +236,15 @@ async function checkAll(settings: Settings, { json }: CheckFlags): Promise<numbe
 /** Checks the writer of a reader's configuration, and prints the agents and records that it has. */
 async function checkReader(reader: ReaderConfig, { json }: CheckFlags): Promise<number> {
   const { writer } = reader;
-  const door = await openWriterDoor(reader);
+  const client = await openWriterClient(reader);
   const agents: { name: string; records: number; farRecords: number }[] = [];
   try {
     const workers = new WorkerPool(0);
-    const archive = await openReader({ door, cluster: undefined, lagMsMax: reader.lagMs, workers });
+    const archive = await openReader({ writer: client, cluster: undefined, lagMsMax: reader.lagMs, workers });
     const { served } = await archive.agents();
     for (const name of served.toSorted()) agents.push({ name, ...(await archive.counts(name)) });
   } finally {
-    door.close();
+    client.close();
   }
   if (json === true) await printJson({ writer, agents });
   else

@@ -23,7 +23,7 @@ import {
   type ObjectStorage,
   type Trouble,
 } from '../../engine/index.js';
-import type { HttpDoor } from '../http/http-door.js';
+import type { HttpWriterClient } from '../http/http-writer-client.js';
 import { didYouMean, listNames } from '../http/suggestion.js';
 import { exitDone, exitFailed } from './failure.js';
 import { describeRetention, logRetention, readSmallText, retentionOf, type Settings } from './options.js';
@@ -369,9 +369,13 @@ export async function describeServedAgents(served: ServedAgents): Promise<string
  * Makes the client of the writer that the configuration names. It connects at the first request. Throws `not_found` or `io` where a file
  * can't be read.
  */
-export async function openWriterDoor({ writer, tokenFile, caFile }: ReaderConfig): Promise<HttpDoor> {
-  const { HttpDoor: Door } = await import('../http/http-door.js');
-  return new Door({
+export async function openWriterClient({
+  writer,
+  tokenFile,
+  caFile,
+}: ReaderConfig): Promise<HttpWriterClient> {
+  const { HttpWriterClient: Client } = await import('../http/http-writer-client.js');
+  return new Client({
     address: writer,
     token: tokenFile === null ? null : readSmallText(tokenFile).trim(),
     ca: caFile === null ? null : readSmallText(caFile),

@@ -33,7 +33,7 @@ import { growHeapsSlowly } from './heap-growth.js';
 import {
   describeServedAgents,
   openAgents,
-  openWriterDoor,
+  openWriterClient,
   ServedAgents,
   withFar,
   withWorkers,
@@ -178,8 +178,8 @@ export async function serveUntilStopped(
   const log = await openLog(flags.logLevel);
   const access = await Access.open(resolve(settings.dataFolder), (message) => log.warn({}, message));
   const certificates = readCertificates(settings, log);
-  const door = { log, access, certificate: certificates.console };
-  const ownConsole = await openConsole(settings, flags.console, door);
+  const setup = { log, access, certificate: certificates.console };
+  const ownConsole = await openConsole(settings, flags.console, setup);
   const run = { settings, flags, signals, log, access, certificates, ownConsole, manager };
   const opened = { lasts: true, log };
   try {
@@ -246,7 +246,7 @@ async function startAnswering(
     onSlow: (query) => logSlowQuery(log, query),
   });
   certificate?.isOf(running);
-  warnOfOpenDoor(listen, access.query, certificate, settings, log);
+  warnOfOpenListener(listen, access.query, certificate, settings, log);
   return running;
 }
 
@@ -323,7 +323,7 @@ function threadFigures({ busy, waiting, threads }: WorkerPool): ThreadFigures {
  * Warns where other machines can reach a listener and no token is needed, or where tokens and records are sent unencrypted. With trusted
  * proxies configured there is no warning: they are expected to provide both.
  */
-function warnOfOpenDoor(
+function warnOfOpenListener(
   { host }: ListenAddress,
   guard: ListenerGuard,
   certificate: OwnCertificate | undefined,
@@ -345,7 +345,7 @@ function warnOfOpenDoor(
 }
 
 /** What the console needs to log, check tokens and use TLS. */
-interface ConsoleDoor {
+interface ConsoleSetup {
   readonly log: CollectLog;
   readonly access: Access;
   /** Undefined where the console does not use TLS. */
@@ -359,7 +359,7 @@ interface ConsoleDoor {
 export async function openConsole(
   settings: Settings,
   flag: ConsoleSetting | undefined,
-  { log, access, certificate }: ConsoleDoor,
+  { log, access, certificate }: ConsoleSetup,
 ): Promise<RunningConsole | undefined> {
   const { server } = settings.config;
   const address = flag ?? server.console;
@@ -376,7 +376,7 @@ export async function openConsole(
       log: (message) => log.error({}, message),
     });
     certificate?.isOf(running);
-    warnOfOpenDoor(address, access.console, certificate, settings, log);
+    warnOfOpenListener(address, access.console, certificate, settings, log);
     return running;
   } catch (error) {
     if (address.isAsked || !isLogstrataError(error) || !hasSystemCode(error.cause, 'EADDRINUSE')) throw error;
@@ -539,16 +539,16 @@ async function serveReader(reader: ReaderConfig, run: ServeRun): Promise<number>
     throw new LogstrataError('invalid', message);
   }
   const workers = new WorkerPool(flags.workers ?? workersDefault());
-  const door = await openWriterDoor(reader);
+  const writer = await openWriterClient(reader);
   try {
     return await withFar(settings, async (far) => {
-      const archive = await openReader({ door, cluster: far?.cluster, lagMsMax: reader.lagMs, workers });
+      const archive = await openReader({ writer, cluster: far?.cluster, lagMsMax: reader.lagMs, workers });
       const agents = new ReaderAgents(archive, log);
       await printLines([`writer   ${reader.writer}`]);
       return (await firstAnswer(agents, run)) ? answer(archive, agents, workers, run) : exitDone;
     });
   } finally {
-    door.close();
+    writer.close();
     await workers.close();
   }
 }

@@ -15,7 +15,7 @@ import {
   requestPath,
   type Question,
 } from './state/view.js';
-import { readBody, type ServerDoor } from './state/requests.js';
+import { readBody, type ServerClient } from './state/requests.js';
 
 interface CheckProps {
   readonly text: string;
@@ -103,7 +103,7 @@ export function DownloadMenu() {
     setWrong('');
     try {
       await saveDownload(
-        viewer.door,
+        viewer.server,
         downloadPath(viewer.question(), ask),
         `${viewer.view.value.agent}.${ask.format}`,
       );
@@ -448,8 +448,8 @@ function downloadPath(question: Question, { format, limit, fields }: DownloadFor
  * Saves a response as a file. The page sends the request itself instead of following a link, so that the token is sent, and an error is
  * shown in the page instead of being saved.
  */
-async function saveDownload(door: ServerDoor, path: string, name: string): Promise<void> {
-  const response = await door.get(path);
+async function saveDownload(server: ServerClient, path: string, name: string): Promise<void> {
+  const response = await server.get(path);
   const blob = await readBody(() => response.blob());
   const url = URL.createObjectURL(blob);
   const link = document.createElement('a');

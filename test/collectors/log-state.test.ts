@@ -231,13 +231,13 @@ const rows: readonly Row[] = [
   ['was written to while it was being emptied', log(followed), { kind: 'written' }, { mayHaveMore: true }],
   [
     'was cut off',
-    log(followed, { hasStored: true, thereBytes: 50 }),
+    log(followed, { hasStored: true, bytesWhenFound: 50 }),
     { kind: 'replaced' },
-    { mayHaveMore: true, hasStored: false, thereBytes: 0, content: { kind: 'new' } },
+    { mayHaveMore: true, hasStored: false, bytesWhenFound: 0, content: { kind: 'new' } },
   ],
   [
     'is followed, and a commit failed',
-    log(followed, { hasStored: true, thereBytes: 50 }),
+    log(followed, { hasStored: true, bytesWhenFound: 50 }),
     { kind: 'doubted' },
     { mayHaveMore: true, content: { kind: 'new' } },
   ],
@@ -291,8 +291,8 @@ describe('a log', () => {
   });
 
   it('that existed when following started has its length recorded', () => {
-    expect(firstState(sighting, 1000, true).thereBytes).toBe(100);
-    expect(firstState(sighting, 1000, false).thereBytes).toBe(0);
+    expect(firstState(sighting, 1000, true).bytesWhenFound).toBe(100);
+    expect(firstState(sighting, 1000, false).bytesWhenFound).toBe(0);
   });
 
   it('that failed is due when its retry time has come, or when the clock went back', () => {

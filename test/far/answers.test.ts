@@ -150,7 +150,7 @@ function testsOn(start: () => Promise<Bed>): void {
         const writer = await WriterBed.start(new Map([[name, store.store]]));
         const doors = [writer.door(), writer.door()];
         const readers = doors.map((door) => {
-          const reader = new ReaderArchive({ door, cluster: tier.cluster, lagMsMax: 0, workers });
+          const reader = new ReaderArchive({ writer: door, cluster: tier.cluster, lagMsMax: 0, workers });
           return reader.agent(name);
         });
         try {

@@ -42,7 +42,7 @@ class Readers {
     const readers = new Readers(writer, cluster, lying, ends);
     readers.answering.push(writer);
     for (const door of lying)
-      readers.answering.push(new ReaderArchive({ door, cluster, lagMsMax: 0, workers }).agent('a'));
+      readers.answering.push(new ReaderArchive({ writer: door, cluster, lagMsMax: 0, workers }).agent('a'));
     return readers;
   }
 

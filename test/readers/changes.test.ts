@@ -4,10 +4,10 @@ import type { AgentStore } from '../../engine/archive/agent-store.js';
 import type { ReadableStore } from '../../engine/archive/reading-store.js';
 import { ReaderArchive } from '../../engine/far/reader-archive.js';
 import type { Query } from '../../engine/scan/query.js';
-import type { DoorQuestion, WriterDoor } from '../../engine/far/reader-state.js';
+import type { WriterQuestion, WriterClient } from '../../engine/far/reader-state.js';
 import { makeSchema } from '../../engine/core/schema.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
-import { HttpDoor } from '../../server/http/http-door.js';
+import { HttpWriterClient } from '../../server/http/http-writer-client.js';
 import { load, noon, openOn, schema, textOf } from '../engine/store/memory-archive.js';
 import type { Value } from '../model/dataset.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
@@ -56,8 +56,8 @@ beforeEach(async () => {
 });
 
 /** A reader on the clock of the test, for which an answer of the writer is valid for a second. */
-function readerOf(door: WriterDoor, cluster: LyingCluster | undefined): ReaderArchive {
-  return new ReaderArchive({ door, cluster, lagMsMax: 1000, workers, now: () => nowMs });
+function readerOf(door: WriterClient, cluster: LyingCluster | undefined): ReaderArchive {
+  return new ReaderArchive({ writer: door, cluster, lagMsMax: 1000, workers, now: () => nowMs });
 }
 
 afterEach(async () => {
@@ -164,9 +164,9 @@ it.each([
   const http = bed.door();
   ends.push(() => http.close());
   const lengths: number[] = [];
-  const counted = Object.assign(Object.create(http) as HttpDoor, {
+  const counted = Object.assign(Object.create(http) as HttpWriterClient, {
     border: (agent: string, known: string | null) => http.border(agent, known),
-    rows: async (question: DoorQuestion) => {
+    rows: async (question: WriterQuestion) => {
       const given = await http.rows(question);
       lengths.push(given.bytes.length);
       return given;
@@ -201,7 +201,7 @@ it('name a writer that is unreachable, at once for all queries, and recover with
 });
 
 it("report the writer's reason for a refusal", async () => {
-  const wrong = new HttpDoor({ address: bed.server.address, token: null, ca: null });
+  const wrong = new HttpWriterClient({ address: bed.server.address, token: null, ca: null });
   ends.push(() => wrong.close());
   await expect(wrong.agents()).rejects.toMatchObject({
     code: 'unavailable',

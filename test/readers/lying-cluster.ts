@@ -11,9 +11,9 @@ import {
 } from '../../engine/far/border.js';
 import {
   rowsBetween,
-  type DoorQuestion,
+  type WriterQuestion,
   type WriterAgents,
-  type WriterDoor,
+  type WriterClient,
   type RowsAnswer,
 } from '../../engine/far/reader-state.js';
 import type { AgentStore } from '../../engine/archive/agent-store.js';
@@ -103,16 +103,16 @@ export class LyingCluster implements FarSource {
 }
 
 /** A connection to the writer that knows of the units, and sometimes returns only a part of the requested records. */
-export class LyingDoor implements WriterDoor {
+export class LyingDoor implements WriterClient {
   /** The requests to the writer. */
-  readonly questions: DoorQuestion[] = [];
+  readonly questions: WriterQuestion[] = [];
   readonly address: string;
-  readonly #door: WriterDoor;
+  readonly #door: WriterClient;
   readonly #store: AgentStore;
   readonly #cluster: LyingCluster;
   readonly #random: () => number;
 
-  constructor(door: WriterDoor, store: AgentStore, cluster: LyingCluster, random: () => number) {
+  constructor(door: WriterClient, store: AgentStore, cluster: LyingCluster, random: () => number) {
     this.address = door.address;
     this.#door = door;
     this.#store = store;
@@ -130,7 +130,7 @@ export class LyingDoor implements WriterDoor {
     return this.#cluster.borderOf({ ...border, schema }, known);
   }
 
-  async rows(question: DoorQuestion): Promise<RowsAnswer> {
+  async rows(question: WriterQuestion): Promise<RowsAnswer> {
     this.questions.push(question);
     const limit = Math.min(question.limit, 1 + Math.floor(this.#random() * 60));
     return this.#door.rows({ ...question, limit });

@@ -2,7 +2,7 @@ import { defaultConfig } from '../../agents/definition/config.js';
 import type { AgentStore } from '../../engine/archive/agent-store.js';
 import { startConsole, type ConsoleOptions, type RunningConsole } from '../../server/console/console.js';
 import { makeRoutes } from '../../server/console/routes.js';
-import { HttpDoor } from '../../server/http/http-door.js';
+import { HttpWriterClient } from '../../server/http/http-writer-client.js';
 import { startServer, type RunningServer } from '../../server/route/server.js';
 
 /** A server that writes, with its console, on free ports of this machine. */
@@ -44,8 +44,8 @@ export class WriterBed {
     return new WriterBed(server, operators);
   }
 
-  door(): HttpDoor {
-    return new HttpDoor({ address: this.console.address, token: null, ca: null });
+  door(): HttpWriterClient {
+    return new HttpWriterClient({ address: this.console.address, token: null, ca: null });
   }
 
   async close(): Promise<void> {

@@ -123,9 +123,9 @@ export async function identify(
     return isUnread(found.known, file, context) ? { kind: 'waiting' } : { kind: 'follow', ...found, head };
   if (isHistory(file, status, context)) return { kind: 'history' };
   // Lines that came after the first survey are new, however many they are.
-  const { thereBytes } = file.state;
-  const isLimited = context.limitLines > 0 && thereBytes <= status.sizeBytes;
-  const start = isLimited ? await lastLines(handle, thereBytes, head, context.limitLines) : beginning;
+  const { bytesWhenFound } = file.state;
+  const isLimited = context.limitLines > 0 && bytesWhenFound <= status.sizeBytes;
+  const start = isLimited ? await lastLines(handle, bytesWhenFound, head, context.limitLines) : beginning;
   // A rotated generation that nobody has followed was written while the service was down.
   const unseenTo = file.rotated ? status.sizeBytes : 0;
   return {

@@ -83,7 +83,7 @@ export interface LogState extends Sighting {
   /** Whether there may be something to identify or to read. */
   readonly mayHaveMore: boolean;
   /** Its length when the agent was followed for the first time; 0 where the file did not exist then, or its content was truncated since. */
-  readonly thereBytes: number;
+  readonly bytesWhenFound: number;
   /** Whether this process has stored lines of it. */
   readonly hasStored: boolean;
   /** Null while the file can be read. */
@@ -186,7 +186,7 @@ export function firstState(sighting: Sighting, nowMs: number, wasThere: boolean)
     unchangedSinceMs: nowMs,
     grownMs: nowMs,
     mayHaveMore: true,
-    thereBytes: wasThere ? status.sizeBytes : 0,
+    bytesWhenFound: wasThere ? status.sizeBytes : 0,
     hasStored: false,
     failure: null,
     content: { kind: 'new' },
@@ -222,7 +222,7 @@ export function next(state: LogState, observation: Observation): Step {
     case 'written':
       return { state: { ...state, mayHaveMore: true } };
     case 'replaced':
-      return leave({ ...state, mayHaveMore: true, hasStored: false, thereBytes: 0 }, { kind: 'new' });
+      return leave({ ...state, mayHaveMore: true, hasStored: false, bytesWhenFound: 0 }, { kind: 'new' });
     case 'continued':
       // Its last line may be complete in the other file. Else its program may still write to it.
       if (content.kind !== 'follow' || content.rest !== null) return leave(state, { kind: 'done' });

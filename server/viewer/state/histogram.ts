@@ -1,6 +1,6 @@
 import { signal, type ReadonlySignal } from '@preact/signals';
 import type { Extent, Question, Span } from './view.js';
-import { askCounts, type TimeBucket, type ValueCounts, type ServerDoor } from './requests.js';
+import { askCounts, type TimeBucket, type ValueCounts, type ServerClient } from './requests.js';
 import { failureOfError, isAborted, type Failure } from './failure.js';
 import type { AskForPage } from './record-window.js';
 import { firstCursor, hourOfCursor, type LogRecord } from './record.js';
@@ -61,7 +61,7 @@ export class Histogram {
   private readonly current = signal<HistogramState>({ kind: 'loading', buckets: [] });
   private asking = new AbortController();
 
-  constructor(private readonly door: ServerDoor) {}
+  constructor(private readonly server: ServerClient) {}
 
   get state(): ReadonlySignal<HistogramState> {
     return this.current;
@@ -77,7 +77,7 @@ export class Histogram {
     try {
       const time = timeField === undefined ? undefined : `${timeField}:${step.text}`;
       const ask = { time, field: split, top: splitMax, zone };
-      const { count, time: times, values } = await askCounts(this.door, question, ask, abortSignal);
+      const { count, time: times, values } = await askCounts(this.server, question, ask, abortSignal);
       if (abortSignal.aborted) return;
       this.current.value = { kind: 'ready', count, extent, step, buckets: times?.buckets ?? [], values };
     } catch (error) {
@@ -163,7 +163,7 @@ export class Facets {
   private readonly current = signal<ReadonlyMap<string, FacetState>>(new Map());
   private asking = new AbortController();
 
-  constructor(private readonly door: ServerDoor) {}
+  constructor(private readonly server: ServerClient) {}
 
   /** By the name of the field. */
   get state(): ReadonlySignal<ReadonlyMap<string, FacetState>> {
@@ -202,7 +202,7 @@ export class Facets {
     abortSignal: AbortSignal,
   ): Promise<FacetState | undefined> {
     try {
-      const { values } = await askCounts(this.door, question, { field, top: topMax }, abortSignal);
+      const { values } = await askCounts(this.server, question, { field, top: topMax }, abortSignal);
       return abortSignal.aborted ? undefined : { kind: 'ready', counts: values };
     } catch (error) {
       if (abortSignal.aborted || isAborted(error)) return undefined;

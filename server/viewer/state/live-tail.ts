@@ -1,7 +1,7 @@
 import { signal, type ReadonlySignal } from '@preact/signals';
 import type { Failure } from './failure.js';
 import { Follower, type BehindNotice } from './record-stream.js';
-import type { ServerDoor } from './requests.js';
+import type { ServerClient } from './requests.js';
 import type { Question } from './view.js';
 import { firstCursor, type LogRecord } from './record.js';
 import { type RecordWindow, recordAt } from './record-window.js';
@@ -46,7 +46,7 @@ export class LiveTail {
   private seen: string | undefined;
 
   constructor(
-    private readonly door: ServerDoor,
+    private readonly server: ServerClient,
     private readonly window: RecordWindow,
     /** Called after records have come. */
     private readonly arrived: () => void,
@@ -61,7 +61,7 @@ export class LiveTail {
     this.stop();
     const after = recordAt(this.window.state.peek(), 'newer')?.cursor ?? firstCursor;
     this.current.value = { ...off, kind: 'connecting' };
-    this.follower = new Follower(this.door, question, after, {
+    this.follower = new Follower(this.server, question, after, {
       records: (records) => this.take(records),
       behind: (behind) => this.set({ behind }),
       opened: () => this.set({ kind: 'open', failure: undefined }),

@@ -1,7 +1,7 @@
 import { requestPath, type Question } from './view.js';
 import { type LogRecord, readRecordLine } from './record.js';
 import { FailureError, failureOf, failureOfError, isAborted, type Failure } from './failure.js';
-import { readBody, type ServerDoor } from './requests.js';
+import { readBody, type ServerClient } from './requests.js';
 import { pagePath, type PageAsk } from './first-requests.js';
 
 /** Maximum length of a line in characters. The server's own limit for a line of a log is far lower. */
@@ -135,7 +135,7 @@ export class Follower {
   private pauseMs = firstPauseMs;
 
   constructor(
-    private readonly door: ServerDoor,
+    private readonly server: ServerClient,
     private readonly question: Question,
     private after: string,
     private readonly events: FollowerEvents,
@@ -170,7 +170,7 @@ export class Follower {
     let timer = setTimeout(() => silence.abort(), silenceMsMax);
     try {
       const path = requestPath('query', this.question, [['after', this.after]]);
-      const response = await this.door.get(path, { signal, headers: { Accept: 'text/event-stream' } });
+      const response = await this.server.get(path, { signal, headers: { Accept: 'text/event-stream' } });
       if (response.body === null) throw new FailureError(failureOf('broken', 'the stream has no body'));
       const reader = response.body.getReader();
       const decoder = new TextDecoder();
@@ -227,14 +227,14 @@ const pageBytesMax = 4 * 1024 * 1024;
 
 /** Requests a page. It has fewer records than `limit` where they are large; these are the ones next to the cursor. Throws a FailureError. */
 export async function askPage(
-  door: ServerDoor,
+  server: ServerClient,
   question: Question,
   ask: PageAsk,
   signal: AbortSignal,
 ): Promise<PageAnswer> {
   let limit = ask.limit;
   for (;;) {
-    const response = await door.get(pagePath(question, { ...ask, limit }), { signal });
+    const response = await server.get(pagePath(question, { ...ask, limit }), { signal });
     const { records, isCut } = await readRecords(response, pageBytesMax);
     const timing = response.headers.get('Server-Timing') ?? '';
     const isEnd = !isCut && records.length < limit;

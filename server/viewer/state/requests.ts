@@ -11,8 +11,8 @@ export interface RequestOptions {
 }
 
 /** Sends requests, with the token of the user, to the server that the page was loaded from. */
-export class ServerDoor {
-  /** @param first requests that were sent before there was a door */
+export class ServerClient {
+  /** @param first requests that were sent before there was a server */
   constructor(
     private readonly token: () => string | undefined,
     private readonly first?: FirstRequests,
@@ -58,8 +58,8 @@ export async function readBody<T>(read: () => Promise<T>): Promise<T> {
 }
 
 /** The names of the agents that the token may read, in alphabetical order. Throws a FailureError. */
-export async function askAgents(door: ServerDoor, signal?: AbortSignal): Promise<readonly string[]> {
-  const { agents } = (await door.getJson(agentsPath, { signal })) as {
+export async function askAgents(server: ServerClient, signal?: AbortSignal): Promise<readonly string[]> {
+  const { agents } = (await server.getJson(agentsPath, { signal })) as {
     readonly agents: readonly string[];
   };
   return agents;
@@ -67,11 +67,11 @@ export async function askAgents(door: ServerDoor, signal?: AbortSignal): Promise
 
 /** The fields of an agent, in the order of its schema. Throws a FailureError. */
 export async function askFields(
-  door: ServerDoor,
+  server: ServerClient,
   agent: string,
   signal?: AbortSignal,
 ): Promise<readonly Field[]> {
-  const { schema } = (await door.getJson(fieldsPath(agent), { signal })) as {
+  const { schema } = (await server.getJson(fieldsPath(agent), { signal })) as {
     readonly schema: readonly Field[];
   };
   return schema;
@@ -122,7 +122,7 @@ export interface CountAsk {
 
 /** Counts the records that match a question. Throws a FailureError. */
 export async function askCounts(
-  door: ServerDoor,
+  server: ServerClient,
   question: Question,
   { time, field, top, zone }: CountAsk,
   signal: AbortSignal,
@@ -132,5 +132,5 @@ export async function askCounts(
   if (field !== undefined) more.push(['by', field]);
   if (field !== undefined && top !== undefined) more.push(['top', String(top)]);
   if (time !== undefined && zone !== undefined) more.push(['zone', zone]);
-  return (await door.getJson(requestPath('count', question, more), { signal })) as Counts;
+  return (await server.getJson(requestPath('count', question, more), { signal })) as Counts;
 }

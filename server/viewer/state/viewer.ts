@@ -1,5 +1,5 @@
 import { batch, computed, effect, signal, untracked } from '@preact/signals';
-import { askAgents, askFields, ServerDoor } from './requests.js';
+import { askAgents, askFields, ServerClient } from './requests.js';
 import { failureOfError, isAborted, mayPass, type Failure } from './failure.js';
 import type { FirstRequests } from './first-requests.js';
 import { askPage } from './record-stream.js';
@@ -61,7 +61,7 @@ export interface ViewerStart {
 /** The state and the actions of the page, without its rendering. */
 export class Viewer {
   readonly token: TokenStore;
-  readonly door: ServerDoor;
+  readonly server: ServerClient;
   readonly window = new RecordWindow();
   readonly tail: LiveTail;
   readonly histogram: Histogram;
@@ -96,10 +96,10 @@ export class Viewer {
   ) {
     this.drawn = drawn;
     this.token = new TokenStore(session);
-    this.door = new ServerDoor(() => this.token.token.peek(), first);
-    this.tail = new LiveTail(this.door, this.window, () => this.recountSoon());
-    this.histogram = new Histogram(this.door);
-    this.facets = new Facets(this.door);
+    this.server = new ServerClient(() => this.token.token.peek(), first);
+    this.tail = new LiveTail(this.server, this.window, () => this.recountSoon());
+    this.histogram = new Histogram(this.server);
+    this.facets = new Facets(this.server);
     this.history = new QueryHistory(store);
     this.saved = new SavedViews(store);
   }
@@ -274,7 +274,7 @@ export class Viewer {
   }
 
   private pagesOf(question: Question): AskForPage {
-    return (ask, abortSignal) => askPage(this.door, question, ask, abortSignal);
+    return (ask, abortSignal) => askPage(this.server, question, ask, abortSignal);
   }
 
   /** Requests what has changed in the view since the previous one. */
@@ -293,7 +293,7 @@ export class Viewer {
 
   private async loadAgents(): Promise<void> {
     try {
-      const names = await askAgents(this.door);
+      const names = await askAgents(this.server);
       const isFirst = this.view.peek().agent === '';
       const [first] = names;
       // Before an agent is known, no other request can have failed.
@@ -327,7 +327,7 @@ export class Viewer {
     let opened = Promise.resolve();
     if (view.range.kind === 'all' || this.agents.peek().fields !== undefined) opened = this.openRecords(view);
     try {
-      const fields = await askFields(this.door, view.agent, abortSignal);
+      const fields = await askFields(this.server, view.agent, abortSignal);
       if (abortSignal.aborted) return;
       const questionBefore = JSON.stringify(this.question());
       this.areFieldsTold = true;

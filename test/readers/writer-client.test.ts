@@ -11,7 +11,7 @@ import { isLogstrataError, LogstrataError } from '../../engine/core/errors.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { FailedTokens, ListenerGuard } from '../../server/http/access.js';
 import { digestOf, newTokenText } from '../../server/http/token-folder.js';
-import { filterText, HttpDoor } from '../../server/http/http-door.js';
+import { filterText, HttpWriterClient } from '../../server/http/http-writer-client.js';
 import { readParameters } from '../../server/http/parameters.js';
 import { load, noon, openOn, schema, textOf } from '../engine/store/memory-archive.js';
 import { datasets, predicates, strangeSchema } from '../model/arbitraries.js';
@@ -33,8 +33,8 @@ beforeAll(async () => {
 });
 afterAll(() => archive.close());
 
-function doorTo(address: string, token: string | null = null, ca: string | null = null): HttpDoor {
-  const door = new HttpDoor({ address, token, ca });
+function doorTo(address: string, token: string | null = null, ca: string | null = null): HttpWriterClient {
+  const door = new HttpWriterClient({ address, token, ca });
   onTestFinished(() => door.close());
   return door;
 }
@@ -53,7 +53,7 @@ it('sends requests over TLS with a token, and reports a mistake in either', asyn
   expect(address).toMatch(/^https:/);
 
   const reader = new ReaderArchive({
-    door: doorTo(address, text, own.cert),
+    writer: doorTo(address, text, own.cert),
     cluster: undefined,
     lagMsMax: 0,
     workers,
@@ -63,7 +63,7 @@ it('sends requests over TLS with a token, and reports a mistake in either', asyn
   const all = { limit: 1000, predicates: [] };
   expect(await textOf((await store.scan(all)).lines)).toBe(await textOf((await writer.scan(all)).lines));
 
-  const failing = (door: HttpDoor): Promise<unknown> =>
+  const failing = (door: HttpWriterClient): Promise<unknown> =>
     door.border('a', null).catch((error: unknown) => error);
   expect(String(await failing(doorTo(address, null, own.cert)))).toContain('401: a token is required');
   expect(String(await failing(doorTo(address, text)))).toContain('self-signed certificate');
@@ -124,7 +124,7 @@ it('rejects incomplete answers, and anything that is not an answer', async () =>
   for (const answer of nonsense) {
     const address = await answering(answer);
     const door = doorTo(address);
-    const reader = new ReaderArchive({ door, cluster: undefined, lagMsMax: 0, workers });
+    const reader = new ReaderArchive({ writer: door, cluster: undefined, lagMsMax: 0, workers });
     await expect(reader.agent('a').snapshot()).rejects.toMatchObject({
       code: 'unavailable',
       message: expect.stringContaining(address) as string,

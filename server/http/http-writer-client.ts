@@ -12,10 +12,10 @@ import {
   formatCursor,
   isAgentName,
   LogstrataError,
-  type DoorQuestion,
+  type WriterQuestion,
   type RowsAnswer,
   type WriterAgents,
-  type WriterDoor,
+  type WriterClient,
 } from '../../engine/index.js';
 
 /** Filters as parameters of a query string, percent-encoded: `status__gte=500`, `host__exact=a`. */
@@ -45,7 +45,7 @@ const detailCharactersMax = 500;
 const problemBytesMax = 64 * 1024;
 
 /** How to reach the writer's console. */
-export interface HttpDoorOptions {
+export interface HttpWriterClientOptions {
   /** Scheme, host and port of the writer's console. */
   readonly address: string;
   /** Access token; null where the console needs none. */
@@ -70,13 +70,13 @@ interface Answer {
  * Queries the writer's console over HTTP. Methods throw `conflict` and `timeout` where the writer answers 409 and 504; `unavailable` where
  * it answers with another error or can't be reached.
  */
-export class HttpDoor implements WriterDoor {
+export class HttpWriterClient implements WriterClient {
   readonly address: string;
-  readonly #options: HttpDoorOptions;
+  readonly #options: HttpWriterClientOptions;
   readonly #agent: http.Agent;
   readonly #isSecure: boolean;
 
-  constructor(options: HttpDoorOptions) {
+  constructor(options: HttpWriterClientOptions) {
     this.address = options.address;
     this.#options = options;
     this.#isSecure = options.address.startsWith('https:');
@@ -112,7 +112,7 @@ export class HttpDoor implements WriterDoor {
     return body.toString();
   }
 
-  async rows(question: DoorQuestion): Promise<RowsAnswer> {
+  async rows(question: WriterQuestion): Promise<RowsAnswer> {
     const { agent, tag, from, to, direction, limit, fields, predicates, schema, signal } = question;
     const parts = [
       `tag=${tag}`,
