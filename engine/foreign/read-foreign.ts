@@ -42,8 +42,8 @@ export interface DescribeJob extends ForeignPlace {
 /** Describes another program's file on a worker thread. Throws as `readForeignFile` does. */
 export const describeForeignTask: Task<DescribeJob, ForeignFile> = {
   module: builtModule(import.meta.url),
-  isLong: true,
   name: 'describeFile',
+  isLong: true,
   work: describeFile,
 };
 
