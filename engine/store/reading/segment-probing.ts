@@ -15,7 +15,7 @@ import { asksValues, WholeFilters } from './whole-filters.js';
 export type ProbedEntry = Pick<SegmentEntry, 'footerOffset' | 'summaryBytes' | 'rowGroupRows'>;
 
 /** Number of values until whole filters are read, which takes as long as some twenty askings. Those of the warm-up count as well. */
-const askingsBeforeWhole = 24;
+const askingsBeforeWhole = 14;
 
 /** More than the fields that a schema can have. */
 const fieldsMax = 2 ** 16;
