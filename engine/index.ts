@@ -32,7 +32,7 @@ export const openBackupFolder: typeof OpenBackupFolder = async (...parameters) =
   return backupFolder.openBackupFolder(...parameters);
 };
 
-/** Opens objects that a data folder is copied to: see `openBackupObjects` in `archive/backup-objects.ts`. */
+/** Opens objects that a data folder is copied to: see `openBackupObjects` in `archive/backup-folder.ts`. */
 export const openBackupObjects: typeof OpenBackupObjects = async (...parameters) => {
   const backupObjects = await import('./archive/backup-folder.js');
   return backupObjects.openBackupObjects(...parameters);
@@ -74,13 +74,13 @@ export const exportParquet: typeof ExportParquet = async (...parameters) => {
   return parquetExport.exportParquet(...parameters);
 };
 
-/** What a file that another program wrote says of itself: see `readForeignFile` in `foreign/reading/read-foreign-file.ts`. */
+/** What a file that another program wrote says of itself: see `readForeignFile` in `foreign/read-foreign.ts`. */
 export const readForeignFile: typeof ReadForeignFile = async (...parameters) => {
   const reading = await import('./foreign/read-foreign.js');
   return reading.readForeignFile(...parameters);
 };
 
-/** The same of an object: see `readForeignObject` in `foreign/reading/read-foreign-object.ts`. */
+/** The same of an object: see `readForeignObject` in `foreign/read-foreign.ts`. */
 export const readForeignObject: typeof ReadForeignObject = async (...parameters) => {
   const reading = await import('./foreign/read-foreign.js');
   return reading.readForeignObject(...parameters);
