@@ -1,6 +1,6 @@
 /**
- * The public interface of the engine: open an archive, append, load, scan, maintain. It knows no HTTP, no YAML and no regular
- * expression of a log line. What only an open archive needs is loaded when one is opened, so that help, mistakes of usage
+ * The public interface of the engine: open an archive, append, load, scan, maintain. It knows no HTTP, no YAML and no log
+ * lines. What only an open archive needs is loaded when one is opened, so that help, mistakes of usage
  * and threads that decode lines don't wait for it.
  */
 import type { Archive } from './archive/archive.js';
@@ -278,4 +278,5 @@ export {
   type Schema,
   type TimeUnit,
 } from './core/schema.js';
+export { pointAt, pointLength } from './core/fold.js';
 export { repairUtf8 } from './core/utf8.js';

@@ -1,12 +1,12 @@
 import type { ByteSet, LineStep } from './delimited-lines.js';
-import { compilePattern } from '../definition/line-pattern.js';
 import {
+  compilePattern,
   Empty,
   findInterval,
   Op,
   readPatternProgram,
   type PatternProgram,
-} from '../definition/pattern-automaton.js';
+} from '../../engine/patterns/pattern-program.js';
 
 const byteCount = 256;
 

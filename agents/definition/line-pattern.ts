@@ -1,17 +1,10 @@
-import { RE2JS, RE2JSException } from 're2js';
-import { LogstrataError } from '../../engine/index.js';
+import type { RE2JS } from 're2js';
 import {
-  PatternAutomaton,
-  patternStepsMax,
+  compilePattern,
   readPatternProgram,
   type PatternProgram,
-} from './pattern-automaton.js';
-
-/**
- * Default limit on the instructions of a compiled pattern. Patterns of real logs have some hundreds. A line may take as many
- * steps per byte as the pattern has instructions.
- */
-const instructionsMaxDefault = 64 * 1024;
+} from '../../engine/patterns/pattern-program.js';
+import { PatternAutomaton, patternStepsMax } from './pattern-automaton.js';
 
 /** Number of bytes at the beginning of a line that `multiline.start` is matched against. */
 export const startBytesMax = 4096;
@@ -100,24 +93,4 @@ export class LinePattern {
     this.#captures = captures;
     return true;
   }
-}
-
-/** Compiles a pattern in Go/RE2 syntax. Throws `invalid` for one that is invalid or too large. */
-export function compilePattern(text: string, instructionsMax = instructionsMaxDefault): RE2JS {
-  let pattern: RE2JS;
-  try {
-    pattern = RE2JS.compile(text);
-  } catch (error) {
-    if (!(error instanceof RE2JSException)) throw error;
-    const problem = error.message.replace(/^error parsing regexp: /, '');
-    throw new LogstrataError('invalid', `not a regular expression in Go's (RE2) syntax: ${problem}`, {
-      cause: error,
-    });
-  }
-  const size = pattern.programSize();
-  if (size <= instructionsMax) return pattern;
-  throw new LogstrataError(
-    'invalid',
-    `too large: with its repetitions written out it has ${size} instructions, more than ${instructionsMax}`,
-  );
 }

@@ -1,282 +1,12 @@
-import { RE2JS } from 're2js';
-import { LogstrataError } from '../../engine/index.js';
+import { pointAt, pointLength } from '../../engine/index.js';
+import {
+  conditionsBetween,
+  Context,
+  findInterval,
+  Op,
+  type PatternProgram,
+} from '../../engine/patterns/pattern-program.js';
 import { CaptureRows, setsMax, type RowChange, type RowMatch } from './capture-rows.js';
-
-/**
- * Instructions of a compiled pattern, numbered as in RE2 (`syntax/prog.go` of Go's regexp, which re2js keeps). Look-behinds,
- * an addition of re2js, do not occur: they need a flag that is not set here.
- */
-export const Op = {
-  alt: 1,
-  altMatch: 2,
-  capture: 3,
-  emptyWidth: 4,
-  fail: 5,
-  match: 6,
-  nop: 7,
-  rune: 8,
-  rune1: 9,
-  runeAny: 10,
-  runeAnyNotNewline: 11,
-} as const;
-
-/** Conditions of an empty-width instruction, as bits. */
-export const Empty = {
-  beginLine: 1,
-  endLine: 2,
-  beginText: 4,
-  endText: 8,
-  wordBoundary: 16,
-  noWordBoundary: 32,
-} as const;
-
-/** Kinds of characters next to a position that empty-width instructions distinguish. */
-const Context = { text: 0, newline: 1, word: 2, other: 3 } as const;
-
-/** A compiled pattern as plain arrays, indexed by instruction. */
-export interface PatternProgram {
-  readonly start: number;
-  readonly op: Uint8Array;
-  readonly out: Int32Array;
-  /** By instruction: second branch of `alt`, conditions of `emptyWidth`, group half of `capture` (2 g is the start of group g). */
-  readonly arg: Int32Array;
-  readonly classes: RuneClasses;
-  /** For rune instructions, the row of `classes.matches`; -1 for others. */
-  readonly matcher: Int32Array;
-  /** Whether every match begins at the start of the text. */
-  readonly anchored: boolean;
-}
-
-/** Code points divided into classes: no instruction of the program distinguishes two code points of one class. */
-export interface RuneClasses {
-  readonly count: number;
-  /** Class of each ASCII code. */
-  readonly ofAscii: Uint16Array;
-  /** First code point of each interval, ascending from 0; `ofInterval` has the interval's class. */
-  readonly intervals: Int32Array;
-  readonly ofInterval: Uint16Array;
-  /** Whether matcher m accepts class c: `matches[m * count + c]`. */
-  readonly matches: Uint8Array;
-  /** A `Context` per class; `other` where the pattern has no condition that depends on it. */
-  readonly contexts: Uint8Array;
-}
-
-interface Instruction {
-  readonly op: number;
-  readonly out: number;
-  readonly arg: number;
-  readonly runes: ArrayLike<number>;
-  matchRune(rune: number): boolean;
-}
-
-const runeMax = 0x10ffff;
-
-/**
- * Limit on comparisons of characters with instructions for dividing them into classes: less than a second. Patterns of real
- * logs take some thousand.
- */
-const comparisonsMax = 32 * 1024 * 1024;
-
-/** Unicode case folding has no pairs beyond the Supplementary Multilingual Plane. */
-const foldingRuneMax = 0x1ffff;
-
-/** Bit of `arg` by which re2js marks an instruction that ignores case. */
-const foldCase = 1;
-
-/**
- * Converts the program that re2js compiled. Returns null where it does not have the known form, which a later version of
- * re2js may change; re2js then has to run the pattern itself. Throws `invalid` for a program that distinguishes too many
- * characters.
- */
-export function readPatternProgram(pattern: RE2JS): PatternProgram | null {
-  if (!isKnownForm()) return null;
-  return convertProgram(pattern);
-}
-
-/** Patterns whose programs contain every relevant kind of instruction and condition, with the expected instructions. */
-const knownPrograms: readonly (readonly [pattern: string, instructions: string])[] = [
-  ['^(?P<x>[a-c]|x.)(?s:.)*$', '5 4:4 3:2 8 9 11 1:4 3:3 10 1:10 4:8 6'],
-  ['(?m:^)|(?m:$)|\\b\\B', '5 4:1 4:2 1:2 4:16 4:32 1:4 6'],
-];
-
-let knownForm: boolean | undefined;
-
-function isKnownForm(): boolean {
-  knownForm ??= knownPrograms.every(([text, instructions]) => {
-    const program = convertProgram(RE2JS.compile(text));
-    return program !== null && describe(program) === instructions;
-  });
-  return knownForm;
-}
-
-function describe(program: PatternProgram): string {
-  const withArgument: readonly number[] = [Op.alt, Op.capture, Op.emptyWidth];
-  const texts = Array.from(program.op, (op, pc) =>
-    withArgument.includes(op) ? `${op}:${program.arg[pc]}` : op,
-  );
-  return texts.join(' ');
-}
-
-function convertProgram(pattern: RE2JS): PatternProgram | null {
-  const compiled: unknown = pattern.re2Input?.prog;
-  if (!isProgram(compiled)) return null;
-  const { inst, start } = compiled;
-  if (inst.some((i) => i.op < Op.alt || i.op > Op.runeAnyNotNewline)) return null;
-  const matchers = new Map<string, Instruction>();
-  const names: string[] = [];
-  for (const i of inst) {
-    const name = isRuneOp(i.op) ? `${i.op}:${i.arg & foldCase}:${Array.from(i.runes).join()}` : '';
-    names.push(name);
-    if (name !== '') matchers.set(name, i);
-  }
-  const numbers = new Map([...matchers.keys()].map((name, number) => [name, number]));
-  return {
-    start,
-    op: Uint8Array.from(inst, (i) => i.op),
-    out: Int32Array.from(inst, (i) => i.out),
-    arg: Int32Array.from(inst, (i) => i.arg),
-    classes: divideRunes([...matchers.values()], emptyConditions(inst)),
-    matcher: Int32Array.from(names, (name) => numbers.get(name) ?? -1),
-    anchored: beginsWithText(inst, start),
-  };
-}
-
-function isProgram(value: unknown): value is { inst: Instruction[]; start: number } {
-  if (typeof value !== 'object' || value === null || !('inst' in value) || !('start' in value)) return false;
-  const { inst, start } = value;
-  return typeof start === 'number' && Array.isArray(inst) && inst.length > 0 && inst.every(isInstruction);
-}
-
-function isInstruction(value: unknown): boolean {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'op' in value &&
-    typeof value.op === 'number' &&
-    'out' in value &&
-    typeof value.out === 'number' &&
-    'arg' in value &&
-    typeof value.arg === 'number' &&
-    'runes' in value &&
-    'matchRune' in value &&
-    typeof value.matchRune === 'function'
-  );
-}
-
-function isRuneOp(op: number): boolean {
-  return op >= Op.rune && op <= Op.runeAnyNotNewline;
-}
-
-function emptyConditions(inst: readonly Instruction[]): number {
-  return inst.reduce((all, i) => (i.op === Op.emptyWidth ? all | i.arg : all), 0);
-}
-
-/** Whether every match must first pass an instruction that requires the start of the text. */
-function beginsWithText(inst: readonly Instruction[], start: number): boolean {
-  let pc = start;
-  for (;;) {
-    const i = inst[pc]!;
-    if (i.op === Op.emptyWidth && (i.arg & Empty.beginText) !== 0) return true;
-    if (i.op !== Op.emptyWidth && i.op !== Op.capture && i.op !== Op.nop) return false;
-    pc = i.out;
-  }
-}
-
-function matchesRune(i: Instruction, rune: number): boolean {
-  switch (i.op) {
-    case Op.runeAny:
-      return true;
-    case Op.runeAnyNotNewline:
-      return rune !== 10;
-    case Op.rune1:
-      return rune === i.runes[0];
-    default:
-      return i.matchRune(rune);
-  }
-}
-
-/** Whether the characters that the instruction accepts can only be found by comparing all of them. */
-function comparesAll(i: Instruction): boolean {
-  return isOneRune(i) && (i.arg & foldCase) !== 0 && i.runes[0]! >= 0x80;
-}
-
-function isOneRune(i: Instruction): boolean {
-  return (i.op === Op.rune || i.op === Op.rune1) && i.runes.length === 1;
-}
-
-/** Adds the borders of the intervals within which the instruction accepts all code points or none. */
-function addBorders(i: Instruction, borders: Set<number>): void {
-  const add = (low: number, high: number): void => void borders.add(low).add(high + 1);
-  if (i.op === Op.runeAnyNotNewline) add(10, 10);
-  if (i.op !== Op.rune && i.op !== Op.rune1) return;
-  if (i.runes.length !== 1) {
-    for (let k = 0; k < i.runes.length; k += 2) add(i.runes[k]!, i.runes[k + 1]!);
-    return;
-  }
-  const rune = i.runes[0]!;
-  add(rune, rune);
-  if ((i.arg & foldCase) === 0) return;
-  // An ASCII letter folds only to ASCII letters, the Kelvin sign and the long s; the partners of others are searched.
-  const last = comparesAll(i) ? foldingRuneMax : 0x7f;
-  for (let other = 0; other <= last; other++) if (i.matchRune(other)) add(other, other);
-  for (const other of [0x17f, 0x212a]) if (i.matchRune(other)) add(other, other);
-}
-
-function contextOf(rune: number, conditions: number): number {
-  const asksLines = (conditions & (Empty.beginLine | Empty.endLine)) !== 0;
-  const asksWords = (conditions & (Empty.wordBoundary | Empty.noWordBoundary)) !== 0;
-  if (rune === 10 && asksLines) return Context.newline;
-  return asksWords && /^[0-9A-Za-z_]$/.test(String.fromCodePoint(rune)) ? Context.word : Context.other;
-}
-
-function divideRunes(matchers: readonly Instruction[], conditions: number): RuneClasses {
-  const borders = new Set<number>([0]);
-  requireFew(matchers.filter(comparesAll).length * foldingRuneMax);
-  for (const i of matchers) addBorders(i, borders);
-  if (conditions !== 0) for (const border of [10, 11, 48, 58, 65, 91, 95, 96, 97, 123]) borders.add(border);
-  borders.delete(runeMax + 1);
-  const intervals = Int32Array.from(borders).sort();
-  requireFew(matchers.length * intervals.length);
-  const numbers = new Map<string, number>();
-  const representatives: number[] = [];
-  const ofInterval = Uint16Array.from(intervals, (rune) => {
-    const answers = matchers.map((i) => (matchesRune(i, rune) ? '1' : '0')).join('');
-    const key = `${contextOf(rune, conditions)}${answers}`;
-    const known = numbers.get(key) ?? numbers.size;
-    if (known === numbers.size) representatives.push(rune);
-    numbers.set(key, known);
-    return known;
-  });
-  const count = numbers.size;
-  const matches = new Uint8Array(matchers.length * count);
-  matchers.forEach((i, m) => {
-    representatives.forEach((rune, c) => (matches[m * count + c] = matchesRune(i, rune) ? 1 : 0));
-  });
-  const ofAscii = new Uint16Array(128);
-  for (let code = 0; code < 128; code++) ofAscii[code] = ofInterval[findInterval(intervals, code)]!;
-  const contexts = Uint8Array.from(representatives, (rune) => contextOf(rune, conditions));
-  return { count, ofAscii, intervals, ofInterval, matches, contexts };
-}
-
-function requireFew(comparisons: number): void {
-  if (comparisons <= comparisonsMax) return;
-  throw new LogstrataError(
-    'invalid',
-    'too large: it has too many different characters and character classes',
-  );
-}
-
-/** Index of the interval that contains a code point. */
-export function findInterval(intervals: Int32Array, rune: number): number {
-  let low = 0;
-  let high = intervals.length;
-  while (high - low > 1) {
-    const middle = (low + high) >> 1;
-    if (intervals[middle]! <= rune) low = middle;
-    else high = middle;
-  }
-  return low;
-}
 
 /** Limit on the transition table's entries (4 MiB). When it is full, the states are dropped and computed again as lines need them. */
 const tableEntriesMax = 1024 * 1024;
@@ -468,8 +198,8 @@ export class PatternAutomaton {
           }
           runeClass = ofAscii[lead]!;
         } else {
-          width = runeWidth(lead);
-          runeClass = this.#classOf(decodeRune(bytes, at, width));
+          width = pointLength(lead);
+          runeClass = this.#classOf(pointAt(bytes, at));
         }
       } else {
         runeClass = this.#stride - 1;
@@ -504,9 +234,9 @@ export class PatternAutomaton {
     let from: State = { pcs: [], context: Context.text, matched: false, alwaysMatches: false };
     for (let at = start; ;) {
       const lead = at < end ? bytes[at]! : 0;
-      const width = lead < 0x80 ? 1 : runeWidth(lead);
+      const width = lead < 0x80 ? 1 : pointLength(lead);
       let runeClass = this.#stride - 1;
-      if (at < end) runeClass = lead < 0x80 ? ofAscii[lead]! : this.#classOf(decodeRune(bytes, at, width));
+      if (at < end) runeClass = lead < 0x80 ? ofAscii[lead]! : this.#classOf(pointAt(bytes, at));
       const { transition, goesOn, context, matched } = this.#moveFrom(from, runeClass);
       this.#take(this.#compileStep(transition, from.pcs.length, dead), at);
       if (!goesOn || this.#gaveUp) return;
@@ -728,27 +458,4 @@ function slotsOf(sets: CaptureSet | null): number[] {
   const slots: number[] = [];
   for (let set = sets; set !== null; set = set.next) slots.push(set.slot);
   return slots;
-}
-
-/** The conditions that hold between two characters. */
-function conditionsBetween(before: number, after: number): number {
-  let conditions = 0;
-  if (before === Context.text) conditions |= Empty.beginText | Empty.beginLine;
-  if (before === Context.newline) conditions |= Empty.beginLine;
-  if (after === Context.text) conditions |= Empty.endText | Empty.endLine;
-  if (after === Context.newline) conditions |= Empty.endLine;
-  const isBoundary = (before === Context.word) !== (after === Context.word);
-  return conditions | (isBoundary ? Empty.wordBoundary : Empty.noWordBoundary);
-}
-
-/** Length of a UTF-8 sequence by its first byte, which is at least 0x80. */
-function runeWidth(lead: number): number {
-  return lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-}
-
-/** The code point of a UTF-8 sequence of `width` (2 to 4) bytes. */
-function decodeRune(bytes: Uint8Array, at: number, width: number): number {
-  let rune = bytes[at]! & (0xff >> (width + 1));
-  for (let i = 1; i < width; i++) rune = (rune << 6) | (bytes[at + i]! & 0x3f);
-  return rune;
 }

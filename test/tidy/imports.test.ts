@@ -15,7 +15,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   test: ['engine', 'agents', 'server', 'bench', 'test'],
 };
 
-/** All that the engine may need, because it contains no HTTP, no YAML and no regular expression of a log line. */
+/** All that the engine may need, because it contains no HTTP, no YAML and no log lines. */
 const enginePackages = [
   'apache-arrow',
   'hyparquet',
@@ -23,6 +23,7 @@ const enginePackages = [
   'zstddec/stream',
   '@aws-sdk/client-s3',
   '@clickhouse/client',
+  're2js',
 ];
 const engineForbidden = ['http', 'https', 'http2', 'child_process', 'readline'];
 
