@@ -69,6 +69,8 @@ export interface FollowingOptions {
   readonly flushMs: number;
   /** Number of fields of the agent, for the log. */
   readonly fields: number;
+  /** Whether the log introduces what is followed. */
+  readonly introduces: boolean;
   /** Milliseconds between progress messages while a backlog is read; the default of `BacklogReport` if omitted. */
   readonly backlogEveryMs?: number | undefined;
 }
@@ -198,6 +200,7 @@ export class AgentFollowing {
     const { collector, options } = this;
     await collector.identify();
     this.isFirst = false;
+    if (!options.introduces) return;
     const { files, lagBytes } = collector.status();
     const followed = files.filter(({ role }) => role === 'follow').length;
     options.log.info(

@@ -30,6 +30,9 @@ export interface CollectionOptions
 /** File handles of logs that one process keeps open. The usual limit is 1024 or more, and queries need handles too. */
 const handlesMax = 4096;
 
+/** Agents that the log introduces one by one at the start: of more, nobody reads each. */
+const introducedMax = 20;
+
 /** A task that runs for an agent until its signal aborts. */
 interface Task<Status> {
   run(signal: AbortSignal, wakeUp: WakeUp): Promise<void>;
@@ -65,6 +68,8 @@ export class Collection {
   private readonly frames: FramePool;
   private readonly handles: OpenFiles;
   private isStarted = false;
+  /** Whether the log introduces each agent whose collection begins. */
+  private introduces = true;
 
   constructor(private readonly options: CollectionOptions) {
     this.handles = new OpenFiles(options.files, handlesMax);
@@ -121,7 +126,8 @@ export class Collection {
     }
     const following = { ...options, frames, fields: definition.fields.length };
     return {
-      run: (signal, wakeUp) => new AgentFollowing(collector, following, signal, wakeUp).run(),
+      run: (signal, wakeUp) =>
+        new AgentFollowing(collector, { ...following, introduces: this.introduces }, signal, wakeUp).run(),
       status: () => collector.status(),
     };
   }
@@ -129,7 +135,11 @@ export class Collection {
   /** Starts the collection of all agents. Never throws: failures are logged and tried again. */
   start(): void {
     this.isStarted = true;
+    const { size } = this.agents;
+    this.introduces = size <= introducedMax;
     for (const works of this.agents.values()) works.forEach(begin);
+    if (!this.introduces) this.options.log.info({ agents: size }, 'collecting the logs of these agents');
+    this.introduces = true;
   }
 
   /** The worker threads that decode lines. */

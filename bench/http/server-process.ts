@@ -38,7 +38,7 @@ export class ServerProcess {
         printed += text;
         const found = /serving +(http:\/\/[^/\s]+)(?:\/\S*)? +\((\w+)[):]/.exec(printed);
         if (found === null) return;
-        const console = /^console +(http:\S+)$/m.exec(printed)?.[1] ?? '';
+        const console = /^viewer +(http:\S+)$/m.exec(printed)?.[1] ?? '';
         resolve(new ServerProcess(child, found[1]!, found[2]!, console));
       };
       child.stdout.setEncoding('utf8').on('data', take);

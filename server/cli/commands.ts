@@ -570,7 +570,7 @@ Examples:
   $ curl -H "Authorization: Bearer $TOKEN" 127.0.0.1:2111/api/query/nginx
 
 A listener requires a token as soon as one was made for it. A running server reads changed tokens when it receives
-SIGHUP ("systemctl reload logstrata").`;
+SIGHUP ("systemctl reload logstrata"), or by itself with "watch: true" in the configuration.`;
 
 function addTokenCommand(program: Command): void {
   const token = program

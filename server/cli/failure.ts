@@ -16,6 +16,9 @@ export const exitDone = 0;
 export const exitFailed = 1;
 export const exitUsage = 2;
 
+/** More mistakes would move the first ones out of sight. */
+const problemsShownMax = 20;
+
 /** Wrong usage of the command line. `hint` is shown on a second line and says what to type instead. */
 export class UsageError extends Error {
   readonly hint: string | undefined;
@@ -49,7 +52,10 @@ export function reportFailure(error: unknown): number {
     tell(
       `logstrata: ${error.problems.length === 1 ? 'a mistake' : `${error.problems.length} mistakes`} in the configuration:`,
     );
-    for (const problem of error.problems) tell(formatProblem(problem));
+    const { problems } = error;
+    for (const problem of problems.slice(0, problemsShownMax)) tell(formatProblem(problem));
+    const more = problems.length - problemsShownMax;
+    if (more > 0) tell(`and ${more} more: "logstrata check" shows all`);
     return exitFailed;
   }
   if (isLogstrataError(error)) {

@@ -21,6 +21,7 @@ import {
   type FarEvent,
   type FarTier,
   type ObjectStorage,
+  type StoreStats,
   type Trouble,
 } from '../../engine/index.js';
 import type { HttpWriterClient } from '../http/http-writer-client.js';
@@ -29,6 +30,7 @@ import { exitDone, exitFailed } from './failure.js';
 import { describeRetention, logRetention, readSmallText, retentionOf, type Settings } from './options.js';
 import {
   formatBytes,
+  formatCount,
   formatCounted,
   formatTime,
   printJson,
@@ -341,28 +343,64 @@ export async function completed(
   );
 }
 
-/** The number of records of an agent and their times. An agent with damaged records is reported as such: it is not served, the others are. */
-async function describeRecords(store: AgentStore): Promise<string> {
-  const stats = await store.stats().catch((error: unknown) => {
+/** Agents that are described one by one at the start of a server: no screen shows more, and nobody reads each of a thousand. */
+const agentsDescribedMax = 20;
+
+/** The first lines about agents at the start of a server, and how many lines are left out. */
+export function firstLines(lines: readonly string[]): readonly string[] {
+  const more = lines.length - agentsDescribedMax;
+  if (more <= 0) return lines;
+  return [
+    ...lines.slice(0, agentsDescribedMax),
+    `         and ${formatCounted(more, 'line')} more like this`,
+  ];
+}
+
+/** The statistics of an agent; undefined where its records are damaged: then it is not served, but the others are. */
+async function readableStats(store: AgentStore): Promise<StoreStats | undefined> {
+  return store.stats().catch((error: unknown) => {
     if (!(error instanceof DamageError)) throw error;
+    return undefined;
   });
-  if (stats === undefined) return 'its records are DAMAGED and not served';
-  const { records, timeMinMs, timeMaxMs } = stats;
-  const times = timeMinMs === null ? '' : `, ${formatTime(timeMinMs)} to ${formatTime(timeMaxMs)} UTC`;
+}
+
+/** The number of records of some agents, and their times. */
+function describeRecords(stats: readonly StoreStats[]): string {
+  const records = stats.reduce((sum, each) => sum + each.records, 0);
+  const timed = stats.filter(({ timeMinMs }) => timeMinMs !== null);
+  const first = timed.reduce((min, { timeMinMs }) => Math.min(min, timeMinMs!), Infinity);
+  const last = timed.reduce((max, { timeMaxMs }) => Math.max(max, timeMaxMs!), -Infinity);
+  const times = timed.length === 0 ? '' : `, ${formatTime(first)} to ${formatTime(last)} UTC`;
   return `${formatCounted(records, 'record')}${times}`;
 }
 
-/** Lines about the agents for the start of a server: fields, records, times, retention, and the notes on their files. */
+/**
+ * Lines about the agents for the start of a server: fields, records, times, retention, and the notes on their files. Many agents have one
+ * line together, besides those that are damaged or left out.
+ */
 export async function describeServedAgents(served: ServedAgents): Promise<string[]> {
+  const isMany = served.size > agentsDescribedMax;
+  const known: StoreStats[] = [];
   const lines: string[] = [];
+  const damaged: string[] = [];
+  const notes: string[] = [];
   for (const { definition, store } of served.values()) {
-    const fields = formatCounted(definition.fields.length, 'field');
-    lines.push(`agent    ${definition.name}: ${fields}, ${await describeRecords(store)}`);
-    lines.push(`         keeps ${describeRetention(definition.retention)}`);
-    for (const note of definition.notes) lines.push(`note     ${note}`);
+    const { name, fields, retention } = definition;
+    const stats = await readableStats(store);
+    if (stats === undefined) damaged.push(`agent    ${name}: its records are DAMAGED and not served`);
+    else known.push(stats);
+    notes.push(...definition.notes.map((note) => `note     ${note}`));
+    if (isMany || stats === undefined) continue;
+    lines.push(`agent    ${name}: ${formatCounted(fields.length, 'field')}, ${describeRecords([stats])}`);
+    lines.push(`         keeps ${describeRetention(retention)}`);
   }
-  for (const [name, reason] of served.leftOut) lines.push(`LEFT OUT ${name} is not served: ${reason}`);
-  return lines;
+  if (isMany)
+    lines.push(
+      `agents   ${formatCount(served.size)}: ${describeRecords(known)}`,
+      '         "logstrata stats" lists them',
+    );
+  const leftOut = [...served.leftOut].map(([name, reason]) => `LEFT OUT ${name} is not served: ${reason}`);
+  return [...lines, ...firstLines(notes), ...firstLines(damaged), ...firstLines(leftOut)];
 }
 
 /**

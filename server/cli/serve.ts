@@ -32,6 +32,7 @@ import { exitDone, expectedError, openLog, type LogLevel } from './failure.js';
 import { growHeapsSlowly } from './heap-growth.js';
 import {
   describeServedAgents,
+  firstLines,
   openAgents,
   openWriterClient,
   ServedAgents,
@@ -129,7 +130,8 @@ interface Answered {
 
 /** Answers queries until a signal stops the server. Returns the exit code. */
 async function answerUntilStopped(run: ServeRun, answered: Answered): Promise<number> {
-  const { settings, log, access, certificates, ownConsole, manager } = run;
+  const { settings, log, access, certificates, manager } = run;
+  const { ownConsole, whyNot } = run.opened;
   const { served, hints, doing, isWell } = answered;
   const server = await startAnswering(served, run);
   const collection = answered.begin();
@@ -140,13 +142,14 @@ async function answerUntilStopped(run: ServeRun, answered: Answered): Promise<nu
     (work) => manager.reloading(work),
   );
   if (things !== undefined) await rereading.listen(settings.config.watch);
-  const { address, transport, whyNotUws } = server;
-  const why = whyNotUws === undefined ? '' : `: ${whyNotUws}`;
+  const { address, transport } = server;
   await printLines([
-    ...(ownConsole === undefined ? [] : [`console  ${ownConsole.address}`]),
-    `serving  ${address}/api/query/<agent>  (${transport}${why})`,
+    `serving  ${address}/api/query/<agent>  (${transport})`,
+    ...(ownConsole === undefined ? [] : [`viewer   ${ownConsole.address}`]),
     ...hints(address),
   ]);
+  // Said last, as nobody would see it above the lines about many agents.
+  if (whyNot !== undefined) log.warn({}, `there is no viewer: ${whyNot}`);
   manager.ready(`${doing} for ${formatCounted(served.size, 'agent')} at ${address}`, isWell);
   await stopWhenTold(server, run);
   await rereading.close();
@@ -179,9 +182,8 @@ export async function serveUntilStopped(
   const access = await Access.open(resolve(settings.dataFolder), (message) => log.warn({}, message));
   const certificates = readCertificates(settings, log);
   const setup = { log, access, certificate: certificates.console };
-  const ownConsole = await openConsole(settings, flags.console, setup);
-  const run = { settings, flags, signals, log, access, certificates, ownConsole, manager };
-  const opened = { lasts: true, log };
+  const opened = await openConsole(settings, flags.console, setup);
+  const run = { settings, flags, signals, log, access, certificates, opened, manager };
   try {
     if (reader !== null) return await serveReader(reader, run);
     return await withWorkers(
@@ -190,10 +192,10 @@ export async function serveUntilStopped(
       'serve',
       flags.workers,
       (archive, workers) => serveArchive(archive, workers, run, extras),
-      opened,
+      { lasts: true, log },
     );
   } finally {
-    await ownConsole?.close({ timeoutMs: 0 });
+    await opened.ownConsole?.close({ timeoutMs: 0 });
     manager.close();
   }
 }
@@ -220,9 +222,14 @@ interface ServeRun {
   readonly log: CollectLog;
   readonly access: Access;
   readonly certificates: OwnCertificates;
-  /** Undefined where the console is off. */
-  readonly ownConsole: RunningConsole | undefined;
+  readonly opened: OpenedConsole;
   readonly manager: ServiceManager;
+}
+
+/** The console of this server, if it is on, or why it is not, though it should be. */
+export interface OpenedConsole {
+  readonly ownConsole?: RunningConsole;
+  readonly whyNot?: string;
 }
 
 /** Starts the query listener for the agents of an open archive. */
@@ -259,7 +266,7 @@ function logSlowQuery(log: CollectLog, { timeMs, parameters, figures, ...query }
 /** Waits for a stop signal, then lets the listeners finish the running responses. */
 async function stopWhenTold(
   server: RunningServer,
-  { signals, log, ownConsole, manager }: ServeRun,
+  { signals, log, opened: { ownConsole }, manager }: ServeRun,
 ): Promise<void> {
   if (!signals.signal.aborted) {
     await new Promise<void>((done) => signals.signal.addEventListener('abort', () => done(), { once: true }));
@@ -353,17 +360,17 @@ interface ConsoleSetup {
 }
 
 /**
- * Starts the console; returns undefined where it is off. Where its address is in use, this throws if the address was configured; for the
- * default address it only warns, as a second server on a machine is not a mistake.
+ * Starts the console, unless it is off. Where its address is in use, this throws if the address was configured; for the default address it
+ * returns the reason, as a second server on a machine is not a mistake.
  */
 export async function openConsole(
   settings: Settings,
   flag: ConsoleSetting | undefined,
   { log, access, certificate }: ConsoleSetup,
-): Promise<RunningConsole | undefined> {
+): Promise<OpenedConsole> {
   const { server } = settings.config;
   const address = flag ?? server.console;
-  if (address === 'off') return undefined;
+  if (address === 'off') return {};
   const { hosts, trustedProxies, clientTimeoutMs } = server;
   try {
     const running = await startConsole({
@@ -377,11 +384,10 @@ export async function openConsole(
     });
     certificate?.isOf(running);
     warnOfOpenListener(address, access.console, certificate, settings, log);
-    return running;
+    return { ownConsole: running };
   } catch (error) {
     if (address.isAsked || !isLogstrataError(error) || !hasSystemCode(error.cause, 'EADDRINUSE')) throw error;
-    log.warn({}, `the console was not started: ${error.message}, with --console, or --console off`);
-    return undefined;
+    return { whyNot: `the console was not started: ${error.message}, with --console, or --console off` };
   }
 }
 
@@ -534,7 +540,7 @@ async function serveReader(reader: ReaderConfig, run: ServeRun): Promise<number>
       {},
       `the token and the records cross the network unencrypted: set server.tls at the writer ${reader.writer}`,
     );
-  if (run.ownConsole?.address === reader.writer) {
+  if (run.opened.ownConsole?.address === reader.writer) {
     const message = `server.reader.writer is the console of this server, ${reader.writer}: it must be the console of the server that writes`;
     throw new LogstrataError('invalid', message);
   }
@@ -570,7 +576,7 @@ async function answer(
   workers: WorkerPool,
   run: ServeRun,
 ): Promise<number> {
-  await printLines(await describeReadableRecords(archive, agents));
+  await printLines(firstLines(await describeReadableRecords(archive, agents)));
   const ended = new AbortController();
   const looking = lookOnAndOn(agents, ended.signal);
   try {

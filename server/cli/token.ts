@@ -54,16 +54,23 @@ export async function makeToken(flags: NewFlags): Promise<number> {
       tell(
         `It is the first token for the ${each} listener, which requires a token from everybody from now on.`,
       );
-  tell('A running server reads it when it receives SIGHUP.');
+  tell(`A running server reads it ${whenRead(settings)}.`);
   return exitDone;
 }
 
 /** Opens the tokens of a data folder that is there. */
-async function openTokens(flags: GlobalFlags): Promise<{ folder: TokenFolder; location: string }> {
-  const { dataFolder } = await readSettings(flags);
-  const location = resolve(dataFolder);
+async function openTokens(
+  flags: GlobalFlags,
+): Promise<{ folder: TokenFolder; location: string; settings: Settings }> {
+  const settings = await readSettings(flags);
+  const location = resolve(settings.dataFolder);
   requireData(location);
-  return { folder: await TokenFolder.open(location), location };
+  return { folder: await TokenFolder.open(location), location, settings };
+}
+
+/** When a running server applies changed tokens, if it has this configuration. */
+function whenRead({ config }: Settings): string {
+  return config.watch ? 'within seconds' : 'when it receives SIGHUP';
 }
 
 /** Runs `logstrata token list`. */
@@ -78,7 +85,7 @@ export async function listTokens(flags: GlobalFlags): Promise<number> {
 
 /** Runs `logstrata token revoke`. */
 export async function revokeToken(flags: GlobalFlags, id: string): Promise<number> {
-  const { folder } = await openTokens(flags);
+  const { folder, settings } = await openTokens(flags);
   const { name, revokedMs } = await folder.revoke(id, Date.now()).catch((error: unknown) => {
     if (!isLogstrataError(error) || error.code !== 'not_found') throw error;
     throw new LogstrataError(
@@ -89,14 +96,14 @@ export async function revokeToken(flags: GlobalFlags, id: string): Promise<numbe
   });
   const called = name === null ? '' : ` (${name})`;
   await printLines([
-    `revoked  ${id}${called} at ${formatTime(revokedMs)} UTC; a running server applies it when it receives SIGHUP`,
+    `revoked  ${id}${called} at ${formatTime(revokedMs)} UTC; a running server applies it ${whenRead(settings)}`,
   ]);
   return exitDone;
 }
 
 /** Runs `logstrata token clear`. */
 export async function clearTokens(flags: ClearFlags): Promise<number> {
-  const { folder } = await openTokens(flags);
+  const { folder, settings } = await openTokens(flags);
   const counted = formatCounted(await folder.count(), 'token');
   if (flags.yes !== true)
     throw new UsageError(
@@ -105,7 +112,7 @@ export async function clearTokens(flags: ClearFlags): Promise<number> {
     );
   await folder.clear();
   await printLines([
-    `removed  ${counted}: the listeners require no token, once a running server receives SIGHUP`,
+    `removed  ${counted}: the listeners require no token; a running server applies it ${whenRead(settings)}`,
   ]);
   return exitDone;
 }

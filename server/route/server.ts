@@ -15,8 +15,6 @@ export interface RunningServer {
   /** `http://host:port` or `https://host:port`, with the port that the server listens on. */
   readonly address: string;
   readonly transport: TransportName;
-  /** Why the transport `auto` did not choose uWebSockets.js; undefined otherwise. */
-  readonly whyNotUws: string | undefined;
   /** The query route. Another listener may answer with it too; both share the slots of queries. */
   readonly route: QueryRoute;
   /** Gives the slots of queries. Other work of the process, such as counts, takes its slots here too. */
@@ -36,15 +34,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const { host, port } = options.listen;
   const followers = new Followers(options);
   const route = new QueryRoute(options, admission, followers);
-  const { transport, whyNotUws } = chooseTransport(
-    options,
-    (request, response) => void route.answer(request, response),
-  );
+  const transport = chooseTransport(options, (request, response) => void route.answer(request, response));
   const portTaken = await transport.listen(host, port);
   return {
     address: formatUrl(host, portTaken, options.certificate !== undefined),
     transport: transport.name,
-    whyNotUws,
     route,
     admission,
     renew: (certificate) => transport.renew?.(certificate),
@@ -57,21 +51,12 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   };
 }
 
-interface ChosenTransport {
-  readonly transport: Transport;
-  readonly whyNotUws: string | undefined;
-}
-
-function chooseTransport(options: ServerOptions, handler: RequestHandler): ChosenTransport {
+function chooseTransport(options: ServerOptions, handler: RequestHandler): Transport {
   const { transport: choice, clientTimeoutMs, certificate } = options;
-  const onNode = (whyNotUws?: string): ChosenTransport => ({
-    transport: new NodeTransport(handler, clientTimeoutMs, certificate),
-    whyNotUws,
-  });
-  if (choice === 'node') return onNode();
-  const found = certificate === undefined ? loadUws() : withoutRenewal;
-  if ('uws' in found) return { transport: new UwsTransport(found.uws, handler), whyNotUws: undefined };
-  if (choice === 'auto') return onNode(found.whyNot);
+  const found = choice === 'node' ? undefined : certificate === undefined ? loadUws() : withoutRenewal;
+  if (found !== undefined && 'uws' in found) return new UwsTransport(found.uws, handler);
+  if (found === undefined || choice === 'auto')
+    return new NodeTransport(handler, clientTimeoutMs, certificate);
   throw new LogstrataError(
     'unsupported',
     `the transport "uws" can't be used: ${found.whyNot}; use the transport "node", which works everywhere`,

@@ -72,6 +72,9 @@ export async function start(first: FirstRequests): Promise<void> {
     if (cursor !== undefined) page.screen.current.value = cursor;
   });
 
+  // A step through the browser's history, or a typed address: an open menu is about the view before it.
+  addEventListener('popstate', () => page.screen.close());
+
   const root = document.getElementById('viewer');
   if (root === null) throw new Error('the page has no place for the viewer');
   viewer.start();

@@ -20,7 +20,7 @@ interface Served {
 async function serve(folder: string, words: readonly string[] = anyPorts): Promise<Served> {
   const process = start(folder, ['serve', '--no-follow', ...words]);
   await process.shows('serving ');
-  const [, operators] = /^console {2}(\S+)$/m.exec(process.output())!;
+  const [, operators] = /^viewer {3}(\S+)$/m.exec(process.output())!;
   const [, route] = /^serving {2}(\S+)\/api/m.exec(process.output())!;
   return { process, route: route!, console: operators! };
 }
@@ -100,6 +100,22 @@ describe('logstrata token', () => {
     // The commands that read files directly need no token.
     expect((await run(folder, ['query', 'nginx', '--limit', '1'])).code).not.toBe(2);
     expect(await stop(served)).toContain('127.0.0.1 has sent a wrong token');
+  });
+
+  it('says that a server that watches its files needs no signal', async () => {
+    const folder = workFolder();
+    const { said } = await newToken(folder);
+    expect(said).toContain('A running server reads it when it receives SIGHUP.');
+    writeFileSync(join(folder, 'config.yaml'), 'watch: true\n');
+    const { id, said: then } = await newToken(folder);
+    expect(then).toContain('A running server reads it within seconds.');
+    for (const words of [
+      ['revoke', id],
+      ['clear', '--yes'],
+    ]) {
+      const { stdout } = await run(folder, ['token', ...words]);
+      expect(stdout).toMatch(/a running server applies it within seconds$/m);
+    }
   });
 
   it('lists tokens, and deletes all of them only on confirmation', async () => {

@@ -61,7 +61,7 @@ it('the configuration and the command line set the address of the console, or di
 
   const without = start(folder, ['serve', ...ports, '--console', 'off']);
   await without.shows('serving ');
-  expect(without.output()).not.toMatch(/^console/m);
+  expect(without.output()).not.toMatch(/^viewer/m);
   without.child.kill('SIGTERM');
   await without.finished;
 
@@ -80,6 +80,8 @@ it('by default, the console is on port 2112, and a warning is given if another p
   server.child.kill('SIGTERM');
   const { code, stdout, stderr } = await server.finished;
   expect(code).toBe(0);
-  const isThere = stdout.includes('console  http://127.0.0.1:2112\n');
-  expect(stderr.includes("the console was not started: can't listen on 127.0.0.1:2112")).toBe(!isThere);
+  const isThere = stdout.includes('viewer   http://127.0.0.1:2112\n');
+  expect(
+    stderr.includes("there is no viewer: the console was not started: can't listen on 127.0.0.1:2112"),
+  ).toBe(!isThere);
 });

@@ -45,7 +45,7 @@ it('counts the samples with the same result as the console', async () => {
     '127.0.0.1:0',
   ]);
   await server.shows('serving ');
-  const operators = /^console {2}(\S+)$/m.exec(server.output())![1]!;
+  const operators = /^viewer {3}(\S+)$/m.exec(server.output())![1]!;
   const query = 'status__gte=400&by=time:1d&by=status&zone=Europe/Oslo&top=4';
   const answered = await (await fetchAlone(`${operators}/api/count/nginx?${query}`)).text();
   const words = [

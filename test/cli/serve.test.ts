@@ -1,11 +1,12 @@
 import { createServer } from 'node:net';
 import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { loadUws } from '../../server/http/uws-binary.js';
 import { run } from './here.js';
 import { fetchAlone, freePort, recordsOf, start, workFolder } from './process.js';
+import { anyPorts } from './serving.js';
 
 describe('logstrata serve', () => {
   it('prints its settings, answers, and stops in good order', async () => {
@@ -13,7 +14,7 @@ describe('logstrata serve', () => {
     await run(folder, ['load', 'app', 'data/samples/app.log']);
     const found = loadUws();
     // uWebSockets.js has no binary for some systems.
-    const auto = 'uws' in found ? '(uws)' : `(node: ${found.whyNot})`;
+    const auto = 'uws' in found ? '(uws)' : '(node)';
     for (const [asked, transport] of [
       ['auto', auto],
       ['node', '(node)'],
@@ -34,6 +35,39 @@ describe('logstrata serve', () => {
       expect(ended.stdout).toContain('agent    nginx: 12 fields, 0 records');
       expect(ended.stdout).toContain(`http://127.0.0.1:${port}/api/query/<agent>  ${transport}`);
     }
+  });
+
+  it('tells of many agents in a few lines, and names those that are damaged', async () => {
+    const folder = workFolder();
+    rmSync(join(folder, 'agents'), { recursive: true });
+    mkdirSync(join(folder, 'agents'));
+    mkdirSync(join(folder, 'logs'));
+    const lines = '{"time":1795000000000,"text":"one"}\n{"time":1795086400000,"text":"two"}\n';
+    for (let i = 100; i < 150; i++) {
+      const fields = 'fields: [{ name: time, type: time }, { name: text }]\n';
+      const agent = `${fields}file: { path: '../logs/a${i}\\.log', format: json }\n`;
+      writeFileSync(join(folder, `agents/a${i}.yaml`), agent);
+    }
+    for (const name of ['a100', 'a149']) await run(folder, ['load', name, '-'], lines);
+    await run(folder, ['load', 'a120', '-'], lines);
+    await run(folder, ['compact', 'a120']);
+    const place = join(folder, 'data/store/a120');
+    for (const name of readdirSync(place)) if (name.startsWith('manifest-')) rmSync(join(place, name));
+    const server = start(folder, ['serve', ...anyPorts]);
+    await server.shows('collecting the logs of these agents');
+    server.child.kill('SIGTERM');
+    const { stdout, stderr } = await server.finished;
+    expect(stdout).toContain('agents   50: 4 records, 2026-11-18 11:06:40 to 2026-11-19 11:06:40 UTC');
+    expect(stdout).toContain('agent    a120: its records are DAMAGED and not served');
+    expect(stdout).not.toContain('a100');
+    expect(stdout.split('\n').length).toBeLessThan(12);
+    expect(stderr).not.toContain('no log exists yet');
+    // So are many mistakes.
+    for (let i = 100; i < 150; i++) writeFileSync(join(folder, `agents/a${i}.yaml`), 'fields: none\n');
+    const refused = await run(folder, ['serve', ...anyPorts]);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr.trimEnd().split('\n').length).toBeLessThan(25);
+    expect(refused.stderr).toMatch(/and \d+ more: "logstrata check" shows all\n$/);
   });
 
   it('reports a busy port', async () => {

@@ -8,7 +8,7 @@ export async function addressesOf(server: Running): Promise<{ operators: string;
   await server.shows('serving ');
   const shown = server.output();
   return {
-    operators: /^console {2}(\S+)$/m.exec(shown)![1]!,
+    operators: /^viewer {3}(\S+)$/m.exec(shown)![1]!,
     route: /^serving {2}(\S+)\/api/m.exec(shown)![1]!,
   };
 }

@@ -98,9 +98,13 @@ export function askingVisits(visit: Visit): void {
     const [, from, until] = /since=([^&]+)&until=(.+)$/.exec(addressIn(page))!;
     expect((Date.parse(until!) - Date.parse(from!)) / dayMs).toBeCloseTo(2, 0);
     await expectCount((await served.cursors('shop', `time__since=${from}&time__until=${until}`)).length);
+    // A menu that is open closes with the view that it is about.
+    await page.keyboard.press('t');
+    await page.waitForSelector('.popover');
     await page.goBack();
     await expect.poll(() => addressIn(page)).toBe('#/shop');
     await expectCount(shop.records);
+    expect(await page.locator('.popover').count()).toBe(0);
   });
 
   it('filters offer the operators of their field, and their chips are edited, negated and removed', async () => {

@@ -74,7 +74,7 @@ export class ServedViewer {
       if (child.exitCode !== null) throw new Error(`the server ended: ${shown}`);
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
-    this.address = /^console {2}(\S+)$/m.exec(shown)![1]!;
+    this.address = /^viewer {3}(\S+)$/m.exec(shown)![1]!;
   }
 
   /** Kills the server; its data on disk stays. */
