@@ -119,6 +119,7 @@ export {
 } from './scan/count-query.js';
 export type {
   AnswerForm,
+  AnyPredicate,
   AnywherePredicate,
   CompareOp,
   FieldPredicate,

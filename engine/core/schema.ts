@@ -21,13 +21,14 @@ export type StringOp = NeedleOp | 'ne' | 'not_like' | 'not_prefix' | 'not_suffix
 /**
  * A typed filter on a field. `field` is an index into the schema. Kind `int` is for `int`, `time` (in milliseconds) and `bool` fields
  * (false is 0, true 1); of times, `since` is `gte` and `until` is `lt`. The members of a `set` are `eq` or `exact` filters on its field,
- * and it matches if one of them does. Null matches no filter.
+ * and it matches if one of them does. `exists` says whether the field has a value: with false it matches null, which no other filter does.
  */
 export type FieldPredicate =
   | { readonly kind: 'int'; readonly field: number; readonly op: CompareOp; readonly value: bigint }
   | { readonly kind: 'float'; readonly field: number; readonly op: CompareOp; readonly value: number }
   | { readonly kind: 'string'; readonly field: number; readonly op: StringOp; readonly value: string }
-  | { readonly kind: 'set'; readonly field: number; readonly members: readonly FieldPredicate[] };
+  | { readonly kind: 'set'; readonly field: number; readonly members: readonly FieldPredicate[] }
+  | { readonly kind: 'exists'; readonly field: number; readonly value: boolean };
 
 /**
  * A text that is searched in all fields of type string, ignoring case. A record matches if one of its fields contains the text; with
@@ -39,8 +40,14 @@ export interface AnywherePredicate {
   readonly value: string;
 }
 
-/** One filter of a query. */
-export type Predicate = FieldPredicate | AnywherePredicate;
+/** A group of filters. A record matches if it matches one of them, so an empty group matches no record. */
+export interface AnyPredicate {
+  readonly kind: 'any';
+  readonly members: readonly (FieldPredicate | AnywherePredicate)[];
+}
+
+/** One filter of a query, or a group of them. */
+export type Predicate = FieldPredicate | AnywherePredicate | AnyPredicate;
 
 /**
  * Which filters a field of type string or int gets: always (true), never (false), or only where they pay off (undefined). `full` is for

@@ -3,11 +3,12 @@ import { conversionOf, type Conversion } from '../columns/convert-column.js';
 import { assertNever } from '../core/errors.js';
 import type { Field, Schema } from '../core/schema.js';
 import type { Needle } from '../scan/string-search.js';
-import type {
-  Comparison,
-  PreparedPredicate,
-  PreparedPredicates,
-  StringComparison,
+import {
+  allMembers,
+  type Comparison,
+  type PreparedPredicate,
+  type PreparedPredicates,
+  type StringComparison,
 } from '../scan/predicate.js';
 
 /** Maximum length of a condition in characters, because servers limit the size of a statement. A longer condition is left out. */
@@ -17,36 +18,26 @@ const conditionLengthMax = 60_000;
 const foldingToAscii = ['\\xC5\\xBF', '\\xE2\\x84\\xAA'];
 
 const nothing = '0';
+const everything = '1';
 
 /**
  * A ClickHouse SQL condition that holds for every row that matches all predicates, for rows that are stored with the fields of `stored`. It
  * may hold for further rows: the rows that it selects are filtered again here, so that the answer does not depend on how a server folds
  * case or compares. Null where there are no predicates.
  */
-export function farCondition(
-  { onField, anywhere }: PreparedPredicates,
-  schema: Schema,
-  stored: Schema,
-): string | null {
-  const conditions = [
-    ...onField.map((predicate) => fieldCondition(predicate, schema, stored)),
-    ...anywhere.map(({ members, isAbsent }) =>
-      isAbsent
-        ? allOf(members.map((member) => withoutSure(member, schema, stored)))
-        : anyOf(members.map((member) => fieldCondition(member, schema, stored))),
-    ),
-  ];
+export function farCondition({ clauses }: PreparedPredicates, schema: Schema, stored: Schema): string | null {
+  const conditions = clauses.map(({ members, absent }) =>
+    anyOf([
+      ...members.map((member) => fieldCondition(member, schema, stored)),
+      ...absent.map((each) => allOf(each.map((member) => withoutSure(member, schema, stored)))),
+    ]),
+  );
   return conditions.length === 0 ? null : conditions.join(' AND ');
 }
 
 /** Whether `farCondition` holds for exactly the matching rows, so that a server may count them. */
-export function isExactCondition(
-  { onField, anywhere }: PreparedPredicates,
-  schema: Schema,
-  stored: Schema,
-): boolean {
-  const predicates = [...onField, ...anywhere.flatMap(({ members }) => members)];
-  return predicates.every((predicate) => {
+export function isExactCondition({ clauses }: PreparedPredicates, schema: Schema, stored: Schema): boolean {
+  return clauses.flatMap(allMembers).every((predicate) => {
     const kept = storedField(predicate.field, schema, stored);
     if (kept === null) return true;
     const isExact = kept.conversion === 'none' && predicate.anyOf.every(isExactComparison);
@@ -66,18 +57,25 @@ function comparisonsOf({ anyOf: comparisons }: PreparedPredicate, column: string
 }
 
 /** Whether a predicate asks for whole string values. Few rows match such a predicate. */
-export function findsWholeTexts({ onField }: PreparedPredicates): boolean {
+export function findsWholeTexts({ clauses }: PreparedPredicates): boolean {
   const isWhole = (comparison: Comparison): boolean =>
     comparison.kind === 'string' && comparison.needle.op === 'exact' && !comparison.outside;
-  return onField.some(({ anyOf: comparisons }) => comparisons.every(isWhole));
+  return clauses.some(
+    ({ members, absent }) => absent.length === 0 && members.every(({ anyOf }) => anyOf.every(isWhole)),
+  );
 }
 
 function allOf(conditions: readonly string[]): string {
-  return conditions.length === 0 ? '1' : `(${conditions.join(' AND ')})`;
+  return joined(conditions, 'AND') ?? everything;
 }
 
 function anyOf(conditions: readonly string[]): string {
-  return conditions.length === 0 ? nothing : `(${conditions.join(' OR ')})`;
+  return joined(conditions, 'OR') ?? nothing;
+}
+
+/** Every condition is so written that it can be joined to others. */
+function joined(conditions: readonly string[], operator: 'AND' | 'OR'): string | undefined {
+  return conditions.length < 2 ? conditions[0] : `(${conditions.join(` ${operator} `)})`;
 }
 
 /** How rows have the values of a field. */
@@ -99,10 +97,12 @@ export function storedField(field: number, schema: Schema, stored: Schema): Stor
 
 function fieldCondition(predicate: PreparedPredicate, schema: Schema, stored: Schema): string {
   const kept = storedField(predicate.field, schema, stored);
-  // Null matches no predicate.
-  if (kept === null) return nothing;
+  const [first] = predicate.anyOf;
+  const matchesNull = first?.kind === 'exists' && first.outside;
+  if (kept === null) return matchesNull ? everything : nothing;
   const { column, conversion } = kept;
-  if (conversion !== 'none') return `isNotNull(${column})`;
+  // A value that can't be converted becomes null.
+  if (conversion !== 'none') return matchesNull ? everything : `isNotNull(${column})`;
   const condition = comparisonsOf(predicate, column);
   return condition.length > conditionLengthMax ? `isNotNull(${column})` : condition;
 }
@@ -110,11 +110,11 @@ function fieldCondition(predicate: PreparedPredicate, schema: Schema, stored: Sc
 /** A condition that holds unless a value of the field certainly contains the text. */
 function withoutSure({ field, anyOf: [only] }: PreparedPredicate, schema: Schema, stored: Schema): string {
   const kept = storedField(field, schema, stored);
-  if (kept?.conversion !== 'none' || only?.kind !== 'string') return '1';
+  if (kept?.conversion !== 'none' || only?.kind !== 'string') return everything;
   const without = textCondition({ ...only, outside: true }, kept.column);
   // Every value contains the empty text; only null does not.
   const condition = without === nothing ? `isNull(${kept.column})` : `ifNull(${without}, 1)`;
-  return condition.length > conditionLengthMax ? '1' : condition;
+  return condition.length > conditionLengthMax ? everything : condition;
 }
 
 function conditionOf(comparison: Comparison, column: string): string {
@@ -125,6 +125,8 @@ function conditionOf(comparison: Comparison, column: string): string {
       return rangeCondition(comparison, column, floatLiteral);
     case 'string':
       return textCondition(comparison, column);
+    case 'exists':
+      return comparison.outside ? `isNull(${column})` : `isNotNull(${column})`;
     default:
       return assertNever(comparison);
   }

@@ -25,7 +25,6 @@ import {
   searchGrowth,
 } from '../core/limits.js';
 import type { FarCopy, OrdinalRun } from '../store/manifest/manifest.js';
-import { areFiltered } from '../scan/predicate.js';
 import type { RowGroupFilter, ScanWork } from '../scan/row-group-filter.js';
 import { countSelected, type Matches, type Selection } from '../scan/selection.js';
 
@@ -273,7 +272,7 @@ class FarReader implements RemoteReader {
   }
 
   get #isFiltered(): boolean {
-    return areFiltered(this.wish.predicates);
+    return this.wish.predicates.clauses.length > 0;
   }
 
   get #isForward(): boolean {

@@ -7,7 +7,7 @@ import { Pace } from '../store/reading/pace.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
 import { newScanStats, canResume } from './answer.js';
 import { finderOf, type FinderWork, type RemoteCount, type RemoteSource } from './tiered-finder.js';
-import { preparePredicates, type PreparedPredicate, type PreparedPredicates } from './predicate.js';
+import { onlyMember, preparePredicates, type PreparedPredicates } from './predicate.js';
 import { RowGroupFilter } from './row-group-filter.js';
 import type { CountQuery, Counts, TimeBucket } from './count-query.js';
 import { planScan, type ScanPlan, indexOfRuns } from './plan.js';
@@ -100,7 +100,7 @@ class Count {
     this.#predicates = preparePredicates(whole, schema);
     this.#plan = planScan(runs, { ...whole, after: query.after });
     const { values } = query;
-    const span = spanMs(this.#plan, this.#predicates.onField, query);
+    const span = spanMs(this.#plan, this.#predicates, query);
     this.#tally = new Tally(this.#newTable(), query.time === undefined ? 0 : (values?.top ?? 0), span);
     work.stats.runs = this.#plan.end - this.#plan.first;
     work.stats.rowGroups = this.#plan.rowGroups;
@@ -262,13 +262,13 @@ function depthOf(tally: Tally, done: number, isInMemory: boolean, threadCount: n
  */
 function spanMs(
   { runs, first, end }: ScanPlan,
-  predicates: readonly PreparedPredicate[],
+  { clauses }: PreparedPredicates,
   { time }: CountQuery,
 ): number {
   if (first === end) return 0;
   let from = runs.at(first)!.partition * hourMs;
   let until = (runs.at(end - 1)!.partition + 1) * hourMs;
-  for (const { field, anyOf } of predicates) {
+  for (const { field, anyOf } of clauses.flatMap((clause) => onlyMember(clause) ?? [])) {
     const [only] = anyOf;
     if (field !== time?.field || anyOf.length > 1 || only?.kind !== 'int' || only.outside) continue;
     from = Math.max(from, Number(only.low));

@@ -7,7 +7,7 @@ import {
   type PlainColumn,
 } from '../columns/column.js';
 import { assert } from '../core/errors.js';
-import { andRange, countRange, flipRange, orRange, spreadBits } from '../kernels/bitmap.js';
+import { andRange, countRange, flipRange, orRange, setRange, spreadBits } from '../kernels/bitmap.js';
 import { selectFloat64, selectInt64 } from '../kernels/compare.js';
 import { selectCodes } from '../kernels/dictionary-select.js';
 import type { Comparison, IntComparison, PreparedPredicate } from './predicate.js';
@@ -52,6 +52,8 @@ function compare(
     assert(column.kind === 'float64', `a column of ${column.kind} can't be compared with a float`);
     const flip = comparison.outside ? 0xff : 0;
     selectFloat64(column.values, from, to, comparison.low, comparison.high, flip, out);
+  } else if (comparison.kind === 'exists') {
+    throw new Error('only validity tells whether values exist');
   } else {
     assert(column.kind === 'bytes', `a column of ${column.kind} can't be searched for a string`);
     selectStrings(column, comparison.needle, from, to, out);
@@ -182,7 +184,15 @@ export function narrow(
 /** Leaves the rows whose value in the column matches. */
 function narrowByColumn(predicate: PreparedPredicate, column: Column, remaining: RemainingRows): NarrowedBy {
   const { from, to } = remaining.range;
-  if (column.kind === 'dictionary') {
+  const [first] = predicate.anyOf;
+  if (first!.kind === 'exists') {
+    const matches = remaining.room();
+    matches.fill(0, from >> 3, (to + 7) >> 3);
+    setRange(matches, from, to);
+    if (column.validity !== null) andRange(matches, column.validity, from, to);
+    if (first!.outside) flipRange(matches, from, to);
+    remaining.keep(matches);
+  } else if (column.kind === 'dictionary') {
     const wanted = matchingEntries(predicate, column);
     if (wanted === null) {
       remaining.clear();

@@ -47,14 +47,16 @@ export interface ScanPlan {
 /**
  * Clips the runs to the open interval of the cursors, by binary search. Without `after`, or with `last`, the newest matches are wanted, and
  * a walk backward finds them. Where the limit is no less than the number of rows, a walk forward has the same result and need not keep the
- * matches until the end. Once the runs are indexed, planning takes hardly longer for more runs.
+ * matches until the end. Once the runs are indexed, planning takes hardly longer for more runs. For a query with an empty group, which no
+ * record matches, nothing is looked at.
  */
 export function planScan(runs: SnapshotRuns, query: Query): ScanPlan {
   const { after, before } = query;
   const index = indexOfRuns(runs);
   const first = after === undefined ? 0 : countWhile(runs, (run) => endsAtOrBefore(run, after));
+  const isNever = query.predicates.some((each) => each.kind === 'any' && each.members.length === 0);
   const bound = before === undefined ? runs.length : countWhile(runs, (run) => startsBefore(run, before));
-  const end = Math.max(first, bound);
+  const end = isNever ? first : Math.max(first, bound);
   let rows = 0;
   if (first < end) {
     const skipped = rowsUpTo(runs.at(first)!, after);

@@ -16,8 +16,8 @@ import type {
 } from './query.js';
 
 /**
- * A predicate on one field, prepared once per query. A row matches where one of the comparisons holds. Only predicates on a set of values
- * have several.
+ * A predicate on one field, prepared once per query. A row matches where one of the comparisons holds. A set of values has several, and so
+ * have filters of a group on the same field.
  */
 export interface PreparedPredicate {
   readonly field: number;
@@ -31,18 +31,19 @@ export interface PreparedPredicate {
   readonly asked: readonly Asked[];
 }
 
-/** A text that is searched in all fields of type string, prepared once per query. */
-export interface PreparedAnywhere {
-  /** One predicate for each string field: it contains the text. */
-  readonly members: readonly PreparedPredicate[];
-  /** Inverts the predicate: rows match where no field contains the text. */
-  readonly isAbsent: boolean;
+/**
+ * A part of a query that rows have to match, prepared once: a filter on a field, a text in any field (which has a member for each field of
+ * type string), or a group of filters. A row matches where one of the members holds, or none of those of one of `absent`.
+ */
+export interface Clause<Member> {
+  readonly members: readonly Member[];
+  /** Texts that no field may contain, each with a member for every field of type string. */
+  readonly absent: readonly (readonly Member[])[];
 }
 
-/** The predicates of a query. A row has to match all of them. */
+/** The predicates of a query. A row has to match all clauses. */
 export interface PreparedPredicates {
-  readonly onField: readonly PreparedPredicate[];
-  readonly anywhere: readonly PreparedAnywhere[];
+  readonly clauses: readonly Clause<PreparedPredicate>[];
   /** The predicates as they were given. */
   readonly asked: readonly Predicate[];
 }
@@ -50,7 +51,7 @@ export interface PreparedPredicates {
 /**
  * A comparison in the form that kernels take. With `outside`, the values match that are outside the range, or that don't match the needle.
  */
-export type Comparison = IntComparison | FloatComparison | StringComparison;
+export type Comparison = IntComparison | FloatComparison | StringComparison | ExistsComparison;
 
 /** A range that includes both ends. */
 export interface Range<T> {
@@ -69,14 +70,30 @@ export interface StringComparison {
   readonly outside: boolean;
 }
 
-/** Whether there is any predicate. */
-export function areFiltered({ onField, anywhere }: PreparedPredicates): boolean {
-  return onField.length + anywhere.length > 0;
+/** Every value matches; with `outside`, null does and no value. A predicate with this comparison has no other. */
+export interface ExistsComparison {
+  readonly kind: 'exists';
+  readonly outside: boolean;
+}
+
+/** All members of a clause. */
+export function allMembers<Member>({ members, absent }: Clause<Member>): Member[] {
+  return [...members, ...absent.flat()];
+}
+
+/** The member of a clause that has only one; undefined for others. */
+export function onlyMember<Member>({ members, absent }: Clause<Member>): Member | undefined {
+  return members.length === 1 && absent.length === 0 ? members[0] : undefined;
+}
+
+/** The same clause with each member converted. */
+export function mapClause<A, B>({ members, absent }: Clause<A>, convert: (member: A) => B): Clause<B> {
+  return { members: members.map(convert), absent: absent.map((each) => each.map(convert)) };
 }
 
 /** The fields that predicates are evaluated on. */
-export function fieldsOf({ onField, anywhere }: PreparedPredicates): number[] {
-  return [...onField, ...anywhere.flatMap(({ members }) => members)].map(({ field }) => field);
+export function fieldsOf({ clauses }: PreparedPredicates): number[] {
+  return clauses.flatMap(allMembers).map(({ field }) => field);
 }
 
 /** Checks a query against the schema and prepares its predicates. Throws `invalid`. */
@@ -84,34 +101,52 @@ export function preparePredicates(query: Query, schema: Schema): PreparedPredica
   if (!Number.isInteger(query.limit) || query.limit < 0) {
     throw new LogstrataError('invalid', `limit ${query.limit} is not a whole number of at least 0`);
   }
-  const filters = query.predicates.reduce(
-    (sum, predicate) => sum + (predicate.kind === 'set' ? predicate.members.length : 1),
-    0,
-  );
+  const filters = query.predicates.reduce((sum, predicate) => sum + filtersIn(predicate), 0);
   if (filters > predicatesMax)
     throw new LogstrataError('invalid', `${filters} filters, but at most ${predicatesMax} are allowed`);
-  const onField: PreparedPredicate[] = [];
-  const anywhere: PreparedAnywhere[] = [];
-  for (const predicate of query.predicates) {
-    if (predicate.kind === 'anywhere') anywhere.push(prepareAnywhere(predicate, schema));
-    else onField.push(preparePredicate(predicate, schema));
+  return { clauses: query.predicates.map((each) => prepareClause(each, schema)), asked: query.predicates };
+}
+
+function filtersIn(predicate: Predicate): number {
+  if (predicate.kind !== 'set' && predicate.kind !== 'any') return 1;
+  return predicate.members.reduce((sum: number, member) => sum + filtersIn(member), 0);
+}
+
+function prepareClause(predicate: Predicate, schema: Schema): Clause<PreparedPredicate> {
+  const absent: PreparedPredicate[][] = [];
+  // Filters on the same field are one member, so that they are compared together and the column is searched once.
+  const members = new Map<string, FieldPredicate[]>();
+  for (const each of predicate.kind === 'any' ? predicate.members : [predicate]) {
+    const onFields = each.kind === 'anywhere' ? inEachField(each, schema) : [each];
+    if (each.kind === 'anywhere' && each.isAbsent) {
+      absent.push(onFields.map((one) => preparePredicate([one], schema)));
+      continue;
+    }
+    for (const one of onFields) {
+      const key = one.kind === 'exists' ? `${one.field} ${one.value}` : `${one.field}`;
+      const same = members.get(key);
+      if (same === undefined) members.set(key, [one]);
+      else same.push(one);
+    }
   }
-  return { onField, anywhere, asked: query.predicates };
+  return { members: Array.from(members.values(), (same) => preparePredicate(same, schema)), absent };
 }
 
-function prepareAnywhere({ value, isAbsent }: AnywherePredicate, schema: Schema): PreparedAnywhere {
-  const members = schema.fields.flatMap(({ type }, field) =>
-    type === 'string' ? [preparePredicate({ kind: 'string', field, op: 'like', value }, schema)] : [],
+/** A filter for each field of type string: it contains the text. */
+function inEachField({ value }: AnywherePredicate, { fields }: Schema): FieldPredicate[] {
+  return fields.flatMap(({ type }, field): FieldPredicate[] =>
+    type === 'string' ? [{ kind: 'string', field, op: 'like', value }] : [],
   );
-  return { members, isAbsent };
 }
 
-function preparePredicate(predicate: FieldPredicate, schema: Schema): PreparedPredicate {
-  const field = schema.fields[predicate.field];
-  if (field === undefined) throw new LogstrataError('invalid', `there is no field number ${predicate.field}`);
-  const members = predicate.kind === 'set' ? membersOf(predicate) : [predicate];
-  const anyOf = members.map((member) => comparisonOf(member, field));
-  return { field: predicate.field, anyOf, needles: needlesOf(anyOf), asked: askedOf(anyOf) };
+/** Prepares filters on one field, of which one has to hold. */
+function preparePredicate(predicates: readonly FieldPredicate[], schema: Schema): PreparedPredicate {
+  const number = predicates[0]!.field;
+  const field = schema.fields[number];
+  if (field === undefined) throw new LogstrataError('invalid', `there is no field number ${number}`);
+  const singles = predicates.flatMap((each) => (each.kind === 'set' ? membersOf(each) : [each]));
+  const anyOf = singles.map((single) => comparisonOf(single, field));
+  return { field: number, anyOf, needles: needlesOf(anyOf), asked: askedOf(anyOf) };
 }
 
 type SinglePredicate = Exclude<FieldPredicate, { kind: 'set' }>;
@@ -119,8 +154,8 @@ type SinglePredicate = Exclude<FieldPredicate, { kind: 'set' }>;
 function membersOf({ field, members }: FieldPredicate & { kind: 'set' }): SinglePredicate[] {
   if (members.length === 0) throw new LogstrataError('invalid', 'a set has at least one value');
   return members.map((member) => {
-    if (member.kind !== 'set' && member.field === field && (member.op === 'eq' || member.op === 'exact'))
-      return member;
+    const isOnField = member.kind !== 'set' && member.kind !== 'exists' && member.field === field;
+    if (isOnField && (member.op === 'eq' || member.op === 'exact')) return member;
     throw new LogstrataError('invalid', 'a set has filters for equal values of its one field');
   });
 }
@@ -129,6 +164,7 @@ function membersOf({ field, members }: FieldPredicate & { kind: 'set' }): Single
 const comparedAs = { int64: 'int', float64: 'float', bytes: 'string' } as const;
 
 function comparisonOf(predicate: SinglePredicate, field: Field): Comparison {
+  if (predicate.kind === 'exists') return { kind: 'exists', outside: !predicate.value };
   if (predicate.kind !== comparedAs[typeFacts[field.type].column]) {
     throw new LogstrataError(
       'invalid',

@@ -3,33 +3,32 @@ import type { JobQueue } from '../workers/job-queue.js';
 import type { OpenRowGroup, RowGroup } from '../store/reading/snapshot.js';
 import { ruling, type Ruling, SegmentRulings } from '../store/sealed/segment-rulings.js';
 import type { FilterQuestion } from '../store/sealed/filter-question.js';
+import { asksValues } from '../store/reading/whole-filters.js';
 import type { FileFilters } from '../store/reading/filter-request.js';
 import { FilterProbes } from '../store/reading/filter-probes.js';
 import type { ScanStats } from './query.js';
-import type {
-  PreparedPredicate,
-  PreparedPredicates,
-  Comparison,
-  Range,
-  StringComparison,
-} from './predicate.js';
 import {
-  rankedAnywhere,
-  rankedPredicate,
-  type RankedAnywhere,
-  type RankedPredicate,
-} from './ranked-predicate.js';
+  allMembers,
+  mapClause,
+  type Clause,
+  type PreparedPredicate,
+  type PreparedPredicates,
+  type Comparison,
+  type Range,
+  type StringComparison,
+} from './predicate.js';
+import { rankedPredicate, type RankedPredicate } from './ranked-predicate.js';
 import { assert, assertNever } from '../core/errors.js';
 import type { ZoneMap } from '../columns/zone-map.js';
 
-/** A row group where only the values can tell which rows match, and the predicates that they have to be compared with. */
+/** A row group where only the values can tell which rows match, and what they have to be compared with. */
 export interface Undecided {
   readonly kind: 'undecided';
   readonly open: OpenRowGroup;
-  readonly predicates: RankedPredicate[];
-  /** Texts that are searched in any field. */
-  readonly anywhere: readonly RankedAnywhere[];
+  readonly clauses: readonly RankedClause[];
 }
+
+type RankedClause = Clause<RankedPredicate>;
 
 /** What is known of a row group's rows before any column is read: all match, none matches, or undecided. */
 export type Pruned = Undecided | { readonly kind: 'all' } | { readonly kind: 'none' };
@@ -57,10 +56,9 @@ const counterOf = {
  * `prune`.
  */
 export class Pruning {
-  readonly #predicates: readonly RankedPredicate[];
-  readonly #anywhere: readonly RankedAnywhere[];
-  /** The predicates on the field whose bounds the manifest has. */
-  readonly #onTime: readonly PreparedPredicate[];
+  readonly #clauses: readonly RankedClause[];
+  /** The clauses with comparisons of only the field whose bounds the manifest has. It does not say how many values are null. */
+  readonly #onTime: readonly RankedClause[];
   /**
    * The questions to the filters of row groups: whole values first, then by descending length of the text, because a longer text has more
    * n-grams that can be missing.
@@ -75,35 +73,40 @@ export class Pruning {
 
   constructor(
     schema: Schema,
-    { onField, anywhere }: PreparedPredicates,
+    { clauses }: PreparedPredicates,
     private readonly threads: JobQueue | null,
     private readonly stats: ScanStats,
   ) {
     const time = placementField(schema);
-    const predicates = onField.map(rankedPredicate);
-    this.#predicates = predicates;
-    this.#anywhere = anywhere.map(rankedAnywhere);
-    this.#onTime = onField.filter(({ field }) => field === time);
-    this.#questions = this.#questionsOf(predicates);
+    this.#clauses = clauses.map((clause) => mapClause(clause, rankedPredicate));
+    this.#onTime = this.#clauses.filter((clause) =>
+      allMembers(clause).every(
+        ({ predicate: { field, anyOf } }) => field === time && anyOf[0]!.kind === 'int',
+      ),
+    );
+    this.#questions = this.#questionsOf();
     this.#probes = threads && new FilterProbes(threads, this.#questions, stats);
   }
 
-  /** To the filters, a predicate on a field is the same as a text in any of the fields, where there is only that field. */
-  #questionsOf(predicates: readonly RankedPredicate[]): FilterQuestion[] {
-    const alone = predicates.map((ranked): RankedAnywhere => ({ members: [ranked], isAbsent: false }));
-    const asked = [...alone, ...this.#anywhere]
-      .filter(({ members }) => members.length > 0 && members[0]!.predicate.asked.length > 0)
-      .sort((a, b) => shortestAsked(b) - shortestAsked(a));
+  /**
+   * Where not all members of a clause can be asked, the answers for the others still tell which columns need not be searched. Such clauses are
+   * asked last, of the row groups that are left.
+   */
+  #questionsOf(): FilterQuestion[] {
+    const asked = this.#clauses
+      .map((clause) => {
+        const members = allMembers(clause).filter(({ predicate }) => predicate.asked.length > 0);
+        const concludes = members.length === clause.members.length && clause.absent.length === 0;
+        return { members, concludes, length: concludes ? shortestAsked(members) : 0 };
+      })
+      .sort((a, b) => b.length - a.length);
     const questions: FilterQuestion[] = [];
-    for (const { members, isAbsent } of asked) {
+    for (const { members, concludes } of asked) {
       members.forEach((ranked, i) => {
-        const isLast = i === members.length - 1;
+        const { field, asked } = ranked.predicate;
         this.#numbers.set(ranked, questions.length);
-        questions.push({
-          field: ranked.predicate.field,
-          asked: ranked.predicate.asked,
-          concludes: isLast && !isAbsent ? members.length : 0,
-        });
+        const isLast = i === members.length - 1;
+        questions.push({ field, asked, concludes: concludes && isLast ? members.length : 0 });
       });
     }
     return questions;
@@ -117,7 +120,8 @@ export class Pruning {
   /** Whether filters are asked for a whole value, which few row groups have. */
   get asksWholeValues(): boolean {
     return this.#questions.some(
-      ({ asked, concludes }) => concludes > 0 && asked.every(({ hash }) => hash !== null),
+      ({ concludes }, last) =>
+        concludes > 0 && this.#questions.slice(last + 1 - concludes, last + 1).every(asksValues),
     );
   }
 
@@ -196,7 +200,7 @@ export class Pruning {
     if (this.#isApartInTime(rowGroup)) return null;
     if (this.#isForAll) return [];
     const left = this.#leftByZones(await rowGroup.open(this.threads, this.stats));
-    return left && [...left.predicates, ...left.anywhere.flatMap(({ members }) => members)];
+    return left && left.flatMap(allMembers);
   }
 
   /**
@@ -214,8 +218,8 @@ export class Pruning {
       stats.rowGroupsPrunedByZone++;
       return none;
     }
-    const anywhere = this.#leftByFilters(left.anywhere, rulings, rowGroup.index);
-    if (anywhere === null) {
+    const clauses = this.#leftByFilters(left, rulings, rowGroup.index);
+    if (clauses === null) {
       stats.rowGroupsPrunedByGram++;
       return none;
     }
@@ -223,38 +227,30 @@ export class Pruning {
       stats.rowGroupsPrunedByValue++;
       return none;
     }
-    const { predicates } = left;
-    const isDecided = predicates.length === 0 && anywhere.length === 0;
-    return isDecided ? this.#every() : { kind: 'undecided', open, predicates, anywhere };
+    return clauses.length === 0 ? this.#every() : { kind: 'undecided', open, clauses };
   }
 
-  /**
-   * The texts in any field that a row group may contain, each with the fields whose filters allow for it; null where the filters say that
-   * no row matches.
-   */
+  /** The clauses with the members that the filters of a row group allow for; null where they say that no row matches. */
   #leftByFilters(
-    anywhere: readonly RankedAnywhere[],
+    clauses: readonly RankedClause[],
     rulings: SegmentRulings,
     rowGroup: number,
-  ): RankedAnywhere[] | null {
-    const left: RankedAnywhere[] = [];
+  ): RankedClause[] | null {
     let columnsPruned = 0;
-    for (const { members, isAbsent } of anywhere) {
-      const mayHold = members.filter((ranked) => {
-        const question = this.#numbers.get(ranked);
-        return question === undefined || !rulings.isWithout(question, rowGroup);
-      });
-      columnsPruned += members.length - mayHold.length;
-      if (mayHold.length > 0) left.push({ members: mayHold, isAbsent });
-      else if (!isAbsent) return null;
-    }
-    this.stats.columnsPrunedByGram += columnsPruned;
+    const mayHold = (ranked: RankedPredicate): ZoneVerdict => {
+      const question = this.#numbers.get(ranked);
+      if (question === undefined || !rulings.isWithout(question, rowGroup)) return 'some';
+      columnsPruned++;
+      return 'none';
+    };
+    const left = clausesLeft(clauses, mayHold);
+    if (left !== null) this.stats.columnsPrunedByGram += columnsPruned;
     return left;
   }
 
   /** Whether the query has no predicates. */
   get #isForAll(): boolean {
-    return this.#predicates.length === 0 && this.#anywhere.length === 0;
+    return this.#clauses.length === 0;
   }
 
   #every(): Pruned {
@@ -266,48 +262,67 @@ export class Pruning {
   #isApartInTime({ timeMinMs, timeMaxMs, rows }: RowGroup): boolean {
     if (this.#onTime.length === 0 || timeMinMs === null || timeMaxMs === null) return false;
     const zone = { min: BigInt(timeMinMs), max: BigInt(timeMaxMs), nullCount: 0, rows };
-    return this.#onTime.some((predicate) => zoneVerdict(predicate, zone) === 'none');
+    return clausesLeft(this.#onTime, ({ predicate }) => zoneVerdict(predicate, zone)) === null;
   }
 
-  /** The predicates that zone maps leave undecided; null where they say that no row matches. */
-  #leftByZones(open: OpenRowGroup): Pick<Undecided, 'predicates' | 'anywhere'> | null {
-    const predicates: RankedPredicate[] = [];
-    for (const ranked of this.#predicates) {
-      const verdict = zoneVerdict(ranked.predicate, open.zone(ranked.predicate.field));
-      if (verdict === 'none') return null;
-      if (verdict === 'some') predicates.push(ranked);
-    }
-    const anywhere: RankedAnywhere[] = [];
-    for (const { members, isAbsent } of this.#anywhere) {
-      const verdicts = members.map(({ predicate }) => zoneVerdict(predicate, open.zone(predicate.field)));
-      const isEverywhere = verdicts.includes('all');
-      const mayHold = members.filter((_, i) => verdicts[i] !== 'none');
-      const isDecided = isEverywhere || mayHold.length === 0;
-      if (!isDecided) anywhere.push({ members: mayHold, isAbsent });
-      else if (isEverywhere === isAbsent) return null;
-    }
-    return { predicates, anywhere };
+  /** What zone maps leave undecided; null where they say that no row matches. */
+  #leftByZones(open: OpenRowGroup): RankedClause[] | null {
+    return clausesLeft(this.#clauses, ({ predicate }) => zoneVerdict(predicate, open.zone(predicate.field)));
   }
 }
 
+/**
+ * The clauses that are left undecided by verdicts on their members, each with the members that may still hold; null where one holds for no
+ * row.
+ */
+function clausesLeft(
+  clauses: readonly RankedClause[],
+  verdictOf: (member: RankedPredicate) => ZoneVerdict,
+): RankedClause[] | null {
+  const left: RankedClause[] = [];
+  for (const { members, absent } of clauses) {
+    const ofMembers = alternativesLeft(members, verdictOf);
+    const ofAbsent = absent.map((each) => alternativesLeft(each, verdictOf));
+    // A text that is in all rows is absent from none, and the other way round.
+    if (ofMembers === 'all' || ofAbsent.includes('none')) continue;
+    const lacking = ofAbsent.filter((each) => typeof each !== 'string');
+    if (ofMembers === 'none' && lacking.length === 0) return null;
+    left.push({ members: ofMembers === 'none' ? [] : ofMembers, absent: lacking });
+  }
+  return left;
+}
+
+/** The members that may hold for some rows; `all` where one holds for all rows, `none` where none holds for any. */
+function alternativesLeft(
+  members: readonly RankedPredicate[],
+  verdictOf: (member: RankedPredicate) => ZoneVerdict,
+): readonly RankedPredicate[] | 'all' | 'none' {
+  const verdicts = members.map(verdictOf);
+  if (verdicts.includes('all')) return 'all';
+  const left = members.filter((_, i) => verdicts[i] === 'some');
+  return left.length === 0 ? 'none' : left;
+}
+
 /** Length of the shortest text that is asked for. A whole value counts as longer than any text. */
-function shortestAsked({ members }: RankedAnywhere): number {
-  return Math.min(
-    ...members[0]!.predicate.asked.map(({ hash, folded }) =>
-      hash === null ? folded.length : Number.MAX_SAFE_INTEGER,
-    ),
+function shortestAsked(members: readonly RankedPredicate[]): number {
+  const lengths = members.flatMap(({ predicate }) =>
+    predicate.asked.map(({ hash, folded }) => (hash === null ? folded.length : Number.MAX_SAFE_INTEGER)),
   );
+  return Math.min(...lengths);
 }
 
 /** What a zone map says of a predicate: no row matches, every row matches, or only the values can tell. */
 export type ZoneVerdict = 'none' | 'all' | 'some';
 
-/** The verdict of a column chunk's zone map; `some` where it has no bounds. A null matches no predicate. */
+/** The verdict of a column chunk's zone map; `some` where it has no bounds. Only null matches `exists` with false, and nothing else. */
 export function zoneVerdict(predicate: PreparedPredicate, zone: ZoneMap | null): ZoneVerdict {
   if (zone === null) return 'some';
-  if (zone.nullCount === zone.rows) return 'none';
+  const { nullCount, rows } = zone;
+  const [first] = predicate.anyOf;
+  if (first!.kind === 'exists') return verdictOf(nullCount === rows, nullCount === 0, first!.outside);
+  if (nullCount === rows) return 'none';
   const verdicts = predicate.anyOf.map((comparison) => comparisonVerdict(comparison, zone));
-  if (verdicts.includes('all')) return zone.nullCount > 0 ? 'some' : 'all';
+  if (verdicts.includes('all')) return nullCount > 0 ? 'some' : 'all';
   return verdicts.includes('some') ? 'some' : 'none';
 }
 
@@ -318,6 +333,8 @@ function comparisonVerdict(comparison: Comparison, { min, max }: ZoneMap): ZoneV
   }
   if (min === null || max === null) return 'some';
   switch (comparison.kind) {
+    case 'exists':
+      return 'some';
     case 'int':
       assert(typeof min === 'bigint' && typeof max === 'bigint', 'the bounds of integers are BigInts');
       return rangeVerdict(comparison, min, max);

@@ -1,5 +1,5 @@
 import type { Column } from '../columns/column.js';
-import type { PreparedAnywhere, PreparedPredicate } from './predicate.js';
+import type { PreparedPredicate } from './predicate.js';
 import type { KernelNeedle } from '../kernels/needle.js';
 import { searchedNeedleBytesMax } from '../kernels/block-search.js';
 import type { OpenRowGroup } from '../store/reading/snapshot.js';
@@ -23,17 +23,6 @@ export function rankedPredicate(predicate: PreparedPredicate): RankedPredicate {
   return { predicate, cost, streamed: streamedSearchOf(predicate), rowsSeen: 0, rowsPassed: 0 };
 }
 
-/** A text that is searched in several fields, with what has been seen of each. */
-export interface RankedAnywhere {
-  readonly members: readonly RankedPredicate[];
-  readonly isAbsent: boolean;
-}
-
-/** Prepares a text in any field for ranking, before any row has been seen. */
-export function rankedAnywhere({ members, isAbsent }: PreparedAnywhere): RankedAnywhere {
-  return { members: members.map(rankedPredicate), isAbsent };
-}
-
 const dictionaryCost = 1;
 const numericCost = 2;
 
@@ -52,6 +41,7 @@ export function costOf(predicate: PreparedPredicate, column: Column): number {
 /** The cost where each value is compared. */
 function compareCost({ anyOf }: PreparedPredicate): number {
   return anyOf.reduce((sum, comparison) => {
+    if (comparison.kind === 'exists') return sum + dictionaryCost;
     if (comparison.kind !== 'string') return sum + numericCost;
     return sum + (comparison.needle.op === 'like' ? 40 : 5);
   }, 0);

@@ -16,7 +16,7 @@ import type { RowGroupShare } from './plan.js';
 import type { ScanStats } from './query.js';
 import { countNarrowed, narrow, type NarrowedBy, type NarrowMode } from './narrowing.js';
 import { matchesTask, type NarrowedRows } from './row-group-task.js';
-import type { PreparedPredicates } from './predicate.js';
+import { fieldsOf, onlyMember, type PreparedPredicates } from './predicate.js';
 import { Pruning, type Undecided } from './pruning.js';
 import { costOf, rank, type RankedPredicate, mayMatchStreamed } from './ranked-predicate.js';
 import { RemainingRows, type Selection } from './selection.js';
@@ -53,8 +53,7 @@ export class RowGroupFilter {
   ) {
     const { stats, threads } = work;
     this.pruning = new Pruning(schema, predicates, threads, stats);
-    const { onField, anywhere } = predicates;
-    this.#fields = [...onField, ...anywhere.flatMap(({ members }) => members)].map(({ field }) => field);
+    this.#fields = fieldsOf(predicates);
   }
 
   /**
@@ -80,21 +79,28 @@ export class RowGroupFilter {
     }
   }
 
-  async #narrow(
-    { open, predicates, anywhere }: Undecided,
-    rows: number,
-    share: RowGroupShare,
-  ): Promise<Selection> {
+  async #narrow({ open, clauses }: Undecided, rows: number, share: RowGroupShare): Promise<Selection> {
     const remaining = new RemainingRows(rows, share);
-    predicates.sort((a, b) => rank(a) - rank(b));
-    let narrowedBy = await this.#ask(predicates, 'all', open, remaining);
-    for (const { members, isAbsent } of anywhere) {
+    const alone = clauses.flatMap((clause) => onlyMember(clause) ?? []).sort((a, b) => rank(a) - rank(b));
+    let narrowedBy = await this.#ask(alone, 'all', open, remaining);
+    const narrow = async (members: readonly RankedPredicate[], left: RemainingRows): Promise<void> => {
+      if ((await this.#ask(members, 'none', open, left)) === 'values') narrowedBy = 'values';
+    };
+    for (const clause of clauses) {
       if (remaining.count === 0) break;
-      // Once the text has been found in a row, its other fields are not searched.
+      if (onlyMember(clause) !== undefined) continue;
+      // Once a member is known to hold for a row, the others are not evaluated on it.
       const without = remaining.copy();
-      if ((await this.#ask(members, 'none', open, without)) === 'values') narrowedBy = 'values';
-      if (isAbsent) remaining.keepThoseOf(without);
-      else remaining.takeAway(without);
+      await narrow(
+        clause.members.toSorted((a, b) => a.cost - b.cost),
+        without,
+      );
+      for (const members of clause.absent) {
+        const lacking = without.copy();
+        await narrow(members, lacking);
+        without.takeAway(lacking);
+      }
+      remaining.takeAway(without);
     }
     if (remaining.count > 0) narrowedBy = 'values';
     countNarrowed(this.work.stats, share, narrowedBy);

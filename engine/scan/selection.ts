@@ -160,12 +160,6 @@ export class RemainingRows {
     return copy;
   }
 
-  /** Keeps only the rows that `copy` still has. */
-  keepThoseOf(copy: RemainingRows): void {
-    if (copy.#count === 0) this.clear();
-    else this.keep(copy.#allBits().slice());
-  }
-
   /** Excludes the rows that `copy` still has. */
   takeAway(copy: RemainingRows): void {
     if (copy.#count === 0) return;

@@ -10,7 +10,7 @@ import type { CountQuery } from './count-query.js';
 import type { Tally } from './tally.js';
 import type { Schema } from '../core/schema.js';
 import type { RowGroup } from '../store/reading/snapshot.js';
-import { areFiltered, fieldsOf, type PreparedPredicates } from './predicate.js';
+import { fieldsOf, type PreparedPredicates } from './predicate.js';
 
 /** What a scan reads of rows on other machines. */
 export interface RemoteWish {
@@ -106,7 +106,7 @@ class TieredFinder implements Finder {
   async *matches(limit: number): AsyncGenerator<Matches, void> {
     let plan = this.plan;
     if (plan.direction === 'backward') {
-      const isFiltered = areFiltered(this.#wish!.predicates);
+      const isFiltered = this.#wish!.predicates.clauses.length > 0;
       const { kept, start } = isFiltered
         ? await this.#last(limit)
         : { kept: null, start: startOfLast(plan, limit) };

@@ -52,9 +52,10 @@ const signs = { eq: '=', ne: '≠', gt: '>', gte: '≥', lt: '<', lte: '≤' } a
 function describePredicate(predicate: Predicate, schema: Schema): string {
   if (predicate.kind === 'anywhere')
     return `any text ${predicate.isAbsent ? 'not_like' : 'like'} ${JSON.stringify(predicate.value)}`;
-  if (predicate.kind === 'set')
+  if (predicate.kind === 'any' || predicate.kind === 'set')
     return predicate.members.map((member) => describePredicate(member, schema)).join(' or ');
   const { name, type } = schema.fields[predicate.field]!;
+  if (predicate.kind === 'exists') return `${name} has ${predicate.value ? 'a value' : 'no value'}`;
   const value = answeredValue(type, predicate.value);
   if (predicate.kind === 'string') return `${name} ${predicate.op} ${JSON.stringify(value)}`;
   const time = type === 'time' ? ` (${formatTime(Number(value))} UTC)` : '';
@@ -75,7 +76,7 @@ function describeQuery(query: Query, schema: Schema): string[] {
     ['after', after && formatCursor(after)],
     ['before', before && formatCursor(before)],
     ...predicates.map((predicate, i): Pair => {
-      const index = predicate.kind === 'anywhere' ? '' : describeIndexOf(schema.fields[predicate.field]!);
+      const index = 'field' in predicate ? describeIndexOf(schema.fields[predicate.field]!) : '';
       return [i === 0 ? 'filters' : '', describePredicate(predicate, schema) + index];
     }),
   ]);

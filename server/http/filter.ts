@@ -8,7 +8,6 @@ import {
   type FieldPredicate,
   int64Max,
   int64Min,
-  type Predicate,
 } from '../../engine/index.js';
 import { badParameter, type ProblemError } from './problem.js';
 import { didYouMean, listNames } from './suggestion.js';
@@ -50,9 +49,12 @@ const filtersOf: Readonly<Record<FieldType, Filters>> = {
   bool: { kind: 'int', operators: ['eq', 'ne'], parse: parseBool },
 };
 
+/** The parameters whose values are filters, one of which has to hold. */
+export const groupNames: readonly string[] = ['any', ...Array.from({ length: 8 }, (_, i) => `any${i + 2}`)];
+
 /** The operators that a filter on a field of this type may have. */
 export function operatorsOf(type: FieldType): readonly string[] {
-  return [...(type === 'time' ? windowOps.keys() : []), ...filtersOf[type].operators, 'in'];
+  return [...(type === 'time' ? windowOps.keys() : []), ...filtersOf[type].operators, 'in', 'exists'];
 }
 
 /** Comparison signs of other query languages, and the operators that they stand for. Longer signs come first, as they begin with others. */
@@ -129,7 +131,7 @@ const anyField = '*';
  * Parses one filter from its decoded key `<field>__<operator>` (the operator is what follows the last `__`) and its decoded value.
  * A filter `in` becomes a set with one member, which `joinSets` joins to others. Throws a `ProblemError` (400).
  */
-export function parsePredicate(key: string, value: string, schema: Schema, context: TimeContext): Predicate {
+export function parsePredicate(key: string, value: string, schema: Schema, context: TimeContext): Filter {
   const separator = key.lastIndexOf('__');
   const name = key.slice(0, separator);
   const operator = key.slice(separator + 2);
@@ -137,6 +139,7 @@ export function parsePredicate(key: string, value: string, schema: Schema, conte
   if (field < 0 && name === anyField) return parseAnywhere(key, operator, value, schema);
   if (field < 0) throw unknownField(key, name, schema);
   const { type } = schema.fields[field]!;
+  if (operator === 'exists') return { kind: 'exists', field, value: parseBool(key, value) === 1n };
   if (operator !== 'in') return parseCompare(key, operator, value, field, schema, context);
   const member = parseCompare(key, filtersOf[type].operators[0]!, value, field, schema, context);
   return { kind: 'set', field, members: [member] };
@@ -153,10 +156,13 @@ function parseAnywhere(key: string, operator: string, value: string, { fields }:
   return { kind: 'anywhere', isAbsent: operator === 'not_like', value };
 }
 
+/** A filter that may be a member of a group. */
+export type Filter = FieldPredicate | AnywherePredicate;
+
 /** Joins all `in` filters on the same field into one set, which matches if any of its members does. */
-export function joinSets(predicates: readonly Predicate[]): Predicate[] {
+export function joinSets(predicates: readonly Filter[]): Filter[] {
   const members = new Map<number, FieldPredicate[]>();
-  const joined: Predicate[] = [];
+  const joined: Filter[] = [];
   for (const predicate of predicates) {
     const known = predicate.kind === 'set' ? members.get(predicate.field) : undefined;
     if (predicate.kind !== 'set') joined.push(predicate);

@@ -3,7 +3,6 @@ import http from 'node:http';
 import https from 'node:https';
 import {
   answeredValue,
-  type FieldPredicate,
   type Predicate,
   type Schema,
   messageBytesMax,
@@ -17,25 +16,45 @@ import {
   type WriterAgents,
   type WriterClient,
 } from '../../engine/index.js';
+import { groupNames, type Filter } from './filter.js';
 
-/** Filters as parameters of a query string, percent-encoded: `status__gte=500`, `host__exact=a`. */
+/**
+ * Filters as parameters of a query string, percent-encoded: `status__gte=500`, `host__exact=a`. Groups for which there are no names left are
+ * left out: the reader filters the rows again.
+ */
 export function filterText(predicates: readonly Predicate[], schema: Schema): string[] {
-  return predicates.flatMap((predicate) => {
-    if (predicate.kind === 'anywhere')
-      return [parameter('*', predicate.isAbsent ? 'not_like' : 'like', predicate.value)];
-    const { name } = schema.fields[predicate.field]!;
-    if (predicate.kind !== 'set') return [parameter(name, predicate.op, valueText(predicate, schema))];
-    return predicate.members.map((member) => parameter(name, 'in', valueText(member, schema)));
-  });
+  const groups = predicates.filter((predicate) => predicate.kind === 'any');
+  const inGroups = groups
+    .slice(0, groupNames.length)
+    .flatMap(({ members }, i) =>
+      members
+        .flatMap((member) => filtersOf(member, schema))
+        .map(([key, value]) => parameter(groupNames[i]!, `${key}=${value}`)),
+    );
+  const others = predicates.flatMap((predicate) =>
+    predicate.kind === 'any' ? [] : filtersOf(predicate, schema).map((filter) => parameter(...filter)),
+  );
+  return [...others, ...inGroups];
 }
 
-function parameter(name: string, operator: string, value: string): string {
-  return `${name}__${operator}=${encodeURIComponent(value).replaceAll('%20', '+')}`;
+function parameter(key: string, value: string): string {
+  return `${key}=${encodeURIComponent(value).replaceAll('%20', '+')}`;
 }
 
-function valueText(predicate: FieldPredicate, { fields }: Schema): string {
-  if (predicate.kind === 'set') throw new Error('a set has no sets');
-  return String(answeredValue(fields[predicate.field]!.type, predicate.value));
+function filtersOf(predicate: Filter, schema: Schema): [key: string, value: string][] {
+  if (predicate.kind === 'anywhere')
+    return [[`*__${predicate.isAbsent ? 'not_like' : 'like'}`, predicate.value]];
+  const { name, type } = schema.fields[predicate.field]!;
+  switch (predicate.kind) {
+    case 'set':
+      return predicate.members
+        .flatMap((member) => filtersOf(member, schema))
+        .map(([, value]) => [`${name}__in`, value]);
+    case 'exists':
+      return [[`${name}__exists`, String(predicate.value)]];
+    default:
+      return [[`${name}__${predicate.op}`, String(answeredValue(type, predicate.value))]];
+  }
 }
 
 /** Concurrent requests to the writer; further ones wait. */

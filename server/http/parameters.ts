@@ -6,7 +6,7 @@ import {
   type Position,
   type Schema,
 } from '../../engine/index.js';
-import { joinSets, parsePredicate, likelyFilter, operatorsOf } from './filter.js';
+import { groupNames, joinSets, parsePredicate, likelyFilter, operatorsOf, type Filter } from './filter.js';
 import { didYouMean, listNames } from './suggestion.js';
 import type { TimeContext } from './time-value.js';
 
@@ -99,7 +99,9 @@ export function readParameters<Name extends string>(
   repeated: readonly Name[] = [],
 ): ReadParameters<Name> {
   const given = new Map<Name, string[]>();
-  const predicates: Predicate[] = [];
+  const filters: Filter[] = [];
+  const groups = new Map<string, Filter[]>();
+  let count = 0;
   for (const piece of rawQuery.split('&')) {
     if (piece === '') continue;
     const equals = piece.indexOf('=');
@@ -115,12 +117,43 @@ export function readParameters<Name extends string>(
       else throw badParameter(key, `"${key}" is given twice`);
       continue;
     }
-    if (predicates.length === predicatesMax)
-      throw badParameter(key, `more than ${predicatesMax} filters in one request`);
-    if (!key.includes('__')) throw unknownParameter(key, equals < 0 ? null : value, names, context.schema);
-    predicates.push(parsePredicate(key, value, context.schema, context));
+    if (++count > predicatesMax) throw badParameter(key, `more than ${predicatesMax} filters in one request`);
+    if (groupNames.includes(key)) {
+      const member = parseMember(key, value, context);
+      groups.set(key, [...(groups.get(key) ?? []), member]);
+    } else if (key.includes('__')) filters.push(parsePredicate(key, value, context.schema, context));
+    else throw unknownParameter(key, equals < 0 ? null : value, names, context.schema);
   }
-  return { given, predicates: joinSets(predicates) };
+  return { given, predicates: [...joinSets(filters), ...Array.from(groups.values(), groupOf)] };
+}
+
+/** A group of one filter is that filter. (A set is not, because it would be one with other sets on its field.) */
+function groupOf(filters: readonly Filter[]): Predicate {
+  const members = joinSets(filters);
+  return members.length === 1 && members[0]!.kind !== 'set' ? members[0]! : { kind: 'any', members };
+}
+
+/** Parses a filter that is the value of a group. */
+function parseMember(group: string, text: string, context: FilterContext): Filter {
+  const equals = text.indexOf('=');
+  const key = text.slice(0, Math.max(0, equals));
+  if (!key.includes('__')) {
+    const likely =
+      equals < 0
+        ? likelyFilter(text, null, context.schema)
+        : likelyFilter(key, text.slice(equals + 1), context.schema);
+    const meant = likely ?? 'status__gte=500';
+    throw badParameter(
+      group,
+      `the value of "${group}" must be a filter, such as ${group}=${meant}, not ${JSON.stringify(text)}`,
+    );
+  }
+  try {
+    return parsePredicate(key, text.slice(equals + 1), context.schema, context);
+  } catch (error) {
+    if (error instanceof ProblemError) throw badParameter(group, `in "${group}": ${error.detail}`);
+    throw error;
+  }
 }
 
 /** The position that a cursor stands for; undefined without a text. Throws a `ProblemError` (400) for a text that is no cursor. */
@@ -143,6 +176,16 @@ function unknownParameter(
   schema: Schema,
 ): ProblemError {
   const names = schema.fields.map((field) => field.name);
+  if (/^any\d+$/.test(key))
+    return badParameter(
+      key,
+      `unknown parameter ${JSON.stringify(key)}: the groups of filters are any and any2 to any9`,
+    );
+  if (value !== null && /^[\w*]+=/.test(value) && value.includes('__'))
+    return badParameter(
+      key,
+      `unknown parameter ${JSON.stringify(key)}: where one of several filters has to hold, write each as any=${value.slice(0, 100)}`,
+    );
   const likely = likelyFilter(key, value, schema);
   if (likely !== undefined && !names.includes(key)) {
     const message = `unknown parameter ${JSON.stringify(key)}: write ${likely}, a filter is <field>__<operator>=<value>`;
@@ -156,7 +199,7 @@ function unknownParameter(
   }
   return badParameter(
     key,
-    `unknown parameter ${JSON.stringify(key)}${didYouMean(key, [...parameters, ...names])}. ` +
-      `A request takes ${parameters.join(', ')}, and filters <field>__<operator> on the fields ${listNames(names)}`,
+    `unknown parameter ${JSON.stringify(key)}${didYouMean(key, [...parameters, 'any', ...names])}. ` +
+      `A request takes ${parameters.join(', ')}, any=<filter>, and filters <field>__<operator> on the fields ${listNames(names)}`,
   );
 }

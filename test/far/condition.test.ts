@@ -68,12 +68,12 @@ describe('SQL for the far tier', () => {
   it('selects at least the matching rows, also for texts whose case the server cannot fold', () => {
     const field = 4;
     const like = (value: string) => conditionOf({ kind: 'string', field, op: 'like', value });
-    expect(like('error')).toBe("((positionCaseInsensitive(`message__string`, 'error') > 0))");
+    expect(like('error')).toBe("(positionCaseInsensitive(`message__string`, 'error') > 0)");
     expect(like('task')).toContain("position(`message__string`, '\\xC5\\xBF') > 0");
-    expect(like('größe=1')).toBe("((positionCaseInsensitive(`message__string`, 'e=1') > 0))");
-    expect(like('ÄÖ')).toBe('(isNotNull(`message__string`))');
+    expect(like('größe=1')).toBe("(positionCaseInsensitive(`message__string`, 'e=1') > 0)");
+    expect(like('ÄÖ')).toBe('isNotNull(`message__string`)');
     const notLike = conditionOf({ kind: 'string', field, op: 'not_like', value: 'ÄÖ' });
-    expect(notLike).toBe("(NOT (position(`message__string`, '\\xC3\\x84\\xC3\\x96') > 0))");
+    expect(notLike).toBe("NOT (position(`message__string`, '\\xC3\\x84\\xC3\\x96') > 0)");
   });
 
   it('lets rows without any text pass if the empty text must be absent', () => {
@@ -82,7 +82,7 @@ describe('SQL for the far tier', () => {
   });
 
   it('recognises conditions that cannot be true', () => {
-    expect(conditionOf({ kind: 'int', field: 1, op: 'gt', value: 2n ** 63n - 1n })).toBe('(0)');
+    expect(conditionOf({ kind: 'int', field: 1, op: 'gt', value: 2n ** 63n - 1n })).toBe('0');
     const stored = { fields: [{ name: 'time', type: 'time' as const }] };
     const prepared = preparePredicates(
       { limit: 1, predicates: [{ kind: 'int', field: 1, op: 'ne', value: 1n }] },

@@ -56,13 +56,17 @@ function json(value: Value, type: FieldType): string {
   return typeof value === 'bigint' ? value.toString() : JSON.stringify(value);
 }
 
-function matches(predicate: Predicate, { values }: ModelRecord, { schema }: Dataset): boolean {
+function matches(predicate: Predicate, record: ModelRecord, dataset: Dataset): boolean {
+  const { values } = record;
+  const { schema } = dataset;
+  if (predicate.kind === 'any') return predicate.members.some((member) => matches(member, record, dataset));
   if (predicate.kind !== 'anywhere') return holds(predicate, values[predicate.field]!);
   const texts = values.filter((value, i) => value !== null && schema.fields[i]!.type === 'string');
   return predicate.isAbsent !== texts.some((text) => holdsString('like', String(text), predicate.value));
 }
 
 function holds(predicate: FieldPredicate, value: Value): boolean {
+  if (predicate.kind === 'exists') return (value !== null) === predicate.value;
   if (value === null) return false;
   if (predicate.kind === 'set') return predicate.members.some((member) => holds(member, value));
   if (predicate.kind === 'string') return holdsString(predicate.op, String(value), predicate.value);

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import type { Position } from '../../engine/core/cursor.js';
 import type {
   AnswerForm,
+  AnywherePredicate,
   CompareOp,
   FieldPredicate,
   Predicate,
@@ -115,27 +116,41 @@ const boolOps: fc.Arbitrary<CompareOp> = fc.constantFrom('eq', 'ne');
 export function predicates(dataset: Dataset): fc.Arbitrary<Predicate> {
   const compared = compares(dataset);
   // Comparisons of one field with a possibly present value, each turned into one for equality.
-  const sets = fc.array(compared, { minLength: 1, maxLength: 12 }).map((drawn): Predicate => {
+  const sets = fc.array(compared, { minLength: 1, maxLength: 12 }).map((drawn): FieldPredicate => {
     const { field } = drawn[0]!;
     const members = drawn
       .filter((each) => each.field === field)
       .map((each) => ({ ...each, op: each.kind === 'string' ? 'exact' : 'eq' }) as FieldPredicate);
     return { kind: 'set', field, members };
   });
-  const anywhere = fc.tuple(compared, fc.boolean()).map(([drawn, isAbsent]): Predicate => ({
+  const anywhere = fc.tuple(compared, fc.boolean()).map(([drawn, isAbsent]): AnywherePredicate => ({
     kind: 'anywhere',
     isAbsent,
     value: drawn.kind === 'string' ? drawn.value : '',
   }));
-  return fc.oneof(
+  const exists = fc.record({
+    kind: fc.constant('exists' as const),
+    field: fc.nat(dataset.schema.fields.length - 1),
+    value: fc.boolean(),
+  });
+  const single = fc.oneof(
     { weight: 5, arbitrary: compared },
     { weight: 1, arbitrary: sets },
     { weight: 1, arbitrary: anywhere },
+    { weight: 1, arbitrary: exists },
   );
+  const groups = fc.record({
+    kind: fc.constant('any' as const),
+    members: fc.array(single, { maxLength: 4 }),
+  });
+  return fc.oneof({ weight: 4, arbitrary: single }, { weight: 2, arbitrary: groups });
 }
 
-function compares(dataset: Dataset): fc.Arbitrary<FieldPredicate> {
-  return fc.nat(dataset.schema.fields.length - 1).chain((field): fc.Arbitrary<FieldPredicate> => {
+/** A comparison with one value. */
+type Compare = Exclude<FieldPredicate, { kind: 'set' | 'exists' }>;
+
+function compares(dataset: Dataset): fc.Arbitrary<Compare> {
+  return fc.nat(dataset.schema.fields.length - 1).chain((field): fc.Arbitrary<Compare> => {
     const present = dataset.records.map((record) => record.values[field]!).filter((value) => value !== null);
     const { type } = dataset.schema.fields[field]!;
     if (type === 'string') {

@@ -26,6 +26,7 @@ function text(value: string): string {
 
 /** Whether SQL can express the predicate: `like`, `prefix` and `suffix` only with an ASCII search text. */
 export function isSayable(predicate: Predicate): boolean {
+  if (predicate.kind === 'any') return predicate.members.every(isSayable);
   if (predicate.kind !== 'string' && predicate.kind !== 'anywhere') return true;
   const isWhole = predicate.kind === 'string' && (predicate.op === 'exact' || predicate.op === 'ne');
   return isWhole || Buffer.byteLength(predicate.value) === predicate.value.length;
@@ -41,6 +42,8 @@ function condition(predicate: Predicate, schema: Schema): string {
     const isThere = `COALESCE(${members.map((member) => `COALESCE(${member}, FALSE)`).join(' OR ')}, FALSE)`;
     return predicate.isAbsent ? `NOT (${isThere})` : isThere;
   }
+  if (predicate.kind === 'any')
+    return `(${['FALSE', ...predicate.members.map((member) => condition(member, schema))].join(' OR ')})`;
   const { name, type } = schema.fields[predicate.field]!;
   const column = `"${name}"`;
   switch (predicate.kind) {
@@ -64,6 +67,8 @@ function condition(predicate: Predicate, schema: Schema): string {
       const call = { like: 'contains', prefix: 'starts_with', suffix: 'suffix' }[op.replace('not_', '')];
       return `${negated}${call}(${folded(column)}, ${text(value.toLowerCase())})`;
     }
+    case 'exists':
+      return `${column} IS ${predicate.value ? 'NOT ' : ''}NULL`;
     case 'set':
       return `(${predicate.members.map((member) => condition(member, schema)).join(' OR ')})`;
     default:

@@ -13,7 +13,7 @@ import { SegmentWriter } from '../../engine/store/sealed/sealed-segment-writer.j
 import type { OpenRowGroup, RowGroup } from '../../engine/store/reading/snapshot.js';
 import type { Codec } from '../../engine/parquet/compression.js';
 import { newReadCounters, type ReadCounters } from '../../engine/store/reading/read-counters.js';
-import { preparePredicates } from '../../engine/scan/predicate.js';
+import { allMembers, preparePredicates } from '../../engine/scan/predicate.js';
 import type { Predicate } from '../../engine/scan/query.js';
 import { SegmentRulings, ruling, type Ruling } from '../../engine/store/sealed/segment-rulings.js';
 import type { FilterQuestion } from '../../engine/store/sealed/filter-question.js';
@@ -64,8 +64,10 @@ export const noReads = newReadCounters;
 
 /** The questions that one predicate of a query puts to filters. */
 export function questionsOf(schema: Schema, predicate: Predicate): FilterQuestion[] {
-  const { onField } = preparePredicates({ limit: 1, predicates: [predicate] }, schema);
-  return onField.flatMap(({ field, asked }) => (asked.length === 0 ? [] : [{ field, asked, concludes: 1 }]));
+  const { clauses } = preparePredicates({ limit: 1, predicates: [predicate] }, schema);
+  return clauses
+    .flatMap(allMembers)
+    .flatMap(({ field, asked }) => (asked.length === 0 ? [] : [{ field, asked, concludes: 1 }]));
 }
 
 /** The verdict of the filters of a row group that were not used before. */

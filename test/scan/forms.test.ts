@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { caseCount, fc, isWhole } from '../cases.js';
 import { executeScan, Answer, newScanStats } from '../../engine/scan/answer.js';
-import type { AnswerForm, Query } from '../../engine/scan/query.js';
+import type { AnswerForm, Query, Predicate } from '../../engine/scan/query.js';
 import type { PieceIterator } from '../../engine/scan/scan.js';
 import { LogstrataError } from '../../engine/core/errors.js';
 import type { RowGroup, Snapshot } from '../../engine/store/reading/snapshot.js';
@@ -148,12 +148,11 @@ describe('answers of every form', () => {
         await textOf(executeScan(snapshot, query).lines);
         const all = dataset.schema.fields.map((_, field) => field);
         const texts = all.filter((field) => dataset.schema.fields[field]!.type === 'string');
-        const wanted = new Set([
-          ...(query.form?.fields ?? all),
-          ...query.predicates.flatMap((predicate) =>
-            predicate.kind === 'anywhere' ? texts : [predicate.field],
-          ),
-        ]);
+        const fieldsOf = (predicate: Predicate): readonly number[] => {
+          if (predicate.kind === 'any') return predicate.members.flatMap(fieldsOf);
+          return predicate.kind === 'anywhere' ? texts : [predicate.field];
+        };
+        const wanted = new Set([...(query.form?.fields ?? all), ...query.predicates.flatMap(fieldsOf)]);
         for (const { fieldsRead } of snapshot.rowGroups)
           expect([...fieldsRead].filter((field) => !wanted.has(field))).toEqual([]);
       }),

@@ -10,7 +10,8 @@ import { root } from './source-files.js';
 
 /** What each measure may be. A change that lowers a measure lowers its number here. */
 const most: Readonly<Record<string, number>> = {
-  'lines from a plan to an answer': 11_264,
+  // Groups of filters and `exists` need 55.
+  'lines from a plan to an answer': 11_319,
   'task modules': 12,
   'steps that wait in generators': 0,
   'promises or none': 25,

@@ -121,10 +121,11 @@ function mayHold(column: Column, needles: readonly KernelNeedle[]): boolean {
 export interface OwnFilterJob extends ForeignPlace {
   readonly format: ForeignFormat;
   readonly attached: FileIdentity;
-  readonly questions: readonly OwnQuestion[];
+  /** A row can only match if one of the questions of each list is answered by yes. */
+  readonly questions: readonly (readonly OwnQuestion[])[];
 }
 
-/** A column's filter, and hashes of values. A row can only match if its column has one of these values. */
+/** A column's filter, and hashes of values: whether the column may have one of these values. */
 export interface OwnQuestion {
   readonly filter: OwnFilter;
   readonly hashes: readonly ValueHash[];
@@ -137,7 +138,7 @@ export interface OwnFilterAnswers {
   readonly piecesRead: number;
 }
 
-/** Asks the filters, until one has none of its values. Throws `DamageError` for a file that has changed or is gone. */
+/** Asks the filters, until all of a list have none of their values. Throws `DamageError` for a file that has changed or is gone. */
 export async function askOwnFilters({
   path,
   copy,
@@ -149,19 +150,19 @@ export async function askOwnFilters({
   let bytesRead = 0;
   let piecesRead = 0;
   let isRuledOut = false;
-  for (const { filter, hashes } of questions) {
-    const answer = askOwnFilter({ path, copy }, filter, hashes);
-    bytesRead += answer.bytesRead;
-    piecesRead += answer.piecesRead;
-    isRuledOut = !answer.mayHave;
-    if (isRuledOut) break;
-  }
+  for (let next = 0; next < questions.length && !isRuledOut; next++)
+    isRuledOut = questions[next]!.every(({ filter, hashes }) => {
+      const answer = askOwnFilter({ path, copy }, filter, hashes);
+      bytesRead += answer.bytesRead;
+      piecesRead += answer.piecesRead;
+      return !answer.mayHave;
+    });
   return { result: { isRuledOut, bytesRead, piecesRead }, transfer: [] };
 }
 
 /**
- * The questions of a query that the file's own Bloom filters can answer: those for whole values, in columns whose stored values equal the
- * field's.
+ * The questions of a query that the file's own Bloom filters can answer, in a list for each filter of the query: those for whole values, in
+ * columns whose stored values equal the field's.
  *
  * @param sourceOf returns how a field is read from the file
  */
@@ -170,14 +171,19 @@ export function ownQuestions(
   { rowGroups }: ForeignFile,
   rowGroup: number,
   sourceOf: (field: number) => ColumnSource,
-): OwnQuestion[] {
-  return questions.flatMap(({ field, asked }): OwnQuestion[] => {
+): OwnQuestion[][] {
+  const own = questions.map(({ field, asked }): OwnQuestion | null => {
     const source = sourceOf(field);
-    if (source.kind !== 'column' || asked.length === 0) return [];
+    if (source.kind !== 'column') return null;
     const filter = rowGroups[rowGroup]!.chunks[source.columnIndex]!.bloomFilter;
-    if (filter === null) return [];
+    if (filter === null) return null;
     const hashes = asked.flatMap((one) => hashIn(source, one) ?? []);
-    return hashes.length === asked.length ? [{ filter, hashes }] : [];
+    return hashes.length === asked.length ? { filter, hashes } : null;
+  });
+  return questions.flatMap(({ concludes }, last) => {
+    const together = own.slice(last + 1 - concludes, last + 1);
+    const asked = together.filter((each) => each !== null);
+    return concludes > 0 && asked.length === concludes ? [asked] : [];
   });
 }
 

@@ -152,7 +152,7 @@ export class AttachedReader {
     if (asked.length === 0) return false;
     const { path, format } = file;
     const attached = identityOf(file);
-    const ranges = asked.map(({ filter: { offset, bytes } }) => ({
+    const ranges = asked.flat().map(({ filter: { offset, bytes } }) => ({
       from: offset,
       to: offset + Math.min(bytes, filterBytesAtOnce),
     }));
