@@ -58,7 +58,9 @@ function workersOption(work: string): Option {
 function addScan(command: Command, work: string): Command {
   return command
     .argument('<agent>', 'name of the agent')
-    .argument('[filters...]', 'field__operator=value')
+    .argument('[filters...]', 'field__operator=value, or a text that any field contains')
+    .option('--since <time>', "only records from this time on (the agent's first time field)", collect)
+    .option('--until <time>', 'only records before this time', collect)
     .option('--after <cursor>', 'only records after this _cursor', collect)
     .option('--before <cursor>', 'only records before this _cursor', collect)
     .addOption(workersOption(work))
@@ -107,6 +109,7 @@ function addServerOptions(command: Command): Command {
 /** The part of `--help` about filters, for all commands that take them. */
 export const filterHelp = `
 Filters are words field__operator=value; all of them must hold. Quote what the shell would change.
+A word without an operator is a text that any string field contains: timeout is '*__like=timeout'.
   int, float, time   eq ne gt gte lt lte in
   string             exact like prefix suffix (the last three ignore case),
                      ne not_like not_prefix not_suffix, in
@@ -179,6 +182,7 @@ const queryText = `${filterHelp}
 
 Examples:
   $ logstrata query nginx                                    the newest ${limitDefault} records
+  $ logstrata query app timeout --since 2h                   what the last two hours say of timeouts
   $ logstrata query nginx status__gte=500 time__since=2h     errors of the last two hours
   $ logstrata query nginx 'user_agent__like=bot' --limit 10 --explain
   $ logstrata query nginx --after 072a5f0000000123           the records after that one

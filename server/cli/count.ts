@@ -168,7 +168,7 @@ function outside(from: number, until: number): string {
   return from < 0 && until < 0 ? 'before the year 1' : 'after the year 9999';
 }
 
-interface CountFlags extends GlobalFlags, Pick<QueryBounds, 'after' | 'before'> {
+interface CountFlags extends GlobalFlags, Omit<QueryBounds, 'limit' | 'fields'> {
   readonly by?: readonly string[];
   readonly top?: readonly string[];
   readonly zone?: readonly string[];
@@ -184,10 +184,14 @@ export async function count(
   agent: string,
   words: readonly string[],
 ): Promise<number> {
-  const { after, before, by, top, zone, json = false, csv = false, explain = false } = flags;
-  const rawQuery = rawQueryOf(words, { after, before, by, top, zone });
+  const { since, until, after, before, by, top, zone, json = false, csv = false, explain = false } = flags;
+  const options = { since, until, after, before, by, top, zone };
   const parse = (schema: Schema, { config }: Settings): CountRequest =>
-    parseCountRequest(rawQuery, { schema, now: Date.now(), timezone: config.server.timezone });
+    parseCountRequest(rawQueryOf(words, options, schema), {
+      schema,
+      now: Date.now(),
+      timezone: config.server.timezone,
+    });
   return askAgent(flags, 'count', agent, parse, async (store, request) => {
     const counts = await store.count(request.query, { signal }).catch((error: unknown) => {
       throw countProblem(error);

@@ -66,9 +66,17 @@ async function publishFiles(
 
 /** The query of an export: by default all matching records in ascending order. */
 function readQuery(words: readonly string[], flags: ExportFlags, schema: Schema, settings: Settings): Query {
-  const { limit, after, before, fields, format } = flags;
-  const formats = format === 'parquet' ? [] : [format];
-  return parseQueryRequest(rawQueryOf(words, { limit, after, before, fields, format: formats }), {
+  const { since, until, limit, after, before, fields, format } = flags;
+  const options = {
+    since,
+    until,
+    limit,
+    after,
+    before,
+    fields,
+    format: format === 'parquet' ? [] : [format],
+  };
+  return parseQueryRequest(rawQueryOf(words, options, schema), {
     schema,
     now: Date.now(),
     timezone: settings.config.server.timezone,

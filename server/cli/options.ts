@@ -20,8 +20,10 @@ import {
   type RetentionEvent,
   type RetentionOutlook,
   type RetentionPolicy,
+  type Schema,
   type Taken,
 } from '../../engine/index.js';
+import { likelyFilter } from '../http/filter.js';
 import { didYouMean, listNames } from '../http/suggestion.js';
 import { parseTimeValue } from '../http/time-value.js';
 import { UsageError } from './failure.js';
@@ -159,8 +161,10 @@ export function packageVersion(): string {
 /** Default limit of a query, the same as of the HTTP route (`interface.md`). */
 export const limitDefault = 100;
 
-/** The values of the options that are parameters of a query, each as often as it was given. */
+/** The values of the options that are parameters or filters of a query, each as often as it was given. */
 export interface QueryBounds {
+  readonly since?: readonly string[];
+  readonly until?: readonly string[];
   readonly limit?: readonly string[];
   readonly after?: readonly string[];
   readonly before?: readonly string[];
@@ -168,26 +172,54 @@ export interface QueryBounds {
 }
 
 /**
- * Builds the query string of a command's words, each `field__op=value` with the value as typed (not URL-encoded), and of its options, which are
- * parameters of the same names. So the command line and the route parse queries with the same code, and refuse the same ones. Throws a
- * `UsageError` for a word without `=`.
+ * Builds the query string of a command's words, each `field__op=value` with the value as typed (not URL-encoded) or a text to search for, and
+ * of its options: filters on the time, and parameters of the same names. So the command line and the route parse queries with the same code,
+ * and refuse the same ones. Throws a `UsageError` for a word that looks like a mistyped filter.
  */
 export function rawQueryOf(
   words: readonly string[],
-  options: Readonly<Record<string, readonly string[] | undefined>>,
+  { since, until, ...parameters }: Readonly<Record<string, readonly string[] | undefined>>,
+  schema: Schema,
 ): string {
   const filters = words.map((word): [string, string] => {
     const equals = word.indexOf('=');
-    if (equals > 0) return [word.slice(0, equals), word.slice(equals + 1)];
-    throw new UsageError(
-      `a filter is field__operator=value, not ${JSON.stringify(word)}`,
-      'For example: status__gte=500, message__like=timeout, time__since=2h',
-    );
+    return equals > 0 ? [word.slice(0, equals), word.slice(equals + 1)] : ['*__like', textOf(word, schema)];
   });
-  const named = Object.entries(options).flatMap(([name, values = []]) =>
+  const named = Object.entries({ ...timeFilters({ since, until }, schema), ...parameters });
+  const options = named.flatMap(([name, values = []]) =>
     values.map((value): [string, string] => [name, value]),
   );
-  return new URLSearchParams([...filters, ...named]).toString();
+  return new URLSearchParams([...filters, ...options]).toString();
+}
+
+/** A word as a text to search for. */
+function textOf(word: string, schema: Schema): string {
+  const likely = likelyFilter(word, null, schema);
+  if (likely !== undefined || word.includes('__'))
+    throw new UsageError(
+      `a filter is field__operator=value, not ${JSON.stringify(word)}`,
+      likely === undefined
+        ? 'For example: status__gte=500, message__like=timeout, time__since=2h'
+        : `Write: ${likely}`,
+    );
+  if (/^(?:or|OR|AND|NOT)$/.test(word))
+    throw new UsageError(
+      `all words must be found, and ${JSON.stringify(word)} is none between them`,
+      "One of two: any='*__like=timeout' any='*__like=refused'; without: '*__not_like=health'; the word itself: '*__like=or'",
+    );
+  return word;
+}
+
+/** The filters of the options for a range of times, on the field that records are placed by. */
+function timeFilters(
+  options: Readonly<Record<'since' | 'until', readonly string[] | undefined>>,
+  schema: Schema,
+): Record<string, readonly string[]> {
+  const given = Object.entries(options).filter(([, values]) => values !== undefined);
+  const field = schema.fields.find(({ type }) => type === 'time');
+  if (given.length > 0 && field === undefined)
+    throw new UsageError(`--${given[0]![0]} needs a field of type time, and the agent has none`);
+  return Object.fromEntries(given.map(([name, values]) => [`${field!.name}__${name}`, values!]));
 }
 
 const hourMs = 3_600_000;

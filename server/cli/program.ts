@@ -4,6 +4,7 @@ import { didYouMean } from '../http/suggestion.js';
 import { addCommands } from './commands.js';
 import { addCompletionCommand } from './completion.js';
 import { exitDone, exitUsage, reportFailure, UsageError } from './failure.js';
+import { addOtherNames, withOptionMeant } from './other-names.js';
 import { packageVersion } from './options.js';
 import { handleClosedOutput, printable, wrapToWidth } from './terminal.js';
 
@@ -50,12 +51,15 @@ export function buildProgram(): Command {
   addCommands(program);
   addCompletionCommand(program);
   addHelpCommand(program);
+  addOtherNames(program);
   return program;
 }
 
 /** An error message of Commander. Its own line ends are the last one and the one before a suggestion; others are those of an argument. */
 function shownError(text: string): string {
-  return text.replace(/^error: /, 'logstrata: ').replaceAll(/[^\n]+|\n(?!\(Did you mean |$)/g, printable);
+  return withOptionMeant(text)
+    .replace(/^error: /, 'logstrata: ')
+    .replaceAll(/[^\n]+|\n(?!\(Did you mean |$)/g, printable);
 }
 
 /** Replaces Commander's own `help`, which answers an unknown command with the general help instead of an error. */
@@ -66,7 +70,7 @@ function addHelpCommand(program: Command): void {
     .argument('[command]', 'the command to explain (default: all)')
     .action((name?: string) => {
       if (name === undefined) program.help();
-      const { commands } = program;
+      const commands = program.createHelp().visibleCommands(program);
       const command = commands.find((known) => known.name() === name);
       if (command !== undefined) command.help();
       const near = didYouMean(

@@ -143,13 +143,18 @@ export async function query(
 ): Promise<number> {
   const { explain = false, follow: follows = false } = flags;
   const format = formatOf(flags);
-  const { limit, after, before, fields } = flags;
+  const { since, until, limit, after, before, fields } = flags;
   const formats = format === undefined || format === 'table' ? [] : [format];
-  const rawQuery = rawQueryOf(words, { limit, after, before, fields, format: formats });
+  const options = { since, until, limit, after, before, fields, format: formats };
   const parse = (schema: Schema, { config }: Settings): Query => {
     const { timezone, limitMax } = config.server;
     const limits = { limitMax, limitDefault: Math.min(limitDefault, limitMax) };
-    const parsed = parseQueryRequest(rawQuery, { schema, now: Date.now(), timezone, ...limits });
+    const parsed = parseQueryRequest(rawQueryOf(words, options, schema), {
+      schema,
+      now: Date.now(),
+      timezone,
+      ...limits,
+    });
     return follows ? followedQuery(parsed) : parsed;
   };
   return askAgent(flags, 'query', agent, parse, async (store, asked, schema, { config }) => {

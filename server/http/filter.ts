@@ -66,6 +66,7 @@ const signs: readonly (readonly [sign: string, operator: string, ofTime: string 
   ['>', 'gt', undefined],
   ['<', 'lt', 'until'],
   ['=', 'eq', undefined],
+  [':', 'eq', undefined],
 ];
 
 /** A longer hint would hide the sentence around it. */

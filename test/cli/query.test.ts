@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { run } from './here.js';
@@ -29,6 +30,12 @@ it('gives the same bytes as the route for the same query', async () => {
       ['context__like="city":"Oslo"', 'level__exact=error'],
       'context__like=%22city%22%3A%22Oslo%22&level__exact=error',
     ],
+    [
+      'app',
+      ['SPACE', 'left on', '--since', '2026-11-18', '--until', '2026-11-19 06:00:00'],
+      '*__like=space&*__like=left%20on&time__since=2026-11-18&time__until=2026-11-19T06:00:00',
+    ],
+    ['app', ['=1', '--limit', '3'], '*__like==1&limit=3'],
     ['app', ['time__until=2026-11-18 10:00:00', '--limit', '2'], 'time__until=2026-11-18+10:00:00&limit=2'],
   ];
   for (const [i, [agent, words, query]] of cases.entries()) {
@@ -40,6 +47,29 @@ it('gives the same bytes as the route for the same query', async () => {
     expect(ended.code).toBe(0);
     expect(ended.stdout).toBe(text);
   }
+});
+
+it('takes words and times in counts and exports too, if the agent has texts and times', async () => {
+  const folder = workFolder();
+  await run(folder, ['load', 'app', 'data/samples/app.log']);
+  const asked = ['space', '--since', '2026-11-18', '--until', '2026-11-19'];
+  const records = recordsOf((await run(folder, ['query', 'app', '*__like=space', ...asked])).stdout);
+  expect(records.length).toBeGreaterThan(2);
+  expect((await run(folder, ['count', 'app', ...asked])).stdout).toBe(`${records.length}\n`);
+  const exported = await run(folder, ['export', 'app', '--format', 'jsonl', ...asked]);
+  expect(recordsOf(exported.stdout)).toEqual(records);
+  const agent = "fields: [{ name: n, type: int }]\nfile: { path: '../logs/plain\\.log', format: json }\n";
+  writeFileSync(join(folder, 'agents/plain.yaml'), agent);
+  const untimed = await run(folder, ['query', 'plain', '--until', '1h']);
+  expect([untimed.code, untimed.stderr]).toEqual([
+    2,
+    'logstrata: --until needs a field of type time, and the agent has none\n',
+  ]);
+  const textless = await run(folder, ['count', 'plain', 'timeout']);
+  expect([textless.code, textless.stderr]).toEqual([
+    2,
+    expect.stringContaining('searches fields of type string, but the agent has none'),
+  ]);
 });
 
 it('pages by cursor', async () => {
