@@ -117,7 +117,10 @@ A word without an operator is a text that any string field contains: timeout is 
   bool               eq ne in, with true or false
   time               since until: "2026-11-18 10:00:00", 2026-11-18,
                      or a span back from now: 15m, 2h, 7d
-Repeat in to allow several values: level__in=error level__in=warn`;
+  every field        exists, with true or false
+Repeat in to allow several values: level__in=error level__in=warn
+Of all words any=<filter> one must hold: any=status__gte=500 any=level__exact=error
+any2 to any9 are further such groups.`;
 
 const serveText = `
 Examples:

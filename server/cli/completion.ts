@@ -1,6 +1,6 @@
 import { Argument, Option, type Command } from 'commander';
 import type { AgentDefinition } from '../../agents/definition/definition.js';
-import { operatorsOf } from '../http/filter.js';
+import { groupNames, operatorsOf } from '../http/filter.js';
 import { exitDone } from './failure.js';
 import { readAgentsFolder, readSettings } from './options.js';
 import { printable, printLines, writeOut } from './terminal.js';
@@ -130,11 +130,16 @@ async function fieldsOf({ operands }: TypedWords, agents: KnownAgents): Promise<
 /** Completes the field first and its operator next: together there would be too many candidates. */
 async function filterWords(typed: TypedWords, agents: KnownAgents, last: string): Promise<Candidate[]> {
   const fields = await fieldsOf(typed, agents);
+  const group = groupNames.map((name) => `${name}=`).find((start) => last.startsWith(start)) ?? '';
   const at = last.lastIndexOf('__');
-  const field = fields.find(({ name }) => at > 0 && name === last.slice(0, at));
-  if (field === undefined) return fields.map(({ name, type }) => ({ word: `${name}__`, about: type }));
+  const field = fields.find(({ name }) => at > 0 && name === last.slice(group.length, at));
+  if (field === undefined) {
+    const names = fields.map(({ name, type }) => ({ word: `${group}${name}__`, about: type }));
+    const groups = [{ word: 'any=', about: 'a filter, of several of which one must hold' }];
+    return group === '' && names.length > 0 ? [...names, ...groups] : names;
+  }
   const { name, operators } = field;
-  return operators.map((operator) => ({ word: `${name}__${operator}=`, about: '' }));
+  return operators.map((operator) => ({ word: `${group}${name}__${operator}=`, about: '' }));
 }
 
 /** Completes a list such as `time,level,` by one more field. */

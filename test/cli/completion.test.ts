@@ -78,6 +78,15 @@ describe('completions', () => {
       ['query', 'nginx', '--', 'path__not'],
       ['path__not_like=', 'path__not_prefix=', 'path__not_suffix='],
     ],
+    [
+      ['query', 'nginx', ''],
+      ['time__', 'status__', 'path__', 'any='],
+    ],
+    [['count', 'nginx', 'any=status__gte=500', 'any=s'], ['any=status__']],
+    [
+      ['query', 'nginx', 'any2=status__e'],
+      ['any2=status__eq=', 'any2=status__exists='],
+    ],
     [['query', 'nobody', ''], []],
     [['query', 'nginx', '--fields', 'time,st'], ['time,status']],
     [['query', 'nginx', '--fields', 'status,st'], []],

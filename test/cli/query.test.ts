@@ -36,6 +36,11 @@ it('gives the same bytes as the route for the same query', async () => {
       '*__like=space&*__like=left%20on&time__since=2026-11-18&time__until=2026-11-19T06:00:00',
     ],
     ['app', ['=1', '--limit', '3'], '*__like==1&limit=3'],
+    [
+      'app',
+      ['any=level__exact=error', 'any=message__like=no space', 'context__exists=true', '--limit', '7'],
+      'any=level__exact%3Derror&any=message__like=no+space&context__exists=true&limit=7',
+    ],
     ['app', ['time__until=2026-11-18 10:00:00', '--limit', '2'], 'time__until=2026-11-18+10:00:00&limit=2'],
   ];
   for (const [i, [agent, words, query]] of cases.entries()) {
@@ -105,6 +110,10 @@ it('explains on standard error how the query was understood and what it cost', a
   expect(ended.stderr).toMatch(/reads +newest first/);
   expect(ended.stderr).toMatch(/filters +status = 504\n +path prefix "\/API"/);
   expect(ended.stderr).toMatch(/row groups +\d+/);
+  const words = ['any=status__eq=504', 'any=path__prefix=/API', 'bytes__exists=true', '--explain'];
+  const group = await run(folder, ['query', 'nginx', ...words]);
+  expect(group.stderr).toMatch(/filters +bytes has a value\n +status = 504 or path prefix "\/API"\n/);
+  expect(recordsOf(group.stdout).length).toBeGreaterThan(recordsOf(ended.stdout).length);
   expect(ended.stderr).toMatch(new RegExp(`rows returned +${recordsOf(ended.stdout).length}\n`));
 });
 

@@ -73,6 +73,19 @@ it('a thousand followers of one filter cause one read of each commit', async () 
   expect(counted.scans).toBe(0);
 });
 
+it('one filter of a group has to match', async () => {
+  const { store } = await openStore();
+  const { followers } = followersOf(store);
+  const first = written;
+  const is = (n: number) => ({ kind: 'int', field: 1, op: 'eq', value: BigInt(first + n) }) as const;
+  const predicates = [{ kind: 'any', members: [is(1), is(3), is(8)] }] as const;
+  const client = follow(followers, store, { predicates });
+  const all = follow(followers, store);
+  for (let commit = 0; commit < 3; commit++) await append(store, rows(3), 'live');
+  await settled([client, all], () => all.ids.length === 9 && client.ids.length === 3);
+  expect(client.ids).toEqual([1, 3, 8].map((n) => all.ids[n]));
+});
+
 it('begins with the newest records, after a cursor, or with future records only', async () => {
   const { store } = await openStore();
   await append(store, rows(5), 'live');

@@ -7,7 +7,7 @@ import type { AgentStore } from '../../engine/archive/agent-store.js';
 import type { ForeignFile } from '../../engine/foreign/foreign-file.js';
 import { askOwnFilter } from '../../engine/foreign/search-parquet.js';
 import { readForeignFile } from '../../engine/foreign/read-foreign.js';
-import type { FieldPredicate, Query, ScanStats } from '../../engine/scan/query.js';
+import type { FieldPredicate, Predicate, Query, ScanStats } from '../../engine/scan/query.js';
 import { makeSchema } from '../../engine/core/schema.js';
 import { openOn, textOf } from '../engine/store/memory-archive.js';
 import { queryAllDuckDb } from '../oracle/duckdb.js';
@@ -68,7 +68,7 @@ async function withAttached<T>(of: string, use: (store: AgentStore) => Promise<T
 
 async function explained(
   store: AgentStore,
-  ...predicates: FieldPredicate[]
+  ...predicates: Predicate[]
 ): Promise<{ lines: Record<string, unknown>[]; stats: ScanStats }> {
   const query: Query = { limit: 1_000_000, after: undefined, before: undefined, predicates };
   const scan = await store.scan(query);
@@ -122,6 +122,21 @@ describe('Bloom filters in an attached file', () => {
       const several = await explained(store, set);
       expect(several.lines).toHaveLength(4);
       expect(several.stats.rowGroupsPrunedByValue).toBeGreaterThanOrEqual(rows / rowGroupRows - 4);
+      // Of a group, one filter alone rules nothing out.
+      const wide = (...members: FieldPredicate[]): Predicate => ({ kind: 'any', members });
+      const number = eq(2, BigInt(all[9000]!.n as number));
+      const group = await explained(store, wide(exact(1, String(all[3]!.id)), number));
+      expect(group.lines).toEqual([all[2], all[3], all[9000], all[9001]]);
+      expect(group.stats.rowGroupsPrunedByValue).toBeGreaterThanOrEqual(rows / rowGroupRows - 4);
+      const start = {
+        kind: 'string',
+        field: 1,
+        op: 'prefix',
+        value: String(all[200]!.id).slice(0, 20),
+      } as const;
+      const unasked = await explained(store, wide(number, start));
+      expect(unasked.lines).toEqual([all[200], all[201], all[9000], all[9001]]);
+      expect(unasked.stats.rowGroupsPrunedByValue).toBe(0);
       // The filters are not used for a field that is read as another type than it is stored.
       const text = await explained(store, exact(7, String(all[3]!.n)));
       expect(text.lines).toHaveLength(2);
@@ -139,6 +154,31 @@ describe('Bloom filters in an attached file', () => {
       expect(indexed.lines).toHaveLength(2);
       expect(indexed.stats.bytesRead).toBeGreaterThan(0);
     });
+  });
+
+  it('do not say whether there is a value where numbers that are no times become null', async () => {
+    const seconds = join(folder, 'seconds.parquet');
+    await queryAllDuckDb([
+      `COPY (SELECT TIMESTAMP '2026-01-01' AS time, (CASE i WHEN 1 THEN 9000000000000000000 ELSE i END)::BIGINT AS seen
+       FROM range(3) t(i)) TO '${seconds}' (FORMAT parquet)`,
+    ]);
+    const fields = [
+      { name: 'time', type: 'time' },
+      { name: 'seen', type: 'time', attached: { column: 'seen', unit: 's' } },
+    ] as const;
+    const archive = await openOn(new MemoryDirectory(), () => nowMs);
+    const store = await archive.agent('web', makeSchema(fields));
+    await store.attach({
+      adds: [{ path: seconds, format: 'parquet', constants: {} }],
+      moves: [],
+      removes: [],
+    });
+    const { lines } = await explained(store);
+    expect(lines.map(({ seen }) => seen)).toEqual([0, null, 2000]);
+    const has = async (value: boolean) => (await explained(store, { kind: 'exists', field: 1, value })).lines;
+    expect(await has(false)).toEqual([lines[1]]);
+    expect(await has(true)).toEqual([lines[0], lines[2]]);
+    await archive.close();
   });
 
   it('are not used if the file has changed since it was attached', async () => {

@@ -112,8 +112,8 @@ const stringOps: fc.Arbitrary<StringOp> = fc.constantFrom(
 
 const boolOps: fc.Arbitrary<CompareOp> = fc.constantFrom('eq', 'ne');
 
-/** Predicates on values of the dataset, on parts of them, and on others; sets of them; text searches. */
-export function predicates(dataset: Dataset): fc.Arbitrary<Predicate> {
+/** Predicates on values of the dataset, on parts of them, and on others; sets of them; text searches; whether there is a value. */
+function filters(dataset: Dataset): fc.Arbitrary<FieldPredicate | AnywherePredicate> {
   const compared = compares(dataset);
   // Comparisons of one field with a possibly present value, each turned into one for equality.
   const sets = fc.array(compared, { minLength: 1, maxLength: 12 }).map((drawn): FieldPredicate => {
@@ -133,17 +133,23 @@ export function predicates(dataset: Dataset): fc.Arbitrary<Predicate> {
     field: fc.nat(dataset.schema.fields.length - 1),
     value: fc.boolean(),
   });
-  const single = fc.oneof(
+  return fc.oneof(
     { weight: 5, arbitrary: compared },
     { weight: 1, arbitrary: sets },
     { weight: 1, arbitrary: anywhere },
     { weight: 1, arbitrary: exists },
   );
-  const groups = fc.record({
-    kind: fc.constant('any' as const),
-    members: fc.array(single, { maxLength: 4 }),
-  });
-  return fc.oneof({ weight: 4, arbitrary: single }, { weight: 2, arbitrary: groups });
+}
+
+/** Groups of filters, some of them empty. */
+export function groups(dataset: Dataset): fc.Arbitrary<Predicate> {
+  const members = fc.array(filters(dataset), { maxLength: 4 });
+  return fc.record({ kind: fc.constant('any' as const), members });
+}
+
+/** Filters, and groups of them. */
+export function predicates(dataset: Dataset): fc.Arbitrary<Predicate> {
+  return fc.oneof({ weight: 4, arbitrary: filters(dataset) }, { weight: 2, arbitrary: groups(dataset) });
 }
 
 /** A comparison with one value. */

@@ -164,7 +164,9 @@ export function zoneOfChunk(
   rows: number,
 ): ZoneMap | null {
   const bound = (value: ForeignBound | null) => boundValue(value, column.type, boundUnit);
-  const hasNone = nullCount === 0;
+  // Numbers beyond the range of times become null. Only bounds within it say that there are none.
+  const isTimed = change.unit !== null || (column.values.kind === 'ticks' && column.values.ms > 1);
+  const hasNone = nullCount === 0 && (!isTimed || (bound(min) !== null && bound(max) !== null));
   const hasOnly = nullCount === rowGroupRows;
   // If only some rows of the row group are null, or if that is unknown, a null count of 1 stands for "some rows may be null". That is
   // possible only if the zone has more than one row.

@@ -61,6 +61,15 @@ describe('exportParquet', () => {
         [],
         [{ kind: 'int', field: 1, op: 'lt', value: 700n }],
         [{ kind: 'string', field: 3, op: 'suffix', value: '3' }],
+        [
+          {
+            kind: 'any',
+            members: [
+              { kind: 'int', field: 1, op: 'lt', value: 100n },
+              { kind: 'string', field: 3, op: 'suffix', value: '3' },
+            ],
+          },
+        ],
       ),
     });
     await fc.assert(
