@@ -41,6 +41,7 @@ const furtherReading: Readonly<Record<string, string>> = {
   query: '[queries over HTTP](http.md), [records in a terminal](viewer.md#in-a-terminal)',
   count: '[counts](counts.md); filters as for [query](#query)',
   export: 'filters as for [query](#query)',
+  mcp: '[for language models](mcp.md)',
   agent: '[agents from logs](loading.md#agents-from-logs), [agent files](agent-file.md)',
   check: '[lines and files on trial](loading.md#lines-and-files-on-trial)',
   verify: '[damage and repair](maintenance.md#damage-and-repair)',

@@ -249,7 +249,24 @@ function addAskingCommands(program: Command): void {
     .option('--explain', 'print the cost of the count to standard error')
     .addHelpText('after', countText)
     .action(stoppable(async () => (await import('./count.js')).count));
+  program
+    .command('mcp')
+    .summary('let a language model ask, over the Model Context Protocol')
+    .description(
+      'Answers a client of the Model Context Protocol on standard input and output, until it closes them.',
+    )
+    .addOption(workersOption('read and search'))
+    .addHelpText('after', mcpText)
+    .action(stoppable(async () => (await import('./mcp.js')).mcp));
 }
+
+const mcpText = `
+A client of the Model Context Protocol, such as an assistant in an editor, runs this command; docs/mcp.md has the lines for its configuration.
+It has tools for the agents and their fields, pages of records, counts, and the neighbours of a record. Nothing can be changed with them.
+It needs the package @modelcontextprotocol/server: npm install @modelcontextprotocol/server
+
+Examples:
+  $ logstrata mcp --config /etc/logstrata/config.yaml`;
 
 const statsText = `
 Examples:

@@ -39,39 +39,36 @@ export function reportFailure(error: unknown): number {
   // Commander has printed its message already. It uses exit code 1 for wrong usage.
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitDone : exitUsage;
   tellStack(error);
-  if (error instanceof UsageError) {
-    tell(`logstrata: ${error.message}`);
-    if (error.hint !== undefined) tell(error.hint);
-    return exitUsage;
-  }
-  if (error instanceof ProblemError) {
-    tell(`logstrata: ${error.detail}`);
-    return error.status === 400 ? exitUsage : exitFailed;
-  }
-  if (error instanceof ConfigError) {
-    tell(
-      `logstrata: ${error.problems.length === 1 ? 'a mistake' : `${error.problems.length} mistakes`} in the configuration:`,
-    );
-    const { problems } = error;
-    for (const problem of problems.slice(0, problemsShownMax)) tell(formatProblem(problem));
-    const more = problems.length - problemsShownMax;
-    if (more > 0) tell(`and ${more} more: "logstrata check" shows all`);
-    return exitFailed;
-  }
-  if (isLogstrataError(error)) {
-    tell(`logstrata: ${messageWithPlace(error.message, error.path, error.offset)}`);
-    return exitFailed;
-  }
-  if (isSystemError(error)) {
-    const { path, syscall = 'use' } = error;
-    const failure = path === undefined ? error : (fileSystemError(error, syscall, path) as Error);
-    tell(`logstrata: ${failure.message}`);
-    return exitFailed;
+  const lines = describeFailure(error);
+  if (lines !== undefined) {
+    lines.forEach((line, i) => tell(i === 0 ? `logstrata: ${line}` : line));
+    const isUsage = error instanceof UsageError || (error instanceof ProblemError && error.status === 400);
+    return isUsage ? exitUsage : exitFailed;
   }
   tell(`logstrata: unexpected error: ${error instanceof Error ? error.message : String(error)}`);
   if (!(error instanceof AssertionError)) tell('This is a bug in logstrata.');
   tell('Please report it, with the output of the same command when LOGSTRATA_DEBUG=1 is set.');
   return exitFailed;
+}
+
+/** Lines about an error for whoever can act on it; undefined for one that only a bug explains. */
+export function describeFailure(error: unknown): readonly string[] | undefined {
+  if (error instanceof UsageError)
+    return error.hint === undefined ? [error.message] : [error.message, error.hint];
+  if (error instanceof ProblemError) return [error.detail];
+  if (error instanceof ConfigError) {
+    const { problems } = error;
+    const more = problems.length - problemsShownMax;
+    return [
+      `${problems.length === 1 ? 'a mistake' : `${problems.length} mistakes`} in the configuration:`,
+      ...problems.slice(0, problemsShownMax).map(formatProblem),
+      ...(more > 0 ? [`and ${more} more: "logstrata check" shows all`] : []),
+    ];
+  }
+  if (isLogstrataError(error)) return [messageWithPlace(error.message, error.path, error.offset)];
+  if (!isSystemError(error)) return undefined;
+  const { path, syscall = 'use' } = error;
+  return [path === undefined ? error.message : (fileSystemError(error, syscall, path) as Error).message];
 }
 
 /** For `catch` of a promise: an error that a user can act on becomes the result; others are thrown on. */
