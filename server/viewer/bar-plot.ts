@@ -1,4 +1,5 @@
 import uPlot from 'uplot';
+import { drawLine, lineRange } from './number-line.js';
 import type { BarLayer, StackedBars } from './stacked-bars.js';
 import { shortCountText, tickTexts, type Zone } from './state/texts.js';
 
@@ -157,8 +158,8 @@ export function plotBars(
     width: element.clientWidth,
     height: element.clientHeight,
     legend: { show: false },
-    // The padding on the right leaves room for half of the last label, which is centred at its tick.
-    padding: [6, 24, 0, 0],
+    // The padding on the right leaves room for half of the last label, which is centred at its tick, or for the scale of the line.
+    padding: [6, lineRange(bars) === undefined ? 24 : 60, 0, 0],
     scales: {
       x: { time: true, range: () => [first, last] },
       y: { range: (_plot, _min, max) => [0, Math.max(1, max * 1.05)] },
@@ -174,6 +175,9 @@ export function plotBars(
       ? { tzDate: (seconds: number) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC') }
       : {}),
     hooks: {
+      draw: [
+        (plot) => drawLine(plot, bars, stepSeconds, colourOf('--line-of-numbers'), colourOf('--ground')),
+      ],
       setCursor: [
         (plot) => {
           const { left = -1 } = plot.cursor;

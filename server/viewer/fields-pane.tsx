@@ -1,7 +1,13 @@
 import { useState } from 'preact/hooks';
 import { CloseButton, ColumnToggle, useValueToggles, Icon, usePage } from './parts.js';
-import { typeFacts, type Field } from './state/field.js';
-import { unwantedValues, wantedValues } from './state/filter.js';
+import { presence, typeFacts, type Field } from './state/field.js';
+import {
+  operatorWords,
+  togglePresence,
+  unwantedValues,
+  wantedValues,
+  type Operator,
+} from './state/filter.js';
 import { countText, shortCountText } from './state/texts.js';
 import type { FacetState } from './state/histogram.js';
 
@@ -77,28 +83,53 @@ function Facet({ field, state }: { readonly field: Field; readonly state: FacetS
         <ValueRow key={value} field={field} value={value} count={count} countMax={countMax} />
       ))}
       {counts.other > 0 && <li class="hint">other values: {countText(counts.other)}</li>}
-      {counts.nulls > 0 && (
-        <li class="hint" title="Missing values; no filter matches them">
-          without a value: {countText(counts.nulls)}
-        </li>
-      )}
       {top.length === 0 && counts.nulls === 0 && <li class="hint">nothing matches</li>}
     </ul>
   );
 }
 
+interface PresenceProps {
+  readonly field: Field;
+  /** The number of records without a value. */
+  readonly nulls: number;
+}
+
+/** The toggles for records with a value of the field, and for those without. */
+function Presence({ field: { name }, nulls }: PresenceProps) {
+  const { viewer } = usePage();
+  const { filters } = viewer.view.value;
+  const toggle = (operator: Operator): void =>
+    viewer.change({ filters: togglePresence(filters, name, operator), cursor: undefined, isContext: false });
+  return (
+    <div class="presence" role="group" aria-label={name}>
+      {presence.map((operator) => (
+        <button
+          key={operator}
+          type="button"
+          class="button is-quiet"
+          aria-pressed={filters.some((filter) => filter.field === name && filter.operator === operator)}
+          title={`Only records in which ${name} ${operatorWords(operator)}`}
+          onClick={() => toggle(operator)}
+        >
+          {operator === 'exists' ? 'has a value' : 'has none'}
+          {operator === 'not_exists' && nulls > 0 && <span class="count">{countText(nulls)}</span>}
+        </button>
+      ))}
+    </div>
+  );
+}
+
 function FieldRow({ field }: { readonly field: Field }) {
   const { viewer } = usePage();
-  const isOpen = viewer.openFacets.value.some(({ name }) => name === field.name);
-  const canCount = typeFacts[field.type].isCounted;
+  const isOpen = viewer.openFields.value.has(field.name);
+  const state = viewer.facets.state.value.get(field.name);
   return (
     <li class="field">
       <div class="field-head">
         <button
           type="button"
           class="field-name"
-          aria-expanded={canCount ? isOpen : undefined}
-          disabled={!canCount}
+          aria-expanded={isOpen}
           title={field.description ?? `${field.name}, ${field.type}`}
           onClick={() => viewer.openFacet(field.name, !isOpen)}
         >
@@ -108,7 +139,8 @@ function FieldRow({ field }: { readonly field: Field }) {
         </button>
         <ColumnToggle name={field.name} />
       </div>
-      {isOpen && canCount && <Facet field={field} state={viewer.facets.state.value.get(field.name)} />}
+      {isOpen && typeFacts[field.type].isCounted && <Facet field={field} state={state} />}
+      {isOpen && <Presence field={field} nulls={state?.counts?.nulls ?? 0} />}
     </li>
   );
 }

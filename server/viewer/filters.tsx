@@ -1,20 +1,28 @@
+import { Fragment } from 'preact';
 import { useState } from 'preact/hooks';
 import { usePage, Icon, Menu } from './parts.js';
 import { anyField, fieldWords, textFieldOf, typeFacts, type Field } from './state/field.js';
 import {
+  type Conditions,
   type Filter,
   anyFieldOperators,
+  canBeMember,
+  conditionList,
+  conditionsOf,
   operatorWords,
   takesMany,
+  takesNone,
   type Operator,
   gathered,
   negated,
 } from './state/filter.js';
-import { rangeText, filterText } from './state/view.js';
+import { rangeText, filterText, groupText } from './state/view.js';
 
 interface EditorProps {
   /** The filter to change; undefined for a new one. */
   readonly filter?: Filter | undefined;
+  /** Whether the filter is one of a group. */
+  readonly isMember?: boolean;
   readonly done: (filter: Filter) => void;
 }
 
@@ -27,6 +35,7 @@ interface ValueProps {
 function ValueInput({ field, operator, values }: ValueProps) {
   const { viewer } = usePage();
   const { choices, example } = typeFacts[field.type];
+  if (takesNone(operator)) return null;
   if (choices !== undefined)
     return (
       <select name="value" aria-label="Value" defaultValue={values[0]}>
@@ -77,18 +86,20 @@ function withAny(fields: readonly Field[]): readonly Field[] {
 }
 
 /** The form for a filter: field, operator, values. */
-function FilterEditor({ filter, done }: EditorProps) {
+function FilterEditor({ filter, isMember = false, done }: EditorProps) {
   const { viewer } = usePage();
   const fields = withAny(viewer.fields.value);
   const [name, setName] = useState(filter?.field ?? fields.find(({ type }) => type !== 'time')?.name ?? '');
   const field = fields.find((other) => other.name === name) ?? fields[0];
   const [chosen, setChosen] = useState<Operator | undefined>(filter?.operator);
   if (field === undefined) return <p class="hint">The fields of the agent are not known yet.</p>;
-  const operators = field.name === anyField ? anyFieldOperators : typeFacts[field.type].operators;
+  const known = field.name === anyField ? anyFieldOperators : typeFacts[field.type].operators;
+  const operators = isMember ? known.filter((other) => other !== 'not_in') : known;
   const usual = field.name === textFieldOf(viewer.fields.value) ? 'like' : operators[0]!;
   const operator = chosen !== undefined && operators.includes(chosen) ? chosen : usual;
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
+    if (takesNone(operator)) return done({ field: field.name, operator, values: [] });
     const given = String(new FormData(event.currentTarget as HTMLFormElement).get('value'));
     const lines = given.split('\n').map((line) => line.replaceAll('\r', ''));
     const values = takesMany(operator) ? lines.filter((line) => line !== '') : [given];
@@ -128,7 +139,7 @@ function FilterEditor({ filter, done }: EditorProps) {
       />
       <div class="form-line">
         <button class="button is-main">{filter === undefined ? 'Add' : 'Change'}</button>
-        <span class="hint">Records without a value match no filter.</span>
+        {!takesNone(operator) && <span class="hint">Records without a value match no such filter.</span>}
       </div>
     </form>
   );
@@ -136,15 +147,19 @@ function FilterEditor({ filter, done }: EditorProps) {
 
 interface ChipProps {
   readonly filter: Filter;
-  readonly at: number;
+  /** Identifies the chip among all. */
+  readonly place: string;
+  /** Whether the chip is one of a group. */
+  readonly isMember: boolean;
   /** Replaces the filter; removes it where none is given. */
   readonly replace: (filter?: Filter) => void;
 }
 
-function Chip({ filter, at, replace }: ChipProps) {
+function Chip({ filter, place, isMember, replace }: ChipProps) {
   const { viewer, screen } = usePage();
   const text = filterText(filter);
   const type = viewer.fields.value.find(({ name }) => name === filter.field)?.type ?? 'string';
+  const opposite = negated(filter, type);
   const words = (
     <>
       <b>{fieldWords(filter.field)}</b> <i>{operatorWords(filter.operator)}</i>{' '}
@@ -156,19 +171,21 @@ function Chip({ filter, at, replace }: ChipProps) {
     replace(changed);
   };
   return (
-    <li class="chip">
-      <Menu name={`chip ${at}`} button={words} label={`Change: ${text}`}>
-        <FilterEditor filter={filter} done={change} />
+    <>
+      <Menu name={`chip ${place}`} button={words} label={`Change: ${text}`}>
+        <FilterEditor filter={filter} isMember={isMember} done={change} />
       </Menu>
-      <button
-        type="button"
-        class="button is-bare"
-        aria-label={`Negate: ${text}`}
-        title="Negate this filter"
-        onClick={() => replace(negated(filter, type))}
-      >
-        ≠
-      </button>
+      {(!isMember || canBeMember(opposite)) && (
+        <button
+          type="button"
+          class="button is-bare"
+          aria-label={`Negate: ${text}`}
+          title="Negate this filter"
+          onClick={() => replace(opposite)}
+        >
+          ≠
+        </button>
+      )}
       <button
         type="button"
         class="button is-bare"
@@ -178,25 +195,94 @@ function Chip({ filter, at, replace }: ChipProps) {
       >
         <Icon name="close" />
       </button>
+    </>
+  );
+}
+
+interface ConditionProps {
+  /** The filters of which one must match. */
+  readonly members: readonly Filter[];
+  readonly at: number;
+  readonly all: readonly (readonly Filter[])[];
+  readonly put: (all: readonly (readonly Filter[])[]) => void;
+}
+
+/** The menu that adds an alternative to a condition: a new filter, or another condition. */
+function OrMenu({ members, at, all, put }: ConditionProps) {
+  const { screen } = usePage();
+  const change = (changed: readonly (readonly Filter[])[]): void => {
+    screen.close();
+    put(changed);
+  };
+  const others = all.flatMap((other, i) => (i !== at && other.every(canBeMember) ? [{ other, i }] : []));
+  return (
+    <Menu name={`or ${at}`} button="or…" class="or-menu" label={`Or: add to ${groupText(members)}`}>
+      <div class="form-lines">
+        {others.map(({ other, i }) => (
+          <button
+            key={i}
+            type="button"
+            class="button is-outlined"
+            onClick={() => change(all.with(at, [...members, ...other]).toSpliced(i, 1))}
+          >
+            or {groupText(other)}
+          </button>
+        ))}
+        <FilterEditor isMember done={(filter) => change(all.with(at, [...members, filter]))} />
+      </div>
+    </Menu>
+  );
+}
+
+/** A chip, or several that are joined by "or". */
+function Condition(props: ConditionProps) {
+  const { members, at, all, put } = props;
+  const isGroup = members.length > 1;
+  const replace = (i: number, filter?: Filter): void =>
+    put(all.with(at, filter === undefined ? members.toSpliced(i, 1) : members.with(i, filter)));
+  return (
+    <li>
+      <div class="chip" {...(isGroup ? { role: 'group', 'aria-label': groupText(members) } : {})}>
+        {members.map((filter, i) => (
+          <Fragment key={`${i} ${filterText(filter)}`}>
+            {i > 0 && (
+              <button
+                type="button"
+                class="button is-bare"
+                aria-label={`Split before: ${filterText(filter)}`}
+                title="Split here: both must match"
+                onClick={() => put(all.toSpliced(at, 1, members.slice(0, i), members.slice(i)))}
+              >
+                or
+              </button>
+            )}
+            <Chip
+              filter={filter}
+              place={`${at} ${i}`}
+              isMember={isGroup}
+              replace={(changed) => replace(i, changed)}
+            />
+          </Fragment>
+        ))}
+        {members.every(canBeMember) && <OrMenu {...props} />}
+      </div>
     </li>
   );
 }
 
-/** The chips of the filters, each with controls to change, invert or remove it. */
+/** The chips of the filters, each with controls to change, invert, join or remove it. */
 export function Chips() {
   const { viewer, screen } = usePage();
   const { filters, text, range, isContext } = viewer.view.value;
-  const put = (changed: readonly Filter[]): void => {
-    viewer.change({ filters: gathered(changed), cursor: undefined, isContext: false });
-  };
-  const replace = (at: number, filter?: Filter): void =>
-    put(filters.flatMap((old, i) => (i !== at ? [old] : filter === undefined ? [] : [filter])));
+  const all = conditionList(viewer.view.value);
+  const change = (conditions: Conditions): void =>
+    viewer.change({ ...conditions, cursor: undefined, isContext: false });
   const add = (filter: Filter): void => {
     screen.close();
-    put([...filters, filter]);
+    viewer.change({ filters: gathered([...filters, filter]), cursor: undefined, isContext: false });
   };
-  const clear = (): void => viewer.change({ filters: [], text: '', cursor: undefined, isContext: false });
-  const hasAny = filters.length > 0 || text !== '';
+  const clear = (): void =>
+    viewer.change({ filters: [], groups: [], text: '', cursor: undefined, isContext: false });
   return (
     <section class={`chips ${isContext ? 'is-off' : ''}`} aria-label="Filters">
       <Menu
@@ -216,16 +302,17 @@ export function Chips() {
         </button>
       )}
       <ul class="chip-list">
-        {filters.map((filter, at) => (
-          <Chip
-            key={filterText(filter)}
-            filter={filter}
+        {all.map((members, at) => (
+          <Condition
+            key={groupText(members)}
+            members={members}
             at={at}
-            replace={(changed) => replace(at, changed)}
+            all={all}
+            put={(changed) => change(conditionsOf(changed))}
           />
         ))}
       </ul>
-      {hasAny && (
+      {(all.length > 0 || text !== '') && (
         <button type="button" class="button is-quiet" onClick={clear}>
           Clear all
         </button>

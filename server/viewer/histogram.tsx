@@ -3,7 +3,9 @@ import type uPlot from 'uplot';
 import { FailureNotice, Icon, usePage } from './parts.js';
 import { typeFacts } from './state/field.js';
 import { toggleWanted } from './state/filter.js';
-import { countText, recordsText, shortTimeText } from './state/texts.js';
+import { countText, numberText, recordsText, shortNumberText, shortTimeText } from './state/texts.js';
+import { lineFunctions } from './state/view.js';
+import { lineRange } from './number-line.js';
 import { plotBars, styleColour } from './bar-plot.js';
 import { stackBars, type BarLayer, type StackedBars } from './stacked-bars.js';
 
@@ -30,6 +32,45 @@ function SplitChoice() {
         ))}
       </select>
     </label>
+  );
+}
+
+function LineChoice() {
+  const { viewer } = usePage();
+  const line = viewer.line.value;
+  const choose = (field: string, fn: string): void =>
+    viewer.change({
+      line: lineFunctions.flatMap((name) => (name === fn && field !== '' ? [{ field, fn: name }] : []))[0],
+    });
+  return (
+    <span class="split-choice">
+      line
+      <select
+        aria-label="Number that is drawn as a line"
+        value={line?.field ?? ''}
+        onChange={(event) => choose(event.currentTarget.value, line?.fn ?? 'avg')}
+      >
+        <option value="">none</option>
+        {viewer.numberFields.value.map(({ name }) => (
+          <option key={name} value={name}>
+            {name}
+          </option>
+        ))}
+      </select>
+      {line !== undefined && (
+        <select
+          aria-label="What the line shows of the number"
+          value={line.fn}
+          onChange={(event) => choose(line.field, event.currentTarget.value)}
+        >
+          {lineFunctions.map((name) => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
+        </select>
+      )}
+    </span>
   );
 }
 
@@ -71,6 +112,8 @@ interface PlotProps {
 function StepTip({ bars, step, stepMs }: PlotProps & { readonly step: number }) {
   const { viewer } = usePage();
   const zone = viewer.preferences.zone.value;
+  const { line } = viewer.histogram.state.value;
+  const number = bars.numbers[step] ?? null;
   const fromMs = bars.seconds[step]! * 1000;
   const isRight = step > bars.seconds.length / 2;
   return (
@@ -80,6 +123,11 @@ function StepTip({ bars, step, stepMs }: PlotProps & { readonly step: number }) 
         {shortTimeText(fromMs + stepMs, zone).slice(stepMs < 86_400_000 ? 11 : 0)}
       </div>
       <b>{recordsText(bars.totals[step] ?? 0)}</b>
+      {line !== undefined && (
+        <div>
+          {line.fn} {line.field} <b>{number === null ? '–' : numberText(number)}</b>
+        </div>
+      )}
       {bars.layers.length > 1 &&
         bars.layers
           .filter(({ counts }) => counts[step]! > 0)
@@ -135,14 +183,26 @@ function Plot({ bars, stepMs }: PlotProps) {
     };
   }, [bars, zone.value, screen.isDark.value]);
   const total = bars.totals.reduce((sum, count) => sum + count, 0);
+  const { line } = viewer.histogram.state.value;
+  const range = lineRange(bars)?.map(shortNumberText);
+  const lineWords =
+    range === undefined || line === undefined
+      ? ''
+      : `, with ${line.fn} of ${line.field} from ${range.join(' to ')}`;
   return (
-    <div class="plot">
+    <div class={`plot ${range === undefined ? '' : 'has-line'}`}>
       <div
         ref={element}
         class="plot-canvas"
         role="img"
-        aria-label={`Histogram of ${recordsText(total)} over time`}
+        aria-label={`Histogram of ${recordsText(total)} over time${lineWords}`}
       />
+      {range !== undefined && (
+        <div class="line-scale" aria-hidden="true">
+          <span>{range[1]}</span>
+          {range[0] !== range[1] && <span>{range[0]}</span>}
+        </div>
+      )}
       <div class="plot-marks">
         <VisibleMark bars={bars} stepMs={stepMs} />
       </div>
@@ -187,6 +247,7 @@ export function Histogram() {
           </span>
         )}
         <SplitChoice />
+        {hasTime && hasHistogram.value && viewer.numberFields.value.length > 0 && <LineChoice />}
         <Legend bars={bars} />
       </div>
       {failure !== undefined && <FailureNotice failure={failure} again={() => viewer.recount()} isSmall />}

@@ -1,4 +1,5 @@
 import type { Page } from './parts.js';
+import { rowId } from './scroller.js';
 import { shifted } from './state/view.js';
 import { neighbour, recordAt } from './state/record-window.js';
 
@@ -6,6 +7,7 @@ import { neighbour, recordAt } from './state/record-window.js';
 export const keyHelp: readonly { readonly keys: readonly string[]; readonly what: string }[] = [
   { keys: ['/'], what: 'Search for text' },
   { keys: ['f'], what: 'Add a filter' },
+  { keys: ['a'], what: 'Choose the agents' },
   { keys: ['t'], what: 'Choose the time range' },
   { keys: ['[', ']'], what: 'Earlier range, later range' },
   { keys: ['j', 'k'], what: 'Next record, previous record' },
@@ -38,11 +40,11 @@ function step({ viewer, screen }: Page, down: 1 | -1): void {
   const record = next ?? (from === undefined || neighbour(state, from, 0) === undefined ? first : undefined);
   if (record === undefined) return;
   screen.current.value = record.cursor;
-  if (view.cursor !== undefined && !view.isContext) viewer.change({ cursor: record.cursor });
+  if (view.cursor !== undefined && !view.isContext) viewer.openRecord(record.cursor);
   // Takes the focus from a button that was clicked before: Enter should open the record, not press the button again.
   document.getElementById('rows')?.focus({ preventScroll: true });
   requestAnimationFrame(() =>
-    document.getElementById(`r${record.cursor}`)?.scrollIntoView({ block: 'nearest' }),
+    document.getElementById(rowId(record.cursor))?.scrollIntoView({ block: 'nearest' }),
   );
 }
 
@@ -55,7 +57,7 @@ function closeOne({ viewer, screen }: Page): void {
 
 function openCurrent({ viewer, screen }: Page): void {
   const cursor = screen.current.peek();
-  if (cursor !== undefined) viewer.change({ cursor });
+  if (cursor !== undefined) viewer.openRecord(cursor);
 }
 
 type Action = (page: Page) => void;
@@ -63,6 +65,7 @@ type Action = (page: Page) => void;
 const actions: Readonly<Record<string, Action>> = {
   '/': () => document.getElementById('search')?.focus(),
   f: ({ screen }) => screen.toggle('filter'),
+  a: ({ screen }) => screen.toggle('agents'),
   t: ({ screen }) => screen.toggle('range'),
   v: ({ screen }) => screen.toggle('views'),
   d: ({ screen }) => screen.toggle('download'),

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { Icon, Menu, TokenForm, usePage } from './parts.js';
 import type { Theme, KeptView } from './state/kept-views.js';
 import { failureOfError } from './state/failure.js';
+import { agentField } from './state/field.js';
 import { countText, durationText, readDuration, readTime, timeText, zoneName } from './state/texts.js';
 import {
   rangeText,
@@ -91,14 +92,15 @@ const limits = [1000, 10_000, 100_000, 1_000_000];
 export function DownloadMenu() {
   const { viewer, screen } = usePage();
   const [wrong, setWrong] = useState('');
-  const { count } = viewer.histogram.state.value;
+  const { kind, count } = viewer.histogram.state.value;
   const save = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
+    const shown = viewer.columns.value.map(({ name }) => name);
     const ask: DownloadForm = {
       format: form.get('format') === 'csv' ? 'csv' : 'jsonl',
       limit: Number(form.get('limit')),
-      fields: form.get('fields') === 'all' ? undefined : viewer.columns.value.map(({ name }) => name),
+      fields: form.get('fields') === 'all' ? undefined : shown.filter((name) => name !== agentField.name),
     };
     setWrong('');
     try {
@@ -117,8 +119,8 @@ export function DownloadMenu() {
     <Menu name="download" button={<Icon name="download" />} label="Download (d)" side="right">
       <form class="download-menu form-lines" onSubmit={(event) => void save(event)}>
         <p>
-          {count === undefined ? 'Matching records' : `${countText(count)} records match`}, the oldest first
-          in the file.
+          {kind !== 'ready' || count === undefined ? 'Matching records' : `${countText(count)} records match`}
+          , the oldest first in the file.
         </p>
         <label class="form-row">
           Form

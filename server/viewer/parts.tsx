@@ -6,7 +6,7 @@ import type { Failure } from './state/failure.js';
 import { shortened } from './state/view.js';
 import type { Field } from './state/field.js';
 import { toggleUnwanted, toggleWanted } from './state/filter.js';
-import { markMatches } from './state/texts.js';
+import { markMatches, type Needle } from './state/texts.js';
 
 /** What all components of the page use. */
 export interface Page {
@@ -164,12 +164,17 @@ export function CloseButton({ what, shortcut, close }: PaneHeadProps) {
   );
 }
 
-/** A text with the matches of `searchText` marked; none where it is empty. */
-export function MarkedText({ text, searchText }: { readonly text: string; readonly searchText: string }) {
-  if (searchText === '') return <>{text}</>;
+interface MarkedTextProps {
+  readonly text: string;
+  readonly needles: readonly Needle[];
+}
+
+/** A text with the matches of needles marked. */
+export function MarkedText({ text, needles }: MarkedTextProps) {
+  if (needles.length === 0) return <>{text}</>;
   return (
     <>
-      {markMatches(text, searchText).map(({ text: part, isMatch }, i) =>
+      {markMatches(text, needles).map(({ text: part, isMatch }, i) =>
         isMatch ? <mark key={i}>{part}</mark> : part,
       )}
     </>

@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
+import { AgentName } from './agents-menu.js';
 import { CloseButton, ColumnToggle, useValueToggles, Icon, usePage, MarkedText } from './parts.js';
 import { isSearched, type Field } from './state/field.js';
 import { requestPath, searchedField } from './state/view.js';
@@ -10,7 +11,10 @@ import {
   type LogRecord,
   type Value,
   cursorBefore,
+  isSameRecord,
+  ownCursor,
 } from './state/record.js';
+import { searchNeedles } from './state/search.js';
 import { timeText } from './state/texts.js';
 import { recordBy } from './state/record-window.js';
 
@@ -36,16 +40,17 @@ function ShownValue({ field, value }: { readonly field: Field; readonly value: V
   if (value === '') return <span class="null">(empty)</span>;
   const text = shownText(valueText(value));
   const view = viewer.view.value;
-  const searchText = isSearched(field, searchedField(view, viewer.fields.value)) ? view.text : '';
+  const isMarked = isSearched(field, searchedField(view, viewer.fields.value));
+  const needles = isMarked ? searchNeedles(view.text) : [];
   if (typeof value === 'string' && isJsonTree(text))
     return (
       <pre class="json">
-        <MarkedText text={prettyJson(text)} searchText={searchText} />
+        <MarkedText text={prettyJson(text)} needles={needles} />
       </pre>
     );
   return (
     <span class="value-text">
-      <MarkedText text={text} searchText={searchText} />
+      <MarkedText text={text} needles={needles} />
     </span>
   );
 }
@@ -100,7 +105,8 @@ function FieldLine({ field, value }: { readonly field: Field; readonly value: Va
 
 function RecordActions({ record }: { readonly record: LogRecord }) {
   const { viewer, screen } = usePage();
-  const { agent, isContext } = viewer.view.value;
+  const { isContext } = viewer.view.value;
+  const agent = viewer.agentOfRecord();
   const hasToken = viewer.token.token.value !== undefined;
   return (
     <div class="record-actions">
@@ -127,7 +133,7 @@ function RecordActions({ record }: { readonly record: LogRecord }) {
         class="button is-outlined"
         aria-label="Copy curl command"
         title="Copy as a curl command"
-        onClick={() => void screen.copy(curlOf(agent, record.cursor, hasToken), 'curl command')}
+        onClick={() => void screen.copy(curlOf(agent, ownCursor(record.cursor), hasToken), 'curl command')}
       >
         <Icon name="copy" /> curl
       </button>
@@ -154,13 +160,15 @@ function useOpenRecord(): LogRecord | undefined {
   useEffect(() => {
     if (found !== undefined) keep(found);
   }, [found]);
-  return found ?? (kept?.cursor === cursor ? kept : undefined);
+  const isKept = kept !== undefined && cursor !== undefined && isSameRecord(kept.cursor, cursor);
+  return found ?? (isKept ? kept : undefined);
 }
 
 /** The panel with the open record: all fields in full, and actions on it. */
 export function RecordPanel() {
   const { viewer } = usePage();
-  const { cursor, agent } = viewer.view.value;
+  const { cursor } = viewer.view.value;
+  const agent = viewer.agentOfRecord();
   const record = useOpenRecord();
   const [isJson, setJson] = useState(false);
   if (cursor === undefined) return null;
@@ -170,7 +178,7 @@ export function RecordPanel() {
     <aside class="record-panel" aria-label="Record">
       <div class="pane-head">
         <h2>
-          {agent} <code class="cursor">{cursor}</code>
+          <AgentName name={agent} /> <code class="cursor">{ownCursor(cursor)}</code>
         </h2>
         <button type="button" class="button is-bare" aria-pressed={isJson} onClick={() => setJson(!isJson)}>
           {isJson ? 'As fields' : 'As JSON'}
@@ -192,9 +200,11 @@ export function RecordPanel() {
             </pre>
           ) : (
             <dl class="record-fields">
-              {viewer.fields.value.map((field) => (
-                <FieldLine key={field.name} field={field} value={record.values.get(field.name) ?? null} />
-              ))}
+              {viewer.fields.value
+                .filter(({ lackedBy }) => lackedBy?.includes(agent) !== true)
+                .map((field) => (
+                  <FieldLine key={field.name} field={field} value={record.values.get(field.name) ?? null} />
+                ))}
             </dl>
           )}
         </>

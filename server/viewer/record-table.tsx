@@ -1,10 +1,13 @@
 import { useRef, useMemo } from 'preact/hooks';
 import { Component, type ComponentType, h } from 'preact';
 import { useComputed } from '@preact/signals';
+import { AgentName } from './agents-menu.js';
 import { MarkedText, Icon, Menu, usePage, FailureNotice } from './parts.js';
-import { type Field, isSearched, severityOf } from './state/field.js';
-import { shownText, valueText, type Value, type LogRecord } from './state/record.js';
-import { timeText, type Zone, shortTimeText, countText } from './state/texts.js';
+import { conditionList, conditionsOf } from './state/filter.js';
+import { agentField, clocksOf, type Field, isSearched, severityOf } from './state/field.js';
+import { isSameRecord, shownText, valueText, type Value, type LogRecord } from './state/record.js';
+import { timeText, type Zone, shortTimeText, countText, type Needle } from './state/texts.js';
+import { searchNeedles } from './state/search.js';
 import { type LaidColumn, layColumns, rowId, Scroller } from './scroller.js';
 import { widened, searchedField } from './state/view.js';
 import {
@@ -21,6 +24,9 @@ import { TimeBar } from './time-bar.js';
 /** Maximum number of characters of a value in a row; the record panel shows the whole value. */
 const shownCharsMax = 2000;
 
+/** The needles where none is marked. */
+const nothing: readonly Needle[] = [];
+
 /** Replaces a line break where a text is shown on one line. */
 const lineEnd = ' ↵ ';
 
@@ -28,20 +34,24 @@ interface CellProps {
   readonly field: Field;
   readonly value: Value | undefined;
   readonly zone: Zone;
-  /** The text that was searched for in this field; empty where none was. */
-  readonly searchText: string;
+  /** What was searched for in this field. */
+  readonly needles: readonly Needle[];
   /** Whether a text of several lines is shown on several lines. */
   readonly isWrapped: boolean;
+  /** Of several agents, the record's own. */
+  readonly agent: Value | undefined;
 }
 
 /** The value of a field in a cell of the table. */
-function CellText({ field, value, zone, searchText, isWrapped }: CellProps) {
-  if (value === null || value === undefined) return <span class="null">–</span>;
+function CellText({ field, value, zone, needles, isWrapped, agent }: CellProps) {
+  if (field === agentField) return <AgentName name={valueText(value)} />;
+  if (value === null || value === undefined)
+    return field.lackedBy?.includes(valueText(agent)) === true ? null : <span class="null">–</span>;
   if (field.type === 'time' && typeof value === 'number') return <>{timeText(value, zone)}</>;
   const text = shownText(valueText(value));
   const shown = text.length > shownCharsMax ? `${text.slice(0, shownCharsMax)} …` : text;
   const laid = isWrapped ? shown : shown.trimEnd().replaceAll(/\r?\n[ \t]*/g, lineEnd);
-  return <MarkedText text={laid} searchText={searchText} />;
+  return <MarkedText text={laid} needles={needles} />;
 }
 
 /** Minimum width in pixels: a narrower column would be hard to grab. */
@@ -142,10 +152,10 @@ function memo<P extends object>(part: ComponentType<P>): ComponentType<P> {
 
 function EmptyArchive() {
   const { viewer } = usePage();
-  const { agent } = viewer.view.value;
+  const [agent = ''] = viewer.agentNames.value;
   return (
     <>
-      <strong class="notice-title">Nothing is stored for {agent} yet</strong>
+      <strong class="notice-title">Nothing is stored for {viewer.agentNames.value.join(', ')} yet</strong>
       <p>
         Load what is there: <code>logstrata load {agent} FILE…</code>, or have <code>logstrata serve</code>{' '}
         follow the log that its file names. <code>logstrata check {agent}</code> says what becomes of a line.
@@ -159,10 +169,10 @@ function EmptyArchive() {
 
 function NoMatch() {
   const { viewer } = usePage();
-  const { filters, text, range } = viewer.view.value;
+  const { text, range } = viewer.view.value;
   const zone = viewer.preferences.zone.value;
   const records = viewer.recordsExtent.value;
-  const last = filters.at(-1);
+  const conditions = conditionList(viewer.view.value);
   return (
     <>
       <strong class="notice-title">Nothing matches</strong>
@@ -196,11 +206,11 @@ function NoMatch() {
             Without the text
           </button>
         )}
-        {last !== undefined && (
+        {conditions.length > 0 && (
           <button
             type="button"
             class="button is-outlined"
-            onClick={() => viewer.change({ filters: filters.slice(0, -1) })}
+            onClick={() => viewer.change(conditionsOf(conditions.slice(0, -1)))}
           >
             Without the last filter
           </button>
@@ -235,8 +245,8 @@ function NoRecords() {
       </div>
     );
   if (state.status === 'loading' || fields === undefined) return <div class="no-records hint">asking…</div>;
-  const { filters, text, range, isContext } = viewer.view.value;
-  const isAsking = filters.length > 0 || text !== '' || range.kind !== 'all';
+  const { filters, groups, text, range, isContext } = viewer.view.value;
+  const isAsking = filters.length > 0 || groups.length > 0 || text !== '' || range.kind !== 'all';
   return (
     <div class="no-records">
       <div class="notice">{isAsking && !isContext ? <NoMatch /> : <EmptyArchive />}</div>
@@ -249,7 +259,7 @@ interface RowStyle {
   readonly columns: readonly LaidColumn[];
   readonly zone: Zone;
   readonly searchedField: string | undefined;
-  readonly searchText: string;
+  readonly needles: readonly Needle[];
   readonly splitField: string | undefined;
   readonly isNewestFirst: boolean;
   readonly isWrapped: boolean;
@@ -263,7 +273,7 @@ interface RowProps {
 
 function Row({ record, style, isCurrent }: RowProps) {
   const { cursor, values } = record;
-  const { columns, zone, searchText, searchedField, splitField, isWrapped } = style;
+  const { columns, zone, needles, searchedField, splitField, isWrapped } = style;
   const severity = severityOf(splitField === undefined ? undefined : values.get(splitField));
   return (
     <div
@@ -279,8 +289,9 @@ function Row({ record, style, isCurrent }: RowProps) {
             field={field}
             value={values.get(field.name)}
             zone={zone}
-            searchText={isSearched(field, searchedField) ? searchText : ''}
+            needles={isSearched(field, searchedField) ? needles : nothing}
             isWrapped={isWrapped}
+            agent={values.get(agentField.name)}
           />
         </span>
       ))}
@@ -299,7 +310,7 @@ const PageRows = memo(function PageRows({ page, style }: PageProps) {
   // Only the current row of this page, so that a step from row to row does not render other pages.
   const current = useComputed(() => {
     const { value } = screen.current;
-    return page.records.some(({ cursor }) => cursor === value) ? value : undefined;
+    return page.records.find(({ cursor }) => value !== undefined && isSameRecord(cursor, value))?.cursor;
   }).value;
   const records = style.isNewestFirst ? page.records.toReversed() : page.records;
   return (
@@ -368,7 +379,7 @@ function Rows({ state, style }: { readonly state: WindowState; readonly style: R
 function useRowStyle(): RowStyle {
   const { viewer } = usePage();
   const view = viewer.view.value;
-  const fields = viewer.fields.value;
+  const fields = viewer.columnFields.value;
   const columns = viewer.columns.value;
   const zone = viewer.preferences.zone.value;
   const splitField = viewer.split.value;
@@ -376,7 +387,7 @@ function useRowStyle(): RowStyle {
     () => ({
       columns: layColumns(columns, fields),
       zone,
-      searchText: view.isContext ? '' : view.text,
+      needles: view.isContext ? nothing : searchNeedles(view.text),
       searchedField: searchedField(view, fields),
       splitField,
       isNewestFirst: view.isNewestFirst,
@@ -409,9 +420,10 @@ export function RecordTable() {
     viewer.tail.setSeen(view.isNewestFirst ? first : last, isAtNewest);
     const ends = [first, last].flatMap((cursor) => {
       const record = cursor === undefined ? undefined : recordBy(viewer.window.state.peek(), cursor);
-      return record === undefined ? [] : [timeOfRecord(record, viewer.timeField.peek())];
+      return record === undefined ? [] : [timeOfRecord(record, clocksOf(viewer.fields.peek()))];
     });
-    if (ends.length > 0) screen.visible.value = { sinceMs: Math.min(...ends), untilMs: Math.max(...ends) };
+    screen.visible.value =
+      ends.length === 0 ? undefined : { sinceMs: Math.min(...ends), untilMs: Math.max(...ends) };
   };
   const click = (event: MouseEvent): void => {
     const row = (event.target as Element).closest<HTMLElement>('[data-cursor]');
@@ -419,7 +431,7 @@ export function RecordTable() {
     // A click that ends the selection of text does not open the record: the user may want to copy the text.
     if (cursor === undefined || (getSelection()?.toString() ?? '') !== '') return;
     screen.current.value = cursor;
-    viewer.change({ cursor });
+    viewer.openRecord(cursor);
   };
   const isEmpty = state.pages.length === 0;
   return (

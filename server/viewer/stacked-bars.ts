@@ -25,6 +25,8 @@ export interface StackedBars {
   /** From the bottom up. */
   readonly layers: readonly BarLayer[];
   readonly totals: readonly number[];
+  /** For each step, the number that the line shows; null where it has none. */
+  readonly numbers: readonly (number | string | null)[];
 }
 
 /** Upper bound of the drawn steps. The page never requests more; a response with more is not drawn to its end. */
@@ -34,6 +36,7 @@ interface Step {
   readonly from: number;
   readonly count: number;
   readonly values: readonly number[];
+  readonly number: number | string | null;
 }
 
 /** Maximum number of layers: more colours could not be distinguished. Other values are drawn as one layer. */
@@ -47,20 +50,21 @@ function ownLayers<T extends { readonly severity: Severity }>(values: readonly T
 }
 
 /** All steps of the extent. The response omits steps without records; they are added. */
-function allSteps({ buckets, extent, step }: HistogramState): Step[] {
+function allSteps({ buckets, extent, step, line }: HistogramState): Step[] {
   if (extent === undefined || step === undefined) return [];
   const inside = buckets.filter(({ from, until }) => until > extent.sinceMs && from < extent.untilMs);
-  const empty = (from: number): Step => ({ from, count: 0, values: [] });
+  const empty = (from: number): Step => ({ from, count: 0, values: [], number: null });
   const begin = inside[0]?.from ?? Math.floor(extent.sinceMs / step.lengthMs) * step.lengthMs;
   const before = Math.max(0, Math.ceil((begin - extent.sinceMs) / step.lengthMs));
   const steps: Step[] = [];
   for (let i = before; i > 0; i -= 1) steps.push(empty(begin - i * step.lengthMs));
   let next = begin;
-  for (const { from, until, count, values = [] } of inside) {
+  for (const { from, until, count, values = [], of } of inside) {
     // On a day of 25 hours an hour is left over. A gap of less than a step is ignored.
     for (; from - next >= step.lengthMs * 0.9 && steps.length < stepsMax; next += step.lengthMs)
       steps.push(empty(next));
-    steps.push({ from, count, values });
+    const number = line === undefined ? undefined : of?.[line.field]?.[line.fn];
+    steps.push({ from, count, values, number: number ?? null });
     next = until;
   }
   for (; next < extent.untilMs && steps.length < stepsMax; next += step.lengthMs) steps.push(empty(next));
@@ -106,5 +110,6 @@ export function stackBars(state: HistogramState): StackedBars {
     for (const [i, count] of layer.counts.entries()) tops[i]! += count;
     return { ...layer, tops: [...tops] };
   });
-  return { seconds: steps.map(({ from }) => from / 1000), layers, totals };
+  const seconds = steps.map(({ from }) => from / 1000);
+  return { seconds, layers, totals, numbers: steps.map(({ number }) => number) };
 }

@@ -5,6 +5,7 @@ import { listenToKeys } from './keys.js';
 import { BrowserStore } from './state/browser-store.js';
 import { openPreferences, ViewStore } from './state/kept-views.js';
 import { Screen } from './state/screen.js';
+import { agentNames } from './state/view.js';
 import { Viewer } from './state/viewer.js';
 import type { FirstRequests } from './state/first-requests.js';
 
@@ -64,7 +65,7 @@ export async function start(first: FirstRequests): Promise<void> {
   });
   effect(() => {
     const { agent } = viewer.view.value;
-    document.title = agent === '' ? 'Logstrata' : `${agent} · Logstrata`;
+    document.title = agent === '' ? 'Logstrata' : `${agentNames(agent).join(', ')} · Logstrata`;
   });
 
   effect(() => {

@@ -113,6 +113,7 @@ export function TimeBar() {
       <Density bars={bars} scale={scale} stepMs={state.step?.lengthMs ?? 1000} />
       <div
         class="thumb"
+        hidden={screen.visible.value === undefined}
         style={{ top: `${top * 100}%`, height: `${Math.abs(ends[1]! - ends[0]!) * 100}%` }}
       />
       {pointed !== undefined && (

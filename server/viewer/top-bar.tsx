@@ -1,4 +1,5 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
+import { AgentsMenu } from './agents-menu.js';
 import { Icon, usePage } from './parts.js';
 import { anyField, fieldWords } from './state/field.js';
 import { searchedField } from './state/view.js';
@@ -60,6 +61,7 @@ function SearchBox() {
         class="search-input"
         placeholder={label}
         aria-label={label}
+        title={'a b: both   "a b": as one text   -a: without   a or b: one of both   /a+b/: a pattern'}
         aria-keyshortcuts="/"
         autocomplete="off"
         spellcheck={false}
@@ -84,39 +86,6 @@ function SearchBox() {
   );
 }
 
-function AgentChoice() {
-  const { viewer } = usePage();
-  const { names = [] } = viewer.agents.value;
-  const { agent } = viewer.view.value;
-  const all = names.includes(agent) || agent === '' ? names : [agent, ...names];
-  const choose = (name: string): void =>
-    viewer.change({
-      agent: name,
-      filters: [],
-      text: '',
-      textField: undefined,
-      columns: [],
-      split: undefined,
-      cursor: undefined,
-      isContext: false,
-    });
-  return (
-    <select
-      class="agent-choice"
-      aria-label="Agent"
-      title="Agent"
-      value={agent}
-      onChange={(event) => choose(event.currentTarget.value)}
-    >
-      {all.map((name) => (
-        <option key={name} value={name}>
-          {name}
-        </option>
-      ))}
-    </select>
-  );
-}
-
 function LiveButton() {
   const { viewer } = usePage();
   const { isLive } = viewer.view.value;
@@ -136,7 +105,7 @@ function LiveButton() {
   );
 }
 
-/** The bar at the top: agent, search, filters and time range. */
+/** The bar at the top: agents, search, filters and time range. */
 export function TopBar() {
   const { viewer, screen } = usePage();
   const { hasFields } = viewer.preferences;
@@ -150,7 +119,7 @@ export function TopBar() {
         </svg>
         <span>Logstrata</span>
       </h1>
-      <AgentChoice />
+      <AgentsMenu />
       <SearchBox />
       <RangeMenu />
       <button

@@ -11,10 +11,15 @@ import {
   plainView,
   type View,
 } from '../../server/viewer/state/view.js';
-import { typeFacts, usualColumns, type Field } from '../../server/viewer/state/field.js';
+import { typeFacts, unitedFields, usualColumns, type Field } from '../../server/viewer/state/field.js';
 import {
+  canBeMember,
+  conditionList,
+  conditionsOf,
   filterParameters,
   gathered,
+  takesNone,
+  togglePresence,
   toggleUnwanted,
   toggleWanted,
   type Filter,
@@ -37,12 +42,17 @@ const filter: fc.Arbitrary<Filter> = fc.constantFrom(...fields).chain((field) =>
   fc.constantFrom(...typeFacts[field.type].operators).map((operator) => ({
     field: field.name,
     operator,
-    values:
-      operator === 'in' || operator === 'not_in'
-        ? [examples[field.type], examples[field.type]]
+    values: takesNone(operator)
+      ? []
+      : operator === 'in' || operator === 'not_in'
+        ? [examples[field.type], `${examples[field.type]}0`]
         : [examples[field.type]],
   })),
 );
+/** Filters as the page has them: single ones, and groups of which one must match. */
+const conditions = fc
+  .array(fc.array(filter, { minLength: 1, maxLength: 3 }), { maxLength: 4 })
+  .map((groups) => conditionsOf(groups.filter((group) => group.length === 1 || group.every(canBeMember))));
 
 it('requests the text and the range in addition to the filters', () => {
   const view: View = { ...plainView, agent: 'a b', text: 'x+y', filters: [] };
@@ -76,6 +86,55 @@ it('a second value of a field is added to the filter, and another click removes 
   expect(toggleUnwanted(toggleUnwanted([], level, 'debug'), level, 'debug')).toEqual([]);
 });
 
+it('joins filters to groups of which one must match, and splits them again', () => {
+  const error: Filter = { field: 'level', operator: 'exact', values: ['error'] };
+  const slow: Filter = { field: 'duration', operator: 'gt', values: ['1000'] };
+  const view: View = {
+    ...plainView,
+    agent: 'shop',
+    filters: [error],
+    groups: [[slow, error]],
+    text: 'a or b c',
+  };
+  expect(addressOf(view)).toBe(
+    '#/shop?level__exact=error&any=duration__gt%3D1000&any=level__exact%3Derror&text=a+or+b+c',
+  );
+  expect(questionOf(view, fields, {}).parameters).toEqual([
+    ['level__exact', 'error'],
+    ['any', 'duration__gt=1000'],
+    ['any', 'level__exact=error'],
+    ['any2', '*__like=a'],
+    ['any2', '*__like=b'],
+    ['*__like', 'c'],
+  ]);
+  const [first, group] = conditionList(view);
+  expect(conditionsOf([[...first!, ...group!]])).toEqual({ filters: [], groups: [[error, slow, error]] });
+  expect(conditionsOf([[slow], [error], []])).toEqual({ filters: [slow, error], groups: [] });
+  // In a group, a set of values is one alternative for each of them, so sets of a field are one set.
+  const sets = ['a', 'b'].map((value): Filter => ({ field: 'level', operator: 'in', values: [value] }));
+  expect(conditionsOf([sets])).toEqual({
+    filters: [{ field: 'level', operator: 'in', values: ['a', 'b'] }],
+    groups: [],
+  });
+});
+
+it('refuses more groups than the route takes, in words', () => {
+  const pair = 'a or b ';
+  expect(questionOf({ ...plainView, text: pair.repeat(9) }, fields, {}).refusal).toBeUndefined();
+  const question = questionOf({ ...plainView, text: pair.repeat(10) }, fields, {});
+  expect(() => requestPath('query', question)).toThrow(
+    /at most 9 groups joined by “or”, and this one has 10/,
+  );
+});
+
+it('requires a value or none, in the words of the route', () => {
+  const present = togglePresence([], 'level', 'exists');
+  expect(filterParameters(present)).toEqual([['level__exists', 'true']]);
+  const absent = togglePresence(present, 'level', 'not_exists');
+  expect(filterParameters(absent)).toEqual([['level__exists', 'false']]);
+  expect(togglePresence(absent, 'level', 'not_exists')).toEqual([]);
+});
+
 it('shows several sets of a field as the one set that the route combines them to', () => {
   const sets: Filter[] = [
     { field: 'level', operator: 'in', values: ['a', 'b'] },
@@ -99,21 +158,21 @@ const column = fc.record(
 it('an address holds the whole view', () => {
   const views = fc.record({
     agent: fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,10}$/),
-    filters: fc.array(filter, { maxLength: 4 }).map(gathered),
     range,
     text: fc.string({ unit: 'grapheme', minLength: 1 }),
     textField: fc.constant('message'),
     columns: fc.uniqueArray(column, { selector: ({ name }) => name }),
     isWrapped: fc.boolean(),
     split: fc.constantFrom('', 'status'),
+    line: fc.constantFrom({ field: 'a:b', fn: 'p95' as const }, { field: 'duration', fn: 'avg' as const }),
     cursor: fc.constant('079bd70000000019'),
     isContext: fc.boolean(),
     isLive: fc.boolean(),
     isNewestFirst: fc.boolean(),
   });
   fc.assert(
-    fc.property(views, (view) => {
-      expect(readAddress(addressOf(view))).toEqual(view);
+    fc.property(views, conditions, (view, { filters, groups }) => {
+      expect(readAddress(addressOf({ ...view, filters, groups }))).toEqual({ ...view, filters, groups });
     }),
   );
 });
@@ -132,6 +191,22 @@ it('accepts any address as a view, and ignores unknown parts', () => {
     columns: [{ name: 'a' }, { name: 'b', width: 100 }],
   });
   expect(readAddress(`#/app?columns=${'x,'.repeat(500_000)}`).columns).toHaveLength(1);
+});
+
+it('the fields of several agents are one list', () => {
+  const union = unitedFields([
+    { agent: 'a', fields: [{ name: 'time', type: 'time' }, level] },
+    { agent: 'b', fields: [level, { name: 'at', type: 'time' }, { name: 'size', type: 'int' }] },
+  ]);
+  expect(union.map(({ name }) => name)).toEqual(['time', 'level', 'at', 'size']);
+  expect(union.map(({ lackedBy }) => lackedBy)).toEqual([['b'], [], ['a'], ['a']]);
+  // A range is looked for in the time field of each.
+  expect(questionOf({ ...plainView, agent: 'a,b' }, union, { sinceMs: 0 }).parameters).toEqual([
+    ['any', 'time__since=1970-01-01T00:00:00.000Z'],
+    ['any', 'at__since=1970-01-01T00:00:00.000Z'],
+  ]);
+  const address = '#/a,b?level__exact=error&record=1f0c22ab.2.079bd70000000019.079bd600000000ff';
+  expect(addressOf(readAddress(address))).toBe(address);
 });
 
 it('ranges resolve to instants, and have neighbours', () => {

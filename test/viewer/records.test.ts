@@ -9,6 +9,11 @@ import {
   cursorBefore,
   cursorBehind,
   cursorOfHour,
+  firstCursor,
+  isBehind,
+  isCursor,
+  isSameRecord,
+  ownCursor,
   hourOfCursor,
   withLongIntegersQuoted,
   isJsonTree,
@@ -168,7 +173,45 @@ it('counts positions beyond the precision of a double', () => {
   expect(cursorBefore('0000000000000000')).toBe('0000000000000000');
   expect(cursorBehind('ffffffffffffffff')).toBe('ffffffffffffffff');
   expect(hourOfCursor('079bd70000000019')).toBe(Date.UTC(2026, 10, 19, 23));
-  expect(cursorOfHour(Date.UTC(2026, 10, 19, 23, 59))).toBe('079bd70000000000');
+  expect(cursorOfHour(Date.UTC(2026, 10, 19, 23, 59), firstCursor)).toBe('079bd70000000000');
+});
+
+it('reads cursors of several agents', () => {
+  const cursor = '1f0c22ab.2.079bd70000000019.079bd600000000ff.0000000000000000';
+  expect(ownCursor(cursor)).toBe('079bd600000000ff');
+  expect(hourOfCursor(cursor)).toBe(Date.UTC(2026, 10, 19, 22));
+  expect(cursorBehind(cursor)).toBe('1f0c22ab.2.079bd70000000019.079bd60000000100.0000000000000000');
+  expect(cursorBefore(cursor)).toBe('1f0c22ab.2.079bd70000000019.079bd600000000fe.0000000000000000');
+  expect(cursorOfHour(Date.UTC(2026, 10, 19, 23), cursor)).toBe(
+    '1f0c22ab.2.079bd70000000000.079bd70000000000.079bd70000000000',
+  );
+  // The positions of other agents may change, and among its neighbours a record has the cursor of its own agent.
+  expect(isSameRecord(cursor, '1f0c22ab.2.079bd70000000020.079bd600000000ff.0000000000000001')).toBe(true);
+  expect(isSameRecord(cursor, '1f0c22ab.1.079bd600000000ff.079bd600000000ff.0000000000000000')).toBe(false);
+  expect(isSameRecord(cursor, '079bd600000000ff')).toBe(true);
+  expect(isSameRecord(cursor, '2.079bd600000000ff')).toBe(true);
+  expect(isSameRecord('1.079bd600000000ff', '2.079bd600000000ff')).toBe(false);
+  for (const text of [cursor, '079bd600000000ff', '2.079bd600000000ff']) expect(isCursor(text)).toBe(true);
+  for (const text of ['', '079bd6', 'x.079bd600000000ff', `${cursor}.`, '1f0c22ab.079bd600000000ff'])
+    expect(isCursor(text)).toBe(false);
+});
+
+it('tells which records of several agents are behind others by their cursors', () => {
+  const agents = 3;
+  fc.assert(
+    fc.property(fc.array(fc.nat(agents - 1), { maxLength: 40 }), (order) => {
+      const counts = Array.from({ length: agents }, () => 0);
+      const cursors = order.map((agent) => {
+        counts[agent]! += 1;
+        const positions = counts.map((count) => count.toString(16).padStart(16, '0'));
+        return `1f0c22ab.${agent + 1}.${positions.join('.')}`;
+      });
+      for (const [i, cursor] of cursors.entries()) {
+        expect(isBehind(cursor, firstCursor)).toBe(true);
+        for (const [j, other] of cursors.entries()) expect(isBehind(cursor, other)).toBe(i > j);
+      }
+    }),
+  );
 });
 
 it('shows a text without the escape codes of terminal colours', () => {
@@ -183,18 +226,18 @@ it('shows controls of the text direction as codes, as they could show a text in 
 });
 
 it('marks the searched text regardless of case, and keeps all of the text', () => {
-  expect(markMatches('No Space, no space', 'NO SPACE')).toEqual([
+  expect(markMatches('No Space, no space', ['NO SPACE'])).toEqual([
     { text: 'No Space', isMatch: true },
     { text: ', ', isMatch: false },
     { text: 'no space', isMatch: true },
   ]);
   fc.assert(
-    fc.property(text, text, (whole, needle) => {
-      const parts = markMatches(whole, needle);
+    fc.property(text, fc.array(text), (whole, needles) => {
+      const parts = markMatches(whole, needles);
       expect(parts.map((part) => part.text).join('')).toBe(whole);
     }),
   );
-  expect(markMatches('a'.repeat(10_000), 'a').filter(({ isMatch }) => isMatch).length).toBeLessThan(1000);
+  expect(markMatches('a'.repeat(10_000), ['a']).filter(({ isMatch }) => isMatch).length).toBeLessThan(1000);
 });
 
 it('reads times in the form in which it shows them, in both zones', () => {

@@ -5,6 +5,7 @@ import { countingVisits } from './counting-visits.js';
 import { failureVisits } from './failure-visits.js';
 import { liveVisits } from './live-visits.js';
 import { lookVisits } from './look-visits.js';
+import { searchVisits } from './search-visits.js';
 import { tableVisits } from './table-visits.js';
 import { Visit } from './visit.js';
 
@@ -18,6 +19,7 @@ describeInBrowser('the viewer', () => {
 
   describe('the table', () => tableVisits(visit));
   describe('asking', () => askingVisits(visit));
+  describe('searching', () => searchVisits(visit));
   describe('counts', () => countingVisits(visit));
   describe('live', () => liveVisits(visit));
   describe('looks and keys', () => lookVisits(visit));

@@ -3,7 +3,7 @@ import type { Value, LogRecord } from './record.js';
 
 export type { FieldType };
 
-/** The operators of filters: those of the query route, and `not_in`, which is sent as one `ne` per value. */
+/** The operators of filters: those of the query route, `not_in`, which is sent as one `ne` per value, and `not_exists`. */
 export type Operator =
   | 'eq'
   | 'ne'
@@ -18,6 +18,10 @@ export type Operator =
   | 'not_like'
   | 'not_prefix'
   | 'not_suffix'
+  | 'regex'
+  | 'not_regex'
+  | 'exists'
+  | 'not_exists'
   | 'in'
   | 'not_in'
   | 'since'
@@ -37,14 +41,17 @@ interface TypeFacts {
   readonly role: 'time' | 'number' | 'other';
 }
 
-const numeric: readonly Operator[] = ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'in', 'not_in'];
+/** The operators of every type: whether there is a value. They have no value themselves. */
+export const presence = ['exists', 'not_exists'] as const satisfies readonly Operator[];
+
+const numeric: readonly Operator[] = ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'in', 'not_in', ...presence];
 
 /** The types of fields, one a row. */
 export const typeFacts: Readonly<Record<FieldType, TypeFacts>> = {
   int: { operators: numeric, example: '500', isCounted: true, role: 'number' },
   float: { operators: numeric, example: '0.25', isCounted: false, role: 'number' },
   bool: {
-    operators: ['eq', 'ne'],
+    operators: ['eq', 'ne', ...presence],
     example: 'true',
     choices: ['true', 'false'],
     isCounted: true,
@@ -52,7 +59,7 @@ export const typeFacts: Readonly<Record<FieldType, TypeFacts>> = {
   },
   time: {
     // Times can also be compared by milliseconds, but nobody would type those.
-    operators: ['since', 'until'],
+    operators: ['since', 'until', ...presence],
     example: '2026-11-18 10:00:00, or 15m for 15 minutes ago',
     isCounted: false,
     role: 'time',
@@ -67,8 +74,11 @@ export const typeFacts: Readonly<Record<FieldType, TypeFacts>> = {
       'not_prefix',
       'suffix',
       'not_suffix',
+      'regex',
+      'not_regex',
       'in',
       'not_in',
+      ...presence,
     ],
     example: '',
     isCounted: true,
@@ -81,6 +91,34 @@ export interface Field {
   readonly name: string;
   readonly type: FieldType;
   readonly description?: string | undefined;
+  /** Of several agents, those that lack the field. */
+  readonly lackedBy?: readonly string[];
+  /** Of several agents, whether it is the first field of type time of one of them. */
+  readonly isClock?: boolean;
+}
+
+/** The column of several agents that says which one a record is of. The route knows it in answers only. */
+export const agentField: Field = { name: '_agent', type: 'string', description: 'The agent of the record' };
+
+/** The fields of several agents as one list, in the order in which the agents bring them. */
+export function unitedFields(
+  lists: readonly { readonly agent: string; readonly fields: readonly Field[] }[],
+): readonly Field[] {
+  const united = new Map(
+    lists
+      .flatMap(({ fields }) => fields)
+      .toReversed()
+      .map((field) => [field.name, field]),
+  );
+  const names = new Set(lists.flatMap(({ fields }) => fields.map(({ name }) => name)));
+  const clocks = new Set(lists.map(({ fields }) => timeFieldOf(fields)));
+  return [...names].map((name) => ({
+    ...united.get(name)!,
+    lackedBy: lists
+      .filter(({ fields }) => !fields.some((field) => field.name === name))
+      .map(({ agent }) => agent),
+    isClock: clocks.has(name),
+  }));
 }
 
 /** In place of a field's name in a filter: all fields of type string. */
@@ -93,7 +131,7 @@ export function fieldWords(name: string): string {
 
 /** Whether a search in the field named `searched`, which may be `anyField`, includes this field. */
 export function isSearched({ name, type }: Field, searched: string | undefined): boolean {
-  return name === searched || (searched === anyField && type === 'string');
+  return name === searched || (searched === anyField && type === 'string' && name !== agentField.name);
 }
 
 const levelNames = ['level', 'severity', 'log_level', 'loglevel', 'lvl', 'priority'];
@@ -125,6 +163,12 @@ export function timeFieldOf(fields: readonly Field[]): string | undefined {
   return fields.find(({ type }) => type === 'time')?.name;
 }
 
+/** The fields with the times of records: that of the agent, or those of several agents. */
+export function clocksOf(fields: readonly Field[]): readonly string[] {
+  const first = timeFieldOf(fields);
+  return fields.filter(({ name, isClock }) => isClock ?? name === first).map(({ name }) => name);
+}
+
 /** The field with the main text of a record: one with a name for messages, else the last of type string. */
 export function textFieldOf(fields: readonly Field[]): string | undefined {
   const strings = fields.filter(({ type }) => type === 'string');
@@ -140,7 +184,7 @@ export function severityFieldOf(fields: readonly Field[]): string | undefined {
 export function usualColumns(fields: readonly Field[]): readonly string[] {
   const text = textFieldOf(fields);
   const origins = fields.filter(({ name }) => originNames.includes(name)).map(({ name }) => name);
-  const names = [timeFieldOf(fields), severityFieldOf(fields), ...origins.slice(0, 2), text];
+  const names = [...clocksOf(fields), severityFieldOf(fields), ...origins.slice(0, 2), text];
   const found = [...new Set(names.filter((name) => name !== undefined))];
   const rest = fields.map(({ name }) => name).filter((name) => !found.includes(name));
   // With too few of these, other fields are shown as well.

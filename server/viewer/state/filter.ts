@@ -1,4 +1,4 @@
-import { typeFacts, type FieldType, type Field, type Operator } from './field.js';
+import { presence, typeFacts, type FieldType, type Field, type Operator } from './field.js';
 
 export type { Operator };
 
@@ -22,6 +22,10 @@ const facts: Readonly<Record<Operator, OperatorFacts>> = {
   not_like: { words: 'does not contain', opposite: 'like' },
   not_prefix: { words: 'does not begin with', opposite: 'prefix' },
   not_suffix: { words: 'does not end with', opposite: 'suffix' },
+  regex: { words: 'matches', opposite: 'not_regex' },
+  not_regex: { words: 'does not match', opposite: 'regex' },
+  exists: { words: 'has a value', opposite: 'not_exists' },
+  not_exists: { words: 'has no value', opposite: 'exists' },
   in: { words: 'is one of', opposite: 'not_in' },
   not_in: { words: 'is none of', opposite: 'in' },
   since: { words: 'from', opposite: 'until' },
@@ -29,7 +33,7 @@ const facts: Readonly<Record<Operator, OperatorFacts>> = {
 };
 
 /** The operators of a filter on `anyField`. */
-export const anyFieldOperators: readonly Operator[] = ['like', 'not_like'];
+export const anyFieldOperators: readonly Operator[] = ['like', 'not_like', 'regex', 'not_regex'];
 
 /** An operator in words. */
 export function operatorWords(operator: Operator): string {
@@ -57,11 +61,16 @@ export function takesMany(operator: Operator): boolean {
   return operator === 'in' || operator === 'not_in';
 }
 
-/** A condition on a field. A record must satisfy all conditions. */
+/** Whether an operator takes no value. */
+export function takesNone(operator: Operator): boolean {
+  return (presence as readonly Operator[]).includes(operator);
+}
+
+/** A condition on a field. A record must satisfy all conditions, and one of each group of conditions. */
 export interface Filter {
   readonly field: string;
   readonly operator: Operator;
-  /** The values to compare with: one, or any number for `in` and `not_in`. */
+  /** The values to compare with: one, none for `exists` and `not_exists`, or any number for `in` and `not_in`. */
   readonly values: readonly string[];
 }
 
@@ -135,44 +144,128 @@ export function withoutWanted(filters: Filters, field: string): Filters {
   return filters.filter((filter) => filter.field !== field || !isPositive(filter));
 }
 
-/** The filter that matches what this one does not. Null matches neither. */
+/** The filter that matches what this one does not. Null matches neither, except of `exists`. */
 export function negated(filter: Filter, type: FieldType): Filter {
   return { ...filter, operator: oppositeOf(filter.operator, type) };
 }
 
+/** Whether a filter can be one of several of which one must match. What excludes several values is several filters, which must all match. */
+export function canBeMember({ operator, values }: Filter): boolean {
+  return operator !== 'not_in' || values.length === 1;
+}
+
+/** Requires that a field has a value (`exists`) or none, or no longer requires it. */
+export function togglePresence(filters: Filters, field: string, operator: Operator): Filters {
+  const others = filters.filter((filter) => filter.field !== field || !takesNone(filter.operator));
+  const isSet = filters.some((filter) => filter.field === field && filter.operator === operator);
+  return isSet ? others : [...others, { field, operator, values: [] }];
+}
+
+/** A parameter of the query route. */
+export type Parameter = readonly [name: string, value: string];
+
 /** The filters as parameters of the query route, such as `status__gte=500`. */
-export function filterParameters(filters: Filters): readonly (readonly [string, string])[] {
-  return filters.flatMap(({ field, operator, values }) =>
-    values.map((value) => [`${field}__${operator === 'not_in' ? 'ne' : operator}`, value] as const),
-  );
+export function filterParameters(filters: Filters): readonly Parameter[] {
+  return filters.flatMap(({ field, operator, values }): readonly Parameter[] => {
+    if (takesNone(operator)) return [[`${field}__exists`, String(operator === 'exists')]];
+    return values.map((value) => [`${field}__${operator === 'not_in' ? 'ne' : operator}`, value]);
+  });
+}
+
+/** Maximum number of groups in a request. */
+export const groupsMax = 9;
+
+/** The parameter of the query route for the members of a group; the first group is 0. */
+function groupName(group: number): string {
+  return group === 0 ? 'any' : `any${group + 1}`;
+}
+
+/** Lists of parameters, of each of which one must match, as parameters of the query route. A list of one is that parameter. */
+export function groupParameters(lists: readonly (readonly Parameter[])[]): readonly Parameter[] {
+  const groups = lists.filter(({ length }) => length > 1);
+  return lists.flatMap((members): readonly Parameter[] => {
+    if (members.length === 1) return members;
+    const name = groupName(groups.indexOf(members));
+    return members.map(([filter, value]) => [name, `${filter}=${value}`]);
+  });
 }
 
 /** Combines filters where possible: the route treats several `in` of a field as one set, so they are shown as one filter. */
 export function gathered(filters: Filters): Filters {
-  return gatherFilters(
-    filters.flatMap(({ field, operator, values }) =>
-      values.map((value) => ({ field, operator: operator === 'not_in' ? 'ne' : operator, value })),
-    ),
-  );
+  return gatherFilters(filterParameters(filters));
 }
 
-/** Combines parameters of the query route to filters. Several `in` of a field become one filter, and so do several `ne`. */
-export function gatherFilters(
-  parameters: readonly { readonly field: string; readonly operator: Operator; readonly value: string }[],
-): Filters {
+function readFilter([name, value]: Parameter): Filter | undefined {
+  const at = name.lastIndexOf('__');
+  const operator = name.slice(at + 2);
+  if (at <= 0 || !isOperator(operator)) return undefined;
+  const field = name.slice(0, at);
+  if (!takesNone(operator))
+    return { field, operator: operator === 'not_in' ? 'ne' : operator, values: [value] };
+  return { field, operator: value === 'false' ? 'not_exists' : operator, values: [] };
+}
+
+/**
+ * Reads parameters of the query route as filters; others are ignored. Several `in` of a field become one filter, and so do several `ne`,
+ * except in a group, where one of them is enough.
+ */
+function gatherFilters(parameters: readonly Parameter[], isGroup = false): Filters {
   const filters: Filter[] = [];
-  for (const { field, operator, value } of parameters) {
+  for (const parameter of parameters) {
+    const filter = readFilter(parameter);
+    if (filter === undefined) continue;
+    const { field, operator, values } = filter;
     const isOfSameFilter = (other: Filter): boolean =>
       other.field === field &&
       (other.operator === operator || (operator === 'ne' && other.operator === 'not_in'));
-    const found = operator === 'ne' || takesMany(operator) ? filters.findIndex(isOfSameFilter) : -1;
-    if (found < 0) filters.push({ field, operator, values: [value] });
-    else if (!filters[found]!.values.includes(value))
+    const isGathered = takesMany(operator) || takesNone(operator) || (operator === 'ne' && !isGroup);
+    const found = isGathered ? filters.findIndex(isOfSameFilter) : -1;
+    const all = [...new Set([...(filters[found]?.values ?? []), ...values])];
+    if (found < 0) filters.push(filter);
+    else
       filters[found] = {
         field,
-        operator: operator === 'ne' ? 'not_in' : operator,
-        values: [...filters[found]!.values, value],
+        operator: operator === 'ne' && all.length > 1 ? 'not_in' : operator,
+        values: all,
       };
   }
   return filters;
+}
+
+/** The filters of a view: single ones, and groups of two or more, of each of which one must match. */
+export interface Conditions {
+  readonly filters: Filters;
+  readonly groups: readonly Filters[];
+}
+
+/** Reads the filters and the groups among the parameters of an address. */
+export function readConditions(parameters: readonly Parameter[]): Conditions {
+  const groups = Array.from({ length: groupsMax }, (_, group) => {
+    const members = parameters.filter(([name]) => name === groupName(group)).map(([, value]) => value);
+    return gatherFilters(
+      members.map((member) => {
+        const at = member.indexOf('=');
+        return [member.slice(0, Math.max(0, at)), member.slice(at + 1)];
+      }),
+      true,
+    );
+  });
+  return conditionsOf([...gatherFilters(parameters).map((filter) => [filter]), ...groups]);
+}
+
+/** The conditions as one list of groups, in which a single filter is a group of one. */
+export function conditionList({ filters, groups }: Conditions): readonly Filters[] {
+  return [...filters.map((filter) => [filter]), ...groups];
+}
+
+/** The conditions of a list like that of `conditionList`. */
+export function conditionsOf(list: readonly Filters[]): Conditions {
+  // Several sets of a field in a group are one set, which may be the only member.
+  const groups = list.map((group) =>
+    group.length > 1 ? gatherFilters(filterParameters(group), true) : group,
+  );
+  return {
+    filters: gathered(groups.filter(({ length }) => length === 1).flat()),
+    groups: groups.filter(({ length }) => length > 1),
+  };
 }

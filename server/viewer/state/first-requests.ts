@@ -1,4 +1,4 @@
-import { questionOf, requestPath, type Question, type View } from './view.js';
+import { agentNames, questionOf, requestPath, type Question, type View } from './view.js';
 
 /** Records per page: more than fit on a screen, and few enough to be rendered between two frames. */
 export const pageRecords = 50;
@@ -37,8 +37,12 @@ export function firstPaths(view: View): readonly string[] {
   if (agent === '') return [agentsPath];
   // The parameters of a time range need the name of the time field, and an open record is requested with its neighbours.
   const isNewest = range.kind === 'all' && (cursor === undefined || isLive);
-  const newest = pagePath(questionOf(view, [], {}), { limit: pageRecords });
-  return [fieldsPath(agent), ...(isNewest ? [newest] : [])];
+  const question = questionOf(view, [], {});
+  const canAsk = isNewest && question.refusal === undefined;
+  return [
+    ...agentNames(agent).map(fieldsPath),
+    ...(canAsk ? [pagePath(question, { limit: pageRecords })] : []),
+  ];
 }
 
 /**

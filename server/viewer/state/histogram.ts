@@ -1,5 +1,5 @@
 import { signal, type ReadonlySignal } from '@preact/signals';
-import type { Extent, Question, Span } from './view.js';
+import type { Extent, NumberLine, Question, Span } from './view.js';
 import { askCounts, type TimeBucket, type ValueCounts, type ServerClient } from './requests.js';
 import { failureOfError, isAborted, type Failure } from './failure.js';
 import type { AskForPage } from './record-window.js';
@@ -38,6 +38,7 @@ export interface HistogramState {
   readonly step?: TimeStep | undefined;
   readonly buckets: readonly TimeBucket[];
   readonly values?: ValueCounts | undefined;
+  readonly line?: NumberLine | undefined;
   readonly failure?: Failure | undefined;
 }
 
@@ -48,6 +49,7 @@ export interface HistogramAsk {
   readonly timeField: string | undefined;
   readonly extent: Extent;
   readonly split: string | undefined;
+  readonly line: NumberLine | undefined;
   readonly zone: string;
 }
 
@@ -68,7 +70,7 @@ export class Histogram {
   }
 
   /** Requests the counts. Aborts an earlier request. */
-  async load({ question, timeField, extent, split, zone }: HistogramAsk): Promise<void> {
+  async load({ question, timeField, extent, split, line, zone }: HistogramAsk): Promise<void> {
     this.asking.abort();
     this.asking = new AbortController();
     const { signal: abortSignal } = this.asking;
@@ -76,14 +78,20 @@ export class Histogram {
     this.current.value = { ...this.current.value, kind: 'loading' };
     try {
       const time = timeField === undefined ? undefined : `${timeField}:${step.text}`;
-      const ask = { time, field: split, top: splitMax, zone };
+      const ask = { time, field: split, top: splitMax, line: time === undefined ? undefined : line, zone };
       const { count, time: times, values } = await askCounts(this.server, question, ask, abortSignal);
       if (abortSignal.aborted) return;
-      this.current.value = { kind: 'ready', count, extent, step, buckets: times?.buckets ?? [], values };
+      const buckets = times?.buckets ?? [];
+      this.current.value = { kind: 'ready', count, extent, step, buckets, values, line };
     } catch (error) {
       if (abortSignal.aborted || isAborted(error)) return;
       this.current.value = { kind: 'failed', buckets: [], failure: failureOfError(error) };
     }
+  }
+
+  /** Drops the counts of an earlier question, which are shown until there are new ones. */
+  forget(): void {
+    if (this.current.value.kind === 'loading') this.current.value = { kind: 'loading', buckets: [] };
   }
 
   /** Empties the histogram until the next load; for another agent. */
@@ -95,10 +103,10 @@ export class Histogram {
 
 const hourMs = 3_600_000;
 
-/** The time of a record; the hour of its cursor where it has no time. */
-export function timeOfRecord(record: LogRecord, timeField: string | undefined): number {
-  const value = timeField === undefined ? undefined : record.values.get(timeField);
-  return typeof value === 'number' ? value : hourOfCursor(record.cursor);
+/** The time of a record, in the first of these fields that has one; the hour of its cursor where it has no time. */
+export function timeOfRecord({ values, cursor }: LogRecord, clocks: readonly string[]): number {
+  const times = clocks.map((name) => values.get(name)).filter((value) => typeof value === 'number');
+  return times[0] ?? hourOfCursor(cursor);
 }
 
 /** What the page learns about an agent's records whatever the question is. */
@@ -118,7 +126,7 @@ const sampleRecords = 100;
 /** Requests the first and the newest records of an agent, without filters. */
 export async function askKnownRecords(
   ask: AskForPage,
-  timeField: string | undefined,
+  clocks: readonly string[],
   signal: AbortSignal,
 ): Promise<KnownRecords> {
   const [first, last] = await Promise.all([
@@ -128,8 +136,8 @@ export async function askKnownRecords(
   const [oldest] = first.records;
   const newest = last.records.at(-1);
   if (oldest === undefined || newest === undefined) return { extent: undefined, sample: [] };
-  const sinceMs = Math.min(timeOfRecord(oldest, timeField), hourOfCursor(oldest.cursor) + hourMs);
-  const untilMs = Math.max(timeOfRecord(newest, timeField), hourOfCursor(newest.cursor));
+  const sinceMs = Math.min(timeOfRecord(oldest, clocks), hourOfCursor(oldest.cursor) + hourMs);
+  const untilMs = Math.max(timeOfRecord(newest, clocks), hourOfCursor(newest.cursor));
   const extent = { sinceMs: Math.min(sinceMs, untilMs), untilMs: Math.max(sinceMs, untilMs) + 1 };
   return { extent, sample: last.records };
 }
@@ -187,6 +195,16 @@ export class Facets {
       }
     };
     await Promise.all(Array.from({ length: atOnceMax }, work));
+  }
+
+  /** Drops the counts of an earlier question, which are shown until there are new ones. */
+  forget(): void {
+    this.current.value = new Map(
+      [...this.current.peek()].map(([name, state]) => [
+        name,
+        state.kind === 'loading' ? { kind: 'loading' } : state,
+      ]),
+    );
   }
 
   /** Drops all counts; for another agent. */

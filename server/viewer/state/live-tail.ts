@@ -3,7 +3,7 @@ import type { Failure } from './failure.js';
 import { Follower, type BehindNotice } from './record-stream.js';
 import type { ServerClient } from './requests.js';
 import type { Question } from './view.js';
-import { firstCursor, type LogRecord } from './record.js';
+import { firstCursor, isBehind, type LogRecord } from './record.js';
 import { type RecordWindow, recordAt } from './record-window.js';
 
 /** The state of the live tail. */
@@ -121,7 +121,7 @@ export class LiveTail {
     const newest = recordAt(this.window.state.peek(), 'newer')?.cursor ?? firstCursor;
     const last = this.isAtEnd ? newest : (this.seen ?? newest);
     const isMore = this.unseenCursors.length >= unseenMax;
-    const first = this.unseenCursors.findIndex((cursor) => cursor > last);
+    const first = this.unseenCursors.findIndex((cursor) => isBehind(cursor, last));
     this.unseenCursors = first < 0 ? [] : this.unseenCursors.slice(first);
     if (this.current.value.unseenCount !== this.unseenCursors.length)
       this.set({ unseenCount: this.unseenCursors.length, isMore });

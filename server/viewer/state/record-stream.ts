@@ -1,5 +1,5 @@
 import { requestPath, type Question } from './view.js';
-import { type LogRecord, readRecordLine } from './record.js';
+import { isBehind, type LogRecord, readRecordLine } from './record.js';
 import { FailureError, failureOf, failureOfError, isAborted, type Failure } from './failure.js';
 import { readBody, type ServerClient } from './requests.js';
 import { pagePath, type PageAsk } from './first-requests.js';
@@ -193,7 +193,7 @@ export class Follower {
     const records: LogRecord[] = [];
     for (const { type, data, id } of events) {
       if (type === 'behind') this.events.behind(JSON.parse(data) as BehindNotice);
-      if (type !== 'message' || id <= this.after) continue;
+      if (type !== 'message' || !isBehind(id, this.after)) continue;
       records.push(readRecordLine(data));
       this.after = id;
     }

@@ -1,7 +1,7 @@
 import { signal, type ReadonlySignal } from '@preact/signals';
 import { type Failure, failureOfError, isAborted } from './failure.js';
 import { pageRecords, type PageAsk } from './first-requests.js';
-import { type LogRecord, cursorBehind, firstCursor } from './record.js';
+import { type LogRecord, cursorBehind, firstCursor, isBehind, isSameRecord } from './record.js';
 import type { PageAnswer } from './record-stream.js';
 
 /** Consecutive records among those that match a question. */
@@ -72,7 +72,7 @@ export function recordAt({ pages }: WindowState, edge: Edge): LogRecord | undefi
 /** The record of the window with this cursor. */
 export function recordBy({ pages }: WindowState, cursor: string): LogRecord | undefined {
   for (const { records } of pages) {
-    const found = records.find((record) => record.cursor === cursor);
+    const found = records.find((record) => isSameRecord(record.cursor, cursor));
     if (found !== undefined) return found;
   }
   return undefined;
@@ -81,7 +81,7 @@ export function recordBy({ pages }: WindowState, cursor: string): LogRecord | un
 /** The record `by` places after another one (before it where negative); undefined outside the window. */
 export function neighbour(state: WindowState, cursor: string, by: number): LogRecord | undefined {
   const records = recordsIn(state);
-  const at = records.findIndex((record) => record.cursor === cursor);
+  const at = records.findIndex((record) => isSameRecord(record.cursor, cursor));
   return at < 0 ? undefined : records[at + by];
 }
 
@@ -141,7 +141,7 @@ export class RecordWindow {
   private readonly current = signal<WindowState>(emptyWindow);
   private ask: AskForPage | undefined;
   private opening = new AbortController();
-  /** The greatest cursor that is known to exist. A page that ends before it is not the last one. */
+  /** The newest cursor that is known to exist. A page that ends before it is not the last one. */
   private knownNewest = firstCursor;
 
   get state(): ReadonlySignal<WindowState> {
@@ -224,10 +224,10 @@ export class RecordWindow {
   take(records: readonly LogRecord[], isShown: boolean): number {
     const { status, newer, pages } = this.current.value;
     const newest = records.at(-1)?.cursor ?? firstCursor;
-    if (newest > this.knownNewest) this.knownNewest = newest;
+    if (isBehind(newest, this.knownNewest)) this.knownNewest = newest;
     if (status !== 'ready') return 0;
     const last = recordAt(this.current.value, 'newer')?.cursor ?? firstCursor;
-    const fresh = records.filter(({ cursor }) => cursor > last);
+    const fresh = records.filter(({ cursor }) => isBehind(cursor, last));
     if (newer.kind !== 'end' || fresh.length === 0) return 0;
     if (!isShown) {
       this.set({ newer: { kind: 'more' } });
@@ -259,7 +259,7 @@ export class RecordWindow {
   /** Whether an edge is really the end. A page may have been read just before a record was stored that the stream has reported since. */
   private isNewestKnown(edge: Edge, isEnd: boolean): boolean {
     const last = recordAt(this.current.value, 'newer')?.cursor ?? firstCursor;
-    return isEnd && (edge === 'older' || last >= this.knownNewest);
+    return isEnd && (edge === 'older' || !isBehind(this.knownNewest, last));
   }
 
   private async open(
@@ -279,7 +279,7 @@ export class RecordWindow {
       if (newer.kind === 'end') this.set({ newer: edgeOf(this.isNewestKnown('newer', true)) });
     } catch (error) {
       if (abortSignal.aborted || isAborted(error)) return;
-      this.set({ pages: [], status: 'failed', failure: failureOfError(error) });
+      this.set({ pages: [], status: 'failed', failure: failureOfError(error), timing: '' });
     }
   }
 

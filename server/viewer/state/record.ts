@@ -15,30 +15,87 @@ function cursorOf(position: bigint): string {
 /** The cursor before all records. */
 export const firstCursor = '0000000000000000';
 
-/** Whether a text has the form of a cursor. */
+/**
+ * Whether a text has the form of a cursor: that of one agent (16 digits); that of several, which names the agents, which of them the record
+ * is of, and a position of each (`1f0c22ab.2.079bd70000000019.079bd70000000007`); or, as only the page uses it, the last two of these for
+ * one record of several agents whose neighbours of other agents are not known (`2.079bd70000000007`).
+ */
 export function isCursor(text: string): boolean {
-  return /^[0-9a-f]{16}$/.test(text);
+  return /^(?:(?:[0-9a-f]{8}\.)?\d{1,2}\.)?[0-9a-f]{16}(?:\.[0-9a-f]{16}){0,15}$/.test(text);
+}
+
+/** Whether a cursor is of a record of several agents, and is one for the page alone. */
+export function isOfNoPage(cursor: string): boolean {
+  return /^\d{1,2}\./.test(cursor);
+}
+
+/** The number of the agent that a cursor's record is of, from 0 on; undefined in cursors of one agent. */
+export function agentIndexOf(cursor: string): number | undefined {
+  const parts = cursor.split('.');
+  return parts.length === 1 ? undefined : Number(parts[parts.length === 2 ? 0 : 1]) - 1;
+}
+
+/** Where the record's own position is in a cursor. */
+function ownPlace(parts: readonly string[]): number {
+  return parts.length < 3 ? parts.length - 1 : Number(parts[1]) + 1;
+}
+
+/** The cursor of a record in the answers of its own agent. */
+export function ownCursor(cursor: string): string {
+  const parts = cursor.split('.');
+  return parts[ownPlace(parts)] ?? '';
+}
+
+/** A cursor that is `by` behind another one, or before it. */
+function moved(cursor: string, by: bigint): string {
+  const parts = cursor.split('.');
+  const place = ownPlace(parts);
+  return parts.with(place, cursorOf(positionOf(parts[place]!) + by)).join('.');
 }
 
 /** The next cursor. `before` this cursor means up to and including the given one. */
 export function cursorBehind(cursor: string): string {
-  return cursorOf(positionOf(cursor) + 1n);
+  return moved(cursor, 1n);
 }
 
 /** The previous cursor. `after` this cursor means from the given one on. */
 export function cursorBefore(cursor: string): string {
-  return cursorOf(positionOf(cursor) - 1n);
+  return moved(cursor, -1n);
+}
+
+/** Whether a record is behind another place, as the server tells it: its position is behind the place's position of its agent. */
+export function isBehind(cursor: string, place: string): boolean {
+  const parts = cursor.split('.');
+  const own = ownPlace(parts);
+  return parts[own]! > (place.split('.')[own] ?? place);
+}
+
+/** Identifies a record. In cursors of several agents, positions of other agents may change from page to page. */
+export function recordId(cursor: string): string {
+  const agent = agentIndexOf(cursor);
+  return agent === undefined ? cursor : `${agent + 1}.${ownCursor(cursor)}`;
+}
+
+/** Whether two cursors are of one record. Among the neighbours of a record of several agents, cursors are those of its own agent. */
+export function isSameRecord(one: string, other: string): boolean {
+  if (one === other) return true;
+  const isOfOne = agentIndexOf(one) === undefined || agentIndexOf(other) === undefined;
+  return isOfOne ? ownCursor(one) === ownCursor(other) : recordId(one) === recordId(other);
 }
 
 /** The start of a cursor's hour in milliseconds since the epoch. Records without a readable time are placed by the hour. */
 export function hourOfCursor(cursor: string): number {
-  return Number(positionOf(cursor) >> ordinalBits) * hourMs;
+  return Number(positionOf(ownCursor(cursor)) >> ordinalBits) * hourMs;
 }
 
-/** The first cursor of the hour that contains a time. */
-export function cursorOfHour(timeMs: number): string {
+/** The first cursor of the hour that contains a time, of the same agents as `like`. */
+export function cursorOfHour(timeMs: number, like: string): string {
   const hour = BigInt(Math.max(0, Math.floor(timeMs / hourMs)));
-  return cursorOf(hour << ordinalBits);
+  const cursor = cursorOf(hour << ordinalBits);
+  return like
+    .split('.')
+    .map((part) => (part.length === cursor.length ? cursor : part))
+    .join('.');
 }
 
 /** Integers of up to this many digits are exact in a double. */

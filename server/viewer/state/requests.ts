@@ -1,8 +1,8 @@
 import { withLongIntegersQuoted } from './record.js';
 import { FailureError, failureOf, failureOfResponse, isAborted } from './failure.js';
 import { tokenHeaders, type FirstRequests, agentsPath, fieldsPath } from './first-requests.js';
-import type { Field } from './field.js';
-import { requestPath, type Question } from './view.js';
+import { unitedFields, type Field } from './field.js';
+import { agentNames, type NumberLine, requestPath, type Question } from './view.js';
 
 /** Options of a request besides its path. */
 export interface RequestOptions {
@@ -65,16 +65,21 @@ export async function askAgents(server: ServerClient, signal?: AbortSignal): Pro
   return agents;
 }
 
-/** The fields of an agent, in the order of its schema. Throws a FailureError. */
+/** The fields of an agent in the order of its schema, or those of several, as `View.agent` names them. Throws a FailureError. */
 export async function askFields(
   server: ServerClient,
-  agent: string,
+  agents: string,
   signal?: AbortSignal,
 ): Promise<readonly Field[]> {
-  const { schema } = (await server.getJson(fieldsPath(agent), { signal })) as {
-    readonly schema: readonly Field[];
-  };
-  return schema;
+  const lists = await Promise.all(
+    agentNames(agents).map(async (agent) => {
+      const answer = (await server.getJson(fieldsPath(agent), { signal })) as {
+        readonly schema: readonly Field[];
+      };
+      return { agent, fields: answer.schema };
+    }),
+  );
+  return lists.length === 1 ? lists[0]!.fields : unitedFields(lists);
 }
 
 /** A value, and the number of records that have it. */
@@ -100,6 +105,8 @@ export interface TimeBucket {
   readonly count: number;
   /** The counts of the values in `values.top`, in the same order. */
   readonly values?: readonly number[];
+  /** Functions of the numbers of a field: by the field, then by the function. An integer of many digits is a text. */
+  readonly of?: Readonly<Record<string, Readonly<Record<string, number | string | null>>>>;
 }
 
 /** The response of the count route. Steps without records are left out. */
@@ -116,6 +123,7 @@ export interface CountAsk {
   /** A field, whose most frequent values are counted. */
   readonly field?: string | undefined;
   readonly top?: number | undefined;
+  readonly line?: NumberLine | undefined;
   /** The time zone of the steps. */
   readonly zone?: string | undefined;
 }
@@ -124,13 +132,14 @@ export interface CountAsk {
 export async function askCounts(
   server: ServerClient,
   question: Question,
-  { time, field, top, zone }: CountAsk,
+  { time, field, top, line, zone }: CountAsk,
   signal: AbortSignal,
 ): Promise<Counts> {
   const more: (readonly [string, string])[] = [];
   if (time !== undefined) more.push(['by', time]);
   if (field !== undefined) more.push(['by', field]);
   if (field !== undefined && top !== undefined) more.push(['top', String(top)]);
+  if (line !== undefined) more.push(['of', line.field], ['fn', line.fn]);
   if (time !== undefined && zone !== undefined) more.push(['zone', zone]);
   return (await server.getJson(requestPath('count', question, more), { signal })) as Counts;
 }

@@ -3,6 +3,7 @@ import type { Extent } from './view.js';
 
 /** The menus and dialogs that open over the page; one at a time. */
 export type MenuName =
+  | 'agents'
   | 'range'
   | 'views'
   | 'download'
@@ -10,7 +11,8 @@ export type MenuName =
   | 'filter'
   | 'help'
   | 'token'
-  | `chip ${number}`
+  | `chip ${string}`
+  | `or ${number}`
   | `column ${string}`;
 
 /** Milliseconds that a toast is shown. */

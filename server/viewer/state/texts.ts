@@ -21,6 +21,20 @@ export function shortCountText(count: number): string {
   return String(count);
 }
 
+const exact = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 6 });
+
+/** A number of the line: six digits, or all of an integer that came as a text. */
+export function numberText(value: number | string): string {
+  return typeof value === 'string' ? value : exact.format(value);
+}
+
+/** A number on the scale of the line, in at most three digits with a unit. */
+export function shortNumberText(value: number): string {
+  return Math.abs(value) < 1000
+    ? String(Number(value.toPrecision(3)))
+    : `${value < 0 ? '-' : ''}${shortCountText(Math.abs(value))}`;
+}
+
 /** A count of records: `1 record`, `2 records`. */
 export function recordsText(count: number): string {
   return `${countText(count)} ${count === 1 ? 'record' : 'records'}`;
@@ -32,25 +46,49 @@ export interface TextPart {
   readonly isMatch: boolean;
 }
 
-/** Maximum number of matches that are marked in a text. A search for one letter may match most of a long text. */
-const matchesMax = 200;
+/** What is marked in a text: another text, regardless of case, or the matches of an expression with the flag `g`. */
+export type Needle = string | RegExp;
 
-/** Splits a text at the matches of a search, ignoring case. */
-export function markMatches(text: string, needle: string): readonly TextPart[] {
+/** Maximum number of matches of a needle that are marked in a text. A search for one letter may match most of a long text. */
+const matchesMax = 200;
+/** Expressions are marked only in the first characters of a text, as matching may take a time that grows with the square of the length. */
+const expressionCharsMax = 500;
+
+type Range = readonly [from: number, until: number];
+
+function* textRanges(text: string, needle: string): Generator<Range> {
   const folded = text.toLowerCase();
   const foldedNeedle = needle.toLowerCase();
   // Where case folding changes the length, offsets in the folded text are not valid in the original.
-  if (foldedNeedle === '' || folded.length !== text.length) return [{ text, isMatch: false }];
-  const parts: TextPart[] = [];
-  let from = 0;
-  while (parts.length < 2 * matchesMax) {
-    const at = folded.indexOf(foldedNeedle, from);
-    if (at < 0) break;
-    if (at > from) parts.push({ text: text.slice(from, at), isMatch: false });
-    parts.push({ text: text.slice(at, at + foldedNeedle.length), isMatch: true });
-    from = at + foldedNeedle.length;
+  if (foldedNeedle === '' || folded.length !== text.length) return;
+  let at = folded.indexOf(foldedNeedle);
+  for (; at >= 0; at = folded.indexOf(foldedNeedle, at + foldedNeedle.length))
+    yield [at, at + foldedNeedle.length];
+}
+
+function* expressionRanges(text: string, needle: RegExp): Generator<Range> {
+  for (const { index, 0: match } of text.slice(0, expressionCharsMax).matchAll(needle))
+    if (match !== '') yield [index, index + match.length];
+}
+
+/** Splits a text at the matches of needles. */
+export function markMatches(text: string, needles: readonly Needle[]): readonly TextPart[] {
+  const ranges: Range[] = [];
+  for (const needle of needles) {
+    const found = typeof needle === 'string' ? textRanges(text, needle) : expressionRanges(text, needle);
+    const roomFor = ranges.length + matchesMax;
+    for (let next = found.next(); ranges.length < roomFor && next.done !== true; next = found.next())
+      ranges.push(next.value);
   }
-  if (from < text.length) parts.push({ text: text.slice(from), isMatch: false });
+  const parts: TextPart[] = [];
+  let end = 0;
+  for (const [from, until] of ranges.sort(([one], [other]) => one - other)) {
+    if (until <= end) continue;
+    if (from > end) parts.push({ text: text.slice(end, from), isMatch: false });
+    parts.push({ text: text.slice(Math.max(end, from), until), isMatch: true });
+    end = until;
+  }
+  if (end < text.length) parts.push({ text: text.slice(end), isMatch: false });
   return parts;
 }
 

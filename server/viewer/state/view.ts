@@ -1,14 +1,18 @@
 import { durationText, readDuration, shortTimeText, type Zone } from './texts.js';
 import {
+  type Conditions,
   type Filter,
   filterParameters,
-  gatherFilters,
-  isOperator,
-  type Operator,
+  groupParameters,
+  groupsMax,
   operatorWords,
+  type Parameter,
+  readConditions,
 } from './filter.js';
+import { FailureError, failureOf } from './failure.js';
 import { isCursor } from './record.js';
-import { anyField, timeFieldOf, type Field, fieldWords } from './field.js';
+import { anyField, clocksOf, type Field, fieldWords } from './field.js';
+import { searchParameters } from './search.js';
 
 /** The time range of a view. */
 export type TimeRange =
@@ -93,12 +97,21 @@ export interface Column {
   readonly width?: number | undefined;
 }
 
+/** The functions of the numbers of a field that a line can show. */
+export const lineFunctions = ['avg', 'sum', 'min', 'max', 'p50', 'p95', 'p99'] as const;
+
+/** A function of the numbers of a field, computed for each bar of the histogram. */
+export interface NumberLine {
+  readonly field: string;
+  readonly fn: (typeof lineFunctions)[number];
+}
+
 /** What the table shows. The address of the page contains all of it, so the address can be shared. */
-export interface View {
+export interface View extends Conditions {
+  /** The agent, or several joined by commas. */
   readonly agent: string;
-  readonly filters: readonly Filter[];
   readonly range: TimeRange;
-  /** The text to search for, and the field to search in; undefined for all string fields. */
+  /** The search (`readSearch`), and the field to search in; undefined for all string fields. */
   readonly text: string;
   readonly textField?: string | undefined;
   /** Empty for the default columns. */
@@ -106,6 +119,8 @@ export interface View {
   readonly isWrapped: boolean;
   /** The field by which the histogram is split. Empty: not split; undefined: by the severity field. */
   readonly split?: string | undefined;
+  /** The number that is drawn as a line over the histogram. */
+  readonly line?: NumberLine | undefined;
   /** The cursor of the open record. */
   readonly cursor?: string | undefined;
   /** Whether the open record is shown among its neighbours, without filters. */
@@ -115,10 +130,19 @@ export interface View {
   readonly isNewestFirst: boolean;
 }
 
+/** Maximum number of agents in a view: one, until the route answers for several. */
+export const agentsMax: number = 1;
+
+/** The names of the agents of a view. */
+export function agentNames(agent: string): readonly string[] {
+  return agent === '' ? [] : agent.split(',');
+}
+
 /** The default view. */
 export const plainView: View = {
   agent: '',
   filters: [],
+  groups: [],
   range: { kind: 'all' },
   text: '',
   columns: [],
@@ -135,6 +159,7 @@ export function asksTheSame(one: View, other: View): boolean {
     one.text === other.text &&
     one.textField === other.textField &&
     sameData(one.filters, other.filters) &&
+    sameData(one.groups, other.groups) &&
     sameData(one.range, other.range)
   );
 }
@@ -155,7 +180,9 @@ function timeParameter(timeMs: number): string {
 /** The fragment of the page's address for a view, such as `#/nginx?status__gte=500&last=1h`. Filters are written as for the query route. */
 export function addressOf(view: View): string {
   const parameters = new URLSearchParams(
-    filterParameters(view.filters).map(([name, value]): [string, string] => [name, value]),
+    [...filterParameters(view.filters), ...groupParameters(view.groups.map(filterParameters))].map(
+      ([name, value]): [string, string] => [name, value],
+    ),
   );
   const setUnlessEmpty = (name: string, value: string | undefined): void => {
     if (value !== undefined && value !== '') parameters.set(name, value);
@@ -173,6 +200,7 @@ export function addressOf(view: View): string {
     view.columns.map(({ name, width }) => (width === undefined ? name : `${name}:${width}`)).join(','),
   );
   if (view.split !== undefined) parameters.set('split', view.split);
+  if (view.line !== undefined) parameters.set('line', `${view.line.field}:${view.line.fn}`);
   if (view.isWrapped) parameters.set('wrap', '1');
   if (view.isNewestFirst) parameters.set('order', 'newest');
   if (view.isLive) parameters.set('live', '1');
@@ -180,7 +208,7 @@ export function addressOf(view: View): string {
   if (view.isContext) parameters.set('context', '1');
   // Colons, commas and slashes need no escape in a fragment, and people read addresses.
   const text = parameters.toString().replaceAll('%3A', ':').replaceAll('%2C', ',').replaceAll('%2F', '/');
-  return `#/${encodeURIComponent(view.agent)}${text === '' ? '' : `?${text}`}`;
+  return `#/${agentNames(view.agent).map(encodeURIComponent).join(',')}${text === '' ? '' : `?${text}`}`;
 }
 
 function readMoment(text: string | null): number | undefined {
@@ -211,18 +239,10 @@ function readColumns(text: string | null): readonly Column[] {
   return [...columns.values()];
 }
 
-interface FilterParameter {
-  readonly field: string;
-  readonly operator: Operator;
-  readonly value: string;
-}
-
-function readFilters(parameters: URLSearchParams): readonly FilterParameter[] {
-  return [...parameters].flatMap(([name, value]) => {
-    const at = name.lastIndexOf('__');
-    const operator = name.slice(at + 2);
-    return at > 0 && isOperator(operator) ? [{ field: name.slice(0, at), operator, value }] : [];
-  });
+function readLine(text: string | null): NumberLine | undefined {
+  const at = text?.lastIndexOf(':') ?? -1;
+  const fn = lineFunctions.find((name) => name === text?.slice(at + 1));
+  return at > 0 && fn !== undefined ? { field: text!.slice(0, at), fn } : undefined;
 }
 
 function decoded(text: string): string {
@@ -242,17 +262,19 @@ export function readAddress(hash: string): View {
   const cursor = parameters.get('record') ?? '';
   const isOpen = isCursor(cursor);
   const split = parameters.get('split');
+  const line = readLine(parameters.get('line'));
   const textField = parameters.get('in');
   return {
     ...plainView,
     agent,
-    filters: gatherFilters(readFilters(parameters)),
+    ...readConditions([...parameters]),
     range: readRange(parameters),
     text: parameters.get('text') ?? '',
     ...(textField === null ? {} : { textField }),
     columns: readColumns(parameters.get('columns')),
     isWrapped: parameters.get('wrap') === '1',
     ...(split === null ? {} : { split }),
+    ...(line === undefined ? {} : { line }),
     ...(isOpen ? { cursor } : {}),
     isContext: isOpen && parameters.get('context') === '1',
     isLive: parameters.get('live') === '1',
@@ -263,11 +285,13 @@ export function readAddress(hash: string): View {
 /** Which records of an agent to request, without position and limit. */
 export interface Question {
   readonly agent: string;
-  readonly parameters: readonly (readonly [string, string])[];
+  readonly parameters: readonly Parameter[];
+  /** Why the server can't be asked this. */
+  readonly refusal?: string | undefined;
 }
 
 /** A time as a parameter. ISO 8601 is used, as the route accepts it for every year, including times around the epoch. */
-export function momentParameter(timeMs: number): string {
+function momentParameter(timeMs: number): string {
   return new Date(timeMs).toISOString();
 }
 
@@ -287,31 +311,41 @@ export function questionOf(
   span: Span,
   filters: readonly Filter[] = view.filters,
 ): Question {
-  const parameters = [...filterParameters(filters)];
   const searched = searchedField(view, fields);
-  if (view.text !== '' && searched !== undefined) parameters.push([`${searched}__like`, view.text]);
-  return { agent: view.agent, parameters: [...parameters, ...spanParameters(fields, span)] };
+  const lists = [
+    ...view.groups.map(filterParameters),
+    ...(searched === undefined ? [] : searchParameters(view.text, searched)),
+    ...spanLists(fields, span),
+  ];
+  const groups = lists.filter(({ length }) => length > 1).length;
+  const refusal = `A query can have at most ${groupsMax} groups joined by “or”, and this one has ${groups}.`;
+  return {
+    agent: view.agent,
+    parameters: [...filterParameters(filters), ...groupParameters(lists)],
+    ...(groups > groupsMax ? { refusal } : {}),
+  };
 }
 
-/** The filters on the agent's time field for a span; none where the agent has no such field. */
-export function spanParameters(
-  fields: readonly Field[],
-  { sinceMs, untilMs }: Span,
-): readonly (readonly [string, string])[] {
-  const time = timeFieldOf(fields);
-  if (time === undefined) return [];
-  const parameters: (readonly [string, string])[] = [];
-  if (sinceMs !== undefined) parameters.push([`${time}__since`, momentParameter(sinceMs)]);
-  if (untilMs !== undefined) parameters.push([`${time}__until`, momentParameter(untilMs)]);
-  return parameters;
+/** The filters for a span on the time fields of the agents, of each of which one must match; none where there is no such field. */
+function spanLists(fields: readonly Field[], { sinceMs, untilMs }: Span): readonly (readonly Parameter[])[] {
+  const clocks = clocksOf(fields);
+  const ends = [
+    ['since', sinceMs],
+    ['until', untilMs],
+  ] as const;
+  return ends.flatMap(([operator, timeMs]) => {
+    if (timeMs === undefined || clocks.length === 0) return [];
+    return [clocks.map((clock): Parameter => [`${clock}__${operator}`, momentParameter(timeMs)])];
+  });
 }
 
-/** The path and query string of a request to an agent's route. */
+/** The path and query string of a request to an agent's route. Throws a FailureError where the server can't be asked the question. */
 export function requestPath(
   route: 'query' | 'count',
-  { agent, parameters }: Question,
-  more: readonly (readonly [string, string])[] = [],
+  { agent, parameters, refusal }: Question,
+  more: readonly Parameter[] = [],
 ): string {
+  if (refusal !== undefined) throw new FailureError(failureOf('request', refusal));
   const query = new URLSearchParams(
     [...parameters, ...more].map(([name, value]): [string, string] => [name, value]),
   ).toString();
@@ -320,14 +354,20 @@ export function requestPath(
 
 /** A filter in words: `status ≥ 500`, `level is one of error, warn`. */
 export function filterText({ field, operator, values }: Filter): string {
-  return `${fieldWords(field)} ${operatorWords(operator)} ${values.map((value) => (value === '' ? '""' : value)).join(', ')}`;
+  const shown = values.map((value) => (value === '' ? '""' : value)).join(', ');
+  return `${fieldWords(field)} ${operatorWords(operator)} ${shown}`.trimEnd();
+}
+
+/** Filters of which one must match, in words. */
+export function groupText(filters: readonly Filter[]): string {
+  return filters.map(filterText).join(' or ');
 }
 
 /** A view in one line, for lists of views. */
 export function viewText(view: View, searched: string | undefined): string {
-  const parts = view.filters.map(filterText);
+  const parts = [...view.filters.map(filterText), ...view.groups.map(groupText)];
   if (view.text !== '') parts.unshift(`${fieldWords(searched ?? anyField)} contains ${view.text}`);
   if (view.range.kind === 'last') parts.push(`last ${view.range.length}`);
   if (view.range.kind === 'between') parts.push('between two times');
-  return `${view.agent}: ${parts.length === 0 ? 'everything' : parts.join(' · ')}`;
+  return `${agentNames(view.agent).join(', ')}: ${parts.length === 0 ? 'everything' : parts.join(' · ')}`;
 }

@@ -5,7 +5,8 @@ import type { FirstRequests } from './first-requests.js';
 import { askPage } from './record-stream.js';
 import {
   addressOf,
-  momentParameter,
+  agentNames,
+  plainView,
   questionOf,
   searchedField,
   type Question,
@@ -18,6 +19,8 @@ import {
   viewText,
 } from './view.js';
 import {
+  agentField,
+  clocksOf,
   severityFieldOf,
   textFieldOf,
   timeFieldOf,
@@ -25,14 +28,23 @@ import {
   type Field,
   usualWidth,
   sampledShort,
+  typeFacts,
 } from './field.js';
 import { withoutWanted } from './filter.js';
-import { cursorBefore, cursorOfHour, firstCursor, type LogRecord } from './record.js';
+import {
+  agentIndexOf,
+  cursorBefore,
+  cursorOfHour,
+  firstCursor,
+  isOfNoPage,
+  ownCursor,
+  type LogRecord,
+} from './record.js';
 import { zoneName } from './texts.js';
 import { LiveTail } from './live-tail.js';
 import { RecordWindow, type AskForPage, recordBy, recordsIn } from './record-window.js';
 import { type BrowserStore, TokenStore } from './browser-store.js';
-import { askKnownRecords, drawnExtent, Facets, Histogram } from './histogram.js';
+import { askKnownRecords, drawnExtent, Facets, Histogram, timeOfRecord } from './histogram.js';
 import { QueryHistory, SavedViews, type Preferences, type ViewStore } from './kept-views.js';
 
 /** Minimum milliseconds between two counts while records come in live. */
@@ -45,7 +57,7 @@ const askAgainMs = 3000;
 /** What is known of the agents. */
 interface AgentState {
   readonly names: readonly string[] | undefined;
-  /** The fields of the view's agent; undefined until they were received. */
+  /** The fields of the view's agents; undefined until they were received. */
   readonly fields: readonly Field[] | undefined;
   readonly failure: Failure | undefined;
 }
@@ -107,27 +119,49 @@ export class Viewer {
   readonly view = computed(() => this.viewStore.view.value);
   readonly fields = computed(() => this.agents.value.fields ?? []);
   readonly timeField = computed(() => timeFieldOf(this.fields.value));
+  readonly agentNames = computed(() => agentNames(this.view.value.agent));
+  /** The fields that can be columns. The neighbours of a record are of one agent. */
+  readonly columnFields = computed(() => {
+    const isOfSeveral = this.agentNames.value.length > 1 && !this.view.value.isContext;
+    return isOfSeveral ? [agentField, ...this.fields.value] : this.fields.value;
+  });
   readonly columns = computed<readonly Column[]>(() => {
-    const known = new Set(this.fields.value.map(({ name }) => name));
+    const known = new Set(this.columnFields.value.map(({ name }) => name));
     const chosen = this.view.value.columns.filter(({ name }) => known.has(name));
-    return chosen.length > 0 ? chosen : usualColumns(this.fields.value).map((name) => ({ name }));
+    if (chosen.length > 0) return chosen;
+    const names = [...usualColumns(this.fields.value)];
+    if (known.has(agentField.name)) names.splice(clocksOf(this.fields.value).length, 0, agentField.name);
+    return names.map((name) => ({ name }));
   });
   /** The field by which bars and rows are coloured. */
   readonly split = computed(() => {
     const { split } = this.view.value;
     return split === '' ? undefined : (split ?? severityFieldOf(this.fields.value));
   });
+  /** The number that is drawn as a line, if a field has numbers of that name. */
+  readonly line = computed(() => {
+    const { line } = this.view.value;
+    return this.numberFields.value.some(({ name }) => name === line?.field) ? line : undefined;
+  });
+  /** Fields of which numbers can be drawn: none, until the count route computes them. */
+  readonly numberFields = computed<readonly Field[]>(() => []);
   readonly span = computed<Span>(() => spanOf(this.view.value.range, this.askedMs.value));
   readonly extent = computed(() => {
     // A live tail continues for long after its question.
     const nowMs = this.view.value.isLive ? Date.now() : this.askedMs.value;
     return drawnExtent(this.span.value, this.recordsExtent.value, nowMs);
   });
-  /** The fields whose most frequent values are shown. */
-  readonly openFacets = computed(() => {
+  /** The names of the fields that are open in the fields pane. */
+  readonly openFields = computed<ReadonlySet<string>>(() => {
     const choice = this.facetChoice.value;
     const short = sampledShort(this.fields.value, this.sample.value);
-    return this.fields.value.filter(({ name }) => choice.get(name) ?? short.has(name));
+    const open = this.fields.value.filter(({ name }) => choice.get(name) ?? short.has(name));
+    return new Set(open.map(({ name }) => name));
+  });
+  /** The fields whose most frequent values are shown. */
+  readonly openFacets = computed(() => {
+    const open = this.openFields.value;
+    return this.fields.value.filter(({ name, type }) => open.has(name) && typeFacts[type].isCounted);
   });
   private readonly sample = signal<readonly LogRecord[]>([]);
 
@@ -145,13 +179,20 @@ export class Viewer {
     });
     effect(() => {
       void this.split.value;
+      void this.line.value;
       void this.preferences.zone.value;
       void this.recordsExtent.value;
       void this.askedMs.value;
       untracked(() => this.loadHistogram());
     });
     effect(() => {
-      const { failure, older, newer } = this.window.state.value;
+      const { status, failure, older, newer } = this.window.state.value;
+      // No figures of an earlier question beside a failure of this one.
+      if (status === 'failed')
+        untracked(() => {
+          this.histogram.forget();
+          this.facets.forget();
+        });
       if (failure !== undefined) this.askAgainSoon(failure);
       if (older.kind === 'failed') this.askAgainSoon(older.failure);
       if (newer.kind === 'failed') this.askAgainSoon(newer.failure);
@@ -223,7 +264,7 @@ export class Viewer {
 
   /** The width of a column in pixels. */
   widthOf(name: string): number {
-    const fields = this.fields.peek();
+    const fields = this.columnFields.peek();
     const column = this.columns.peek().find((other) => other.name === name);
     const field = fields.find((other) => other.name === name);
     return column?.width ?? (field === undefined ? 0 : usualWidth(field, fields));
@@ -251,26 +292,48 @@ export class Viewer {
     this.follow(this.view.peek());
   }
 
-  /** The question of the view; without filters where a record is shown among its neighbours. */
-  question(): Question {
+  /** Opens a record of the table. */
+  openRecord(cursor: string): void {
+    const { isContext, cursor: open = '' } = this.view.peek();
+    const agent = isContext ? agentIndexOf(open) : undefined;
+    this.change({ cursor: agent === undefined ? cursor : `${agent + 1}.${cursor}` });
+  }
+
+  /** The agent of the open record. */
+  agentOfRecord(): string {
+    const { agent, cursor = '' } = this.view.value;
+    return agentNames(agent)[agentIndexOf(cursor) ?? 0] ?? agent;
+  }
+
+  /** The question of the view, for records from a time on; without filters where a record is shown among its neighbours. */
+  question(sinceMs = -Infinity): Question {
     const view = this.view.peek();
-    if (view.isContext) return { agent: view.agent, parameters: [] };
-    return questionOf(view, this.fields.peek(), this.span.peek());
+    const agent = this.agentOfRecord();
+    const span = view.isContext ? {} : this.span.peek();
+    const from = Math.max(sinceMs, span.sinceMs ?? -Infinity);
+    const asked = view.isContext ? { ...plainView, agent } : view;
+    const fields = this.fields
+      .peek()
+      .filter(({ lackedBy }) => !view.isContext || lackedBy?.includes(agent) !== true);
+    return questionOf(asked, fields, { ...span, ...(from === -Infinity ? {} : { sinceMs: from }) });
   }
 
   /** Scrolls to the first record at or after a time. */
   async goTo(timeMs: number): Promise<void> {
-    const time = this.timeField.peek();
-    if (time === undefined) return this.window.openFrom(cursorOfHour(timeMs));
-    const question = this.question();
-    const since: Question = {
-      ...question,
-      parameters: [...question.parameters, [`${time}__since`, momentParameter(timeMs)]],
-    };
-    const ask = this.pagesOf(since);
-    const { records } = await ask({ limit: 1, after: firstCursor }, this.loading.signal);
-    const [first] = records;
-    return first === undefined ? this.window.openNewest() : this.window.openFrom(cursorBefore(first.cursor));
+    if (this.timeField.peek() === undefined) {
+      const like = recordsIn(this.window.state.peek())[0]?.cursor ?? firstCursor;
+      return this.window.openFrom(cursorOfHour(timeMs, like));
+    }
+    const ask = this.pagesOf(this.question(timeMs));
+    try {
+      const { records } = await ask({ limit: 1, after: firstCursor }, this.loading.signal);
+      const [first] = records;
+      if (first !== undefined) return await this.window.openFrom(cursorBefore(first.cursor));
+    } catch (error) {
+      // Another failure is shown by the next request, which fails too.
+      if (isAborted(error)) return;
+    }
+    return this.window.openNewest();
   }
 
   private pagesOf(question: Question): AskForPage {
@@ -288,7 +351,18 @@ export class Viewer {
     if (isOther) void this.openRecords(view);
     else if (before.isLive !== view.isLive) this.openLive(view);
     else if (view.cursor !== undefined && recordBy(this.window.state.peek(), view.cursor) === undefined)
-      void this.window.openAround(view.cursor);
+      if (view.isContext || !isOfNoPage(view.cursor)) void this.openAround(view, view.cursor);
+  }
+
+  /** Shows a record among the matching ones, or among its neighbours of its own agent. */
+  private openAround({ isContext }: View, cursor: string): Promise<void> {
+    if (isContext) return this.window.openAround(ownCursor(cursor));
+    if (!isOfNoPage(cursor)) return this.window.openAround(cursor);
+    // It was opened among its neighbours, so its place among the records of other agents has to be found by its time.
+    const record = recordBy(this.window.state.peek(), cursor);
+    return record === undefined
+      ? this.window.openNewest()
+      : this.goTo(timeOfRecord(record, clocksOf(this.fields.peek())));
   }
 
   private async loadAgents(): Promise<void> {
@@ -363,7 +437,7 @@ export class Viewer {
 
   private async learnRecords(agent: string, abortSignal: AbortSignal): Promise<void> {
     const pages = this.pagesOf({ agent, parameters: [] });
-    const { extent, sample } = await askKnownRecords(pages, this.timeField.peek(), abortSignal);
+    const { extent, sample } = await askKnownRecords(pages, clocksOf(this.fields.peek()), abortSignal);
     if (abortSignal.aborted) return;
     batch(() => {
       this.recordsExtent.value = extent;
@@ -405,7 +479,8 @@ export class Viewer {
   private async openRecords(view: View): Promise<void> {
     this.requestedView = view;
     this.tail.stop();
-    this.askedMs.value = Date.now();
+    // Each question has a time of its own, as the counts are requested when it changes.
+    this.askedMs.value = Math.max(Date.now(), this.askedMs.peek() + 1);
     this.window.reset(this.pagesOf(this.question()));
     if (!view.isContext)
       this.history.note({
@@ -423,7 +498,7 @@ export class Viewer {
 
   private opened(view: View): Promise<void> {
     const isAt = view.cursor !== undefined && !view.isLive;
-    return isAt ? this.window.openAround(view.cursor) : this.window.openNewest();
+    return isAt ? this.openAround(view, view.cursor) : this.window.openNewest();
   }
 
   private openLive(view: View): void {
@@ -450,6 +525,7 @@ export class Viewer {
       timeField: this.timeField.peek(),
       extent: this.extent.peek(),
       split: this.split.peek(),
+      line: this.line.peek(),
       zone: zoneName(this.preferences.zone.peek()),
     });
   }
