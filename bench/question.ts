@@ -55,6 +55,7 @@ export const questionIds = [
   'common-word',
   'prefix-status-day',
   'rare-address',
+  'either-rare',
   'page-after',
   'page-before',
   'three-filters',
@@ -90,6 +91,8 @@ export interface Question {
   readonly after?: Anchor;
   readonly before?: Anchor;
   readonly filters: readonly Filter[];
+  /** Filters of which one has to match. */
+  readonly any?: readonly Filter[];
   /** Set where the question asks for counts. The answer then has lines with `hour`, `value` and `count`. */
   readonly counting?: Counting;
   /** The number of records that the answer must have, where it is known. */

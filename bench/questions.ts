@@ -165,6 +165,18 @@ function filtered(probes: Probes): Question[] {
       rowsExpected: Math.min(100, probes.rareAddressRows),
       targetMs: 10,
     },
+    {
+      id: 'either-rare',
+      title: 'one request_id, or a 12-digit id in message',
+      set,
+      limit: 100,
+      filters: [],
+      any: [
+        { column: idColumns.web, op: 'exact', value: probes.oldest.key },
+        { column: 'message', op: 'like', value: probes.wanted.key.slice(8, 20) },
+      ],
+      rowsExpected: 2,
+    },
   ];
 }
 

@@ -172,6 +172,8 @@ function filterPieces({ column, op, value }: Filter): string[] {
 /** A question as a query string. */
 export function rawQuery(question: Question, after?: string, before?: string): string {
   const pieces = question.filters.flatMap(filterPieces);
+  const members = (question.any ?? []).map(({ column, op, value }) => `${column}__${op}=${String(value)}`);
+  pieces.push(...members.map((member) => `any=${encodeURIComponent(member)}`));
   pieces.push(`limit=${question.limit}`);
   if (after !== undefined) pieces.push(`after=${after}`);
   if (before !== undefined) pieces.push(`before=${before}`);

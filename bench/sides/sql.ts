@@ -70,13 +70,15 @@ export function sqlQuestion(
   columns: readonly SetColumn[],
   dialect: Dialect,
 ): SqlQuestion {
-  const { after, before, filters, limit } = question;
-  const isRange = after !== undefined && filters.length === 0;
+  const { after, before, filters, any = [], limit } = question;
+  const isRange = after !== undefined && filters.length + any.length === 0;
+  const conditionOf = (filter: Filter): string => condition(filter, columns, dialect);
   const conditions = [
     ...(after === undefined ? [] : [`_cursor > ${after.seq}`]),
     ...(isRange ? [`_cursor <= ${after.seq + limit}`] : []),
     ...(before === undefined ? [] : [`_cursor < ${before.seq}`]),
-    ...filters.map((filter) => condition(filter, columns, dialect)),
+    ...filters.map(conditionOf),
+    ...(any.length === 0 ? [] : [`(${any.map(conditionOf).join(' OR ')})`]),
   ];
   const isBounded = isRange || question.isWhole === true;
   return {

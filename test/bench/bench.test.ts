@@ -28,6 +28,7 @@ const questionIds = [
   'common-word',
   'prefix-status-day',
   'rare-address',
+  'either-rare',
   'page-after',
   'page-before',
   'three-filters',
