@@ -57,6 +57,7 @@ export function jsonKernelCases(webColumns: WebColumns, memory: KernelMemory): K
     rowsAt: 0,
     ordinalsAt: 0,
     to: end,
+    agents: 0,
     cursorOf0,
   };
   let answerBytes = 0;

@@ -139,6 +139,10 @@ export type { RowsAnswer, RowsQuestion } from './far/reader-state.js';
 export type { WriterQuestion, WriterAgents, WriterClient } from './far/reader-state.js';
 export { connectMsMax, farAskMsMax, readerLagMsMax } from './core/limits.js';
 
+// Several agents in one answer.
+export type { SeveralQuery } from './several/several-answer.js';
+export type { SeveralSeen, SeveralStore } from './several/several-store.js';
+
 // Records on their way in.
 export type {
   AppendResult,

@@ -12,6 +12,7 @@ import type { Query } from '../scan/query.js';
 import type { Scan, ScanOptions } from '../scan/scan.js';
 import { selectRows, type SelectedRows } from '../scan/selected-rows.js';
 import { LogstrataError } from '../core/errors.js';
+import { SeveralStore } from '../several/several-store.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 
 /** The records of a state that somebody has seen, to tell from later ones what has become visible since. It pins no files. */
@@ -205,6 +206,11 @@ export class ReadingStore<Context extends ReadingContext = ReadingContext> {
     return selectRows(take, query, this.settingsOf(options));
   }
 
+  /** The records of this agent and of others, merged in one order. */
+  joined(others: readonly ReadableStore[]): SeveralStore {
+    return new SeveralStore([this, ...others]);
+  }
+
   /** Counts the matching records exactly, by time bucket, by the values of a field, or by both. Throws as `countRecords` does. */
   count(query: CountQuery, options: { readonly signal?: AbortSignal | undefined } = {}): Promise<Counts> {
     const { schema } = this;
@@ -240,6 +246,8 @@ export type ReadableStore = Pick<
   ReadingStore,
   | 'name'
   | 'schema'
+  | 'context'
+  | 'joined'
   | 'snapshot'
   | 'scan'
   | 'onChange'

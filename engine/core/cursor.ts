@@ -10,6 +10,14 @@ export interface Position {
   readonly ordinal: number;
 }
 
+/** A place among the records of several agents: the position of a record of one of them, and up to which position each agent has been passed. */
+export interface JointPosition extends Position {
+  /** Index of the record's agent. */
+  readonly agent: number;
+  /** A position of each agent; that of the record for its own agent. */
+  readonly of: readonly Position[];
+}
+
 export const hourMs = 3_600_000;
 const cursorPattern = /^[0-9a-f]{16}$/;
 
@@ -38,6 +46,21 @@ export function positionToInt64(position: Position): bigint {
 export function positionFromInt64(value: bigint): Position {
   const bits = BigInt.asUintN(64, value);
   return { partition: Number(bits >> 40n), ordinal: Number(bits & 0xff_ffff_ffffn) };
+}
+
+/** The low 32 bits of a value of the `_cursor` column. */
+export function lowHalf(ordinal: number): number {
+  return ordinal >>> 0;
+}
+
+/** The high 32 bits of a value of the `_cursor` column. */
+export function highHalf(partition: number, ordinal: number): number {
+  return partition * 0x100 + Math.floor(ordinal / 2 ** 32);
+}
+
+/** The position for a value of the `_cursor` column, given as its halves of 32 bits. */
+export function positionOfHalves(high: number, low: number): Position {
+  return { partition: high >>> 8, ordinal: (high & 0xff) * 2 ** 32 + low };
 }
 
 /** The partition of a time in milliseconds, clamped to what a cursor can hold (1 … 2^24 − 1). */

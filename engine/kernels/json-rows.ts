@@ -65,7 +65,7 @@ export interface LineOutput {
 }
 
 /** The longest double, -0.0000028663373879509285, has 25 characters; the longest int64 has 20, and `null` has 4. */
-const numberBytesMax = 25;
+export const numberBytesMax = 25;
 
 /** `,{"_cursor":"`, the 16 digits of the cursor, `"`, and `}` with the line end. CSV needs less. */
 const frameBytes = 13 + 16 + 1 + 2;
@@ -119,12 +119,13 @@ function layKeys(keys: LineKeys['keys']): KernelBlock {
   return block;
 }
 
-function setColumn(block: KernelBlock, i: number, words: Uint32Array): void {
+/** Puts the words of a column into a block. */
+export function setColumn(block: KernelBlock, i: number, words: Uint32Array): void {
   block.set(words, i * wordsPerColumn + valueWord);
 }
 
 /** The words that describe the values of a column. */
-function columnWords({ kind, ...arrays }: JsonColumn, place: Place): Uint32Array {
+export function columnWords({ kind, ...arrays }: JsonColumn, place: Place): Uint32Array {
   const placeAny: Place = (array) => (array.length === 0 ? 0 : place(array));
   const { validity, codes, halves, doubles, offsets, bytes } = arrays;
   const firstByte = offsets[0] ?? 0;
@@ -173,7 +174,8 @@ function placedWords(column: JsonColumn): Uint32Array | null {
   return words;
 }
 
-function bytesToCopy({ validity, codes, halves, doubles, offsets, bytes }: JsonColumn): number {
+/** Bytes of a column that are not in the kernels' memory. */
+export function bytesToCopy({ validity, codes, halves, doubles, offsets, bytes }: JsonColumn): number {
   const strings = scratchBytes(bytes, (offsets.at(-1) ?? 0) - (offsets[0] ?? 0));
   let sizeBytes = strings === 0 ? 0 : bufferBytes(strings);
   for (const array of [validity, codes, halves, doubles, offsets]) {
@@ -193,6 +195,15 @@ export interface LineTable {
   readonly fixedBytes: number;
   /** The columns, where some are not in the kernels' memory, so that each call copies the rows that it writes; null where all are. */
   readonly columns: readonly JsonColumn[] | null;
+  /** The tables of rows of several agents, which `writeMergedRows` writes. Such a table has no columns of its own. */
+  readonly merged?: MergedTables | undefined;
+}
+
+/** Tables whose rows are written in one order. */
+export interface MergedTables {
+  readonly tables: readonly LineTable[];
+  /** Number of positions in a cursor. */
+  readonly agents: number;
 }
 
 /** Makes a table of columns. There must be as many keys as columns. */
@@ -222,6 +233,11 @@ export interface KernelRows {
   readonly to: number;
   /** The cursor of the row, or of the number in the list of ordinals, that is 0. */
   readonly cursorOf0: bigint;
+  /**
+   * 0, or the number of agents. Then `blockAt` is the address of the addresses of `columnCount` tables, `rowsAt` that of a list of entries,
+   * and `ordinalsAt` that of room for 64 row numbers.
+   */
+  readonly agents: number;
 }
 
 /**
@@ -255,7 +271,26 @@ export function writePlacedRows(placed: KernelRows, output: LineOutput, outputAt
  * written completely.
  */
 function callKernel(placed: KernelRows, from: number, column: number, at: number, atMax: number): number {
-  const { format, kernels, blockAt, columnCount, fixedBytes, rowsAt, ordinalsAt, to, cursorOf0 } = placed;
+  const { format, kernels, blockAt, columnCount, fixedBytes, rowsAt, ordinalsAt, to, cursorOf0, agents } =
+    placed;
+  if (agents > 0) {
+    const lead = format === 'json' ? 1 : 0;
+    const write = format === 'csv' ? kernels.writeMergedCsv : kernels.writeMergedJson;
+    return write(
+      blockAt,
+      columnCount,
+      agents,
+      fixedBytes,
+      rowsAt,
+      ordinalsAt,
+      from,
+      to,
+      column,
+      at,
+      atMax,
+      lead,
+    );
+  }
   switch (format) {
     case 'jsonl':
     case 'json':
@@ -293,7 +328,7 @@ function callKernel(placed: KernelRows, from: number, column: number, at: number
 }
 
 /** Maximum rows of one call where a list of rows or the values of columns have to be copied. */
-const rowsOfCallMax = 4096;
+export const rowsOfCallMax = 4096;
 
 /**
  * Writes the lines of rows[first], rows[first + 1], …, up to index `to` (exclusive); where `rows` is null, of the rows `first` to `to`.
@@ -315,19 +350,27 @@ export function writeJsonRows(
     const room = output.bytes.length - output.at;
     const end = endOfCall(table, rows, next, to, room);
     if (end === next) return next;
-    const { scratch, placed } = placeRows(table, rows, next, end, cursorOfRow0, isOutputThere ? 0 : room);
-    if (isOutputThere) {
-      next += writePlacedRows(placed, output, output.bytes.byteOffset);
-    } else {
-      const outputAt = scratch.reserve(room);
-      const lines: LineOutput = { bytes: scratch.view(outputAt, room), at: 0 };
-      next += writePlacedRows(placed, lines, outputAt);
-      output.bytes.set(lines.bytes.subarray(0, lines.at), output.at);
-      output.at += lines.at;
-    }
+    const placed = placeRows(table, rows, next, end, cursorOfRow0, isOutputThere ? 0 : room);
+    next += writeOut(placed, output, isOutputThere);
     if (next < end) return next;
   }
   return to;
+}
+
+/** Writes placed rows to an output that is in the kernels' memory, or else is copied from there. Returns the number of lines written. */
+export function writeOut(
+  { scratch, placed }: PlacedRows,
+  output: LineOutput,
+  isOutputThere: boolean,
+): number {
+  if (isOutputThere) return writePlacedRows(placed, output, output.bytes.byteOffset);
+  const room = output.bytes.length - output.at;
+  const outputAt = scratch.reserve(room);
+  const lines: LineOutput = { bytes: scratch.view(outputAt, room), at: 0 };
+  const written = writePlacedRows(placed, lines, outputAt);
+  output.bytes.set(lines.bytes.subarray(0, lines.at), output.at);
+  output.at += lines.at;
+  return written;
 }
 
 /**
@@ -363,6 +406,12 @@ function endOfCall(
   return most;
 }
 
+/** Rows where the kernel finds them, and the scratch memory that they are in. */
+export interface PlacedRows {
+  readonly scratch: Scratch;
+  readonly placed: KernelRows;
+}
+
 /** Puts the rows [first, end) where the kernel finds them, and leaves `outputBytes` of the scratch memory free. */
 function placeRows(
   table: LineTable,
@@ -371,7 +420,7 @@ function placeRows(
   end: number,
   cursorOfRow0: bigint,
   outputBytes: number,
-): { readonly scratch: Scratch; readonly placed: KernelRows } {
+): PlacedRows {
   const { format, block, columnCount, fixedBytes } = table;
   // Consecutive rows are cut out from a byte boundary of the bitmaps on.
   const base = table.columns === null || rows !== null ? 0 : first & ~7;
@@ -402,6 +451,7 @@ function placeRows(
       from: rows === null ? first - base : 0,
       to: rows === null ? end - base : end - first,
       cursorOf0: cursorOfRow0 + BigInt(base),
+      agents: 0,
     },
   };
 }
@@ -431,7 +481,7 @@ function cutRows(column: JsonColumn, from: number, end: number): JsonColumn {
 }
 
 /** The rows of a list as a column of their own, without codes. */
-function gatherRows(column: JsonColumn, rows: Uint32Array): JsonColumn {
+export function gatherRows(column: JsonColumn, rows: Uint32Array): JsonColumn {
   const { kind, validity, codes, halves, doubles } = column;
   if (kind === jsonNull) return column;
   const entries = codes.length === 0 ? rows : gatherNumbers(codes, rows, new Uint32Array(rows.length));

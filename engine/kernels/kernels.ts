@@ -250,6 +250,33 @@ export interface Kernels {
     at: number,
     atMax: number,
   ): number;
+  writeMergedJson(
+    tables: number,
+    tableCount: number,
+    agents: number,
+    fixedBytes: number,
+    list: number,
+    room: number,
+    from: number,
+    to: number,
+    firstColumn: number,
+    at: number,
+    atMax: number,
+    lead: number,
+  ): number;
+  writeMergedCsv(
+    tables: number,
+    tableCount: number,
+    agents: number,
+    fixedBytes: number,
+    list: number,
+    room: number,
+    from: number,
+    to: number,
+    firstColumn: number,
+    at: number,
+    atMax: number,
+  ): number;
   xxh64Stripes(lanes: number, at: number, stripes: number): void;
   hashStrings(bytes: number, offsets: number, count: number, hashes: number): void;
   hashIntegers(values: number, count: number, hashes: number): void;

@@ -9,10 +9,13 @@ import {
   LineWriter,
   pageInMemory,
   type HeldPiece,
+  type LineWork,
+  type MergedRows,
 } from './line-writer.js';
 import { finderOf, type RemoteSource } from './tiered-finder.js';
 import { Pace, throwIfAborted } from '../store/reading/pace.js';
 import { copyOf } from './json-lines.js';
+import type { Matches } from './selection.js';
 import { planScan } from './plan.js';
 import { preparePredicates } from './predicate.js';
 import type { Query, ScanStats } from './query.js';
@@ -38,6 +41,10 @@ export interface AnswerSettings extends Pick<
    * changes, so the answer is the same.
    */
   readonly takeRest?: (() => Promise<Snapshot>) | undefined;
+  /** Begins the answer, where it is not that of one agent. */
+  readonly begins?: (snapshot: Snapshot, query: Query, beginning: Beginning) => Promise<Begun>;
+  /** Names of what CSV has before the fields. */
+  readonly columns?: readonly string[] | undefined;
   /** Called with a lent answer of one piece, whose bytes then never change. */
   readonly keep?: ((whole: Uint8Array) => void) | undefined;
 }
@@ -93,7 +100,7 @@ export class Answer implements PieceIterator, PausableScan {
     this.#query = query;
     this.#rest = query;
     this.#settings = settings;
-    this.#frame = frameOf(query, snapshot.schema);
+    this.#frame = frameOf(query, snapshot.schema, settings.columns);
     this.#turns = turnsOf(workers);
     if (typeof signal !== 'function') this.#heed(signal);
   }
@@ -183,40 +190,26 @@ export class Answer implements PieceIterator, PausableScan {
     this.#pausing = Promise.resolve();
   }
 
-  /** Plans the query, and begins to find its matches. Returns the whole answer where it is a page that is in memory. */
+  /** Begins to find the matches. Returns the whole answer where it is a page that is in memory. */
   async #begin(): Promise<HeldPiece | null> {
-    const { signal, workers, remote, pieceBytes = answerBytesMax, bytesMax, onTurn } = this.#settings;
-    const { schema, runs } = this.#snapshot;
-    const query = this.#rest;
-    const predicates = preparePredicates(query, schema);
-    const startMs = performance.now();
-    const plan = planScan(runs, query);
+    const { workers, pieceBytes = answerBytesMax, onTurn, begins = beginOne } = this.#settings;
     const { stats } = this;
-    if (query.limit > 0 && !this.#isBegun) {
-      stats.runs = plan.end - plan.first;
-      stats.rowGroups = plan.rowGroups;
-    }
-    const written = writtenFields(schema, query);
-    const page = pageInMemory(plan, query, written, { stats, pieceBytes, bytesMax });
-    if (page !== null) return page;
-    if (typeof signal === 'function' && this.#signal === undefined) this.#heed(signal());
-    throwIfAborted(this.#signal);
-    this.#threads = queueOf(workers, this.#signal);
-    const pace = new Pace(this.#signal);
-    const work = { stats, pace, threads: this.#threads, turns: this.#turns, onTurn, pieceBytes };
-    const writer = new LineWriter(written, work);
-    const scan = { stats, pace, threads: this.#threads, remote, onWait: () => writer.releaseTables() };
-    const filter = new RowGroupFilter(schema, predicates, scan);
-    // `bytesMax` refuses queries before they begin, so it does not apply after a pause.
-    if (bytesMax !== undefined && query === this.#query && query.limit > 0) {
-      const size = { fields: written.fields, limit: query.limit };
-      const bytes = await readingEstimate(plan, filter.pruning, size, scan);
-      if (bytes > bytesMax) throw tooMuchToRead(bytes, bytesMax);
-    }
-    const finder = finderOf(plan, filter, scan, { schema, predicates, fields: written.fields });
+    const startMs = performance.now();
+    const open = (): LineWork => {
+      const { signal } = this.#settings;
+      if (typeof signal === 'function' && this.#signal === undefined) this.#heed(signal());
+      throwIfAborted(this.#signal);
+      this.#threads = queueOf(workers, this.#signal);
+      const pace = new Pace(this.#signal);
+      return { stats, pace, threads: this.#threads, turns: this.#turns, onTurn, pieceBytes };
+    };
+    const isWhole = this.#rest === this.#query;
+    const begun = begins(this.#snapshot, this.#rest, { stats, settings: this.#settings, isWhole, open });
+    const { page, writer, found } = await begun;
+    if (page !== undefined) return page;
     this.#writer = writer;
     stats.selectMs += performance.now() - startMs;
-    this.#pieces = writer.pieces(finder.matches(query.limit));
+    this.#pieces = writer.pieces(found);
     return null;
   }
 
@@ -290,6 +283,56 @@ export class Answer implements PieceIterator, PausableScan {
   }
 }
 
+/** What an answer is begun with. */
+export interface Beginning {
+  readonly stats: ScanStats;
+  readonly settings: AnswerSettings;
+  /** Whether nothing of the answer has been given. */
+  readonly isWhole: boolean;
+  /** What a wait needs. Throws if the answer has been aborted. */
+  readonly open: () => LineWork;
+}
+
+/** The whole answer where it is a page that is in memory, or what is found and what writes it. */
+export type Begun =
+  | { readonly page: HeldPiece; readonly writer?: never; readonly found?: never }
+  | {
+      readonly page?: never;
+      readonly writer: LineWriter;
+      readonly found: AsyncIterator<Matches | MergedRows, void>;
+    };
+
+/** Plans a query for the records of one agent, and begins to find its matches. */
+async function beginOne(
+  { schema, runs }: Snapshot,
+  query: Query,
+  { stats, settings, isWhole, open }: Beginning,
+): Promise<Begun> {
+  const { remote, pieceBytes = answerBytesMax, bytesMax } = settings;
+  const predicates = preparePredicates(query, schema);
+  const plan = planScan(runs, query);
+  if (query.limit > 0 && isWhole) {
+    stats.runs = plan.end - plan.first;
+    stats.rowGroups = plan.rowGroups;
+  }
+  const written = writtenFields(schema, query);
+  const page = pageInMemory(plan, query, written, { stats, pieceBytes, bytesMax });
+  if (page !== null) return { page };
+  const work = open();
+  const writer = new LineWriter(written, work);
+  const { pace, threads } = work;
+  const scan = { stats, pace, threads, remote, onWait: () => writer.releaseTables() };
+  const filter = new RowGroupFilter(schema, predicates, scan);
+  // `bytesMax` refuses queries before they begin, so it does not apply after a pause.
+  if (bytesMax !== undefined && isWhole && query.limit > 0) {
+    const size = { fields: written.fields, limit: query.limit };
+    const bytes = await readingEstimate(plan, filter.pruning, size, scan);
+    if (bytes > bytesMax) throw tooMuchToRead(bytes, bytesMax);
+  }
+  const finder = finderOf(plan, filter, scan, { schema, predicates, fields: written.fields });
+  return { writer, found: finder.matches(query.limit) };
+}
+
 /** The bytes that a format puts before and after the lines of an answer. */
 interface Frame {
   readonly start: Uint8Array;
@@ -305,12 +348,12 @@ const nothing = new Uint8Array(0);
 const arrayFrame: Frame = { start: encoder.encode('['), end: encoder.encode(']'), replacedBytes: 1 };
 
 /** The frame of the answer to a query; null for JSON Lines, which has none. */
-function frameOf(query: Query, schema: Schema): Frame | null {
+function frameOf(query: Query, schema: Schema, columns: readonly string[] = ['_cursor']): Frame | null {
   const format = query.form?.format ?? 'jsonl';
   if (format !== 'csv') return format === 'json' ? arrayFrame : null;
   const names = writtenFields(schema, query).fields.map((field) => schema.fields[field]!.name);
   // Field names contain no character that would need quotes in CSV.
-  return { start: encoder.encode(`${['_cursor', ...names].join(',')}\r\n`), end: nothing, replacedBytes: 0 };
+  return { start: encoder.encode(`${[...columns, ...names].join(',')}\r\n`), end: nothing, replacedBytes: 0 };
 }
 
 /** A piece with what the format puts before the first one and after the last one; the piece itself where that is nothing. */

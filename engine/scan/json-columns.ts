@@ -21,6 +21,8 @@ export interface WrittenFields {
   /** Indices of the fields in the schema. Columns of other fields are not read. */
   readonly fields: readonly number[];
   readonly keys: LineKeys;
+  /** Number of keys before those of the fields. Their columns, and those of keys after them, are null. */
+  readonly leading?: number;
 }
 
 const ofSchemas = new WeakMap<Schema, WrittenFields>();
@@ -64,11 +66,16 @@ const tables = new WeakMap<Column, KnownTable>();
 
 /** The table of the columns of an answer's fields. */
 export function writtenTable(columns: readonly Column[], written: WrittenFields): WrittenTable {
-  const { keys, fields, schema } = written;
+  const { keys, fields, schema, leading = 0 } = written;
   const [first] = columns;
   const known = first === undefined ? undefined : tables.get(first);
   if (known?.keys === keys && columns.every((column, i) => column === known.columns[i])) return known;
-  const described = columns.map((column, i) => jsonColumn(column, schema.fields[fields[i]!]!.type));
+  const described = keys.keys.map((_, key) => {
+    const column = columns[key - leading];
+    return column === undefined
+      ? nullJsonColumn
+      : jsonColumn(column, schema.fields[fields[key - leading]!]!.type);
+  });
   const made = {
     keys,
     columns,

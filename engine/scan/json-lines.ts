@@ -1,3 +1,4 @@
+import { mergedLineBytesMax, positionOfEntry, writeMergedRows } from '../kernels/merged-rows.js';
 import { lineBytesMax, writeJsonRows, type LineOutput, type LineTable } from '../kernels/json-rows.js';
 import { bufferBytes } from '../core/allocator.js';
 import { sharedMemory, type SharedMemory } from '../core/shared-memory.js';
@@ -87,10 +88,14 @@ export interface LinePart {
   readonly end: number;
   readonly partition: number;
   readonly ordinalOfRow0: number;
+  /** Set where `rows` is a list of entries of `writeMergedRows`: the number of agents. Their positions are in the list. */
+  readonly agents?: number;
 }
 
 /** The position of the row with index `index` in a part. */
-export function positionIn({ rows, partition, ordinalOfRow0 }: LinePart, index: number): Position {
+export function positionIn(part: LinePart, index: number): Position {
+  const { rows, partition, ordinalOfRow0, agents } = part;
+  if (agents !== undefined) return positionOfEntry(rows!, agents, index);
   return { partition, ordinal: ordinalOfRow0 + (rows === null ? index : rows[index]!) };
 }
 
@@ -126,8 +131,8 @@ export function takeRows(parts: LinePart[], rows: number): LinePart[] {
     const { first } = part;
     const end = Math.min(part.end, first + left);
     left -= end - first;
-    // A message copies the whole buffer of a list.
-    const list = part.rows?.slice(first, end);
+    // A message copies the whole buffer of a list, except that threads share entries.
+    const list = part.agents === undefined ? part.rows?.slice(first, end) : undefined;
     taken.push(list === undefined ? { ...part, end } : { ...part, rows: list, first: 0, end: list.length });
     if (end < part.end) parts.push({ ...part, first: end });
   }
@@ -176,7 +181,8 @@ export class JsonLines {
     // The maximum length of the first line is computed only after it did not fit: nearly all lines fit, and are written faster than that
     // length is computed.
     if (!isBegun && next === first) {
-      this.#open(lineBytesMax(table, part.rows, first));
+      const isMerged = table.merged !== undefined;
+      this.#open((isMerged ? mergedLineBytesMax : lineBytesMax)(table, part.rows!, first));
       next = this.#writeRows(table, part, first + 1);
       // The room allows for escapes that the line may not have.
       this.#output.bytes = this.#output.bytes.subarray(0, this.#output.at);
@@ -187,6 +193,7 @@ export class JsonLines {
   }
 
   #writeRows(table: LineTable, { rows, first, partition, ordinalOfRow0 }: LinePart, end: number): number {
+    if (table.merged !== undefined) return writeMergedRows(table, rows!, first, end, this.#output);
     return writeJsonRows(table, rows, first, end, partition, ordinalOfRow0, this.#output);
   }
 

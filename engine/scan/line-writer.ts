@@ -188,9 +188,24 @@ interface PageWork extends Pick<LineWork, 'stats' | 'pieceBytes'> {
   readonly bytesMax: number | undefined;
 }
 
+/** Row groups of several agents whose rows are written in one order. Holds the table of each by `hold`, which is given one row group. */
+export interface MergedGroup {
+  hold(
+    hold: (rowGroup: RowGroup, written: WrittenFields, neverWaits: boolean) => Promise<HeldTable>,
+  ): Promise<HeldTable>;
+}
+
+/** Rows of several agents in the order of the answer. */
+export interface MergedRows {
+  readonly unit: { readonly rowGroup: MergedGroup };
+  readonly take: number;
+  /** Made of entries of `writeMergedRows`. */
+  readonly part: LinePart;
+}
+
 /** Matches whose rows are being written. */
 interface Source {
-  readonly rowGroup: RowGroup;
+  readonly rowGroup: RowGroup | MergedGroup;
   readonly rows: number;
   /** The rows that are left, the next ones last. */
   readonly parts: LinePart[];
@@ -199,7 +214,7 @@ interface Source {
 }
 
 /** The table of a row group, while its columns are held in memory. */
-interface HeldTable extends WrittenTable, HeldColumns {
+export interface HeldTable extends WrittenTable, HeldColumns {
   readonly bytes: number;
 }
 
@@ -215,7 +230,7 @@ export class LineWriter {
   readonly #work: LineWork;
   readonly #jobsMax: number;
   /** Tables of the last row groups: the runs of two segments can alternate row by row. */
-  readonly #tables = new Map<RowGroup, HeldTable>();
+  readonly #tables = new Map<RowGroup | MergedGroup, HeldTable>();
   #tablesBytes = 0;
   /** Row groups whose columns the statistics include already. */
   readonly #counted = new Set<RowGroup>();
@@ -230,6 +245,7 @@ export class LineWriter {
   #turnSinceMs: number | null = null;
   #rows = 0;
 
+  /** @param fields those of `Matches`; merged rows bring their own */
   constructor(fields: WrittenFields, work: LineWork) {
     this.#fields = fields;
     this.#work = work;
@@ -241,7 +257,7 @@ export class LineWriter {
   }
 
   /** Yields the lines of the matches, which it iterates. The caller frees each piece. */
-  async *pieces(found: AsyncIterator<Matches, void>): AsyncGenerator<HeldPiece, void> {
+  async *pieces(found: AsyncIterator<Matches | MergedRows, void>): AsyncGenerator<HeldPiece, void> {
     const { pace } = this.#work;
     let coming = Promise.resolve<Source | null>(null);
     let source: Source | null = null;
@@ -270,7 +286,7 @@ export class LineWriter {
   }
 
   /** The next matches, once the columns that threads need are in memory; null at the end. */
-  async #next(found: AsyncIterator<Matches, void>): Promise<Source | null> {
+  async #next(found: AsyncIterator<Matches | MergedRows, void>): Promise<Source | null> {
     const result = await found.next();
     if (result.done === true) return null;
     const matches = result.value;
@@ -282,7 +298,8 @@ export class LineWriter {
     this.#rows += rows;
     // They are not held, because this answer may wait for its client before it uses them.
     if (isForThreads) (await this.#hold(rowGroup, rows)).release();
-    return { rowGroup, rows, parts: [...partsOf(matches)].reverse(), isForThreads };
+    const parts = 'part' in matches ? [matches.part] : [...partsOf(matches)].reverse();
+    return { rowGroup, rows, parts, isForThreads };
   }
 
   /** Whether there is a piece to give before the next matches are there. Waits until one of them is. */
@@ -384,14 +401,13 @@ export class LineWriter {
 
   async #writeThere({ table, lineBytes }: HeldTable, parts: readonly LinePart[]): Promise<ReadyPiece[]> {
     const { pieceBytes, threads } = this.#work;
-    const { block, columnCount, fixedBytes, format } = table;
     const rows = parts.reduce((sum, { first, end }) => sum + end - first, 0);
     // Cells for the lines, with 25 % to spare. Lines that don't fit in the cells are written to the heap.
     const wanted = Math.min(2 * cellsOfBlock, Math.ceil((1.25 * rows * lineBytes) / pieceBytes) + 1);
     const cells = takeCells(wanted, pieceBytes);
     let filled = 0;
     try {
-      const job = { block, columnCount, fixedBytes, format, cells, parts, pieceBytes };
+      const job = { table, cells, parts, pieceBytes };
       const pieces = await threads!.run(linesTask, job);
       return pieces.map(({ bytes, ...piece }) => {
         if (typeof bytes !== 'number') return { ...piece, bytes, free: () => undefined };
@@ -428,7 +444,7 @@ export class LineWriter {
     this.#work.turns.giveBack();
   }
 
-  async #tableOf(rowGroup: RowGroup, rows: number): Promise<HeldTable> {
+  async #tableOf(rowGroup: RowGroup | MergedGroup, rows: number): Promise<HeldTable> {
     const known = this.#tables.get(rowGroup);
     if (known !== undefined) return known;
     const held = await this.#hold(rowGroup, rows);
@@ -445,23 +461,34 @@ export class LineWriter {
     this.#tablesBytes = 0;
   }
 
-  /** The table of a row group, which the caller releases. Before it waits for memory, the other tables are released. */
-  async #hold(rowGroup: RowGroup, rows: number): Promise<HeldTable> {
+  /** The table of a row group, or of several; the caller releases it. Before it waits for memory, the other tables are released. */
+  async #hold(group: RowGroup | MergedGroup, rows: number): Promise<HeldTable> {
+    if (!('hold' in group)) return this.#holdOne(group, this.#fields, rows, false);
+    return group.hold((rowGroup, written, neverWaits) => this.#holdOne(rowGroup, written, rows, neverWaits));
+  }
+
+  async #holdOne(
+    rowGroup: RowGroup,
+    written: WrittenFields,
+    rows: number,
+    neverWaits: boolean,
+  ): Promise<HeldTable> {
     const { stats, threads, pace } = this.#work;
     const open = await rowGroup.open(threads, stats);
     const counters = newReadCounters();
-    const held = await open.columns(this.#fields.fields, counters, {
+    const held = await open.columns(written.fields, counters, {
       // Columns that many rows are written from are evicted first: keeping them would cost other queries more than decoding them again.
       use: rows < bulkRowsMin ? 'again' : 'once',
       signal: pace.signal,
       onWait: () => this.releaseTables(),
+      neverWaits,
     });
     stats.bytesRead += counters.bytesRead;
     stats.columnsDecoded += counters.columnsDecoded;
     if (!this.#counted.has(rowGroup)) stats.columnsCached += counters.columnsCached;
     this.#counted.add(rowGroup);
     const bytes = held.columns.reduce((sum, column) => sum + columnBytes(column), 0);
-    return { ...writtenTable(held.columns, this.#fields), ...held, bytes };
+    return { ...writtenTable(held.columns, written), ...held, bytes };
   }
 
   /** Gives back what is held. Memory that threads still use, and the turn, are given back when the threads are done. */

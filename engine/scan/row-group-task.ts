@@ -1,7 +1,6 @@
 import { columnAt, wordsPerLayout, type ColumnLayout } from '../columns/column.js';
-import type { KernelBlock } from '../kernels/json-rows.js';
+import type { LineTable } from '../kernels/json-rows.js';
 import { onLentMemory } from '../core/shared-memory.js';
-import type { LineFormat } from '../core/schema.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../workers/task.js';
 import { JsonLines, type LinePart, type Piece } from './json-lines.js';
 import { narrow, type Narrowed, type NarrowMode } from './narrowing.js';
@@ -36,12 +35,8 @@ export interface NarrowedRows extends Narrowed {
 
 /** Rows to write as lines. */
 export interface LinesJob {
-  /** The description of the table. */
-  readonly block: KernelBlock;
-  readonly format: LineFormat;
-  readonly columnCount: number;
-  /** The maximum length of a line without its strings, in bytes. */
-  readonly fixedBytes: number;
+  /** All columns are in the memory. */
+  readonly table: LineTable;
   /** Addresses of the cells in the memory for the pieces, one cell for each. */
   readonly cells: readonly number[];
   readonly parts: readonly LinePart[];
@@ -83,9 +78,8 @@ export function findMatches(job: MatchesJob): Finished<NarrowedRows> {
 
 /** Runs on a thread: writes rows as lines. */
 export function writeLines(job: LinesJob): Finished<readonly WrittenPiece[]> {
-  const { format, block, columnCount, fixedBytes, cells, parts, pieceBytes } = job;
+  const { table, cells, parts, pieceBytes } = job;
   return onLentMemory((memory) => {
-    const table = { format, block, columnCount, fixedBytes, columns: null };
     const lines = new JsonLines(pieceBytes, memory, cells);
     const result: WrittenPiece[] = [];
     const take = (): void => {

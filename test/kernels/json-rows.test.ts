@@ -150,6 +150,7 @@ describe('lines of every format', () => {
             ordinalsAt: rowsAt,
             from: 0,
             to: count,
+            agents: 0,
             cursorOf0: (BigInt(partition) << 40n) + BigInt(ordinalOfRow0),
           };
           expect(writePlacedRows(placed, got, outputAt)).toBe(end);

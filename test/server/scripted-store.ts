@@ -101,6 +101,8 @@ export class ScriptedStore implements ReadableStore {
   scanAdded = unused;
   scanSeen = unused;
   selectRows = unused;
+  joined = unused;
+  readonly context = undefined as never;
   checkpoints = unused;
   sources = unused;
   append = unused;

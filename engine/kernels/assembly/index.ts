@@ -35,6 +35,7 @@ export {
   writeCsvRows,
   writeJsonRows,
 } from './json-rows';
+export { writeMergedCsv, writeMergedJson } from './merged-rows';
 export { xxh64Stripes } from './xxh64';
 export { addToBlocks, addToSketch, hashIntegers, hashStrings, markHashes } from './value-filter';
 

@@ -7,17 +7,19 @@ import { writeDouble, writeInteger, writeString } from './json-values';
  * The formats of lines, as type arguments. The functions are compiled once for each format, so that the format is not checked for every
  * value.
  */
-class Json {}
-class Csv {}
+export class Json {}
+/** See `Json`. */
+export class Csv {}
 
-function isCsv<Form>(): bool {
+/** Whether the format is CSV. */
+export function isCsv<Form>(): bool {
   return idof<Form>() == idof<Csv>();
 }
 
-const descriptorBytes: usize = 32;
+export const descriptorBytes: usize = 32;
 /** Offset of the key, relative to the first column. */
-const keyOffset: usize = 0;
-const keyBytesOffset: usize = 4;
+export const keyOffset: usize = 0;
+export const keyBytesOffset: usize = 4;
 const kindOffset: usize = 8;
 /** 0 where every row is present. */
 const validityOffset: usize = 12;
@@ -80,7 +82,7 @@ function writeCursor(at: usize, cursor: u64): usize {
 }
 
 /** Writes sixteen hexadecimal digits. */
-function writeDigits(at: usize, cursor: u64): usize {
+export function writeDigits(at: usize, cursor: u64): usize {
   const bytes = i64x2.splat(bswap<u64>(cursor));
   const nibbles = i8x16.shuffle(
     i8x16.shr_u(bytes, 4),
@@ -180,7 +182,7 @@ function writeBool(at: usize, value: u32): usize {
  * Number of rows whose data is loaded before they are written. It fits in the near caches, and the CPU waits for its cache misses in
  * parallel.
  */
-const rowsAhead: u32 = 64;
+export const rowsAhead: u32 = 64;
 /** Rows with at least this average distance hardly share cache lines. The CPU prefetches denser ones by itself. */
 const sparseDistance: u32 = 4;
 const lineOfCache: u32 = 64;
@@ -282,7 +284,7 @@ function areEntriesFar(column: usize, rows: usize): bool {
  * dictionaries that are too large for the near caches. When rows are written one by one, each such value causes a cache miss that takes
  * longer than the writing. Here no load in a loop depends on another, so that many misses overlap.
  */
-function touchRows(columns: usize, columnsEnd: usize, rows: usize, from: u32, to: u32): void {
+export function touchRows(columns: usize, columnsEnd: usize, rows: usize, from: u32, to: u32): void {
   let sum = touched;
   for (let column = columns; column < columnsEnd; column += descriptorBytes) {
     if (areCodesFar(column, rows)) sum += touchCodes(column, rows, from, to);
@@ -303,6 +305,44 @@ let seen: u32 = 0;
 /** Whether the rows [from, to) of a list are far apart. */
 function isSparse(rows: usize, from: u32, to: u32): bool {
   return rowAt(rows, to - 1) - rowAt(rows, from) >= (to - from) * sparseDistance;
+}
+
+/** Begins a call that writes lines from `at` on, or continues the line at which the last call stopped. */
+export function beginLines(at: usize, isBegun: bool): void {
+  doubleColumn = -1;
+  doubleAt = 0;
+  if (!isBegun) end = at;
+}
+
+/** Ends a line. Returns the address after it. */
+export function endLine<Form>(at: usize): usize {
+  store<u16>(at, isCsv<Form>() ? 0x0a0d : 0x0a7d);
+  end = at + 2;
+  return end;
+}
+
+/**
+ * Writes the keys and values of the columns [column, columnsEnd) of a row. Returns the end, or 0 where the line has to be continued by the
+ * caller or written again.
+ */
+export function writeValues<Form>(
+  at: usize,
+  columns: usize,
+  column: usize,
+  columnsEnd: usize,
+  row: u32,
+  valuesMax: usize,
+): usize {
+  for (; column < columnsEnd; column += descriptorBytes) {
+    const keyBytes = load<u32>(column, keyBytesOffset);
+    copyLoose(at, columns + <usize>load<u32>(column, keyOffset), keyBytes);
+    at = writeValue<Form>(at + keyBytes, column, row, valuesMax);
+    if (at == 0) {
+      if (doubleAt != 0) doubleColumn = <i32>((column - columns) / descriptorBytes);
+      return 0;
+    }
+  }
+  return at;
 }
 
 /**
@@ -327,11 +367,9 @@ function writeRows<Form>(
   atMax: usize,
   lead: u32,
 ): u32 {
-  doubleColumn = -1;
-  doubleAt = 0;
   let isBegun = firstColumn != 0;
+  beginLines(at, isBegun);
   if (!isBegun) {
-    end = at;
     seen = from;
     if (atMax - at < <usize>fixedBytes) return from;
   }
@@ -352,19 +390,10 @@ function writeRows<Form>(
       at = isCsv<Form>() ? writeDigits(at, cursor) : writeCursor(at + lead, cursor);
     }
     isBegun = false;
-    for (; column < columnsEnd; column += descriptorBytes) {
-      const keyBytes = load<u32>(column, keyBytesOffset);
-      copyLoose(at, columns + <usize>load<u32>(column, keyOffset), keyBytes);
-      at = writeValue<Form>(at + keyBytes, column, row, valuesMax);
-      if (at == 0) {
-        if (doubleAt != 0) doubleColumn = <i32>((column - columns) / descriptorBytes);
-        return i;
-      }
-    }
+    at = writeValues<Form>(at, columns, column, columnsEnd, row, valuesMax);
+    if (at == 0) return i;
     column = columns;
-    store<u16>(at, isCsv<Form>() ? 0x0a0d : 0x0a7d);
-    at += 2;
-    end = at;
+    at = endLine<Form>(at);
   }
   return to;
 }

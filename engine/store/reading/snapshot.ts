@@ -142,7 +142,7 @@ export interface Snapshot {
 }
 
 /** The position after the last record: partition 0, ordinal 0 where there is none. */
-export function endOfSnapshot({ runs }: Snapshot): Position {
+export function endOfSnapshot({ runs }: Pick<Snapshot, 'runs'>): Position {
   const run = runs.at(-1);
   if (run === undefined) return { partition: 0, ordinal: 0 };
   return { partition: run.partition, ordinal: run.firstOrdinal + run.rows };
