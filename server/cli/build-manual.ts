@@ -2,6 +2,10 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Help, type Command } from 'commander';
+import { defaultConfig } from '../../agents/definition/config.js';
+import { assert } from '../../engine/index.js';
+import { openApi } from '../console/openapi.js';
+import { formatUrl } from '../http/listen.js';
 import { filterHelp } from './commands.js';
 import { packageRoot, packageVersion } from './options.js';
 import { buildProgram, fitHelp } from './program.js';
@@ -146,7 +150,16 @@ export function commandPage(program: Command): string {
   ].join('\n\n')}\n`;
 }
 
-// A step of the build: writes the manual page to where package.json names it, and docs/cli.md. SOURCE_DATE_EPOCH (seconds) sets the date in
+/** The OpenAPI document, with the addresses of listeners that nobody has configured. */
+export function openApiPage(): string {
+  const { listen, console } = defaultConfig.server;
+  assert(console !== 'off', 'the console is on by default');
+  const [query, ofConsole] = [listen, console].map(({ host, port }) => formatUrl(host, port, false));
+  const document = openApi(packageVersion(), ofConsole!, query);
+  return `${JSON.stringify(document, null, 2)}\n`;
+}
+
+// A step of the build: writes the manual page to where package.json names it, docs/cli.md and docs/openapi.json. SOURCE_DATE_EPOCH (seconds) sets the date in
 // the manual page, for reproducible builds.
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const epoch = process.env['SOURCE_DATE_EPOCH'];
@@ -155,4 +168,5 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   mkdirSync(join(root, 'man'), { recursive: true });
   writeFileSync(join(root, 'man', 'logstrata.1'), manPage(buildProgram(), packageVersion(), dateMs));
   writeFileSync(join(root, 'docs', 'cli.md'), commandPage(buildProgram()));
+  writeFileSync(join(root, 'docs', 'openapi.json'), openApiPage());
 }

@@ -8,9 +8,10 @@ import {
   type Archive,
   type StoreStats,
 } from '../../engine/index.js';
-import { countJson, countProblem, parseCountRequest } from '../http/count-request.js';
+import { parametersKnown } from '../console/openapi.js';
+import { countJson, countParameters, countProblem, parseCountRequest } from '../http/count-request.js';
 import { operatorsOf } from '../http/filter.js';
-import { parseQueryRequest } from '../http/query-request.js';
+import { parseQueryRequest, queryParameters } from '../http/query-request.js';
 import { didYouMean, listNames } from '../http/suggestion.js';
 import { describeFailure, exitDone, expectedError, UsageError } from './failure.js';
 import { completed, withWorkers } from './opened-archive.js';
@@ -23,9 +24,8 @@ import {
   type GlobalFlags,
   type Settings,
 } from './options.js';
-import { PageText } from './page-text.js';
 import type { StopSignals } from './stoppable.js';
-import { formatTime, tell } from './terminal.js';
+import { formatCounted, formatTime, tell } from './terminal.js';
 
 /** Records of an answer, at most and by default. */
 const recordsMax = 500;
@@ -34,48 +34,59 @@ const neighboursDefault = 10;
 /** Agents of a list, each of which is opened for its number of records, and fields of a description. */
 const agentsMax = 100;
 const fieldsMax = 500;
+/** Characters of a string; the end of a longer one is left out. */
+const stringCharactersMax = 2000;
 /** Bytes of an answer. The reader is a language model, which takes some ten thousand tokens at once. */
 const answerBytesMax = 50_000;
 
-const agent = { type: 'string', description: 'the name of the agent' } as const;
-const filters = {
-  type: 'array',
-  items: { type: 'string' },
-  description:
-    'All must hold. Each is field__operator=value with an operator that describe_agent lists for the field, such as status__gte=500 or level__in=error, or a text that any field contains, such as timeout.',
-} as const;
-const since = {
-  type: 'string',
-  description: 'from this time on: 2026-11-18 10:00:00, 2026-11-18, or a span back from now: 15m, 2h, 7d',
-} as const;
-const until = { type: 'string', description: 'before this time' } as const;
-const after = { type: 'string', description: 'only records after this _cursor' } as const;
-const before = { type: 'string', description: 'only records before this _cursor' } as const;
-const fields = {
-  type: 'array',
-  items: { type: 'string' },
-  description: 'only these fields, besides _cursor',
-} as const;
-const some = (what: string, byDefault: number) =>
-  ({ type: 'integer', minimum: 0, maximum: recordsMax, default: byDefault, description: what }) as const;
+const text = (description: string): object => ({ type: 'string', description });
+const howMany = (description: string, byDefault: number): object => ({
+  ...{ type: 'integer', minimum: 0, maximum: recordsMax, default: byDefault },
+  description,
+});
+/** Those of a route's parameters that are arguments as they are. */
+function argumentsOf(names: readonly string[]): Readonly<Record<string, object>> {
+  const known = names.filter((name) => name in parametersKnown);
+  return Object.fromEntries(
+    known.map((name) => [
+      name,
+      { ...parametersKnown[name]!.schema, description: parametersKnown[name]!.description },
+    ]),
+  );
+}
 
-/** The arguments of the tools. Which a tool has, its schema says. */
-interface Given {
+const agent = text('The name of the agent.');
+const question = {
+  agent,
+  filters: {
+    type: 'array',
+    items: { type: 'string' },
+    description:
+      'All must hold. Each is field__operator=value with an operator that describe_agent lists, such as status__gte=500, or a text that any field contains.',
+  },
+  since: text('From this time on: 2026-11-18 10:00:00, 2026-11-18, or a span back from now: 15m, 2h, 7d.'),
+  until: text('Before this time.'),
+};
+
+type Value = string | number | readonly string[];
+
+/** The arguments of a tool. Those that have no name here are parameters of the routes. */
+interface Given extends Readonly<Record<string, Value | undefined>> {
   readonly agent: string;
   readonly filters?: readonly string[];
-  readonly since?: string;
-  readonly until?: string;
-  readonly limit?: number;
-  readonly after?: string;
-  readonly before?: string;
-  readonly fields?: readonly string[];
-  readonly by?: readonly string[];
-  readonly top?: number;
-  readonly zone?: string;
-  readonly contains?: string;
-  readonly cursor: string;
-  readonly records_before?: number;
-  readonly records_after?: number;
+}
+
+/** Arguments as parameters of the command line, each as often as it is given. */
+function parametersOf({
+  agent: _agent,
+  filters: _filters,
+  ...given
+}: Given): Record<string, readonly string[]> {
+  const values = Object.entries(given).map(([name, value]): [string, readonly string[]] => [
+    name,
+    name !== 'fields' && Array.isArray(value) ? (value as readonly string[]) : [String(value)],
+  ]);
+  return Object.fromEntries(values);
 }
 
 /** What a tool answers: texts, each a part of the answer. */
@@ -85,7 +96,6 @@ interface Tool {
   readonly name: string;
   readonly description: string;
   readonly properties: Readonly<Record<string, object>>;
-  readonly required: readonly string[];
   readonly run: (asked: Asked, given: Given, signal: AbortSignal) => Promise<Answer>;
 }
 
@@ -106,20 +116,16 @@ class Asked {
   }
 }
 
-const one = (value: string | number | undefined): readonly string[] | undefined =>
-  value === undefined ? undefined : [String(value)];
-
-/** A page as text. `parameters` are those of the query route, and `since` and `until`. */
-async function page(
+/** Asks for a page. `parameters` are those of the query route, and `since` and `until`. */
+async function askPage(
   { settings }: Asked,
   store: AgentStore,
-  filters: readonly string[],
-  parameters: Readonly<Record<string, readonly string[] | undefined>>,
+  given: Given,
   signal: AbortSignal,
   bytesMax = answerBytesMax,
-): Promise<PageText> {
+): Promise<Page> {
   const { schema } = store;
-  const query = parseQueryRequest(rawQueryOf(filters, parameters, schema), {
+  const query = parseQueryRequest(rawQueryOf(given.filters ?? [], parametersOf(given), schema), {
     schema,
     now: Date.now(),
     timezone: settings.config.server.timezone,
@@ -128,20 +134,85 @@ async function page(
   });
   if ((query.form?.format ?? 'jsonl') !== 'jsonl')
     throw new UsageError('answers are JSON Lines: leave out "format"');
-  const text = new PageText({ isFromStart: query.after !== undefined, limit: query.limit, bytesMax });
   const { lines } = await store.scan(query, { signal });
-  for await (const piece of lines) {
-    text.add(piece);
-    if (text.isFull) break;
-  }
-  return text;
+  return readPage(lines, { isFromStart: query.after !== undefined, limit: query.limit, bytesMax });
 }
 
-async function listAgents(asked: Asked, { contains = '', after: last = '' }: Given): Promise<Answer> {
+/** A page as texts, the last of which is about it, and the cursor of its first record. */
+interface Page {
+  readonly texts: Answer;
+  readonly first: string | undefined;
+}
+
+/** What a page may have. Records that are too many are left out at its end if it begins at its start, else at its beginning. */
+interface PageBounds {
+  readonly isFromStart: boolean;
+  readonly limit: number;
+  readonly bytesMax: number;
+}
+
+async function readPage(
+  pieces: AsyncIterable<Uint8Array>,
+  { isFromStart, limit, bytesMax }: PageBounds,
+): Promise<Page> {
+  const lines: string[] = [];
+  let [count, bytes, isCut] = [0, 0, false];
+  for await (const whole of linesOf(pieces)) {
+    const line = shortened(whole, bytesMax);
+    const size = Buffer.byteLength(line) + 1;
+    isCut ||= bytes + size > bytesMax;
+    if (isFromStart && isCut) break;
+    lines.push(line);
+    count++;
+    for (bytes += size; bytes > bytesMax;) bytes -= Buffer.byteLength(lines.shift()!) + 1;
+  }
+  if (lines.length === 0) return { texts: ['no record'], first: undefined };
+  const [first, last] = [cursorOf(lines[0]!), cursorOf(lines.at(-1)!)];
+  const about = isCut
+    ? '; further ones were left out, as the answer would be too long'
+    : count < limit
+      ? `; there are no ${isFromStart ? 'later' : 'earlier'} ones`
+      : '';
+  const note = `${formatCounted(lines.length, 'record')}${about}. Earlier: before=${first}; later: after=${last}`;
+  return { texts: [lines.join('\n'), note], first };
+}
+
+async function* linesOf(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  let begun: Uint8Array[] = [];
+  for await (const piece of pieces) {
+    let start = 0;
+    for (let end = piece.indexOf(lineEnd); end >= 0; end = piece.indexOf(lineEnd, start)) {
+      yield Buffer.concat([...begun, piece.subarray(start, end)]).toString('utf8');
+      begun = [];
+      start = end + 1;
+    }
+    begun.push(piece.slice(start));
+  }
+}
+
+const lineEnd = 0x0a;
+
+function cursorOf(line: string): string {
+  return /^\{"_cursor":"([^"]*)"/.exec(line)?.[1] ?? '';
+}
+
+/** A record without the ends of its long strings. Numbers keep all their digits. */
+function shortened(record: string, bytesMax: number): string {
+  if (record.length <= stringCharactersMax) return record;
+  const short = record.replaceAll(/"[^"\\]*(?:\\.[^"\\]*)*"/g, (text) => {
+    const value = text.length > stringCharactersMax ? (JSON.parse(text) as string) : '';
+    const more = value.length - stringCharactersMax;
+    return more > 0 ? JSON.stringify(`${value.slice(0, -more)}… (${more} more characters)`) : text;
+  });
+  if (Buffer.byteLength(short) < bytesMax) return short;
+  return JSON.stringify({ _cursor: cursorOf(record), _left_out: 'too long: ask for some of its fields' });
+}
+
+async function listAgents(asked: Asked, { contains, after: last = '' }: Given): Promise<Answer> {
   const { agents, problems } = await readAgentsFolder(asked.settings);
   const names = agents
     .map(({ name }) => name)
-    .filter((name) => name > last && name.includes(contains))
+    .filter((name) => name > String(last) && name.includes(String(contains ?? '')))
     .sort();
   const shown: object[] = [];
   for (const name of names.slice(0, agentsMax)) {
@@ -187,44 +258,23 @@ async function describeAgent(asked: Asked, { agent: name }: Given): Promise<Answ
 }
 
 async function queryLogs(asked: Asked, given: Given, signal: AbortSignal): Promise<Answer> {
-  const { filters: words = [], since, until, limit, after, before, fields } = given;
-  const parameters = {
-    since: one(since),
-    until: one(until),
-    limit: one(limit),
-    after: one(after),
-    before: one(before),
-    fields: one(fields?.join(',')),
-  };
-  return (await page(asked, await asked.store(given.agent), words, parameters, signal)).answer();
+  const store = await asked.store(given.agent);
+  return (await askPage(asked, store, given, signal)).texts;
 }
 
 async function countLogs(asked: Asked, given: Given, signal: AbortSignal): Promise<Answer> {
-  const { agent: name, filters: words = [], since, until, after, before, by, top, zone } = given;
-  const store = await asked.store(name);
-  const parameters = {
-    since: one(since),
-    until: one(until),
-    after: one(after),
-    before: one(before),
-    by,
-    top: one(top),
-    zone: one(zone),
-  };
+  const store = await asked.store(given.agent);
   const { schema } = store;
   const { timezone } = asked.settings.config.server;
-  const request = parseCountRequest(rawQueryOf(words, parameters, schema), {
-    schema,
-    now: Date.now(),
-    timezone,
-  });
+  const rawQuery = rawQueryOf(given.filters ?? [], parametersOf(given), schema);
+  const request = parseCountRequest(rawQuery, { schema, now: Date.now(), timezone });
   const counts = await store.count(request.query, { signal }).catch((error: unknown) => {
     throw countProblem(error);
   });
-  const text = countJson(name, request, counts);
-  if (text.length <= answerBytesMax) return [text];
+  const json = countJson(given.agent, request, counts);
+  if (json.length <= answerBytesMax) return [json];
   throw new UsageError(
-    `the count has ${text.length} characters, more than the ${answerBytesMax} of an answer`,
+    `the count has ${json.length} characters, more than the ${answerBytesMax} of an answer`,
     'Ask for a larger step, a shorter time, or a lower "top"',
   );
 }
@@ -235,23 +285,22 @@ function cursorBefore(cursor: string): string {
 }
 
 async function logsAround(asked: Asked, given: Given, signal: AbortSignal): Promise<Answer> {
-  const { agent: name, cursor, records_before: earlier, records_after: later, fields } = given;
+  const { cursor: place, records_before: earlier, records_after: later, ...shown } = given;
+  const cursor = String(place);
   if (!/^[0-9a-f]{16}$/.test(cursor) || /^0+$/.test(cursor))
     throw new UsageError('"cursor" must be the _cursor of a record: 16 lowercase hexadecimal digits');
-  const store = await asked.store(name);
-  const shown = { fields: one(fields?.join(',')) };
-  const beforeIt = { ...shown, before: [cursor], limit: [String(earlier ?? neighboursDefault)] };
-  const fromIt = {
-    ...shown,
-    after: [cursorBefore(cursor)],
-    limit: [String((later ?? neighboursDefault) + 1)],
-  };
-  const first = await page(asked, store, [], beforeIt, signal, answerBytesMax / 2);
-  const second = await page(asked, store, [], fromIt, signal, answerBytesMax / 2);
+  const store = await asked.store(given.agent);
+  const around = (bounds: Record<string, Value>): Promise<Page> =>
+    askPage(asked, store, { ...shown, ...bounds }, signal, answerBytesMax / 2);
+  const first = await around({ before: cursor, limit: earlier ?? neighboursDefault });
+  const second = await around({
+    after: cursorBefore(cursor),
+    limit: Number(later ?? neighboursDefault) + 1,
+  });
   const isThere = second.first === cursor;
   return [
-    ...first.answer(),
-    ...second.answer(),
+    ...first.texts,
+    ...second.texts,
     ...(isThere ? [] : ['no record has this cursor: these are those around its place']),
   ];
 }
@@ -261,17 +310,15 @@ const tools: readonly Tool[] = [
     name: 'list_agents',
     description: `Lists the agents (kinds of logs): number of records and times of each. At most ${agentsMax} at once.`,
     properties: {
-      contains: { type: 'string', description: 'only agents whose name contains this' },
-      after: { type: 'string', description: 'only agents after this name' },
+      contains: text('Only agents whose name contains this.'),
+      after: text('Only agents after this name.'),
     },
-    required: [],
     run: listAgents,
   },
   {
     name: 'describe_agent',
     description: 'Describes an agent: its records, and its fields with their types and filter operators.',
     properties: { agent },
-    required: ['agent'],
     run: describeAgent,
   },
   {
@@ -279,53 +326,28 @@ const tools: readonly Tool[] = [
     description:
       'Returns log records as JSON Lines, oldest first: the newest that match, those after a _cursor, or those before one. Says how to go on.',
     properties: {
-      agent,
-      filters,
-      since,
-      until,
-      limit: some('number of records', recordsDefault),
-      after,
-      before,
-      fields,
+      ...question,
+      ...argumentsOf(queryParameters),
+      limit: howMany('The number of records.', recordsDefault),
     },
-    required: ['agent'],
     run: queryLogs,
   },
   {
     name: 'count_logs',
     description: 'Counts matching records exactly: all, by time, by the values of a field, or by both.',
-    properties: {
-      agent,
-      filters,
-      since,
-      until,
-      after,
-      before,
-      by: {
-        type: 'array',
-        items: { type: 'string' },
-        maxItems: 2,
-        description:
-          'a time field with a step (time:1h; s, m, h, d, w, mo, y), another field (status), or both',
-      },
-      top: { type: 'integer', minimum: 1, description: 'number of most frequent values' },
-      zone: { type: 'string', description: 'time zone of the steps, such as Europe/Oslo' },
-    },
-    required: ['agent'],
+    properties: { ...question, ...argumentsOf(countParameters) },
     run: countLogs,
   },
   {
     name: 'logs_around',
-    description:
-      'Returns a record and its neighbours, whether or not these match any filter: what happened before and after.',
+    description: 'Returns a record and its neighbours, whether or not these match any filter.',
     properties: {
       agent,
-      cursor: { type: 'string', description: 'the _cursor of the record' },
-      records_before: some('number of records before it', neighboursDefault),
-      records_after: some('number of records after it', neighboursDefault),
-      fields,
+      cursor: text('The _cursor of the record.'),
+      records_before: howMany('The number of records before it.', neighboursDefault),
+      records_after: howMany('The number of records after it.', neighboursDefault),
+      ...argumentsOf(['fields']),
     },
-    required: ['agent', 'cursor'],
     run: logsAround,
   },
 ];
@@ -345,7 +367,7 @@ async function loadLibrary(): Promise<typeof McpLibrary & typeof StdioLibrary> {
   } catch (error) {
     if (!hasSystemCode(error, 'ERR_MODULE_NOT_FOUND')) throw error;
     const name = '@modelcontextprotocol/server';
-    const message = `logstrata mcp needs the package ${name}, which is not installed: npm install ${name}`;
+    const message = `the Model Context Protocol needs the package ${name}, which is not installed: npm install ${name}`;
     throw new LogstrataError('unsupported', message, { cause: error });
   }
 }
@@ -376,8 +398,9 @@ function makeServer(
   const server = new McpServer({ name: 'logstrata', version: packageVersion() }, { instructions });
   const { queryTimeoutMs } = asked.settings.config.server;
   const late = `it took longer than ${queryTimeoutMs / 1000} s: add filters, or ask for a shorter time`;
-  for (const { name, description, properties, required, run } of tools) {
-    const schema = { type: 'object', properties, required: [...required] };
+  for (const { name, description, properties, run } of tools) {
+    const required = ['agent', 'cursor'].filter((each) => each in properties);
+    const schema = { type: 'object', properties, required };
     const inputSchema = fromJsonSchema<Given>(schema as never);
     const about = { description, inputSchema, annotations: { readOnlyHint: true } };
     server.registerTool(name, about, async (given, { mcpReq }) => {

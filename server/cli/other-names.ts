@@ -4,15 +4,11 @@ import { UsageError } from './failure.js';
 /** What other programs call a command, and the command that is meant. It is followed by the words that were typed, and by an option. */
 const commandsMeant: Readonly<Record<string, readonly [command: string, option?: string]>> = {
   tail: ['query', '--follow'],
-  follow: ['query', '--follow'],
   search: ['query'],
   find: ['query'],
   grep: ['query'],
-  cat: ['query'],
-  show: ['query'],
   delete: ['remove'],
   rm: ['remove'],
-  ingest: ['load'],
   add: ['load'],
   list: ['agent list'],
   ls: ['agent list'],
@@ -20,23 +16,18 @@ const commandsMeant: Readonly<Record<string, readonly [command: string, option?:
   status: ['stats'],
   start: ['serve'],
   server: ['serve'],
-  run: ['serve'],
 };
 
 /** What other programs call an option, and what to write. */
 const optionsMeant: Readonly<Record<string, string>> = {
   '--last': '--since 1h',
   '--from': '--since',
-  '--start': '--since',
   '--to': '--until',
-  '--end': '--until',
   '--tail': '--limit 20, or --follow for new records',
   '--lines': '--limit',
-  '--max': '--limit',
   '--where': 'each filter as a word: status__gte=500',
   '--filter': 'each filter as a word: status__gte=500',
   '--query': 'a text or a filter as a word: timeout, status__gte=500',
-  '--grep': 'the text as a word',
   '--format': '--json, --csv or --jsonl',
   '--group-by': '--by',
 };

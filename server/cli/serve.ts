@@ -319,7 +319,8 @@ function openRoutes(
     };
   };
   const counts = { ...server, now: Date.now };
-  open(makeRoutes({ agents: served, written, route, admission, counts, figures }), troubles);
+  const version = packageVersion();
+  open(makeRoutes({ version, agents: served, written, route, admission, counts, figures }), troubles);
 }
 
 function threadFigures({ busy, waiting, threads }: WorkerPool): ThreadFigures {

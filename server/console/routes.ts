@@ -21,6 +21,7 @@ import { type CountOptions, CountRoute } from './count-route.js';
 import type { SlowQueries } from '../route/query-tally.js';
 import type { ServerFigures } from './metric.js';
 import { ViewerRoute } from './viewer-route.js';
+import { openApi } from './openapi.js';
 
 /**
  * `GET /api/agents`: the names of the agents that are served, in the format of the public service: `{"agents":["app","nginx"]}`. Where
@@ -169,8 +170,17 @@ function slowRoute(slow: SlowQueries): ConsoleRoute {
   return { answer: (_request, response) => sendJson(response, { slow: slow.list() }) };
 }
 
+/** `GET /openapi.json`: what the listeners answer, for clients that are made of it. */
+function openApiRoute(version: string): ConsoleRoute {
+  return {
+    rights: 'by agent',
+    answer: (_request, response) => sendJson(response, openApi(version, '/')),
+  };
+}
+
 /** What the routes of the console use. */
 export interface ServedThings {
+  readonly version: string;
   readonly agents: ConsoleAgents;
   /** The same agents as readers on other machines query them; undefined where this server is a reader itself. */
   readonly written?: WrittenAgents | undefined;
@@ -184,6 +194,7 @@ export interface ServedThings {
 
 /** The routes of the console that need an open archive. */
 export function makeRoutes({
+  version,
   agents,
   written,
   route,
@@ -206,6 +217,7 @@ export function makeRoutes({
     '/api/agents': agentsRoute(agents),
     '/api/schema/': schemaRoute(agents),
     '/api/slow': slowRoute(route.slow),
+    '/openapi.json': openApiRoute(version),
     '/': new ViewerRoute(),
   };
 }

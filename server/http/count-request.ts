@@ -13,8 +13,11 @@ import { parsePosition, readParameters, type FilterContext } from './parameters.
 import { didYouMean, listNames } from './suggestion.js';
 import { parseTimeStep, stepFor, timeBuckets } from './time-step.js';
 
+/** The formats of the response. */
+export const countFormats = ['json', 'csv'] as const;
+
 /** The format of the response. */
-export type CountFormat = 'json' | 'csv';
+export type CountFormat = (typeof countFormats)[number];
 
 /** A parsed count request: what to count, and how to answer. */
 export interface CountRequest {
@@ -26,7 +29,8 @@ export interface CountRequest {
   readonly format: CountFormat;
 }
 
-const names = ['by', 'top', 'zone', 'format', 'after', 'before'] as const;
+/** The parameters of a count besides its filters. */
+export const countParameters = ['by', 'top', 'zone', 'format', 'after', 'before'] as const;
 
 /** Number of values to return where the request does not say. */
 export const topDefault = 10;
@@ -37,8 +41,8 @@ export const topDefault = 10;
  * names the parameter at fault.
  */
 export function parseCountRequest(rawQuery: string, context: FilterContext): CountRequest {
-  const { given, predicates } = readParameters(rawQuery, names, context, ['by']);
-  const [top, zone, format, after, before] = names.slice(1).map((name) => given.get(name)?.[0]);
+  const { given, predicates } = readParameters(rawQuery, countParameters, context, ['by']);
+  const [top, zone, format, after, before] = countParameters.slice(1).map((name) => given.get(name)?.[0]);
   const zoneName = parseZone(zone) ?? context.timezone;
   const by = parseBy(given.get('by') ?? [], context.schema.fields, zoneName);
   const values =
@@ -126,9 +130,9 @@ function parseTop(text: string | undefined): number {
 }
 
 function parseFormat(text: string | undefined): CountFormat {
-  if (text === undefined || text === 'json') return 'json';
-  if (text === 'csv') return 'csv';
-  throw badParameter('format', `"format" must be json or csv, not ${JSON.stringify(text)}`);
+  const format = countFormats.find((known) => known === (text ?? 'json'));
+  if (format !== undefined) return format;
+  throw badParameter('format', `"format" must be ${countFormats.join(' or ')}, not ${JSON.stringify(text)}`);
 }
 
 function unknownField(name: string, fields: readonly Field[]): ProblemError {

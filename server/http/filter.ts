@@ -25,7 +25,7 @@ const stringOps: readonly StringOp[] = [
   'not_suffix',
 ];
 /** Operators of a filter on `*`, which searches all fields of type string. */
-const anywhereOps = ['like', 'not_like'] as const;
+export const anywhereOps = ['like', 'not_like'] as const;
 /** The operators of times that take dates, and the comparisons that they are. */
 const windowOps = new Map<string, CompareOp>([
   ['since', 'gte'],
@@ -48,6 +48,9 @@ const filtersOf: Readonly<Record<FieldType, Filters>> = {
   time: { kind: 'int', operators: compareOps, parse: parseTimeNumber },
   bool: { kind: 'int', operators: ['eq', 'ne'], parse: parseBool },
 };
+
+/** The types of fields. */
+export const fieldTypes = Object.keys(filtersOf) as readonly FieldType[];
 
 /** The parameters whose values are filters, one of which has to hold. */
 export const groupNames: readonly string[] = ['any', ...Array.from({ length: 8 }, (_, i) => `any${i + 2}`)];

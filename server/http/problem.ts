@@ -3,7 +3,8 @@ import { type ErrorCode, isLogstrataError, LogstrataError } from '../../engine/i
 /** Every status other than 200, 204 and 304 that the route answers with. */
 export type ProblemStatus = 400 | 401 | 403 | 404 | 405 | 409 | 414 | 421 | 429 | 431 | 500 | 503 | 504 | 505;
 
-const titles: Readonly<Record<ProblemStatus, string>> = {
+/** The title of each status: its reason phrase. */
+export const problemTitles: Readonly<Record<ProblemStatus, string>> = {
   400: 'Bad Request',
   401: 'Unauthorized',
   403: 'Forbidden',
@@ -68,7 +69,7 @@ export class ProblemError extends LogstrataError {
     super(codes[status], detail, { cause: extras.cause });
     this.name = 'ProblemError';
     this.status = status;
-    this.title = titles[status];
+    this.title = problemTitles[status];
     this.detail = detail;
     this.parameter = extras.parameter;
     this.headers = extras.headers ?? {};
@@ -92,7 +93,7 @@ export function reasonPhrase(status: number): string {
     case 304:
       return 'Not Modified';
     default:
-      return titles[status as ProblemStatus] ?? 'Unknown';
+      return problemTitles[status as ProblemStatus] ?? 'Unknown';
   }
 }
 

@@ -117,15 +117,16 @@ export interface QueryContext extends FilterContext {
   readonly limitDefault: number;
 }
 
-const parameters = ['limit', 'after', 'before', 'fields', 'format'] as const;
+/** The parameters of a query besides its filters. */
+export const queryParameters = ['limit', 'after', 'before', 'fields', 'format'] as const;
 
 /**
  * Parses a raw query string (what follows the `?`, not decoded; may be empty) against an agent's schema.
  * Throws a `ProblemError` (400) that names the parameter at fault and what was expected.
  */
 export function parseQueryRequest(rawQuery: string, context: QueryContext): Query {
-  const { given, predicates } = readParameters(rawQuery, parameters, context);
-  const [limit, after, before, fields, format] = parameters.map((name) => given.get(name)?.[0]);
+  const { given, predicates } = readParameters(rawQuery, queryParameters, context);
+  const [limit, after, before, fields, format] = queryParameters.map((name) => given.get(name)?.[0]);
   const form = parseAnswerForm({ fields, format }, context.schema);
   return {
     limit: parseLimit(limit, context),

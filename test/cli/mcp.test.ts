@@ -175,10 +175,9 @@ describe('logstrata mcp', () => {
     const numbers = [...Array.from({ length: 300 }, (_, n) => n), Number(9_007_199_254_740_993n)];
     expect(await walk({ after: '0000000000000000' }, 'after')).toEqual(numbers);
     expect(await walk({}, 'before')).toEqual(numbers);
-    const [last, note] = (await asking.call('query_logs', { agent: 'big', limit: 1 })).texts;
+    const [last] = (await asking.call('query_logs', { agent: 'big', limit: 1 })).texts;
     expect(last).toContain('"n":9007199254740993,');
     expect(last).toContain('… (98000 more characters)"');
-    expect(note).toContain('the ends of 1 long string were cut off');
   });
 
   it('answers wrong questions with what was expected, and goes on', async () => {

@@ -67,7 +67,7 @@ beforeAll(async () => {
   const counts = { timezone: 'UTC', queryTimeoutMs: 10_000, now: () => nowMs };
   const { route, admission } = server;
   const figures = (): Promise<never> => Promise.reject(new Error('no page asks for metrics'));
-  operators.open(makeRoutes({ agents: served, route, admission, counts, figures }), () =>
+  operators.open(makeRoutes({ version: '1', agents: served, route, admission, counts, figures }), () =>
     Promise.resolve([]),
   );
 });

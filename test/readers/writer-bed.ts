@@ -38,8 +38,9 @@ export class WriterBed {
     const { route, admission } = server;
     const counts = { timezone: 'UTC', queryTimeoutMs: 10_000, now: Date.now };
     const figures = (): Promise<never> => Promise.reject(new Error('nobody asks for metrics'));
-    operators.open(makeRoutes({ agents: written, written, route, admission, counts, figures }), () =>
-      Promise.resolve([]),
+    operators.open(
+      makeRoutes({ version: '1', agents: written, written, route, admission, counts, figures }),
+      () => Promise.resolve([]),
     );
     return new WriterBed(server, operators);
   }
