@@ -47,8 +47,8 @@ export interface ScanStats {
   columnsDecoded: number;
   columnsCached: number;
   /**
-   * For searches of a text in any field: columns that were not searched because their n-gram filters lack n-grams of the text. Counts only
-   * row groups that were not ruled out as a whole.
+   * For searches of a text in any field, and for groups of filters: columns that were not read because their filters lack the value, or
+   * n-grams of the text. Counts only row groups that were not ruled out as a whole.
    */
   columnsPrunedByGram: number;
   gramPiecesRead: number;

@@ -16,7 +16,7 @@ import type { RowGroupShare } from './plan.js';
 import type { ScanStats } from './query.js';
 import { countNarrowed, narrow, type NarrowedBy, type NarrowMode } from './narrowing.js';
 import { matchesTask, type NarrowedRows } from './row-group-task.js';
-import { fieldsOf, onlyMember, type PreparedPredicates } from './predicate.js';
+import { allMembers, fieldsOf, onlyMember, type Clause, type PreparedPredicates } from './predicate.js';
 import { Pruning, type Undecided } from './pruning.js';
 import { costOf, rank, type RankedPredicate, mayMatchStreamed } from './ranked-predicate.js';
 import { RemainingRows, type Selection } from './selection.js';
@@ -86,9 +86,9 @@ export class RowGroupFilter {
     const narrow = async (members: readonly RankedPredicate[], left: RemainingRows): Promise<void> => {
       if ((await this.#ask(members, 'none', open, left)) === 'values') narrowedBy = 'values';
     };
-    for (const clause of clauses) {
+    const others = clauses.filter((clause) => onlyMember(clause) === undefined);
+    for (const clause of others.sort((a, b) => costOfClause(a) - costOfClause(b))) {
       if (remaining.count === 0) break;
-      if (onlyMember(clause) !== undefined) continue;
       // Once a member is known to hold for a row, the others are not evaluated on it.
       const without = remaining.copy();
       await narrow(
@@ -189,6 +189,10 @@ export class RowGroupFilter {
     else remaining.keep(narrowed.bits);
     return narrowed;
   }
+}
+
+function costOfClause(clause: Clause<RankedPredicate>): number {
+  return allMembers(clause).reduce((sum, { cost }) => sum + cost, 0);
 }
 
 /** Bytes of text that take as long to search as a column takes to be compared. */

@@ -11,7 +11,7 @@ import { countsOf } from '../model/count.js';
 import { countQueries, steps } from '../model/count-queries.js';
 import type { Dataset } from '../model/dataset.js';
 import type { CountQuery } from '../../engine/scan/count-query.js';
-import type { Predicate } from '../../engine/scan/query.js';
+import type { AnyPredicate, FieldPredicate, Predicate } from '../../engine/scan/query.js';
 import type { FarSettings } from '../../engine/far/far-transport.js';
 import { describeWithClickHouse } from './clickhouse-server.js';
 import { FarClusterBed } from './far-cluster-bed.js';
@@ -101,13 +101,14 @@ function testsOn(start: () => Promise<Bed>): void {
     ]);
     for (const from of [0, 70, 140]) await store.load(rows.slice(from, from + 70));
     await store.shipSome(tier, (segment) => segment < 2);
-    const text = (op: 'like' | 'not_like', value: string): Predicate => ({
+    const text = (op: 'like' | 'not_like', value: string): FieldPredicate => ({
       kind: 'string',
       field: 3,
       op,
       value,
     });
-    const some: Predicate = { kind: 'int', field: 1, op: 'ne', value: 3n };
+    const either = (...members: AnyPredicate['members']): Predicate => ({ kind: 'any', members });
+    const some: FieldPredicate = { kind: 'int', field: 1, op: 'ne', value: 3n };
     const [, second] = store.model.records;
     const by = { time: { field: 0, buckets: steps(60_000) }, values: { field: 3, top: 2 } };
     const countings: readonly [isCounted: boolean, query: CountQuery][] = [
@@ -116,7 +117,11 @@ function testsOn(start: () => Promise<Bed>): void {
       [true, { predicates: [some, text('like', 'GeT')], ...by }],
       [true, { predicates: [text('not_like', 'Get')], values: { field: 2, top: 9 } }],
       [true, { after: second!.position, predicates: [], values: { field: 5, top: 1 } }],
+      [true, { predicates: [{ kind: 'exists', field: 3, value: false }], ...by }],
+      [true, { predicates: [either(text('like', 'GeT'), some)], ...by }],
+      [true, { predicates: [either(text('not_like', 'Get'), { kind: 'exists', field: 3, value: false })] }],
       [false, { predicates: [text('like', 'task')], ...by }],
+      [false, { predicates: [either(text('like', 'task'), some)] }],
       [false, { predicates: [some], time: { field: 0, buckets: steps(1) } }],
     ];
     for (const [isCounted, query] of countings) {

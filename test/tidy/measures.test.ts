@@ -10,9 +10,9 @@ import { root } from './source-files.js';
 
 /** What each measure may be. A change that lowers a measure lowers its number here. */
 const most: Readonly<Record<string, number>> = {
-  // Groups of filters and `exists` need 55.
+  // Groups of filters and `exists` need 59.
   // 78 of them begin the answer of several agents and write its rows.
-  'lines from a plan to an answer': 11_397,
+  'lines from a plan to an answer': 11_401,
   'task modules': 12,
   'steps that wait in generators': 0,
   'promises or none': 25,
