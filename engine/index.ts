@@ -114,9 +114,16 @@ export {
   type CountedValue,
   type CountQuery,
   type Counts,
+  type NumberAnswers,
   type TimeBucket,
   type TimeBuckets,
 } from './scan/count-query.js';
+export {
+  functionsOf,
+  numberFunctions,
+  type NumberAnswer,
+  type NumberFunction,
+} from './numbers/number-functions.js';
 export type {
   AnswerForm,
   AnyPredicate,

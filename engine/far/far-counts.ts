@@ -59,6 +59,7 @@ export async function countFar(
   work: ScanWork,
   sourceOf: SourceOf,
 ): Promise<readonly RemoteCount[] | null> {
+  if (wish.query.numbers !== undefined) return null;
   const units = plannedUnits(plan);
   const askings = units === null ? null : askingsOf(units, wish);
   if (askings === null) return null;

@@ -182,6 +182,71 @@ export interface Kernels {
     tables: number,
     counts: number,
   ): void;
+  groupRanges(
+    values: number,
+    bits: number,
+    from: number,
+    to: number,
+    starts: number,
+    ranges: number,
+    codesOfRange: number,
+    groups: number,
+  ): void;
+  gatherWords(
+    values: number,
+    codes: number,
+    codeBytes: number,
+    from: number,
+    to: number,
+    target: number,
+  ): void;
+  countDifferent(
+    pairs: number,
+    count: number,
+    codes: number,
+    firsts: number,
+    different: number,
+    counts: number,
+  ): void;
+  addCodes(codes: number, codeBytes: number, from: number, to: number, groups: number): void;
+  addIntegers(
+    values: number,
+    groups: number,
+    bits: number,
+    from: number,
+    to: number,
+    sums: number,
+    count: number,
+    summed: number,
+  ): number;
+  addFloats(
+    values: number,
+    groups: number,
+    bits: number,
+    from: number,
+    to: number,
+    sums: number,
+    count: number,
+    summed: number,
+  ): number;
+  listMagnitudes(
+    values: number,
+    areFloats: number,
+    groups: number,
+    bits: number,
+    from: number,
+    to: number,
+    pairs: number,
+  ): number;
+  listPairs(
+    codes: number,
+    codeBytes: number,
+    groups: number,
+    bits: number,
+    from: number,
+    to: number,
+    pairs: number,
+  ): number;
   selectContaining(
     bytes: number,
     offsets: number,

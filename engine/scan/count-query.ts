@@ -1,5 +1,6 @@
 import { LogstrataError } from '../core/errors.js';
 import type { Position } from '../core/cursor.js';
+import type { NumberAnswer, NumberFunction } from '../numbers/number-functions.js';
 import type { Predicate, ScanStats } from './query.js';
 
 /** The half-open interval of times [from, until), in milliseconds since the epoch. */
@@ -24,6 +25,9 @@ export interface CountQuery {
   readonly time?: { readonly field: number; readonly buckets: TimeBuckets } | undefined;
   /** Groups the records by the values of a field. The answer has the `top` most frequent values. */
   readonly values?: { readonly field: number; readonly top: number } | undefined;
+  /** Numbers of fields, of all records or of each group. */
+  readonly numbers?:
+    { readonly fields: readonly number[]; readonly functions: readonly NumberFunction[] } | undefined;
 }
 
 /** A value in an answer. Values of `int` and `time` fields are integers. */
@@ -38,11 +42,21 @@ export interface CountedBucket extends TimeBucket {
    * and by value.
    */
   readonly values?: readonly number[];
+  readonly numbers?: NumberAnswers;
+  /** The numbers of this bucket's records with each of the values. */
+  readonly numbersOfValues?: readonly NumberAnswers[];
 }
+
+/** For each field of `CountQuery.numbers` those of its functions. */
+export type NumberAnswers = readonly (readonly NumberAnswer[])[];
 
 /** The exact number of matching records. */
 export interface Counts {
   readonly count: number;
+  /** The numbers of all records, where these are not grouped. */
+  readonly numbers?: NumberAnswers;
+  /** The functions whose numbers are not exact in this answer: percentiles, and estimates of `distinct`. */
+  readonly approximate?: readonly NumberFunction[];
   /** The buckets that have records, ascending, and the number of records without a time. */
   readonly time?: { readonly buckets: readonly CountedBucket[]; readonly nulls: number };
   /**
@@ -50,7 +64,11 @@ export interface Counts {
    * none.
    */
   readonly values?: {
-    readonly top: readonly { readonly value: CountedValue; readonly count: number }[];
+    readonly top: readonly {
+      readonly value: CountedValue;
+      readonly count: number;
+      readonly numbers?: NumberAnswers;
+    }[];
     readonly other: number;
     readonly nulls: number;
     /** Number of different values, those of `top` included. */
@@ -60,7 +78,7 @@ export interface Counts {
 }
 
 /** Which bound of an exact count in bounded memory was exceeded. */
-export type CountBound = 'buckets' | 'values' | 'cells';
+export type CountBound = 'buckets' | 'values' | 'cells' | 'numbers';
 
 /** Error `invalid`: a count would exceed a bound. The same count of a shorter time or in longer buckets may succeed. */
 export class CountBoundError extends LogstrataError {

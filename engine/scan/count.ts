@@ -1,7 +1,9 @@
 import { assert, LogstrataError } from '../core/errors.js';
 import { hourMs } from '../core/cursor.js';
-import { countInlineBytesMax, countTopMax, rowGroupsAheadMax } from '../core/limits.js';
+import { countInlineBytesMax, countTextBytesMax, countTopMax, rowGroupsAheadMax } from '../core/limits.js';
 import type { Schema, FieldType } from '../core/schema.js';
+import { functionsOf, percentOf, type NumberFunction } from '../numbers/number-functions.js';
+import { NumberTally } from '../numbers/number-tally.js';
 import { queueOf, type WorkerPool } from '../workers/worker-pool.js';
 import { Pace } from '../store/reading/pace.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
@@ -9,12 +11,18 @@ import { newScanStats, canResume } from './answer.js';
 import { finderOf, type FinderWork, type RemoteCount, type RemoteSource } from './tiered-finder.js';
 import { onlyMember, preparePredicates, type PreparedPredicates } from './predicate.js';
 import { RowGroupFilter } from './row-group-filter.js';
-import type { CountQuery, Counts, TimeBucket } from './count-query.js';
+import {
+  CountBoundError,
+  type CountQuery,
+  type Counts,
+  type NumberAnswers,
+  type TimeBucket,
+} from './count-query.js';
 import { planScan, type ScanPlan, indexOfRuns } from './plan.js';
 import { RowGroupWalk } from './row-group-walk.js';
 import { CountMemory, ValueTable } from './value-table.js';
 import { countRowGroup, rowGroupCount } from './row-group-count.js';
-import { Tally } from './tally.js';
+import { cellOfKey, keyOfCell, Tally } from './tally.js';
 import { countedValue, compareValues } from './value-bytes.js';
 
 /** The options of a count. */
@@ -101,7 +109,12 @@ class Count {
     this.#plan = planScan(runs, { ...whole, after: query.after });
     const { values } = query;
     const span = spanMs(this.#plan, this.#predicates, query);
-    this.#tally = new Tally(this.#newTable(), query.time === undefined ? 0 : (values?.top ?? 0), span);
+    this.#tally = new Tally(
+      this.#newTable(),
+      query.time === undefined ? 0 : (values?.top ?? 0),
+      span,
+      this.#newNumbers(),
+    );
     work.stats.runs = this.#plan.end - this.#plan.first;
     work.stats.rowGroups = this.#plan.rowGroups;
   }
@@ -112,20 +125,27 @@ class Count {
     if (this.#isSum && predicates.length === 0) return { count: this.#plan.rows, stats: this.#work.stats };
     const count = await this.#pass(this.#tally);
     const top = this.#top();
-    const cells = time === undefined || values === undefined ? this.#tally : await this.#countCells(top);
+    const isCrossed = time !== undefined && values !== undefined;
+    const isAgain =
+      (isCrossed && this.#tally.cells.isFull) ||
+      (this.#tally.numbers === null && this.#query.numbers !== undefined);
+    const cells = isAgain ? await this.#countAgain(top) : this.#tally;
+    if (!isAgain && isCrossed) cells.cells.choose(top);
     return this.#counts(count, top, cells);
   }
 
   /** Whether only the number of records is asked for. */
   get #isSum(): boolean {
-    return this.#query.time === undefined && this.#query.values === undefined;
+    const { time, values, numbers } = this.#query;
+    return time === undefined && values === undefined && numbers === undefined;
   }
 
   /** Walks all matches and counts them into a tally. Returns the number of matches. */
   async #pass(tally: Tally): Promise<number> {
-    const { time, values } = this.#query;
+    const { time, values, numbers } = this.#query;
     const filter = new RowGroupFilter(this.#schema, this.#predicates, this.#work);
-    const fields = [time, values].flatMap((by) => (by === undefined ? [] : [by.field]));
+    const grouped = [time, values].flatMap((by) => (by === undefined ? [] : [by.field]));
+    const fields = [...new Set([...grouped, ...(numbers?.fields ?? [])])];
     const wish = { schema: this.#schema, predicates: this.#predicates, fields };
     const remote = await this.#countRemote();
     const finder = finderOf(this.#plan, filter, this.#work, remote === null ? wish : null, RowGroupWalk);
@@ -138,12 +158,22 @@ class Count {
     /** Row groups that are being counted. */
     const running = new Set<Promise<void>>();
     const progress = { groups: 0, inlineBytes: 0 };
+    /** Numbers are added in the order of the row groups, because sums of doubles depend on it. */
+    let turn = Promise.resolve();
     try {
       for await (const { unit, selection, take } of finder.matches(Number.MAX_SAFE_INTEGER)) {
         count += take;
         if (this.#isSum) continue;
         const open = await unit.rowGroup.open(threads, stats);
-        const group = rowGroupCount(this.#query, this.#schema, open, unit, selection, take);
+        const group = rowGroupCount(
+          this.#query,
+          this.#schema,
+          open,
+          unit,
+          selection,
+          take,
+          tally.numbers !== null,
+        );
         const isInMemory = group.fields.every((field) => open.isInMemory(field));
         // What takes long uses up the budget of this thread. A second pass looks at the values here anyway.
         const isCheap = group.fields.length === 0 || tally.first !== null;
@@ -154,14 +184,17 @@ class Count {
           if (running.size < depth) break;
           await oldest;
         }
-        const counting = countRowGroup(this.#query, group, tally, this.#work, isInline).then((bytes) => {
-          running.delete(counting);
-          progress.groups++;
-          if (isInline) progress.inlineBytes += bytes;
-        });
+        const counting = countRowGroup(this.#query, group, tally, this.#work, isInline, turn).then(
+          (bytes) => {
+            running.delete(counting);
+            progress.groups++;
+            if (isInline) progress.inlineBytes += bytes;
+          },
+        );
         running.add(counting);
         // Marked as handled: a failure is thrown below, or where the next row group waits for this one.
         counting.catch(() => undefined);
+        if (numbers !== undefined) turn = counting;
         if (isInline) await counting;
         tally.assertCellsFit();
       }
@@ -191,21 +224,17 @@ class Count {
   }
 
   /**
-   * The tally whose cells are those of the answer: one column for each value of `top`, in that order. Counts again where the first pass had
-   * too many cells.
+   * Counts again where the first pass had too many cells or numbers. The cells of this tally are those of the answer: one column for each
+   * value of `top`, in that order.
    */
-  async #countCells(top: readonly number[]): Promise<Tally> {
+  async #countAgain(top: readonly number[]): Promise<Tally> {
     const first = this.#tally;
-    if (!first.cells.isFull) {
-      first.cells.choose(top);
-      return first;
-    }
     const table = this.#newTable()!;
     for (const value of top) {
       const bytes = first.values!.valueOf(value);
       table.add(bytes, 0, bytes.length);
     }
-    const again = new Tally(table, 0, 0, first);
+    const again = new Tally(table, 0, 0, this.#newNumbers(), first);
     await this.#pass(again);
     assert(!again.cells.isFull, 'the cells of an answer have room');
     return again;
@@ -218,25 +247,57 @@ class Count {
       : new ValueTable(this.#memory, this.#schema.fields[values.field]!.name);
   }
 
+  /** Null where no numbers are wanted. */
+  #newNumbers(): NumberTally | null {
+    const { numbers } = this.#query;
+    if (numbers === undefined) return null;
+    const types = numbers.fields.map((field) => this.#schema.fields[field]!.type);
+    let taken = 0;
+    return new NumberTally(types, numbers.functions, (bytes) => {
+      taken += bytes;
+      if (taken > countTextBytesMax)
+        throw new CountBoundError(
+          'numbers',
+          `the numbers of these records take more than ${countTextBytesMax} bytes, the maximum`,
+        );
+      this.#memory.take(bytes);
+    });
+  }
+
   /** @param again the tally whose cells have a column for each value of `top` */
   #counts(count: number, top: readonly number[], again: Tally): Counts {
     const { buckets, bucketCounts, timeNulls, valueNulls, values: table } = this.#tally;
     const { time, values } = this.#query;
     const cells = ({ from }: TimeBucket, column: number) => again.cells.of(again.bucketFrom(from)!, column);
     const order = buckets.map((_, bucket) => bucket).sort((a, b) => buckets[a]!.from - buckets[b]!.from);
-    const bucketsCounted = order.map((bucket) => ({
-      ...buckets[bucket]!,
-      count: bucketCounts[bucket]!,
-      ...(values === undefined ? {} : { values: top.map((_, column) => cells(buckets[bucket]!, column)) }),
-    }));
+    const numbers =
+      this.#query.numbers === undefined
+        ? null
+        : new NumbersOfGroups(again, again === this.#tally ? top : null);
+    const bucketsCounted = order.map((bucket) => {
+      const of = again.bucketFrom(buckets[bucket]!.from)!;
+      return {
+        ...buckets[bucket]!,
+        count: bucketCounts[bucket]!,
+        ...(values === undefined ? {} : { values: top.map((_, column) => cells(buckets[bucket]!, column)) }),
+        ...(numbers !== null && { numbers: numbers.ofBucket(of) }),
+        ...(numbers !== null &&
+          values !== undefined && { numbersOfValues: top.map((_, column) => numbers.ofCell(of, column)) }),
+      };
+    });
     const type = values === undefined ? 'string' : this.#schema.fields[values.field]!.type;
-    const topCounted = top.map((value) => ({
+    const topCounted = top.map((value, column) => ({
       value: countedValue(table!.valueOf(value), type),
       count: table!.counts[value]!,
+      ...(numbers !== null && { numbers: numbers.ofValue(column) }),
     }));
     const other = topCounted.reduce((sum, each) => sum - each.count, count - valueNulls);
+    const isTotal = numbers !== null && time === undefined && values === undefined;
+    const total = isTotal ? { numbers: numbers.ofAll() } : {};
     return {
       count,
+      ...total,
+      ...(numbers !== null && { approximate: numbers.approximate() }),
       ...(time === undefined ? {} : { time: { buckets: bucketsCounted, nulls: timeNulls } }),
       ...(values === undefined
         ? {}
@@ -244,6 +305,53 @@ class Count {
       stats: this.#work.stats,
     };
   }
+}
+
+/** The numbers of the groups of an answer. A group may consist of many cells. */
+class NumbersOfGroups {
+  readonly #numbers: NumberTally;
+  readonly #ofBuckets = new Map<number, number[]>();
+  readonly #ofValues = new Map<number, number[]>();
+  readonly #valueOf: (column: number) => number;
+
+  /** @param top the values of the columns; null where they are numbered like the columns */
+  constructor({ numbers }: Tally, top: readonly number[] | null) {
+    this.#numbers = numbers!;
+    this.#valueOf = (column) => top?.[column] ?? column;
+    for (const key of numbers!.keys()) {
+      const [bucket, value] = cellOfKey(key);
+      listOf(this.#ofBuckets, bucket).push(key);
+      listOf(this.#ofValues, value).push(key);
+    }
+  }
+
+  ofAll(): NumberAnswers {
+    return this.#numbers.answer([...this.#numbers.keys()]);
+  }
+
+  ofBucket(bucket: number): NumberAnswers {
+    return this.#numbers.answer(this.#ofBuckets.get(bucket) ?? []);
+  }
+
+  ofValue(column: number): NumberAnswers {
+    return this.#numbers.answer(this.#ofValues.get(this.#valueOf(column)) ?? []);
+  }
+
+  ofCell(bucket: number, column: number): NumberAnswers {
+    return this.#numbers.answer([keyOfCell(bucket, this.#valueOf(column))]);
+  }
+
+  /** Called after the numbers were. */
+  approximate(): readonly NumberFunction[] {
+    const { functions, hasEstimates } = this.#numbers;
+    return functions.filter((fn) => percentOf(fn) !== null || (fn === 'distinct' && hasEstimates));
+  }
+}
+
+function listOf(lists: Map<number, number[]>, key: number): number[] {
+  const list = lists.get(key) ?? [];
+  lists.set(key, list);
+  return list;
 }
 
 /**
@@ -277,14 +385,22 @@ function spanMs(
   return Math.max(0, until - from);
 }
 
-function checkFields({ time, values }: CountQuery, { fields }: Schema): void {
-  for (const { field } of [time, values].filter((by) => by !== undefined))
+function checkFields({ time, values, numbers }: CountQuery, { fields }: Schema): void {
+  const asked = [time, values].flatMap((by) => by?.field ?? []).concat(numbers?.fields ?? []);
+  for (const field of asked)
     if (fields[field] === undefined) throw new LogstrataError('invalid', `there is no field number ${field}`);
   if (time !== undefined && fields[time.field]!.type !== 'time')
     throw new LogstrataError(
       'invalid',
       `field "${fields[time.field]!.name}" is of type ${fields[time.field]!.type}, which has no time buckets`,
     );
+  for (const field of numbers?.fields ?? [])
+    for (const fn of numbers!.functions)
+      if (!functionsOf(fields[field]!.type).includes(fn))
+        throw new LogstrataError(
+          'invalid',
+          `field "${fields[field]!.name}" of type ${fields[field]!.type} has no ${fn}`,
+        );
   if (values === undefined) return;
   if (!Number.isInteger(values.top) || values.top < 1 || values.top > countTopMax)
     throw new LogstrataError('invalid', `top ${values.top} is not a whole number from 1 to ${countTopMax}`);

@@ -1,10 +1,11 @@
 import { assert } from '../core/errors.js';
-import { countNumberedBytesMax, countRowsForOneMax } from '../core/limits.js';
-import { halvesOf, isValid, type Column, type PlainColumn, type Validity } from '../columns/column.js';
+import { countRowsForOneMax } from '../core/limits.js';
+import { isValid, type Column, type PlainColumn, type Validity } from '../columns/column.js';
 import { plainColumn, takeColumn } from '../columns/take.js';
-import { andRange, bitmapBytes, countRange, listRange } from '../kernels/bitmap.js';
+import { bitmapBytes, countRange, listRange } from '../kernels/bitmap.js';
 import { countCodes, countPairs, countRanges, type CountedRows } from '../kernels/count.js';
-import { numberBytes, numberWords } from '../kernels/dictionary.js';
+import { numbersOfRows, present, type GroupNumbers, type NumberField } from '../numbers/group-numbers.js';
+import { eachItsOwn, numberedOf, type Numbered } from '../numbers/numbered.js';
 
 /** Rows of a row group to count, and the columns to count by. A column that is not read is null. */
 export interface RowsToCount {
@@ -22,15 +23,8 @@ export interface RowsToCount {
   readonly hasOneValue: boolean;
   /** The most counts by bucket and value; 0 if they are not wanted. */
   readonly pairsMax: number;
-}
-
-/** The values of a column as numbers: dictionary codes, or numbers that were assigned here. */
-export interface Numbered {
-  readonly codes: Uint8Array | Uint16Array;
-  readonly entries: number;
-  /** The first row with each number; null where the numbers are dictionary codes. */
-  readonly firstRows: Uint32Array | null;
-  readonly validity: Validity;
+  /** The fields whose numbers are wanted. */
+  readonly numbers: readonly NumberField[];
 }
 
 /** The counts of a row group. Values are named by their numbers in the row group. Several numbers may have the same value. */
@@ -45,6 +39,8 @@ export interface RowCounts {
   readonly firstRows: Uint32Array | null;
   /** Counts by bucket and value; those of one bucket are consecutive. Null where they are not wanted or would be too many. */
   readonly pairs: Uint32Array | null;
+  /** Null where no numbers are wanted. */
+  readonly numbers: GroupNumbers | null;
 }
 
 /** Whether numbering the values of all rows would take longer than looking at those of the counted ones. */
@@ -54,7 +50,7 @@ export function areFew(count: number, { length }: Column): boolean {
 
 /** Counts the rows of a row group. Reads only the columns it is given, whatever memory they are in. */
 export function countRows(given: RowsToCount): RowCounts {
-  const { counted, count, time, value } = given;
+  const { counted, count, time, value, numbers } = given;
   if (value === null || value.kind === 'dictionary' || !areFew(count, value))
     return countNumbered(given, value === null ? null : numberedOf(value));
   const rows = new Uint32Array(count);
@@ -63,20 +59,21 @@ export function countRows(given: RowsToCount): RowCounts {
     ...given,
     counted: { bits: new Uint8Array(bitmapBytes(count)).fill(0xff), from: 0, to: count },
     time: time === null ? null : takeColumn(time, rows),
+    numbers: numbers.map((each) => ({ ...each, column: each.column && takeColumn(each.column, rows) })),
   };
   return countNumbered(few, { ...eachItsOwn(count), firstRows: rows, validity: validityOf(value, rows) });
 }
 
 function countNumbered(
-  { counted, count, time, starts, hasOneValue, pairsMax }: RowsToCount,
+  { counted, count, time, starts, hasOneValue, pairsMax, numbers }: RowsToCount,
   numbered: Numbered | null,
 ): RowCounts {
-  const times = time === null ? null : present(counted, count, time.validity);
-  const values = numbered === null ? null : present(counted, count, numbered.validity);
+  const times = time === null ? null : presentRows(counted, count, time.validity);
+  const values = numbered === null ? null : presentRows(counted, count, numbered.validity);
   const timeValues = time === null ? null : integersOf(time);
   const pairs =
     numbered !== null && timeValues !== null && starts.length * numbered.entries <= pairsMax
-      ? pairsOf(timeValues, starts, numbered, both(times!.rows, numbered.validity))
+      ? pairsOf(timeValues, starts, numbered, present(times!.rows, numbered.validity))
       : null;
   // Where every row has both a time and a value, the other counts are sums of the pairs.
   const areSums = pairs !== null && times!.nulls === 0 && values!.nulls === 0;
@@ -88,6 +85,14 @@ function countNumbered(
   if (areSums) addValues(pairs, valueCounts);
   else if (numbered !== null) countCodes(numbered.codes, values!.rows, valueCounts);
   else valueCounts.fill(count);
+  const grouped = {
+    counted,
+    count,
+    time: timeValues && { values: timeValues, validity: time!.validity },
+    starts,
+    numbered,
+    codes: valueCounts.length,
+  };
   return {
     timeNulls: times?.nulls ?? (starts.length === 0 ? count : 0),
     valueNulls: values?.nulls ?? (hasOneValue ? 0 : count),
@@ -95,6 +100,7 @@ function countNumbered(
     valueCounts,
     firstRows: numbered?.firstRows ?? null,
     pairs,
+    numbers: numbers.length === 0 ? null : numbersOfRows(grouped, numbers),
   };
 }
 
@@ -118,19 +124,10 @@ interface PresentRows {
   readonly nulls: number;
 }
 
-function present(counted: CountedRows, count: number, validity: Validity): PresentRows {
-  const rows = both(counted, validity);
-  const present = validity === null ? count : countRange(rows.bits, rows.from, rows.to);
-  return { rows, count: present, nulls: count - present };
-}
-
-/** The counted rows that are present in `validity`. */
-function both(counted: CountedRows, validity: Validity): CountedRows {
-  if (validity === null) return counted;
-  const { from, to } = counted;
-  const bits = counted.bits.slice();
-  andRange(bits, validity, from & ~7, to);
-  return { bits, from, to };
+function presentRows(counted: CountedRows, count: number, validity: Validity): PresentRows {
+  const rows = present(counted, validity);
+  const found = validity === null ? count : countRange(rows.bits, rows.from, rows.to);
+  return { rows, count: found, nulls: count - found };
 }
 
 function integersOf(column: Column): BigInt64Array {
@@ -139,40 +136,11 @@ function integersOf(column: Column): BigInt64Array {
   return plain.values;
 }
 
-/**
- * Numbers the values of a column. Where there is no dictionary, and making one would take longer than looking at each row or too much memory,
- * each row gets its own number.
- */
-export function numberedOf(column: Column): Numbered {
-  const { validity, length } = column;
-  if (column.kind === 'dictionary')
-    return { codes: column.codes, entries: column.values.length, firstRows: null, validity };
-  const codes = new Uint16Array(length);
-  const firstRows = new Uint32Array(length);
-  const entries = numberRows(column, codes, firstRows);
-  if (entries < 0) return { ...eachItsOwn(length), validity };
-  return { codes, entries, firstRows: firstRows.slice(0, entries), validity };
-}
-
-/** Numbers for rows whose values are not compared. */
-function eachItsOwn(rows: number): Omit<Numbered, 'validity'> {
-  const codes = Uint16Array.from({ length: rows }, (_, row) => row);
-  return { codes, entries: rows, firstRows: Uint32Array.from(codes) };
-}
-
 function validityOf({ validity }: Column, rows: Uint32Array): Validity {
   if (validity === null) return null;
   const bits = new Uint8Array(bitmapBytes(rows.length));
   for (const [i, row] of rows.entries()) if (isValid(validity, row)) bits[i >> 3]! |= 1 << (i & 7);
   return bits;
-}
-
-function numberRows(column: PlainColumn, codes: Uint16Array, firstRows: Uint32Array): number {
-  const { length } = column;
-  if (column.kind !== 'bytes') return numberWords(halvesOf(column.values), length, length, codes, firstRows);
-  const { bytes, offsets } = column;
-  if (offsets[length]! - offsets[0]! > countNumberedBytesMax) return -1;
-  return numberBytes(bytes, offsets, length, length, codes, firstRows);
 }
 
 function pairsOf(

@@ -1,4 +1,4 @@
-import { columnBytes, type PlainColumn, sharedLayout } from '../columns/column.js';
+import { columnBytes, type Column, type PlainColumn, sharedLayout } from '../columns/column.js';
 import type { ZoneMap } from '../columns/zone-map.js';
 import { andRange, bitmapBytes, setRange } from '../kernels/bitmap.js';
 import type { CountedRows } from '../kernels/count.js';
@@ -6,6 +6,8 @@ import { sharedMemory } from '../core/shared-memory.js';
 import type { OpenRowGroup } from '../store/reading/snapshot.js';
 import { countBucketsMax, countCellsMax, countPairsOfRowGroupMax } from '../core/limits.js';
 import type { Schema } from '../core/schema.js';
+import type { NumberField } from '../numbers/group-numbers.js';
+import type { NumbersWanted } from '../numbers/number-functions.js';
 import type { ScanWork } from './row-group-filter.js';
 import { areFew, countRows, type RowCounts, type RowsToCount } from './row-counts.js';
 import { countsTask } from './row-group-task.js';
@@ -20,6 +22,8 @@ import { knownValues } from './value-bytes.js';
 /** The counted rows of a row group, and what has to be read to count them. */
 export interface RowGroupCount extends TimesOfGroup, ValuesOfGroup {
   readonly open: OpenRowGroup;
+  /** The fields whose numbers are wanted; null in place of one that no row has. */
+  readonly numbers: readonly (number | null)[];
   /** The fields that are read. */
   readonly fields: readonly number[];
   readonly counted: CountedRows;
@@ -50,19 +54,26 @@ export function rowGroupCount(
   unit: ScanUnit,
   selection: Selection,
   count: number,
+  hasNumbers: boolean,
 ): RowGroupCount {
   const times = timesOf(query, open);
   const values = valuesOf(query, schema, open);
+  const asked = hasNumbers ? query.numbers!.fields : [];
+  const numbers = asked.map((field) => (isAllNull(open.zone(field)) ? null : field));
   const fields = [
     ...(times.readsTime ? [query.time!.field] : []),
     ...(values.readsValue ? [query.values!.field] : []),
+    ...numbers.filter((field) => field !== null),
   ];
-  return { open, fields, counted: countedRows(unit, selection), count, ...times, ...values };
+  const read = [...new Set(fields)];
+  return { open, numbers, fields: read, counted: countedRows(unit, selection), count, ...times, ...values };
 }
 
 /**
  * Counts the rows of a row group into a tally, here or, where their columns are in shared memory, on a thread. Returns the bytes of the
  * columns, as a measure of the work; `Infinity` where it was long.
+ *
+ * @param turn the counts are added after it
  */
 export async function countRowGroup(
   query: CountQuery,
@@ -70,15 +81,17 @@ export async function countRowGroup(
   tally: Tally,
   { pace, stats, threads }: ScanWork,
   isInline: boolean,
+  turn: Promise<void>,
 ): Promise<number> {
   const { columns, release } = await group.open.columns(group.fields, stats, { signal: pace.signal });
   try {
     await pace.pause();
-    const time = group.readsTime ? columns[0]! : null;
+    const columnOf = (field: number): Column => columns[group.fields.indexOf(field)]!;
+    const time = group.readsTime ? columnOf(query.time!.field) : null;
     // A second pass only counts the values of its tally.
     const isAgain = tally.first !== null;
-    const known = isAgain && group.readsValue ? knownValues(columns.at(-1)!, tally.values!) : null;
-    const value = known ?? (group.readsValue ? columns.at(-1)! : null);
+    const read = group.readsValue ? columnOf(query.values!.field) : null;
+    const value = read !== null && isAgain ? knownValues(read, tally.values!) : read;
     // Where the zone maps did not tell the buckets, the time column does. A second pass knows which of them have rows.
     const found = group.buckets ?? bucketsOfRows(query.time!.buckets, time!, group.counted);
     const buckets = isAgain ? found.filter(({ from }) => tally.first!.bucketFrom(from) !== undefined) : found;
@@ -91,8 +104,10 @@ export async function countRowGroup(
       value,
       hasOneValue: group.value !== null,
       pairsMax: tally.cells.isFull ? 0 : pairsMax,
+      numbers: numberFields(group, tally.numbers?.wanted, columnOf),
     };
     const counts = isInline || threads === null ? countRows(job) : await countThere(job, threads);
+    await turn;
     tally.add(buckets, value?.kind === 'dictionary' ? value.values : (value ?? group.value), counts);
     return isLong(job) ? Infinity : columns.reduce((sum, column) => sum + columnBytes(column), 0);
   } finally {
@@ -100,13 +115,24 @@ export async function countRowGroup(
   }
 }
 
+function numberFields(
+  { numbers }: RowGroupCount,
+  wanted: NumbersWanted | undefined,
+  columnOf: (field: number) => Column,
+): NumberField[] {
+  if (wanted === undefined) return [];
+  return numbers.map((field) => ({ column: field === null ? null : columnOf(field), wanted }));
+}
+
 /** Has a thread count, where it can read the columns in place. */
 async function countThere(job: RowsToCount, threads: JobQueue): Promise<RowCounts> {
-  const [time, value] = [job.time, job.value].map((column) => column && sharedLayout(column));
-  const isShared = (time === null) === (job.time === null) && (value === null) === (job.value === null);
-  if (!isShared) return countRows(job);
+  const columns = [job.time, job.value, ...job.numbers.map(({ column }) => column)];
+  const layouts = columns.map((column) => column && sharedLayout(column));
+  if (layouts.some((layout, i) => layout === null && columns[i] !== null)) return countRows(job);
   const memoryBytes = sharedMemory().buffer.byteLength;
-  const counting = threads.run(countsTask, { ...job, time: time!, value: value!, memoryBytes });
+  const [time = null, value = null] = layouts;
+  const numbers = job.numbers.map(({ wanted }, i) => ({ column: layouts[2 + i]!, wanted }));
+  const counting = threads.run(countsTask, { ...job, time, value, numbers, memoryBytes });
   threads.track(counting);
   return counting;
 }

@@ -4,6 +4,8 @@ import { onLentMemory } from '../core/shared-memory.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../workers/task.js';
 import { JsonLines, type LinePart, type Piece } from './json-lines.js';
 import { narrow, type Narrowed, type NarrowMode } from './narrowing.js';
+import { arraysOfNumbers } from '../numbers/group-numbers.js';
+import type { NumbersWanted } from '../numbers/number-functions.js';
 import type { PreparedPredicate } from './predicate.js';
 import { RemainingRows } from './selection.js';
 import { countRows, type RowCounts, type RowsToCount } from './row-counts.js';
@@ -50,9 +52,10 @@ export interface WrittenPiece extends Omit<Piece, 'bytes'> {
 }
 
 /** Rows to count, with the layouts of the columns to count by. */
-export interface CountsJob extends Omit<RowsToCount, 'time' | 'value'> {
+export interface CountsJob extends Omit<RowsToCount, 'time' | 'value' | 'numbers'> {
   readonly time: ColumnLayout | null;
   readonly value: ColumnLayout | null;
+  readonly numbers: readonly { readonly column: ColumnLayout | null; readonly wanted: NumbersWanted }[];
   /** End of the columns in the memory. */
   readonly memoryBytes: number;
 }
@@ -97,14 +100,20 @@ export function writeLines(job: LinesJob): Finished<readonly WrittenPiece[]> {
 }
 
 /** Runs on a thread: counts rows. */
-export function count({ time, value, memoryBytes, ...rest }: CountsJob): Finished<RowCounts> {
+export function count({ time, value, numbers, memoryBytes, ...rest }: CountsJob): Finished<RowCounts> {
   return onLentMemory((memory) => {
     const buffer = memory.bufferUpTo(memoryBytes);
     const columnOf = (layout: ColumnLayout | null) => (layout === null ? null : columnAt(buffer, layout));
-    const result = countRows({ ...rest, time: columnOf(time), value: columnOf(value) });
+    const result = countRows({
+      ...rest,
+      time: columnOf(time),
+      value: columnOf(value),
+      numbers: numbers.map(({ column, wanted }) => ({ column: columnOf(column), wanted })),
+    });
     const { ranges, valueCounts, firstRows, pairs } = result;
     const lists = [ranges, valueCounts, firstRows, pairs].filter((list) => list !== null);
-    return { result, transfer: buffersOf(lists) };
+    const ofNumbers = result.numbers === null ? [] : arraysOfNumbers(result.numbers);
+    return { result, transfer: buffersOf([...lists, ...ofNumbers]) };
   });
 }
 

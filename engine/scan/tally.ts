@@ -1,5 +1,13 @@
 import type { PlainColumn } from '../columns/column.js';
-import { countBucketsMax, countCellsMax } from '../core/limits.js';
+import {
+  countBucketsMax,
+  countCellsMax,
+  countTextBytesMax,
+  countValuesMax,
+  rowGroupRowsMax,
+} from '../core/limits.js';
+import type { GroupNumbers } from '../numbers/group-numbers.js';
+import type { NumberTally } from '../numbers/number-tally.js';
 import type { RowCounts } from './row-counts.js';
 import { CountBoundError, type TimeBucket } from './count-query.js';
 import { ValueBytes } from './value-bytes.js';
@@ -14,6 +22,8 @@ export class Tally {
   timeNulls = 0;
   valueNulls = 0;
   readonly cells = new Cells();
+  /** Null where no numbers are wanted, or where those of all values were too many. */
+  numbers: NumberTally | null;
   /** Null where nothing is counted by value. */
   readonly values: ValueTable | null;
   /** The counts of the first pass, where this is a second one for the values that `values` has already. Others are counted as null. */
@@ -26,8 +36,15 @@ export class Tally {
    * @param columnsMax the most values whose counts the answer has for each bucket; 0 where it has none
    * @param spanMs approximate time span of the records in milliseconds, for `CountBoundError`
    */
-  constructor(values: ValueTable | null, columnsMax: number, spanMs: number, first: Tally | null = null) {
+  constructor(
+    values: ValueTable | null,
+    columnsMax: number,
+    spanMs: number,
+    numbers: NumberTally | null,
+    first: Tally | null = null,
+  ) {
     this.values = values;
+    this.numbers = numbers;
     this.first = first;
     this.#columnsMax = columnsMax;
     this.#spanMs = spanMs;
@@ -104,15 +121,27 @@ export class Tally {
     const ofRanges = buckets.map((bucket, i) =>
       ranges[i] === 0 ? -1 : this.countBucket(bucket, ranges[i]!),
     );
-    if (values === null) return;
-    const source = new ValueBytes(values);
-    const ofCodes = new Int32Array(valueCounts.length);
+    const source = values === null ? null : new ValueBytes(values);
+    const ofCodes = new Int32Array(source === null ? 0 : valueCounts.length);
     for (let code = 0; code < ofCodes.length; code++) {
       const rows = valueCounts[code]!;
       ofCodes[code] =
-        rows === 0 ? -1 : this.countValue(source, firstRows === null ? code : firstRows[code]!, rows);
+        rows === 0 ? -1 : this.countValue(source!, firstRows === null ? code : firstRows[code]!, rows);
     }
     if (ofRanges.length > 0 && ofCodes.length > 0) this.#addPairs(ofRanges, ofCodes, pairsOf(counts));
+    if (counts.numbers !== null) this.addNumbers(counts.numbers, ofRanges, ofCodes);
+  }
+
+  /** Adds the numbers of rows. The numbers of their ranges' buckets and of their codes' values are given. */
+  addNumbers(numbers: GroupNumbers, ofRanges: readonly number[], ofCodes: ArrayLike<number>): void {
+    const { codesOfRange } = numbers;
+    this.numbers?.add(numbers, (group) =>
+      keyOfCell(ofRanges[Math.floor(group / codesOfRange)] ?? -1, ofCodes[group % codesOfRange] ?? -1),
+    );
+    // In a second pass there are only the values of the answer.
+    if (this.numbers === null || this.values === null || this.first !== null) return;
+    const { size, bytes } = this.numbers;
+    if (this.cells.isFull || size > rowGroupRowsMax || bytes > countTextBytesMax / 2) this.numbers = null;
   }
 
   #addPairs(buckets: readonly number[], values: Int32Array, pairs: Uint32Array | null): void {
@@ -132,6 +161,18 @@ function pairsOf({ pairs, ranges, valueCounts, timeNulls, valueNulls }: RowCount
   if (pairs === null && ranges.length === 1 && timeNulls === 0) return valueCounts;
   return pairs === null && valueCounts.length === 1 && valueNulls === 0 ? ranges : pairs;
 }
+
+/** The key of the numbers of a bucket and a value; -1 stands for records without either. */
+export function keyOfCell(bucket: number, value: number): number {
+  return (bucket + 1) * valuesOfBucket + value + 1;
+}
+
+/** The bucket and the value of a key. */
+export function cellOfKey(key: number): [bucket: number, value: number] {
+  return [Math.floor(key / valuesOfBucket) - 1, (key % valuesOfBucket) - 1];
+}
+
+const valuesOfBucket = 2 * countValuesMax;
 
 const roomAtFirst = 4;
 

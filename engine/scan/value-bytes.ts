@@ -2,7 +2,7 @@ import { isValid, type Column, type PlainColumn } from '../columns/column.js';
 import { takeColumn } from '../columns/take.js';
 import { bitmapBytes } from '../kernels/bitmap.js';
 import { answeredValue, typeFacts, type FieldType } from '../core/schema.js';
-import { numberedOf } from './row-counts.js';
+import { numberedOf } from '../numbers/numbered.js';
 import type { CountedValue } from './count-query.js';
 import type { ValueTable } from './value-table.js';
 

@@ -6,7 +6,7 @@ import {
   parseByteSize,
   parseDuration,
 } from '../../agents/definition/quantities.js';
-import { isAgentName, lineFormats, workersMax } from '../../engine/index.js';
+import { isAgentName, lineFormats, numberFunctions, workersMax } from '../../engine/index.js';
 import { topDefault } from '../http/count-request.js';
 import { agentsOfTokenMax, tokenNameCharactersMax } from '../http/http-limits.js';
 import { isTokenId, listenerNames } from '../http/token-folder.js';
@@ -200,7 +200,8 @@ Examples:
   $ logstrata count nginx status__gte=500                    how many errors there are
   $ logstrata count nginx time__since=1d --by time:1h        records of each hour of the last day
   $ logstrata count nginx --by remote_addr --top 20          the 20 most frequent addresses
-  $ logstrata count nginx --by time:1d --by status --csv     days and status codes, for a spreadsheet`;
+  $ logstrata count nginx --by time:1d --by status --csv     days and status codes, for a spreadsheet
+  $ logstrata count nginx --by path --of bytes --fn avg,p99  sizes of the answers for each path`;
 
 function addAskingCommands(program: Command): void {
   addScan(program.command('query'), 'read and search')
@@ -229,15 +230,18 @@ function addAskingCommands(program: Command): void {
     .addHelpText('after', queryText)
     .action(stoppable(async () => (await import('./query.js')).query));
   addScan(program.command('count'), 'read and count')
-    .summary('count records, by time and by value')
+    .summary('count records, by time and by value, and sum up their numbers')
     .description(
-      'Counts the matching records exactly: all together, per time bucket, per most frequent value of a field, or both.',
+      'Counts the matching records exactly: all together, per time bucket, per most frequent value of a field, or both. ' +
+        'Shows sums, averages, bounds, percentiles and the number of different values of other fields.',
     )
     .option(
       '--by <what>',
       'a time field with a step, such as time:1h, or another field; at most one of each',
       collect,
     )
+    .option('--of <field>', 'a field whose numbers to show for each of them; up to four', collect)
+    .option('--fn <list>', `which: ${numberFunctions.join(', ')}`, collect)
     .option('--top <n>', `number of most frequent values to show (default: ${topDefault})`, collect)
     .option(
       '--zone <zone>',

@@ -1,4 +1,5 @@
-import type { CountedBucket, Counts, Schema } from '../../engine/index.js';
+import type { CountedBucket, Counts, NumberAnswers, Schema } from '../../engine/index.js';
+import { numberCells, numberTitles } from '../http/count-numbers.js';
 import {
   countCsv,
   countJson,
@@ -15,6 +16,7 @@ import {
   cutToWidth,
   formatCount,
   formatCounted,
+  formatNumber,
   linesOf,
   padEndToWidth,
   padStartToWidth,
@@ -44,34 +46,69 @@ const barWidthKept = 16;
 const valueWidthMax = 16;
 const eighths = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
-/** A line of a count: a name and numbers. The bar shows the first number. */
+/** A line of a count: a name, the count, which the bar shows, and further cells. */
 interface Line {
   readonly name: string;
-  readonly numbers: readonly number[];
+  readonly count: number;
+  readonly cells: readonly string[];
 }
 
 /** A count as lines for people: with bars on a terminal, else as aligned columns. */
 export function describeCounts(request: CountRequest, counts: Counts, screen: Screen): string[] {
   if (request.time !== undefined && counts.time !== undefined) return timeLines(request, counts, screen);
   if (request.value !== undefined && counts.values !== undefined) return valueLines(request, counts, screen);
-  return [screen.width === null ? String(counts.count) : formatCounted(counts.count, 'record')];
+  const total = screen.width === null ? String(counts.count) : formatCounted(counts.count, 'record');
+  const cells = cellsOf(request, counts.numbers, screen);
+  const titles = titlesOf(request);
+  const width = Math.max(...titles.map(textWidth));
+  return [total, ...titles.map((title, i) => `${padEndToWidth(title, width)}${gap}${cells[i]!}`)];
 }
 
-function valueLines({ value }: CountRequest, { count, values }: Counts, screen: Screen): string[] {
+function titlesOf({ numbers }: CountRequest): string[] {
+  return numbers === undefined ? [] : numberTitles(numbers);
+}
+
+/** Numbers as cells: in full where programs read them; on a terminal times as such, and others with at most six digits that differ from 0. */
+function cellsOf(
+  { numbers, time }: CountRequest,
+  answers: NumberAnswers | undefined,
+  screen: Screen,
+): string[] {
+  if (numbers === undefined || answers === undefined) return [];
+  if (screen.width === null) return numberCells(answers).map((cell) => (cell === '' ? '-' : cell));
+  return numbers.fields.flatMap((field, i) =>
+    numbers.functions.map((fn, k) => {
+      const value = answers[i]![k] ?? null;
+      if (value === null) return '-';
+      const isTime = field.type === 'time' && fn !== 'sum' && fn !== 'distinct';
+      const shown = isTime ? wallClock(Math.round(Number(value)), time?.zone ?? 'UTC') : undefined;
+      return shown ?? (typeof value === 'bigint' ? formatCount(value) : formatNumber(value));
+    }),
+  );
+}
+
+function valueLines(request: CountRequest, { count, values }: Counts, screen: Screen): string[] {
   const { top, other, nulls, distinct } = values!;
-  const lines = top.map((one): Line => ({ name: printable(valueText(one.value)), numbers: [one.count] }));
+  const lines = top.map((one): Line => ({
+    name: printable(valueText(one.value)),
+    count: one.count,
+    cells: cellsOf(request, one.numbers, screen),
+  }));
   const rest = linesOf(
     other > 0 && `${formatCount(other)} with one of ${formatCounted(distinct - top.length, 'other value')}`,
     nulls > 0 && `${formatCount(nulls)} with none`,
   );
-  return [...table([value!.field.name, 'count'], lines, screen), ...summary(count, rest, screen)];
+  const header = [request.value!.field.name, 'count', ...titlesOf(request)];
+  return [...table(header, lines, screen), ...summary(count, rest, screen)];
 }
 
 function timeLines(
-  { time, value }: CountRequest,
+  request: CountRequest,
   { count, time: counted, values }: Counts,
   screen: Screen,
 ): string[] {
+  const { time, value } = request;
+  const format = formatOf(screen);
   const { buckets, nulls } = counted!;
   const { zone, field } = time!;
   const names = timeNames(buckets, zone);
@@ -80,10 +117,16 @@ function timeLines(
   buckets.forEach((bucket, i) => {
     // Empty buckets have no line; a gap is marked, so that people see it.
     if (screen.width !== null && i > 0 && buckets[i - 1]!.until !== bucket.from) lines.push(null);
-    lines.push({ name: names[i]!, numbers: [bucket.count, ...(bucket.values ?? [])] });
+    const ofValues = (bucket.values ?? []).flatMap((cell, k) => [
+      format(cell),
+      ...cellsOf(request, bucket.numbersOfValues?.[k], screen),
+    ]);
+    const cells = [...cellsOf(request, bucket.numbers, screen), ...ofValues];
+    lines.push({ name: names[i]!, count: bucket.count, cells });
   });
-  const shown = top.map((one) => printable(valueText(one.value)));
-  const header = [`${field.name} (${zone})`, 'count', ...shown];
+  const titles = titlesOf(request);
+  const shown = top.flatMap((one) => [printable(valueText(one.value)), ...titles]);
+  const header = [`${field.name} (${zone})`, 'count', ...titles, ...shown];
   const others = value === undefined ? undefined : values!;
   const rest = linesOf(
     nulls > 0 && `${formatCount(nulls)} without a time`,
@@ -101,7 +144,7 @@ function summary(count: number, rest: readonly string[], { width }: Screen): str
 /** A table of names and numbers, with bars where there is room. A null line is shown as `…` and marks a gap. */
 function table(header: readonly string[], lines: readonly (Line | null)[], screen: Screen): string[] {
   const { width } = screen;
-  const format = width === null ? String : formatCount;
+  const format = formatOf(screen);
   const known = lines.filter((line) => line !== null);
   const titles = header.map((title, i) =>
     width === null || i === 0 ? title : cutToWidth(title, valueWidthMax),
@@ -111,13 +154,13 @@ function table(header: readonly string[], lines: readonly (Line | null)[], scree
   const widths = titles.map((title, i) =>
     Math.max(
       textWidth(title),
-      ...(i === 0 ? names.map(textWidth) : known.map(({ numbers }) => format(numbers[i - 1]!).length)),
+      ...(i === 0 ? names : known.map((line) => cellsOfLine(line, format)[i - 1]!)).map(textWidth),
     ),
   );
   const columns = width === null ? widths.length : fittingColumns(widths, width - gap.length - barWidthKept);
   const used = widths.slice(0, columns).reduce((sum, each) => sum + each + gap.length, 0);
   const barWidth = width === null ? 0 : width - used;
-  const most = Math.max(1, ...known.map(({ numbers }) => numbers[0]!));
+  const most = Math.max(1, ...known.map((line) => line.count));
   const row = (cells: readonly string[]): string =>
     cells
       .slice(0, columns)
@@ -125,13 +168,21 @@ function table(header: readonly string[], lines: readonly (Line | null)[], scree
       .join(gap);
   const shown = lines.map((line) => {
     if (line === null) return '…';
-    const cells = [cutToWidth(line.name, nameMost), ...line.numbers.map(format)];
-    const bar = barWidth < barWidthMin ? '' : barOf(line.numbers[0]! / most, barWidth, screen.hasBlocks);
+    const cells = [cutToWidth(line.name, nameMost), ...cellsOfLine(line, format)];
+    const bar = barWidth < barWidthMin ? '' : barOf(line.count / most, barWidth, screen.hasBlocks);
     return `${row(cells)}${bar === '' ? '' : gap}${bar}`.trimEnd();
   });
   const hidden = widths.length - columns;
-  const more = hidden > 0 ? [`(${hidden} more values do not fit here; --csv shows them)`] : [];
+  const more = hidden > 0 ? [`(${hidden} more columns do not fit here; --csv shows them)`] : [];
   return [row(titles).trimEnd(), ...shown, ...more];
+}
+
+function formatOf({ width }: Screen): (count: number) => string {
+  return width === null ? String : formatCount;
+}
+
+function cellsOfLine({ count, cells }: Line, format: (count: number) => string): string[] {
+  return [format(count), ...cells];
 }
 
 /** The number of columns that fit into the width; at least 2, the name and the count. */
@@ -170,6 +221,8 @@ function outside(from: number, until: number): string {
 
 interface CountFlags extends GlobalFlags, Omit<QueryBounds, 'limit' | 'fields'> {
   readonly by?: readonly string[];
+  readonly of?: readonly string[];
+  readonly fn?: readonly string[];
   readonly top?: readonly string[];
   readonly zone?: readonly string[];
   readonly csv?: boolean;
@@ -184,8 +237,8 @@ export async function count(
   agent: string,
   words: readonly string[],
 ): Promise<number> {
-  const { since, until, after, before, by, top, zone, json = false, csv = false, explain = false } = flags;
-  const options = { since, until, after, before, by, top, zone };
+  const { since, until, after, before, by, of, fn, top, zone, json = false, csv = false } = flags;
+  const options = { since, until, after, before, by, of, fn, top, zone };
   const parse = (schema: Schema, { config }: Settings): CountRequest =>
     parseCountRequest(rawQueryOf(words, options, schema), {
       schema,
@@ -199,7 +252,7 @@ export async function count(
     if (json) await writeRecords(Buffer.from(countJson(agent, request, counts)));
     else if (csv || request.format === 'csv') await writeRecords(Buffer.from(countCsv(request, counts)));
     else await printLines(describeCounts(request, counts, screen()));
-    if (explain) describeStats(counts.stats).forEach(tell);
+    if (flags.explain === true) describeStats(counts.stats).forEach(tell);
   });
 }
 

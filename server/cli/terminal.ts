@@ -47,10 +47,19 @@ export const coloured: Paint = (text, colour) =>
 
 // Shared: making one costs more than a thousand uses, and each update of progress formats several numbers.
 const countFormat = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+const numberFormat = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 6 });
 
 /** A whole number with separators: `1,234,567`. */
-export function formatCount(count: number): string {
+export function formatCount(count: number | bigint): string {
   return countFormat.format(count);
+}
+
+/** A number with at most six digits that differ from 0: `1,234.57`. */
+export function formatNumber(value: number): string {
+  const size = Math.abs(value);
+  return size !== 0 && (size < 1e-4 || size >= 1e15)
+    ? String(Number(value.toPrecision(6)))
+    : numberFormat.format(value);
 }
 
 /** A count with its noun: `1 record`, `2,000 records`. */

@@ -1,4 +1,10 @@
-import { countTopMax, lineFormats, predicatesMax, type LineFormat } from '../../engine/index.js';
+import {
+  countTopMax,
+  lineFormats,
+  numberFunctions,
+  predicatesMax,
+  type LineFormat,
+} from '../../engine/index.js';
 import { countFormats, countParameters, topDefault } from '../http/count-request.js';
 import { anywhereOps, fieldTypes, groupNames, operatorsOf } from '../http/filter.js';
 import { problemTitles } from '../http/problem.js';
@@ -109,9 +115,14 @@ function filterParameters(): Part[] {
   return [filters, ...groups];
 }
 
+/** By field and function. */
+const numbers = {
+  type: 'object',
+  additionalProperties: { type: 'object', additionalProperties: { type: ['number', 'string', 'null'] } },
+};
 const bucket = object(
   { from: { type: 'integer' }, until: { type: 'integer' }, count },
-  { values: list(count) },
+  { of: numbers, values: list(count), ofValues: list(numbers) },
 );
 const schemas = {
   Record: { ...object({ _cursor: cursor }), additionalProperties: value },
@@ -119,10 +130,12 @@ const schemas = {
   Count: object(
     { agent: text, count },
     {
+      of: numbers,
+      approximate: list({ enum: numberFunctions }),
       time: object({ field: text, step: text, zone: text, nulls: count, buckets: list(bucket) }),
       values: object({
         field: text,
-        top: list(object({ value, count })),
+        top: list(object({ value, count }, { of: numbers })),
         other: count,
         nulls: count,
         distinct: count,

@@ -6,8 +6,16 @@ import {
   type Field,
   type CountedValue,
   type Counts,
+  type NumberAnswers,
 } from '../../engine/index.js';
 import { zoneProblem } from '../../agents/definition/zone.js';
+import {
+  numberCells,
+  numbersJson,
+  numberTitles,
+  parseNumbers,
+  type NumbersRequest,
+} from './count-numbers.js';
 import { badParameter, type ProblemError } from './problem.js';
 import { parsePosition, readParameters, type FilterContext } from './parameters.js';
 import { didYouMean, listNames } from './suggestion.js';
@@ -26,23 +34,25 @@ export interface CountRequest {
   readonly time?: { readonly field: Field; readonly step: string; readonly zone: string } | undefined;
   /** The field to count by value; undefined where there is none. */
   readonly value?: { readonly field: Field } | undefined;
+  /** The numbers to tell of each group; undefined where there are none. */
+  readonly numbers?: NumbersRequest | undefined;
   readonly format: CountFormat;
 }
 
 /** The parameters of a count besides its filters. */
-export const countParameters = ['by', 'top', 'zone', 'format', 'after', 'before'] as const;
+export const countParameters = ['by', 'of', 'fn', 'top', 'zone', 'format', 'after', 'before'] as const;
 
 /** Number of values to return where the request does not say. */
 export const topDefault = 10;
 
 /**
  * Parses the query string of a count request. It may have filters as a query has them, and the parameters `by` (`<field>:<step>` for a
- * field of type time, `<field>` for another), `top`, `zone`, `format`, `after` and `before`. Throws a `ProblemError` with status 400 that
+ * field of type time, `<field>` for another), `of`, `fn`, `top`, `zone`, `format`, `after` and `before`. Throws a `ProblemError` with status 400 that
  * names the parameter at fault.
  */
 export function parseCountRequest(rawQuery: string, context: FilterContext): CountRequest {
-  const { given, predicates } = readParameters(rawQuery, countParameters, context, ['by']);
-  const [top, zone, format, after, before] = countParameters.slice(1).map((name) => given.get(name)?.[0]);
+  const { given, predicates } = readParameters(rawQuery, countParameters, context, ['by', 'of', 'fn']);
+  const [top, zone, format, after, before] = countParameters.slice(3).map((name) => given.get(name)?.[0]);
   const zoneName = parseZone(zone) ?? context.timezone;
   const by = parseBy(given.get('by') ?? [], context.schema.fields, zoneName);
   const values =
@@ -56,6 +66,8 @@ export function parseCountRequest(rawQuery: string, context: FilterContext): Cou
       'zone',
       '"zone" is the time zone of time buckets: name their field and step with "by", such as by=time:1d',
     );
+  const { fields } = context.schema;
+  const numbers = parseNumbers(given.get('of') ?? [], given.get('fn') ?? [], fields);
   return {
     query: {
       after: parsePosition('after', after),
@@ -63,9 +75,11 @@ export function parseCountRequest(rawQuery: string, context: FilterContext): Cou
       predicates,
       time: by.buckets,
       values,
+      numbers: numbers && { ...numbers, fields: numbers.fields.map((field) => fields.indexOf(field)) },
     },
     time: by.time,
     value: by.value,
+    numbers,
     format: parseFormat(format),
   };
 }
@@ -159,28 +173,40 @@ export function countProblem(error: unknown): unknown {
       return badParameter('top', `${error.message}: ask for fewer values with "top", or for a larger step`);
     case 'values':
       return badParameter('by', error.message);
+    case 'numbers':
+      return badParameter(
+        'of',
+        `${error.message}: ask for fewer values with "top", a larger step, or one field`,
+      );
   }
 }
 
 /**
- * A count as one line of JSON: `{"agent":…,"count":…,"time":{…},"values":{…}}`. `time` and `values` are left out where they were not asked
- * for. Integers are written with all digits.
+ * A count as one line of JSON: `{"agent":…,"count":…,"of":{…},"approximate":[…],"time":{…},"values":{…}}`. What was not asked for is left
+ * out. Integers are written with all digits.
  */
-export function countJson(agent: string, { time, value }: CountRequest, counts: Counts): string {
+export function countJson(agent: string, { time, value, numbers }: CountRequest, counts: Counts): string {
   const members = [`"agent":${JSON.stringify(agent)}`, `"count":${counts.count}`];
+  const of = (given: NumberAnswers | undefined): string =>
+    numbers === undefined || given === undefined ? '' : `,"of":${numbersJson(numbers, given)}`;
+  if (counts.numbers !== undefined) members.push(of(counts.numbers).slice(1));
+  if (counts.approximate !== undefined) members.push(`"approximate":${JSON.stringify(counts.approximate)}`);
   if (time !== undefined && counts.time !== undefined) {
     const { field, step, zone } = time;
     const head = JSON.stringify({ field: field.name, step, zone, nulls: counts.time.nulls }).slice(0, -1);
-    const buckets = counts.time.buckets.map(({ from, until, count, values }) => {
+    const buckets = counts.time.buckets.map(({ from, until, count, values, ...own }) => {
       const cells = values === undefined ? '' : `,"values":[${values.join(',')}]`;
-      return `{"from":${digits(from)},"until":${digits(until)},"count":${count}${cells}}`;
+      const ofCells = (own.numbersOfValues ?? []).map((cell) => numbersJson(numbers!, cell));
+      const ofValues = own.numbersOfValues === undefined ? '' : `,"ofValues":[${ofCells.join(',')}]`;
+      const head = `"from":${digits(from)},"until":${digits(until)},"count":${count}`;
+      return `{${head}${of(own.numbers)}${cells}${ofValues}}`;
     });
     members.push(`"time":${head},"buckets":[${buckets.join(',')}]}`);
   }
   if (value !== undefined && counts.values !== undefined) {
     const { top, other, nulls, distinct } = counts.values;
     const head = JSON.stringify({ field: value.field.name }).slice(0, -1);
-    const rows = top.map((one) => `{"value":${jsonValue(one.value)},"count":${one.count}}`);
+    const rows = top.map((one) => `{"value":${jsonValue(one.value)},"count":${one.count}${of(one.numbers)}}`);
     members.push(
       `"values":${head},"top":[${rows.join(',')}],"other":${other},"nulls":${nulls},"distinct":${distinct}}`,
     );
@@ -190,30 +216,43 @@ export function countJson(agent: string, { time, value }: CountRequest, counts: 
 
 /**
  * A count as CSV (RFC 4180) with a header. Counted by time, it has one line per bucket, with a column for each value that is counted as
- * well; counted by values alone, one line per value. Records without a time or value are a last line that begins with empty cells, if there
+ * well; counted by values alone, one line per value. Numbers have a column each behind the count that they belong to. Records without a time or value are a last line that begins with empty cells, if there
  * are any.
  */
-export function countCsv({ time, value }: CountRequest, counts: Counts): string {
+export function countCsv({ time, value, numbers }: CountRequest, counts: Counts): string {
+  const titles = numbers === undefined ? [] : numberTitles(numbers);
+  const none = titles.map(() => '');
   if (time !== undefined && counts.time !== undefined) {
     const { buckets, nulls } = counts.time;
     const top = counts.values?.top ?? [];
-    const header = ['from', 'until', 'count', ...top.map((one) => csvText(valueText(one.value)))];
-    const rows = buckets.map(({ from, until, count, values = [] }) => [
+    const ofValues = top.flatMap(({ value: one }) =>
+      ['', ...titles.map((title) => `_${title}`)].map((end) => csvText(valueText(one) + end)),
+    );
+    const header = ['from', 'until', 'count', ...titles, ...ofValues];
+    const rows = buckets.map(({ from, until, count, values = [], ...own }) => [
       digits(from),
       digits(until),
       String(count),
-      ...values.map(String),
+      ...numberCells(own.numbers ?? []),
+      ...values.flatMap((cell, i) => [String(cell), ...numberCells(own.numbersOfValues?.[i] ?? [])]),
     ]);
-    const without = nulls === 0 ? [] : [['', '', String(nulls), ...top.map(() => '')]];
+    const without = nulls === 0 ? [] : [['', '', String(nulls), ...none, ...ofValues.map(() => '')]];
     return csvLines([header, ...rows, ...without]);
   }
   if (value !== undefined && counts.values !== undefined) {
     const { top, nulls } = counts.values;
-    const rows = top.map((one) => [csvText(valueText(one.value)), String(one.count)]);
-    const without = nulls === 0 ? [] : [['', String(nulls)]];
-    return csvLines([[value.field.name, 'count'], ...rows, ...without]);
+    const rows = top.map((one) => [
+      csvText(valueText(one.value)),
+      String(one.count),
+      ...numberCells(one.numbers ?? []),
+    ]);
+    const without = nulls === 0 ? [] : [['', String(nulls), ...none]];
+    return csvLines([[value.field.name, 'count', ...titles], ...rows, ...without]);
   }
-  return csvLines([['count'], [String(counts.count)]]);
+  return csvLines([
+    ['count', ...titles],
+    [String(counts.count), ...numberCells(counts.numbers ?? [])],
+  ]);
 }
 
 /** A value as text, without quotes. */

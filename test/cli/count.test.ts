@@ -84,6 +84,8 @@ it('reports mistakes in the form in which they were typed', async () => {
 const schema = makeSchema([
   { name: 'time', type: 'time' },
   { name: 'level', type: 'string' },
+  { name: 'bytes', type: 'int' },
+  { name: 'took', type: 'float' },
 ]);
 const request = (query: string) => parseCountRequest(query, { schema, now: 0, timezone: 'Europe/Oslo' });
 const terminal: Screen = { width: 80, hasBlocks: true };
@@ -121,6 +123,60 @@ it('draws bars that fit the terminal, with local times, and marks times without 
   ]);
 });
 
+it('shows numbers as columns: rounded on a terminal, in full elsewhere', () => {
+  const numbers = [
+    [9007199254740993n, 1234567n, 12],
+    [0.1 + 0.2, null, 1e-9],
+  ];
+  const top = [{ value: 'error', count: 3, numbers }];
+  const counts: Counts = {
+    count: 3,
+    approximate: [],
+    values: { top, other: 0, nulls: 0, distinct: 1 },
+    stats,
+  };
+  const asked = request('by=level&of=bytes,took&fn=sum,max,avg');
+  expect(describeCounts(asked, counts, { width: 120, hasBlocks: false }).slice(0, 2)).toEqual([
+    'level  count              bytes_sum  bytes_max  bytes_avg  took_sum  took_max  took_avg',
+    `error      3  9,007,199,254,740,993  1,234,567         12       0.3         -      1e-9  ${'#'.repeat(31)}`,
+  ]);
+  expect(describeCounts(asked, counts, { width: null, hasBlocks: false })).toEqual([
+    'level  count         bytes_sum  bytes_max  bytes_avg             took_sum  took_max  took_avg',
+    'error      3  9007199254740993    1234567         12  0.30000000000000004         -      1e-9',
+  ]);
+  const times = request('of=time&fn=max,p50');
+  const total: Counts = { count: 2, approximate: ['p50'], numbers: [[1_795_132_783_000n, null]], stats };
+  expect(describeCounts(times, total, terminal)).toEqual([
+    '2 records',
+    'time_max  2026-11-19 23:59:43',
+    'time_p50  -',
+  ]);
+});
+
+it('shows the numbers of each value beside its counts by time', () => {
+  const numbers = [[1.5]];
+  const buckets = [
+    { from: 0, until: 3_600_000, count: 4, values: [3, 1], numbers, numbersOfValues: [[[2]], [[null]]] },
+  ];
+  const top = [
+    { value: 'a', count: 3, numbers },
+    { value: 'b', count: 1, numbers },
+  ];
+  const counts: Counts = {
+    count: 4,
+    approximate: [],
+    time: { buckets, nulls: 0 },
+    values: { top, other: 0, nulls: 0, distinct: 2 },
+    stats,
+  };
+  expect(
+    describeCounts(request('by=time:1h&by=level&of=took&fn=avg'), counts, { ...terminal, width: null }),
+  ).toEqual([
+    'time (Europe/Oslo)  count  took_avg  a  took_avg  b  took_avg',
+    '1970-01-01 01:00        4       1.5  3         2  1         -',
+  ]);
+});
+
 it('shortens long values in the middle, measures wide ones, and escapes control characters', () => {
   const top = [
     { value: `begin ${'x'.repeat(200)} end`, count: 10 },
@@ -150,5 +206,5 @@ it('shows as many values as there is room for next to times, and states how many
   const shown = describeCounts(request('by=time:1h&by=level&top=20'), counts, terminal);
   expect(shown[0]).toMatch(/^time \(Europe\/Oslo\) {2}count {2}value 0 {2}value 1/);
   for (const line of shown) expect(line.length).toBeLessThanOrEqual(80);
-  expect(shown.find((line) => line.startsWith('('))).toMatch(/^\(\d+ more values do not fit here/);
+  expect(shown.find((line) => line.startsWith('('))).toMatch(/^\(\d+ more columns do not fit here/);
 });

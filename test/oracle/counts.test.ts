@@ -27,6 +27,7 @@ const schema = makeSchema([
   { name: 'took', type: 'float' },
   { name: 'path', type: 'string' },
   { name: 'cached', type: 'bool' },
+  { name: 'small', type: 'int' },
 ]);
 
 const rowArbitrary: fc.Arbitrary<readonly Value[]> = fc.tuple<Value[]>(
@@ -43,6 +44,7 @@ const rowArbitrary: fc.Arbitrary<readonly Value[]> = fc.tuple<Value[]>(
   fc.option<Value>(fc.constantFrom(0, -0, 0.5, 1e21, 5e-324), { freq: 20 }),
   fc.nat(400).map((id) => `/orders/${id}`),
   fc.option<Value>(fc.constantFrom(0n, 1n), { freq: 20 }),
+  fc.option<Value>(fc.bigInt(-20n, 3000n), { freq: 5 }),
 );
 
 let place: string;
@@ -86,6 +88,57 @@ function startSql(step: string, zone: string): string {
 function asRow(value: CountedValue, count: number): [CountedValue, number] {
   return [value, count];
 }
+
+/** DuckDB's expression for a function of a field. */
+function functionSql(fn: string, field: string): string {
+  if (fn === 'distinct') return `count(DISTINCT ${field})`;
+  return fn.startsWith('p') ? `quantile_disc(${field}, ${Number(fn.slice(1)) / 100})` : `${fn}(${field})`;
+}
+
+function isNear(fn: string, given: number, wanted: number): boolean {
+  const tolerance = fn.startsWith('p') ? 0.01 : 1e-12;
+  return Math.abs(given - wanted) <= tolerance * Math.abs(wanted);
+}
+
+describe('numbers compared with DuckDB', () => {
+  const functions = ['sum', 'avg', 'min', 'max', 'p50', 'p90', 'p95', 'p99', 'distinct'];
+  it.each([
+    ['status', 'true', ''],
+    ['took', 'level IS NOT NULL', 'level__ne=none&'],
+    ['small', "path LIKE '/orders/3%'", 'path__prefix=/orders/3&'],
+  ])('of %s where %s, by value and by hour', async (field, condition, filters) => {
+    for (const [by, key] of [
+      ['level', 'hex(level)'],
+      ['time:1d', `epoch_ms(date_trunc('day', time))`],
+    ] as const) {
+      const counts = await ask(`${filters}by=${by}&of=${field}&fn=${functions.join(',')}`);
+      const columns = functions.map((fn) => `CAST(${functionSql(fn, field)} AS VARCHAR) AS ${fn}_`);
+      const [rows] = await queryAllDuckDb([
+        `SELECT ${key} AS key, ${columns.join(', ')} FROM ${sealed(join(place, 'web'))} WHERE ${condition} AND key IS NOT NULL GROUP BY 1`,
+      ]);
+      const groups = new Map<string, (bigint | number | null)[]>(
+        by === 'level'
+          ? counts.values!.top.map((one) => [
+              Buffer.from(String(one.value)).toString('hex').toUpperCase(),
+              [...one.numbers![0]!],
+            ])
+          : counts.time!.buckets.map((one) => [String(one.from), [...one.numbers![0]!]]),
+      );
+      expect(groups.size, where).toBe(rows!.length);
+      for (const row of rows!)
+        for (const [i, fn] of functions.entries()) {
+          const wanted = row[`${fn}_`] as string | null;
+          const given = groups.get(String(row.key))![i]!;
+          const shown = `${where} ${field} ${fn}: ${given}, not ${wanted}`;
+          if (wanted === null || fn === 'distinct')
+            expect(String(given ?? (fn === 'distinct' ? 0 : null)), shown).toBe(String(wanted));
+          else if (typeof given === 'bigint' && !fn.startsWith('p'))
+            expect(given, shown).toBe(BigInt(wanted));
+          else expect(isNear(fn, Number(given), Number(wanted)), shown).toBe(true);
+        }
+    }
+  });
+});
 
 describe('counts compared with DuckDB', () => {
   it.each([

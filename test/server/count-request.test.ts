@@ -16,6 +16,7 @@ const schema = makeSchema([
   { name: 'seen', type: 'time' },
   { name: 'status', type: 'int' },
   { name: 'level', type: 'string' },
+  { name: 'took', type: 'float' },
 ]);
 const now = Date.UTC(2026, 10, 24, 12);
 const parse = (query: string): CountRequest =>
@@ -61,7 +62,7 @@ describe('a request for a count', () => {
   });
 
   it.each([
-    ['limit=3', 'limit', 'takes by, top, zone, format, after, before'],
+    ['limit=3', 'limit', 'takes by, of, fn, top, zone, format, after, before'],
     ['by=time', 'by', 'write by=time:1h'],
     ['by=level:1h', 'by', 'is of type string and has no steps'],
     ['by=levle', 'by', 'did you mean "level"?'],
@@ -80,11 +81,27 @@ describe('a request for a count', () => {
     ['by=level&zone=UTC', 'zone', 'time buckets'],
     ['format=xml', 'format', 'json or csv'],
     ['after=12', 'after', 'must be a cursor'],
+    ['of=status', 'of', 'add fn=avg,p99'],
+    ['of=level', 'of', 'add fn=distinct'],
+    ['fn=avg', 'fn', 'name the field with "of"'],
+    ['of=stats&fn=avg', 'of', 'did you mean "status"?'],
+    ['of=status&fn=p98', 'fn', 'can be sum, avg, min, max, p50, p90, p95, p99, distinct, not "p98"'],
+    ['of=status&fn=', 'fn', 'not ""'],
+    ['of=status,level&fn=avg,distinct', 'fn', 'field "level" is of type string and has no "avg"'],
+    ['of=a,b,c,d,e&fn=avg', 'of', 'unknown field "a"'],
+    ['of=status,level,time,seen,took&fn=distinct', 'of', 'more than 4'],
     ['status__gte=x', 'status__gte', 'a decimal integer'],
   ])('is refused with a problem that names the parameter: %s', (query, parameter, detail) => {
     const problem = problemOf(query);
     expect(problem).toMatchObject({ status: 400, parameter });
     expect(problem.detail).toContain(detail);
+  });
+
+  it('asks for numbers of up to four fields, in lists or one by one', () => {
+    const wanted = { fields: [2, 4], functions: ['avg', 'p99'] };
+    for (const query of ['of=status,took&fn=avg,p99', 'of=status&fn=avg&of=took&fn=p99&fn=avg&of=status'])
+      expect(parse(query).query.numbers).toEqual(wanted);
+    expect(parse('by=level').query.numbers).toBeUndefined();
   });
 
   it('never fails except with a problem', () => {
@@ -96,6 +113,10 @@ describe('a request for a count', () => {
         'zone=',
         'format=',
         'after=',
+        'of=',
+        'fn=',
+        'status,took',
+        'avg,p99',
         '&',
         '%',
         '1h',
@@ -130,6 +151,10 @@ describe('a request for a count', () => {
     expect(countProblem(new CountBoundError('values', 'too many'))).toMatchObject({
       status: 400,
       parameter: 'by',
+    });
+    expect(countProblem(new CountBoundError('numbers', 'too many'))).toMatchObject({
+      status: 400,
+      parameter: 'of',
     });
     const other = new Error('other');
     expect(countProblem(other)).toBe(other);
@@ -188,5 +213,76 @@ describe('an answer', () => {
     );
     expect(countCsv(parse('by=level'), counts)).toBe('level,count\r\n"",3\r\n"a,b",1\r\n,3\r\n');
     expect(countCsv(parse(''), counts)).toBe('count\r\n7\r\n');
+  });
+
+  it('has the numbers of each bucket, value and cell, of which large sums are texts', () => {
+    const request = parse('by=time:1h&by=level&zone=UTC&of=status,took&fn=sum,max');
+    const [all, some, none] = [
+      [
+        [9007199254740992n, 9007199254740993n],
+        [0.5, -2],
+      ],
+      [
+        [-9007199254740991n, 7n],
+        [Infinity, 1e21],
+      ],
+      [
+        [null, null],
+        [null, null],
+      ],
+    ];
+    const counts = {
+      count: 7,
+      approximate: [],
+      time: {
+        buckets: [
+          {
+            from: 0,
+            until: 3_600_000,
+            count: 5,
+            values: [3, 1],
+            numbers: all!,
+            numbersOfValues: [some!, none!],
+          },
+        ],
+        nulls: 2,
+      },
+      values: {
+        top: [
+          { value: 'a', count: 3, numbers: some! },
+          { value: 'b', count: 1, numbers: none! },
+        ],
+        other: 0,
+        nulls: 3,
+        distinct: 2,
+      },
+      stats,
+    };
+    const shown = [
+      '{"status":{"sum":"9007199254740992","max":9007199254740993},"took":{"sum":0.5,"max":-2}}',
+      '{"status":{"sum":-9007199254740991,"max":7},"took":{"sum":null,"max":1e+21}}',
+      '{"status":{"sum":null,"max":null},"took":{"sum":null,"max":null}}',
+    ];
+    expect(countJson('a', request, counts)).toBe(
+      '{"agent":"a","count":7,"approximate":[],"time":{"field":"time","step":"1h","zone":"UTC","nulls":2,"buckets":[' +
+        `{"from":0,"until":3600000,"count":5,"of":${shown[0]},"values":[3,1],"ofValues":[${shown[1]},${shown[2]}]}]},` +
+        `"values":{"field":"level","top":[{"value":"a","count":3,"of":${shown[1]}},{"value":"b","count":1,"of":${shown[2]}}],` +
+        '"other":0,"nulls":3,"distinct":2}}\n',
+    );
+    const titles = ['status_sum', 'status_max', 'took_sum', 'took_max'];
+    expect(countCsv(request, counts)).toBe(
+      `from,until,count,${titles.join(',')},a,${titles.map((title) => `a_${title}`).join(',')},` +
+        `b,${titles.map((title) => `b_${title}`).join(',')}\r\n` +
+        '0,3600000,5,9007199254740992,9007199254740993,0.5,-2,3,-9007199254740991,7,,1e+21,1,,,,\r\n' +
+        `,,2${','.repeat(14)}\r\n`,
+    );
+    const ofValues = parse('by=level&of=status,took&fn=sum,max');
+    expect(countCsv(ofValues, { ...counts, time: undefined as never })).toBe(
+      `level,count,${titles.join(',')}\r\na,3,-9007199254740991,7,,1e+21\r\nb,1,,,,\r\n,3,,,,\r\n`,
+    );
+    const total = { count: 7, approximate: ['p50' as const], numbers: all!, stats };
+    expect(countJson('a', parse('of=status,took&fn=sum,max'), total)).toBe(
+      `{"agent":"a","count":7,"of":${shown[0]},"approximate":["p50"]}\n`,
+    );
   });
 });

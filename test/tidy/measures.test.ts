@@ -12,7 +12,8 @@ import { root } from './source-files.js';
 const most: Readonly<Record<string, number>> = {
   // Groups of filters and `exists` need 59.
   // 78 of them begin the answer of several agents and write its rows.
-  'lines from a plan to an answer': 11_401,
+  // 178 let counts tell numbers of fields.
+  'lines from a plan to an answer': 11_579,
   'task modules': 12,
   'steps that wait in generators': 0,
   'promises or none': 25,

@@ -2,7 +2,7 @@
 import { wordOf } from './bitmap';
 
 /** Whether all 64 integers at `at` are in [low, high]. */
-function areWithin(at: usize, low: i64, high: i64): bool {
+export function areWithin(at: usize, low: i64, high: i64): bool {
   const lowest = i64x2.splat(low);
   const highest = i64x2.splat(high);
   let within = i64x2.splat(-1);
@@ -20,7 +20,7 @@ function areWithin(at: usize, low: i64, high: i64): bool {
 }
 
 /** Index of the last of the `count` ascending starts that is not greater than `value`. */
-function rangeOf(starts: usize, count: u32, value: i64): u32 {
+export function rangeOf(starts: usize, count: u32, value: i64): u32 {
   let low: u32 = 0;
   let high = count;
   while (high - low > 1) {
@@ -31,11 +31,13 @@ function rangeOf(starts: usize, count: u32, value: i64): u32 {
   return low;
 }
 
-function startOf(starts: usize, range: u32): i64 {
+/** The first integer of a range. */
+export function startOf(starts: usize, range: u32): i64 {
   return load<i64>(starts + ((<usize>range) << 3));
 }
 
-function endOf(starts: usize, count: u32, range: u32): i64 {
+/** The last integer of a range. */
+export function endOf(starts: usize, count: u32, range: u32): i64 {
   return range + 1 < count ? load<i64>(starts + ((<usize>range) << 3), 8) - 1 : i64.MAX_VALUE;
 }
 

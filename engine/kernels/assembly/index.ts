@@ -25,6 +25,16 @@ export { selectInt64, selectFloat64 } from './compare';
 export { andRange, orRange, countRange, listRange16, listRange32, spreadBits } from './bitmap';
 export { selectCodes8, selectCodes16 } from './dictionary-select';
 export { countCodes16, countCodes8, countPairs, countRanges } from './count';
+export {
+  addCodes,
+  addFloats,
+  addIntegers,
+  countDifferent,
+  gatherWords,
+  groupRanges,
+  listMagnitudes,
+  listPairs,
+} from './numbers';
 export { selectContaining, selectAffix, selectEqual } from './substring';
 export {
   jsonDouble,
