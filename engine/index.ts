@@ -92,7 +92,7 @@ export type { FarEvent, FarReport, FetchResult, ShipResult } from './archive/shi
 // An archive, and what it tells.
 export type { AgentStore, KnownSources } from './archive/agent-store.js';
 export type { Archive } from './archive/archive.js';
-export type { ReadableStore, ScanOfState } from './archive/reading-store.js';
+export type { ReadableStore, RecordStore, ScanOfState, Seen } from './archive/reading-store.js';
 export type { ReaderArchive, ReaderOptions } from './far/reader-archive.js';
 export type { AgentFigures, ArchiveFigures } from './archive/archive-figures.js';
 export type { Trouble } from './archive/archive-figures.js';
@@ -148,6 +148,7 @@ export { connectMsMax, farAskMsMax, readerLagMsMax } from './core/limits.js';
 
 // Several agents in one answer.
 export type { SeveralQuery } from './several/several-answer.js';
+export { CursorProblem, jointOf, type SeveralCursors } from './several/several-cursor.js';
 export type { SeveralSeen, SeveralStore } from './several/several-store.js';
 
 // Records on their way in.
@@ -231,7 +232,13 @@ export { openRealDirectory } from './store/disk/real-directory.js';
 
 // Terms.
 export { assert, AssertionError, assertNever } from './core/errors.js';
-export { comparePositions, formatCursor, parseCursor, type Position } from './core/cursor.js';
+export {
+  comparePositions,
+  formatCursor,
+  parseCursor,
+  type JointPosition,
+  type Position,
+} from './core/cursor.js';
 export { orDeadline } from './core/waiting.js';
 export {
   DamageError,
@@ -241,6 +248,7 @@ export {
   type ErrorPlace,
 } from './core/errors.js';
 export {
+  agentsMax,
   answerBytesMax,
   calendarEndMs,
   calendarFromMs,

@@ -12,6 +12,7 @@ import type { Query } from '../scan/query.js';
 import type { Scan, ScanOptions } from '../scan/scan.js';
 import { selectRows, type SelectedRows } from '../scan/selected-rows.js';
 import { LogstrataError } from '../core/errors.js';
+import type { SeveralCursors } from '../several/several-cursor.js';
 import { SeveralStore } from '../several/several-store.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 
@@ -257,6 +258,28 @@ export type ReadableStore = Pick<
   | 'selectRows'
   | 'count'
 >;
+
+/** The records of a state that somebody has seen. */
+export interface Seen {
+  readonly schema: Schema;
+  /** The same object for the same state. */
+  readonly runs: SnapshotRuns;
+  readonly last: Position;
+  has(position: Position): boolean;
+  isContinuedBy(now: Seen): boolean;
+}
+
+/** Records to page through and to follow: those of one agent or of several. */
+export interface RecordStore {
+  readonly schema: Schema;
+  /** How positions are written; undefined where they are those of one agent. */
+  readonly cursors?: SeveralCursors;
+  scan(query: Query, options?: ScanOptions): Promise<Scan>;
+  onChange(call: () => void): () => void;
+  seen(): Promise<Seen>;
+  scanAdded(query: Query, seen: Seen | null, options?: ScanOptions): Promise<{ scan: Scan; state: Seen }>;
+  scanSeen(query: Query, seen: Seen, options?: ScanOptions): Promise<Scan>;
+}
 
 /** A scan with the state that it reads. */
 export interface ScanOfState {

@@ -136,6 +136,9 @@ export const waitingMax = 4096;
  */
 export const knownQueriesMax = 128;
 
+/** Agents of one answer. Each needs a search of its own, and each record's cursor names a position of every one. */
+export const agentsMax = 16;
+
 /**
  * A piece of an answer that is passed to the caller: all the memory that a slow client keeps occupied. A page of a hundred records fits, and a socket
  * is written that much at a time. The main thread packs so much with gzip itself, in half a millisecond; packing on another thread would take two

@@ -186,6 +186,7 @@ const queryText = `${filterHelp}
 Examples:
   $ logstrata query nginx                                    the newest ${limitDefault} records
   $ logstrata query app timeout --since 2h                   what the last two hours say of timeouts
+  $ logstrata query app,nginx --since 15m                    two agents in one list
   $ logstrata query nginx status__gte=500 time__since=2h     errors of the last two hours
   $ logstrata query nginx 'user_agent__like=bot' --limit 10 --explain
   $ logstrata query nginx --after 072a5f0000000123           the records after that one

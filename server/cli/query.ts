@@ -2,18 +2,24 @@ import {
   answeredValue,
   formatCursor,
   isLogstrataError,
+  jointOf,
   type AgentStore,
   type Field,
   type LineFormat,
   type Predicate,
+  type Position,
   type Query,
+  type RecordStore,
   type ScanStats,
   type Schema,
-  type SeenState,
+  type Seen,
+  type SeveralStore,
 } from '../../engine/index.js';
 import { linesAsEvents } from '../follow/event-stream.js';
-import { FollowedPosition } from '../follow/follower.js';
-import { parseQueryRequest } from '../http/query-request.js';
+import { allAfter, beforeAll } from '../follow/backlogs.js';
+import { followedFrom, type FollowedPosition } from '../follow/followed-position.js';
+import { agentNames, parseQueryRequest } from '../http/query-request.js';
+import { parseSeveralRequest } from '../http/several-request.js';
 import { exitDone, UsageError } from './failure.js';
 import { completed, withWorkers } from './opened-archive.js';
 import {
@@ -68,13 +74,17 @@ export function describeIndexOf({ index }: Field): string {
 }
 
 /** The parsed query as lines for people: reading order, bounds and typed filters. */
-function describeQuery(query: Query, schema: Schema): string[] {
+function describeQuery(query: Query, { schema, cursors }: RecordStore): string[] {
   const { after, before, limit, predicates } = query;
+  const cursorOf = (position: Position): string => {
+    const joint = jointOf(position);
+    return joint === undefined ? formatCursor(position) : cursors!.format(joint);
+  };
   return formatPairs([
     ['reads', after === undefined ? 'newest first, answered oldest first' : 'oldest first'],
     ['limit', Number.isSafeInteger(limit) ? formatCount(limit) : 'none'],
-    ['after', after && formatCursor(after)],
-    ['before', before && formatCursor(before)],
+    ['after', after && cursorOf(after)],
+    ['before', before && cursorOf(before)],
     ...predicates.map((predicate, i): Pair => {
       const index = 'field' in predicate ? describeIndexOf(schema.fields[predicate.field]!) : '';
       return [i === 0 ? 'filters' : '', describePredicate(predicate, schema) + index];
@@ -157,9 +167,9 @@ export async function query(
     });
     return follows ? followedQuery(parsed) : parsed;
   };
-  return askAgent(flags, 'query', agent, parse, async (store, asked, schema, { config }) => {
-    if (explain) describeQuery(asked, schema).forEach(tell);
-    const output = recordOutput({ query: asked, schema, zone: config.server.timezone, flags });
+  const answer = async (store: RecordStore, asked: Query, { config }: Settings): Promise<void> => {
+    if (explain) describeQuery(asked, store).forEach(tell);
+    const output = recordOutput({ query: asked, store, zone: config.server.timezone, flags });
     const { signal } = signals;
     if (follows) {
       await follow(store, asked, output, signal);
@@ -170,7 +180,48 @@ export async function query(
     for await (const piece of scan.lines) await output.write(piece);
     output.end();
     if (explain) describeStats(scan.stats).forEach(tell);
+  };
+  if (!agent.includes(','))
+    return askAgent(flags, 'query', agent, parse, (store, asked, _, settings) =>
+      answer(store, asked, settings),
+    );
+  return askAgents(flags, agentNames(agent), async (store, settings) => {
+    const { timezone, limitMax } = settings.config.server;
+    const limits = { limitMax, limitDefault: Math.min(limitDefault, limitMax) };
+    const context = { now: Date.now(), timezone, ...limits };
+    const { since: _, until: __, ...common } = options;
+    const rawQuery = rawQueryOf(words, common, store.schema);
+    const asked = parseSeveralRequest(store, rawQuery, { ...context, schema: store.schema });
+    // Each agent has a time field of its own.
+    const of = store.stores.map(({ schema }, k) => {
+      const predicates = asked.of[k]!;
+      if (predicates === null || (since === undefined && until === undefined)) return predicates;
+      if (!schema.fields.some(({ type }) => type === 'time')) return null;
+      const within = parseQueryRequest(rawQueryOf([], { since, until }, schema), { ...context, schema });
+      return [...predicates, ...within.predicates];
+    });
+    const query = { ...asked, of };
+    await answer(store, follows ? { ...query, ...followedQuery(query) } : query, settings);
   });
+}
+
+/** Opens the archive for a question about several agents. */
+async function askAgents(
+  flags: GlobalFlags & { readonly workers?: number },
+  names: readonly string[],
+  run: (store: SeveralStore, settings: Settings) => Promise<void>,
+): Promise<number> {
+  const settings = await readSettings(flags);
+  const written: Awaited<ReturnType<typeof chooseAgent>>[] = [];
+  for (const name of names) written.push(await chooseAgent(settings, name));
+  await withWorkers(settings, 'read', 'query', flags.workers, async (archive) => {
+    const stores: AgentStore[] = [];
+    for (const agent of written)
+      stores.push(await archive.agent(agent.name, (await completed(archive, agent)).schema));
+    const [first, ...others] = stores;
+    await run(first!.joined(others), settings);
+  });
+  return exitDone;
 }
 
 /** The flags that choose how records are written. */
@@ -202,7 +253,7 @@ interface RecordOutput {
 /** What an output needs to know about the query. */
 interface OutputContext {
   readonly query: Query;
-  readonly schema: Schema;
+  readonly store: RecordStore;
   readonly zone: string;
   readonly flags: FormatFlags;
 }
@@ -213,13 +264,18 @@ function recordOutput(context: OutputContext): RecordOutput {
   return { write: writeRecords, end: () => undefined };
 }
 
+/** What the records of several agents have besides their fields. */
+const agentColumn = { name: '_agent', type: 'string' } as const;
+
 class DisplayOutput implements RecordOutput {
   readonly #display: RecordDisplay;
   readonly #query: Query;
 
-  constructor({ query, schema, zone, flags: { color, wrap } }: OutputContext) {
+  constructor({ query, store, zone, flags: { color, wrap } }: OutputContext) {
+    const { schema, cursors } = store;
     const chosen = query.form?.fields ?? null;
-    const names = chosen?.map((field) => schema.fields[field]!) ?? schema.fields;
+    const fields = chosen?.map((field) => schema.fields[field]!) ?? schema.fields;
+    const names = cursors === undefined ? fields : [agentColumn, ...fields];
     this.#query = query;
     this.#display = new RecordDisplay({
       fields: names.map(({ name, type }) => ({ name, type })),
@@ -251,7 +307,6 @@ class DisplayOutput implements RecordOutput {
   }
 }
 
-const firstCursor = '0'.repeat(16);
 /** Milliseconds between two readings without a reported change. They reveal errors that make the archive unreadable. */
 const lookMs = 5000;
 
@@ -277,25 +332,19 @@ function followedQuery(query: Query): Query {
  * error.
  */
 async function follow(
-  store: AgentStore,
+  store: RecordStore,
   query: Query,
   output: RecordOutput,
   signal: AbortSignal,
 ): Promise<void> {
-  const { after, predicates, form } = query;
-  const position = new FollowedPosition(after === undefined ? firstCursor : formatCursor(after));
-  const later: Query = {
-    limit: Number.MAX_SAFE_INTEGER,
-    after: { partition: 0, ordinal: 0 },
-    predicates,
-    form,
-  };
+  const position = followedFrom(store.cursors, query.after);
+  const later = allAfter({ query }, beforeAll);
   const changes = new Changes(store, signal);
-  let seen: SeenState | null = null;
+  let seen: Seen | null = null;
   try {
     while (!signal.aborted) {
       changes.isNew = false;
-      const { scan, state }: Awaited<ReturnType<AgentStore['scanAdded']>> = await store.scanAdded(
+      const { scan, state }: Awaited<ReturnType<RecordStore['scanAdded']>> = await store.scanAdded(
         seen === null ? query : later,
         seen,
         { signal, lends: true },
@@ -305,14 +354,14 @@ async function follow(
         if (lines !== null) await output.write(lines);
       }
       // Where no record was written, following continues after the state that was read.
-      if (position.last === firstCursor) position.last = formatCursor(state.last);
+      if (position.isFirst) position.begin(state.last);
       seen = state;
       tellBehind(position);
       await changes.next();
     }
   } catch (error) {
     if (signal.aborted) return;
-    if (isLogstrataError(error) && position.last !== firstCursor)
+    if (isLogstrataError(error) && !position.isFirst)
       tell(`logstrata: following has stopped; to continue: --after ${position.last}`);
     throw error;
   } finally {
@@ -336,7 +385,7 @@ class Changes {
   #wake: () => void = () => undefined;
   readonly #timer: NodeJS.Timeout;
 
-  constructor(store: AgentStore, signal: AbortSignal) {
+  constructor(store: RecordStore, signal: AbortSignal) {
     this.#signal = signal;
     this.#endListening = store.onChange(this.#note);
     this.#timer = setInterval(this.#note, lookMs);

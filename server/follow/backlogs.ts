@@ -1,13 +1,11 @@
 import {
+  jointOf,
   LogstrataError,
   type Scan,
   type ScanOptions,
-  type SeenState,
-  type AnswerForm,
-  type Predicate,
+  type Seen,
   type Query,
-  type ReadableStore,
-  comparePositions,
+  type RecordStore,
   type Position,
 } from '../../engine/index.js';
 import {
@@ -16,12 +14,13 @@ import {
   followBacklogPatienceMs,
   followNearRecords,
 } from '../http/http-limits.js';
+import { isBeyond, isSamePlace } from './followed-position.js';
 import { TimedPieces } from '../pace/timed-pieces.js';
 import { EventLog, type LogRoom, eventsOf, type RecordEvents } from './event-stream.js';
 
 /** A state that a scan reads, and where the log of the group continues after it. */
 export interface BacklogState {
-  readonly seen: SeenState;
+  readonly seen: Seen;
   /** Index of the log entry to continue with. Entries of early readings may repeat records of `seen`. */
   readonly next: number;
   /** From this reading on the log contains no records of `seen`. */
@@ -209,14 +208,14 @@ class Backlog {
 /** The records that a group follows: an agent, filters, and the fields to write. */
 export interface Followed {
   readonly agent: string;
-  readonly store: ReadableStore;
-  readonly predicates: readonly Predicate[];
-  readonly form: AnswerForm | undefined;
+  readonly store: RecordStore;
+  /** A query with the filters and the fields to write. */
+  readonly query: Query;
 }
 
 /** The query for all matching records after a position, without a limit. */
-export function allAfter({ predicates, form }: Followed, after: Query['after']): Query {
-  return { limit: Number.MAX_SAFE_INTEGER, after, predicates, form };
+export function allAfter({ query }: Pick<Followed, 'query'>, after: Query['after']): Query {
+  return { ...query, limit: Number.MAX_SAFE_INTEGER, after };
 }
 
 /** The position before all records. */
@@ -264,7 +263,7 @@ interface OpenBacklog {
   /** Number of clients that had come when it was begun. */
   readonly arrivals: number;
   /** The latest state that its own was compared with, and whether that state only continues its own. Comparing takes time by each run. */
-  compared: { readonly runs: SeenState['runs']; readonly continues: boolean } | null;
+  compared: { readonly runs: Seen['runs']; readonly continues: boolean } | null;
 }
 
 /**
@@ -335,7 +334,7 @@ export class Backlogs {
    * That holds if all records which have become visible since are after the records of the backlog and after the place of the client.
    */
   async #isFresh({ state }: Backlog, open: OpenBacklog, place: BacklogPlace): Promise<boolean> {
-    if (state === undefined || comparePositions(place.query.after!, state.seen.last) > 0) return false;
+    if (state === undefined || isBeyond(place.query.after!, state.seen.last)) return false;
     const now = await this.#group.followed.store.seen();
     if (open.compared?.runs !== now.runs)
       open.compared = { runs: now.runs, continues: state.seen.isContinuedBy(now) };
@@ -354,7 +353,7 @@ export class Backlogs {
   }
 
   /** Begins a backlog for one client: the records that have become visible since `before`. */
-  beginAdded(before: SeenState, onTurn: (waits: boolean) => void): BacklogPlace {
+  beginAdded(before: Seen, onTurn: (waits: boolean) => void): BacklogPlace {
     const query = allAfter(this.#group.followed, beforeAll);
     return this.#single(query, this.#newest(query, before), onTurn);
   }
@@ -382,7 +381,7 @@ export class Backlogs {
   }
 
   /** The scan of the newest state, or of what it has besides the records of an earlier one. */
-  #newest(query: Query, before: SeenState | null): BacklogScan {
+  #newest(query: Query, before: Seen | null): BacklogScan {
     const { followed, logEnd, firstNewReading } = this.#group;
     return async (options) => {
       // Log entries are taken from here on: what the group reads during the scan must not be missed.
@@ -420,6 +419,7 @@ function isOpenFor({ query, arrivals }: OpenBacklog, place: BacklogPlace): boole
 
 /** Whether two queries ask for what comes after places that are near to each other. */
 function isNear({ after: a }: Query, { after: b }: Query): boolean {
+  if (jointOf(a) !== undefined || jointOf(b) !== undefined) return isSamePlace(a, b);
   return (
     a !== undefined && a.partition === b?.partition && Math.abs(a.ordinal - b.ordinal) < followNearRecords
   );

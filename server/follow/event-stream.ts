@@ -98,13 +98,19 @@ export class EventStream {
 }
 
 const newline = 10;
+/** Length of a cursor of one agent. Those of several are longer. */
 const cursorDigits = 16;
+const quote = 0x22;
 /** Offset of the cursor in a line of JSON. */
 const cursorInLine = '{"_cursor":"'.length;
 const idHead = Buffer.from('id: ');
 const dataHead = Buffer.from('\ndata: ');
-/** Bytes that an event has besides its line. */
-const bytesAround = idHead.length + cursorDigits + dataHead.length + 1;
+/** Bytes that an event has besides its line and its cursor. */
+const bytesAround = idHead.length + dataHead.length + 1;
+/** Distance between the cursor of an event and that in its line, less the length of a cursor. */
+export const eventsToLines = dataHead.length + cursorInLine;
+/** Offset of the cursor in an event. */
+export const cursorInEvent = idHead.length;
 
 /**
  * One or more records in the order of their positions, as bytes: either events of a stream (`id: <cursor>`, `data: <JSON>`) or plain lines
@@ -116,7 +122,7 @@ export interface RecordEvents {
   readonly cursorAt: number;
   /** Offset in `bytes` of the end of each record. */
   readonly ends: readonly number[];
-  /** Cursors of the first and the last record. All cursors have the same length, so comparing them as texts compares positions. */
+  /** Cursors of the first and the last record. Those of one agent have the same length, so comparing them as texts compares positions. */
   readonly first: string;
   readonly last: string;
 }
@@ -128,13 +134,15 @@ export interface RecordEvents {
 export function eventsOf(lines: Uint8Array): RecordEvents {
   const source = Buffer.from(lines.buffer, lines.byteOffset, lines.length);
   const ends = lineEndsOf(source);
-  const bytes = Buffer.allocUnsafeSlow(source.length + ends.length * bytesAround);
+  let cursorsBytes = 0;
+  for (let i = 0; i < ends.length; i++) cursorsBytes += cursorBytes(source, startOf(ends, i) + cursorInLine);
+  const bytes = Buffer.allocUnsafeSlow(source.length + ends.length * bytesAround + cursorsBytes);
   let at = 0;
   let from = 0;
   for (let i = 0; i < ends.length; i++) {
     const to = ends[i]!;
     for (let k = 0; k < idHead.length; k++) bytes[at++] = idHead[k]!;
-    for (let k = 0; k < cursorDigits; k++) bytes[at++] = source[from + cursorInLine + k]!;
+    for (let k = from + cursorInLine; source[k] !== quote; k++) bytes[at++] = source[k]!;
     for (let k = 0; k < dataHead.length; k++) bytes[at++] = dataHead[k]!;
     at += source.copy(bytes, at, from, to);
     bytes[at++] = newline;
@@ -176,7 +184,14 @@ function startOf(ends: readonly number[], index: number): number {
 }
 
 function cursorFrom(bytes: Buffer, at: number): string {
-  return bytes.toString('latin1', at, at + cursorDigits);
+  return bytes.toString('latin1', at, at + cursorBytes(bytes, at));
+}
+
+/** Length of the cursor at an offset. A quote or the end of a line follows it. */
+function cursorBytes(bytes: Buffer, at: number): number {
+  let end = at + cursorDigits;
+  while (end < bytes.length && bytes[end] !== quote && bytes[end] !== newline) end++;
+  return end - at;
 }
 
 /** One entry of a group's log: events that a reading has found, or the mark that ends the reading. */

@@ -3,9 +3,9 @@ import {
   isLogstrataError,
   LogstrataError,
   type Query,
-  type ReadableStore,
+  type RecordStore,
   type Schema,
-  type SeenState,
+  type Seen,
 } from '../../engine/index.js';
 import { followGatherMs, followKeptBytesMax, followPatienceMs } from '../http/http-limits.js';
 import { TimedPieces } from '../pace/timed-pieces.js';
@@ -47,7 +47,7 @@ export class FollowGroup {
   /** Number of readings that have begun. */
   #readings = 0;
   /** The state up to which the group has read; null until `ready`. */
-  #seen: SeenState | null = null;
+  #seen: Seen | null = null;
   #pieces: TimedPieces | undefined;
   /** Whether there was a commit since the last reading began. */
   #isChanged = false;
@@ -74,7 +74,7 @@ export class FollowGroup {
     this.ready.catch(() => undefined);
   }
 
-  get store(): ReadableStore {
+  get store(): RecordStore {
     return this.#followed.store;
   }
 
@@ -146,7 +146,7 @@ export class FollowGroup {
   }
 
   /** Reads the records that the newest state has and `seen` had not, and publishes them in the log. */
-  async #read(seen: SeenState): Promise<void> {
+  async #read(seen: Seen): Promise<void> {
     const reading = ++this.#readings;
     const pieces = new TimedPieces(this.#timeoutMs);
     this.#pieces = pieces;

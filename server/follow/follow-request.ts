@@ -1,4 +1,5 @@
-import { parseCursor, type Query } from '../../engine/index.js';
+import type { Query, SeveralCursors } from '../../engine/index.js';
+import { parsePosition } from '../http/parameters.js';
 import { badParameter, ProblemError } from '../http/problem.js';
 import type { TransportRequest } from '../http/transport.js';
 
@@ -13,7 +14,7 @@ export function asksToFollow(request: TransportRequest): boolean {
  * The query that a stream begins with. If the client names its last event (`Last-Event-ID`) or gives `after`, these are all records after
  * that cursor; otherwise the newest `limit` records. Throws a `ProblemError` for HTTP/1.0 and for parameters that a stream can't honour.
  */
-export function followedQuery(query: Query, request: TransportRequest): Query {
+export function followedQuery(query: Query, request: TransportRequest, cursors?: SeveralCursors): Query {
   if (request.version === '1.0')
     throw new ProblemError(
       505,
@@ -33,18 +34,12 @@ export function followedQuery(query: Query, request: TransportRequest): Query {
       'format',
       `the events of a stream always have records as JSON: remove "format", which is "${format}"`,
     );
-  const after = lastEvent(request) ?? query.after;
+  const after = lastEvent(request, cursors) ?? query.after;
   return after === undefined ? query : { ...query, after, limit: Number.MAX_SAFE_INTEGER };
 }
 
 /** The position in `Last-Event-ID`, which a client sends when it reconnects; undefined without one. */
-function lastEvent(request: TransportRequest): Query['after'] {
+function lastEvent(request: TransportRequest, cursors: SeveralCursors | undefined): Query['after'] {
   const id = request.header('last-event-id');
-  if (id === undefined || id === '') return undefined;
-  const position = parseCursor(id);
-  if (position !== undefined) return position;
-  throw badParameter(
-    'Last-Event-ID',
-    `"Last-Event-ID" must be a cursor, which is exactly 16 lowercase hexadecimal digits, not ${JSON.stringify(id)}`,
-  );
+  return id === '' ? undefined : parsePosition('Last-Event-ID', id, cursors);
 }

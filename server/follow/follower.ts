@@ -1,105 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import {
-  cursorOf,
-  eventsFrom,
-  type RecordEvents,
-  type LogEntry,
-  eventText,
-  type EventStream,
-} from './event-stream.js';
-import {
-  type Semaphore,
-  assert,
-  formatCursor,
-  parseCursor,
-  type Query,
-  type SeenState,
-  answerBytesMax,
-} from '../../engine/index.js';
+import { type RecordEvents, type LogEntry, eventText, type EventStream } from './event-stream.js';
+import { type Semaphore, assert, type Query, type Seen, answerBytesMax } from '../../engine/index.js';
 import { clientGoneError } from '../http/transport.js';
 import { type ProblemError, problemOf } from '../http/problem.js';
 import type { BacklogState, BacklogPlace, Followed } from './backlogs.js';
+import { followedFrom, type FollowedPosition } from './followed-position.js';
 import type { FollowGroup, GroupMember } from './follow-group.js';
 
-/** A summary of records that became visible at positions before a client's own. The client is told of them but not sent them. */
-export interface EarlierRecords {
-  readonly count: number;
-  /** The lowest cursor among them. */
-  readonly lowest: string;
-}
-
-/**
- * The position of one client: the last cursor that it was sent, or the one that it began from. New records with a higher cursor are sent to
- * the client. New records with a lower cursor are only counted, and the client is told the count.
- */
-export class FollowedPosition {
-  /** Cursor of the last record that was sent, or the cursor that the client began from. */
-  last: string;
-  #earlier: EarlierRecords | null = null;
-
-  constructor(last: string) {
-    this.last = last;
-  }
-
-  /**
-   * Takes events that have become visible, ascending by cursor. Returns the bytes of those after the position, which the caller must send,
-   * and moves the position to the last of them; null if there are none. Events at or before the position are counted, except records that
-   * the client's last scan has covered (`isKnown`).
-   */
-  take(events: RecordEvents, isKnown: ((cursor: string) => boolean) | null): Buffer | null {
-    const { first, last, ends } = events;
-    if (first > this.last) {
-      this.last = last;
-      return events.bytes;
-    }
-    if (last <= this.last && isKnown === null) {
-      this.#addEarlier(first, ends.length);
-      return null;
-    }
-    for (let i = 0; i < ends.length; i++) {
-      const cursor = cursorOf(events, i);
-      if (cursor > this.last) {
-        this.last = last;
-        return eventsFrom(events, i);
-      }
-      if (isKnown?.(cursor) !== true) this.#addEarlier(cursor, 1);
-    }
-    return null;
-  }
-
-  /**
-   * Takes events that were visible when the client began. Returns the bytes of those after the position and moves the position to the last
-   * of them; null if there are none. The client does not wait for the others, so they are not counted.
-   */
-  takeFirst(events: RecordEvents): Buffer | null {
-    let low = 0;
-    let high = events.ends.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (cursorOf(events, middle) > this.last) high = middle;
-      else low = middle + 1;
-    }
-    if (low === events.ends.length) return null;
-    this.last = events.last;
-    return low === 0 ? events.bytes : eventsFrom(events, low);
-  }
-
-  /** Returns and resets the summary of records that came before the client's position; null if none came since the last call. */
-  takeEarlier(): EarlierRecords | null {
-    const earlier = this.#earlier;
-    this.#earlier = null;
-    return earlier;
-  }
-
-  #addEarlier(cursor: string, count: number): void {
-    const before = this.#earlier;
-    const lowest = before === null || cursor < before.lowest ? cursor : before.lowest;
-    this.#earlier = { count: (before?.count ?? 0) + count, lowest };
-  }
-}
-
 const ignore = (): void => undefined;
-const firstCursor = '0'.repeat(16);
 
 /** Has a scan that waits for its turn give back the permit: it does no work, so another follower may have it. */
 function onWait(givePermit: () => void): (waits: boolean) => void {
@@ -137,7 +45,7 @@ export class Follower implements GroupMember {
   readonly #work: FollowerWork;
   readonly #position: FollowedPosition;
   /** The state that the last scan read; null before joining, and once the log can't contain records of that state any more. */
-  #seen: SeenState | null = null;
+  #seen: Seen | null = null;
   /** From this reading on the log contains no records of `#seen`. */
   #firstNewReading = 0;
   /** Whether it has caught up and takes records from the log. */
@@ -151,7 +59,7 @@ export class Follower implements GroupMember {
     this.group = work.group;
     this.stream = work.stream;
     this.followed = work.followed;
-    this.#position = new FollowedPosition(after === undefined ? firstCursor : formatCursor(after));
+    this.#position = followedFrom(work.followed.store.cursors, after);
     this.stream.onFree = () => this.take();
     this.group.join(this);
   }
@@ -177,8 +85,7 @@ export class Follower implements GroupMember {
   async #catchUp(query: Query): Promise<void> {
     let seen = await this.#begun(query);
     // A client that gave no cursor and was sent nothing starts after the last record of the state that was read.
-    if (query.after === undefined && this.#position.last === firstCursor)
-      this.#position.last = formatCursor(seen.last);
+    if (query.after === undefined && this.#position.isFirst) this.#position.begin(seen.last);
     while (this.next < this.group.log.first && !this.#isOver) seen = await this.#added(seen);
     if (this.#isOver) return;
     this.#seen = seen;
@@ -187,12 +94,12 @@ export class Follower implements GroupMember {
   }
 
   /** Sends the records that the stream begins with, read together with clients that begin nearby. Returns the state that was read. */
-  async #begun(query: Query): Promise<SeenState> {
+  async #begun(query: Query): Promise<Seen> {
     const { backlogs } = this.group;
     const place = backlogs.wait(query);
     this.#place = place;
     const givePermit = await this.#work.permits.acquire();
-    let seen: SeenState | null;
+    let seen: Seen | null;
     let isUntouched = true;
     try {
       if (this.#isOver) throw clientGoneError();
@@ -214,8 +121,8 @@ export class Follower implements GroupMember {
   }
 
   /** Sends the rest of a state, for a client that was too slow for those with which it shared a backlog. */
-  async #rest(state: BacklogState): Promise<SeenState> {
-    const after = parseCursor(this.#position.last)!;
+  async #rest(state: BacklogState): Promise<Seen> {
+    const { after } = this.#position;
     return this.#alone(
       (onTurn) => this.group.backlogs.beginRest(after, state, onTurn),
       (events) => this.#position.takeFirst(events),
@@ -223,7 +130,7 @@ export class Follower implements GroupMember {
   }
 
   /** Sends the records that have become visible since the state `before`. Returns the state that was read. */
-  async #added(before: SeenState): Promise<SeenState> {
+  async #added(before: Seen): Promise<Seen> {
     return this.#alone(
       (onTurn) => this.group.backlogs.beginAdded(before, onTurn),
       (events) => this.#position.take(events, null),
@@ -234,7 +141,7 @@ export class Follower implements GroupMember {
   async #alone(
     begin: (onTurn: (waits: boolean) => void) => BacklogPlace,
     take: (events: RecordEvents) => Buffer | null,
-  ): Promise<SeenState> {
+  ): Promise<Seen> {
     const givePermit = await this.#work.permits.acquire();
     try {
       if (this.#isOver) throw clientGoneError();
@@ -257,7 +164,7 @@ export class Follower implements GroupMember {
     place: BacklogPlace,
     givePermit: () => void,
     take: (events: RecordEvents) => Buffer | null,
-  ): Promise<SeenState | null> {
+  ): Promise<Seen | null> {
     for (;;) {
       const events = await place.take();
       givePermit();
@@ -300,7 +207,7 @@ export class Follower implements GroupMember {
       return behind === null ? null : eventText('behind', behind);
     }
     const seen = this.#seen;
-    const isKnown = seen === null ? null : (cursor: string) => seen.has(parseCursor(cursor)!);
+    const isKnown = seen === null ? null : (cursor: string) => seen.has(this.#position.parse(cursor));
     return this.#position.take(events, isKnown);
   }
 

@@ -1,5 +1,11 @@
 import type { ServerSettings } from '../../agents/definition/config.js';
-import { Semaphore, isLogstrataError, type ReadableStore, type Query } from '../../engine/index.js';
+import {
+  Semaphore,
+  isLogstrataError,
+  type RecordStore,
+  type Query,
+  type SeveralQuery,
+} from '../../engine/index.js';
 import { catchUpsMax, followLogsBytesMax } from '../http/http-limits.js';
 import { ProblemError } from '../http/problem.js';
 import type { ResponseHead, TransportResponse } from '../http/transport.js';
@@ -17,14 +23,15 @@ export interface FollowOptions extends Pick<
   ServerSettings,
   'followersMax' | 'queryTimeoutMs' | 'clientRateMin'
 > {
-  readonly lookup: (agent: string) => ReadableStore | undefined;
+  /** The store of an agent, or of several whose names are joined by commas. */
+  readonly lookup: (agent: string) => RecordStore | undefined;
   readonly log: (message: string) => void;
 }
 
 /** A request to follow. */
 export interface FollowRequest {
   readonly agent: string;
-  readonly store: ReadableStore;
+  readonly store: RecordStore;
   /** The records that the stream begins with: those after a cursor, or the newest. */
   readonly query: Query;
   readonly head: ResponseHead;
@@ -75,8 +82,7 @@ export class Followers {
       throw new ProblemError(503, `${followersMax} clients are following, the maximum`, {
         headers: { 'Retry-After': '5' },
       });
-    const { predicates, form } = query;
-    const followed = { agent, store, predicates, form };
+    const followed = { agent, store, query };
     const group = this.#groupOf(followed);
     const stream = new EventStream(
       response,
@@ -158,8 +164,9 @@ export class Followers {
 }
 
 /** Key of a group: equal for clients that follow the same agent with the same filters and fields. */
-function keyOf({ agent, predicates, form }: Followed): string {
-  const text = JSON.stringify([predicates, form?.fields ?? null], (_, value: unknown) =>
+function keyOf({ agent, query }: Followed): string {
+  const { predicates, of, form } = query as Partial<SeveralQuery>;
+  const text = JSON.stringify([predicates, of, form?.fields ?? null], (_, value: unknown) =>
     typeof value === 'bigint' ? `${value}n` : value,
   );
   return `${agent} ${text}`;

@@ -129,7 +129,7 @@ function signOf(text: string, type: FieldType): Meant | undefined {
 }
 
 /** A filter with this in place of a field's name searches all fields of type string. */
-const anyField = '*';
+export const anyField = '*';
 
 /**
  * Parses one filter from its decoded key `<field>__<operator>` (the operator is what follows the last `__`) and its decoded value.

@@ -2,7 +2,10 @@ import { ProblemError, badParameter } from './problem.js';
 import {
   type Predicate,
   predicatesMax,
+  CursorProblem,
   parseCursor,
+  shownCharactersMax,
+  type SeveralCursors,
   type Position,
   type Schema,
 } from '../../engine/index.js';
@@ -156,9 +159,18 @@ function parseMember(group: string, text: string, context: FilterContext): Filte
   }
 }
 
-/** The position that a cursor stands for; undefined without a text. Throws a `ProblemError` (400) for a text that is no cursor. */
-export function parsePosition(parameter: string, text: string | undefined): Position | undefined {
+/**
+ * The position that a cursor stands for; undefined without a text. Throws a `ProblemError` (400) for a text that is no cursor.
+ *
+ * @param cursors those of several agents, if these are asked
+ */
+export function parsePosition(
+  parameter: string,
+  text: string | undefined,
+  cursors?: SeveralCursors,
+): Position | undefined {
   if (text === undefined) return undefined;
+  if (cursors !== undefined) return parseJoint(parameter, text, cursors);
   const position = parseCursor(text);
   if (position === undefined) {
     throw badParameter(
@@ -167,6 +179,16 @@ export function parsePosition(parameter: string, text: string | undefined): Posi
     );
   }
   return position;
+}
+
+function parseJoint(parameter: string, text: string, cursors: SeveralCursors): Position {
+  const position = cursors.parse(text);
+  if (!(position instanceof CursorProblem)) return position;
+  const shown = JSON.stringify(text.slice(0, shownCharactersMax));
+  throw badParameter(
+    parameter,
+    `"${parameter}" must be a cursor of these agents in this order, but ${shown} ${position.message}`,
+  );
 }
 
 function unknownParameter(

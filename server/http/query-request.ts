@@ -3,8 +3,10 @@ import {
   type LineFormat,
   lineFormats,
   type Schema,
-  type ReadableStore,
+  type RecordStore,
+  type SeveralCursors,
   type Query,
+  agentsMax,
   isAgentName,
   knownQueriesMax,
 } from '../../engine/index.js';
@@ -42,11 +44,15 @@ export interface GivenForm {
 }
 
 /** The form that a request asks for; undefined for JSON Lines with all fields. Throws a `ProblemError` that names the parameter. */
-function parseAnswerForm({ fields, format }: GivenForm, schema: Schema): AnswerForm | undefined {
+function parseAnswerForm(
+  { fields, format }: GivenForm,
+  schema: Schema,
+  always: readonly string[],
+): AnswerForm | undefined {
   if (fields === undefined && format === undefined) return undefined;
   return {
     format: format === undefined ? 'jsonl' : parseFormat(format),
-    fields: fields === undefined ? null : parseFields(fields, schema),
+    fields: fields === undefined ? null : parseFields(fields, schema, always),
   };
 }
 
@@ -60,20 +66,20 @@ function parseFormat(text: string): LineFormat {
 }
 
 /** Indexes of the named fields, in the order in which they are named. An empty text names none: then records have their cursors alone. */
-function parseFields(text: string, schema: Schema): number[] {
+function parseFields(text: string, schema: Schema, always: readonly string[]): number[] {
   const names = schema.fields.map((field) => field.name);
   const fields: number[] = [];
   for (const name of text === '' ? [] : text.split(',')) {
     const field = names.indexOf(name);
-    if (field < 0) throw badParameter('fields', unknownField(name, names));
+    if (field < 0) throw badParameter('fields', unknownField(name, names, always));
     if (fields.includes(field)) throw badParameter('fields', `"fields" names ${JSON.stringify(name)} twice`);
     fields.push(field);
   }
   return fields;
 }
 
-function unknownField(name: string, names: readonly string[]): string {
-  if (name === '_cursor') return '"fields" names "_cursor", which every record has anyway: remove it';
+function unknownField(name: string, names: readonly string[], always: readonly string[]): string {
+  if (always.includes(name)) return `"fields" names "${name}", which every record has anyway: remove it`;
   return (
     `unknown field ${JSON.stringify(name)} in "fields"${didYouMean(name, names)}: ` +
     `it takes field names separated by commas. The fields are ${listNames(names)}`
@@ -82,8 +88,10 @@ function unknownField(name: string, names: readonly string[]): string {
 
 /** A request target that was parsed, and the store that it asks. */
 export interface ParsedTarget {
+  /** The agent's name; those of several are joined by commas. */
   readonly agent: string;
-  readonly store: ReadableStore;
+  readonly names: readonly string[];
+  readonly store: RecordStore;
   /** The fields that the query was parsed against. */
   readonly schema: Schema;
   readonly query: Query;
@@ -126,12 +134,27 @@ export const queryParameters = ['limit', 'after', 'before', 'fields', 'format'] 
  */
 export function parseQueryRequest(rawQuery: string, context: QueryContext): Query {
   const { given, predicates } = readParameters(rawQuery, queryParameters, context);
+  return queryOf(given, predicates, context);
+}
+
+/**
+ * A query with the parameters that are no filters.
+ *
+ * @param cursors those of several agents, if these are asked
+ */
+export function queryOf(
+  given: ReadonlyMap<string, readonly string[]>,
+  predicates: Query['predicates'],
+  context: QueryContext,
+  cursors?: SeveralCursors,
+): Query {
   const [limit, after, before, fields, format] = queryParameters.map((name) => given.get(name)?.[0]);
-  const form = parseAnswerForm({ fields, format }, context.schema);
+  const always = cursors === undefined ? ['_cursor'] : ['_cursor', '_agent'];
+  const form = parseAnswerForm({ fields, format }, context.schema, always);
   return {
     limit: parseLimit(limit, context),
-    after: parsePosition('after', after),
-    before: parsePosition('before', before),
+    after: parsePosition('after', after, cursors),
+    before: parsePosition('before', before, cursors),
     predicates,
     ...(form === undefined ? {} : { form }),
   };
@@ -142,6 +165,21 @@ export function parseQueryRequest(rawQuery: string, context: QueryContext): Quer
  * 404 for another path or a name that no agent can have, 400 for a bad percent-escape in the name.
  */
 export function parseAgentPath(rawPath: string, what: string): string {
+  return checkedName(nameInPath(rawPath, what));
+}
+
+/** The names of one agent or of several in such a path. Throws in addition 400 for names that can't be asked together. */
+export function parseAgentsPath(rawPath: string, what: string): readonly string[] {
+  const list = nameInPath(rawPath, what);
+  return list.includes(',') ? agentNames(list).map(checkedName) : [checkedName(list)];
+}
+
+function checkedName(name: string): string {
+  if (!isAgentName(name)) throw new ProblemError(404, `there is no agent ${JSON.stringify(name)}`);
+  return name;
+}
+
+function nameInPath(rawPath: string, what: string): string {
   const segments = rawPath.split('/');
   const [root, api, word, rawName] = segments;
   if (
@@ -153,9 +191,19 @@ export function parseAgentPath(rawPath: string, what: string): string {
   ) {
     throw new ProblemError(404, `nothing is at this path; the route is /api/${what}/{agent_name}`);
   }
-  const name = percentDecode(rawName, false, 'the agent name');
-  if (!isAgentName(name)) throw new ProblemError(404, `there is no agent ${JSON.stringify(name)}`);
-  return name;
+  return percentDecode(rawName, false, 'the agent name');
+}
+
+/** The names in a list for several agents. Throws a `ProblemError` (400) for one that is given twice or is empty, and for too many. */
+export function agentNames(list: string): readonly string[] {
+  const names = list.split(',');
+  if (names.includes(''))
+    throw new ProblemError(400, `a name is empty among the agents ${JSON.stringify(list)}`);
+  const twice = names.find((name, i) => names.indexOf(name) < i);
+  if (twice !== undefined) throw new ProblemError(400, `the agent ${JSON.stringify(twice)} is named twice`);
+  if (names.length > agentsMax)
+    throw new ProblemError(400, `${names.length} agents, but at most ${agentsMax} can be asked together`);
+  return names;
 }
 
 function isSegment(raw: string | undefined, expected: string): boolean {

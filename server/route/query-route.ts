@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import {
-  type ReadableStore,
+  type RecordStore,
+  type SeveralStore,
   isLogstrataError,
   type LogstrataError,
   type Query,
@@ -13,6 +14,7 @@ import {
   KnownQueries,
   type ParsedTarget,
   parseAgentPath,
+  parseAgentsPath,
   parseQueryRequest,
 } from '../http/query-request.js';
 import type { Admission, Slot } from '../pace/admission.js';
@@ -40,9 +42,11 @@ import { asksToFollow, followedQuery } from '../follow/follow-request.js';
 import type { Followers, FollowRequest } from '../follow/followers.js';
 import { wholeAnswerBytesMax } from '../http/http-limits.js';
 import { ProblemError, problemOf } from '../http/problem.js';
+import { parseSeveralRequest } from '../http/several-request.js';
 import { checkRequest, hostsAsked, type CheckRules, type RequestTarget } from '../http/request-check.js';
 import { type BreakReason, QueryTally, SlowQueries } from './query-tally.js';
 import type { ServerOptions } from './server-options.js';
+import { StoreLookup } from '../http/store-lookup.js';
 import { TimedPieces } from '../pace/timed-pieces.js';
 
 /** `limit` of a request that gives none, as the interface fixes it. */
@@ -69,16 +73,23 @@ export class QueryRoute {
   readonly #rules: CheckRules;
   readonly #heads: AnswerHeads;
   readonly #known = new KnownQueries();
+  readonly #stores: StoreLookup;
   /** Counts of all answers since the route was made. */
   readonly tally = new QueryTally();
   readonly slow: SlowQueries;
 
-  constructor(options: ServerOptions, admission: Admission, followers: Followers) {
+  constructor(
+    options: ServerOptions,
+    admission: Admission,
+    followers: Followers,
+    stores = new StoreLookup(options.lookup),
+  ) {
     const { listen, hosts, corsOrigin } = options;
     this.#options = options;
     this.#proxies = new TrustedProxies(options.trustedProxies);
     this.#admission = admission;
     this.#followers = followers;
+    this.#stores = stores;
     this.#watch = new AnswerWatch(options);
     this.#rules = {
       methods: routeMethods(corsOrigin),
@@ -128,7 +139,7 @@ export class QueryRoute {
     const { agent, store, query } = this.#read(target, caller);
     if (asksToFollow(request)) {
       const { objection } = caller;
-      const asked = { agent, store, query: followedQuery(query, request), objection };
+      const asked = { agent, store, query: followedQuery(query, request, store.cursors), objection };
       return this.#follow(asked, request, response, startMs);
     }
     const isWhole = request.version === '1.0';
@@ -191,16 +202,21 @@ export class QueryRoute {
     const { lookup, leftOut } = this.#options;
     const known = this.#known.get(target);
     if (known !== undefined) {
-      caller.assertMay(known.agent);
+      for (const name of known.names) caller.assertMay(name);
       // Since the query was parsed, the agent may have been removed or given other fields.
       const { agent, store, schema } = known;
-      if (lookup(agent) === store && store.schema === schema) return known;
+      if (this.#stores.find(agent) === store && store.schema === schema) return known;
     }
-    const { name: agent, found: store } = agentOfPath(rawPath, 'query', caller, { get: lookup, leftOut });
+    const names = parseAgentsPath(rawPath, 'query');
+    for (const name of names) findAgent(name, caller, { get: lookup, leftOut });
+    const agent = names.join();
+    const store = this.#stores.find(agent)!;
     const { schema } = store;
     const { timezone, limitMax, now } = this.#options;
     let isOfNow = false;
-    const query = parseQueryRequest(rawQuery, {
+    const parse =
+      store.cursors === undefined ? parseQueryRequest : parseSeveralRequest.bind(null, store as SeveralStore);
+    const query = parse(rawQuery, {
       schema,
       get now() {
         isOfNow = true;
@@ -210,7 +226,7 @@ export class QueryRoute {
       limitMax,
       limitDefault: Math.min(limitDefault, limitMax),
     });
-    const understood = { agent, store, schema, query };
+    const understood = { agent, names, store, schema, query };
     // A query with a relative time stands for another time at each request, so it is not kept.
     if (!isOfNow) this.#known.keep(target, understood);
     return understood;
@@ -237,7 +253,9 @@ export class QueryRoute {
     const { stats, bytes } = pieces;
     const totalMs = performance.now() - asked.startMs;
     if (error === null) this.tally.answered(200, totalMs);
-    if (stats !== undefined) this.tally.scanned(asked.agent, stats, bytes);
+    // Each list of agents would be a series of its own among the metrics.
+    const counted = asked.agent.includes(',') ? 'several agents' : asked.agent;
+    if (stats !== undefined) this.tally.scanned(counted, stats, bytes);
     const firstMs = pieces.firstMs ?? totalMs;
     if (this.slow.isSlow(firstMs, stats)) {
       const failure = error === null ? broken : describeFailure(error);
@@ -374,9 +392,14 @@ export function agentOfPath<T>(
   agents: AgentsByName<T>,
 ): { readonly name: string; readonly found: T } {
   const name = parseAgentPath(rawPath, what);
+  return { name, found: findAgent(name, caller, agents) };
+}
+
+/** The agent with a name. Throws as `agentOfPath` does. */
+export function findAgent<T>(name: string, caller: Caller, agents: AgentsByName<T>): T {
   caller.assertMay(name);
   const found = agents.get(name);
-  if (found !== undefined) return { name, found };
+  if (found !== undefined) return found;
   const reason = agents.leftOut?.get(name);
   if (reason === undefined) throw new ProblemError(404, `there is no agent "${name}"`);
   throw new ProblemError(503, `the agent "${name}" can't be served: ${reason}`, {
@@ -393,7 +416,7 @@ function describeFailure(error: unknown): string {
 /** A query, and how it is to be answered. */
 interface AnswerPlan {
   readonly asked: AskedQuery;
-  readonly store: ReadableStore;
+  readonly store: RecordStore;
   readonly query: Query;
   readonly head: ResponseHead;
   readonly packs: boolean;

@@ -6,6 +6,7 @@ import { formatUrl } from '../http/listen.js';
 import { NodeTransport } from '../http/node-transport.js';
 import { QueryRoute } from './query-route.js';
 import type { ServerOptions } from './server-options.js';
+import { StoreLookup } from '../http/store-lookup.js';
 import type { RequestHandler, Transport, TransportName } from '../http/transport.js';
 import { loadUws } from '../http/uws-binary.js';
 import { UwsTransport } from '../http/uws-transport.js';
@@ -32,8 +33,9 @@ export interface RunningServer {
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const admission = new Admission(options.queriesMax);
   const { host, port } = options.listen;
-  const followers = new Followers(options);
-  const route = new QueryRoute(options, admission, followers);
+  const stores = new StoreLookup(options.lookup);
+  const followers = new Followers({ ...options, lookup: stores.find });
+  const route = new QueryRoute(options, admission, followers, stores);
   const transport = chooseTransport(options, (request, response) => void route.answer(request, response));
   const portTaken = await transport.listen(host, port);
   return {
