@@ -235,7 +235,12 @@ export function openApi(version: string, console: string, query?: string): Part 
     paths: { ...all, [queryPath]: { ...both, ...all[queryPath] } },
     components: {
       securitySchemes: { token: { type: 'http', scheme: 'bearer' } },
-      parameters: { agent_name: { ...agentName, description: "The agent's name." } },
+      parameters: {
+        agent_name: {
+          ...agentName,
+          description: "The agent's name. Queries take 2 to 16 of them, too, separated by commas.",
+        },
+      },
       schemas,
       responses: Object.fromEntries(problems),
     },
