@@ -5,13 +5,14 @@ import {
   hasSystemCode,
   LogstrataError,
   type AgentStore,
+  type SeveralQuery,
   type Archive,
   type StoreStats,
 } from '../../engine/index.js';
 import { parametersKnown } from '../console/openapi.js';
 import { countJson, countParameters, countProblem, parseCountRequest } from '../http/count-request.js';
 import { operatorsOf } from '../http/filter.js';
-import { parseQueryRequest, queryParameters } from '../http/query-request.js';
+import { agentNames, parseQueryRequest, queryParameters } from '../http/query-request.js';
 import { didYouMean, listNames } from '../http/suggestion.js';
 import { describeFailure, exitDone, expectedError, UsageError } from './failure.js';
 import { completed, withWorkers } from './opened-archive.js';
@@ -24,6 +25,7 @@ import {
   type GlobalFlags,
   type Settings,
 } from './options.js';
+import { severalQueryOf } from './query.js';
 import type { StopSignals } from './stoppable.js';
 import { formatCounted, formatTime, tell } from './terminal.js';
 
@@ -46,16 +48,11 @@ const howMany = (description: string, byDefault: number): object => ({
 });
 /** Those of a route's parameters that are arguments as they are. */
 function argumentsOf(names: readonly string[]): Readonly<Record<string, object>> {
-  const known = names.filter((name) => name in parametersKnown);
-  return Object.fromEntries(
-    known.map((name) => [
-      name,
-      { ...parametersKnown[name]!.schema, description: parametersKnown[name]!.description },
-    ]),
-  );
+  return Object.fromEntries(Object.entries(parametersKnown).filter(([name]) => names.includes(name)));
 }
 
 const agent = text('The name of the agent.');
+const agents = text('The name of the agent, or of several, separated by commas.');
 const question = {
   agent,
   filters: {
@@ -116,25 +113,26 @@ class Asked {
   }
 }
 
-/** Asks for a page. `parameters` are those of the query route, and `since` and `until`. */
+/** Asks for a page of one agent, or of several. */
 async function askPage(
-  { settings }: Asked,
-  store: AgentStore,
+  asked: Asked,
   given: Given,
   signal: AbortSignal,
   bytesMax = answerBytesMax,
 ): Promise<Page> {
-  const { schema } = store;
-  const query = parseQueryRequest(rawQueryOf(given.filters ?? [], parametersOf(given), schema), {
-    schema,
-    now: Date.now(),
-    timezone: settings.config.server.timezone,
-    limitMax: recordsMax,
-    limitDefault: recordsDefault,
-  });
+  const [first, ...others] = await Promise.all(agentNames(given.agent).map((name) => asked.store(name)));
+  const { timezone } = asked.settings.config.server;
+  const context = { now: Date.now(), timezone, limitMax: recordsMax, limitDefault: recordsDefault };
+  const [words, parameters] = [given.filters ?? [], parametersOf(given)];
+  const { schema } = first!;
+  const joined = others.length === 0 ? undefined : first!.joined(others);
+  const query =
+    joined === undefined
+      ? parseQueryRequest(rawQueryOf(words, parameters, schema), { ...context, schema })
+      : severalQueryOf(joined, words, parameters, context);
   if ((query.form?.format ?? 'jsonl') !== 'jsonl')
     throw new UsageError('answers are JSON Lines: leave out "format"');
-  const { lines } = await store.scan(query, { signal });
+  const { lines } = await (joined ?? first!).scan(query as SeveralQuery, { signal });
   return readPage(lines, { isFromStart: query.after !== undefined, limit: query.limit, bytesMax });
 }
 
@@ -258,8 +256,7 @@ async function describeAgent(asked: Asked, { agent: name }: Given): Promise<Answ
 }
 
 async function queryLogs(asked: Asked, given: Given, signal: AbortSignal): Promise<Answer> {
-  const store = await asked.store(given.agent);
-  return (await askPage(asked, store, given, signal)).texts;
+  return (await askPage(asked, given, signal)).texts;
 }
 
 async function countLogs(asked: Asked, given: Given, signal: AbortSignal): Promise<Answer> {
@@ -279,6 +276,14 @@ async function countLogs(asked: Asked, given: Given, signal: AbortSignal): Promi
   );
 }
 
+/** The cursor of a record among those of its own agent, and that agent. */
+function ofOneAgent(cursor: string, agents: string): [cursor: string, agent: string] {
+  const [, own, ...cursors] = cursor.split('.');
+  if (own === undefined) return [cursor, agents];
+  const names = agents.split(',');
+  return [cursors[Number(own) - 1] ?? cursor, names[Number(own) - 1] ?? agents];
+}
+
 /** The cursor before another one: whatever stands there, the records after it begin with the other one. */
 function cursorBefore(cursor: string): string {
   return (BigInt(`0x${cursor}`) - 1n).toString(16).padStart(16, '0');
@@ -286,12 +291,11 @@ function cursorBefore(cursor: string): string {
 
 async function logsAround(asked: Asked, given: Given, signal: AbortSignal): Promise<Answer> {
   const { cursor: place, records_before: earlier, records_after: later, ...shown } = given;
-  const cursor = String(place);
+  const [cursor, agent] = ofOneAgent(String(place), given.agent);
   if (!/^[0-9a-f]{16}$/.test(cursor) || /^0+$/.test(cursor))
     throw new UsageError('"cursor" must be the _cursor of a record: 16 lowercase hexadecimal digits');
-  const store = await asked.store(given.agent);
   const around = (bounds: Record<string, Value>): Promise<Page> =>
-    askPage(asked, store, { ...shown, ...bounds }, signal, answerBytesMax / 2);
+    askPage(asked, { ...shown, agent, ...bounds }, signal, answerBytesMax / 2);
   const first = await around({ before: cursor, limit: earlier ?? neighboursDefault });
   const second = await around({
     after: cursorBefore(cursor),
@@ -327,6 +331,7 @@ const tools: readonly Tool[] = [
       'Returns log records as JSON Lines, oldest first: the newest that match, those after a _cursor, or those before one. Says how to go on.',
     properties: {
       ...question,
+      agent: agents,
       ...argumentsOf(queryParameters),
       limit: howMany('The number of records.', recordsDefault),
     },
@@ -342,7 +347,7 @@ const tools: readonly Tool[] = [
     name: 'logs_around',
     description: 'Returns a record and its neighbours, whether or not these match any filter.',
     properties: {
-      agent,
+      agent: agents,
       cursor: text('The _cursor of the record.'),
       records_before: howMany('The number of records before it.', neighboursDefault),
       records_after: howMany('The number of records after it.', neighboursDefault),

@@ -13,12 +13,13 @@ import {
   type ScanStats,
   type Schema,
   type Seen,
+  type SeveralQuery,
   type SeveralStore,
 } from '../../engine/index.js';
 import { linesAsEvents } from '../follow/event-stream.js';
 import { allAfter, beforeAll } from '../follow/backlogs.js';
 import { followedFrom, type FollowedPosition } from '../follow/followed-position.js';
-import { agentNames, parseQueryRequest } from '../http/query-request.js';
+import { agentNames, parseQueryRequest, type QueryContext } from '../http/query-request.js';
 import { parseSeveralRequest } from '../http/several-request.js';
 import { exitDone, UsageError } from './failure.js';
 import { completed, withWorkers } from './opened-archive.js';
@@ -188,21 +189,30 @@ export async function query(
   return askAgents(flags, agentNames(agent), async (store, settings) => {
     const { timezone, limitMax } = settings.config.server;
     const limits = { limitMax, limitDefault: Math.min(limitDefault, limitMax) };
-    const context = { now: Date.now(), timezone, ...limits };
-    const { since: _, until: __, ...common } = options;
-    const rawQuery = rawQueryOf(words, common, store.schema);
-    const asked = parseSeveralRequest(store, rawQuery, { ...context, schema: store.schema });
-    // Each agent has a time field of its own.
-    const of = store.stores.map(({ schema }, k) => {
-      const predicates = asked.of[k]!;
-      if (predicates === null || (since === undefined && until === undefined)) return predicates;
-      if (!schema.fields.some(({ type }) => type === 'time')) return null;
-      const within = parseQueryRequest(rawQueryOf([], { since, until }, schema), { ...context, schema });
-      return [...predicates, ...within.predicates];
-    });
-    const query = { ...asked, of };
+    const query = severalQueryOf(store, words, options, { now: Date.now(), timezone, ...limits });
     await answer(store, follows ? { ...query, ...followedQuery(query) } : query, settings);
   });
+}
+
+/** Parses the words and options of a query of several agents, as `rawQueryOf` and `parseQueryRequest` those of one. */
+export function severalQueryOf(
+  store: SeveralStore,
+  words: readonly string[],
+  { since, until, ...common }: Readonly<Record<string, readonly string[] | undefined>>,
+  context: Omit<QueryContext, 'schema'>,
+): SeveralQuery {
+  const { schema, stores } = store;
+  const asked = parseSeveralRequest(store, rawQueryOf(words, common, schema), { ...context, schema });
+  // Each agent has a time field of its own.
+  const of = stores.map((each, k) => {
+    const predicates = asked.of[k]!;
+    if (predicates === null || (since === undefined && until === undefined)) return predicates;
+    if (!each.schema.fields.some(({ type }) => type === 'time')) return null;
+    const rawQuery = rawQueryOf([], { since, until }, each.schema);
+    const within = parseQueryRequest(rawQuery, { ...context, schema: each.schema });
+    return [...predicates, ...within.predicates];
+  });
+  return { ...asked, of };
 }
 
 /** Opens the archive for a question about several agents. */

@@ -47,40 +47,32 @@ function object(members: Readonly<Record<string, Part>>, others: Readonly<Record
   return { type: 'object', required: Object.keys(members), properties: { ...members, ...others } };
 }
 
-/** What the parameters of the routes mean, by name, and their values. */
-export const parametersKnown: Readonly<
-  Record<string, { readonly description: string; readonly schema: Part }>
-> = {
-  limit: { description: 'The maximum number of records.', schema: { ...count, default: 100 } },
-  after: { description: 'Only records after this `_cursor`.', schema: cursor },
-  before: { description: 'Only records before this `_cursor`.', schema: cursor },
-  fields: { description: 'Only these fields, in this order, behind `_cursor`.', schema: list(text) },
-  by: {
-    description:
-      'A time field with a step (`time:1h`; s, m, h, d, w, mo, y), another field (`status`), or both.',
-    schema: { ...list(text), maxItems: 2 },
-  },
-  of: { description: 'Number fields to tell of, besides the count.', schema: list(text) },
-  fn: {
-    description: 'What to tell of them: sum, avg, min, max, p50, p90, p95, p99, distinct.',
-    schema: list(text),
-  },
+/** The values of the parameters of the routes, by name, and what they mean. */
+export const parametersKnown: Readonly<Record<string, Part>> = {
+  limit: { ...count, default: 100, description: 'The maximum number of records.' },
+  after: { ...cursor, description: 'Only records after this `_cursor`.' },
+  before: { ...cursor, description: 'Only records before this `_cursor`.' },
+  fields: { ...list(text), description: 'Only these fields, in this order, behind `_cursor`.' },
+  by: { ...list(text), maxItems: 2, description: 'A time and a step (`time:1h`), another field, or both.' },
+  of: { ...list(text), description: 'Fields to tell numbers of, besides the count.' },
+  fn: { ...list(text), description: 'What of them: sum, avg, min, max, p50, p90, p95, p99, distinct.' },
   top: {
-    description: 'The number of most frequent values.',
-    schema: { ...count, minimum: 1, maximum: countTopMax, default: topDefault },
+    ...count,
+    minimum: 1,
+    maximum: countTopMax,
+    default: topDefault,
+    description: 'How many values.',
   },
-  zone: { description: 'The time zone of the steps, such as `Europe/Oslo`.', schema: text },
+  zone: { ...text, description: 'The time zone of the steps, such as `Europe/Oslo`.' },
 };
 
 /** Parameters of a query string. A list of fields is one value, other lists repeat the parameter. */
 function inQuery(names: readonly string[], formats: readonly string[]): Part[] {
-  const format = { description: 'The form of the answer.', schema: { enum: formats, default: formats[0] } };
-  return names.map((name) => ({
-    name,
-    in: 'query',
-    ...(name === 'fields' ? { style: 'form', explode: false } : {}),
-    ...(name === 'format' ? format : (parametersKnown[name] ?? { schema: text })),
-  }));
+  const format = { enum: formats, default: formats[0], description: 'The form of the answer.' };
+  return names.map((name) => {
+    const schema = name === 'format' ? format : (parametersKnown[name] ?? text);
+    return { name, in: 'query', schema, ...(name === 'fields' ? { style: 'form', explode: false } : {}) };
+  });
 }
 
 /** The filters as one parameter, an object: each of its keys is a parameter of the query string. */

@@ -88,6 +88,16 @@ describe('logstrata mcp', () => {
     expect(note).toContain(
       `${expected.length} records; there are no earlier ones. Earlier: before=${String(expected[0]!._cursor)}`,
     );
+    const numbers = await asking.call('count_logs', {
+      agent: 'nginx',
+      by: ['status'],
+      top: 1,
+      of: ['bytes'],
+      fn: ['avg', 'max'],
+    });
+    expect(JSON.parse(numbers.texts[0]!)).toMatchObject({
+      values: { top: [{ of: { bytes: { avg: expect.any(Number) } } }] },
+    });
     const counted = await asking.call('count_logs', {
       agent: 'nginx',
       by: ['time:1d', 'status'],
@@ -141,6 +151,30 @@ describe('logstrata mcp', () => {
     });
     expect(ends.texts[0]).toBe('no record');
     expect(recordsOf(ends.texts[1]!)).toEqual(lines.slice(0, 1));
+  });
+
+  it('reads several agents under one cursor', async () => {
+    const folder = await loaded();
+    const asking = await new Asking(folder).connect();
+    const words = ['--since', '2026-11-18', '-n', '60'];
+    const expected = recordsOf((await run(folder, ['query', 'nginx,app', ...words])).stdout);
+    const given = { agent: 'nginx,app', since: '2026-11-18', limit: 30 };
+    const [later, note] = await asking.records('query_logs', given);
+    const before = /before=([0-9a-f.]+);/.exec(note)![1];
+    const [earlier] = await asking.records('query_logs', { ...given, before });
+    expect([...earlier, ...later]).toEqual(expected);
+    const record = expected.find(({ _agent }) => _agent === 'app')!;
+    const around = {
+      agent: 'nginx,app',
+      cursor: String(record['_cursor']),
+      records_before: 0,
+      records_after: 1,
+    };
+    const { texts } = await asking.call('logs_around', around);
+    expect(recordsOf(texts[1]!)).toMatchObject([
+      { message: record['message'] },
+      { level: expect.any(String) },
+    ]);
   });
 
   it('bounds answers, says what was left out, and goes on from there', async () => {

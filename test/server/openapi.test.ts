@@ -19,7 +19,7 @@ interface Described {
 interface Parameter {
   readonly name?: string;
   readonly description?: string;
-  readonly schema?: { readonly propertyNames?: { readonly pattern: string } };
+  readonly schema?: { readonly description?: string; readonly propertyNames?: { readonly pattern: string } };
 }
 
 const page = JSON.parse(openApiPage()) as Described;
@@ -49,8 +49,8 @@ describe('the OpenAPI document', () => {
 
   it('explains every parameter, and every operator of each type', () => {
     for (const { get } of Object.values(page.paths))
-      for (const { name, description } of get.parameters)
-        if (name !== undefined) expect(description, name).toBeTruthy();
+      for (const { name, description, schema } of get.parameters)
+        if (name !== undefined) expect(description ?? schema?.description, name).toBeTruthy();
     for (const path of ['/api/query/{agent_name}', '/api/count/{agent_name}']) {
       const { parameters } = page.paths[path]!.get;
       const names = parameters.map(({ name }) => name);
