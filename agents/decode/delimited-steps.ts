@@ -1,12 +1,6 @@
 import type { ByteSet, LineStep } from './delimited-lines.js';
-import {
-  compilePattern,
-  Empty,
-  findInterval,
-  Op,
-  readPatternProgram,
-  type PatternProgram,
-} from '../../engine/patterns/pattern-program.js';
+import { compilePattern, readPatternProgram } from '../../engine/patterns/compile-pattern.js';
+import { Empty, findInterval, Op, type PatternProgram } from '../../engine/patterns/pattern-program.js';
 
 const byteCount = 256;
 

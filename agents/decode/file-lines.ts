@@ -19,7 +19,7 @@ import {
   type Frame,
   recordEndsOf,
 } from './line-framing.js';
-import { compilePattern } from '../../engine/patterns/pattern-program.js';
+import { compilePattern } from '../../engine/patterns/compile-pattern.js';
 import { lineFormatOf, type AgentDefinition } from '../definition/definition.js';
 import type { SourceCursor } from '../sources/source-cursor.js';
 import { stopFlagOf, type SignalFlag } from './stop-flag.js';

@@ -1,9 +1,6 @@
 import type { RE2JS } from 're2js';
-import {
-  compilePattern,
-  readPatternProgram,
-  type PatternProgram,
-} from '../../engine/patterns/pattern-program.js';
+import { compilePattern, readPatternProgram } from '../../engine/patterns/compile-pattern.js';
+import type { PatternProgram } from '../../engine/patterns/pattern-program.js';
 import { PatternAutomaton, patternStepsMax } from './pattern-automaton.js';
 
 /** Number of bytes at the beginning of a line that `multiline.start` is matched against. */

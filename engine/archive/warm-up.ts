@@ -34,7 +34,7 @@ export async function warmUp(state: AgentState, workers: WorkerPool, signal: Abo
     const query = newestRecords(state);
     if (query === null) return false;
     const field = state.schema.fields.findIndex(({ type }) => type === 'string');
-    const asked: Predicate[][] = [[], [{ kind: 'anywhere', isAbsent: false, value: absentText }]];
+    const asked: Predicate[][] = [[], [{ kind: 'anywhere', op: 'like', isAbsent: false, value: absentText }]];
     for (let i = 0; field >= 0 && i < warmedValues; i++)
       asked.push([{ kind: 'string', field, op: 'exact', value: `${absentText} ${i}` }]);
     for (const predicates of asked) {

@@ -94,14 +94,18 @@ let variantPoints: Set<number> | undefined;
 /** Whether another code point folds to the same form. If none of a needle's does, case can be ignored. */
 export function hasCaseVariants(point: number): boolean {
   if (point < asciiEnd) return (point | 0x20) >= 0x61 && (point | 0x20) <= 0x7a;
-  if (variantPoints === undefined) {
-    variantPoints = new Set();
-    const folds = table();
-    for (let i = 0; i < foldEnd; i++) {
-      if (folds[i] !== i) variantPoints.add(i).add(folds[i]!);
-    }
+  return caseVariants().has(point);
+}
+
+/** The code points for which another one folds to the same form. */
+export function caseVariants(): ReadonlySet<number> {
+  if (variantPoints !== undefined) return variantPoints;
+  variantPoints = new Set();
+  const folds = table();
+  for (let i = 0; i < foldEnd; i++) {
+    if (folds[i] !== i) variantPoints.add(i).add(folds[i]!);
   }
-  return variantPoints.has(point);
+  return variantPoints;
 }
 
 /** The folded form of `text`. */

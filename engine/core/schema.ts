@@ -15,8 +15,8 @@ export type LineFormat = (typeof lineFormats)[number];
 export type CompareOp = 'eq' | 'ne' | 'gt' | 'gte' | 'lt' | 'lte';
 /** How a string is compared with a text. All operators but `exact` ignore case. */
 export type NeedleOp = 'exact' | 'like' | 'prefix' | 'suffix';
-/** `ne` is the negation of `exact`, and each `not_` operator the negation of the operator that it names. */
-export type StringOp = NeedleOp | 'ne' | 'not_like' | 'not_prefix' | 'not_suffix';
+/** `regex` finds a pattern in RE2 syntax. `ne` is the negation of `exact`, and each `not_` operator the negation of the operator that it names. */
+export type StringOp = NeedleOp | 'regex' | 'ne' | 'not_like' | 'not_prefix' | 'not_suffix' | 'not_regex';
 
 /**
  * A typed filter on a field. `field` is an index into the schema. Kind `int` is for `int`, `time` (in milliseconds) and `bool` fields
@@ -31,11 +31,12 @@ export type FieldPredicate =
   | { readonly kind: 'exists'; readonly field: number; readonly value: boolean };
 
 /**
- * A text that is searched in all fields of type string, ignoring case. A record matches if one of its fields contains the text; with
- * `isAbsent`, if none does.
+ * A text (`like`) or a pattern (`regex`) that is searched in all fields of type string. A record matches if it is found in one of its fields;
+ * with `isAbsent`, if it is found in none.
  */
 export interface AnywherePredicate {
   readonly kind: 'anywhere';
+  readonly op: 'like' | 'regex';
   readonly isAbsent: boolean;
   readonly value: string;
 }

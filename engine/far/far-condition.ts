@@ -6,6 +6,7 @@ import type { Needle } from '../scan/string-search.js';
 import {
   allMembers,
   type Comparison,
+  type PatternComparison,
   type PreparedPredicate,
   type PreparedPredicates,
   type StringComparison,
@@ -47,6 +48,7 @@ export function isExactCondition({ clauses }: PreparedPredicates, schema: Schema
 
 /** A needle with the letters k or s also matches texts with a character beyond ASCII that folds to one of them. */
 function isExactComparison(comparison: Comparison): boolean {
+  if (comparison.kind === 'pattern') return false;
   if (comparison.kind !== 'string') return true;
   const { op, folded, asciiFolding, meetsFoldingToAscii } = comparison.needle;
   return op === 'exact' || folded.length === 0 || (asciiFolding && !meetsFoldingToAscii);
@@ -125,6 +127,8 @@ function conditionOf(comparison: Comparison, column: string): string {
       return rangeCondition(comparison, column, floatLiteral);
     case 'string':
       return textCondition(comparison, column);
+    case 'pattern':
+      return patternCondition(comparison, column);
     case 'exists':
       return comparison.outside ? `isNull(${column})` : `isNotNull(${column})`;
     default:
@@ -157,6 +161,12 @@ function textCondition({ needle, outside }: StringComparison, column: string): s
   if (part.length === 0) return `isNotNull(${column})`;
   const meets = part.includes(0x6b) || part.includes(0x73);
   return orFoldingToAscii(holds('like', column, part, true), column, meets);
+}
+
+/** The texts that a match must contain are asked for: the server's own patterns may differ from ours, and the rows are filtered again. */
+function patternCondition({ needles, outside }: PatternComparison, column: string): string {
+  if (outside || needles.length === 0) return `isNotNull(${column})`;
+  return anyOf(needles.map((needle) => textCondition({ kind: 'string', needle, outside }, column)));
 }
 
 /**

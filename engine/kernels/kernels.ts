@@ -342,6 +342,8 @@ export interface Kernels {
     at: number,
     atMax: number,
   ): number;
+  searchRows(plan: number, to: number, bytesEnd: number, keepsStates: number): number;
+  followPositions(active: number, wiring: number, accepts: number, next: number, setBytes: number): number;
   xxh64Stripes(lanes: number, at: number, stripes: number): void;
   hashStrings(bytes: number, offsets: number, count: number, hashes: number): void;
   hashIntegers(values: number, count: number, hashes: number): void;

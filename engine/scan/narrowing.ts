@@ -10,11 +10,20 @@ import { assert } from '../core/errors.js';
 import { andRange, countRange, flipRange, orRange, setRange, spreadBits } from '../kernels/bitmap.js';
 import { selectFloat64, selectInt64 } from '../kernels/compare.js';
 import { selectCodes } from '../kernels/dictionary-select.js';
-import type { Comparison, IntComparison, PreparedPredicate } from './predicate.js';
+import { patternSearch } from '../patterns/pattern-search.js';
+import {
+  type Comparison,
+  type IntComparison,
+  type PatternComparison,
+  type PreparedPredicate,
+} from './predicate.js';
 import { matchString, selectStrings } from './string-search.js';
 import type { RowGroupShare } from './plan.js';
 import type { ScanStats } from './query.js';
 import type { RemainingRows } from './selection.js';
+
+/** For each comparison with a pattern, the rows in which it was found. */
+type FoundRows = ReadonlyMap<Comparison, Uint8Array>;
 
 /**
  * Sets the bits of `out` for the rows [from, to) of a plain column to whether they match the predicate. `from` must be a multiple of 8. A
@@ -26,15 +35,41 @@ export function evaluatePlain(
   from: number,
   to: number,
   out: Uint8Array,
+  found: FoundRows,
 ): void {
   const [first, ...others] = predicate.anyOf;
-  compare(first!, column, from, to, out);
+  compare(first!, column, from, to, out, found);
   const matches = others.length === 0 ? out : new Uint8Array(out.length);
   for (const comparison of others) {
-    compare(comparison, column, from, to, matches);
+    compare(comparison, column, from, to, matches, found);
     orRange(out, matches, from, to);
   }
   if (column.validity !== null) andRange(out, column.validity, from, to);
+}
+
+/**
+ * The rows of [from, to) that a pattern may match: those of `wanted` (null for all), and, unless they are few, only those with a text that
+ * every match contains.
+ */
+function rowsToSearch(
+  { needles }: PatternComparison,
+  column: BytesColumn,
+  from: number,
+  to: number,
+  wanted: Uint8Array | null,
+): Uint8Array {
+  const bits = new Uint8Array((to + 7) >> 3);
+  const isFew = wanted !== null && countRange(wanted, from, to) * rowsForOneLeft < to - from;
+  if (isFew || needles.length === 0) setRange(bits, from, to);
+  else {
+    const rows = new Uint8Array(bits.length);
+    for (const needle of needles) {
+      selectStrings(column, needle, from, to, rows);
+      orRange(bits, rows, from, to);
+    }
+  }
+  if (wanted !== null) andRange(bits, wanted, from, to);
+  return bits;
 }
 
 /** Like `evaluatePlain`, but leaves the bits of nulls undefined. */
@@ -44,6 +79,7 @@ function compare(
   from: number,
   to: number,
   out: Uint8Array,
+  found: FoundRows,
 ): void {
   if (comparison.kind === 'int') {
     assert(column.kind === 'int64', `a column of ${column.kind} can't be compared with an integer`);
@@ -52,6 +88,9 @@ function compare(
     assert(column.kind === 'float64', `a column of ${column.kind} can't be compared with a float`);
     const flip = comparison.outside ? 0xff : 0;
     selectFloat64(column.values, from, to, comparison.low, comparison.high, flip, out);
+  } else if (comparison.kind === 'pattern') {
+    out.set(found.get(comparison)!.subarray(from >> 3, (to + 7) >> 3), from >> 3);
+    if (comparison.outside) flipRange(out, from, to);
   } else if (comparison.kind === 'exists') {
     throw new Error('only validity tells whether values exist');
   } else {
@@ -81,10 +120,14 @@ function evaluateInt(
  * The entries of a dictionary that match, one byte for each entry; null when none matches. A dictionary has far fewer entries than the row
  * group has rows, and most row groups have no entry that matches.
  */
-export function matchingEntries(predicate: PreparedPredicate, column: DictionaryColumn): Uint8Array | null {
+export function matchingEntries(
+  predicate: PreparedPredicate,
+  column: DictionaryColumn,
+  found: FoundRows,
+): Uint8Array | null {
   const entries = column.values.length;
   const bits = new Uint8Array((entries + 7) >> 3);
-  evaluatePlain(predicate, column.values, 0, entries, bits);
+  evaluatePlain(predicate, column.values, 0, entries, bits, found);
   if (countRange(bits, 0, entries) === 0) return null;
   const wanted = new Uint8Array(entries);
   spreadBits(bits, entries, wanted);
@@ -110,25 +153,6 @@ export function matchRow(predicate: PreparedPredicate, column: BytesColumn, row:
     assert(comparison.kind === 'string', "a column of strings can't be compared with a number");
     return matchString(column, comparison.needle, row) !== comparison.outside;
   });
-}
-
-/** Bytes of strings searched in one step, chosen so that a step takes a few milliseconds. */
-const stepBytesMax = 4 * 1024 * 1024;
-
-/** The end of a step that begins at row `from`, a multiple of 8: `to`, or a multiple of 8 before it. */
-export function stepEnd(column: Column, from: number, to: number): number {
-  if (column.kind !== 'bytes') return to;
-  const { offsets } = column;
-  const bytesEnd = offsets[from]! + stepBytesMax;
-  if (offsets[to]! <= bytesEnd) return to;
-  let low = from >> 3;
-  let high = to >> 3;
-  while (high - low > 1) {
-    const middle = (low + high) >>> 1;
-    if (offsets[middle << 3]! <= bytesEnd) low = middle;
-    else high = middle;
-  }
-  return Math.min(to, Math.max(low, (from >> 3) + 1) << 3);
 }
 
 /**
@@ -158,13 +182,13 @@ export const rowsForOneLeft = 64;
 
 /**
  * Evaluates predicates one after another until no row is left. All threads use this function. Returns `dictionary` where dictionaries alone
- * have excluded all rows, else `values`.
+ * have excluded all rows, else `values`. Yields after each step of the search for a pattern, which takes a few milliseconds.
  */
-export function narrow(
+export function* narrow(
   asked: readonly PredicateOfColumn[],
   mode: NarrowMode,
   remaining: RemainingRows,
-): Narrowed {
+): Generator<undefined, Narrowed> {
   const seen: number[] = [];
   const passed: number[] = [];
   let narrowedBy: NarrowedBy = 'dictionary';
@@ -172,7 +196,16 @@ export function narrow(
     const before = remaining.count;
     if (before === 0) break;
     const own = mode === 'all' ? remaining : remaining.copy();
-    if (narrowByColumn(predicate, column, own) === 'values') narrowedBy = 'values';
+    const found = new Map<Comparison, Uint8Array>();
+    for (const comparison of predicate.anyOf.filter((each) => each.kind === 'pattern')) {
+      const texts = column.kind === 'dictionary' ? column.values : column;
+      assert(texts.kind === 'bytes', `a column of ${texts.kind} can't be searched for a pattern`);
+      const { from, to } = texts === column ? own.range : { from: 0, to: texts.length };
+      const rows = rowsToSearch(comparison, texts, from, to, texts === column ? own.bits : null);
+      for (const step of patternSearch(comparison.pattern).narrow(texts, rows, from, to)) yield step;
+      found.set(comparison, rows);
+    }
+    if (narrowByColumn(predicate, column, own, found) === 'values') narrowedBy = 'values';
     seen.push(before);
     passed.push(own.count);
     if (mode === 'none') remaining.takeAway(own);
@@ -182,7 +215,12 @@ export function narrow(
 }
 
 /** Leaves the rows whose value in the column matches. */
-function narrowByColumn(predicate: PreparedPredicate, column: Column, remaining: RemainingRows): NarrowedBy {
+function narrowByColumn(
+  predicate: PreparedPredicate,
+  column: Column,
+  remaining: RemainingRows,
+  found: FoundRows,
+): NarrowedBy {
   const { from, to } = remaining.range;
   const [first] = predicate.anyOf;
   if (first!.kind === 'exists') {
@@ -193,7 +231,7 @@ function narrowByColumn(predicate: PreparedPredicate, column: Column, remaining:
     if (first!.outside) flipRange(matches, from, to);
     remaining.keep(matches);
   } else if (column.kind === 'dictionary') {
-    const wanted = matchingEntries(predicate, column);
+    const wanted = matchingEntries(predicate, column, found);
     if (wanted === null) {
       remaining.clear();
       return 'dictionary';
@@ -201,11 +239,11 @@ function narrowByColumn(predicate: PreparedPredicate, column: Column, remaining:
     const matches = remaining.room();
     evaluateDictionary(column, wanted, from, to, matches);
     remaining.keep(matches);
-  } else if (column.kind === 'bytes' && remaining.count * rowsForOneLeft < to - from) {
+  } else if (column.kind === 'bytes' && remaining.count * rowsForOneLeft < to - from && found.size === 0) {
     remaining.keepEach((row) => matchRow(predicate, column, row));
   } else {
     const matches = remaining.room();
-    evaluatePlain(predicate, column, from, to, matches);
+    evaluatePlain(predicate, column, from, to, matches, found);
     remaining.keep(matches);
   }
   return 'values';

@@ -3,6 +3,7 @@ import { int64Max, int64Min, predicatesMax } from '../core/limits.js';
 import { typeFacts, type Field, type Schema } from '../core/schema.js';
 import { hashIntegers, hashStrings } from '../kernels/value-filter.js';
 import { finishXxh64, newLanes } from '../kernels/xxh64.js';
+import { searchPattern, type SearchPattern } from '../patterns/search-pattern.js';
 import type { Asked } from '../store/sealed/filter-question.js';
 import { prepareNeedle, type Needle } from './string-search.js';
 import type {
@@ -51,7 +52,8 @@ export interface PreparedPredicates {
 /**
  * A comparison in the form that kernels take. With `outside`, the values match that are outside the range, or that don't match the needle.
  */
-export type Comparison = IntComparison | FloatComparison | StringComparison | ExistsComparison;
+export type Comparison =
+  IntComparison | FloatComparison | StringComparison | PatternComparison | ExistsComparison;
 
 /** A range that includes both ends. */
 export interface Range<T> {
@@ -70,10 +72,24 @@ export interface StringComparison {
   readonly outside: boolean;
 }
 
+/** Searches strings for a pattern. With `outside`, the strings match that the pattern does not. */
+export interface PatternComparison {
+  readonly kind: 'pattern';
+  readonly pattern: SearchPattern;
+  /** Every string that the pattern matches contains one of these texts. Empty where none is known. */
+  readonly needles: readonly Needle[];
+  readonly outside: boolean;
+}
+
 /** Every value matches; with `outside`, null does and no value. A predicate with this comparison has no other. */
 export interface ExistsComparison {
   readonly kind: 'exists';
   readonly outside: boolean;
+}
+
+/** Whether values are searched for a pattern, which may take far longer than any other comparison. */
+export function hasPattern({ anyOf }: PreparedPredicate): boolean {
+  return anyOf.some(({ kind }) => kind === 'pattern');
 }
 
 /** All members of a clause. */
@@ -132,10 +148,10 @@ function prepareClause(predicate: Predicate, schema: Schema): Clause<PreparedPre
   return { members: Array.from(members.values(), (same) => preparePredicate(same, schema)), absent };
 }
 
-/** A filter for each field of type string: it contains the text. */
-function inEachField({ value }: AnywherePredicate, { fields }: Schema): FieldPredicate[] {
+/** A filter for each field of type string: the text or the pattern is in it. */
+function inEachField({ op, value }: AnywherePredicate, { fields }: Schema): FieldPredicate[] {
   return fields.flatMap(({ type }, field): FieldPredicate[] =>
-    type === 'string' ? [{ kind: 'string', field, op: 'like', value }] : [],
+    type === 'string' ? [{ kind: 'string', field, op, value }] : [],
   );
 }
 
@@ -193,38 +209,46 @@ const negated: Partial<Record<StringOp, NeedleOp>> = {
   not_suffix: 'suffix',
 };
 
-function stringComparison(op: StringOp, value: string): StringComparison {
+function stringComparison(op: StringOp, value: string): StringComparison | PatternComparison {
+  if (op === 'regex' || op === 'not_regex') {
+    const pattern = searchPattern(value);
+    const needles = pattern.texts.map((text) => prepareNeedle('like', text));
+    return { kind: 'pattern', pattern, needles, outside: op === 'not_regex' };
+  }
   const opposite = negated[op];
   const needle = prepareNeedle(opposite ?? (op as NeedleOp), value);
   return { kind: 'string', needle, outside: opposite !== undefined };
 }
 
-function needlesOf(anyOf: readonly Comparison[]): Needle[] {
-  const needles = anyOf.flatMap((comparison) =>
-    comparison.kind === 'string' && !comparison.outside && comparison.needle.folded.length > 0
-      ? [comparison.needle]
-      : [],
-  );
-  return needles.length === anyOf.length ? needles : [];
+function needlesOf(anyOf: readonly Comparison[]): readonly Needle[] {
+  const needles = anyOf.map((comparison) => {
+    if (comparison.outside) return [];
+    if (comparison.kind === 'pattern') return comparison.needles;
+    return comparison.kind === 'string' && comparison.needle.folded.length > 0 ? [comparison.needle] : [];
+  });
+  return needles.every(({ length }) => length > 0) ? needles.flat() : [];
 }
 
 function askedOf(anyOf: readonly Comparison[]): Asked[] {
-  const asked = anyOf.flatMap((comparison) => {
-    const one = askedOne(comparison);
-    return one === null ? [] : [one];
-  });
-  return asked.length === anyOf.length ? asked : [];
+  const asked = anyOf.flatMap((comparison) =>
+    comparison.kind === 'pattern' && !comparison.outside && comparison.needles.length > 0
+      ? comparison.needles.map(askedNeedle)
+      : [askedOne(comparison)],
+  );
+  const known = asked.filter((one) => one !== null);
+  return known.length === asked.length ? known : [];
+}
+
+function askedNeedle({ op, raw, folded }: Needle): Asked | null {
+  if (op !== 'exact')
+    return folded.length < askedTextBytesMin ? null : { hash: null, shortHash: null, folded };
+  const [low, high] = hashStrings(raw, Uint32Array.of(0, raw.length), 1);
+  return { hash: { low: low!, high: high! }, shortHash: null, folded };
 }
 
 function askedOne(comparison: Comparison): Asked | null {
   if (comparison.outside) return null;
-  if (comparison.kind === 'string') {
-    const { op, raw, folded } = comparison.needle;
-    if (op !== 'exact')
-      return folded.length < askedTextBytesMin ? null : { hash: null, shortHash: null, folded };
-    const [low, high] = hashStrings(raw, Uint32Array.of(0, raw.length), 1);
-    return { hash: { low: low!, high: high! }, shortHash: null, folded };
-  }
+  if (comparison.kind === 'string') return askedNeedle(comparison.needle);
   if (comparison.kind !== 'int' || comparison.low !== comparison.high) return null;
   const [low, high] = hashIntegers(BigInt64Array.of(comparison.low), 1);
   return { hash: { low: low!, high: high! }, shortHash: shortHashOf(comparison.low), folded: noText };

@@ -334,6 +334,7 @@ function comparisonVerdict(comparison: Comparison, { min, max }: ZoneMap): ZoneV
   if (min === null || max === null) return 'some';
   switch (comparison.kind) {
     case 'exists':
+    case 'pattern':
       return 'some';
     case 'int':
       assert(typeof min === 'bigint' && typeof max === 'bigint', 'the bounds of integers are BigInts');

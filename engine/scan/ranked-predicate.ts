@@ -42,6 +42,7 @@ export function costOf(predicate: PreparedPredicate, column: Column): number {
 function compareCost({ anyOf }: PreparedPredicate): number {
   return anyOf.reduce((sum, comparison) => {
     if (comparison.kind === 'exists') return sum + dictionaryCost;
+    if (comparison.kind === 'pattern') return sum + (comparison.needles.length > 0 ? 60 : 400);
     if (comparison.kind !== 'string') return sum + numericCost;
     return sum + (comparison.needle.op === 'like' ? 40 : 5);
   }, 0);

@@ -14,9 +14,16 @@ import type { JobQueue } from '../workers/job-queue.js';
 import type { OpenRowGroup, RowGroup } from '../store/reading/snapshot.js';
 import type { RowGroupShare } from './plan.js';
 import type { ScanStats } from './query.js';
-import { countNarrowed, narrow, type NarrowedBy, type NarrowMode } from './narrowing.js';
+import { countNarrowed, narrow, type Narrowed, type NarrowedBy, type NarrowMode } from './narrowing.js';
 import { matchesTask, type NarrowedRows } from './row-group-task.js';
-import { allMembers, fieldsOf, onlyMember, type Clause, type PreparedPredicates } from './predicate.js';
+import {
+  allMembers,
+  fieldsOf,
+  hasPattern,
+  onlyMember,
+  type Clause,
+  type PreparedPredicates,
+} from './predicate.js';
 import { Pruning, type Undecided } from './pruning.js';
 import { costOf, rank, type RankedPredicate, mayMatchStreamed } from './ranked-predicate.js';
 import { RemainingRows, type Selection } from './selection.js';
@@ -33,6 +40,9 @@ export interface ScanWork {
 
 /** Comparing numbers and dictionary codes takes this fraction of the time that searching as many bytes of text does. */
 const numbersShare = 1 / 8;
+
+/** Searching text for a pattern takes this many times as long as searching it for a text, or more. */
+const patternShare = 8;
 
 /**
  * Finds the rows of row groups that match all predicates. Evaluates first what costs least and excludes most, and reads nothing more once
@@ -151,23 +161,37 @@ export class RowGroupFilter {
     remaining: RemainingRows,
   ): Promise<NarrowedBy> {
     const { threads } = this.work;
-    const bytes = columns.reduce((sum, column) => sum + bytesToCompare(column, remaining), 0);
-    const isInline = threads === null || bytes <= this.#inlineBytes;
+    const bytes = columns.reduce(
+      (sum, column, i) =>
+        sum + bytesToCompare(column, remaining) * (hasPattern(asked[i]!.predicate) ? patternShare : 1),
+      0,
+    );
+    const isInline = threads === null || threads.threadCount === 0 || bytes <= this.#inlineBytes;
     this.#inlineBytes -= bytes;
     const layouts = isInline ? null : layoutsOf(columns);
     const narrowed =
       threads === null || layouts === null
-        ? narrow(
-            asked.map(({ predicate }, i) => ({ predicate, column: columns[i]! })),
-            mode,
-            remaining,
-          )
+        ? await this.#evaluateHere(asked, columns, mode, remaining)
         : await this.#evaluateThere(threads, asked, layouts, mode, remaining);
     narrowed.seen.forEach((seen, i) => {
       asked[i]!.rowsSeen += seen;
       asked[i]!.rowsPassed += narrowed.passed[i]!;
     });
     return narrowed.narrowedBy;
+  }
+
+  /** Gives up its turn between steps. */
+  async #evaluateHere(
+    asked: readonly RankedPredicate[],
+    columns: readonly Column[],
+    mode: NarrowMode,
+    remaining: RemainingRows,
+  ): Promise<Narrowed> {
+    const ofColumns = asked.map(({ predicate }, i) => ({ predicate, column: columns[i]! }));
+    const steps = narrow(ofColumns, mode, remaining);
+    let step = steps.next();
+    for (; step.done !== true; step = steps.next()) await this.work.pace.pause();
+    return step.value;
   }
 
   async #evaluateThere(
@@ -184,6 +208,7 @@ export class RowGroupFilter {
       memoryBytes: sharedMemory().buffer.byteLength,
       ...remaining.span,
       bits: remaining.bits,
+      ended: asked.some(({ predicate }) => hasPattern(predicate)) ? threads.ended : null,
     });
     if (narrowed.bits === null) remaining.clear();
     else remaining.keep(narrowed.bits);

@@ -1,6 +1,7 @@
 import { columnAt, wordsPerLayout, type ColumnLayout } from '../columns/column.js';
 import type { LineTable } from '../kernels/json-rows.js';
 import { onLentMemory } from '../core/shared-memory.js';
+import { throwIfEnded } from '../workers/job-queue.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../workers/task.js';
 import { JsonLines, type LinePart, type Piece } from './json-lines.js';
 import { narrow, type Narrowed, type NarrowMode } from './narrowing.js';
@@ -28,6 +29,8 @@ export interface MatchesJob {
   readonly endRow: number;
   /** The rows that are left; null for all of the span. */
   readonly bits: Uint8Array | null;
+  /** Set once the query has ended, for a job that may take long; else null. */
+  readonly ended: Int32Array | null;
 }
 
 /** What is left of a row group: one bit for each of its rows, or null where no row is left. */
@@ -71,7 +74,10 @@ export function findMatches(job: MatchesJob): Finished<NarrowedRows> {
       predicate,
       column: columnAt(buffer, layouts, i * wordsPerLayout),
     }));
-    const narrowed = narrow(asked, mode, remaining);
+    const steps = narrow(asked, mode, remaining);
+    let step = steps.next();
+    for (; step.done !== true; step = steps.next()) throwIfEnded(job.ended);
+    const narrowed = step.value;
     const selection = remaining.selection();
     if (selection.kind !== 'bits') return { result: { ...narrowed, bits: null }, transfer: [] };
     const bits = selection.bits as Uint8Array<ArrayBuffer>;

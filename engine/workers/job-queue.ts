@@ -5,6 +5,11 @@ import type { Task } from './task.js';
 /** The error of jobs that are dropped when their query ends. Made once: its stack trace costs more than the rest of ending a query. */
 const queryEnded = new LogstrataError('cancelled', 'the query has ended');
 
+/** Called by a job between its steps: throws where the queue has ended, which the job's `ended` tells. */
+export function throwIfEnded(ended: Int32Array | null): void {
+  if (ended !== null && Atomics.load(ended, 0) !== 0) throw queryEnded;
+}
+
 /** The estimate of the first job of a queue (ms). */
 const firstJobMs = 1;
 
@@ -44,6 +49,7 @@ export class JobQueue {
   /** Time of threads that it has used, counted from the time that others had used when it began to have jobs (ms). */
   #usedMs = 0;
   #ended: Error | undefined;
+  #endedFlag: Int32Array | undefined;
   /** Tracked work that has not ended. */
   readonly #underWay = new Set<Promise<unknown>>();
 
@@ -58,6 +64,12 @@ export class JobQueue {
   /** Number of threads that may run its jobs at once. With 0 the calling thread runs them. */
   get threadCount(): number {
     return this.#pool.threads;
+  }
+
+  /** For jobs that may take long: memory that threads share, which is set once the queue has ended (see `throwIfEnded`). */
+  get ended(): Int32Array {
+    this.#endedFlag ??= new Int32Array(new SharedArrayBuffer(4)).fill(this.#ended === undefined ? 0 : 1);
+    return this.#endedFlag;
   }
 
   /** How long (ms) its jobs have taken on average; a guess before the first. */
@@ -141,6 +153,7 @@ export class JobQueue {
   end(reason: Error = queryEnded): void {
     this.#signal?.removeEventListener('abort', this.#onAbort);
     this.#ended ??= reason;
+    this.#endedFlag?.fill(1);
     for (const { reject } of this.waiting.splice(0)) reject(reason);
   }
 

@@ -7,8 +7,7 @@ import {
   parseDuration,
 } from '../../agents/definition/quantities.js';
 import { isAgentName, lineFormats, numberFunctions, workersMax } from '../../engine/index.js';
-import { topDefault } from '../http/count-request.js';
-import { agentsOfTokenMax, tokenNameCharactersMax } from '../http/http-limits.js';
+import { agentsOfTokenMax, tokenNameCharactersMax, topDefault } from '../http/http-limits.js';
 import { isTokenId, listenerNames } from '../http/token-folder.js';
 import { logLevels } from './failure.js';
 import { limitDefault } from './options.js';
@@ -112,8 +111,10 @@ Filters are words field__operator=value; all of them must hold. Quote what the s
 A word without an operator is a text that any string field contains: timeout is '*__like=timeout'.
   int, float, time   eq ne gt gte lt lte in
   string             exact like prefix suffix (the last three ignore case),
-                     ne not_like not_prefix not_suffix, in
-  *                  like not_like: any string field: '*__like=timeout'
+                     ne not_like not_prefix not_suffix, in,
+                     regex not_regex: 'message__regex=took [0-9]{4,} ?ms'
+  *                  like not_like regex not_regex: any string field:
+                     '*__like=timeout'
   bool               eq ne in, with true or false
   time               since until: "2026-11-18 10:00:00", 2026-11-18,
                      or a span back from now: 15m, 2h, 7d

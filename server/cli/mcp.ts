@@ -11,7 +11,7 @@ import {
 } from '../../engine/index.js';
 import { parametersKnown } from '../console/openapi.js';
 import { countJson, countParameters, countProblem, parseCountRequest } from '../http/count-request.js';
-import { operatorsOf } from '../http/filter.js';
+import { operatorsOf } from '../http/filter-operators.js';
 import { agentNames, parseQueryRequest, queryParameters } from '../http/query-request.js';
 import { didYouMean, listNames } from '../http/suggestion.js';
 import { describeFailure, exitDone, expectedError, UsageError } from './failure.js';

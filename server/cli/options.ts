@@ -23,7 +23,7 @@ import {
   type Schema,
   type Taken,
 } from '../../engine/index.js';
-import { likelyFilter } from '../http/filter.js';
+import { likelyFilter } from '../http/filter-operators.js';
 import { didYouMean, listNames } from '../http/suggestion.js';
 import { parseTimeValue } from '../http/time-value.js';
 import { UsageError } from './failure.js';

@@ -58,7 +58,7 @@ const signs = { eq: '=', ne: '≠', gt: '>', gte: '≥', lt: '<', lte: '≤' } a
 /** A parsed filter: field, comparison and typed value. */
 function describePredicate(predicate: Predicate, schema: Schema): string {
   if (predicate.kind === 'anywhere')
-    return `any text ${predicate.isAbsent ? 'not_like' : 'like'} ${JSON.stringify(predicate.value)}`;
+    return `any text ${predicate.isAbsent ? 'not_' : ''}${predicate.op} ${JSON.stringify(predicate.value)}`;
   if (predicate.kind === 'any' || predicate.kind === 'set')
     return predicate.members.map((member) => describePredicate(member, schema)).join(' or ');
   const { name, type } = schema.fields[predicate.field]!;

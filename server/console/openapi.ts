@@ -5,8 +5,9 @@ import {
   predicatesMax,
   type LineFormat,
 } from '../../engine/index.js';
-import { countFormats, countParameters, topDefault } from '../http/count-request.js';
-import { anywhereOps, fieldTypes, groupNames, operatorsOf } from '../http/filter.js';
+import { countFormats, countParameters } from '../http/count-request.js';
+import { anywhereOps, fieldTypes, groupNames, operatorsOf } from '../http/filter-operators.js';
+import { topDefault } from '../http/http-limits.js';
 import { problemTitles } from '../http/problem.js';
 import { queryParameters } from '../http/query-request.js';
 

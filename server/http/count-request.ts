@@ -16,6 +16,7 @@ import {
   parseNumbers,
   type NumbersRequest,
 } from './count-numbers.js';
+import { topDefault } from './http-limits.js';
 import { badParameter, type ProblemError } from './problem.js';
 import { parsePosition, readParameters, type FilterContext } from './parameters.js';
 import { didYouMean, listNames } from './suggestion.js';
@@ -41,9 +42,6 @@ export interface CountRequest {
 
 /** The parameters of a count besides its filters. */
 export const countParameters = ['by', 'of', 'fn', 'top', 'zone', 'format', 'after', 'before'] as const;
-
-/** Number of values to return where the request does not say. */
-export const topDefault = 10;
 
 /**
  * Parses the query string of a count request. It may have filters as a query has them, and the parameters `by` (`<field>:<step>` for a

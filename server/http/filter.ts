@@ -1,131 +1,31 @@
 import {
-  type CompareOp,
-  type FieldType,
-  type StringOp,
   type Schema,
   type AnywherePredicate,
   type Field,
   type FieldPredicate,
   int64Max,
   int64Min,
+  isLogstrataError,
 } from '../../engine/index.js';
+import { searchPattern } from '../../engine/patterns/search-pattern.js';
+import { anywhereOps, filtersOf, likelyFilter, operatorsOf, windowOps } from './filter-operators.js';
 import { badParameter, type ProblemError } from './problem.js';
 import { didYouMean, listNames } from './suggestion.js';
 import { parseTimeValue, type TimeContext } from './time-value.js';
 
-const compareOps: readonly CompareOp[] = ['eq', 'ne', 'gt', 'gte', 'lt', 'lte'];
-const stringOps: readonly StringOp[] = [
-  'exact',
-  'like',
-  'prefix',
-  'suffix',
-  'ne',
-  'not_like',
-  'not_prefix',
-  'not_suffix',
-];
-/** Operators of a filter on `*`, which searches all fields of type string. */
-export const anywhereOps = ['like', 'not_like'] as const;
-/** The operators of times that take dates, and the comparisons that they are. */
-const windowOps = new Map<string, CompareOp>([
-  ['since', 'gte'],
-  ['until', 'lt'],
-]);
-
-/** Parses the value of a filter `parameter`. Throws a `ProblemError`. */
-type ParseValue<T> = (parameter: string, text: string, context: TimeContext) => T;
-
-/** The filters on fields of a type: the operators, and how their values are parsed. */
-type Filters =
-  | { readonly kind: 'int'; readonly operators: readonly CompareOp[]; readonly parse: ParseValue<bigint> }
-  | { readonly kind: 'float'; readonly operators: readonly CompareOp[]; readonly parse: ParseValue<number> }
-  | { readonly kind: 'string'; readonly operators: readonly StringOp[]; readonly parse: ParseValue<string> };
-
-const filtersOf: Readonly<Record<FieldType, Filters>> = {
-  int: { kind: 'int', operators: compareOps, parse: parseInt64 },
-  float: { kind: 'float', operators: compareOps, parse: parseDouble },
-  string: { kind: 'string', operators: stringOps, parse: (_, text) => text },
-  time: { kind: 'int', operators: compareOps, parse: parseTimeNumber },
-  bool: { kind: 'int', operators: ['eq', 'ne'], parse: parseBool },
-};
-
-/** The types of fields. */
-export const fieldTypes = Object.keys(filtersOf) as readonly FieldType[];
-
-/** The parameters whose values are filters, one of which has to hold. */
-export const groupNames: readonly string[] = ['any', ...Array.from({ length: 8 }, (_, i) => `any${i + 2}`)];
-
-/** The operators that a filter on a field of this type may have. */
-export function operatorsOf(type: FieldType): readonly string[] {
-  return [...(type === 'time' ? windowOps.keys() : []), ...filtersOf[type].operators, 'in', 'exists'];
-}
-
-/** Comparison signs of other query languages, and the operators that they stand for. Longer signs come first, as they begin with others. */
-const signs: readonly (readonly [sign: string, operator: string, ofTime: string | undefined])[] = [
-  ['>=', 'gte', 'since'],
-  ['<=', 'lte', undefined],
-  ['!=', 'ne', undefined],
-  ['==', 'eq', undefined],
-  ['>', 'gt', undefined],
-  ['<', 'lt', 'until'],
-  ['=', 'eq', undefined],
-  [':', 'eq', undefined],
-];
-
-/** A longer hint would hide the sentence around it. */
-const hintLengthMax = 200;
-
-/**
- * Guesses the filter that was meant by a parameter that is not a valid one: `status__gte=500` for `status_gte=500` or `status>=500`.
- * Undefined if there is no likely one.
- *
- * @param key decoded, up to the first `=` of the parameter
- * @param value decoded, after that `=`; null if there is none
- */
-export function likelyFilter(key: string, value: string | null, { fields }: Schema): string | undefined {
-  // If the key begins with several names (`status_code` and `status`), the longest is meant.
-  const [field] = fields
-    .filter(({ name }) => key.startsWith(name))
-    .sort((a, b) => b.name.length - a.name.length);
-  if (field === undefined) return undefined;
-  const text = key.slice(field.name.length) + (value === null ? '' : `=${value}`);
-  const found = wordOf(text, field.type) ?? signOf(text, field.type);
-  const hint = found === undefined ? undefined : `${field.name}__${found.operator}=${found.value}`;
-  return hint === undefined || hint.length > hintLengthMax ? undefined : hint;
-}
+/** How the values of filters are parsed; throws a `ProblemError` that names the parameter. */
+const parsers = {
+  integer: parseInt64,
+  decimal: parseDouble,
+  text: parseText,
+  milliseconds: parseTimeNumber,
+  truth: parseBool,
+} as const;
 
 /** The operator that takes a date (`since`, `until`) and is closest to one that takes milliseconds; undefined if none is. */
 function dateOperatorOf(operator: string): 'since' | 'until' | undefined {
   if (operator === 'gte' || operator === 'gt') return 'since';
   return operator === 'lt' || operator === 'lte' ? 'until' : undefined;
-}
-
-interface Meant {
-  readonly operator: string;
-  readonly value: string;
-}
-
-/** Reads an operator after a wrong separator: `_gte=500`, `.gte=500`. */
-function wordOf(text: string, type: FieldType): Meant | undefined {
-  const equals = text.indexOf('=');
-  if (equals < 0) return undefined;
-  let start = 0;
-  while (start < equals && '_.:-'.includes(text[start]!)) start++;
-  const operator = text.slice(start, equals).toLowerCase();
-  if (start === 0 || !operatorsOf(type).includes(operator)) return undefined;
-  return { operator, value: text.slice(equals + 1) };
-}
-
-/** Reads a sign in place of an operator: `>=500`, `__>=500`. */
-function signOf(text: string, type: FieldType): Meant | undefined {
-  let start = 0;
-  while (text[start] === '_' || text[start] === ' ') start++;
-  const found = signs.find(([sign]) => text.startsWith(sign, start));
-  if (found === undefined) return undefined;
-  const [sign, ofNumbers, ofTime] = found;
-  const operator = type === 'time' ? ofTime : type === 'string' && ofNumbers === 'eq' ? 'exact' : ofNumbers;
-  if (operator === undefined || !operatorsOf(type).includes(operator)) return undefined;
-  return { operator, value: text.slice(start + sign.length).trim() };
 }
 
 /** A filter with this in place of a field's name searches all fields of type string. */
@@ -157,7 +57,8 @@ function parseAnywhere(key: string, operator: string, value: string, { fields }:
     );
   if (!fields.some(({ type }) => type === 'string'))
     throw badParameter(key, `${JSON.stringify(key)} searches fields of type string, but the agent has none`);
-  return { kind: 'anywhere', isAbsent: operator === 'not_like', value };
+  const op = operator.endsWith('regex') ? 'regex' : 'like';
+  return { kind: 'anywhere', op, isAbsent: operator.startsWith('not_'), value: parseText(key, value) };
 }
 
 /** A filter that may be a member of a group. */
@@ -191,10 +92,24 @@ function parseCompare(
   const { type } = schema.fields[field]!;
   const ofDate = type === 'time' ? windowOps.get(operator) : undefined;
   if (ofDate !== undefined) return { kind: 'int', field, op: ofDate, value: parseTime(key, value, context) };
-  const { kind, operators, parse } = filtersOf[type];
+  const { kind, operators, value: parsed } = filtersOf[type];
   const op = operators.find((candidate) => candidate === operator);
   if (op === undefined) throw wrongOperator(key, operator, value, schema.fields[field]!);
-  return { kind, field, op, value: parse(key, value, context) } as FieldPredicate;
+  return { kind, field, op, value: parsers[parsed](key, value, context) } as FieldPredicate;
+}
+
+/** Parses a text, or a pattern where the operator takes one. */
+function parseText(parameter: string, text: string): string {
+  if (!parameter.endsWith('regex')) return text;
+  try {
+    return searchPattern(text).text;
+  } catch (error) {
+    if (!isLogstrataError(error) || error.code !== 'invalid') throw error;
+    throw badParameter(
+      parameter,
+      `the value of "${parameter}" must be a regular expression in RE2 syntax: ${error.message}`,
+    );
+  }
 }
 
 function parseBool(parameter: string, text: string): bigint {

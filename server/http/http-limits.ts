@@ -126,3 +126,6 @@ export const failureDelayMsMax = 2000;
  */
 export const slowedAnswersMax = 256;
 export const slowedAnswersOfClientMax = 8;
+
+/** Values that a count returns where the request does not say how many. */
+export const topDefault = 10;

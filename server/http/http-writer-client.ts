@@ -16,7 +16,8 @@ import {
   type WriterAgents,
   type WriterClient,
 } from '../../engine/index.js';
-import { groupNames, type Filter } from './filter.js';
+import type { Filter } from './filter.js';
+import { groupNames } from './filter-operators.js';
 
 /**
  * Filters as parameters of a query string, percent-encoded: `status__gte=500`, `host__exact=a`. Groups for which there are no names left are
@@ -43,7 +44,7 @@ function parameter(key: string, value: string): string {
 
 function filtersOf(predicate: Filter, schema: Schema): [key: string, value: string][] {
   if (predicate.kind === 'anywhere')
-    return [[`*__${predicate.isAbsent ? 'not_like' : 'like'}`, predicate.value]];
+    return [[`*__${predicate.isAbsent ? 'not_' : ''}${predicate.op}`, predicate.value]];
   const { name, type } = schema.fields[predicate.field]!;
   switch (predicate.kind) {
     case 'set':

@@ -9,7 +9,8 @@ import {
   type Position,
   type Schema,
 } from '../../engine/index.js';
-import { groupNames, joinSets, parsePredicate, likelyFilter, operatorsOf, type Filter } from './filter.js';
+import { joinSets, parsePredicate, type Filter } from './filter.js';
+import { groupNames, likelyFilter, operatorsOf } from './filter-operators.js';
 import { didYouMean, listNames } from './suggestion.js';
 import type { TimeContext } from './time-value.js';
 

@@ -5,7 +5,8 @@ import {
   type SeveralQuery,
   type SeveralStore,
 } from '../../engine/index.js';
-import { anyField, groupNames } from './filter.js';
+import { anyField } from './filter.js';
+import { groupNames } from './filter-operators.js';
 import { percentDecode, readParameters, type FilterContext } from './parameters.js';
 import { badParameter, ProblemError } from './problem.js';
 import { queryParameters, queryOf, type QueryContext } from './query-request.js';

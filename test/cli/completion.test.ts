@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { operatorsOf } from '../../server/http/filter.js';
+import { operatorsOf } from '../../server/http/filter-operators.js';
 import { buildProgram } from '../../server/cli/program.js';
 import {
   candidatesFor,
@@ -76,7 +76,7 @@ describe('completions', () => {
     [['query', 'nginx', 'limit=5', 'time__s'], ['time__since=']],
     [
       ['query', 'nginx', '--', 'path__not'],
-      ['path__not_like=', 'path__not_prefix=', 'path__not_suffix='],
+      ['path__not_like=', 'path__not_prefix=', 'path__not_suffix=', 'path__not_regex='],
     ],
     [
       ['query', 'nginx', ''],

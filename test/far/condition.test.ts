@@ -77,7 +77,7 @@ describe('SQL for the far tier', () => {
   });
 
   it('lets rows without any text pass if the empty text must be absent', () => {
-    const absent = { kind: 'anywhere', isAbsent: true, value: '' } as const;
+    const absent = { kind: 'anywhere', op: 'like', isAbsent: true, value: '' } as const;
     expect(conditionOf(absent)).toBe('(isNull(`method__string`) AND isNull(`message__string`))');
   });
 

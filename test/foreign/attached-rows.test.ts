@@ -195,7 +195,7 @@ describe('the index of an attached file', () => {
     expect(searched.stats.rowGroupsPrunedByGram).toBeGreaterThanOrEqual(6);
     const anywhere = await explained(store, {
       ...everything,
-      predicates: [{ kind: 'anywhere', value: part, isAbsent: false }],
+      predicates: [{ kind: 'anywhere', op: 'like', value: part, isAbsent: false }],
     });
     expect(anywhere.lines).toEqual(before.lines);
     // The other string has no gram filter, so only its column is searched.

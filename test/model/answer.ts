@@ -1,3 +1,4 @@
+import { RE2JS } from 're2js';
 import { comparePositions, formatCursor } from '../../engine/core/cursor.js';
 import type { CompareOp, FieldPredicate, Predicate, Query, StringOp } from '../../engine/scan/query.js';
 import type { FieldType } from '../../engine/core/schema.js';
@@ -62,7 +63,9 @@ function matches(predicate: Predicate, record: ModelRecord, dataset: Dataset): b
   if (predicate.kind === 'any') return predicate.members.some((member) => matches(member, record, dataset));
   if (predicate.kind !== 'anywhere') return holds(predicate, values[predicate.field]!);
   const texts = values.filter((value, i) => value !== null && schema.fields[i]!.type === 'string');
-  return predicate.isAbsent !== texts.some((text) => holdsString('like', String(text), predicate.value));
+  return (
+    predicate.isAbsent !== texts.some((text) => holdsString(predicate.op, String(text), predicate.value))
+  );
 }
 
 function holds(predicate: FieldPredicate, value: Value): boolean {
@@ -90,7 +93,20 @@ function holdsCompare(op: CompareOp, value: bigint | number, wanted: bigint | nu
   }
 }
 
-/** Whether a string passes a filter, by the definition of the filters: a JavaScript regular expression `/…/iu` of the escaped value. */
+/** Compiled patterns, which many records are compared with. */
+const patterns = new Map<string, RE2JS>();
+
+function patternOf(text: string): RE2JS {
+  const pattern = patterns.get(text) ?? RE2JS.compile(text);
+  if (patterns.size > 100) patterns.clear();
+  patterns.set(text, pattern);
+  return pattern;
+}
+
+/**
+ * Whether a string passes a filter, by the definition of the filters: a JavaScript regular expression `/…/iu` of the escaped value, or re2js's
+ * own search.
+ */
 export function holdsString(op: StringOp, value: string, wanted: string): boolean {
   const literal = wanted.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
   switch (op) {
@@ -102,8 +118,11 @@ export function holdsString(op: StringOp, value: string, wanted: string): boolea
       return new RegExp(`^${literal}`, 'iu').test(value);
     case 'suffix':
       return new RegExp(`${literal}$`, 'iu').test(value);
+    case 'regex':
+      return patternOf(wanted).matcher(value).find();
     case 'ne':
       return value !== wanted;
+    case 'not_regex':
     case 'not_like':
     case 'not_prefix':
     case 'not_suffix':

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { RE2JS } from 're2js';
 import type { Position } from '../../engine/core/cursor.js';
 import type {
   AnswerForm,
@@ -11,6 +12,7 @@ import type {
 } from '../../engine/scan/query.js';
 import { lineFormats, makeSchema, type Field, type Schema } from '../../engine/core/schema.js';
 import type { Dataset, ModelRecord, Value } from './dataset.js';
+import { anyPattern } from './any-pattern.js';
 import { anyCharacter } from './any-text.js';
 
 /** Characters with unusual case folding, ordinary ones, and those that JSON and RegExp escape. */
@@ -110,6 +112,8 @@ const stringOps: fc.Arbitrary<StringOp> = fc.constantFrom(
   'not_suffix',
 );
 
+const patternOps: fc.Arbitrary<StringOp> = fc.constantFrom('regex', 'regex', 'not_regex');
+
 const boolOps: fc.Arbitrary<CompareOp> = fc.constantFrom('eq', 'ne');
 
 /** Predicates on values of the dataset, on parts of them, and on others; sets of them; text searches; whether there is a value. */
@@ -125,6 +129,7 @@ function filters(dataset: Dataset): fc.Arbitrary<FieldPredicate | AnywherePredic
   });
   const anywhere = fc.tuple(compared, fc.boolean()).map(([drawn, isAbsent]): AnywherePredicate => ({
     kind: 'anywhere',
+    op: drawn.op.endsWith('regex') ? 'regex' : 'like',
     isAbsent,
     value: drawn.kind === 'string' ? drawn.value : '',
   }));
@@ -152,6 +157,30 @@ export function predicates(dataset: Dataset): fc.Arbitrary<Predicate> {
   return fc.oneof({ weight: 4, arbitrary: filters(dataset) }, { weight: 2, arbitrary: groups(dataset) });
 }
 
+const patternAtoms = fc.constantFrom(
+  ...['k', 'K', '\u212a', 's', 'GET', 'ß', 'Å', '[^k]', '[A-Z]', '.', '^', '$', '\\b', '\\d', '\\pL', ' '],
+);
+
+/** Patterns that match texts, parts of which are drawn: literal ones with something around, and others. */
+function patternOf(part: fc.Arbitrary<string>): fc.Arbitrary<string> {
+  const literal = part.map((text) => RE2JS.quote(text));
+  const around = fc.constantFrom(
+    'PART',
+    '(?i)PART',
+    '^PART',
+    'PART$',
+    '.PART',
+    'PART.*PART',
+    '(?:PART|xyz)+',
+  );
+  return fc.oneof(
+    literal,
+    fc.tuple(around, literal).map(([text, each]) => text.replaceAll('PART', () => each)),
+    fc.tuple(literal, literal).map(([a, b]) => `(?:${a}|${b})`),
+    anyPattern(patternAtoms),
+  );
+}
+
 /** A comparison with one value. */
 type Compare = Exclude<FieldPredicate, { kind: 'set' | 'exists' }>;
 
@@ -173,12 +202,17 @@ function compares(dataset: Dataset): fc.Arbitrary<Compare> {
         fewStrings,
         strangeText(3),
       );
-      return fc.record({
-        kind: fc.constant('string' as const),
-        field: fc.constant(field),
-        op: stringOps,
-        value,
-      });
+      const kind = fc.constant('string' as const);
+      return fc.oneof(
+        {
+          weight: 3,
+          arbitrary: fc.record({ kind, field: fc.constant(field), op: stringOps, value }),
+        },
+        {
+          weight: 1,
+          arbitrary: fc.record({ kind, field: fc.constant(field), op: patternOps, value: patternOf(part) }),
+        },
+      );
     }
     if (type === 'float') {
       const value = present.length === 0 ? float : fc.oneof(fc.constantFrom(...present.map(Number)), float);

@@ -24,11 +24,15 @@ function text(value: string): string {
   return `decode(unhex('${Buffer.from(value, 'utf8').toString('hex')}'))`;
 }
 
-/** Whether SQL can express the predicate: `like`, `prefix` and `suffix` only with an ASCII search text. */
+/**
+ * Whether SQL can express the predicate: `like`, `prefix` and `suffix` only with an ASCII search text, patterns without classes that depend on
+ * the version of Unicode.
+ */
 export function isSayable(predicate: Predicate): boolean {
   if (predicate.kind === 'any') return predicate.members.every(isSayable);
   if (predicate.kind !== 'string' && predicate.kind !== 'anywhere') return true;
   const isWhole = predicate.kind === 'string' && (predicate.op === 'exact' || predicate.op === 'ne');
+  if (predicate.op.endsWith('regex')) return !/\\p|\(\?i|[\ud800-\udfff]/i.test(predicate.value);
   return isWhole || Buffer.byteLength(predicate.value) === predicate.value.length;
 }
 
@@ -36,7 +40,7 @@ function condition(predicate: Predicate, schema: Schema): string {
   if (predicate.kind === 'anywhere') {
     const members = schema.fields.flatMap(({ type }, field) =>
       type === 'string'
-        ? [condition({ kind: 'string', field, op: 'like', value: predicate.value }, schema)]
+        ? [condition({ kind: 'string', field, op: predicate.op, value: predicate.value }, schema)]
         : [],
     );
     const isThere = `COALESCE(${members.map((member) => `COALESCE(${member}, FALSE)`).join(' OR ')}, FALSE)`;
@@ -64,6 +68,7 @@ function condition(predicate: Predicate, schema: Schema): string {
       if (op === 'exact') return `${column} = ${text(value)}`;
       if (op === 'ne') return `${column} <> ${text(value)}`;
       const negated = op.startsWith('not_') ? 'NOT ' : '';
+      if (op.endsWith('regex')) return `${negated}regexp_matches(${column}, ${text(value)}, 'c')`;
       const call = { like: 'contains', prefix: 'starts_with', suffix: 'suffix' }[op.replace('not_', '')];
       return `${negated}${call}(${folded(column)}, ${text(value.toLowerCase())})`;
     }

@@ -24,7 +24,12 @@ const exactly = (field: number, value: string): FieldPredicate => ({
 const without = (op: 'ne' | 'not_like', field: number, value: string): Predicate => {
   return { kind: 'string', field, op, value };
 };
-const anywhere = (value: string, isAbsent = false): Predicate => ({ kind: 'anywhere', isAbsent, value });
+const anywhere = (value: string, isAbsent = false): Predicate => ({
+  kind: 'anywhere',
+  op: 'like',
+  isAbsent,
+  value,
+});
 const oneOf = (...members: FieldPredicate[]): Predicate => ({
   kind: 'set',
   field: members[0]!.field,

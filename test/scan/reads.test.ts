@@ -117,6 +117,37 @@ describe('the parts that a scan reads', () => {
     expect(stats).toMatchObject({ rowGroupsPrunedByGram: 9, rowGroupsScanned: 1, rowsScanned: 1000 });
   });
 
+  it('a pattern: only row groups whose filter may contain what every match contains', async () => {
+    const pattern = (value: string, op: 'regex' | 'not_regex' = 'regex'): Query['predicates'][number] => ({
+      kind: 'string',
+      field: 3,
+      op,
+      value,
+    });
+    const texts = ['request (4321|9999999) ', '(?i)^REQUEST 4321 ', '[a-z]+ 4321 [^x]*$', 'quest 4321 .*e?'];
+    for (const value of texts) {
+      const { snapshot, stats, text } = await run({ predicates: [pattern(value)] });
+      expect(text.split('\n')).toHaveLength(2);
+      expect(decoded(snapshot)).toEqual([4]);
+      expect(stats).toMatchObject({ rowGroupsPrunedByGram: 9, rowGroupsScanned: 1, rowsScanned: 1000 });
+    }
+    const anywhere: Query['predicates'][number] = {
+      kind: 'anywhere',
+      op: 'regex',
+      isAbsent: false,
+      value: 'quest 4321 ',
+    };
+    const other = await run({ predicates: [anywhere] });
+    expect(decoded(other.snapshot)).toContain(4);
+    expect(other.stats.columnsPrunedByGram).toBeGreaterThan(0);
+    // Without such a text, and for the opposite, every row group has to be read.
+    for (const predicate of [pattern('[0-9]{9}'), pattern('request [0-9]+', 'not_regex')]) {
+      const { snapshot, stats } = await run({ predicates: [predicate] });
+      expect(decoded(snapshot)).toHaveLength(10);
+      expect(stats.rowGroupsPrunedByGram).toBe(0);
+    }
+  });
+
   it('no further column once no row matches any more', async () => {
     const { snapshot } = await run({
       predicates: [

@@ -58,7 +58,12 @@ function recordsOf(...fields: readonly Field[]): Dataset {
 const layout: StoredLayout = { segments: 3, stretch: 250, rowGroupRows: 100, hotRecords: 0, codec: 'lz4' };
 const rowGroups = 30;
 
-const anywhere = (value: string, isAbsent = false): Predicate => ({ kind: 'anywhere', value, isAbsent });
+const anywhere = (value: string, isAbsent = false): Predicate => ({
+  kind: 'anywhere',
+  op: 'like',
+  value,
+  isAbsent,
+});
 const like = (field: number, value: string): Predicate => ({ kind: 'string', field, op: 'like', value });
 const query = (...predicates: Predicate[]): Query => ({ limit: 10_000, predicates });
 

@@ -45,7 +45,7 @@ it('the route accepts texts and times of any year in the form that the viewer se
   const { predicates, limit } = read(requestPath('query', question, [['limit', '7']]));
   expect(limit).toBe(7);
   expect(predicates).toMatchObject([
-    { kind: 'anywhere', isAbsent: false, value: 'x+y %_' },
+    { kind: 'anywhere', op: 'like', isAbsent: false, value: 'x+y %_' },
     { op: 'gte', value: -1n },
     { op: 'lt', value: 5n },
   ]);

@@ -10,17 +10,18 @@ import { root } from './source-files.js';
 
 /** What each measure may be. A change that lowers a measure lowers its number here. */
 const most: Readonly<Record<string, number>> = {
-  // Groups of filters and `exists` need 59.
+  // Groups of filters and `exists` need 59, and patterns, whose search has steps, 95.
   // 78 of them begin the answer of several agents and write its rows.
   // 178 let counts tell numbers of fields.
-  'lines from a plan to an answer': 11_579,
+  'lines from a plan to an answer': 11_674,
   'task modules': 12,
   'steps that wait in generators': 0,
   'promises or none': 25,
   'classes that queue, lend or limit': 6,
   // Twelve are those of tokens, which were in a folder that this did not count before.
   // One of them is how many agents an answer may have.
-  'named limits': 171,
+  // One was among the parsers of counts, which the command line no longer loads with its help.
+  'named limits': 172,
   'files that a query passes': 25,
   // Six of them have to be changed for a further type; the others name Arrow's, Parquet's or Go's.
   'files that name a field type': 7,

@@ -36,6 +36,7 @@ export {
   listPairs,
 } from './numbers';
 export { selectContaining, selectAffix, selectEqual } from './substring';
+export { followPositions, searchRows } from './pattern';
 export {
   jsonDouble,
   jsonDoubleAt,

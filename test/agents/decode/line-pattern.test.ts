@@ -1,6 +1,7 @@
 import { RE2JS } from 're2js';
 import { describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../../cases.js';
+import { anyPattern, patternText } from '../../model/any-pattern.js';
 import { LinePattern } from '../../../agents/definition/line-pattern.js';
 import { isLogstrataError } from '../../../engine/core/errors.js';
 
@@ -109,61 +110,9 @@ describe('LinePattern', () => {
     expectLike(text, samples);
   });
 
-  const atoms = fc.constantFrom(
-    ...[
-      'a',
-      'b',
-      'c',
-      '.',
-      '[ab]',
-      '[^a]',
-      '\\w',
-      '\\W',
-      '\\d',
-      '\\s',
-      '^',
-      '$',
-      '\\b',
-      '\\B',
-      '\\A',
-      '\\z',
-      'é',
-      '[à-ÿ]',
-      '\\pL',
-      ' ',
-      '',
-    ],
-  );
-  const pattern = fc
-    .letrec<{ node: string; atom: string }>((tie) => ({
-      atom: atoms,
-      node: fc.oneof(
-        { maxDepth: 5, withCrossShrink: true },
-        tie('atom'),
-        fc.tuple(tie('node'), tie('node')).map(([a, b]) => a + b),
-        fc.tuple(tie('node'), tie('node')).map(([a, b]) => `(?:${a}|${b})`),
-        fc.tuple(tie('node'), tie('node'), tie('node')).map(([a, b, c]) => `${a}${b}${c}`),
-        tie('node').map((a) => `(?P<NAME>${a})`),
-        fc
-          .tuple(tie('node'), fc.constantFrom('*', '+', '?', '*?', '+?', '??', '{2}', '{0,2}', '{1,}?'))
-          .map(([a, quantifier]) => `(?:${a})${quantifier}`),
-        fc
-          .tuple(fc.constantFrom('i', 's', 'm', 'U', 'i-s', 'ms'), tie('node'))
-          .map(([flags, a]) => `(?${flags}:${a})`),
-      ),
-    }))
-    .node.map((text) => {
-      let number = 0;
-      return text.replaceAll('NAME', () => `g${number++}`);
-    });
-  const line = fc.string({
-    unit: fc.constantFrom('a', 'b', 'c', 'A', ' ', '1', '_', '\n', 'é', 'É', '🦊'),
-    maxLength: 12,
-  });
-
   it('agrees with re2js on random patterns and lines', () => {
     fc.assert(
-      fc.property(pattern, fc.array(line, { minLength: 1, maxLength: 8 }), (text, lines) => {
+      fc.property(anyPattern(), fc.array(patternText, { minLength: 1, maxLength: 8 }), (text, lines) => {
         expectLike(text, lines);
       }),
       { numRuns: caseCount(1500, 200_000) },
