@@ -96,31 +96,26 @@ interface Tool {
   readonly run: (asked: Asked, given: Given, signal: AbortSignal) => Promise<Answer>;
 }
 
-/** The archive that the tools ask. */
-class Asked {
-  readonly #archive: Archive;
+/** What the tools ask. */
+interface Asked {
+  readonly archive: Archive;
   readonly settings: Settings;
-
-  constructor(archive: Archive, settings: Settings) {
-    this.#archive = archive;
-    this.settings = settings;
-  }
-
-  /** The store of an agent. Requests are parsed against its own fields, which stay, even if the agent's file changes. */
-  async store(name: string): Promise<AgentStore> {
-    const { schema } = await completed(this.#archive, await chooseAgent(this.settings, name));
-    return this.#archive.agent(name, schema);
-  }
 }
 
-/** Asks for a page of one agent, or of several. */
+/** The store of an agent. Requests are parsed against its own fields, which stay, even if the agent's file changes. */
+async function storeOf({ archive, settings }: Asked, name: string): Promise<AgentStore> {
+  const { schema } = await completed(archive, await chooseAgent(settings, name));
+  return archive.agent(name, schema);
+}
+
+/** Asks for a page of one agent, or of several. The last text is about it. */
 async function askPage(
   asked: Asked,
   given: Given,
   signal: AbortSignal,
   bytesMax = answerBytesMax,
-): Promise<Page> {
-  const [first, ...others] = await Promise.all(agentNames(given.agent).map((name) => asked.store(name)));
+): Promise<Answer> {
+  const [first, ...others] = await Promise.all(agentNames(given.agent).map((name) => storeOf(asked, name)));
   const { timezone } = asked.settings.config.server;
   const context = { now: Date.now(), timezone, limitMax: recordsMax, limitDefault: recordsDefault };
   const [words, parameters] = [given.filters ?? [], parametersOf(given)];
@@ -133,26 +128,16 @@ async function askPage(
   if ((query.form?.format ?? 'jsonl') !== 'jsonl')
     throw new UsageError('answers are JSON Lines: leave out "format"');
   const { lines } = await (joined ?? first!).scan(query as SeveralQuery, { signal });
-  return readPage(lines, { isFromStart: query.after !== undefined, limit: query.limit, bytesMax });
+  return readPage(lines, query.after !== undefined, query.limit, bytesMax);
 }
 
-/** A page as texts, the last of which is about it, and the cursor of its first record. */
-interface Page {
-  readonly texts: Answer;
-  readonly first: string | undefined;
-}
-
-/** What a page may have. Records that are too many are left out at its end if it begins at its start, else at its beginning. */
-interface PageBounds {
-  readonly isFromStart: boolean;
-  readonly limit: number;
-  readonly bytesMax: number;
-}
-
+/** Reads a page. Records that are too many are left out at its end if it is read from its start, else at its start. */
 async function readPage(
   pieces: AsyncIterable<Uint8Array>,
-  { isFromStart, limit, bytesMax }: PageBounds,
-): Promise<Page> {
+  isFromStart: boolean,
+  limit: number,
+  bytesMax: number,
+): Promise<Answer> {
   const lines: string[] = [];
   let [count, bytes, isCut] = [0, 0, false];
   for await (const whole of linesOf(pieces)) {
@@ -164,7 +149,7 @@ async function readPage(
     count++;
     for (bytes += size; bytes > bytesMax;) bytes -= Buffer.byteLength(lines.shift()!) + 1;
   }
-  if (lines.length === 0) return { texts: ['no record'], first: undefined };
+  if (lines.length === 0) return ['no record'];
   const [first, last] = [cursorOf(lines[0]!), cursorOf(lines.at(-1)!)];
   const about = isCut
     ? '; further ones were left out, as the answer would be too long'
@@ -172,7 +157,7 @@ async function readPage(
       ? `; there are no ${isFromStart ? 'later' : 'earlier'} ones`
       : '';
   const note = `${formatCounted(lines.length, 'record')}${about}. Earlier: before=${first}; later: after=${last}`;
-  return { texts: [lines.join('\n'), note], first };
+  return [lines.join('\n'), note];
 }
 
 async function* linesOf(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
@@ -214,8 +199,7 @@ async function listAgents(asked: Asked, { contains, after: last = '' }: Given): 
     .sort();
   const shown: object[] = [];
   for (const name of names.slice(0, agentsMax)) {
-    const stats = await asked
-      .store(name)
+    const stats = await storeOf(asked, name)
       .then((store) => store.stats())
       .catch(expectedError);
     // An agent that can't be read does not hide the others.
@@ -237,7 +221,7 @@ function timesOf({ timeMinMs, timeMaxMs }: StoreStats): { readonly first?: strin
 
 async function describeAgent(asked: Asked, { agent: name }: Given): Promise<Answer> {
   const definition = await chooseAgent(asked.settings, name);
-  const store = await asked.store(name);
+  const store = await storeOf(asked, name);
   const stats = await store.stats();
   const { records, firstCursor, lastCursor } = stats;
   const { fields } = store.schema;
@@ -255,12 +239,8 @@ async function describeAgent(asked: Asked, { agent: name }: Given): Promise<Answ
   ];
 }
 
-async function queryLogs(asked: Asked, given: Given, signal: AbortSignal): Promise<Answer> {
-  return (await askPage(asked, given, signal)).texts;
-}
-
 async function countLogs(asked: Asked, given: Given, signal: AbortSignal): Promise<Answer> {
-  const store = await asked.store(given.agent);
+  const store = await storeOf(asked, given.agent);
   const { schema } = store;
   const { timezone } = asked.settings.config.server;
   const rawQuery = rawQueryOf(given.filters ?? [], parametersOf(given), schema);
@@ -294,19 +274,11 @@ async function logsAround(asked: Asked, given: Given, signal: AbortSignal): Prom
   const [cursor, agent] = ofOneAgent(String(place), given.agent);
   if (!/^[0-9a-f]{16}$/.test(cursor) || /^0+$/.test(cursor))
     throw new UsageError('"cursor" must be the _cursor of a record: 16 lowercase hexadecimal digits');
-  const around = (bounds: Record<string, Value>): Promise<Page> =>
+  const around = (bounds: Record<string, Value>): Promise<Answer> =>
     askPage(asked, { ...shown, agent, ...bounds }, signal, answerBytesMax / 2);
   const first = await around({ before: cursor, limit: earlier ?? neighboursDefault });
-  const second = await around({
-    after: cursorBefore(cursor),
-    limit: Number(later ?? neighboursDefault) + 1,
-  });
-  const isThere = second.first === cursor;
-  return [
-    ...first.texts,
-    ...second.texts,
-    ...(isThere ? [] : ['no record has this cursor: these are those around its place']),
-  ];
+  const limit = Number(later ?? neighboursDefault) + 1;
+  return [...first, ...(await around({ after: cursorBefore(cursor), limit }))];
 }
 
 const tools: readonly Tool[] = [
@@ -335,7 +307,7 @@ const tools: readonly Tool[] = [
       ...argumentsOf(queryParameters),
       limit: howMany('The number of records.', recordsDefault),
     },
-    run: queryLogs,
+    run: askPage,
   },
   {
     name: 'count_logs',
@@ -446,7 +418,7 @@ export async function mcp(
   const library = await loadLibrary();
   await readAgentsFolder(settings);
   await withWorkers(settings, 'read', 'mcp', flags.workers, async (archive) => {
-    const asked = new Asked(archive, settings);
+    const asked = { archive, settings };
     const ended = new Promise<void>((done) => {
       process.stdin.once('close', done).once('end', done);
       signal.addEventListener('abort', () => done());

@@ -142,8 +142,6 @@ describe('logstrata mcp', () => {
     const at = lines.findIndex(({ _cursor }) => _cursor === cursor);
     const given = { agent: 'app', cursor, records_before: 3, records_after: 2 };
     expect((await asking.records('logs_around', given))[0]).toEqual(lines.slice(at - 3, at + 3));
-    const between = await asking.call('logs_around', { ...given, cursor: '079bd70000ffffff' });
-    expect(between.texts.at(-1)).toContain('no record has this cursor');
     const ends = await asking.call('logs_around', {
       agent: 'app',
       cursor: String(lines[0]!._cursor),
