@@ -215,7 +215,8 @@ export class ReadingStore<Context extends ReadingContext = ReadingContext> {
   /** Counts the matching records exactly, by time bucket, by the values of a field, or by both. Throws as `countRecords` does. */
   count(query: CountQuery, options: { readonly signal?: AbortSignal | undefined } = {}): Promise<Counts> {
     const { schema } = this;
-    return countRecords(() => this.newestOf(schema), query, this.settingsOf(options));
+    const { remote, ...settings } = this.settingsOf(options);
+    return countRecords(async () => [{ snapshot: await this.newestOf(schema), query, remote }], settings);
   }
 
   private settingsOf<Options extends object>(options: Options): Options & ScanSettings {

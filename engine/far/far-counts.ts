@@ -10,7 +10,7 @@ import type { Field, Schema } from '../core/schema.js';
 import { farCondition, isExactCondition, storedField } from './far-condition.js';
 import type { PreparedPredicates } from '../scan/predicate.js';
 import type { ScanWork } from '../scan/row-group-filter.js';
-import type { CountQuery, TimeBucket } from '../scan/count-query.js';
+import { lackedField, type CountQuery, type TimeBucket } from '../scan/count-query.js';
 import { rangeOfRun, type ScanPlan } from '../scan/plan.js';
 import type { Tally } from '../scan/tally.js';
 import { bucketsBetween } from '../scan/time-ranges.js';
@@ -142,7 +142,8 @@ function askingOf(
  * The stored form of a field. Null where rows don't have it or `field` is undefined; undefined where its values would have to be converted.
  */
 function keptField(field: number | undefined, schema: Schema, stored: Schema): Field | null | undefined {
-  const kept = field === undefined ? null : storedField(field, schema, stored);
+  const isLacked = field === undefined || field === lackedField;
+  const kept = isLacked ? null : storedField(field, schema, stored);
   return kept === null || kept.conversion === 'none' ? (kept?.field ?? null) : undefined;
 }
 

@@ -15,6 +15,9 @@ export interface TimeBuckets {
   bucketOf(timeMs: number): TimeBucket;
 }
 
+/** In place of a field that the records of one of several agents lack: it is null in all of them. */
+export const lackedField = -1;
+
 /** Which records are counted, and what they are grouped by. Fields are given as indices in the schema. */
 export interface CountQuery {
   /** Bounds of the positions; both are exclusive. */

@@ -1,7 +1,7 @@
 import { assert, LogstrataError } from '../core/errors.js';
 import { hourMs } from '../core/cursor.js';
 import { countInlineBytesMax, countTextBytesMax, countTopMax, rowGroupsAheadMax } from '../core/limits.js';
-import type { Schema, FieldType } from '../core/schema.js';
+import type { Field, FieldType, Schema } from '../core/schema.js';
 import { functionsOf, percentOf, type NumberFunction } from '../numbers/number-functions.js';
 import { NumberTally } from '../numbers/number-tally.js';
 import { queueOf, type WorkerPool } from '../workers/worker-pool.js';
@@ -13,6 +13,7 @@ import { onlyMember, preparePredicates, type PreparedPredicates } from './predic
 import { RowGroupFilter } from './row-group-filter.js';
 import {
   CountBoundError,
+  lackedField,
   type CountQuery,
   type Counts,
   type NumberAnswers,
@@ -30,28 +31,34 @@ export interface CountSettings {
   readonly signal?: AbortSignal | undefined;
   /** Threads that read, search and count. Without them the calling thread does everything. */
   readonly workers?: WorkerPool | undefined;
-  /** Reads and counts rows on other machines. */
-  readonly remote?: RemoteSource | undefined;
   /** Bytes of columns in memory that are counted without threads. The default was measured to be fastest. */
   readonly inlineBytesMax?: number | undefined;
 }
 
+/** The records of one agent that are counted. */
+export interface CountPart {
+  readonly snapshot: Snapshot;
+  /** Parts of one count differ only in bounds, predicates and the indices of fields. Of a field that the agent lacks it is `lackedField`. */
+  readonly query: CountQuery;
+  /** Reads and counts rows on other machines. */
+  readonly remote?: RemoteSource | undefined;
+}
+
 /**
- * Counts the matching records of an agent's newest state. If another process removes a segment meanwhile, it counts again in the state that
- * is then the newest.
+ * Counts the matching records of the newest state of one agent, or of several together. If another process removes a segment meanwhile, it
+ * counts again in the state that is then the newest.
  *
  * Throws `invalid` for a query that does not fit the schema; `CountBoundError`; `cancelled`, or the signal's own reason where that is a
  * `LogstrataError`; `limit` where other counts use all the memory; and whatever reading the row groups throws.
  */
 export async function countRecords(
-  takeSnapshot: () => Promise<Snapshot>,
-  query: CountQuery,
+  takeParts: () => Promise<readonly CountPart[]>,
   settings: CountSettings = {},
 ): Promise<Counts> {
   for (let attempt = 1; ; attempt++) {
-    const snapshot = await takeSnapshot();
+    const parts = await takeParts();
     try {
-      return await countSnapshot(snapshot, query, settings);
+      return await countParts(parts, settings);
     } catch (error) {
       if (!canResume(error, attempt)) throw error;
     }
@@ -59,24 +66,23 @@ export async function countRecords(
 }
 
 /**
- * Counts the matching records of a snapshot. Releases the snapshot in any case, once no thread uses its files. Throws the errors of
- * `countRecords`.
+ * Counts the matching records of at least one snapshot. Releases the snapshots in any case, once no thread uses their files. Throws the errors
+ * of `countRecords`.
  */
-export async function countSnapshot(
-  snapshot: Snapshot,
-  query: CountQuery,
-  { signal, workers, remote, inlineBytesMax = countInlineBytesMax }: CountSettings,
+export async function countParts(
+  parts: readonly CountPart[],
+  { signal, workers, inlineBytesMax = countInlineBytesMax }: CountSettings,
 ): Promise<Counts> {
   const threads = queueOf(workers, signal);
   const memory = new CountMemory();
   try {
-    const work = { stats: newScanStats(), pace: new Pace(signal), threads, remote, inlineBytesMax };
-    return await new Count(snapshot, query, work, memory).run();
+    const work = { stats: newScanStats(), pace: new Pace(signal), threads, inlineBytesMax };
+    return await new Count(parts, work, memory).run();
   } finally {
     memory.release();
     threads?.end();
     await threads?.underWay();
-    snapshot.release();
+    for (const { snapshot } of parts) snapshot.release();
   }
 }
 
@@ -86,43 +92,38 @@ interface CountWork extends FinderWork {
   readonly inlineBytesMax: number;
 }
 
-/** One count on one snapshot. */
+/** How far a pass over the records has come. */
+interface Progress {
+  groups: number;
+  inlineBytes: number;
+  /** Numbers are added in the order of the row groups, because sums of doubles depend on it. */
+  turn: Promise<void>;
+}
+
+/** One count. */
 class Count {
-  readonly #schema: Schema;
+  readonly #parts: readonly PartOfCount[];
+  /** That of the first part, for what all have in common. */
   readonly #query: CountQuery;
   readonly #work: CountWork;
   readonly #memory: CountMemory;
-  readonly #predicates: PreparedPredicates;
-  readonly #plan: ScanPlan;
   readonly #tally: Tally;
-  #remote: Promise<readonly RemoteCount[] | null> | undefined;
 
-  constructor({ schema, runs }: Snapshot, query: CountQuery, work: CountWork, memory: CountMemory) {
-    // Without a limit, all matches are counted.
-    const whole = { ...query, limit: Number.MAX_SAFE_INTEGER };
-    checkFields(query, schema);
-    this.#schema = schema;
-    this.#query = query;
+  constructor(parts: readonly CountPart[], work: CountWork, memory: CountMemory) {
+    this.#parts = parts.map((part) => new PartOfCount(part, work));
+    this.#query = parts[0]!.query;
     this.#work = work;
     this.#memory = memory;
-    this.#predicates = preparePredicates(whole, schema);
-    this.#plan = planScan(runs, { ...whole, after: query.after });
-    const { values } = query;
-    const span = spanMs(this.#plan, this.#predicates, query);
-    this.#tally = new Tally(
-      this.#newTable(),
-      query.time === undefined ? 0 : (values?.top ?? 0),
-      span,
-      this.#newNumbers(),
-    );
-    work.stats.runs = this.#plan.end - this.#plan.first;
-    work.stats.rowGroups = this.#plan.rowGroups;
+    const { time, values } = this.#query;
+    const spans = this.#parts.map((part) => part.span).filter((span) => span !== null);
+    const until = Math.max(...spans.map((span) => span.until));
+    const span = Math.max(0, until - Math.min(...spans.map(({ from }) => from)));
+    const columns = time === undefined ? 0 : (values?.top ?? 0);
+    this.#tally = new Tally(this.#newTable(), columns, span, this.#newNumbers());
   }
 
   async run(): Promise<Counts> {
-    const { predicates, time, values } = this.#query;
-    // Without predicates the plan knows the number of records.
-    if (this.#isSum && predicates.length === 0) return { count: this.#plan.rows, stats: this.#work.stats };
+    const { time, values } = this.#query;
     const count = await this.#pass(this.#tally);
     const top = this.#top();
     const isCrossed = time !== undefined && values !== undefined;
@@ -134,93 +135,29 @@ class Count {
     return this.#counts(count, top, cells);
   }
 
-  /** Whether only the number of records is asked for. */
-  get #isSum(): boolean {
-    const { time, values, numbers } = this.#query;
-    return time === undefined && values === undefined && numbers === undefined;
-  }
-
-  /** Walks all matches and counts them into a tally. Returns the number of matches. */
+  /** Counts all matches into a tally. Returns their number. */
   async #pass(tally: Tally): Promise<number> {
-    const { time, values, numbers } = this.#query;
-    const filter = new RowGroupFilter(this.#schema, this.#predicates, this.#work);
-    const grouped = [time, values].flatMap((by) => (by === undefined ? [] : [by.field]));
-    const fields = [...new Set([...grouped, ...(numbers?.fields ?? [])])];
-    const wish = { schema: this.#schema, predicates: this.#predicates, fields };
-    const remote = await this.#countRemote();
-    const finder = finderOf(this.#plan, filter, this.#work, remote === null ? wish : null, RowGroupWalk);
+    const progress = { groups: 0, inlineBytes: 0, turn: Promise.resolve() };
     let count = 0;
-    for (const add of remote ?? []) {
-      count += add(tally);
-      tally.assertCellsFit();
-    }
-    const { threads, stats, inlineBytesMax } = this.#work;
-    /** Row groups that are being counted. */
-    const running = new Set<Promise<void>>();
-    const progress = { groups: 0, inlineBytes: 0 };
-    /** Numbers are added in the order of the row groups, because sums of doubles depend on it. */
-    let turn = Promise.resolve();
-    try {
-      for await (const { unit, selection, take } of finder.matches(Number.MAX_SAFE_INTEGER)) {
-        count += take;
-        if (this.#isSum) continue;
-        const open = await unit.rowGroup.open(threads, stats);
-        const group = rowGroupCount(
-          this.#query,
-          this.#schema,
-          open,
-          unit,
-          selection,
-          take,
-          tally.numbers !== null,
-        );
-        const isInMemory = group.fields.every((field) => open.isInMemory(field));
-        // What takes long uses up the budget of this thread. A second pass looks at the values here anyway.
-        const isCheap = group.fields.length === 0 || tally.first !== null;
-        const isInline =
-          threads === null || (isInMemory && (isCheap || progress.inlineBytes < inlineBytesMax));
-        const depth = isInline ? Infinity : depthOf(tally, progress.groups, isInMemory, threads.threadCount);
-        for (const oldest of running) {
-          if (running.size < depth) break;
-          await oldest;
-        }
-        const counting = countRowGroup(this.#query, group, tally, this.#work, isInline, turn).then(
-          (bytes) => {
-            running.delete(counting);
-            progress.groups++;
-            if (isInline) progress.inlineBytes += bytes;
-          },
-        );
-        running.add(counting);
-        // Marked as handled: a failure is thrown below, or where the next row group waits for this one.
-        counting.catch(() => undefined);
-        if (numbers !== undefined) turn = counting;
-        if (isInline) await counting;
-        tally.assertCellsFit();
-      }
-      await Promise.all(running);
-      tally.assertCellsFit();
-    } finally {
-      await Promise.allSettled(running);
-    }
+    for (const part of this.#parts) count += await part.pass(tally, progress);
     return count;
   }
 
-  /** The counts of other machines, which both passes share; null where all rows have to be read here. */
-  #countRemote(): Promise<readonly RemoteCount[] | null> {
-    const { runs, first, end } = this.#plan;
-    const { remote } = this.#work;
-    if (remote === undefined || !indexOfRuns(runs).hasRemote(first, end)) return Promise.resolve(null);
-    const wish = { query: this.#query, schema: this.#schema, predicates: this.#predicates };
-    this.#remote ??= remote.count(this.#plan, wish, this.#work);
-    return this.#remote;
+  /** A field of the query, in the first part that has it. */
+  #fieldOf(fieldOf: (query: CountQuery) => number | undefined): Field {
+    const fields = this.#parts.map(({ schema, query }) => schema.fields[fieldOf(query) ?? lackedField]);
+    const [first, ...others] = fields.filter((field) => field !== undefined);
+    if (first === undefined) throw new LogstrataError('invalid', 'no agent has a field of the count');
+    if (others.some(({ type }) => type !== first.type))
+      throw new LogstrataError('invalid', `field "${first.name}" has more than one type`);
+    return first;
   }
 
   /** The numbers of the values that the answer names. */
   #top(): number[] {
     const { values } = this.#query;
     if (values === undefined) return [];
-    return mostFrequent(this.#tally.values!, values.top, this.#schema.fields[values.field]!.type);
+    return mostFrequent(this.#tally.values!, values.top, this.#fieldOf((query) => query.values?.field).type);
   }
 
   /**
@@ -242,16 +179,15 @@ class Count {
 
   #newTable(): ValueTable | null {
     const { values } = this.#query;
-    return values === undefined
-      ? null
-      : new ValueTable(this.#memory, this.#schema.fields[values.field]!.name);
+    if (values === undefined) return null;
+    return new ValueTable(this.#memory, this.#fieldOf((query) => query.values?.field).name);
   }
 
   /** Null where no numbers are wanted. */
   #newNumbers(): NumberTally | null {
     const { numbers } = this.#query;
     if (numbers === undefined) return null;
-    const types = numbers.fields.map((field) => this.#schema.fields[field]!.type);
+    const types = numbers.fields.map((_, i) => this.#fieldOf((query) => query.numbers?.fields[i]).type);
     let taken = 0;
     return new NumberTally(types, numbers.functions, (bytes) => {
       taken += bytes;
@@ -285,7 +221,7 @@ class Count {
           values !== undefined && { numbersOfValues: top.map((_, column) => numbers.ofCell(of, column)) }),
       };
     });
-    const type = values === undefined ? 'string' : this.#schema.fields[values.field]!.type;
+    const type = values === undefined ? 'string' : this.#fieldOf((query) => query.values?.field).type;
     const topCounted = top.map((value, column) => ({
       value: countedValue(table!.valueOf(value), type),
       count: table!.counts[value]!,
@@ -304,6 +240,114 @@ class Count {
         : { values: { top: topCounted, other, nulls: valueNulls, distinct: table!.size } }),
       stats: this.#work.stats,
     };
+  }
+}
+
+/** The counting of one part. */
+class PartOfCount {
+  readonly schema: Schema;
+  readonly query: CountQuery;
+  /** The time span of the records; null where there are none. */
+  readonly span: TimeBucket | null;
+  readonly #work: CountWork;
+  readonly #predicates: PreparedPredicates;
+  readonly #plan: ScanPlan;
+  #remote: Promise<readonly RemoteCount[] | null> | undefined;
+
+  constructor({ snapshot, query, remote }: CountPart, work: CountWork) {
+    const { schema, runs } = snapshot;
+    // Without a limit, all matches are counted.
+    const whole = { ...query, limit: Number.MAX_SAFE_INTEGER };
+    checkFields(query, schema);
+    this.schema = schema;
+    this.query = query;
+    this.#work = { ...work, remote };
+    this.#predicates = preparePredicates(whole, schema);
+    this.#plan = planScan(runs, { ...whole, after: query.after });
+    this.span = spanOf(this.#plan, this.#predicates, query);
+    work.stats.runs += this.#plan.end - this.#plan.first;
+    work.stats.rowGroups += this.#plan.rowGroups;
+  }
+
+  /** Whether only the number of records is asked for. */
+  get #isSum(): boolean {
+    const { time, values, numbers } = this.query;
+    return time === undefined && values === undefined && numbers === undefined;
+  }
+
+  /** Walks all matches and counts them into a tally. Returns the number of matches. */
+  async pass(tally: Tally, progress: Progress): Promise<number> {
+    const { predicates, time, values, numbers } = this.query;
+    // Without predicates the plan knows the number of records.
+    if (this.#isSum && predicates.length === 0) return this.#plan.rows;
+    const filter = new RowGroupFilter(this.schema, this.#predicates, this.#work);
+    const asked = [time?.field ?? lackedField, values?.field ?? lackedField, ...(numbers?.fields ?? [])];
+    const fields = [...new Set(asked.filter((field) => field !== lackedField))];
+    const wish = { schema: this.schema, predicates: this.#predicates, fields };
+    const remote = await this.#countRemote();
+    const finder = finderOf(this.#plan, filter, this.#work, remote === null ? wish : null, RowGroupWalk);
+    let count = 0;
+    for (const add of remote ?? []) {
+      count += add(tally);
+      tally.assertCellsFit();
+    }
+    const { threads, stats, inlineBytesMax } = this.#work;
+    /** Row groups that are being counted. */
+    const running = new Set<Promise<void>>();
+    try {
+      for await (const { unit, selection, take } of finder.matches(Number.MAX_SAFE_INTEGER)) {
+        count += take;
+        if (this.#isSum) continue;
+        const open = await unit.rowGroup.open(threads, stats);
+        const group = rowGroupCount(
+          this.query,
+          this.schema,
+          open,
+          unit,
+          selection,
+          take,
+          tally.numbers !== null,
+        );
+        const isInMemory = group.fields.every((field) => open.isInMemory(field));
+        // What takes long uses up the budget of this thread. A second pass looks at the values here anyway.
+        const isCheap = group.fields.length === 0 || tally.first !== null;
+        const isInline =
+          threads === null || (isInMemory && (isCheap || progress.inlineBytes < inlineBytesMax));
+        const depth = isInline ? Infinity : depthOf(tally, progress.groups, isInMemory, threads.threadCount);
+        for (const oldest of running) {
+          if (running.size < depth) break;
+          await oldest;
+        }
+        const counting = countRowGroup(this.query, group, tally, this.#work, isInline, progress.turn).then(
+          (bytes) => {
+            running.delete(counting);
+            progress.groups++;
+            if (isInline) progress.inlineBytes += bytes;
+          },
+        );
+        running.add(counting);
+        // Marked as handled: a failure is thrown below, or where the next row group waits for this one.
+        counting.catch(() => undefined);
+        if (numbers !== undefined) progress.turn = counting;
+        if (isInline) await counting;
+        tally.assertCellsFit();
+      }
+      await Promise.all(running);
+      tally.assertCellsFit();
+    } finally {
+      await Promise.allSettled(running);
+    }
+    return count;
+  }
+
+  /** The counts of other machines, which both passes share; null where all rows have to be read here. */
+  #countRemote(): Promise<readonly RemoteCount[] | null> {
+    const { runs, first, end } = this.#plan;
+    const { remote } = this.#work;
+    if (remote === undefined || !indexOfRuns(runs).hasRemote(first, end)) return Promise.resolve(null);
+    const wish = { query: this.query, schema: this.schema, predicates: this.#predicates };
+    this.#remote ??= remote.count(this.#plan, wish, this.#work);
+    return this.#remote;
   }
 }
 
@@ -365,15 +409,13 @@ function depthOf(tally: Tally, done: number, isInMemory: boolean, threadCount: n
   return Math.max(few, Math.min(rowGroupsAheadMax, done / tally.fullness - done));
 }
 
-/**
- * The time span of a plan's records in milliseconds, from the hours of their partitions, restricted by filters on the counted time field.
- */
-function spanMs(
+/** The time span of a plan's records, from the hours of their partitions, restricted by filters on the counted time field; null for none. */
+function spanOf(
   { runs, first, end }: ScanPlan,
   { clauses }: PreparedPredicates,
   { time }: CountQuery,
-): number {
-  if (first === end) return 0;
+): TimeBucket | null {
+  if (first === end) return null;
   let from = runs.at(first)!.partition * hourMs;
   let until = (runs.at(end - 1)!.partition + 1) * hourMs;
   for (const { field, anyOf } of clauses.flatMap((clause) => onlyMember(clause) ?? [])) {
@@ -382,25 +424,24 @@ function spanMs(
     from = Math.max(from, Number(only.low));
     until = Math.min(until, Number(only.high));
   }
-  return Math.max(0, until - from);
+  return { from, until };
 }
 
 function checkFields({ time, values, numbers }: CountQuery, { fields }: Schema): void {
   const asked = [time, values].flatMap((by) => by?.field ?? []).concat(numbers?.fields ?? []);
   for (const field of asked)
-    if (fields[field] === undefined) throw new LogstrataError('invalid', `there is no field number ${field}`);
-  if (time !== undefined && fields[time.field]!.type !== 'time')
+    if (fields[field] === undefined && field !== lackedField)
+      throw new LogstrataError('invalid', `there is no field number ${field}`);
+  const by = fields[time?.field ?? lackedField];
+  if (by !== undefined && by.type !== 'time')
     throw new LogstrataError(
       'invalid',
-      `field "${fields[time.field]!.name}" is of type ${fields[time.field]!.type}, which has no time buckets`,
+      `field "${by.name}" is of type ${by.type}, which has no time buckets`,
     );
-  for (const field of numbers?.fields ?? [])
+  for (const { name, type } of (numbers?.fields ?? []).flatMap((field) => fields[field] ?? []))
     for (const fn of numbers!.functions)
-      if (!functionsOf(fields[field]!.type).includes(fn))
-        throw new LogstrataError(
-          'invalid',
-          `field "${fields[field]!.name}" of type ${fields[field]!.type} has no ${fn}`,
-        );
+      if (!functionsOf(type).includes(fn))
+        throw new LogstrataError('invalid', `field "${name}" of type ${type} has no ${fn}`);
   if (values === undefined) return;
   if (!Number.isInteger(values.top) || values.top < 1 || values.top > countTopMax)
     throw new LogstrataError('invalid', `top ${values.top} is not a whole number from 1 to ${countTopMax}`);

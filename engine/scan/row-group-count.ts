@@ -11,7 +11,7 @@ import type { NumbersWanted } from '../numbers/number-functions.js';
 import type { ScanWork } from './row-group-filter.js';
 import { areFew, countRows, type RowCounts, type RowsToCount } from './row-counts.js';
 import { countsTask } from './row-group-task.js';
-import type { CountQuery, TimeBucket } from './count-query.js';
+import { lackedField, type CountQuery, type TimeBucket } from './count-query.js';
 import type { JobQueue } from '../workers/job-queue.js';
 import type { ScanUnit } from './plan.js';
 import type { Selection } from './selection.js';
@@ -59,7 +59,7 @@ export function rowGroupCount(
   const times = timesOf(query, open);
   const values = valuesOf(query, schema, open);
   const asked = hasNumbers ? query.numbers!.fields : [];
-  const numbers = asked.map((field) => (isAllNull(open.zone(field)) ? null : field));
+  const numbers = asked.map((field) => (isLacked(field, open) ? null : field));
   const fields = [
     ...(times.readsTime ? [query.time!.field] : []),
     ...(values.readsValue ? [query.values!.field] : []),
@@ -143,8 +143,8 @@ function isLong({ value, count }: RowsToCount): boolean {
 }
 
 function timesOf({ time }: CountQuery, open: OpenRowGroup): TimesOfGroup {
-  const zone = time === undefined ? null : open.zone(time.field);
-  if (time === undefined || isAllNull(zone)) return { readsTime: false, buckets: [] };
+  if (time === undefined || isLacked(time.field, open)) return { readsTime: false, buckets: [] };
+  const zone = open.zone(time.field);
   if (typeof zone?.min !== 'bigint' || typeof zone.max !== 'bigint')
     return { readsTime: true, buckets: null };
   const first = bucketOfTime(time.buckets, zone.min);
@@ -153,8 +153,8 @@ function timesOf({ time }: CountQuery, open: OpenRowGroup): TimesOfGroup {
 }
 
 function valuesOf({ values }: CountQuery, schema: Schema, open: OpenRowGroup): ValuesOfGroup {
-  const zone = values === undefined ? null : open.zone(values.field);
-  if (values === undefined || isAllNull(zone)) return { readsValue: false, value: null };
+  if (values === undefined || isLacked(values.field, open)) return { readsValue: false, value: null };
+  const zone = open.zone(values.field);
   // Files of other programs may have NaN and infinite floats, which become null here. Their bounds and null counts don't include these.
   const isKnown = zone?.nullCount === 0 && schema.fields[values.field]!.type !== 'float';
   const value = isKnown ? onlyValue(zone) : null;
@@ -170,8 +170,10 @@ function onlyValue({ min, max }: ZoneMap): PlainColumn | null {
   return { kind: 'bytes', ...one, bytes: min, offsets: Uint32Array.of(0, min.length) };
 }
 
-function isAllNull(zone: ZoneMap | null): boolean {
-  return zone !== null && zone.nullCount === zone.rows;
+/** Whether no row has a value. */
+function isLacked(field: number, open: OpenRowGroup): boolean {
+  const zone = field === lackedField ? null : open.zone(field);
+  return field === lackedField || (zone !== null && zone.nullCount === zone.rows);
 }
 
 /** The selected rows of the ranges as a bitmap. */

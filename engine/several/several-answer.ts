@@ -191,7 +191,7 @@ class AgentSearch {
 }
 
 /** The positions of an agent that a query asks for. */
-function rangeOf(query: SeveralQuery, index: number): Gap {
+export function rangeOf(query: Pick<SeveralQuery, 'after' | 'before'>, index: number): Gap {
   const [low, high] = [jointOf(query.after), jointOf(query.before)];
   const beginning = query.before === undefined ? end : start;
   const highest = high === undefined ? beginning : high.of[index]!;

@@ -4,6 +4,8 @@ import { LogstrataError } from '../core/errors.js';
 import type { Field, Schema } from '../core/schema.js';
 import { addedRuns, haveRecord, sharedRuns } from '../scan/added-runs.js';
 import { executeScan, type AnswerSettings } from '../scan/answer.js';
+import { countRecords, type CountPart } from '../scan/count.js';
+import type { CountQuery, Counts } from '../scan/count-query.js';
 import type { PieceIterator, Scan, ScanOptions } from '../scan/scan.js';
 import type { RemoteSource } from '../scan/tiered-finder.js';
 import { endOfSnapshot, type Snapshot, type SnapshotRuns } from '../store/reading/snapshot.js';
@@ -11,6 +13,7 @@ import type { WorkerPool } from '../workers/worker-pool.js';
 import { before, start } from './known-gaps.js';
 import {
   beginSeveral,
+  rangeOf,
   type AgentOfSeveral,
   type SeveralQuery,
   type SeveralSnapshot,
@@ -111,6 +114,29 @@ export class SeveralStore {
     const { schema } = this;
     const snapshot = await this.#newest(schema);
     return this.#execute(snapshot, query, options, () => this.#newest(schema));
+  }
+
+  /**
+   * Counts the matching records of all agents together.
+   *
+   * @param queries for each agent, see `CountPart`; their bounds are ignored
+   */
+  count(
+    queries: readonly CountQuery[],
+    bounds: Pick<SeveralQuery, 'after' | 'before'>,
+    options: { readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<Counts> {
+    const { schema } = this;
+    const { workers } = this.stores[0]!.context;
+    const take = async (): Promise<CountPart[]> => {
+      const { agents, release } = await this.#newest(schema);
+      return agents.map(({ schema: own, runs, remote }, k) => ({
+        snapshot: { schema: own, runs, release: k === 0 ? release : () => {} },
+        query: { ...queries[k]!, ...rangeOf(bounds, k) },
+        remote,
+      }));
+    };
+    return countRecords(take, { ...options, workers });
   }
 
   /** Calls `call` soon after records of an agent become visible or fields change. Returns a function that ends this. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { caseCount, fc } from '../cases.js';
-import { countSnapshot } from '../../engine/scan/count.js';
+import { countParts } from '../../engine/scan/count.js';
 import { countsTask } from '../../engine/scan/row-group-task.js';
 import type { CountBound, Counts, CountQuery } from '../../engine/scan/count-query.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
@@ -47,7 +47,7 @@ function countDatasets(recordsMax: number): fc.Arbitrary<Dataset> {
 
 /** With threads, everything that is in memory is left to them. */
 async function count(snapshot: Snapshot, query: CountQuery, workers?: WorkerPool): Promise<Counts> {
-  return countSnapshot(snapshot, query, { workers, inlineBytesMax: 0 });
+  return countParts([{ snapshot, query }], { workers, inlineBytesMax: 0 });
 }
 
 function withoutStats({ stats: _, ...counts }: Counts): ModelCounts {
@@ -113,6 +113,67 @@ async function jobsWhile<T>(use: () => Promise<T>): Promise<{ result: T; jobs: n
 
 const errors = { kind: 'string', field: 1, op: 'exact', value: 'error' } as const;
 
+describe('counts of several agents', () => {
+  it('equal those of one with all records and fields, whatever fields each has', async () => {
+    const cases = countDatasets(100).chain((dataset) => {
+      const all = dataset.schema.fields.map((_, field) => field);
+      const agent = fc.shuffledSubarray(all, { minLength: 1 });
+      return fc.tuple(
+        fc.constant(dataset),
+        fc.array(agent, { minLength: 1, maxLength: 3 }),
+        fc.array(countQueries(dataset), { minLength: 1, maxLength: 4 }),
+      );
+    });
+    await fc.assert(
+      fc.asyncProperty(cases, async ([{ schema, records }, fieldsOf, asked]) => {
+        const agentOf = (i: number): readonly number[] => fieldsOf[i % fieldsOf.length]!;
+        const together: Dataset = {
+          schema,
+          records: records.map(({ position, values }, i) => ({
+            position,
+            values: values.map((value, field) => (agentOf(i).includes(field) ? value : null)),
+          })),
+        };
+        const parts = fieldsOf.map((fields, k) => ({
+          schema: makeSchema(fields.map((field) => schema.fields[field]!)),
+          records: records
+            .filter((_, i) => i % fieldsOf.length === k)
+            .map(({ position, values }) => ({ position, values: fields.map((field) => values[field]!) })),
+        }));
+        for (const { time, values, numbers } of asked) {
+          const used = [time?.field, values?.field, ...(numbers?.fields ?? [])].filter(
+            (field) => field !== undefined,
+          );
+          // The server refuses a field that no agent has.
+          if (!used.every((field) => fieldsOf.some((fields) => fields.includes(field)))) continue;
+          const query = { predicates: [], time, values, numbers };
+          const counted = parts.map((part, k) => {
+            const own = (field: number): number => fieldsOf[k]!.indexOf(field);
+            const ofAgent = {
+              predicates: [],
+              time: time && { ...time, field: own(time.field) },
+              values: values && { ...values, field: own(values.field) },
+              numbers: numbers && { ...numbers, fields: numbers.fields.map(own) },
+            };
+            const snapshot = makeSnapshot(part, {
+              seed: k,
+              segments: 1,
+              rowGroupRows: 20,
+              statistics: 'exact',
+            });
+            return { snapshot, query: ofAgent };
+          });
+          const wanted = countsOf(together, query);
+          const given = withoutStats(await countParts(counted, { workers, inlineBytesMax: 0 }));
+          expect(withNearNumbers(given, wanted, query)).toEqual(wanted);
+          expect(counted.map(({ snapshot }) => snapshot.released())).toEqual(counted.map(() => 1));
+        }
+      }),
+      { numRuns: caseCount(150, 3000) },
+    );
+  });
+});
+
 describe('counts of stored records', () => {
   it('equal those of the model, with threads and without, cached and not', async () => {
     const cases = countDatasets(150).chain((dataset) =>
@@ -169,7 +230,7 @@ describe('counts of stored records', () => {
     expect(result.stats.bytesRead).toBe(0);
     expect(jobs).toBeGreaterThan(1);
     // Counting a few million rows takes less time than handing them over.
-    const inline = await jobsWhile(() => countSnapshot(snapshot, query, { workers }));
+    const inline = await jobsWhile(() => countParts([{ snapshot, query }], { workers }));
     expect(withoutStats(inline.result)).toEqual(wanted);
     expect(inline.jobs).toBe(0);
     pool.close();
@@ -462,11 +523,10 @@ describe('a count with too many results', () => {
     const dataset = spread(20_000, 10, 10);
     const snapshot = make(dataset);
     const abort = new AbortController();
-    const counting = countSnapshot(
-      snapshot,
-      { predicates: [], values: { field: 2, top: 1 } },
-      { signal: abort.signal, workers },
-    );
+    const counting = countParts([{ snapshot, query: { predicates: [], values: { field: 2, top: 1 } } }], {
+      signal: abort.signal,
+      workers,
+    });
     abort.abort();
     await expect(counting).rejects.toMatchObject({ code: 'cancelled' });
     expect(snapshot.released()).toBe(1);

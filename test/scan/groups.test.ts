@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
 import { executeScan } from '../../engine/scan/answer.js';
-import { countSnapshot } from '../../engine/scan/count.js';
+import { countParts } from '../../engine/scan/count.js';
 import type { AnyPredicate, FieldPredicate, Predicate, ScanStats } from '../../engine/scan/query.js';
 import { makeSchema } from '../../engine/core/schema.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
@@ -148,7 +148,7 @@ describe('groups of filters', () => {
           expect(Buffer.concat(pieces).toString()).toBe(answerOf(drawn, query));
           if (i % 4 > 0) continue;
           const counted = { ...query, values: { field: i % 6, top: 5 } };
-          const { stats: _, ...counts } = await countSnapshot(snapshot, counted, {});
+          const { stats: _, ...counts } = await countParts([{ snapshot, query: counted }], {});
           expect(counts).toEqual(countsOf(drawn, counted));
         }
         columns.close();

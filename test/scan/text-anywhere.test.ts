@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { caseCount, fc, isWhole } from '../cases.js';
-import { countSnapshot } from '../../engine/scan/count.js';
+import { countParts } from '../../engine/scan/count.js';
 import { executeScan } from '../../engine/scan/answer.js';
 import type { Predicate, Query, ScanStats } from '../../engine/scan/query.js';
 import { runsOfSegment } from '../../engine/store/reading/agent-state.js';
@@ -269,7 +269,7 @@ describe('a text in any string', () => {
           leftOut += stats.columnsPrunedByGram + stats.rowGroupsPrunedByGram;
         }
         const counted = { predicates: asked.predicates, values: { field: 1, top: 5 } };
-        const { stats: _, ...counts } = await countSnapshot(snapshot, counted, {});
+        const { stats: _, ...counts } = await countParts([{ snapshot, query: counted }], {});
         expect(counts).toEqual(countsOf(dataset, counted));
         columns.close();
       }),
