@@ -109,6 +109,7 @@ export type { AttachedStats, StoreStats } from './maintenance/stats.js';
 export type { Damage, VerifyOptions, VerifyReport } from './maintenance/verify.js';
 export {
   CountBoundError,
+  lackedField,
   type CountBound,
   type CountedBucket,
   type CountedValue,

@@ -1,7 +1,15 @@
-import type { CountedBucket, Counts, NumberAnswers, Schema } from '../../engine/index.js';
+import type {
+  CountedBucket,
+  Counts,
+  NumberAnswers,
+  ReadableStore,
+  Schema,
+  SeveralStore,
+} from '../../engine/index.js';
 import { numberCells, numberTitles } from '../http/count-numbers.js';
 import {
   countCsv,
+  countIn,
   countJson,
   countProblem,
   parseCountRequest,
@@ -10,7 +18,10 @@ import {
 } from '../http/count-request.js';
 import { offsetText, wallClock } from '../http/time-step.js';
 import { rawQueryOf, type GlobalFlags, type QueryBounds, type Settings } from './options.js';
-import { askAgent, describeStats } from './query.js';
+import type { FilterContext } from '../http/parameters.js';
+import { agentNames } from '../http/query-request.js';
+import { never, parseSeveralCount } from '../http/several-request.js';
+import { askAgent, askAgents, describeStats, predicatesWithin } from './query.js';
 import type { StopSignals } from './stoppable.js';
 import {
   cutToWidth,
@@ -245,15 +256,37 @@ export async function count(
       now: Date.now(),
       timezone: config.server.timezone,
     });
-  return askAgent(flags, 'count', agent, parse, async (store, request) => {
-    const counts = await store.count(request.query, { signal }).catch((error: unknown) => {
+  const answer = async (store: ReadableStore | SeveralStore, request: CountRequest): Promise<void> => {
+    const counts = await countIn(store, request, signal).catch((error: unknown) => {
       throw countProblem(error);
     });
     if (json) await writeRecords(Buffer.from(countJson(agent, request, counts)));
     else if (csv || request.format === 'csv') await writeRecords(Buffer.from(countCsv(request, counts)));
     else await printLines(describeCounts(request, counts, screen()));
     if (flags.explain === true) describeStats(counts.stats).forEach(tell);
+  };
+  if (!agent.includes(',')) return askAgent(flags, 'count', agent, parse, answer);
+  return askAgents(flags, 'count', agentNames(agent), async (store, { config }) => {
+    const context = { now: Date.now(), timezone: config.server.timezone };
+    await answer(store, severalCountOf(store, words, options, context));
   });
+}
+
+/** Parses the words and options of a count of several agents, as `severalQueryOf` those of a query. */
+export function severalCountOf(
+  store: SeveralStore,
+  words: readonly string[],
+  { since, until, ...common }: Readonly<Record<string, readonly string[] | undefined>>,
+  context: Omit<FilterContext, 'schema'>,
+): CountRequest {
+  const { schema } = store;
+  const request = parseSeveralCount(store, rawQueryOf(words, common, schema), { ...context, schema });
+  const within = predicatesWithin(store, { since, until }, context);
+  const of = request.of!.map((query, k) => ({
+    ...query,
+    predicates: [...query.predicates, ...(within[k] ?? [never])],
+  }));
+  return { ...request, of };
 }
 
 function screen(): Screen {

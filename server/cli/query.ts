@@ -20,6 +20,7 @@ import { linesAsEvents } from '../follow/event-stream.js';
 import { allAfter, beforeAll } from '../follow/backlogs.js';
 import { followedFrom, type FollowedPosition } from '../follow/followed-position.js';
 import { agentNames, parseQueryRequest, type QueryContext } from '../http/query-request.js';
+import { readParameters, type FilterContext } from '../http/parameters.js';
 import { parseSeveralRequest } from '../http/several-request.js';
 import { exitDone, UsageError } from './failure.js';
 import { completed, withWorkers } from './opened-archive.js';
@@ -186,7 +187,7 @@ export async function query(
     return askAgent(flags, 'query', agent, parse, (store, asked, _, settings) =>
       answer(store, asked, settings),
     );
-  return askAgents(flags, agentNames(agent), async (store, settings) => {
+  return askAgents(flags, 'query', agentNames(agent), async (store, settings) => {
     const { timezone, limitMax } = settings.config.server;
     const limits = { limitMax, limitDefault: Math.min(limitDefault, limitMax) };
     const query = severalQueryOf(store, words, options, { now: Date.now(), timezone, ...limits });
@@ -201,30 +202,43 @@ export function severalQueryOf(
   { since, until, ...common }: Readonly<Record<string, readonly string[] | undefined>>,
   context: Omit<QueryContext, 'schema'>,
 ): SeveralQuery {
-  const { schema, stores } = store;
+  const { schema } = store;
   const asked = parseSeveralRequest(store, rawQueryOf(words, common, schema), { ...context, schema });
-  // Each agent has a time field of its own.
-  const of = stores.map((each, k) => {
-    const predicates = asked.of[k]!;
-    if (predicates === null || (since === undefined && until === undefined)) return predicates;
-    if (!each.schema.fields.some(({ type }) => type === 'time')) return null;
-    const rawQuery = rawQueryOf([], { since, until }, each.schema);
-    const within = parseQueryRequest(rawQuery, { ...context, schema: each.schema });
-    return [...predicates, ...within.predicates];
+  const within = predicatesWithin(store, { since, until }, context);
+  const of = asked.of.map((predicates, k) => {
+    const more = within[k]!;
+    return predicates === null || more === null ? null : [...predicates, ...more];
   });
   return { ...asked, of };
 }
 
+/**
+ * The predicates that `--since` and `--until` are for each agent, which has a time field of its own; null where it has none, so that no record of it
+ * matches.
+ */
+export function predicatesWithin(
+  { stores }: SeveralStore,
+  { since, until }: Readonly<Record<string, readonly string[] | undefined>>,
+  context: Omit<FilterContext, 'schema'>,
+): readonly (readonly Predicate[] | null)[] {
+  return stores.map(({ schema }) => {
+    if (since === undefined && until === undefined) return [];
+    if (!schema.fields.some(({ type }) => type === 'time')) return null;
+    return readParameters(rawQueryOf([], { since, until }, schema), [], { ...context, schema }).predicates;
+  });
+}
+
 /** Opens the archive for a question about several agents. */
-async function askAgents(
+export async function askAgents(
   flags: GlobalFlags & { readonly workers?: number },
+  role: string,
   names: readonly string[],
   run: (store: SeveralStore, settings: Settings) => Promise<void>,
 ): Promise<number> {
   const settings = await readSettings(flags);
   const written: Awaited<ReturnType<typeof chooseAgent>>[] = [];
   for (const name of names) written.push(await chooseAgent(settings, name));
-  await withWorkers(settings, 'read', 'query', flags.workers, async (archive) => {
+  await withWorkers(settings, 'read', role, flags.workers, async (archive) => {
     const stores: AgentStore[] = [];
     for (const agent of written)
       stores.push(await archive.agent(agent.name, (await completed(archive, agent)).schema));

@@ -1,20 +1,22 @@
-import { answerBytesMax } from '../../engine/index.js';
+import { answerBytesMax, type ReadableStore, type SeveralStore } from '../../engine/index.js';
 import type { Caller } from '../http/access.js';
 import {
   countCsv,
+  countIn,
   countJson,
   countProblem,
   parseCountRequest,
   type CountRequest,
 } from '../http/count-request.js';
 import type { ResponseHead, TransportRequest, TransportResponse } from '../http/transport.js';
-import { acceptsGzip } from '../http/query-request.js';
+import { acceptsGzip, parseAgentsPath } from '../http/query-request.js';
+import { parseSeveralCount } from '../http/several-request.js';
 import type { RequestTarget } from '../http/request-check.js';
 import { type Admission, inSlot } from '../pace/admission.js';
-import { agentOfPath } from '../route/query-route.js';
+import { findAgent } from '../route/query-route.js';
 import type { QueryTally, SlowCost, SlowQueries } from '../route/query-tally.js';
 import { gzippedAtOnce, noSniffHeaders, serverTiming } from '../route/http-answer.js';
-import type { ConsoleAgent, ConsoleAgents, ConsoleRoute } from './console-router.js';
+import type { ConsoleAgents, ConsoleRoute } from './console-router.js';
 
 /** The options of the count route. */
 export interface CountOptions {
@@ -31,7 +33,8 @@ export interface CountOptions {
 const contentTypes = { json: 'application/json', csv: 'text/csv; charset=utf-8; header=present' } as const;
 
 /**
- * `GET /api/count/{agent_name}`: counts the matching records, by buckets of time, by the most frequent values of a field, or by both.
+ * `GET /api/count/{agent_name}`: counts the matching records of an agent, or of several whose names are joined by commas, by buckets of time, by the
+ * most frequent values of a field, or by both.
  * Counts and queries share the slots of the server (`Admission`).
  */
 export class CountRoute implements ConsoleRoute {
@@ -52,18 +55,24 @@ export class CountRoute implements ConsoleRoute {
     { rawPath, rawQuery }: RequestTarget,
     caller: Caller,
   ): Promise<void> {
-    const { name, found: agent } = agentOfPath(rawPath, 'count', caller, this.#agents);
+    const names = parseAgentsPath(rawPath, 'count');
+    const [first, ...others] = names.map((name) => findAgent(name, caller, this.#agents).store);
+    const store = others.length === 0 ? first! : first!.joined(others);
     const { timezone, now } = this.#options;
-    const asked = parseCountRequest(rawQuery, { schema: agent.store.schema, timezone, now: now() });
+    const context = { schema: store.schema, timezone, now: now() };
+    const isSeveral = 'stores' in store;
+    const asked = isSeveral
+      ? parseSeveralCount(store, rawQuery, context)
+      : parseCountRequest(rawQuery, context);
     if (request.method === 'HEAD') return response.send(headOf(asked), null);
     // The request can't be read any more after the first `await`.
     const packs = acceptsGzip(request.header('accept-encoding'));
-    const asker = { agent: name, client: request.remoteAddress, rawQuery, packs };
-    return this.#run(agent, asked, response, asker);
+    const asker = { agent: names.join(), client: request.remoteAddress, rawQuery, packs };
+    return this.#run(store, asked, response, asker);
   }
 
   async #run(
-    { store }: ConsoleAgent,
+    store: ReadableStore | SeveralStore,
     asked: CountRequest,
     response: TransportResponse,
     asker: Asker,
@@ -77,12 +86,13 @@ export class CountRoute implements ConsoleRoute {
     try {
       const wish = { client, response, timeoutMs, late };
       const { body, stats } = await inSlot(this.#admission, wish, async (signal) => {
-        const counts = await store.count(asked.query, { signal });
+        const counts = await countIn(store, asked, signal);
         const text = asked.format === 'csv' ? countCsv(asked, counts) : countJson(agent, asked, counts);
         return { body: Buffer.from(text), stats: counts.stats };
       });
       const timing = serverTiming(stats, performance.now() - startMs);
-      this.#options.tally.scanned(agent, stats, body.length);
+      // Each list of agents would be a series of its own among the metrics.
+      this.#options.tally.scanned(agent.includes(',') ? 'several agents' : agent, stats, body.length);
       this.#note(asker, startMs, { failure: null, stats, bytes: body.length });
       await send(response, { ...headOf(asked), timing }, body, packs);
     } catch (error) {

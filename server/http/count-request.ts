@@ -4,6 +4,9 @@ import {
   countTopMax,
   type CountQuery,
   type Field,
+  type ReadableStore,
+  type SeveralCursors,
+  type SeveralStore,
   type CountedValue,
   type Counts,
   type NumberAnswers,
@@ -31,6 +34,8 @@ export type CountFormat = (typeof countFormats)[number];
 /** A parsed count request: what to count, and how to answer. */
 export interface CountRequest {
   readonly query: CountQuery;
+  /** The query of each agent, where several are asked. Fields and bounds of `query` are then those of all. */
+  readonly of?: readonly CountQuery[];
   /** The time field to count by, its step and zone as given; undefined where the count is not by time. */
   readonly time?: { readonly field: Field; readonly step: string; readonly zone: string } | undefined;
   /** The field to count by value; undefined where there is none. */
@@ -49,7 +54,24 @@ export const countParameters = ['by', 'of', 'fn', 'top', 'zone', 'format', 'afte
  * names the parameter at fault.
  */
 export function parseCountRequest(rawQuery: string, context: FilterContext): CountRequest {
-  const { given, predicates } = readParameters(rawQuery, countParameters, context, ['by', 'of', 'fn']);
+  const { given, predicates } = readParameters(rawQuery, countParameters, context, countLists);
+  return countRequestOf(given, predicates, context);
+}
+
+/** The parameters that may be given more than once. */
+export const countLists = ['by', 'of', 'fn'] as const;
+
+/**
+ * A count with the parameters that are no filters.
+ *
+ * @param cursors those of several agents, if these are asked
+ */
+export function countRequestOf(
+  given: ReadonlyMap<string, readonly string[]>,
+  predicates: CountQuery['predicates'],
+  context: FilterContext,
+  cursors?: SeveralCursors,
+): CountRequest {
   const [top, zone, format, after, before] = countParameters.slice(3).map((name) => given.get(name)?.[0]);
   const zoneName = parseZone(zone) ?? context.timezone;
   const by = parseBy(given.get('by') ?? [], context.schema.fields, zoneName);
@@ -68,8 +90,8 @@ export function parseCountRequest(rawQuery: string, context: FilterContext): Cou
   const numbers = parseNumbers(given.get('of') ?? [], given.get('fn') ?? [], fields);
   return {
     query: {
-      after: parsePosition('after', after),
-      before: parsePosition('before', before),
+      after: parsePosition('after', after, cursors),
+      before: parsePosition('before', before, cursors),
       predicates,
       time: by.buckets,
       values,
@@ -153,6 +175,16 @@ function unknownField(name: string, fields: readonly Field[]): ProblemError {
     'by',
     `unknown field ${JSON.stringify(name)}${didYouMean(name, known)}. The fields are ${listNames(known)}`,
   );
+}
+
+/** Counts what a request asks for in the store that it was parsed for. */
+export function countIn(
+  store: ReadableStore | SeveralStore,
+  { query, of }: CountRequest,
+  signal: AbortSignal | undefined,
+): Promise<Counts> {
+  if ('stores' in store) return store.count(of!, query, { signal });
+  return store.count(query, { signal });
 }
 
 /**

@@ -1,4 +1,5 @@
 import {
+  lackedField,
   predicatesMax,
   type Predicate,
   type Schema,
@@ -8,6 +9,7 @@ import {
 import { anyField } from './filter.js';
 import { groupNames } from './filter-operators.js';
 import { percentDecode, readParameters, type FilterContext } from './parameters.js';
+import { countLists, countParameters, countRequestOf, type CountRequest } from './count-request.js';
 import { badParameter, ProblemError } from './problem.js';
 import { queryParameters, queryOf, type QueryContext } from './query-request.js';
 
@@ -58,12 +60,29 @@ function filterOf({ key, value }: Parameter): readonly [key: string, value: stri
  * Throws a `ProblemError` (400) that names the parameter, and the agent where only one can't read a filter.
  */
 export function parseSeveralRequest(
-  { stores, schema, cursors }: SeveralStore,
+  store: SeveralStore,
   rawQuery: string,
   context: QueryContext,
 ): SeveralQuery {
+  const { given, of } = readSeveral(store, rawQuery, queryParameters, context);
+  return { ...queryOf(given, [], context, store.cursors), of };
+}
+
+/** A parsed query string for several agents: the parameters that are no filters, and the predicates of each, null where none can match. */
+interface ReadSeveral {
+  readonly given: ReadonlyMap<string, readonly string[]>;
+  readonly of: readonly (readonly Predicate[] | null)[];
+}
+
+function readSeveral(
+  { stores, schema }: SeveralStore,
+  rawQuery: string,
+  names: readonly string[],
+  context: FilterContext,
+  lists: readonly string[] = [],
+): ReadSeveral {
   const all = parametersOf(rawQuery).filter(({ key }) => key !== '_');
-  const isOfAnswer = ({ key }: Parameter): boolean => queryParameters.some((name) => name === key);
+  const isOfAnswer = ({ key }: Parameter): boolean => names.includes(key);
   const filters = all.filter((parameter) => !isOfAnswer(parameter));
   if (filters.length > predicatesMax)
     throw badParameter(filters[predicatesMax]!.key, `more than ${predicatesMax} filters in one request`);
@@ -71,10 +90,10 @@ export function parseSeveralRequest(
   for (const filter of filters) {
     const [key, value] = filterOf(filter);
     if (holdsFor(key, value, schema) === 'read' && key.includes('__')) continue;
-    readParameters(filter.raw, queryParameters, context);
+    readParameters(filter.raw, names, context);
   }
   const raw = all.filter(isOfAnswer).map((parameter) => parameter.raw);
-  const { given } = readParameters(raw.join('&'), queryParameters, context);
+  const { given } = readParameters(raw.join('&'), names, context, lists);
   const { timezone } = context;
   const of = stores.map(({ name, schema: own }) => {
     // Asking for the time marks a query as one of this moment.
@@ -87,7 +106,56 @@ export function parseSeveralRequest(
     };
     return predicatesOf(filters, name, ofAgent);
   });
-  return { ...queryOf(given, [], context, cursors), of };
+  return { given, of };
+}
+
+/** Holds for no record. */
+export const never: Predicate = { kind: 'any', members: [] };
+
+/**
+ * Parses the query string of a count of several agents: `parseCountRequest` for each of them. A field that an agent lacks is null in all of its
+ * records. Throws a `ProblemError` (400) that names the parameter; a field to count by, or whose numbers are asked for, must have the same type
+ * in all agents that have it.
+ */
+export function parseSeveralCount(
+  store: SeveralStore,
+  rawQuery: string,
+  context: FilterContext,
+): CountRequest {
+  const { given, of } = readSeveral(store, rawQuery, countParameters, context, countLists);
+  const request = countRequestOf(given, [], context, store.cursors);
+  const { time, values, numbers } = request.query;
+  for (const field of [time?.field, values?.field]) assertOneType(store, field, 'by');
+  for (const field of numbers?.fields ?? []) assertOneType(store, field, 'of');
+  const queries = store.stores.map(({ schema: { fields } }, k) => {
+    const own = (field: number): number => {
+      const index = fields.findIndex(({ name }) => name === context.schema.fields[field]!.name);
+      return index < 0 ? lackedField : index;
+    };
+    return {
+      predicates: of[k] ?? [never],
+      time: time && { ...time, field: own(time.field) },
+      values: values && { ...values, field: own(values.field) },
+      numbers: numbers && { ...numbers, fields: numbers.fields.map(own) },
+    };
+  });
+  return { ...request, of: queries };
+}
+
+function assertOneType({ stores, schema }: SeveralStore, field: number | undefined, parameter: string): void {
+  if (field === undefined) return;
+  const { name } = schema.fields[field]!;
+  const typed = stores.flatMap((store) => {
+    const own = store.schema.fields.find((each) => each.name === name);
+    return own === undefined ? [] : [{ agent: store.name, type: own.type }];
+  });
+  const other = typed.find(({ type }) => type !== typed[0]!.type);
+  if (other !== undefined)
+    throw badParameter(
+      parameter,
+      `field "${name}" is of type ${typed[0]!.type} in agent "${typed[0]!.agent}" and of type ${other.type} in agent ` +
+        `"${other.agent}": they can't be counted together`,
+    );
 }
 
 /** An agent's predicates; null where no record of it can match. */

@@ -66,6 +66,36 @@ it('counts the samples with the same result as the console', async () => {
   await server.finished;
 });
 
+it('adds up several agents, within the times of each', async () => {
+  const folder = workFolder();
+  await run(folder, ['load', 'nginx', 'data/samples/nginx.log']);
+  await run(folder, ['load', 'app', 'data/samples/app.log']);
+  const words = ['--since', '2026-11-18', '--until', '2026-11-19'];
+  const counts = [];
+  for (const agent of ['nginx', 'app', 'nginx,app']) {
+    const { stdout, stderr } = await run(folder, ['count', agent, ...words]);
+    expect(stderr).toBe('');
+    counts.push(Number(stdout));
+  }
+  expect(counts[0]).toBeGreaterThan(0);
+  expect(counts[1]).toBeGreaterThan(0);
+  expect(counts[2]).toBe(counts[0]! + counts[1]!);
+  const { stdout } = await run(folder, [
+    'count',
+    'nginx,app',
+    '--by',
+    'status',
+    '--of',
+    'bytes',
+    '--fn',
+    'max',
+    ...words,
+  ]);
+  expect(lines(stdout)[0]).toMatch(/^status +count +bytes_max$/);
+  const none = await run(folder, ['count', 'nginx,app', '--by', 'nowhere']);
+  expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('unknown field "nowhere"')]);
+});
+
 it('reports mistakes in the form in which they were typed', async () => {
   const folder = workFolder();
   const cases: [string[], string][] = [

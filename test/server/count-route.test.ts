@@ -39,7 +39,7 @@ const noted = (): SlowQueries => new SlowQueries(0, () => undefined);
 const noTroubles = (): Promise<[]> => Promise.resolve([]);
 
 async function serveCounts(
-  store: ReadableStore,
+  store: ReadableStore | ReadonlyMap<string, ReadableStore>,
   { queriesMax = 4, queryTimeoutMs = 60_000, tally = new QueryTally(), slow = noted() } = {},
 ): Promise<(query: string, headers?: Record<string, string>, method?: string) => Promise<WireResponse>> {
   const running = await startConsole({
@@ -49,7 +49,10 @@ async function serveCounts(
     log: () => undefined,
   });
   onTestFinished(() => running.close({ timeoutMs: 0 }));
-  const agents = new Map([['nginx', { definition: undefined as never, store }]]);
+  const stores = store instanceof Map ? store : new Map([['nginx', store as ReadableStore]]);
+  const agents = new Map(
+    [...stores].map(([name, each]) => [name, { definition: undefined as never, store: each }]),
+  );
   const options = { timezone: 'UTC', queryTimeoutMs, now: () => Date.UTC(2026, 10, 24), tally, slow };
   running.open({ '/api/count/': new CountRoute(agents, new Admission(queriesMax), options) }, noTroubles);
   return (query, headers = {}, method = 'GET') =>
@@ -125,6 +128,44 @@ it('names the wrong parameter, and answers no other paths', async () => {
   expect(JSON.parse(mistake.body.toString())).toMatchObject({ parameter: 'limit' });
   expect((await get('nobody')).status).toBe(404);
   expect((await get('nginx/more')).status).toBe(404);
+  expect(JSON.parse((await get('nginx,nobody')).body.toString())).toMatchObject({
+    status: 404,
+    detail: 'there is no agent "nobody"',
+  });
+  expect((await get('nginx,nginx')).status).toBe(400);
+});
+
+it('adds up the counts of several agents', async () => {
+  const archive = await openOn(new MemoryDirectory());
+  onTestFinished(() => archive.close());
+  const [nginx, app] = [await archive.agent('nginx', schema), await archive.agent('app', schema)];
+  await append(nginx, rowsOf(90), 'live');
+  await append(app, rowsOf(30), 'live');
+  const tally = new QueryTally();
+  const get = await serveCounts(
+    new Map([
+      ['nginx', nginx],
+      ['app', app],
+    ]),
+    { tally },
+  );
+  const { body } = await get('nginx%2Capp?by=status&of=took&fn=max,avg&status__gte=0');
+  expect(JSON.parse(body.toString())).toEqual({
+    agent: 'nginx,app',
+    count: 120,
+    approximate: [],
+    values: {
+      field: 'status',
+      top: [
+        { value: 200, count: 96, of: { took: { max: 44.5, avg: 18.75 } } },
+        { value: 500, count: 24, of: { took: { max: 42.5, avg: 17.5 } } },
+      ],
+      other: 0,
+      nulls: 0,
+      distinct: 2,
+    },
+  });
+  expect([...tally.byAgent.keys()]).toEqual(['several agents']);
 });
 
 const counts = (count: number): Counts => ({ count, stats: newScanStats() });
