@@ -6,11 +6,19 @@ import {
   LogstrataError,
   type AgentStore,
   type SeveralQuery,
+  type SeveralStore,
   type Archive,
   type StoreStats,
 } from '../../engine/index.js';
 import { parametersKnown } from '../console/openapi.js';
-import { countJson, countParameters, countProblem, parseCountRequest } from '../http/count-request.js';
+import { severalCountOf } from './count.js';
+import {
+  countIn,
+  countJson,
+  countParameters,
+  countProblem,
+  parseCountRequest,
+} from '../http/count-request.js';
 import { operatorsOf } from '../http/filter-operators.js';
 import { agentNames, parseQueryRequest, queryParameters } from '../http/query-request.js';
 import { didYouMean, listNames } from '../http/suggestion.js';
@@ -51,10 +59,9 @@ function argumentsOf(names: readonly string[]): Readonly<Record<string, object>>
   return Object.fromEntries(Object.entries(parametersKnown).filter(([name]) => names.includes(name)));
 }
 
-const agent = text('The name of the agent.');
 const agents = text('The name of the agent, or of several, separated by commas.');
 const question = {
-  agent,
+  agent: agents,
   filters: {
     type: 'array',
     items: { type: 'string' },
@@ -108,6 +115,12 @@ async function storeOf({ archive, settings }: Asked, name: string): Promise<Agen
   return archive.agent(name, schema);
 }
 
+/** The store of an agent, or of several that are asked together. */
+async function joinedStore(asked: Asked, agents: string): Promise<AgentStore | SeveralStore> {
+  const [first, ...others] = await Promise.all(agentNames(agents).map((name) => storeOf(asked, name)));
+  return others.length === 0 ? first! : first!.joined(others);
+}
+
 /** Asks for a page of one agent, or of several. The last text is about it. */
 async function askPage(
   asked: Asked,
@@ -115,19 +128,18 @@ async function askPage(
   signal: AbortSignal,
   bytesMax = answerBytesMax,
 ): Promise<Answer> {
-  const [first, ...others] = await Promise.all(agentNames(given.agent).map((name) => storeOf(asked, name)));
+  const store = await joinedStore(asked, given.agent);
   const { timezone } = asked.settings.config.server;
   const context = { now: Date.now(), timezone, limitMax: recordsMax, limitDefault: recordsDefault };
   const [words, parameters] = [given.filters ?? [], parametersOf(given)];
-  const { schema } = first!;
-  const joined = others.length === 0 ? undefined : first!.joined(others);
+  const { schema } = store;
   const query =
-    joined === undefined
-      ? parseQueryRequest(rawQueryOf(words, parameters, schema), { ...context, schema })
-      : severalQueryOf(joined, words, parameters, context);
+    'stores' in store
+      ? severalQueryOf(store, words, parameters, context)
+      : parseQueryRequest(rawQueryOf(words, parameters, schema), { ...context, schema });
   if ((query.form?.format ?? 'jsonl') !== 'jsonl')
     throw new UsageError('answers are JSON Lines: leave out "format"');
-  const { lines } = await (joined ?? first!).scan(query as SeveralQuery, { signal });
+  const { lines } = await store.scan(query as SeveralQuery, { signal });
   return readPage(lines, query.after !== undefined, query.limit, bytesMax);
 }
 
@@ -240,12 +252,15 @@ async function describeAgent(asked: Asked, { agent: name }: Given): Promise<Answ
 }
 
 async function countLogs(asked: Asked, given: Given, signal: AbortSignal): Promise<Answer> {
-  const store = await storeOf(asked, given.agent);
+  const store = await joinedStore(asked, given.agent);
   const { schema } = store;
-  const { timezone } = asked.settings.config.server;
-  const rawQuery = rawQueryOf(given.filters ?? [], parametersOf(given), schema);
-  const request = parseCountRequest(rawQuery, { schema, now: Date.now(), timezone });
-  const counts = await store.count(request.query, { signal }).catch((error: unknown) => {
+  const context = { now: Date.now(), timezone: asked.settings.config.server.timezone };
+  const [words, parameters] = [given.filters ?? [], parametersOf(given)];
+  const request =
+    'stores' in store
+      ? severalCountOf(store, words, parameters, context)
+      : parseCountRequest(rawQueryOf(words, parameters, schema), { ...context, schema });
+  const counts = await countIn(store, request, signal).catch((error: unknown) => {
     throw countProblem(error);
   });
   const json = countJson(given.agent, request, counts);
@@ -294,7 +309,7 @@ const tools: readonly Tool[] = [
   {
     name: 'describe_agent',
     description: 'Describes an agent: its records, and its fields with their types and filter operators.',
-    properties: { agent },
+    properties: { agent: text('The name of the agent.') },
     run: describeAgent,
   },
   {
@@ -303,7 +318,6 @@ const tools: readonly Tool[] = [
       'Returns log records as JSON Lines, oldest first: the newest that match, those after a _cursor, or those before one. Says how to go on.',
     properties: {
       ...question,
-      agent: agents,
       ...argumentsOf(queryParameters),
       limit: howMany('The number of records.', recordsDefault),
     },

@@ -231,7 +231,7 @@ export function openApi(version: string, console: string, query?: string): Part 
       parameters: {
         agent_name: {
           ...agentName,
-          description: "The agent's name. Queries take 2 to 16 of them, too, separated by commas.",
+          description: "The agent's name. Queries and counts take 2 to 16 of them, too, separated by commas.",
         },
       },
       schemas,

@@ -161,6 +161,13 @@ describe('logstrata mcp', () => {
     const before = /before=([0-9a-f.]+);/.exec(note)![1];
     const [earlier] = await asking.records('query_logs', { ...given, before });
     expect([...earlier, ...later]).toEqual(expected);
+    const counted = await asking.call('count_logs', {
+      agent: 'nginx,app',
+      since: '2026-11-18',
+      filters: ['order'],
+    });
+    const count = ['count', 'nginx,app', 'order', '--since', '2026-11-18', '--json'];
+    expect(counted.texts[0]).toBe((await run(folder, count)).stdout);
     const record = expected.find(({ _agent }) => _agent === 'app')!;
     const around = {
       agent: 'nginx,app',
