@@ -63,6 +63,9 @@ export const questionIds = [
   'count-top',
   'count-cross',
   'count-sum',
+  'count-bytes',
+  'avg-hour',
+  'p99-path',
   'bulk',
   'app-newest',
   'app-errors',
@@ -80,6 +83,8 @@ export interface Counting {
   /** By the values of a column: its most frequent `top` values; with `byHour`, these for each hour. */
   readonly column?: string;
   readonly top: number;
+  /** A number of another column to tell of each group. */
+  readonly number?: { readonly column: string; readonly fn: 'avg' | 'p99' };
 }
 
 /** A question to every side, in terms that each side translates into its own language. */

@@ -254,6 +254,27 @@ function counts(): Question[] {
       filters: [],
       counting: { byHour: true, column: 'status', top: 100 },
     },
+    {
+      ...common,
+      id: 'count-bytes',
+      title: 'count by hour, bytes ≥ 0',
+      filters: [{ column: 'bytes', op: 'gte', value: 0 }],
+      counting: { byHour: true, top: 0 },
+    },
+    {
+      ...common,
+      id: 'avg-hour',
+      title: 'average of bytes by hour',
+      filters: [],
+      counting: { byHour: true, top: 0, number: { column: 'bytes', fn: 'avg' } },
+    },
+    {
+      ...common,
+      id: 'p99-path',
+      title: 'p99 of request_time by path, top 10',
+      filters: [],
+      counting: { byHour: false, column: 'path', top: 10, number: { column: 'request_time', fn: 'p99' } },
+    },
     { ...common, id: 'count-sum', title: 'count of method = POST', counting: { byHour: false, top: 0 } },
   ];
 }

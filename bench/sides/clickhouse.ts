@@ -33,6 +33,7 @@ const dialect: Dialect = {
   prefix: ({ name }, value) => `startsWith(lowerUTF8(${name}), ${quote(value.toLowerCase())})`,
   suffix: ({ name }, value) => `endsWith(lowerUTF8(${name}), ${quote(value.toLowerCase())})`,
   hour: ({ name }) => `toInt64(toUnixTimestamp(toStartOfHour(${name}))) * 1000`,
+  number: (fn, column) => (fn === 'avg' ? `avg(${column})` : `quantileDD(0.01, 0.99)(${column})`),
 };
 
 /**

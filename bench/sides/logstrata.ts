@@ -113,12 +113,13 @@ export class LogstrataSide implements Side {
 
   private async count(
     { filters }: Question,
-    { byHour, column, top }: Counting,
+    { byHour, column, top, number }: Counting,
     take: ((piece: string) => void) | undefined,
   ): Promise<void> {
     const by = [
       ...(byHour ? ['by=time:1h'] : []),
       ...(column === undefined ? [] : [`by=${column}`, `top=${top}`]),
+      ...(number === undefined ? [] : [`of=${number.column}`, `fn=${number.fn}`]),
     ];
     const raw = [...filters.flatMap(filterPieces), ...by].join('&');
     const request = parseCountRequest(raw, { schema: this.definition.schema, now: Date.now(), timezone });

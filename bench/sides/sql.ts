@@ -13,6 +13,8 @@ export interface Dialect {
   suffix(column: SetColumn, value: string): string;
   /** The start of the hour of a time column, in milliseconds since the epoch. */
   hour(column: SetColumn): string;
+  /** The average, or the value that 99 % of the values don't exceed: exact, or as near to it as ours. */
+  number(fn: 'avg' | 'p99', column: string): string;
 }
 
 const comparisons = { eq: '=', gt: '>', gte: '>=', lt: '<', lte: '<=' } as const;
@@ -103,14 +105,15 @@ export function selectCounts(
   dialect: Dialect,
   table: string,
 ): string {
-  const { byHour, column, top } = question.counting;
+  const { byHour, column, top, number } = question.counting;
   const { where } = sqlQuestion(question, columns, dialect);
   const time = columns.find(({ kind }) => kind === 'time')!;
   const keys = [
     ...(byHour ? [`${dialect.hour(time)} AS hour`] : []),
     ...(column === undefined ? [] : [`${column} AS value`]),
   ];
-  const select = `SELECT ${[...keys, 'count(*) AS count'].join(', ')} FROM ${table} ${where}`;
+  const numbers = number === undefined ? [] : [`${dialect.number(number.fn, number.column)} AS number`];
+  const select = `SELECT ${[...keys, 'count(*) AS count', ...numbers].join(', ')} FROM ${table} ${where}`;
   if (keys.length === 0) return select;
   const order = byHour ? keys.map((_, i) => i + 1).join(', ') : `count DESC, value LIMIT ${top}`;
   return `${select} GROUP BY ${keys.map((_, i) => i + 1).join(', ')} ORDER BY ${order}`;

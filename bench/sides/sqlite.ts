@@ -31,6 +31,8 @@ const dialect: Dialect = {
   prefix: ({ name }, value) => `${name} LIKE ${quoteText(`${escapeLike(value)}%`)} ESCAPE '\\'`,
   suffix: ({ name }, value) => `${name} LIKE ${quoteText(`%${escapeLike(value)}`)} ESCAPE '\\'`,
   hour: ({ name }) => `${name} / 3600000 * 3600000`,
+  // It has no percentiles: the question is not asked.
+  number: (_, column) => `avg(${column})`,
 };
 
 /** Loads node:sqlite where this Node has it, else better-sqlite3. */
@@ -116,7 +118,7 @@ export class SqliteSide implements Side {
   }
 
   answers(question: Question): boolean {
-    return !this.isIndexed || question.needle === 'value';
+    return question.counting?.number?.fn !== 'p99' && (!this.isIndexed || question.needle === 'value');
   }
 
   ask(question: Question, take?: (piece: Uint8Array | string) => void): Promise<void> {

@@ -7,7 +7,7 @@ import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { textOf } from '../engine/store/memory-archive.js';
 import { WriterBed } from '../readers/writer-bed.js';
 import { datasets, forms, queries, strangeSchema } from '../model/arbitraries.js';
-import { countsOf } from '../model/count.js';
+import { countsOf, withNearNumbers } from '../model/count.js';
 import { countQueries, steps } from '../model/count-queries.js';
 import type { Dataset } from '../model/dataset.js';
 import type { CountQuery } from '../../engine/scan/count-query.js';
@@ -78,7 +78,8 @@ function testsOn(start: () => Promise<Bed>): void {
           for (let i = 0; i < queriesOfDataset / 4; i++) {
             const counted = draw(countQueries, store.model);
             const { stats: _, ...counts } = await store.store.count(counted);
-            expect(counts).toEqual(countsOf(store.model, counted));
+            const wanted = countsOf(store.model, counted);
+            expect(withNearNumbers(counts, wanted, counted)).toEqual(wanted);
           }
         } finally {
           await store.close();
@@ -123,6 +124,11 @@ function testsOn(start: () => Promise<Bed>): void {
       [false, { predicates: [text('like', 'task')], ...by }],
       [false, { predicates: [either(text('like', 'task'), some)] }],
       [false, { predicates: [some], time: { field: 0, buckets: steps(1) } }],
+      // The numbers are those of the rows, to the last bit.
+      [
+        false,
+        { predicates: [some], ...by, numbers: { fields: [1, 2], functions: ['sum', 'min', 'distinct'] } },
+      ],
     ];
     for (const [isCounted, query] of countings) {
       tier.transport.asked.length = 0;
