@@ -99,10 +99,13 @@ function endOfCall(
   return most;
 }
 
-/** Bytes of the row numbers that the kernel loads at a time. */
-const touchedBytes = 64 * 4;
+/** Row numbers that the kernel loads at a time. */
+const touchedRows = 64;
 
-/** Puts the entries [first, end) where the kernel finds them, and leaves `outputBytes` of the scratch memory free. */
+/**
+ * Puts the entries [first, end) where the kernel finds them, and leaves `outputBytes` of the scratch memory free. The places of the tables, their
+ * blocks, room for the kernel and the entries follow one another in one buffer: a buffer for each would take longer than writing some lines.
+ */
 function placeEntries(
   { format, fixedBytes, columns, merged }: LineTable,
   list: Uint32Array,
@@ -117,15 +120,15 @@ function placeEntries(
   const copied = tables.map((table, i) =>
     table.columns === null ? null : gathered(table.columns, entries, words, i),
   );
-  const copiedBytes = copied.reduce(
-    (sum, own) => sum + (own ?? []).reduce((bytes, column) => bytes + bytesToCopy(column), 0),
-    0,
-  );
-  const blockBytes = tables.reduce((sum, { block }) => sum + bufferBytes(block.byteLength), 0);
-  const tablesBytes =
-    bufferBytes(8 * tables.length) + bufferBytes(entries.byteLength) + bufferBytes(touchedBytes);
-  const scratch = openScratch(blockBytes + tablesBytes + copiedBytes + outputBytes);
-  const places = new Uint32Array(2 * tables.length);
+  let copiedBytes = 0;
+  for (const own of copied) for (const column of own ?? []) copiedBytes += bytesToCopy(column);
+  let wordCount = 2 * tables.length + touchedRows + entries.length;
+  for (const { block } of tables) wordCount += block.length;
+  const scratch = openScratch(bufferBytes(4 * wordCount) + copiedBytes + outputBytes);
+  const placesAt = scratch.reserve(4 * wordCount);
+  const { buffer, byteOffset } = scratch.view(placesAt, 4 * wordCount);
+  const placed = new Uint32Array(buffer, byteOffset, wordCount);
+  let at = 2 * tables.length;
   tables.forEach(({ block, columnCount }, i) => {
     copied[i]?.forEach((column, k) =>
       setColumn(
@@ -134,19 +137,22 @@ function placeEntries(
         columnWords(column, (array) => scratch.place(array, 0, array.length)),
       ),
     );
-    places[2 * i] = scratch.place(block, 0, block.length);
-    places[2 * i + 1] = columnCount;
+    placed[2 * i] = placesAt + 4 * at;
+    placed[2 * i + 1] = columnCount;
+    placed.set(block, at);
+    at += block.length;
   });
+  placed.set(entries, at + touchedRows);
   return {
     scratch,
     placed: {
       format,
       kernels: kernelsOver(scratch),
-      blockAt: scratch.place(places, 0, places.length),
+      blockAt: placesAt,
       columnCount: tables.length,
       fixedBytes,
-      rowsAt: scratch.place(entries, 0, entries.length),
-      ordinalsAt: scratch.reserve(touchedBytes),
+      rowsAt: placesAt + 4 * (at + touchedRows),
+      ordinalsAt: placesAt + 4 * at,
       from: 0,
       to: end - first,
       cursorOf0: 0n,

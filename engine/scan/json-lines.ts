@@ -162,6 +162,8 @@ export class JsonLines {
   /** Number of rows in the piece that is being filled, and the position of the last one. */
   #rows = 0;
   #last: Position = { partition: 0, ordinal: 0 };
+  /** Index in its part of the last row that was written. */
+  lastIndex = 0;
 
   constructor(pieceBytes: number, memory: SharedMemory, cells: readonly number[]) {
     this.#pieceBytes = pieceBytes;
@@ -187,7 +189,10 @@ export class JsonLines {
       // The room allows for escapes that the line may not have.
       this.#output.bytes = this.#output.bytes.subarray(0, this.#output.at);
     }
-    if (next > first) this.#last = positionIn(part, next - 1);
+    if (next > first) {
+      this.#last = positionIn(part, next - 1);
+      this.lastIndex = next - 1;
+    }
     this.#rows += next - first;
     return next === end ? null : { ...part, first: next };
   }

@@ -24,6 +24,7 @@ import {
   takeCells,
   type LinePart,
   partsOf,
+  positionIn,
   type Piece,
   takeRows,
 } from './json-lines.js';
@@ -409,7 +410,10 @@ export class LineWriter {
     try {
       const job = { table, cells, parts, pieceBytes };
       const pieces = await threads!.run(linesTask, job);
-      return pieces.map(({ bytes, ...piece }) => {
+      return pieces.map(({ bytes, rows, last: at }) => {
+        const [part] = parts;
+        const last = part!.agents === undefined ? at : positionIn(part!, at.ordinal);
+        const piece = { rows, last };
         if (typeof bytes !== 'number') return { ...piece, bytes, free: () => undefined };
         const address = cells[filled++]!;
         const free = (): void => giveCellsBack([address]);

@@ -49,7 +49,7 @@ export interface LinesJob {
   readonly pieceBytes: number;
 }
 
-/** A piece. Where it is in the next cell, only its length is given. */
+/** A piece. Where it is in the next cell, only its length is given. Of several agents, `last` has the index of the last entry as its ordinal. */
 export interface WrittenPiece extends Omit<Piece, 'bytes'> {
   readonly bytes: number | Uint8Array;
 }
@@ -94,8 +94,10 @@ export function writeLines(job: LinesJob): Finished<readonly WrittenPiece[]> {
     const take = (): void => {
       const piece = lines.take();
       if (piece === null) return;
-      const { bytes } = piece;
-      result.push({ ...piece, bytes: memory.holds(bytes) ? bytes.length : bytes });
+      const { bytes, rows, last } = piece;
+      // The place in several agents is read from the entry, as a message with all of its positions takes long.
+      const at = parts[0]!.agents === undefined ? last : { partition: 0, ordinal: lines.lastIndex };
+      result.push({ rows, last: at, bytes: memory.holds(bytes) ? bytes.length : bytes });
     };
     for (const part of parts)
       for (let rest = lines.write(table, part); rest !== null; rest = lines.write(table, rest)) take();

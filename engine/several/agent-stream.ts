@@ -110,8 +110,8 @@ export class AgentCut {
   high: number;
   low: number;
   /** A place at or before the next record: no record is passed on the way to an earlier one. */
-  #hour = 0;
-  #clock = -1;
+  hour = 0;
+  clock = -1;
   readonly #plan: ScanPlan;
   /** The next record: its run, and its index in the run. */
   #run: number;
@@ -134,16 +134,14 @@ export class AgentCut {
     this.#enter(this.#run);
   }
 
-  /** Moves to a place if the clocks on the way are at hand; else returns false, and `move` has to. */
+  /** Moves to a place that is not earlier, if the clocks on the way are at hand; else returns false, and `move` has to. */
   step(hour: number, clock: number): boolean {
-    if (hour !== this.#hour) return hour < this.#hour;
-    if (clock < this.#clock) return true;
     const span = this.#span;
-    if (span === null) return false;
+    if (span === null || hour !== this.hour) return false;
     const row = span.firstLater(this.#row, clock);
     if (row >= span.end || row >= this.#end) return false;
     this.#pass(row);
-    this.#clock = span.clock(row);
+    this.clock = span.clock(row);
     return true;
   }
 
@@ -156,11 +154,11 @@ export class AgentCut {
         this.#leave();
         continue;
       }
-      this.#hour = this.#partition;
-      this.#clock = this.#partition * hourMs;
+      this.hour = this.#partition;
+      this.clock = this.#partition * hourMs;
       if (this.#partition > hour) return;
-      this.#clock = await this.clocks.startOf(this.#run);
-      if (this.#clock > clock) return;
+      this.clock = await this.clocks.startOf(this.#run);
+      if (this.clock > clock) return;
       if ((await this.clocks.endOf(this.#run)) <= clock) {
         this.#leave();
         continue;
@@ -172,11 +170,11 @@ export class AgentCut {
       if (row === this.#end) this.#leave();
       else if (row < end) {
         this.#span = span;
-        this.#clock = span.clock(row);
+        this.clock = span.clock(row);
         return;
       }
     }
-    this.#hour = Infinity;
+    this.hour = Infinity;
   }
 
   /** Goes to the first row of a run that is within the bounds. */

@@ -39,7 +39,7 @@ const bytesOfTime = 8;
 /** The times that were used last, of all agents, up to `heldBytesMax`. They don't keep their row groups in memory. */
 const recent = new Set<KnownTimes>();
 let recentBytes = 0;
-const timesOf = new WeakMap<RowGroup, Map<number, KnownTimes>>();
+const timesOf = new WeakMap<RowGroup, Map<string, KnownTimes>>();
 /** For the runs of a state: the clock at the end of each run, NaN where it is not known. */
 const endsOf = new WeakMap<SnapshotRuns, Float64Array>();
 
@@ -193,11 +193,12 @@ export class Clocks {
    * these rows.
    */
   async #latest(run: SnapshotRun, from: number, end: number): Promise<Float64Array> {
-    const { rowGroup, firstRow } = run;
+    const { rowGroup, partition, firstOrdinal, firstRow } = run;
     const isHere = rowGroup.remote === undefined;
-    const known = timesOf.get(rowGroup) ?? new Map<number, KnownTimes>();
+    const known = timesOf.get(rowGroup) ?? new Map<string, KnownTimes>();
     timesOf.set(rowGroup, known);
-    const key = isHere ? 0 : firstRow + from;
+    // Rows on other machines have positions and no rows of a file.
+    const key = isHere ? '' : `${partition} ${firstOrdinal + from}`;
     const first = isHere ? firstRow + from : 0;
     for (;;) {
       let times = known.get(key);

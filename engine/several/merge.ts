@@ -103,7 +103,9 @@ class GroupOfRows {
       for (let k = 0; k < cuts.length; k++) {
         // At equal clocks, the records of the agents that are named before come first.
         const passed = k < index ? clock : clock - 1;
-        if (k !== index && !cuts[k]!.step(hour, passed)) await cuts[k]!.move(hour, passed);
+        const cut = cuts[k]!;
+        if (k === index || hour < cut.hour || (hour === cut.hour && passed < cut.clock)) continue;
+        if (!cut.step(hour, passed)) await cut.move(hour, passed);
       }
       this.#add(index, known.number, stream, cuts);
       if (!stream.step()) await stream.next();

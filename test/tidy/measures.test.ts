@@ -11,9 +11,9 @@ import { root } from './source-files.js';
 /** What each measure may be. A change that lowers a measure lowers its number here. */
 const most: Readonly<Record<string, number>> = {
   // Groups of filters and `exists` need 59, and patterns, whose search has steps, 95.
-  // 78 of them begin the answer of several agents and write its rows.
+  // 89 of them begin the answer of several agents and write its rows.
   // 224 let counts tell numbers of fields, and count several agents.
-  'lines from a plan to an answer': 11_720,
+  'lines from a plan to an answer': 11_731,
   'task modules': 12,
   'steps that wait in generators': 0,
   'promises or none': 25,

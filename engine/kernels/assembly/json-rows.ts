@@ -269,31 +269,32 @@ function touchStrings(column: usize, rows: usize, from: u32, to: u32): u32 {
 }
 
 /** Whether the codes of the rows are scattered in memory. */
-function areCodesFar(column: usize, rows: usize): bool {
-  return rows != 0 && load<u32>(column, kindOffset) != kindNull;
+function areCodesFar(column: usize, areSparse: bool): bool {
+  return areSparse && load<u32>(column, kindOffset) != kindNull;
 }
 
 /** Whether the entries of the rows are scattered in memory. A dictionary of up to 256 entries is in the caches after a few rows. */
-function areEntriesFar(column: usize, rows: usize): bool {
-  const isListed = rows != 0 && load<u32>(column, codesOffset) == 0;
+function areEntriesFar(column: usize, areSparse: bool): bool {
+  const isListed = areSparse && load<u32>(column, codesOffset) == 0;
   return load<u32>(column, kindOffset) != kindNull && (isListed || hasManyEntries(column));
 }
 
 /**
- * Loads the data of these rows where it is scattered: everything for listed rows; for consecutive rows (`rows` is 0) the entries of
+ * Loads the data of these rows where it is scattered: everything for rows that are far apart; for others the entries of
  * dictionaries that are too large for the near caches. When rows are written one by one, each such value causes a cache miss that takes
  * longer than the writing. Here no load in a loop depends on another, so that many misses overlap.
  */
 export function touchRows(columns: usize, columnsEnd: usize, rows: usize, from: u32, to: u32): void {
+  const areSparse = rows != 0 && isSparse(rows, from, to);
   let sum = touched;
   for (let column = columns; column < columnsEnd; column += descriptorBytes) {
-    if (areCodesFar(column, rows)) sum += touchCodes(column, rows, from, to);
+    if (areCodesFar(column, areSparse)) sum += touchCodes(column, rows, from, to);
   }
   for (let column = columns; column < columnsEnd; column += descriptorBytes) {
-    if (areEntriesFar(column, rows)) sum += touchEntries(column, rows, from, to);
+    if (areEntriesFar(column, areSparse)) sum += touchEntries(column, rows, from, to);
   }
   for (let column = columns; column < columnsEnd; column += descriptorBytes) {
-    if (areEntriesFar(column, rows) && load<u32>(column, offsetsOffset) != 0)
+    if (areEntriesFar(column, areSparse) && load<u32>(column, offsetsOffset) != 0)
       sum += touchStrings(column, rows, from, to);
   }
   touched = sum;
