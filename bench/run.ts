@@ -9,6 +9,7 @@ const modules = {
   archives: './archives/run.js',
   collecting: './collecting/run.js',
   following: './following/run.js',
+  several: './several/run.js',
   soak: './soak/run.js',
   far: './far/run.js',
   viewer: './viewer/run.js',
