@@ -75,22 +75,37 @@ export function describeIndexOf({ index }: Field): string {
   return index === undefined ? '' : ` (index: ${index})`;
 }
 
+/** Typed filters as pairs, the first of which has the title. */
+function describeFilters(title: string, predicates: readonly Predicate[], schema: Schema): Pair[] {
+  return predicates.map((predicate, i): Pair => {
+    const index = 'field' in predicate ? describeIndexOf(schema.fields[predicate.field]!) : '';
+    return [i === 0 ? title : '', describePredicate(predicate, schema) + index];
+  });
+}
+
+/** The filters of several agents, each by its own fields. */
+function describeAgents(of: SeveralQuery['of'], { stores }: SeveralStore): Pair[] {
+  return stores.flatMap(({ name, schema }, k): Pair[] => {
+    const predicates = of[k]!;
+    if (predicates === null) return [[name, 'no record can match, as it lacks a field']];
+    return describeFilters(name, predicates, schema);
+  });
+}
+
 /** The parsed query as lines for people: reading order, bounds and typed filters. */
-function describeQuery(query: Query, { schema, cursors }: RecordStore): string[] {
+function describeQuery(query: Query, store: RecordStore): string[] {
   const { after, before, limit, predicates } = query;
   const cursorOf = (position: Position): string => {
     const joint = jointOf(position);
-    return joint === undefined ? formatCursor(position) : cursors!.format(joint);
+    return joint === undefined ? formatCursor(position) : store.cursors!.format(joint);
   };
   return formatPairs([
     ['reads', after === undefined ? 'newest first, answered oldest first' : 'oldest first'],
     ['limit', Number.isSafeInteger(limit) ? formatCount(limit) : 'none'],
     ['after', after && cursorOf(after)],
     ['before', before && cursorOf(before)],
-    ...predicates.map((predicate, i): Pair => {
-      const index = 'field' in predicate ? describeIndexOf(schema.fields[predicate.field]!) : '';
-      return [i === 0 ? 'filters' : '', describePredicate(predicate, schema) + index];
-    }),
+    ...describeFilters('filters', predicates, store.schema),
+    ...('of' in query ? describeAgents((query as SeveralQuery).of, store as SeveralStore) : []),
   ]);
 }
 

@@ -36,6 +36,12 @@ it('gives the same bytes as the route for the same query', async () => {
       '*__like=space&*__like=left%20on&time__since=2026-11-18&time__until=2026-11-19T06:00:00',
     ],
     ['app', ['=1', '--limit', '3'], '*__like==1&limit=3'],
+    ['app,nginx', ['--limit', '7', '--fields', 'time,level,status'], 'limit=7&fields=time,level,status'],
+    [
+      'nginx,app',
+      ['--since', '2026-11-18', 'level__exists=false', '--csv', '--limit', '5'],
+      'time__since=2026-11-18&level__exists=false&format=csv&limit=5',
+    ],
     [
       'app',
       ['any=level__exact=error', 'any=message__like=no space', 'context__exists=true', '--limit', '7'],

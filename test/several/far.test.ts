@@ -41,7 +41,7 @@ it('readers on other machines answer several agents as their writer does, wherev
         expect(page, JSON.stringify(query)).toEqual(await bed.expected(query, filter));
         known.push(...page.map(({ _cursor }) => _cursor));
       }
-      for (const door of doors) await door.close();
+      for (const door of doors) door.close();
       await writer.close();
       await bed.archive.close();
     }),
