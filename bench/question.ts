@@ -23,7 +23,19 @@ export interface SetColumn {
 export interface Filter {
   readonly column: string;
   readonly op:
-    'eq' | 'gt' | 'gte' | 'lt' | 'lte' | 'exact' | 'like' | 'prefix' | 'suffix' | 'since' | 'until' | 'in';
+    | 'eq'
+    | 'gt'
+    | 'gte'
+    | 'lt'
+    | 'lte'
+    | 'exact'
+    | 'like'
+    | 'prefix'
+    | 'suffix'
+    | 'regex'
+    | 'since'
+    | 'until'
+    | 'in';
   /** Several values only for `in`. */
   readonly value: string | number | readonly string[];
 }
@@ -47,6 +59,8 @@ export const questionIds = [
   'id-nowhere-unfiltered',
   'id-once-cold',
   'id-once-unfiltered-cold',
+  'pattern-once',
+  'pattern-all',
   'request-once',
   'request-nowhere',
   'request-in',

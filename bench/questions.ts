@@ -63,6 +63,22 @@ function idSearches(probes: Probes): Question[] {
     { ...once, id: 'id-once-cold', title: 'id that occurs once, cold', isCold: true },
     {
       ...once,
+      id: 'pattern-once',
+      title: 'pattern with a text that occurs once',
+      filters: [{ column: 'message', op: 'regex', value: `[0-9a-f]${id}[0-9a-f]{4}` }],
+    },
+    {
+      id: 'pattern-all',
+      title: 'pattern without a text, over every record',
+      set: 'web',
+      limit: limitWhole,
+      isWhole: true,
+      // One id in ten thousand has such digits.
+      filters: [{ column: 'message', op: 'regex', value: '[a-f]{9}[0-9]{7}' }],
+      needle: 'text',
+    },
+    {
+      ...once,
       id: 'id-once-unfiltered-cold',
       title: 'id that occurs once, cold, gram filters off',
       isCold: true,

@@ -1,4 +1,7 @@
+import { setRange } from '../engine/kernels/bitmap.js';
 import { affixEnd, affixStart, kernelNeedle } from '../engine/kernels/needle.js';
+import { patternSearch } from '../engine/patterns/pattern-search.js';
+import { searchPattern } from '../engine/patterns/search-pattern.js';
 import { countRange, listRange } from '../test/kernels/plain/bitmap.js';
 import { selectFloat64, selectInt64 } from '../test/kernels/plain/compare.js';
 import { selectCodes } from '../test/kernels/plain/dictionary-select.js';
@@ -142,6 +145,34 @@ function stringCases(
   });
 }
 
+/** Patterns that are hostile to one way or another of searching, none of which the messages match. */
+const hostile = [
+  '(a*)*#',
+  '([0-9]+[0-9]+)+#',
+  '.{0,500}#',
+  '[0-9].{500}#',
+  '[0-9a-f].{12}[0-9a-f]#',
+  '[^\\pL\\pN]{300}',
+  '(?:a?b?){20}#',
+];
+
+/** Hostile patterns as kernels, each beside a plain pattern as its twin: a ratio of 0.05 means twenty times the cost per byte. */
+function patternCases({ rows, bytes, offsets }: Strings): KernelCase[] {
+  const find = (pattern: string) => (): Uint8Array => {
+    const bits = new Uint8Array((rows + 7) >> 3);
+    setRange(bits, 0, rows);
+    const steps = patternSearch(searchPattern(pattern)).narrow({ offsets, bytes }, bits, 0, rows);
+    while (steps.next().done !== true);
+    return bits;
+  };
+  return hostile.map((pattern) => ({
+    name: `pattern ${pattern}, and [0-9]+#`,
+    bytes: bytes.length,
+    plain: find('[0-9]+#'),
+    kernel: find(pattern),
+  }));
+}
+
 function bitmapCases(rows: number, memory: KernelMemory): KernelCase[] {
   const bits = Uint8Array.from({ length: rows >> 3 }, (_, i) => (Math.imul(i, 2654435761) >>> 24) & 0x91);
   const at = memory.place(bits);
@@ -174,6 +205,7 @@ export function scanKernelCases(columns: WebColumns, memory: KernelMemory): Kern
     codeCase(codes, memory),
     ...stringCases('message', columns.message, ['get /', 'no such text', 'f00dfeed0123'], memory),
     ...stringCases('user_agent', columns.userAgent, ['firefox'], memory),
+    ...patternCases(columns.message),
     ...bitmapCases(columns.rows, memory),
   ];
 }

@@ -32,6 +32,7 @@ const dialect: Dialect = {
     `positionCaseInsensitive${isAscii(value) ? '' : 'UTF8'}(${name}, ${quote(value)}) > 0`,
   prefix: ({ name }, value) => `startsWith(lowerUTF8(${name}), ${quote(value.toLowerCase())})`,
   suffix: ({ name }, value) => `endsWith(lowerUTF8(${name}), ${quote(value.toLowerCase())})`,
+  regex: ({ name }, value) => `match(${name}, ${quote(value)})`,
   hour: ({ name }) => `toInt64(toUnixTimestamp(toStartOfHour(${name}))) * 1000`,
   number: (fn, column) => (fn === 'avg' ? `avg(${column})` : `quantileDD(0.01, 0.99)(${column})`),
 };

@@ -46,6 +46,7 @@ const dialect: Dialect = {
       : `regexp_matches(${name}, ${quoteText(value.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))}, 'i')`,
   prefix: ({ name }, value) => `starts_with(lower(${name}), ${quoteText(value.toLowerCase())})`,
   suffix: ({ name }, value) => `suffix(lower(${name}), ${quoteText(value.toLowerCase())})`,
+  regex: ({ name }, value) => `regexp_matches(${name}, ${quoteText(value)})`,
   hour: ({ name }) => `epoch_ms(date_trunc('hour', ${name}))`,
   // Exact: `approx_quantile` takes ten times as long by path.
   number: (fn, column) => (fn === 'avg' ? `avg(${column})` : `quantile_disc(${column}, 0.99)`),

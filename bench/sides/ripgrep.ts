@@ -6,6 +6,7 @@ import type { Question, SetColumn } from '../question.js';
 import { columnsOf } from '../record-set.js';
 import type { Side, SideOptions } from '../side.js';
 import { resolvePeer } from './peer-package.js';
+import { asksPattern } from './sql.js';
 
 /** Exit codes of ripgrep: something was found, nothing was found. Any other one is a failure. */
 const foundOrNot = [0, 1];
@@ -44,8 +45,7 @@ export class RipgrepSide implements Side {
     const threads = String(this.options.threads);
     const needle = String(question.filters[0]?.value ?? '');
     const args = [
-      '--fixed-strings',
-      '--ignore-case',
+      ...(asksPattern(question) ? [] : ['--fixed-strings', '--ignore-case']),
       '--threads',
       threads,
       '--',

@@ -11,6 +11,8 @@ export interface Dialect {
   like(column: SetColumn, value: string): string;
   prefix(column: SetColumn, value: string): string;
   suffix(column: SetColumn, value: string): string;
+  /** A condition that the column has a match of a pattern in RE2 syntax. Undefined where the database has none. */
+  regex?(column: SetColumn, value: string): string;
   /** The start of the hour of a time column, in milliseconds since the epoch. */
   hour(column: SetColumn): string;
   /** The average, or the value that 99 % of the values don't exceed: exact, or as near to it as ours. */
@@ -45,6 +47,9 @@ function condition(filter: Filter, columns: readonly SetColumn[], dialect: Diale
       return dialect.prefix(column, text);
     case 'suffix':
       return dialect.suffix(column, text);
+    case 'regex':
+      if (dialect.regex === undefined) throw new Error('the database has no patterns');
+      return dialect.regex(column, text);
     default:
       return assertNever(filter.op);
   }
@@ -52,6 +57,11 @@ function condition(filter: Filter, columns: readonly SetColumn[], dialect: Diale
 
 function inValues(value: Filter['value']): readonly string[] {
   return typeof value === 'object' ? value : [String(value)];
+}
+
+/** Whether a question asks for a pattern. */
+export function asksPattern({ filters }: Question): boolean {
+  return filters.some(({ op }) => op === 'regex');
 }
 
 /** A question translated to SQL. */

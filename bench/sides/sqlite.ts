@@ -5,7 +5,15 @@ import { idColumns, type Question, type SetColumn } from '../question.js';
 import { answerColumns, columnsOf, readLines } from '../record-set.js';
 import type { Side, SideOptions } from '../side.js';
 import { importPeer } from './peer-package.js';
-import { escapeLike, quoteText, selectCounts, selectRecords, sqlQuestion, type Dialect } from './sql.js';
+import {
+  asksPattern,
+  escapeLike,
+  quoteText,
+  selectCounts,
+  selectRecords,
+  sqlQuestion,
+  type Dialect,
+} from './sql.js';
 
 type SqliteValue = string | number | bigint | null;
 
@@ -118,7 +126,8 @@ export class SqliteSide implements Side {
   }
 
   answers(question: Question): boolean {
-    return question.counting?.number?.fn !== 'p99' && (!this.isIndexed || question.needle === 'value');
+    const isAble = question.counting?.number?.fn !== 'p99' && !asksPattern(question);
+    return isAble && (!this.isIndexed || question.needle === 'value');
   }
 
   ask(question: Question, take?: (piece: Uint8Array | string) => void): Promise<void> {

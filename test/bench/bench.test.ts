@@ -20,6 +20,8 @@ const questionIds = [
   'id-nowhere-unfiltered',
   'id-once-cold',
   'id-once-unfiltered-cold',
+  'pattern-once',
+  'pattern-all',
   'request-once',
   'request-nowhere',
   'request-in',
