@@ -24,6 +24,7 @@ const stepTransitionsMax = 1024;
 const unknown = -1;
 const matched = -2;
 const failed = -3;
+const beyondAscii = -4;
 
 /** Results of `searchRows`. From `missing` on: the class for which a transition is missing. */
 const allDone = 0;
@@ -108,14 +109,11 @@ export class PatternSearch {
     const positions = new PatternPositions(program);
     this.#program = program;
     this.#setWords = positions.words;
-    this.#stride = classes.count + 1;
-    const parts = [
-      classes.ofAscii,
-      classes.intervals,
-      classes.ofInterval,
-      classes.contexts,
-      positions.accepts,
-    ];
+    // A column for each class, one for the end of a text, and one for bytes beyond ASCII, as their classes depend on several of them.
+    this.#stride = classes.count + 2;
+    const columns = new Uint16Array(256).fill(4 * (classes.count + 1));
+    classes.ofAscii.forEach((each, code) => (columns[code] = 4 * each));
+    const parts = [columns, classes.intervals, classes.ofInterval, classes.contexts, positions.accepts];
     [this.#block, this.#partsAt] = joinParts([...parts, wiringsOf(positions)]);
   }
 
@@ -209,7 +207,7 @@ export class PatternSearch {
   /** Computes the transition from the state of the plan by a class, after `bytes` bytes of the step. */
   #compute({ kernels, plan, table }: Placed, runeClass: number, bytes: number): void {
     const { classes, anchored } = this.#program;
-    const from = plan[word.state]!;
+    const from = plan[word.state]! / 4;
     const state = from / this.#stride;
     const setBytes = 4 * this.#setWords;
     const isEnd = runeClass === classes.count;
@@ -237,15 +235,17 @@ export class PatternSearch {
     const base = this.#active.length * this.#stride;
     if (this.#active.length === statesMax || base + this.#stride > table.length) return unknown;
     table.fill(unknown, base, base + this.#stride);
+    table[base + this.#stride - 1] = beyondAscii;
     this.#active.push(active);
     this.#contexts.push(context);
-    this.#states.set(key, base);
-    return base;
+    // States are known by the offset of their row in bytes.
+    this.#states.set(key, 4 * base);
+    return 4 * base;
   }
 
   /** Drops all states but the one of the plan, after `bytes` more bytes. From then on no states are kept where there are too many. */
   #forget(plan: Uint32Array, table: Int32Array, bytes: number): void {
-    const state = plan[word.state]! / this.#stride;
+    const state = plan[word.state]! / 4 / this.#stride;
     const active = this.#active[state]! as Uint32Array<ArrayBuffer>;
     const context = this.#contexts[state]!;
     this.#isExhausted = this.#bytesRead + bytes < bytesPerStateMin * this.#active.length;

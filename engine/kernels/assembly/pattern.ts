@@ -1,6 +1,6 @@
 // Searches rows for a pattern: see ../../patterns/pattern-search.ts, which lays out what `plan` points at, in words of four bytes:
 // 0 row, 1 offset in the bytes, 2 state, 3 context of the character before; then the addresses of 4 the bytes, 5 the offsets of the rows,
-// 6 the bits of the rows, 7 the classes of ASCII codes, 8 the first code points of intervals, 9 their classes; 10 the number of intervals;
+// 6 the bits of the rows, 7 for each byte where its class is in a row of the table, in bytes, 8 the first code points of intervals, 9 their classes; 10 the number of intervals;
 // 11 the transition table; 12 the class that stands for the end of a text; 13 the contexts of classes, 14 the positions that take them,
 // 15 by the contexts before and after a place, where its wiring is behind this address; 16 the bytes of a set of positions; 17, 18 two sets.
 
@@ -8,6 +8,7 @@
 const unknown: i32 = -1;
 const matched: i32 = -2;
 const failed: i32 = -3;
+const beyondAscii: i32 = -4;
 
 /** Results of a search: all rows are done, or `bytesEnd` is reached. From `missing` on: the class for which a transition is missing. */
 const allDone: i32 = 0;
@@ -32,7 +33,7 @@ function widthOf(lead: u32): u32 {
 /** The class of the character at `at`. */
 function classAt(plan: usize, at: usize): u32 {
   const lead = <u32>load<u8>(at);
-  if (lead < 0x80) return load<u16>(word(plan, 7) + (lead << 1));
+  if (lead < 0x80) return (<u32>load<u16>(word(plan, 7) + (lead << 1))) >>> 2;
   const width = widthOf(lead);
   let rune = lead & (0xff >>> (width + 1));
   for (let i: u32 = 1; i < width; i++) rune = (rune << 6) | (load<u8>(at + i) & 0x3f);
@@ -57,27 +58,30 @@ function nextRow(bits: usize, row: u32, to: u32): u32 {
   return to;
 }
 
-/** Runs over a row that ends at `end`, by the transition table. */
+/** Runs over a row that ends at `end`, by the transition table. A state is the offset of its row in the table, in bytes. */
 function runStates(plan: usize, end: u32, stop: u32): i32 {
-  const bytes = word(plan, 4);
   const ascii = word(plan, 7);
   const table = word(plan, 11);
+  const bytes = word(plan, 4);
   let state = word(plan, 2);
-  let at = place;
+  let at = bytes + place;
+  const stopAt = bytes + stop;
   let result = atBytesEnd;
   for (;;) {
+    let entry: i32 = 0;
+    for (; at < stopAt; at++) {
+      entry = load<i32>(table + state + load<u16>(ascii + ((<usize>load<u8>(at)) << 1)));
+      if (entry < 0) break;
+      state = entry;
+    }
     let runeClass: u32 = 0;
-    let width: u32 = 1;
-    if (at < stop) {
-      const lead = <u32>load<u8>(bytes + at);
-      if (lead < 0x80) runeClass = load<u16>(ascii + (lead << 1));
-      else {
-        width = widthOf(lead);
-        runeClass = classAt(plan, bytes + at);
-      }
-    } else if (at == end) runeClass = <u32>word(plan, 12);
+    let width: u32 = 0;
+    if (at < stopAt) {
+      runeClass = classAt(plan, at);
+      width = widthOf(load<u8>(at));
+    } else if (at == bytes + end) runeClass = <u32>word(plan, 12);
     else break;
-    const entry = load<i32>(table + ((state + runeClass) << 2));
+    if (entry >= 0 || entry == beyondAscii) entry = load<i32>(table + state + (runeClass << 2));
     if (entry < 0) {
       result = entry == unknown ? missing + runeClass : entry;
       break;
@@ -85,7 +89,7 @@ function runStates(plan: usize, end: u32, stop: u32): i32 {
     state = entry;
     at += width;
   }
-  place = at;
+  place = <u32>(at - bytes);
   setWord(plan, 2, state);
   return result;
 }
