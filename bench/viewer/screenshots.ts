@@ -50,7 +50,11 @@ const pictures: readonly Picture[] = [
     options: { colorScheme: 'dark', viewport: wider },
     act: openLast,
   },
-  { name: 'viewer-search', view: '?text=krak&columns=time,level,context:400,message' },
+  { name: 'viewer-agents', agent: 'shop,stock,mail', view: '?line=duration:p95' },
+  {
+    name: 'viewer-search',
+    view: '?any=level__exact%3Derror&any=duration__gt%3D150&text=krak+or+tromsø+-placed&columns=time,level,context:400,message',
+  },
   {
     name: 'viewer-context',
     view: '?level__exact=error',
@@ -126,9 +130,9 @@ async function take(browser: Browser, address: string, picture: Picture): Promis
 }
 
 /** The shop's records under another agent name. */
-function logOf(agent: string, records: number): StoredLog {
+function logOf(agent: string, records: number, seed = 7): StoredLog {
   const yaml = shopAgent.replace('logs/shop', `../logs/${agent}`);
-  return { agent, yaml, lines: shopLines({ records, days: 10, seed: 7, startMs }) };
+  return { agent, yaml, lines: shopLines({ records, days: 10, seed, startMs }) };
 }
 
 try {
@@ -137,6 +141,7 @@ try {
   // So many records that none is left in a hot segment.
   for (const log of [logOf('shop', 200_000), logOf('damaged', 65_536), logOf('live', 0)])
     await makeStore(folder, log);
+  for (const [i, agent] of ['stock', 'mail'].entries()) await makeStore(folder, logOf(agent, 100_000, 8 + i));
   damageStore(folder, 'damaged');
   write(600);
   await makeStore(other, logOf('shop', 1000));

@@ -16,7 +16,11 @@ export function AgentName({ name }: { readonly name: string }) {
   return (
     <>
       {names.length > 1 && names.includes(name) && (
-        <span class="swatch" aria-hidden="true" style={{ background: `oklch(0.65 0.15 ${hue})` }} />
+        <span
+          class="swatch agent-mark"
+          aria-hidden="true"
+          style={{ background: `oklch(0.65 0.15 ${hue})` }}
+        />
       )}
       {name}
     </>
@@ -40,22 +44,18 @@ function AgentList() {
   const [searchText, setSearchText] = useState('');
   const text = searchText.toLowerCase();
   const known = (viewer.agents.value.names ?? []).filter((name) => !chosen.includes(name));
-  const found = [...chosen.filter((name) => name !== ''), ...known].filter((name) =>
-    name.toLowerCase().includes(text),
-  );
+  const found = [...chosen, ...known].filter((name) => name.toLowerCase().includes(text));
   const choose = (names: readonly string[], part: Partial<View> = {}): void => {
     screen.close();
     viewer.change({ ...part, agent: names.join(','), columns: [], cursor: undefined, isContext: false });
   };
-  const only = (name: string): void => choose([name], otherAgents);
+  const only = (name = ''): void => choose([name], otherAgents);
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
-    const [first] = found;
-    if (text !== '' && first !== undefined) only(first);
-    else choose(draft);
+    if (found.length > 0) only(found[0]);
   };
   return (
-    <form class="form-lines agents-menu" onSubmit={submit}>
+    <form class="views-menu" onSubmit={submit}>
       <input
         type="search"
         class="input"
@@ -66,7 +66,7 @@ function AgentList() {
         value={searchText}
         onInput={(event) => setSearchText(event.currentTarget.value)}
       />
-      <ul class="agent-list" aria-label="Agents">
+      <ul class="view-list agent-list" aria-label="Agents">
         {found.slice(0, listedMax).map((name) => (
           <li key={name}>
             <input
@@ -87,7 +87,6 @@ function AgentList() {
       {found.length > listedMax && (
         <p class="hint">{countText(found.length - listedMax)} more: type a part of the name</p>
       )}
-      {found.length === 0 && <p class="hint">no agent has such a name</p>}
       {draft.length >= agentsMax && <p class="hint">at most {agentsMax} at once</p>}
       <button
         class="button is-main"
@@ -95,27 +94,21 @@ function AgentList() {
         disabled={draft.length === 0}
         onClick={() => choose(draft)}
       >
-        {draft.length === 1 ? `Show ${draft[0]}` : `Show ${draft.length} together`}
+        Show {draft.length} together
       </button>
     </form>
   );
 }
 
-/** Maximum number of names on the button of the menu. */
-const namesMax = 2;
-
 /** The menu for the agents whose records are shown. */
 export function AgentsMenu() {
   const names = usePage().viewer.agentNames.value;
-  const shown = names.slice(0, namesMax);
   const button = (
     <>
-      {shown.map((name) => (
-        <span key={name} class="agent-name">
-          <AgentName name={name} />
-        </span>
+      {names.slice(0, 2).map((name) => (
+        <AgentName key={name} name={name} />
       ))}
-      {names.length > namesMax && <span class="count">+{names.length - namesMax}</span>}
+      {names.length > 2 && <span class="count">+{names.length - 2}</span>}
       <Icon name="down" />
     </>
   );

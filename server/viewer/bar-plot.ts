@@ -1,6 +1,5 @@
 import uPlot from 'uplot';
-import { drawLine, lineRange } from './number-line.js';
-import type { BarLayer, StackedBars } from './stacked-bars.js';
+import { type BarLayer, lineRange, type StackedBars } from './stacked-bars.js';
 import { shortCountText, tickTexts, type Zone } from './state/texts.js';
 
 /** Number of colours for values without a severity. */
@@ -60,12 +59,27 @@ export interface PlotEvents {
 const brushPixelsMin = 5;
 
 function seriesOf(bars: StackedBars): uPlot.Series[] {
-  const paths = uPlot.paths.bars!({ size: [0.92, Infinity], align: 1 });
+  const paths = uPlot.paths.bars!({ size: [0.92, Infinity] });
   // The highest layer is drawn first, and the lower ones over it.
-  return [...bars.layers].reverse().map((layer) => {
+  const layers = [...bars.layers].reverse().map((layer) => {
     const fill = canvasColour(layer);
     return { fill, stroke: fill, width: 0, paths, points: { show: false } };
   });
+  const line = (stroke: string, width: number): uPlot.Series => ({
+    scale: 'numbers',
+    stroke,
+    width,
+    points: { show: true, size: width, fill: stroke, width: 0 },
+  });
+  // An edge in the colour of the ground keeps the line visible over the bars.
+  return [...layers, line(colourOf('--ground'), 5), line(colourOf('--line-of-numbers'), 2)];
+}
+
+/** The values of the series: at the middle of each step, the tops of its layers, and its number. */
+function dataOf({ seconds, layers, numbers }: StackedBars, stepSeconds: number): uPlot.AlignedData {
+  const line = numbers.map((number) => (number === null ? null : Number(number)));
+  const tops = [...layers].reverse().map((layer) => [...layer.tops]);
+  return [seconds.map((second) => second + stepSeconds / 2), ...tops, line, line];
 }
 
 function axes(zone: Zone): uPlot.Axis[] {
@@ -153,16 +167,17 @@ export function plotBars(
     const at = Math.floor((plot.posToVal(left, 'x') - first) / ((last - first) / bars.seconds.length));
     return Math.min(bars.seconds.length - 1, Math.max(0, at));
   };
-  const data = [[...bars.seconds], ...[...bars.layers].reverse().map(({ tops }) => [...tops])];
+  const range = lineRange(bars);
   const options: uPlot.Options = {
     width: element.clientWidth,
     height: element.clientHeight,
     legend: { show: false },
     // The padding on the right leaves room for half of the last label, which is centred at its tick, or for the scale of the line.
-    padding: [6, lineRange(bars) === undefined ? 24 : 60, 0, 0],
+    padding: [6, range === undefined ? 24 : 60, 0, 0],
     scales: {
       x: { time: true, range: () => [first, last] },
       y: { range: (_plot, _min, max) => [0, Math.max(1, max * 1.05)] },
+      numbers: { range: () => (range === undefined || range[0] === range[1] ? [null, null] : [...range]) },
     },
     series: [{}, ...seriesOf(bars)],
     axes: axes(zone),
@@ -175,9 +190,6 @@ export function plotBars(
       ? { tzDate: (seconds: number) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC') }
       : {}),
     hooks: {
-      draw: [
-        (plot) => drawLine(plot, bars, stepSeconds, colourOf('--line-of-numbers'), colourOf('--ground')),
-      ],
       setCursor: [
         (plot) => {
           const { left = -1 } = plot.cursor;
@@ -205,5 +217,5 @@ export function plotBars(
       ],
     },
   };
-  return new uPlot(options, data as uPlot.AlignedData, element);
+  return new uPlot(options, dataOf(bars, stepSeconds), element);
 }

@@ -58,11 +58,11 @@ function ValueRow({ field, value, count, countMax }: ValueRowProps) {
 function Facet({ field, state }: { readonly field: Field; readonly state: FacetState | undefined }) {
   const { viewer } = usePage();
   const { filters } = viewer.view.value;
+  // A failure that the table reports is not repeated for each field, and has no counts of an earlier question beside it.
+  if (viewer.window.state.value.status === 'failed' && state?.kind !== 'ready')
+    return <p class="hint">not counted</p>;
   if (state?.failure !== undefined)
-    // A failure that the table reports is not repeated for each field.
-    return viewer.window.state.value.status === 'failed' ? (
-      <p class="hint">not counted</p>
-    ) : (
+    return (
       <p class="wrong" title={state.failure.advice}>
         {state.failure.title}: {state.failure.detail}
       </p>

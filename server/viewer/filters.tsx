@@ -216,7 +216,7 @@ function OrMenu({ members, at, all, put }: ConditionProps) {
   };
   const others = all.flatMap((other, i) => (i !== at && other.every(canBeMember) ? [{ other, i }] : []));
   return (
-    <Menu name={`or ${at}`} button="or…" class="or-menu" label={`Or: add to ${groupText(members)}`}>
+    <Menu name={`or ${at}`} button="or…" label={`Or: add to ${groupText(members)}`}>
       <div class="form-lines">
         {others.map(({ other, i }) => (
           <button
@@ -249,7 +249,7 @@ function Condition(props: ConditionProps) {
               <button
                 type="button"
                 class="button is-bare"
-                aria-label={`Split before: ${filterText(filter)}`}
+                aria-label={`or: split before ${filterText(filter)}`}
                 title="Split here: both must match"
                 onClick={() => put(all.toSpliced(at, 1, members.slice(0, i), members.slice(i)))}
               >

@@ -4,10 +4,9 @@ import { FailureNotice, Icon, usePage } from './parts.js';
 import { typeFacts } from './state/field.js';
 import { toggleWanted } from './state/filter.js';
 import { countText, numberText, recordsText, shortNumberText, shortTimeText } from './state/texts.js';
-import { lineFunctions } from './state/view.js';
-import { lineRange } from './number-line.js';
+import { lineFunctions, lineText, readLine } from './state/view.js';
 import { plotBars, styleColour } from './bar-plot.js';
-import { stackBars, type BarLayer, type StackedBars } from './stacked-bars.js';
+import { lineRange, stackBars, type BarLayer, type StackedBars } from './stacked-bars.js';
 
 function Swatch({ layer }: { readonly layer: BarLayer }) {
   return <span class="swatch" aria-hidden="true" style={{ background: styleColour(layer) }} />;
@@ -38,39 +37,26 @@ function SplitChoice() {
 function LineChoice() {
   const { viewer } = usePage();
   const line = viewer.line.value;
-  const choose = (field: string, fn: string): void =>
-    viewer.change({
-      line: lineFunctions.flatMap((name) => (name === fn && field !== '' ? [{ field, fn: name }] : []))[0],
-    });
   return (
-    <span class="split-choice">
+    <label class="split-choice">
       line
       <select
         aria-label="Number that is drawn as a line"
-        value={line?.field ?? ''}
-        onChange={(event) => choose(event.currentTarget.value, line?.fn ?? 'avg')}
+        value={line === undefined ? '' : lineText(line)}
+        onChange={(event) => viewer.change({ line: readLine(event.currentTarget.value) })}
       >
         <option value="">none</option>
-        {viewer.numberFields.value.map(({ name }) => (
-          <option key={name} value={name}>
-            {name}
-          </option>
+        {viewer.numberFields.value.map(({ name: field }) => (
+          <optgroup key={field} label={field}>
+            {lineFunctions.map((fn) => (
+              <option key={fn} value={lineText({ field, fn })}>
+                {fn} {field}
+              </option>
+            ))}
+          </optgroup>
         ))}
       </select>
-      {line !== undefined && (
-        <select
-          aria-label="What the line shows of the number"
-          value={line.fn}
-          onChange={(event) => choose(line.field, event.currentTarget.value)}
-        >
-          {lineFunctions.map((name) => (
-            <option key={name} value={name}>
-              {name}
-            </option>
-          ))}
-        </select>
-      )}
-    </span>
+    </label>
   );
 }
 
@@ -112,7 +98,7 @@ interface PlotProps {
 function StepTip({ bars, step, stepMs }: PlotProps & { readonly step: number }) {
   const { viewer } = usePage();
   const zone = viewer.preferences.zone.value;
-  const { line } = viewer.histogram.state.value;
+  const { line } = viewer.counted.value;
   const number = bars.numbers[step] ?? null;
   const fromMs = bars.seconds[step]! * 1000;
   const isRight = step > bars.seconds.length / 2;
@@ -183,7 +169,7 @@ function Plot({ bars, stepMs }: PlotProps) {
     };
   }, [bars, zone.value, screen.isDark.value]);
   const total = bars.totals.reduce((sum, count) => sum + count, 0);
-  const { line } = viewer.histogram.state.value;
+  const { line } = viewer.counted.value;
   const range = lineRange(bars)?.map(shortNumberText);
   const lineWords =
     range === undefined || line === undefined
@@ -214,7 +200,7 @@ function Plot({ bars, stepMs }: PlotProps) {
 /** The histogram: how many records match, and when. It counts all matching records, not only those in the table. */
 export function Histogram() {
   const { viewer } = usePage();
-  const state = viewer.histogram.state.value;
+  const state = viewer.counted.value;
   const bars = useMemo(() => stackBars(state), [state]);
   const outside = (state.count ?? 0) - bars.totals.reduce((sum, one) => sum + one, 0);
   const { hasHistogram } = viewer.preferences;

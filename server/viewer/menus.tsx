@@ -92,7 +92,7 @@ const limits = [1000, 10_000, 100_000, 1_000_000];
 export function DownloadMenu() {
   const { viewer, screen } = usePage();
   const [wrong, setWrong] = useState('');
-  const { kind, count } = viewer.histogram.state.value;
+  const { kind, count } = viewer.counted.value;
   const save = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);

@@ -1,6 +1,6 @@
 import { Component, createRef, type ComponentChildren } from 'preact';
 import { roleOf, usualWidth, type ColumnRole, type Field } from './state/field.js';
-import { recordId } from './state/record.js';
+import { agentIndexOf, ownCursor } from './state/record.js';
 import type { Column } from './state/view.js';
 import type { RecordWindow, Edge, Place, WindowState } from './state/record-window.js';
 
@@ -212,5 +212,5 @@ function childAt(group: HTMLElement, holds: (child: HTMLElement) => boolean): HT
 
 /** The id of the DOM element of a row. */
 export function rowId(cursor: string): string {
-  return `r${recordId(cursor)}`;
+  return `r${agentIndexOf(cursor) ?? ''}${ownCursor(cursor)}`;
 }

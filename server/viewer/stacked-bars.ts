@@ -113,3 +113,9 @@ export function stackBars(state: HistogramState): StackedBars {
   const seconds = steps.map(({ from }) => from / 1000);
   return { seconds, layers, totals, numbers: steps.map(({ number }) => number) };
 }
+
+/** The least and the greatest number of the line; undefined where there is none. */
+export function lineRange({ numbers }: StackedBars): readonly [min: number, max: number] | undefined {
+  const drawn = numbers.filter((number) => number !== null).map(Number);
+  return drawn.length === 0 ? undefined : [Math.min(...drawn), Math.max(...drawn)];
+}

@@ -58,7 +58,7 @@ export function TimeBar() {
   const { viewer, screen } = usePage();
   const { isNewestFirst } = viewer.view.value;
   const zone = viewer.preferences.zone.value;
-  const state = viewer.histogram.state.value;
+  const state = viewer.counted.value;
   const extent = state.extent ?? viewer.extent.value;
   const scale = useMemo(() => new TimeScale(extent, isNewestFirst), [extent, isNewestFirst]);
   const bars = useMemo(() => stackBars(state), [state]);

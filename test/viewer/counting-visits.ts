@@ -69,6 +69,54 @@ export function countingVisits(visit: Visit): void {
     expect(await head.textContent()).not.toContain('not in the bars');
   });
 
+  it('a number of a field is drawn as a line over the bars, with its own scale', async () => {
+    await visit.go('#/shop');
+    const of = page.getByLabel('Number that is drawn as a line');
+    await of.selectOption('duration:p95');
+    await expect.poll(() => addressIn(page)).toBe('#/shop?line=duration:p95');
+    const plot = page.locator('.plot-canvas');
+    const words = /^Histogram of [\d,]+ records over time, with p95 of duration from ([\d.]+) to ([\d.]+)$/;
+    await expect.poll(() => plot.getAttribute('aria-label')).toMatch(words);
+    const { time } = JSON.parse(
+      await served.ask('/api/count/shop?by=time:3h&zone=Europe/Oslo&of=duration&fn=p95'),
+    ) as {
+      readonly time: {
+        readonly buckets: readonly { readonly of: { readonly duration: { readonly p95: number } } }[];
+      };
+    };
+    const numbers = time.buckets.map(({ of: { duration } }) => duration.p95);
+    const shown = (value: number): string => String(Number(value.toPrecision(3)));
+    const ends = [shown(Math.min(...numbers)), shown(Math.max(...numbers))];
+    expect(words.exec((await plot.getAttribute('aria-label'))!)!.slice(1)).toEqual(ends);
+    expect(await page.locator('.line-scale span').allTextContents()).toEqual(ends.toReversed());
+    const over = (await page.locator('.plot .u-over').boundingBox())!;
+    await page.mouse.move(over.x + 1, over.y + 10);
+    await expect.poll(() => page.textContent('.step-tip')).toContain('p95 duration ');
+    const tip = (await page.textContent('.step-tip'))!;
+    expect(Number(/duration ([\d.]+)/.exec(tip)![1])).toBeGreaterThan(0);
+    // The line is drawn: pixels of its colour are on the canvas.
+    const colour = await page.$eval('.line-scale', (scale) => getComputedStyle(scale).color);
+    const pixels = await page.$eval(
+      '.plot canvas',
+      (canvas, wanted) => {
+        const { width, height } = canvas as HTMLCanvasElement;
+        const { data } = (canvas as HTMLCanvasElement).getContext('2d')!.getImageData(0, 0, width, height);
+        const [red, green, blue] = wanted.match(/\d+/g)!.map(Number);
+        let found = 0;
+        for (let i = 0; i < data.length; i += 4)
+          if (data[i] === red && data[i + 1] === green && data[i + 2] === blue) found += 1;
+        return found;
+      },
+      colour,
+    );
+    expect(pixels).toBeGreaterThan(100);
+    await visit.reload();
+    expect(await of.inputValue()).toBe('duration:p95');
+    await of.selectOption('none');
+    await expect.poll(() => addressIn(page)).toBe('#/shop');
+    await expect.poll(() => page.locator('.line-scale').count()).toBe(0);
+  });
+
   it('a click on a value adds it to the filter, or excludes it', async () => {
     await visit.go('#/shop');
     const values = page.getByRole('list', { name: 'Values of service' });

@@ -68,7 +68,9 @@ export function lookVisits(visit: Visit): void {
   });
 
   it('have no violation that axe finds, in both themes, whatever is open', async () => {
-    await visit.go('#/shop?level__exact=error&text=order&service__ne=mailer');
+    await visit.go(
+      '#/shop?level__exact=error&text=order&any=service__ne%3Dmailer&any=host__exact%3Dweb-1&line=duration:avg',
+    );
     await page.locator('.row').last().click();
     await page.waitForSelector('.record-panel .record-fields');
     await page.waitForSelector('.legend li');
@@ -76,12 +78,14 @@ export function lookVisits(visit: Visit): void {
     await expectAccessible();
     await page.keyboard.press('c');
     await page.waitForSelector('.context-line');
-    for (const key of ['t', 'f', 'v', 'd', '?']) {
+    for (const key of ['t', 'a', 'f', 'v', 'd', '?']) {
       await page.keyboard.press(key);
       await expectAccessible(key === '?' ? 'dialog[open]' : '.menu:has(.popover)');
       await page.keyboard.press('Escape');
     }
-    for (const hash of ['#/empty', '#/shop?level__exact=nobody', '#/damaged']) {
+    await page.getByRole('button', { name: 'Or: add to level is error', exact: true }).click();
+    await expectAccessible('.menu:has(.popover)');
+    for (const hash of ['#/empty', '#/east,west', '#/shop?level__exact=nobody', '#/damaged']) {
       await visit.go(hash);
       await expectAccessible('main');
     }

@@ -23,6 +23,7 @@ import {
 } from '../../server/viewer/state/record.js';
 import {
   markMatches,
+  textNeedle,
   durationText,
   readDuration,
   readTime,
@@ -226,18 +227,20 @@ it('shows controls of the text direction as codes, as they could show a text in 
 });
 
 it('marks the searched text regardless of case, and keeps all of the text', () => {
-  expect(markMatches('No Space, no space', ['NO SPACE'])).toEqual([
+  expect(markMatches('No Space, no space', [textNeedle('NO SPACE')])).toEqual([
     { text: 'No Space', isMatch: true },
     { text: ', ', isMatch: false },
     { text: 'no space', isMatch: true },
   ]);
   fc.assert(
     fc.property(text, fc.array(text), (whole, needles) => {
-      const parts = markMatches(whole, needles);
+      const parts = markMatches(whole, needles.map(textNeedle));
       expect(parts.map((part) => part.text).join('')).toBe(whole);
     }),
   );
-  expect(markMatches('a'.repeat(10_000), ['a']).filter(({ isMatch }) => isMatch).length).toBeLessThan(1000);
+  expect(
+    markMatches('a'.repeat(10_000), [textNeedle('a')]).filter(({ isMatch }) => isMatch).length,
+  ).toBeLessThan(1000);
 });
 
 it('reads times in the form in which it shows them, in both zones', () => {

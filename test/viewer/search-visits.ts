@@ -37,6 +37,18 @@ export function searchVisits(visit: Visit): void {
     expect([...marks].sort()).toEqual(['Zoë', 'receipt']);
     await search('order -placed or "in Lyon"');
     await expectAnswer('shop', '*__like=order&any=*__not_like%3Dplaced&any=*__like%3Din Lyon');
+    await search('/slow query .\\d{4} ms/ or "no space" -/order [1-4]/');
+    await expectAnswer(
+      'shop',
+      'any=*__regex%3Dslow query .\\d{4} ms&any=*__like%3Dno space&*__not_regex=order [1-4]',
+    );
+    await expect
+      .poll(async () =>
+        (await page.locator('.row mark').allTextContents()).some((mark) =>
+          /^slow query .\d{4} ms$/.test(mark),
+        ),
+      )
+      .toBe(true);
     await page.getByLabel('Field that is searched').selectOption('service');
     await search('mail or pay');
     await expectAnswer('shop', 'any=service__like%3Dmail&any=service__like%3Dpay');
@@ -66,7 +78,7 @@ export function searchVisits(visit: Visit): void {
     await button('Negate: duration > 200').press('Enter');
     await button('Remove: level is error').press('Enter');
     await expectAnswer('shop', 'host__prefix=web&any=service__exact%3Dmailer&any=duration__lte%3D200');
-    await button('Split before: duration ≤ 200').press('Enter');
+    await button('or: split before duration ≤ 200').press('Enter');
     await expect
       .poll(() => addressIn(page))
       .toBe('#/shop?host__prefix=web&service__exact=mailer&duration__lte=200');
@@ -107,6 +119,8 @@ export function searchVisits(visit: Visit): void {
       ['#/shop?level__gt=1', 'has no operator "gt"'],
       ['#/shop?any=duration__gt%3Dsoon&any=level__exact%3Derror', 'any'],
       [`#/shop?text=${'a or b '.repeat(10)}`, 'at most 9 groups'],
+      ['#/shop?text=order+/a(b/', 'at character 4: missing closing )'],
+      [`#/shop?text=/${'a'.repeat(1001)}/`, 'too long: 1001 characters'],
       ['#/nobody', 'nobody'],
     ];
     for (const [hash, detail] of refusals) {

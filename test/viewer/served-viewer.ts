@@ -104,6 +104,6 @@ export class ServedViewer {
   /** The cursors of an agent's matching records, the oldest first. */
   async cursors(agent: string, query = ''): Promise<string[]> {
     const lines = await this.ask(`/api/query/${agent}?limit=1000000&fields=&${query}`);
-    return [...lines.matchAll(/"_cursor":"([0-9a-f]{16})"/g)].map(([, cursor]) => cursor!);
+    return [...lines.matchAll(/"_cursor":"([0-9a-f.]+)"/g)].map(([, cursor]) => cursor!);
   }
 }

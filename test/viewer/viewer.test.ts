@@ -6,6 +6,7 @@ import { failureVisits } from './failure-visits.js';
 import { liveVisits } from './live-visits.js';
 import { lookVisits } from './look-visits.js';
 import { searchVisits } from './search-visits.js';
+import { severalVisits } from './several-visits.js';
 import { tableVisits } from './table-visits.js';
 import { Visit } from './visit.js';
 
@@ -20,6 +21,7 @@ describeInBrowser('the viewer', () => {
   describe('the table', () => tableVisits(visit));
   describe('asking', () => askingVisits(visit));
   describe('searching', () => searchVisits(visit));
+  describe('several agents', () => severalVisits(visit));
   describe('counts', () => countingVisits(visit));
   describe('live', () => liveVisits(visit));
   describe('looks and keys', () => lookVisits(visit));

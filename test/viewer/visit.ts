@@ -18,6 +18,9 @@ export const shop = {
 export const tieMs = shop.startMs + 3_600_000;
 export const tieCount = 1500;
 
+/** Number of records of each of the agents `east` and `west`, which are together in a table. */
+export const severalCount = 400;
+
 const agentOf = (fields: string, log: string): string =>
   `fields:\n${fields}file: { path: '../logs/${log}\\.log', format: json }\n`;
 const timeAndMessage = '  - { name: time, type: time }\n  - name: message\n';
@@ -56,6 +59,23 @@ export class Visit {
       'damaged',
       Array.from({ length: 5000 }, (_, i) => ({ time: tieMs + i, message: `line ${i} ${Math.sin(i)}` })),
     );
+    const level = '  - name: level\n';
+    served.addAgent('live-too', agentOf(timeAndMessage, 'live-too'));
+    served.addAgent('east', agentOf(`${timeAndMessage}${level}  - { name: ms, type: int }\n`, 'east'));
+    served.addAgent('west', agentOf(`${timeAndMessage}${level}  - name: region\n`, 'west'));
+    for (const [agent, byMs, more] of [
+      ['east', 0, { ms: 12 }],
+      ['west', 30_000, { region: 'r1' }],
+    ] as const)
+      await served.loadLines(
+        agent,
+        Array.from({ length: severalCount }, (_, i) => ({
+          time: tieMs + i * 60_000 + byMs,
+          message: `line ${i} of ${agent}`,
+          level: i % 40 === 0 ? 'error' : 'info',
+          ...more,
+        })),
+      );
     served.addAgent('texts', agentOf(timeAndMessage, 'texts'));
     await served.loadLines('texts', [
       { time: tieMs, message: 'it failed\n  at the pool\r\n  at the store' },

@@ -104,21 +104,15 @@ export const agentField: Field = { name: '_agent', type: 'string', description: 
 export function unitedFields(
   lists: readonly { readonly agent: string; readonly fields: readonly Field[] }[],
 ): readonly Field[] {
-  const united = new Map(
-    lists
-      .flatMap(({ fields }) => fields)
-      .toReversed()
-      .map((field) => [field.name, field]),
-  );
-  const names = new Set(lists.flatMap(({ fields }) => fields.map(({ name }) => name)));
+  const united = new Map<string, Field>();
   const clocks = new Set(lists.map(({ fields }) => timeFieldOf(fields)));
-  return [...names].map((name) => ({
-    ...united.get(name)!,
-    lackedBy: lists
-      .filter(({ fields }) => !fields.some((field) => field.name === name))
-      .map(({ agent }) => agent),
-    isClock: clocks.has(name),
-  }));
+  for (const field of lists.flatMap(({ fields }) => fields)) {
+    const { name } = field;
+    const lacking = lists.filter(({ fields }) => !fields.some((other) => other.name === name));
+    const lackedBy = lacking.map(({ agent }) => agent);
+    if (!united.has(name)) united.set(name, { ...field, lackedBy, isClock: clocks.has(name) });
+  }
+  return [...united.values()];
 }
 
 /** In place of a field's name in a filter: all fields of type string. */

@@ -89,11 +89,6 @@ export class Histogram {
     }
   }
 
-  /** Drops the counts of an earlier question, which are shown until there are new ones. */
-  forget(): void {
-    if (this.current.value.kind === 'loading') this.current.value = { kind: 'loading', buckets: [] };
-  }
-
   /** Empties the histogram until the next load; for another agent. */
   clear(): void {
     this.asking.abort();
@@ -195,16 +190,6 @@ export class Facets {
       }
     };
     await Promise.all(Array.from({ length: atOnceMax }, work));
-  }
-
-  /** Drops the counts of an earlier question, which are shown until there are new ones. */
-  forget(): void {
-    this.current.value = new Map(
-      [...this.current.peek()].map(([name, state]) => [
-        name,
-        state.kind === 'loading' ? { kind: 'loading' } : state,
-      ]),
-    );
   }
 
   /** Drops all counts; for another agent. */

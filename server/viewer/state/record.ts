@@ -70,17 +70,15 @@ export function isBehind(cursor: string, place: string): boolean {
   return parts[own]! > (place.split('.')[own] ?? place);
 }
 
-/** Identifies a record. In cursors of several agents, positions of other agents may change from page to page. */
-export function recordId(cursor: string): string {
-  const agent = agentIndexOf(cursor);
-  return agent === undefined ? cursor : `${agent + 1}.${ownCursor(cursor)}`;
-}
-
-/** Whether two cursors are of one record. Among the neighbours of a record of several agents, cursors are those of its own agent. */
+/**
+ * Whether two cursors are of one record. In those of several agents, positions of other agents may change from page to page; among the
+ * neighbours of a record, cursors are those of its own agent.
+ */
 export function isSameRecord(one: string, other: string): boolean {
   if (one === other) return true;
-  const isOfOne = agentIndexOf(one) === undefined || agentIndexOf(other) === undefined;
-  return isOfOne ? ownCursor(one) === ownCursor(other) : recordId(one) === recordId(other);
+  const [agent, otherAgent] = [agentIndexOf(one), agentIndexOf(other)];
+  const isOfOne = agent === undefined || otherAgent === undefined || agent === otherAgent;
+  return isOfOne && ownCursor(one) === ownCursor(other);
 }
 
 /** The start of a cursor's hour in milliseconds since the epoch. Records without a readable time are placed by the hour. */

@@ -1,5 +1,5 @@
 import type { Parameter } from './filter.js';
-import type { Needle } from './texts.js';
+import { type Needle, textNeedle } from './texts.js';
 
 /** A term of a search. */
 export interface SearchTerm {
@@ -92,36 +92,21 @@ export function searchParameters(search: string, field: string): readonly (reado
   );
 }
 
-/** Maximum length of a pattern that is marked. The server refuses longer ones. */
-const patternCharsMax = 1000;
-
-/** Whether a pattern has no group and at most one repetition. */
-function isSimple(pattern: string): boolean {
-  let repetitions = 0;
-  let isInClass = false;
-  for (let at = 0; at < pattern.length; at += 1) {
-    const character = pattern[at]!;
-    if (character === '\\') at += 1;
-    else if (isInClass) isInClass = character !== ']';
-    else if (character === '[') isInClass = true;
-    else if (character === '(') return false;
-    else if ('*+?{'.includes(character)) repetitions += 1;
-  }
-  return repetitions <= 1;
-}
+/** Patterns are marked only in the first characters of a text, as that may take a time that grows with the square of the length. */
+const patternCharsMax = 500;
 
 /**
- * The JavaScript expression for a simple pattern. Undefined for others, as matching them can take a time that is exponential in the length of
- * a text, and for patterns that only RE2 understands.
+ * What marks a pattern: JavaScript's expression, if it has no bracket and at most one repetition, as others can take a time that is exponential
+ * in the length of a text. Nothing for others, and for patterns that only RE2 understands.
  */
-function expressionOf(pattern: string): RegExp | undefined {
+function patternNeedles(pattern: string): readonly Needle[] {
   const ignoresCase = pattern.startsWith('(?i)');
   const source = ignoresCase ? pattern.slice(4) : pattern;
-  if (pattern.length > patternCharsMax || !isSimple(source)) return undefined;
+  if (source.includes('(') || source.split(/[*+?{]/).length > 2) return [];
   try {
-    return new RegExp(source, ignoresCase ? 'giu' : 'gu');
+    return [{ expression: new RegExp(source, ignoresCase ? 'giu' : 'gu'), charsMax: patternCharsMax }];
   } catch {
-    return undefined;
+    return [];
   }
 }
 
@@ -130,5 +115,5 @@ export function searchNeedles(search: string): readonly Needle[] {
   return readSearch(search)
     .flat()
     .filter(({ isAbsent }) => !isAbsent)
-    .flatMap(({ text, isPattern }) => (isPattern ? (expressionOf(text) ?? []) : text));
+    .flatMap(({ text, isPattern }) => (isPattern ? patternNeedles(text) : textNeedle(text)));
 }

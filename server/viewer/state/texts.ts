@@ -46,44 +46,35 @@ export interface TextPart {
   readonly isMatch: boolean;
 }
 
-/** What is marked in a text: another text, regardless of case, or the matches of an expression with the flag `g`. */
-export type Needle = string | RegExp;
+/** What is marked in a text: the matches of an expression with the flag `g` in its first characters. */
+export interface Needle {
+  readonly expression: RegExp;
+  readonly charsMax: number;
+}
+
+/** Marks a text, regardless of case. */
+export function textNeedle(text: string): Needle {
+  return {
+    expression: new RegExp(text.replaceAll(/[\^$\\.*+?()[\]{}|/]/g, '\\$&'), 'giu'),
+    charsMax: Infinity,
+  };
+}
 
 /** Maximum number of matches of a needle that are marked in a text. A search for one letter may match most of a long text. */
 const matchesMax = 200;
-/** Expressions are marked only in the first characters of a text, as matching may take a time that grows with the square of the length. */
-const expressionCharsMax = 500;
-
-type Range = readonly [from: number, until: number];
-
-function* textRanges(text: string, needle: string): Generator<Range> {
-  const folded = text.toLowerCase();
-  const foldedNeedle = needle.toLowerCase();
-  // Where case folding changes the length, offsets in the folded text are not valid in the original.
-  if (foldedNeedle === '' || folded.length !== text.length) return;
-  let at = folded.indexOf(foldedNeedle);
-  for (; at >= 0; at = folded.indexOf(foldedNeedle, at + foldedNeedle.length))
-    yield [at, at + foldedNeedle.length];
-}
-
-function* expressionRanges(text: string, needle: RegExp): Generator<Range> {
-  for (const { index, 0: match } of text.slice(0, expressionCharsMax).matchAll(needle))
-    if (match !== '') yield [index, index + match.length];
-}
 
 /** Splits a text at the matches of needles. */
 export function markMatches(text: string, needles: readonly Needle[]): readonly TextPart[] {
-  const ranges: Range[] = [];
-  for (const needle of needles) {
-    const found = typeof needle === 'string' ? textRanges(text, needle) : expressionRanges(text, needle);
-    const roomFor = ranges.length + matchesMax;
-    for (let next = found.next(); ranges.length < roomFor && next.done !== true; next = found.next())
-      ranges.push(next.value);
-  }
+  const ranges = needles.flatMap(({ expression, charsMax }) => {
+    const found: (readonly [from: number, until: number])[] = [];
+    for (const { index, 0: match } of text.slice(0, charsMax).matchAll(expression))
+      if (found.push([index, index + match.length]) === matchesMax) break;
+    return found;
+  });
   const parts: TextPart[] = [];
   let end = 0;
   for (const [from, until] of ranges.sort(([one], [other]) => one - other)) {
-    if (until <= end) continue;
+    if (until <= Math.max(end, from)) continue;
     if (from > end) parts.push({ text: text.slice(end, from), isMatch: false });
     parts.push({ text: text.slice(Math.max(end, from), until), isMatch: true });
     end = until;

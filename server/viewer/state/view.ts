@@ -130,8 +130,8 @@ export interface View extends Conditions {
   readonly isNewestFirst: boolean;
 }
 
-/** Maximum number of agents in a view: one, until the route answers for several. */
-export const agentsMax: number = 1;
+/** Maximum number of agents in a view. */
+export const agentsMax = 16;
 
 /** The names of the agents of a view. */
 export function agentNames(agent: string): readonly string[] {
@@ -200,7 +200,7 @@ export function addressOf(view: View): string {
     view.columns.map(({ name, width }) => (width === undefined ? name : `${name}:${width}`)).join(','),
   );
   if (view.split !== undefined) parameters.set('split', view.split);
-  if (view.line !== undefined) parameters.set('line', `${view.line.field}:${view.line.fn}`);
+  if (view.line !== undefined) parameters.set('line', lineText(view.line));
   if (view.isWrapped) parameters.set('wrap', '1');
   if (view.isNewestFirst) parameters.set('order', 'newest');
   if (view.isLive) parameters.set('live', '1');
@@ -239,7 +239,13 @@ function readColumns(text: string | null): readonly Column[] {
   return [...columns.values()];
 }
 
-function readLine(text: string | null): NumberLine | undefined {
+/** A line as it stands in an address: `duration:p95`. */
+export function lineText({ field, fn }: NumberLine): string {
+  return `${field}:${fn}`;
+}
+
+/** Reads what `lineText` writes; undefined for anything else. */
+export function readLine(text: string | null): NumberLine | undefined {
   const at = text?.lastIndexOf(':') ?? -1;
   const fn = lineFunctions.find((name) => name === text?.slice(at + 1));
   return at > 0 && fn !== undefined ? { field: text!.slice(0, at), fn } : undefined;

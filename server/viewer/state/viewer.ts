@@ -44,7 +44,14 @@ import { zoneName } from './texts.js';
 import { LiveTail } from './live-tail.js';
 import { RecordWindow, type AskForPage, recordBy, recordsIn } from './record-window.js';
 import { type BrowserStore, TokenStore } from './browser-store.js';
-import { askKnownRecords, drawnExtent, Facets, Histogram, timeOfRecord } from './histogram.js';
+import {
+  askKnownRecords,
+  drawnExtent,
+  Facets,
+  Histogram,
+  type HistogramState,
+  timeOfRecord,
+} from './histogram.js';
 import { QueryHistory, SavedViews, type Preferences, type ViewStore } from './kept-views.js';
 
 /** Minimum milliseconds between two counts while records come in live. */
@@ -143,8 +150,15 @@ export class Viewer {
     const { line } = this.view.value;
     return this.numberFields.value.some(({ name }) => name === line?.field) ? line : undefined;
   });
-  /** Fields of which numbers can be drawn: none, until the count route computes them. */
-  readonly numberFields = computed<readonly Field[]>(() => []);
+  readonly numberFields = computed(() =>
+    this.fields.value.filter(({ type }) => typeFacts[type].role === 'number'),
+  );
+  /** The histogram; without the counts of an earlier question, which it has until it is loaded, where this one's records can't be had. */
+  readonly counted = computed((): HistogramState => {
+    const { value: state } = this.histogram.state;
+    const isOld = state.kind === 'loading' && this.window.state.value.status === 'failed';
+    return isOld ? { kind: 'loading', buckets: [] } : state;
+  });
   readonly span = computed<Span>(() => spanOf(this.view.value.range, this.askedMs.value));
   readonly extent = computed(() => {
     // A live tail continues for long after its question.
@@ -186,13 +200,7 @@ export class Viewer {
       untracked(() => this.loadHistogram());
     });
     effect(() => {
-      const { status, failure, older, newer } = this.window.state.value;
-      // No figures of an earlier question beside a failure of this one.
-      if (status === 'failed')
-        untracked(() => {
-          this.histogram.forget();
-          this.facets.forget();
-        });
+      const { failure, older, newer } = this.window.state.value;
       if (failure !== undefined) this.askAgainSoon(failure);
       if (older.kind === 'failed') this.askAgainSoon(older.failure);
       if (newer.kind === 'failed') this.askAgainSoon(newer.failure);
