@@ -1,7 +1,7 @@
 import { assert, LogstrataError } from '../core/errors.js';
 import { hourMs } from '../core/cursor.js';
 import { countInlineBytesMax, countTextBytesMax, countTopMax, rowGroupsAheadMax } from '../core/limits.js';
-import type { Field, FieldType, Schema } from '../core/schema.js';
+import type { Field, FieldPredicate, FieldType, Schema } from '../core/schema.js';
 import { functionsOf, percentOf, type NumberFunction } from '../numbers/number-functions.js';
 import { NumberTally } from '../numbers/number-tally.js';
 import { queueOf, type WorkerPool } from '../workers/worker-pool.js';
@@ -111,6 +111,10 @@ class Count {
 
   constructor(parts: readonly CountPart[], work: CountWork, memory: CountMemory) {
     this.#parts = parts.map((part) => new PartOfCount(part, work));
+    for (const { plan } of this.#parts) {
+      work.stats.runs += plan.end - plan.first;
+      work.stats.rowGroups += plan.rowGroups;
+    }
     this.#query = parts[0]!.query;
     this.#work = work;
     this.#memory = memory;
@@ -136,10 +140,10 @@ class Count {
   }
 
   /** Counts all matches into a tally. Returns their number. */
-  async #pass(tally: Tally): Promise<number> {
+  async #pass(tally: Tally, parts = this.#parts): Promise<number> {
     const progress = { groups: 0, inlineBytes: 0, turn: Promise.resolve() };
     let count = 0;
-    for (const part of this.#parts) count += await part.pass(tally, progress);
+    for (const part of parts) count += await part.pass(tally, progress);
     return count;
   }
 
@@ -172,7 +176,10 @@ class Count {
       table.add(bytes, 0, bytes.length);
     }
     const again = new Tally(table, 0, 0, this.#newNumbers(), first);
-    await this.#pass(again);
+    // Without buckets only the records with these values matter. A search for few is faster than looking each value up here.
+    const isSearched = this.#query.time === undefined && top.length <= searchedValuesMax;
+    const values = isSearched ? top.map((value) => first.values!.valueOf(value).slice()) : null;
+    await this.#pass(again, values === null ? this.#parts : this.#parts.map((part) => part.among(values)));
     assert(!again.cells.isFull, 'the cells of an answer have room');
     return again;
   }
@@ -251,10 +258,13 @@ class PartOfCount {
   readonly span: TimeBucket | null;
   readonly #work: CountWork;
   readonly #predicates: PreparedPredicates;
-  readonly #plan: ScanPlan;
+  readonly plan: ScanPlan;
+  readonly #part: CountPart;
   #remote: Promise<readonly RemoteCount[] | null> | undefined;
 
-  constructor({ snapshot, query, remote }: CountPart, work: CountWork) {
+  constructor(part: CountPart, work: CountWork) {
+    const { snapshot, query, remote } = part;
+    this.#part = part;
     const { schema, runs } = snapshot;
     // Without a limit, all matches are counted.
     const whole = { ...query, limit: Number.MAX_SAFE_INTEGER };
@@ -263,10 +273,20 @@ class PartOfCount {
     this.query = query;
     this.#work = { ...work, remote };
     this.#predicates = preparePredicates(whole, schema);
-    this.#plan = planScan(runs, { ...whole, after: query.after });
-    this.span = spanOf(this.#plan, this.#predicates, query);
-    work.stats.runs += this.#plan.end - this.#plan.first;
-    work.stats.rowGroups += this.#plan.rowGroups;
+    this.plan = planScan(runs, { ...whole, after: query.after });
+    this.span = spanOf(this.plan, this.#predicates, query);
+  }
+
+  /** The part of these records that have one of the values of the counted field. */
+  among(values: readonly Uint8Array[]): PartOfCount {
+    const { field } = this.query.values!;
+    const isLacked = field === lackedField;
+    const members = isLacked
+      ? []
+      : values.map((value) => isValue(field, this.schema.fields[field]!.type, value));
+    const only = { kind: 'any', members } as const;
+    const query = { ...this.query, predicates: [...this.query.predicates, only] };
+    return new PartOfCount({ ...this.#part, query }, this.#work);
   }
 
   /** Whether only the number of records is asked for. */
@@ -279,13 +299,13 @@ class PartOfCount {
   async pass(tally: Tally, progress: Progress): Promise<number> {
     const { predicates, time, values, numbers } = this.query;
     // Without predicates the plan knows the number of records.
-    if (this.#isSum && predicates.length === 0) return this.#plan.rows;
+    if (this.#isSum && predicates.length === 0) return this.plan.rows;
     const filter = new RowGroupFilter(this.schema, this.#predicates, this.#work);
     const asked = [time?.field ?? lackedField, values?.field ?? lackedField, ...(numbers?.fields ?? [])];
     const fields = [...new Set(asked.filter((field) => field !== lackedField))];
     const wish = { schema: this.schema, predicates: this.#predicates, fields };
     const remote = await this.#countRemote();
-    const finder = finderOf(this.#plan, filter, this.#work, remote === null ? wish : null, RowGroupWalk);
+    const finder = finderOf(this.plan, filter, this.#work, remote === null ? wish : null, RowGroupWalk);
     let count = 0;
     for (const add of remote ?? []) {
       count += add(tally);
@@ -342,13 +362,24 @@ class PartOfCount {
 
   /** The counts of other machines, which both passes share; null where all rows have to be read here. */
   #countRemote(): Promise<readonly RemoteCount[] | null> {
-    const { runs, first, end } = this.#plan;
+    const { runs, first, end } = this.plan;
     const { remote } = this.#work;
     if (remote === undefined || !indexOfRuns(runs).hasRemote(first, end)) return Promise.resolve(null);
     const wish = { query: this.query, schema: this.schema, predicates: this.#predicates };
-    this.#remote ??= remote.count(this.#plan, wish, this.#work);
+    this.#remote ??= remote.count(this.plan, wish, this.#work);
     return this.#remote;
   }
+}
+
+/** With as many values, a second pass searches for them. */
+const searchedValuesMax = 20;
+
+/** A predicate that holds for one value. */
+function isValue(field: number, type: FieldType, bytes: Uint8Array): FieldPredicate {
+  const value = countedValue(bytes, type);
+  if (typeof value === 'string') return { kind: 'string', field, op: 'exact', value };
+  if (typeof value === 'number') return { kind: 'float', field, op: 'eq', value };
+  return { kind: 'int', field, op: 'eq', value: BigInt(value) };
 }
 
 /** The numbers of the groups of an answer. A group may consist of many cells. */

@@ -141,7 +141,7 @@ export class Tally {
     // In a second pass there are only the values of the answer.
     if (this.numbers === null || this.values === null || this.first !== null) return;
     const { size, bytes } = this.numbers;
-    if (this.cells.isFull || size > rowGroupRowsMax || bytes > countTextBytesMax / 2) this.numbers = null;
+    if (this.cells.isFull || size > rowGroupRowsMax / 8 || bytes > countTextBytesMax / 2) this.numbers = null;
   }
 
   #addPairs(buckets: readonly number[], values: Int32Array, pairs: Uint32Array | null): void {

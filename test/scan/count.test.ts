@@ -472,7 +472,9 @@ describe('a count with too many results', () => {
     const { stats, ...counts } = await count(make(dataset), query, workers);
     const wanted = countsOf(dataset, query);
     expect(withNearNumbers(counts, wanted, query)).toEqual(wanted);
-    expect(stats.rowGroupsScanned).toBe(2 * stats.rowGroups);
+    // The second pass looks only at row groups that may have these values.
+    expect(stats.rowGroupsScanned).toBeGreaterThan(stats.rowGroups);
+    expect(stats.rowGroupsScanned).toBeLessThan(2 * stats.rowGroups);
   });
 
   it('of numbers is refused', async () => {
