@@ -187,7 +187,7 @@ class MergedMembers implements MergedGroup {
         columns: tables.every(({ columns }) => columns === null) ? null : [],
         merged: { tables, agents: this.agents },
       },
-      lineBytes: Math.max(...held.map(({ lineBytes }) => lineBytes)),
+      lineBytes: held.reduce((sum, { lineBytes }) => sum + lineBytes, 0) / held.length,
       columns: [],
       bytes: held.reduce((sum, { bytes }) => sum + bytes, 0),
       release,

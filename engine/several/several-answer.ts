@@ -5,7 +5,7 @@ import type { Beginning, Begun } from '../scan/answer.js';
 import { partsOf, positionIn } from '../scan/json-lines.js';
 import { writtenFields, type WrittenFields } from '../scan/json-columns.js';
 import { LineWriter } from '../scan/line-writer.js';
-import { planScan } from '../scan/plan.js';
+import { indexOfRuns, planScan, UnitWalk, type ScanPlan } from '../scan/plan.js';
 import { preparePredicates } from '../scan/predicate.js';
 import type { Query } from '../scan/query.js';
 import { readingEstimate, tooMuchToRead } from '../scan/reading-estimate.js';
@@ -158,6 +158,8 @@ class AgentSearch {
     const { plan, scan, query } = this;
     const predicates = this.#predicates;
     if (plan === null || predicates === null) return null;
+    if (predicates.asked.length === 0 && !indexOfRuns(plan.runs).hasRemote(plan.first, plan.end))
+      return allOf(plan, query.limit, scan);
     const { schema } = this.agent;
     const finder = finderOf(plan, this.#filter!, scan, { schema, predicates, fields: this.written.fields });
     const found = finder.matches(query.limit);
@@ -188,6 +190,30 @@ class AgentSearch {
     if (isAll && direction === 'backward') gaps.add({ after: low, before: first ?? high }, runs);
     if (isAll || direction === 'backward') gaps.add({ after: last ?? low, before: high }, runs);
   }
+}
+
+/** The first or last `limit` rows of a plan in their order: what a finder finds without filters, which has to look into nothing. */
+async function* allOf(
+  plan: ScanPlan,
+  limit: number,
+  { stats, pace }: FinderWork,
+): AsyncGenerator<Matches, void> {
+  const walk = new UnitWalk(plan);
+  const isForward = plan.direction === 'forward';
+  const last: Matches[] = [];
+  for (let left = limit; left > 0 && walk.rowGroup !== undefined;) {
+    await pace.pause();
+    const unit = walk.take();
+    if (unit === null) continue;
+    const rows = unit.ranges.reduce((sum, range) => sum + range.rows, 0);
+    const take = Math.min(left, rows);
+    left -= take;
+    stats.rowGroupsScanned++;
+    const matches: Matches = { unit, selection: { kind: 'all' }, skip: isForward ? 0 : rows - take, take };
+    if (isForward) yield matches;
+    else last.push(matches);
+  }
+  for (let matches = last.pop(); matches !== undefined; matches = last.pop()) yield matches;
 }
 
 /** The positions of an agent that a query asks for. */
