@@ -27,16 +27,6 @@ export function AgentName({ name }: { readonly name: string }) {
   );
 }
 
-/** The part of a view that other agents do not share. */
-const otherAgents: Partial<View> = {
-  filters: [],
-  groups: [],
-  text: '',
-  textField: undefined,
-  split: undefined,
-  line: undefined,
-};
-
 function AgentList() {
   const { viewer, screen } = usePage();
   const chosen = viewer.agentNames.value;
@@ -49,7 +39,9 @@ function AgentList() {
     screen.close();
     viewer.change({ ...part, agent: names.join(','), columns: [], cursor: undefined, isContext: false });
   };
-  const only = (name = ''): void => choose([name], otherAgents);
+  // Other agents have other fields.
+  const ofFields = { textField: undefined, split: undefined, line: undefined };
+  const only = (name = ''): void => choose([name], { filters: [], groups: [], text: '', ...ofFields });
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     if (found.length > 0) only(found[0]);
@@ -105,10 +97,8 @@ export function AgentsMenu() {
   const names = usePage().viewer.agentNames.value;
   const button = (
     <>
-      {names.slice(0, 2).map((name) => (
-        <AgentName key={name} name={name} />
-      ))}
-      {names.length > 2 && <span class="count">+{names.length - 2}</span>}
+      <AgentName name={names[0] ?? ''} />
+      {names.length > 1 && <span class="count">+{names.length - 1}</span>}
       <Icon name="down" />
     </>
   );

@@ -3,7 +3,7 @@ import type uPlot from 'uplot';
 import { FailureNotice, Icon, usePage } from './parts.js';
 import { typeFacts } from './state/field.js';
 import { toggleWanted } from './state/filter.js';
-import { countText, numberText, recordsText, shortNumberText, shortTimeText } from './state/texts.js';
+import { countText, numberText, recordsText, shortTimeText } from './state/texts.js';
 import { lineFunctions, lineText, readLine } from './state/view.js';
 import { plotBars, styleColour } from './bar-plot.js';
 import { lineRange, stackBars, type BarLayer, type StackedBars } from './stacked-bars.js';
@@ -139,6 +139,9 @@ function VisibleMark({ bars, stepMs }: PlotProps) {
   return <div class="visible-mark" style={{ left: `${from * 100}%`, width: `max(3px, ${width * 100}%)` }} />;
 }
 
+/** Numbers on the scale of the line, such as `1.2K`. */
+const scaleText = new Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 3 });
+
 function Plot({ bars, stepMs }: PlotProps) {
   const { viewer, screen } = usePage();
   const { zone } = viewer.preferences;
@@ -170,7 +173,7 @@ function Plot({ bars, stepMs }: PlotProps) {
   }, [bars, zone.value, screen.isDark.value]);
   const total = bars.totals.reduce((sum, count) => sum + count, 0);
   const { line } = viewer.counted.value;
-  const range = lineRange(bars)?.map(shortNumberText);
+  const range = lineRange(bars)?.map((end) => scaleText.format(end));
   const lineWords =
     range === undefined || line === undefined
       ? ''

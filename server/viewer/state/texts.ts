@@ -21,18 +21,11 @@ export function shortCountText(count: number): string {
   return String(count);
 }
 
-const exact = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 6 });
+const significant = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 6 });
 
 /** A number of the line: six digits, or all of an integer that came as a text. */
 export function numberText(value: number | string): string {
-  return typeof value === 'string' ? value : exact.format(value);
-}
-
-/** A number on the scale of the line, in at most three digits with a unit. */
-export function shortNumberText(value: number): string {
-  return Math.abs(value) < 1000
-    ? String(Number(value.toPrecision(3)))
-    : `${value < 0 ? '-' : ''}${shortCountText(Math.abs(value))}`;
+  return typeof value === 'string' ? value : significant.format(value);
 }
 
 /** A count of records: `1 record`, `2 records`. */

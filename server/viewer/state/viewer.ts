@@ -127,16 +127,19 @@ export class Viewer {
   readonly fields = computed(() => this.agents.value.fields ?? []);
   readonly timeField = computed(() => timeFieldOf(this.fields.value));
   readonly agentNames = computed(() => agentNames(this.view.value.agent));
-  /** The fields that can be columns. The neighbours of a record are of one agent. */
+  /** The fields of the records in the table. The neighbours of a record are of its own agent. */
   readonly columnFields = computed(() => {
-    const isOfSeveral = this.agentNames.value.length > 1 && !this.view.value.isContext;
-    return isOfSeveral ? [agentField, ...this.fields.value] : this.fields.value;
+    const fields = this.fields.value;
+    if (this.agentNames.value.length < 2) return fields;
+    const agent = this.agentOfRecord();
+    if (!this.view.value.isContext) return [agentField, ...fields];
+    return fields.filter(({ lackedBy }) => lackedBy?.includes(agent) !== true);
   });
   readonly columns = computed<readonly Column[]>(() => {
     const known = new Set(this.columnFields.value.map(({ name }) => name));
     const chosen = this.view.value.columns.filter(({ name }) => known.has(name));
     if (chosen.length > 0) return chosen;
-    const names = [...usualColumns(this.fields.value)];
+    const names = [...usualColumns(this.columnFields.value.filter((field) => field !== agentField))];
     if (known.has(agentField.name)) names.splice(clocksOf(this.fields.value).length, 0, agentField.name);
     return names.map((name) => ({ name }));
   });
@@ -320,9 +323,7 @@ export class Viewer {
     const span = view.isContext ? {} : this.span.peek();
     const from = Math.max(sinceMs, span.sinceMs ?? -Infinity);
     const asked = view.isContext ? { ...plainView, agent } : view;
-    const fields = this.fields
-      .peek()
-      .filter(({ lackedBy }) => !view.isContext || lackedBy?.includes(agent) !== true);
+    const fields = view.isContext ? this.columnFields.peek() : this.fields.peek();
     return questionOf(asked, fields, { ...span, ...(from === -Infinity ? {} : { sinceMs: from }) });
   }
 
