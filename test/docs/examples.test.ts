@@ -109,7 +109,7 @@ describe('counts in the documentation', () => {
       const match = /^\$ curl 'http:\/\/127\.0\.0\.1:2112([^']*)'/.exec(text);
       return match === null ? [] : [{ target: match[1]!, answer: fence.slice(i + 1) }];
     });
-    expect(asked.length).toBe(3);
+    expect(asked.length).toBe(4);
     for (const { target, answer } of asked) {
       const response = await fetchAlone(operators.address + target);
       const lines = (await response.text()).trimEnd().split(/\r?\n/);

@@ -40,12 +40,13 @@ describe.each(fields)('a filter of the viewer on $name', ({ name, type }) => {
 });
 
 it('the route accepts texts and times of any year in the form that the viewer sends', () => {
-  const view = { ...plainView, agent: 'app', text: 'x+y %_' };
+  const view = { ...plainView, agent: 'app', text: '"x+y %_" -é' };
   const question = questionOf(view, fields, { sinceMs: -1, untilMs: 5 });
   const { predicates, limit } = read(requestPath('query', question, [['limit', '7']]));
   expect(limit).toBe(7);
   expect(predicates).toMatchObject([
     { kind: 'anywhere', op: 'like', isAbsent: false, value: 'x+y %_' },
+    { kind: 'anywhere', op: 'like', isAbsent: true, value: 'é' },
     { op: 'gte', value: -1n },
     { op: 'lt', value: 5n },
   ]);
