@@ -7,12 +7,13 @@ import type { RemoteCount } from '../scan/tiered-finder.js';
 import type { FarCopy, OrdinalRun } from '../store/manifest/manifest.js';
 import { farPartsMax } from '../core/limits.js';
 import type { Field, Schema } from '../core/schema.js';
+import { addNumbers, numbersAsked, type FarNumbers, type NumbersAsked } from './far-numbers.js';
 import { farCondition, isExactCondition, storedField } from './far-condition.js';
 import type { PreparedPredicates } from '../scan/predicate.js';
 import type { ScanWork } from '../scan/row-group-filter.js';
 import { lackedField, type CountQuery, type TimeBucket } from '../scan/count-query.js';
 import { rangeOfRun, type ScanPlan } from '../scan/plan.js';
-import type { Tally } from '../scan/tally.js';
+import { keyOfCell, type Tally } from '../scan/tally.js';
 import { bucketsBetween } from '../scan/time-ranges.js';
 import { ValueBytes } from '../scan/value-bytes.js';
 
@@ -30,6 +31,7 @@ interface FarGroupCount {
   readonly buckets: readonly TimeBucket[] | null;
   /** Whether the rows have the field that is counted by value. */
   readonly hasValues: boolean;
+  readonly numbers: readonly FarNumbers[];
 }
 
 /** The live rows of a copy that a plan has. */
@@ -42,7 +44,8 @@ interface PlannedUnit {
 
 /** A question to one shard about rows that have the same fields. */
 interface Asking {
-  readonly question: Omit<FarCountQuestion, 'units' | 'time'>;
+  readonly question: Omit<FarCountQuestion, 'units' | 'time' | 'numbers'>;
+  readonly numbers: readonly NumbersAsked[];
   readonly time: Field | null;
   readonly far: RemoteRows;
   readonly units: readonly FarCountUnit[];
@@ -59,7 +62,6 @@ export async function countFar(
   work: ScanWork,
   sourceOf: SourceOf,
 ): Promise<readonly RemoteCount[] | null> {
-  if (wish.query.numbers !== undefined) return null;
   const units = plannedUnits(plan);
   const askings = units === null ? null : askingsOf(units, wish);
   if (askings === null) return null;
@@ -69,7 +71,9 @@ export async function countFar(
   try {
     const counts = await Promise.all(counting);
     const known = counts.filter((count) => count !== null);
-    for (const { counted } of known) work.stats.bytesRead += counted.bytes;
+    for (const { counted, numbers } of known)
+      for (const { bytes } of [counted, ...numbers.map((each) => each.counted)])
+        work.stats.bytesRead += bytes;
     if (known.length < counts.length) return null;
     return known.map((group) => (tally: Tally) => tallyFar(tally, group));
   } finally {
@@ -133,9 +137,11 @@ function askingOf(
   if (!isExactCondition(predicates, schema, stored)) return null;
   const time = keptField(query.time?.field, schema, stored);
   const value = keptField(query.values?.field, schema, stored);
-  if (time === undefined || value === undefined) return null;
+  const fields = query.numbers?.fields.map((field) => keptField(field, schema, stored)) ?? [];
+  const numbers = numbersAsked(fields, query.numbers?.functions ?? []);
+  if (time === undefined || value === undefined || numbers === null) return null;
   const condition = farCondition(predicates, schema, stored);
-  return { far, time, question: { agent, shard: copy.shard, condition, value } };
+  return { far, time, numbers, question: { agent, shard: copy.shard, condition, value } };
 }
 
 /**
@@ -148,13 +154,15 @@ function keptField(field: number | undefined, schema: Schema, stored: Schema): F
 }
 
 async function countGroup(
-  { question, time, units, rows }: Asking,
+  { question, time, units, rows, numbers }: Asking,
   { query, predicates }: FarCountWish,
   source: FarSource,
   signal: AbortSignal,
 ): Promise<FarGroupCount | null> {
   if (source.count === undefined || source.times === undefined) return null;
-  const whole = { ...question, units, time: null };
+  // Sums of as many low halves could exceed 64 bits.
+  if (numbers.length > 0 && rows >= 2 ** 31) return null;
+  const whole = { ...question, units, time: null, numbers: null };
   let buckets: readonly TimeBucket[] | null = null;
   if (time !== null) {
     const times = await source.times(whole, time, signal);
@@ -168,7 +176,14 @@ async function countGroup(
   const sum = counted.rows.reduce((all, count) => all + count, 0);
   // Without predicates the count must be the number of live rows. A difference is an error, so that a count is never silently short.
   if (predicates.clauses.length === 0 && sum !== rows) throw lackingRows(sum, { ...firstOf(units), rows });
-  return { counted, buckets, hasValues: question.value !== null };
+  const told: FarNumbers[] = [];
+  for (const each of numbers) {
+    const found = await source.count({ ...asked, numbers: each.question }, signal);
+    if (found === null) return null;
+    const groups = (time === null ? 0 : 1) + (question.value === null ? 0 : 1);
+    told.push({ ...each, counted: found, columns: found.batch.columns.slice(groups) });
+  }
+  return { counted, buckets, hasValues: question.value !== null, numbers: told };
 }
 
 function firstOf([first]: readonly FarCountUnit[]): OrdinalRun {
@@ -176,21 +191,43 @@ function firstOf([first]: readonly FarCountUnit[]): OrdinalRun {
 }
 
 /** Adds the counts of servers to a tally. Returns the number of rows that they are. */
-function tallyFar(tally: Tally, { counted, buckets, hasValues }: FarGroupCount): number {
-  const { batch, rows } = counted;
-  const ranges = buckets === null ? undefined : batch.columns[0];
-  const source = hasValues ? new ValueBytes(plainColumn(batch.columns.at(-1)!)) : null;
-  const validity = hasValues ? batch.columns.at(-1)!.validity : null;
+function tallyFar(tally: Tally, group: FarGroupCount): number {
+  const { rows } = group.counted;
+  const [rangeOf, source, isPresent] = groupsOf(group, group.counted);
   let sum = 0;
   for (const [i, count] of rows.entries()) {
     if (count === 0) continue;
     sum += count;
-    const range = ranges === undefined ? null : columnValue(ranges, i);
-    const bucket = range === null ? -1 : tally.countBucket(buckets![Number(range)]!, count);
-    const value = source === null || !isValid(validity, i) ? -1 : tally.countValue(source, i, count);
+    const range = rangeOf(i);
+    const bucket = range === null ? -1 : tally.countBucket(range, count);
+    const value = isPresent(i) ? tally.countValue(source!, i, count) : -1;
     if (bucket < 0) tally.timeNulls += count;
     if (value < 0) tally.valueNulls += count;
     if (bucket >= 0 && value >= 0) tally.cells.add(bucket, value, count);
   }
+  // The buckets and values of the numbers have been counted above.
+  for (const numbers of group.numbers) {
+    const [ofNumbers, values, hasValue] = groupsOf(group, numbers.counted);
+    addNumbers(tally, numbers, (i) => {
+      const range = ofNumbers(i);
+      const bucket = range === null ? -1 : tally.bucketFrom(range.from)!;
+      return keyOfCell(bucket, hasValue(i) ? values!.find(tally.values!, i) : -1);
+    });
+  }
   return sum;
+}
+
+/** What the rows of an answer are grouped by: their bucket, or null; their value, and whether they have one. */
+function groupsOf(
+  { buckets, hasValues }: FarGroupCount,
+  { batch }: FarCounted,
+): [rangeOf: (i: number) => TimeBucket | null, values: ValueBytes | null, hasValue: (i: number) => boolean] {
+  const ranges = buckets === null ? undefined : batch.columns[0]!;
+  const values = hasValues ? batch.columns[buckets === null ? 0 : 1]! : null;
+  const rangeOf = (i: number): TimeBucket | null => {
+    const range = ranges === undefined ? null : columnValue(ranges, i);
+    return range === null ? null : buckets![Number(range)]!;
+  };
+  const source = values === null ? null : new ValueBytes(plainColumn(values));
+  return [rangeOf, source, (i) => values !== null && isValid(values.validity, i)];
 }

@@ -1,6 +1,7 @@
 import { typeFacts, type Schema, type Field } from '../core/schema.js';
 import type { FarSettings } from './far-transport.js';
 import type { RecordBatch } from '../columns/column.js';
+import { magnitudesPerOctave, subnormalOctaves } from '../kernels/numbers.js';
 import { rowGroupRowsMax } from '../core/limits.js';
 import type { FarCopy, OrdinalRun } from '../store/manifest/manifest.js';
 import { type FarRecords, farTypeOf } from './native-format.js';
@@ -92,12 +93,23 @@ export interface FarCountQuestion {
   /** Each range begins at one of `starts` and ends before the next. They ascend, and no time is before the first. */
   readonly time: { readonly field: Field; readonly starts: readonly bigint[] } | null;
   readonly value: Field | null;
+  /** The numbers that are asked for instead of the counts, of the rows that have a value of their field; null for the counts. */
+  readonly numbers: FarNumbersQuestion | null;
+}
+
+/**
+ * The numbers of a field: sums and bounds, of all values of a group or of those of each magnitude (see `magnitudesPerOctave`), or its
+ * different values. Floats have no sum, because that depends on the order in which they are added.
+ */
+export interface FarNumbersQuestion {
+  readonly field: Field;
+  readonly by: 'group' | 'magnitude' | 'value';
 }
 
 /** The count of each group. */
 export interface FarCounted {
   readonly rows: Float64Array;
-  /** For each group the index of its time range, from 0, and the value, if they were asked for. */
+  /** For each group the index of its time range, from 0, the value, and the columns of numbers, if they were asked for. */
   readonly batch: RecordBatch;
   readonly bytes: number;
 }
@@ -111,26 +123,80 @@ const rangeName = '_range';
 /** Limit on the groups of an answer. With this many, further groups may have been cut off. */
 export const farGroupsMax = rowGroupRowsMax;
 
+/** A column of the answer: an SQL expression with the type of a field, which rows may be grouped by. */
+interface CountedColumn {
+  readonly name: string;
+  readonly field: Field;
+  readonly text: string;
+  readonly isKey: boolean;
+}
+
+function columnsOf({ time, value, numbers }: Omit<FarCountQuestion, 'units'>): readonly CountedColumn[] {
+  const columns: CountedColumn[] = numbers === null ? [] : numberColumns(numbers);
+  if (value !== null) {
+    const name = columnOfField(value);
+    columns.unshift({ name, field: value, text: quotedName(name), isKey: true });
+  }
+  if (time !== null)
+    columns.unshift({ name: rangeName, field: time.field, text: rangeNumber(time), isKey: true });
+  return columns;
+}
+
 /** The columns of the answer after the counts, with their names. */
-export function countedColumns({ time, value }: Pick<FarCountQuestion, 'time' | 'value'>): {
+export function countedColumns(question: Omit<FarCountQuestion, 'units'>): {
   readonly schema: Schema;
   readonly names: readonly string[];
 } {
-  const fields = [time?.field, value].filter((field) => field !== undefined && field !== null);
-  const names = [...(time === null ? [] : [rangeName]), ...(value === null ? [] : [columnOfField(value)])];
-  return { schema: { fields }, names };
+  const columns = columnsOf(question);
+  return { schema: { fields: columns.map(({ field }) => field) }, names: columns.map(({ name }) => name) };
 }
 
 /** The SQL statement of a count. */
 export function countText(settings: FarSettings, question: FarCountQuestion): string {
-  const { agent, time, value } = question;
-  const groups = countedColumns(question).names.map(quotedName);
-  const range = time === null ? [] : [`${rangeNumber(time)} AS ${rangeName}`];
-  const columns = [`count() AS ${countedName}`, ...range, ...(value === null ? [] : [groups.at(-1)!])];
+  const { agent, numbers } = question;
+  const columns = columnsOf(question);
+  const shown = columns.map(({ name, text }) =>
+    text === quotedName(name) ? text : `${text} AS ${quotedName(name)}`,
+  );
+  const groups = columns.flatMap(({ name, isKey }) => (isKey ? [quotedName(name)] : []));
+  const present = numbers === null ? '' : ` AND isNotNull(${quotedName(columnOfField(numbers.field))})`;
   return (
-    `SELECT ${columns.join(', ')} FROM ${tableName(settings, agent)} WHERE ${rowsOf(question)}` +
+    `SELECT ${[`count() AS ${countedName}`, ...shown].join(', ')} FROM ${tableName(settings, agent)} ` +
+    `WHERE ${rowsOf(question)}${present}` +
     `${groups.length === 0 ? '' : ` GROUP BY ${groups.join(', ')}`} LIMIT ${farGroupsMax} FORMAT Native`
   );
+}
+
+/** The columns of numbers. All have the type of the field: the bounds, the magnitude, and the sums of the low and the high halves of integers. */
+function numberColumns({ field, by }: FarNumbersQuestion): CountedColumn[] {
+  const column = quotedName(columnOfField(field));
+  const columnOf = (name: string, text: string, isKey = false): CountedColumn => ({
+    name,
+    field,
+    text,
+    isKey,
+  });
+  if (by === 'value') return [columnOf('_number', column, true)];
+  const magnitude = `to${farTypeOf(field.type)}(${magnitudeNumber(`toFloat64(assumeNotNull(${column}))`)})`;
+  const low = `bitAnd(${column}, ${intLiteral(2n ** 32n - 1n)})`;
+  const high = `intDiv(${column} - ${low}, ${intLiteral(2n ** 32n)})`;
+  const hasSum = typeFacts[field.type].column === 'int64';
+  return [
+    columnOf('_least', `min(${column})`),
+    columnOf('_greatest', `max(${column})`),
+    ...(hasSum ? [columnOf('_low', `sum(${low})`), columnOf('_high', `sum(${high})`)] : []),
+    ...(by === 'group' ? [] : [columnOf('_magnitude', `if(isNull(${column}), NULL, ${magnitude})`, true)]),
+  ];
+}
+
+/** SQL expression for the magnitude of a double, as `listMagnitudes` finds it. The text of a double has its bytes, without the last zeros. */
+function magnitudeNumber(number: string): string {
+  const size = `abs(${number})`;
+  const isNormal = `${size} >= ${floatLiteral(2 ** -1022)}`;
+  const scaled = `${size} * if(${isNormal}, ${floatLiteral(1)}, ${floatLiteral(2 ** subnormalOctaves)})`;
+  const bits = `reinterpretAsUInt64(reinterpretAsString(${scaled}))`;
+  const octaves = `if(${isNormal}, ${subnormalOctaves * magnitudesPerOctave}, 0)`;
+  return `if(${number} < 0, -1, 1) * toInt64(intDiv(${bits}, ${unsignedLiteral(2n ** 46n)}) + ${octaves})`;
 }
 
 /** The SQL statement for the first and the last time of the rows of a count. */

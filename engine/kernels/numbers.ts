@@ -15,7 +15,7 @@ export const wordsPerSum = 5;
  */
 export const magnitudesPerOctave = 64;
 /** Octaves of subnormal numbers, which are below those of the smallest normal exponent. */
-const subnormalOctaves = 54;
+export const subnormalOctaves = 54;
 
 /**
  * The number that stands for all positive numbers of a magnitude: it differs from each by at most 1/129. A magnitude has the numbers from `low`

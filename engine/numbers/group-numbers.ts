@@ -206,7 +206,8 @@ function hashesOf(
   return { hashed, hashes };
 }
 
-function hashColumn(column: PlainColumn): Uint32Array {
+/** The hash of each row's value, as low and high half. */
+export function hashColumn(column: PlainColumn): Uint32Array {
   if (column.kind === 'bytes') return hashStrings(column.bytes, column.offsets, column.length);
   if (column.kind === 'int64') return hashIntegers(column.values, column.length);
   // −0 and +0 are one value.

@@ -129,15 +129,15 @@ export class Tally {
         rows === 0 ? -1 : this.countValue(source!, firstRows === null ? code : firstRows[code]!, rows);
     }
     if (ofRanges.length > 0 && ofCodes.length > 0) this.#addPairs(ofRanges, ofCodes, pairsOf(counts));
-    if (counts.numbers !== null) this.addNumbers(counts.numbers, ofRanges, ofCodes);
+    const codes = counts.numbers?.codesOfRange ?? 1;
+    const keyOf = (group: number): number =>
+      keyOfCell(ofRanges[Math.floor(group / codes)] ?? -1, ofCodes[group % codes] ?? -1);
+    if (counts.numbers !== null) this.addNumbers(counts.numbers, keyOf);
   }
 
-  /** Adds the numbers of rows. The numbers of their ranges' buckets and of their codes' values are given. */
-  addNumbers(numbers: GroupNumbers, ofRanges: readonly number[], ofCodes: ArrayLike<number>): void {
-    const { codesOfRange } = numbers;
-    this.numbers?.add(numbers, (group) =>
-      keyOfCell(ofRanges[Math.floor(group / codesOfRange)] ?? -1, ofCodes[group % codesOfRange] ?? -1),
-    );
+  /** Adds the numbers of rows. `keyOf` gives the key of the cell that a group belongs to. */
+  addNumbers(numbers: GroupNumbers, keyOf: (group: number) => number): void {
+    this.numbers?.add(numbers, keyOf);
     // In a second pass there are only the values of the answer.
     if (this.numbers === null || this.values === null || this.first !== null) return;
     const { size, bytes } = this.numbers;

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { caseCount, fc } from '../cases.js';
 import { ChdbDoor } from '../../bench/far/chdb-door.js';
@@ -10,6 +11,7 @@ import { datasets, forms, queries, strangeSchema } from '../model/arbitraries.js
 import { countsOf, withNearNumbers } from '../model/count.js';
 import { countQueries, steps } from '../model/count-queries.js';
 import type { Dataset } from '../model/dataset.js';
+import { numberFunctions, type NumberFunction } from '../../engine/numbers/number-functions.js';
 import type { CountQuery } from '../../engine/scan/count-query.js';
 import type { AnyPredicate, FieldPredicate, Predicate } from '../../engine/scan/query.js';
 import type { FarSettings } from '../../engine/far/far-transport.js';
@@ -112,6 +114,15 @@ function testsOn(start: () => Promise<Bed>): void {
     const some: FieldPredicate = { kind: 'int', field: 1, op: 'ne', value: 3n };
     const [, second] = store.model.records;
     const by = { time: { field: 0, buckets: steps(60_000) }, values: { field: 3, top: 2 } };
+    const numbers: readonly [boolean, number[], NumberFunction[]][] = [
+      [true, [0, 1], ['sum', 'avg', 'min', 'max', 'p50', 'p99', 'distinct']],
+      [true, [1], ['sum']],
+      [true, [2, 1], ['min', 'max', 'p90', 'distinct']],
+      [true, [3, 4, 5], ['distinct']],
+      // A sum of floats depends on their order.
+      [false, [1, 2], ['sum', 'min', 'distinct']],
+      [false, [2], ['avg']],
+    ];
     const countings: readonly [isCounted: boolean, query: CountQuery][] = [
       [true, { predicates: [some] }],
       [true, { predicates: [], ...by }],
@@ -124,20 +135,80 @@ function testsOn(start: () => Promise<Bed>): void {
       [false, { predicates: [text('like', 'task')], ...by }],
       [false, { predicates: [either(text('like', 'task'), some)] }],
       [false, { predicates: [some], time: { field: 0, buckets: steps(1) } }],
-      // The numbers are those of the rows, to the last bit.
-      [
-        false,
-        { predicates: [some], ...by, numbers: { fields: [1, 2], functions: ['sum', 'min', 'distinct'] } },
-      ],
+      ...numbers.map(([isCounted, fields, functions]): [boolean, CountQuery] => [
+        isCounted,
+        { predicates: [some], ...by, numbers: { fields, functions } },
+      ]),
+      [true, { predicates: [], numbers: { fields: [0, 1], functions: numberFunctions } }],
+      [true, { predicates: [some], time: by.time, numbers: { fields: [1], functions: numberFunctions } }],
+      [true, { predicates: [], values: by.values, numbers: { fields: [0], functions: numberFunctions } }],
     ];
     for (const [isCounted, query] of countings) {
       tier.transport.asked.length = 0;
       const { stats: _, ...counts } = await store.store.count(query);
-      expect(counts).toEqual(countsOf(store.model, query));
+      const wanted = countsOf(store.model, query);
+      expect(withNearNumbers(counts, wanted, query)).toEqual(wanted);
       const isRead = tier.transport.asked.some(({ sql }) => /SELECT _cursor/.test(sql));
       expect({ query, isCounted: !isRead }).toEqual({ query, isCounted });
     }
     await store.close();
+  });
+
+  it('have the same numbers to the last bit, wherever the rows are', async () => {
+    const float = fc.oneof(
+      fc.double({ noNaN: true, noDefaultInfinity: true }),
+      fc.constantFrom(
+        0,
+        -0,
+        5e-324,
+        -5e-324,
+        2 ** -1022,
+        2 ** -1022 - 5e-324,
+        Number.MAX_VALUE,
+        1 + 2 ** -52,
+      ),
+    );
+    const int = fc.oneof(
+      fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+      fc.constantFrom(-(2n ** 63n), 2n ** 63n - 1n, 2n ** 53n + 1n, -1n, 0n, 2n ** 32n),
+    );
+    const maybe = <T>(values: fc.Arbitrary<T>) => fc.option(values, { freq: 5 });
+    const time = fc.integer({ min: 1_800_000_000_000, max: 1_800_000_200_000 }).map(BigInt);
+    const row = fc.tuple(maybe(time), maybe(int), maybe(float), maybe(fc.constantFrom('a', 'b', '')));
+    await fc.assert(
+      fc.asyncProperty(fc.array(row, { minLength: 1, maxLength: 300 }), async (rows) => {
+        const given: string[][] = [];
+        for (const split of ['near', 'far', 'both'] as const) {
+          const store = await FarStore.open(tier, strangeSchema);
+          for (const part of [rows.slice(0, rows.length >> 1), rows.slice(rows.length >> 1)])
+            if (part.length > 0) await store.load(part.map((values) => [...values, 'm', 0n]));
+          if (split === 'far') await store.store.shipFar();
+          if (split === 'both') await store.shipSome(tier, (segment) => segment === 0);
+          tier.transport.asked.length = 0;
+          const answers: string[] = [];
+          const functions = numberFunctions.filter((fn) => fn !== 'sum' && fn !== 'avg');
+          for (const numbers of [
+            { fields: [0, 1], functions: numberFunctions },
+            { fields: [2], functions },
+          ])
+            for (const by of [
+              {},
+              { time: { field: 0, buckets: steps(60_000) } },
+              { values: { field: 3, top: 2 } },
+              { time: { field: 0, buckets: steps(60_000) }, values: { field: 2, top: 3 } },
+            ]) {
+              const { stats: _, ...counts } = await store.store.count({ predicates: [], ...by, numbers });
+              answers.push(inspect(counts, { depth: null, sorted: true }));
+            }
+          expect(tier.transport.asked.filter(({ sql }) => /SELECT _cursor/.test(sql))).toEqual([]);
+          given.push(answers);
+          await store.close();
+        }
+        expect(given[1]).toEqual(given[0]);
+        expect(given[2]).toEqual(given[0]);
+      }),
+      { numRuns: caseCount(2, 30), endOnFailure: true },
+    );
   });
 
   it('are not asked to warm up where the newest records are far', async () => {
