@@ -175,21 +175,21 @@ export function severalVisits(visit: Visit): void {
   });
 
   it('arrive live from each of them', async () => {
-    await visit.go('#/live,live-too?live=1');
+    await visit.go('#/live-one,live-two?live=1');
     await page.waitForSelector('.live.is-open');
     const messages = (count: number): Promise<string[]> =>
       page
         .$$eval('.row .for-text', (cells) => cells.map((cell) => cell.textContent))
         .then((all) => all.slice(-count));
-    served.write('live', [{ time: Date.now(), message: 'first of several' }]);
+    served.write('live-one', [{ time: Date.now(), message: 'first of several' }]);
     await expect.poll(() => messages(1)).toEqual(['first of several']);
-    served.write('live-too', [{ time: Date.now(), message: 'second of several' }]);
+    served.write('live-two', [{ time: Date.now(), message: 'second of several' }]);
     await expect.poll(() => messages(2)).toEqual(['first of several', 'second of several']);
-    served.write('live', [{ time: Date.now(), message: 'third of several' }]);
+    served.write('live-one', [{ time: Date.now(), message: 'third of several' }]);
     await expect
       .poll(() => messages(3))
       .toEqual(['first of several', 'second of several', 'third of several']);
-    expect(await page.locator('.row').last().locator('.for-other').first().textContent()).toBe('live');
+    expect(await page.locator('.row').last().locator('.for-other').first().textContent()).toBe('live-one');
   });
 
   it('are found among a thousand by a part of the name, and are at most sixteen', async () => {

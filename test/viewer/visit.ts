@@ -60,7 +60,8 @@ export class Visit {
       Array.from({ length: 5000 }, (_, i) => ({ time: tieMs + i, message: `line ${i} ${Math.sin(i)}` })),
     );
     const level = '  - name: level\n';
-    served.addAgent('live-too', agentOf(timeAndMessage, 'live-too'));
+    served.addAgent('live-one', agentOf(timeAndMessage, 'live-one'));
+    served.addAgent('live-two', agentOf(timeAndMessage, 'live-two'));
     served.addAgent('east', agentOf(`${timeAndMessage}${level}  - { name: ms, type: int }\n`, 'east'));
     served.addAgent('west', agentOf(`${timeAndMessage}${level}  - name: region\n`, 'west'));
     for (const [agent, byMs, more] of [
