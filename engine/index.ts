@@ -286,6 +286,7 @@ export { nearName } from './core/near-name.js';
 export {
   answeredValue,
   fieldNameProblem,
+  filtersKey,
   fieldTypes,
   typeFacts,
   isAgentName,

@@ -50,6 +50,11 @@ export interface AnyPredicate {
 /** One filter of a query, or a group of them. */
 export type Predicate = FieldPredicate | AnywherePredicate | AnyPredicate;
 
+/** A text that is equal for equal filters, or for values that contain filters. */
+export function filtersKey(filters: unknown): string {
+  return JSON.stringify(filters, (_, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value));
+}
+
 /**
  * Which filters a field of type string or int gets: always (true), never (false), or only where they pay off (undefined). `full` is for
  * strings that are often searched for texts: their gram filters are larger than necessary.

@@ -1,6 +1,6 @@
 import { comparePositions, type Position } from '../core/cursor.js';
 import { knownQueriesMax } from '../core/limits.js';
-import type { Predicate, Schema } from '../core/schema.js';
+import { filtersKey, type Predicate, type Schema } from '../core/schema.js';
 import { addedRuns } from '../scan/added-runs.js';
 import type { Snapshot, SnapshotRuns } from '../store/reading/snapshot.js';
 
@@ -109,16 +109,11 @@ export function gapsOf(
   let known = ofAgents.get(agent);
   if (known?.schema !== schema) ofAgents.set(agent, (known = { schema, ofFilters: new Map() }));
   const { ofFilters } = known;
-  const key = keyOf(predicates);
+  const key = filtersKey(predicates);
   const gaps = ofFilters.get(key) ?? new KnownGaps();
   ofFilters.delete(key);
   ofFilters.set(key, gaps);
   if (ofFilters.size > knownQueriesMax) ofFilters.delete(ofFilters.keys().next().value!);
   gaps.renew(runs);
   return gaps;
-}
-
-/** A text that is equal for equal filters. */
-export function keyOf(predicates: unknown): string {
-  return JSON.stringify(predicates, (_, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value));
 }

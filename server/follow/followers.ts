@@ -5,6 +5,7 @@ import {
   type RecordStore,
   type Query,
   type SeveralQuery,
+  filtersKey,
 } from '../../engine/index.js';
 import { catchUpsMax, followLogsBytesMax } from '../http/http-limits.js';
 import { ProblemError } from '../http/problem.js';
@@ -166,10 +167,7 @@ export class Followers {
 /** Key of a group: equal for clients that follow the same agent with the same filters and fields. */
 function keyOf({ agent, query }: Followed): string {
   const { predicates, of, form } = query as Partial<SeveralQuery>;
-  const text = JSON.stringify([predicates, of, form?.fields ?? null], (_, value: unknown) =>
-    typeof value === 'bigint' ? `${value}n` : value,
-  );
-  return `${agent} ${text}`;
+  return `${agent} ${filtersKey([predicates, of, form?.fields ?? null])}`;
 }
 
 function describe(error: unknown): string {
