@@ -20,8 +20,16 @@ function folded(column: string): string {
 }
 
 /** A SQL literal of any text, including the zero character and quotes. */
-function text(value: string): string {
+export function text(value: string): string {
   return `decode(unhex('${Buffer.from(value, 'utf8').toString('hex')}'))`;
+}
+
+/**
+ * Whether a pattern matches in a column. The alternative, a text that cannot be, leaves the matches as they are: RE2 takes the end off a
+ * pattern that must end with the text and then finds no second end, so that DuckDB 1.x finds `$$` in a constant and not in a column.
+ */
+export function regexpMatches(column: string, pattern: string): string {
+  return `regexp_matches(${column}, ${text(`(?:${pattern})|c\\Ac`)}, 'c')`;
 }
 
 /**
@@ -68,7 +76,7 @@ function condition(predicate: Predicate, schema: Schema): string {
       if (op === 'exact') return `${column} = ${text(value)}`;
       if (op === 'ne') return `${column} <> ${text(value)}`;
       const negated = op.startsWith('not_') ? 'NOT ' : '';
-      if (op.endsWith('regex')) return `${negated}regexp_matches(${column}, ${text(value)}, 'c')`;
+      if (op.endsWith('regex')) return `${negated}${regexpMatches(column, value)}`;
       const call = { like: 'contains', prefix: 'starts_with', suffix: 'suffix' }[op.replace('not_', '')];
       return `${negated}${call}(${folded(column)}, ${text(value.toLowerCase())})`;
     }
